@@ -49,6 +49,7 @@ EXTENSIONS = [
     "dtrees.core.search._bins",
     "dtrees.core.search._number_scan",
     "dtrees.core.search._two_class_scan",
+    "dtrees.core.search._class_bounds",
     "dtrees.core.search._intervals",
     "dtrees.core.search._entry_scan",
     "dtrees.core.stores._dataset",
@@ -72,8 +73,10 @@ EXTENSIONS = [
     "dtrees.core.stores.shared._drawn_ranges",
     "dtrees.core.stores.shared._entry_histogram",
     "dtrees.core.stores.shared._shared_entries",
+    "dtrees.core.stores.shared._alive_scan",
     "dtrees.core.stores.shared._shared_store",
     "dtrees.core.stores.shared._drawn_entries",
+    "dtrees.core.stores.shared._shared_intervals",
     "dtrees.core.stores.shared._shared_search",
     "dtrees.core.stores.shared._shared_sums",
     "dtrees.core.stores.shared._shared_children",
@@ -82,9 +85,10 @@ EXTENSIONS = [
     "dtrees.core.stores.blocks._histogram_store",
     "dtrees.core.stores.blocks._node_counts",
     "dtrees.core.stores.blocks._node_partition",
+    "dtrees.core.stores.blocks._stored_lists",
+    "dtrees.core.stores.blocks._cell_lists",
     "dtrees.core.stores.blocks._code_lists",
     "dtrees.core.stores.blocks._stored_cells",
-    "dtrees.core.stores.blocks._stored_lists",
     "dtrees.core.stores.blocks._stored_counts",
     "dtrees.core.grow._node_buffer",
     "dtrees.core.grow._node_step",
@@ -149,7 +153,10 @@ if not SLOW:
 
 # Cells of a few words are cleared by a loop: a call of memset for each takes longer (measured:
 # forests of letter and covertype 1.05 and 1.09 times).
-OWN_ARGS = {"dtrees.core.stores.sampled._sampled_histogram": ["-fno-tree-loop-distribute-patterns"]}
+OWN_ARGS = {
+    "dtrees.core.search._intervals": ["-fno-trapping-math"],  # else choices are branches
+    "dtrees.core.stores.sampled._sampled_histogram": ["-fno-tree-loop-distribute-patterns"],
+}
 
 
 def extension(name):

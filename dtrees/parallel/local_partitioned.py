@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
@@ -147,7 +147,7 @@ def grow_here(
     def hear(what: str, depth: int) -> None:
         stats.see(what)
 
-    spec = whole.round_spec()
+    spec = replace(whole.round_spec(), run=run)
     local = LocalBlocks(blocks, growth.values, run, stats.counts)
     with stats.phase("rounds"):
         for batch in whole.tree_batches(numbers, room_of_positions(None, CPU_COUNT), run.n_threads):

@@ -37,10 +37,13 @@ cdef class SharedGrowth:
     cdef int64_t n_known_nodes      # nodes of all sets that were taken over from known trees
     cdef Replay replay      # of the set that goes on alone
 
-    cdef list grow(self, cancelled, run=*, int n_blocks=*, list idle=*)
+    cdef list grow(self, cancelled, helpers=*)
     cdef partial_tree(self, NodeBuffer* records)
-    cdef search_large(self, run, int n_blocks, list idle)
-    cdef void search_block(self, SharedNode* node, int64_t first, int64_t step) noexcept nogil
+    cdef split_large(self, list searchers)
+    cdef void look_at(self, SharedGrowth top) noexcept nogil
+    cdef void search_block(self, SharedGrowth top, int64_t first, int64_t step) noexcept nogil
+    cdef void search_block_inside(self, SharedGrowth top, const double* best, int64_t first,
+                                  int64_t step) noexcept nogil
     cdef list grow_task(self, SharedTask task, cancelled)
     cdef list take_offloaded(self)
     cdef open_root(self, int64_t depth, uint64_t path)

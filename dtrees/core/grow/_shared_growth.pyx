@@ -18,8 +18,6 @@ bit for bit, since every score comes from the same integers.
 
 Nodes are processed depth first, so the records of each set are in preorder.
 """
-from functools import partial
-
 from libc.stdint cimport int64_t, uint16_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
@@ -33,6 +31,7 @@ from dtrees.core.stores.shared._shared_children cimport partition_members
 from dtrees.core.stores.shared._shared_nodes cimport (
     SharedNode, free_shared, free_shared_list, work_of
 )
+from dtrees.core.stores.shared._shared_intervals cimport search_intervals
 from dtrees.core.stores.shared._shared_search cimport search_columns, search_node, take_better
 from dtrees.core.stores.shared._shared_state cimport SharedStore, cells_of, class_weights
 from dtrees.core.stores.shared._shared_store cimport (
@@ -50,8 +49,6 @@ from dtrees.core.grow._shared_root cimport shared_root
 from dtrees.core.grow._single_member cimport begin_member, reserve_weights, weigh_rows
 from dtrees.core.grow._training_sets cimport TrainingSets
 
-from dtrees.typing import serial
-
 cdef enum:
     SLICE = 1 << 24         # entries between two looks at signals
     NODE_COST = 50          # of a shared node for each set, in rows
@@ -63,15 +60,6 @@ cdef class SharedTask:
     def __dealloc__(self):
         if self.node != NULL:
             free_shared(self.node)
-
-
-def search_columns_of(SharedGrowth top, int first, int step, list idle, list busy):
-    """Search every `step`-th column of a large node."""
-    cdef SharedGrowth worker = idle.pop() if idle else SharedGrowth(top.sets, top.arena)
-    with nogil:
-        worker.search_block(top.large, first, step)
-    busy.append(worker)
-    idle.append(worker)
 
 
 cdef class SharedGrowth:
@@ -121,10 +109,10 @@ cdef class SharedGrowth:
         free_replay(&self.replay)
         free_store(&self.store)
 
-    cdef list grow(self, cancelled, run=serial, int n_blocks=1, list idle=None):
+    cdef list grow(self, cancelled, helpers=None):
         """Grow what is on the stack; a subtree for every set, None when it was cancelled.
 
-        The columns of large nodes are searched in blocks, by the threads of `run`.
+        helpers : the `Helpers` that search large nodes, and to whom subtrees are left.
         """
         cdef int s
         cdef bint more = True
@@ -140,7 +128,9 @@ cdef class SharedGrowth:
             if self.store.store.out_of_memory:
                 raise MemoryError
             if self.large != NULL:
-                self.search_large(run, n_blocks, idle)
+                helpers.search_large(self)
+            if self.offloaded != NULL:
+                helpers.leave(self.take_offloaded())
         for s in range(self.store.n_sets):
             found.append(self.partial_tree(&self.records[s]))
         return found
@@ -151,25 +141,20 @@ cdef class SharedGrowth:
         return partial_tree_of(&(<RecordMemory>lease.memory).records,
                                self.dataset.params.n_statistics, lease)
 
-    cdef search_large(self, run, int n_blocks, list idle):
-        """Search a large node on several threads, and partition it."""
+    cdef split_large(self, list searchers):
+        """Partition a large node by the best of what some threads have found."""
         cdef SharedGrowth worker
-        cdef Member* members
-        cdef int64_t block
-        cdef int n
-        busy = []
-        idle.remove(self)
-        run([partial(search_columns_of, self, block, n_blocks, idle, busy)
-             for block in range(n_blocks)])
-        idle.append(self)
-        members = take_node(&self.store, self.large)
-        n = self.large.n_members
-        with nogil:
-            begin_members(members, n)
-            begin_search(&self.store, self.large)
-        for worker in {id(worker): worker for worker in busy}.values():
-            worker.searched = NULL
-            take_better(&self.store, &worker.store)
+        cdef Member* members = take_node(&self.store, self.large)
+        cdef int n = self.large.n_members
+        if self.searched != self.large:
+            with nogil:
+                begin_members(members, n)
+                begin_search(&self.store, self.large)
+        self.searched = NULL
+        for worker in searchers:
+            if worker is not self:
+                worker.searched = NULL
+                take_better(&self.store, &worker.store)
         if self.store.store.out_of_memory:
             raise MemoryError
         with nogil:
@@ -181,13 +166,26 @@ cdef class SharedGrowth:
         if self.store.store.out_of_memory:
             raise MemoryError
 
-    cdef void search_block(self, SharedNode* node, int64_t first, int64_t step) noexcept nogil:
+    cdef void look_at(self, SharedGrowth top) noexcept nogil:
+        """Begin with a large node, beside others who search it."""
+        if self.searched != top.large:
+            begin_members(take_node(&self.store, top.large), top.large.n_members)
+            begin_search(&self.store, top.large)
+            self.searched = top.large
+        self.store.highest = top.store.own_highest
+
+    cdef void search_block(self, SharedGrowth top, int64_t first, int64_t step) noexcept nogil:
         """Search some of the columns of a node, beside those that were searched before."""
-        if self.searched != node:
-            begin_members(take_node(&self.store, node), node.n_members)
-            begin_search(&self.store, node)
-            self.searched = node
-        search_columns(&self.store, node, first, step)
+        self.look_at(top)
+        search_columns(&self.store, top.large, first, step)
+        self.store.highest = self.store.own_highest
+
+    cdef void search_block_inside(self, SharedGrowth top, const double* best, int64_t first,
+                                  int64_t step) noexcept nogil:
+        """The same, inside of intervals."""
+        self.look_at(top)
+        search_intervals(&self.store, top.large, best, first, step)
+        self.store.highest = self.store.own_highest
 
     cdef list grow_task(self, SharedTask task, cancelled):
         """Pairs of the number of a set and its subtree; None when it was cancelled."""
@@ -248,7 +246,8 @@ cdef class SharedGrowth:
                     self.begin_alone(node, m)
                     if node.waiting == 0:
                         free_shared(node)
-            if self.store.store.work > stop or self.large != NULL or self.store.store.out_of_memory:
+            if (self.store.store.work > stop or self.large != NULL or self.offloaded != NULL
+                    or self.store.store.out_of_memory):
                 return True
 
     cdef bint process_node(self, SharedNode* node) noexcept nogil:

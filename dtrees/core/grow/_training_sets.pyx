@@ -2,13 +2,13 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 from libc.stdlib cimport calloc, free
 
-from dtrees.core.data._columns cimport STORED_SPARSE
+from dtrees.core.data._columns cimport MOST_INTERVALS, STORED_SPARSE
 from dtrees.core.data._memory cimport claim, claim_zeros
 from dtrees.core.data._structs cimport RowStatistics
 from dtrees.core.histogram._layout cimport (
     COUNT, LARGEST_FIELD, PACKED, WEIGHTED_CLASSES, WEIGHTED_SUM, has_classes, words_of
 )
-from dtrees.core.search._intervals cimport has_bounds_for
+from dtrees.core.search._bounds cimport MOST_CLASSES
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.grow._known_tree cimport Known, KnownTree
 from dtrees.core.stores._dataset cimport Dataset
@@ -17,6 +17,14 @@ from dtrees.core.stores.shared._shared_state cimport SharedStore
 
 cdef enum:
     EARLIER = 11            # times as many rows more, where all columns have intervals
+
+
+WIDTH_OF_INTERVALS = MOST_INTERVALS + 1     # of a column, with that of missing values
+
+
+def has_intervals(bint draws, int64_t n_rows, int n_classes, tuning):
+    """Whether columns of many codes are searched by intervals."""
+    return not draws and n_rows >= tuning.interval_rows and n_classes <= MOST_CLASSES
 
 
 cdef class TrainingSets:
@@ -83,8 +91,7 @@ cdef class TrainingSets:
             self.bind_class_weights(class_weights[0], class_weights[1])
         self.choose_cells()
         self.list_dense()
-        if (not draws and dataset.n_rows >= tuning.interval_rows
-                and has_bounds_for(&dataset.params.criterion)):
+        if has_intervals(draws, dataset.n_rows, dataset.params.criterion.n_classes, tuning):
             self.intervals = dataset.bound.intervals(dataset.n_rows, tuning.interval_codes)
             if self.intervals != NULL:
                 self.part_earlier()

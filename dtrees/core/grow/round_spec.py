@@ -17,6 +17,7 @@ from dtrees.core.membership.class_weights import ClassWeights
 from dtrees.core.membership.shares import Shares
 from dtrees.core.stores.blocks.block import Common
 from dtrees.core.stores.blocks.messages import Counts, HistogramRequest, Root, SplitUpdate
+from dtrees.typing import Runner, serial
 
 HISTOGRAM_BUDGET = 256 * 2**20
 GATHER_ROWS = 65_536
@@ -51,6 +52,8 @@ class RoundSpec:
         Cells that the sparse columns of all rows store, about.
     class_weights : ClassWeights or None, default=None
         Of each set, where they are not those of the target, which then has none.
+    run : Runner, default=serial
+        Searches the codes of a node, a task for each set.
     """
 
     common: Common
@@ -66,6 +69,7 @@ class RoundSpec:
     gather_rows: int = GATHER_ROWS
     n_stored: int = 0
     class_weights: ClassWeights | None = None
+    run: Runner = serial
 
     @property
     def is_apart(self) -> bool:

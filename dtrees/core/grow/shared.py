@@ -26,8 +26,13 @@ from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, gain_unit_of, scale_of_sums, units_of
+from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow._shared import grow_together
-from dtrees.core.grow._training_sets import TrainingSets
+from dtrees.core.grow._training_sets import (
+    WIDTH_OF_INTERVALS,
+    TrainingSets,
+    has_intervals,
+)
 from dtrees.core.grow.assembly import join
 from dtrees.core.grow.known import KnownTrees
 from dtrees.core.grow.node_record import PartialTree
@@ -35,6 +40,7 @@ from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.stores._dataset import Dataset
+from dtrees.core.stores.shared._drawn_ranges import MOST_COUNTED
 from dtrees.core.stores.shared._shared_nodes import MOST_CELLS, MOST_SETS
 
 SIZES = (MOST_SETS, MOST_SETS - 1, 32, 16, 8, 4, 2)  # of bundles
@@ -85,15 +91,16 @@ def pieces_of_sets(
     coded, target, tuning = source.coded, source.target, source.tuning
     sets = Sets(target, rules, resampling, scales)
     pieces: dict[int, PartialTree] = {}
-    most_columns = rules[0].max_features
-    draws = rules[0].random_splits
-    draws |= most_columns is not None and most_columns < coded.n_columns
-    is_read_late = draws and (coded.storage == SPARSE).any()  # columns that nobody has searched
-    for bundle in sets.bundles(numbers_of(coded, target)):
+    # Columns that nobody has searched have no entries yet.
+    is_read_late = draws(rules[0], coded) and (coded.storage == SPARSE).any()
+    largest = numbers_of(coded, target, rules[0], tuning)
+    for bundle in sets.bundles(largest):
         scale = sets.scales[bundle[0]]
         dataset = Dataset(coded, sets.counts, rules[0], scale, source.values, alone=True)
         own = sets.class_weights_of(bundle)
-        times = target.times if draws and dataset.is_weighted and own is None else None
+        times = (
+            target.times if draws(rules[0], coded) and dataset.is_weighted and own is None else None
+        )
         cells, has = sets.resampling.cells_of(bundle)
         total_weight, least_of = sets.limits_of(bundle)
         shared = TrainingSets(dataset, cells, has, total_weight, least_of, times, tuning, own)
@@ -134,18 +141,38 @@ def work_of(shared: TrainingSets) -> Counter[str]:
     )
 
 
-def numbers_of(coded: CodedMatrix, target: Target) -> int:
-    """Numbers of the largest histogram of a column: codes that no row can hold take no room."""
-    counted = coded.n_codes[coded.storage != SPARSE]
-    width = min(int(counted.max(initial=0)) + 1, 2 * coded.n_rows)
-    return width * (target.n_statistics + 1)
+def draws(rules: GrowthRules, coded: CodedMatrix) -> bool:
+    """Whether columns or splits are drawn."""
+    most = rules.max_features
+    return rules.random_splits or (most is not None and most < coded.n_columns)
+
+
+def numbers_of(
+    coded: CodedMatrix, target: Target, rules: GrowthRules, tuning: Tuning | None = None
+) -> int:
+    """Numbers of the largest histogram of a column.
+
+    Codes that no row can hold take no room. Columns of many codes are counted by interval, but in
+    nodes of few rows; where splits are drawn, by what is between thresholds.
+    """
+    tuning = tuning or Tuning()
+    dense = coded.storage != SPARSE
+    width = np.minimum(coded.n_codes[dense] + 1, 2 * coded.n_rows)
+    is_ordered = coded.n_ordered[dense] == coded.n_codes[dense]
+    if rules.random_splits:
+        width[is_ordered] = np.minimum(width[is_ordered], MOST_COUNTED)
+    if has_intervals(draws(rules, coded), coded.n_rows, target.n_classes, tuning):
+        many = is_ordered & (coded.n_codes[dense] >= max(tuning.interval_codes, WIDTH_OF_INTERVALS))
+        few = max(WIDTH_OF_INTERVALS, 2 * tuning.interval_rows)
+        width[many] = np.minimum(width[many], few)
+    return int(width.max(initial=0)) * (target.n_statistics + 1)
 
 
 def n_alone(
     coded: CodedMatrix, target: Target, rules: GrowthRules, resampling: Resampling
 ) -> tuple[int, str]:
     """How many of some sets grow on their own, and why those do."""
-    if LEAST_BLOCKS * numbers_of(coded, target) > MOST_NUMBERS:
+    if LEAST_BLOCKS * numbers_of(coded, target, rules) > MOST_NUMBERS:
         return resampling.n_sets, "counts of two of them would take too much memory"
     weighs = ClassWeights.of_target(target, resampling.n_sets) or resampling.class_weights
     if rules.criterion not in LOGARITHMS or weighs is not None:  # any scale will do

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from dtrees.core.grow.round_roots import columns_of, roots_of, target_of, tree_o
 from dtrees.core.grow.round_spec import Blocks, RoundSpec
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.blocks._node_counts import N
+from dtrees.core.stores.blocks._stored_lists import of_sets
 from dtrees.core.stores.blocks.messages import (
     NUMBER_BYTES,
     Counts,
@@ -133,26 +135,23 @@ class TreeBatch:
         n_cells = np.cumsum([self._request(node).n_numbers for node in nodes])
         sums = np.split(counts.sums, n_sums[:-1])
         stored = counts.stored_lists()
-        histograms = {
-            node.node: {
-                number: Histogram(dense, *next(stored))
-                for number, dense in zip(
-                    node.of_sets, own.reshape(len(node.of_sets), -1), strict=True
-                )
-            }
-            for node, own in zip(nodes, np.split(counts.histogram, n_cells[:-1]), strict=True)
-        }
+        histograms = {}
+        for node, own in zip(nodes, np.split(counts.histogram, n_cells[:-1]), strict=True):
+            n_sets = len(node.of_sets)
+            parts = zip(own.reshape(n_sets, -1), of_sets(*next(stored), n_sets), strict=True)
+            found = [Histogram(dense, *numbers) for dense, numbers in parts]
+            histograms[node.node] = dict(zip(node.of_sets, found, strict=True))
         opened: list[OpenNode] = []
         for node, counted in zip(nodes, sums, strict=True):
             rows, weights = counted, self._class_weights[node.tree]
             if weights is not None:
                 rows = weighed(counted, weights, list(node.of_sets))
-            of_sets, pair = histograms[node.node], node.pair
+            of_node, pair = histograms[node.node], node.pair
             if pair is not None and node.is_large:
                 small = histograms[pair.small]
                 whole = pair.histograms
-                of_sets = {number: whole[number].less(own) for number, own in small.items()}
-            opened += self._search(node, rows, of_sets)
+                of_node = {number: whole[number].less(own) for number, own in small.items()}
+            opened += self._search(node, rows, of_node)
         self.frontier.extend(opened)
 
     def _search(
@@ -225,8 +224,9 @@ class TreeBatch:
         """Search once more with the codes that have come, and open the children."""
         lists = counts.stored_lists()
         for node in waiting:
-            for search in node.asking.values():
-                search.take(node.wanted, *next(lists))
+            found = of_sets(*next(lists), len(node.asking))
+            searches = zip(node.asking.values(), found, strict=True)
+            self._spec.run([partial(each.take, node.wanted, *own) for each, own in searches])
             self.frontier.extend(self._split(node))
 
     # ---------------------------------------------------------------------------------------------

@@ -4,7 +4,13 @@ from libc.stdint cimport int64_t, uint32_t
 from dtrees.core.data._structs cimport PresortedFeature, entry_t
 from dtrees.core.search._search cimport Search
 
-cdef void pass_over_short(Search* q) noexcept nogil
+cdef enum:                  # boundaries without an entry to their right, see _entry_scan.pyx
+    BEFORE_FILL = -1
+    LAST = -2
+    NOTHING = -3
+
+cdef void scan(Search* q, const entry_t* entries, int64_t begin, int64_t end, int64_t close,
+               bint down, bint distinct, uint32_t ones) noexcept nogil
 cdef bint search_feature(Search* q, const entry_t* entries,
                          const PresortedFeature* feature, uint32_t ones) noexcept nogil
 cdef void pass_over_short(Search* q) noexcept nogil

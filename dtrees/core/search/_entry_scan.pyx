@@ -36,12 +36,6 @@ from dtrees.core.search._search cimport (
 )
 from dtrees.core.search._two_class_scan cimport scan_two_classes
 
-cdef enum:
-    BEFORE_FILL = -1
-    LAST = -2
-    NOTHING = -3
-
-
 # scans of entries: the hot loops
 
 cdef inline void add_one(const Search* q, int64_t* of_class, int64_t t, int64_t* squares,

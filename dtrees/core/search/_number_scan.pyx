@@ -13,7 +13,9 @@ none can::
 *Squared error*: with W, S the sums of the node, the score D*D / (w * rest), D = W*s - w*S, is at
 most that of the largest |D| and the least product. Inside a stretch D grows by no more than the
 targets above the mean of the node, and falls by no more than those below. *Poisson*: the score is a
-convex function of w and s, which both only grow, so it is at most that of a corner.
+convex function of w and s, which both only grow, so it is at most that of a corner. It is also at
+most  S log(S/W) + D*D / (w * rest) / S,  as log(x) <= x - 1: no logarithm is taken where that is
+not enough.
 
 Two classes in 32-bit entries have a scan of their own (`_two_class_scan`).
 
@@ -25,6 +27,7 @@ import numpy as np
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
 from libc.string cimport memset
 
+from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._structs cimport SQUARED, RowStatistics, entry_t
 from dtrees.core.histogram._layout cimport COUNT, SUM, WEIGHTED_SUM, CellKind
 from dtrees.core.search._criterion cimport poisson_limit, poisson_score, squared_score
@@ -81,6 +84,17 @@ cdef double least_reaching(const Search* q) noexcept nogil:
     return best * (1 - 2.0**-50) if best > 0 else best * (1 + 2.0**-50)
 
 
+cdef inline double limit_of(const Search* q, double reach, bint squared) noexcept nogil:
+    """What D*D / (w * rest) has to reach, for a score to reach so much. `squared` is a constant."""
+    cdef double base
+    if squared:
+        return reach
+    if q.S <= 0:
+        return NONE
+    base = q.S * (natural_log(q.S / q.W) + 2 * LAST_LOGARITHMS)
+    return (reach - base) * q.S * (1 - 2.0**-50)
+
+
 cdef bint has_bounds(const Search* q) noexcept nogil:
     """Whether distances from the mean fit 64 bits. Without rows that weigh, there is none."""
     cdef double largest = max(1.0, abs(<double>q.totals.lowest), abs(<double>q.totals.highest))
@@ -128,7 +142,7 @@ cdef bint is_dead_poisson(const Search* q, const Stretch* t, bint down,
 
 cdef inline bint passes_over(const Search* q, const entry_t* entries, Stretch* t, bint down,
                              CellKind kind, bint squared, double reach) noexcept nogil:
-    """Sum up a stretch of entries; whether it is dead."""
+    """Sum up a stretch of entries; whether no score in it reaches so much."""
     cdef entry_t mask = (<entry_t>1 << 4 * sizeof(entry_t)) - 1
     cdef RowStatistics of_row = q.of_row
     cdef int64_t i
@@ -137,7 +151,9 @@ cdef inline bint passes_over(const Search* q, const entry_t* entries, Stretch* t
     t.away = 0
     for i in range(t.count):
         add_away(&of_row, entries[-i if down else i] & mask, kind, t)
-    return is_dead(q, t, kind, reach) if squared else is_dead_poisson(q, t, down, reach)
+    if is_dead(q, t, kind, limit_of(q, reach, squared)):
+        return True
+    return not squared and is_dead_poisson(q, t, down, reach)
 
 
 cdef bint look_at(Search* q, const entry_t* entries, int64_t at, int64_t w, int64_t s, bint down,
@@ -184,6 +200,8 @@ cdef inline void scan_kind(Search* q, const entry_t* entries, int64_t begin, int
     cdef int64_t stop = min(q.totals.n - q.min_rows - n + 1, m)
     cdef bint bounded = stop - first >= 2 * STRETCH and has_bounds(q)
     cdef double reach = least_reaching(q)
+    cdef double limit = limit_of(q, reach, squared)
+    cdef double lost = 0 if squared else LAST_BITS * q.W * q.S
     cdef double left, D
     cdef int64_t i, at
     cdef int64_t last = first
@@ -212,9 +230,11 @@ cdef inline void scan_kind(Search* q, const entry_t* entries, int64_t begin, int
                 w = n + i
             left = <double>(W - w if down else w)
             D = q.W * <double>(S - s if down else s) - left * q.S
-            if not squared or D * D >= reach * (left * <double>(w if down else W - w)):
+            D = D if squared else abs(D) + lost
+            if D * D >= limit * (left * <double>(w if down else W - w)):
                 if look_at(q, entries, at, w, s, down, kind == COUNT and distinct):
                     reach = least_reaching(q)
+                    limit = limit_of(q, reach, squared)
             add_entry(&of_row, entries[at] & mask, kind, &w, &s)
             i += 1
     q.n = n + m

@@ -1,4 +1,4 @@
-/* Scores at the corners of intervals, for `_intervals.pyx`. */
+/* Scores at the ends of intervals, and bounds inside of them, for `_intervals.pyx`. */
 #ifndef DTREES_INTERVALS_H
 #define DTREES_INTERVALS_H
 
@@ -7,56 +7,119 @@
 
 #include "data/cpu.h"
 
-/* What the corners of the intervals of a column are scored by: sums of the node, targets of its
-   rows for their weights, and what may be lost of a difference of products. */
+/* Sums of a node, targets of its rows for their weights, limits of a side, what may be lost of a
+   difference of products, and what stands for a boundary that is not permitted. */
 typedef struct {
+    double n;
     double weight;
     double target;
     double lowest;
     double highest;
+    double min_rows;
+    double min_weight;
+    double mean;
     double slack;
-} CornerSums;
+    double none;
+} NodeSums;
 
-static inline double score_corner(const CornerSums *node, double w, double s) {
-    double product = w * (node->weight - w);
-    double D = fabs(node->weight * s - w * node->target) + node->slack;
-    return product > 0 ? D * D / product : 0;
+static inline __attribute__((always_inline)) double larger(double a, double b) { return a > b ? a : b; }
+static inline __attribute__((always_inline)) double smaller(double a, double b) { return a < b ? a : b; }
+
+/* |D| at (w, s), and what may be lost of it. */
+static inline __attribute__((always_inline)) double distance(const NodeSums *node, double w, double s) {
+    return fabs(node->weight * s - w * node->target) + node->slack;
 }
 
-static inline double larger(double a, double b) { return a > b ? a : b; }
+/* The highest D*D / product of two corners, with one division. */
+static inline __attribute__((always_inline)) double higher_corner(double D, double product, double E, double other) {
+    D = product > 0 ? D * D : 0;
+    E = other > 0 ? E * E : 0;
+    product = product > 0 ? product : 1;
+    other = other > 0 ? other : 1;
+    int first = D * other > E * product;
+    D = first ? D : E;
+    product = first ? product : other;
+    return D / product;
+}
 
-/* w, s : (n + 1,) sums up to each interval. ends : (n + 1,) scratch. */
-static inline void score_corners_in(const CornerSums *node, const double *w, const double *s,
-                                    int64_t n, double *ends, double *found) {
-    double range = node->highest - node->lowest;
+/* A cut inside scores less than the corners of what its sums may be (all rows of the highest
+   targets first, or of the lowest), and less than the largest |D| over the least product. */
+static inline __attribute__((always_inline)) double bound_inside(const NodeSums *node, double w0, double s0, double w1, double s1,
+                                  double away, int has_away, double ends) {
+    double W = node->weight, range = node->highest - node->lowest;
     double share = range > 0 ? 1 / range : 0;
-    double lowest = node->lowest, highest = node->highest;
-    for (int64_t i = 0; i <= n; i++)
-        ends[i] = score_corner(node, w[i], s[i]);
-    for (int64_t i = 0; i < n; i++) {
-        double dw = w[i + 1] - w[i];
-        double part = (s[i + 1] - s[i] - dw * lowest) * share; /* weight of the highest targets */
-        part = part < 0 ? 0 : part;
-        part = part > dw ? dw : part;
-        double rest = dw - part;
-        double corner = larger(score_corner(node, w[i] + part, s[i] + part * highest),
-                               score_corner(node, w[i] + rest, s[i] + rest * lowest));
-        found[i] = larger(corner, larger(ends[i], ends[i + 1]));
+    double dw = w1 - w0;
+    double part = (s1 - s0 - dw * node->lowest) * share; /* weight of the highest targets */
+    part = smaller(larger(part, 0), dw);
+    double rest = dw - part;
+    double w = w0 + part, v = w0 + rest;
+    double corner = higher_corner(distance(node, w, s0 + part * node->highest), w * (W - w),
+                                  distance(node, v, s0 + rest * node->lowest), v * (W - v));
+    corner = larger(corner, ends);
+    if (has_away) {
+        double moved = s1 - s0 - node->mean * dw;
+        double tilt = (node->mean * W - node->target) * dw; /* the mean of this node is another */
+        double up = 0.5 * W * (away + moved) + larger(tilt, 0);
+        double down = 0.5 * W * (away - moved) + larger(-tilt, 0);
+        double D = W * s0 - w0 * node->target;
+        double least = smaller(w0 * (W - w0), w1 * (W - w1));
+        D = larger(D + up, down - D) + node->slack;
+        double bound = D * D / (least > 0 ? least : 1);
+        corner = least > 0 ? smaller(corner, bound) : corner;
+    }
+    return corner;
+}
+
+/* n, w, s : (count + 1,) sums up to each interval. many : by interval, 1 where it has boundaries,
+   else 0. away : by interval, distances of targets from the mean; NULL: not known. at_end, inside :
+   by interval; become larger, where a boundary is permitted. end : (count + 1,) scratch. */
+static inline __attribute__((always_inline)) void score_intervals_in(
+    const NodeSums *node, const double *restrict n, const double *restrict w,
+    const double *restrict s, const double *restrict many, const double *restrict away,
+    int64_t count, double *restrict end, double *restrict at_end, double *restrict inside) {
+    const NodeSums t = *node;
+    for (int64_t i = 0; i <= count; i++) {
+        double product = w[i] * (t.weight - w[i]);
+        double D = distance(&t, w[i], s[i]);
+        D = product > 0 ? D * D : 0;
+        end[i] = D / (product > 0 ? product : 1);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        double bound = bound_inside(&t, w[i], s[i], w[i + 1], s[i + 1], away ? away[i] : 0,
+                                    away != 0, larger(end[i], end[i + 1]));
+        bound = n[i + 1] - n[i] > many[i] ? bound * (1 + 1e-9) : t.none;
+        bound = n[i + 1] > t.min_rows ? bound : t.none;
+        bound = t.n - n[i] > t.min_rows ? bound : t.none;
+        bound = w[i + 1] >= t.min_weight ? bound : t.none;
+        bound = t.weight - w[i] >= t.min_weight ? bound : t.none;
+        inside[i] = larger(inside[i], bound);
+        double left = w[i + 1], rest = t.weight - left;
+        double D = t.weight * s[i + 1] - left * t.target;
+        double score = D * D / (left * rest > 0 ? left * rest : 1);
+        score = n[i + 1] >= t.min_rows ? score : t.none;
+        score = t.n - n[i + 1] >= t.min_rows ? score : t.none;
+        score = left >= t.min_weight ? score : t.none;
+        score = rest >= t.min_weight ? score : t.none;
+        at_end[i] = larger(at_end[i], score);
     }
 }
 
-static void score_corners_plain(const CornerSums *node, const double *w, const double *s,
-                                int64_t n, double *ends, double *found) {
-    score_corners_in(node, w, s, n, ends, found);
-}
+#define SCORE_INTERVALS(name, target_of) \
+    target_of static void name(const NodeSums *node, const double *n, const double *w, \
+                               const double *s, const double *many, const double *away, \
+                               int64_t count, double *end, double *at_end, double *inside) { \
+        if (away) \
+            score_intervals_in(node, n, w, s, many, away, count, end, at_end, inside); \
+        else \
+            score_intervals_in(node, n, w, s, many, 0, count, end, at_end, inside); \
+    }
 
+SCORE_INTERVALS(score_intervals_plain, )
 #ifdef DTREES_X86
-WIDE static void score_corners_wide(const CornerSums *node, const double *w, const double *s,
-                                    int64_t n, double *ends, double *found) {
-    score_corners_in(node, w, s, n, ends, found);
-}
+SCORE_INTERVALS(score_intervals_wide, WIDE)
 #else
-#define score_corners_wide score_corners_plain
+#define score_intervals_wide score_intervals_plain
 #endif
+#undef SCORE_INTERVALS
 
 #endif

@@ -51,7 +51,7 @@ class Growing:
     def counts(self, number):
         request = HistogramRequest(number, 1, self.columns, 0)
         counts = self.block.count(self.index, [request])
-        return counts.sums[0], Histogram(counts.histogram, *next(counts.stored_lists()))
+        return counts.sums[0], Histogram(counts.histogram, *next(counts.stored_lists())[:2])
 
     def search(self, node, histogram, one_by_one=None):
         ways = ways_of(self.dataset, Resolution())

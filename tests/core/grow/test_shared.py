@@ -52,7 +52,7 @@ def test_scales_are_those_of_the_rows_of_a_set(case):
 def test_bundles_have_one_bit_for_each_set():
     rows = folds(EXAMPLE.n_rows, MOST_SETS + 9, 0)
     sets = Sets(EXAMPLE.target, [EXAMPLE.rules] * len(rows), of_sets(rows))
-    bundles = sets.bundles(numbers_of(MATRIX, EXAMPLE.target))
+    bundles = sets.bundles(numbers_of(MATRIX, EXAMPLE.target, EXAMPLE.rules))
     assert max(map(len, bundles)) <= MOST_SETS
     assert sorted(chain.from_iterable(bundles)) == list(range(len(rows)))
 

@@ -7,15 +7,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dtrees.core.data import _cpu
+from dtrees.core.search._criterion import xlogx_table
 from dtrees.core.search._intervals import bounds_of
 
 NOTHING = -1e289
+FIXED_POINT = 2.0**30
 
 
-def score(rows, left, poisson=False):
+def score(rows, left, impurity=""):
     """The score of a side, as the kernels have it: larger is better, of one node."""
     W, w = len(rows), int(left.sum())
-    if poisson:
+    if impurity == "entropy":
+        f = xlogx_table(W + 1, FIXED_POINT)
+        sides = [rows[left].sum(axis=0), rows[~left].sum(axis=0)]
+        return float(
+            sum(f[side].sum() - f[side.sum()] for side in sides)
+            - (f[rows.sum(axis=0)].sum() - f[W])
+        )
+    if impurity == "poisson":
         sides = [(int(rows[side].sum()), int(side.sum())) for side in (left, ~left)]
         if min(s for s, _ in sides) == 0:
             return -1e300
@@ -34,7 +44,7 @@ def intervals(rows, codes, last):
     return number, np.ascontiguousarray(sums, dtype=np.int64), n.astype(np.int64)
 
 
-def cuts(rows, codes, number, has_missing, min_rows, poisson):
+def cuts(rows, codes, number, has_missing, min_rows, impurity):
     """Scores of all permitted boundaries: behind which code, and in which interval it lies."""
     for missing_left in {False, has_missing}:
         known = codes > 0 if has_missing else np.ones(len(codes), dtype=bool)
@@ -44,7 +54,7 @@ def cuts(rows, codes, number, has_missing, min_rows, poisson):
             if min_rows <= n <= len(codes) - min_rows:
                 interval = number[codes == code][0]
                 is_end = code == codes[number == interval].max()
-                yield score(rows, left, poisson), interval, is_end
+                yield score(rows, left, impurity), interval, is_end
 
 
 @st.composite
@@ -53,10 +63,12 @@ def tables(draw):
     n_rows, n_codes = draw(st.integers(4, 120)), draw(st.integers(2, 60))
     has_missing = draw(st.booleans())
     codes = np.sort(rng.integers(0 if has_missing else 1, n_codes + 1, n_rows))
-    kind = draw(st.sampled_from(["two", "several", "numbers", "narrow", "poisson"]))
+    kind = draw(st.sampled_from(["two", "several", "entropy", "numbers", "narrow", "poisson"]))
     signal = rng.random(n_rows) < codes / n_codes
-    if kind == "several":
-        labels = (signal + rng.integers(0, draw(st.integers(2, 6)), n_rows)).astype(int)
+    if kind in ("several", "entropy"):
+        labels = (
+            signal + rng.integers(0, draw(st.integers(1 if kind == "entropy" else 2, 6)), n_rows)
+        ).astype(int)
         rows = np.eye(labels.max() + 1, dtype=np.int64)[labels]
         rows = rows[:, rows.any(axis=0)]
     elif kind == "two":
@@ -74,35 +86,57 @@ def tables(draw):
     else:
         codes = np.maximum(codes, 1)
         has_missing = False
-    taken = np.unique(np.searchsorted(last, codes))
-    last = last[taken]  # all intervals have rows
-    last[-1] = n_codes
     min_rows = draw(st.sampled_from([1, 1, 2, 9]))
-    return rows, codes, last, has_missing, min_rows, kind == "poisson"
+    return rows, codes, last, has_missing, min_rows, kind
 
 
-@given(tables())
-def test_no_cut_is_better_than_its_bound(table):
-    rows, codes, last, has_missing, min_rows, poisson = table
+def distances(rows, number, n_intervals, beside=0):
+    """A number near the mean of the targets, and by interval the sums of distances from it."""
+    mean = int(rows.sum()) // len(rows) + beside
+    away = np.zeros(n_intervals, dtype=np.int64)
+    np.add.at(away, number, abs(rows[:, 0] - mean))
+    return mean, away
+
+
+@given(tables(), st.booleans(), st.booleans(), st.integers(-20, 20))
+def test_no_cut_is_better_than_its_bound(table, by_distance, wide, beside):
+    """An interval without rows has the score of the one before, at its end. What is called the mean
+    may be off, and distances may be those of more rows."""
+    rows, codes, last, has_missing, min_rows, kind = table
+    impurity = kind if kind in ("entropy", "poisson") else ""
     if rows.shape[1] == 1 and np.ptp(rows) == 0:
         rows[0] += 1
     number, sums, n = intervals(rows, codes, last)
     span = (float(rows.min()), float(rows.max()))
+    away = None
+    if by_distance and kind in ("numbers", "narrow"):
+        mean, away = distances(rows, number, len(last), beside)
+        away = mean, away + max(beside, 0)
     ends = last.astype(np.uint32)
-    at_end, inside = bounds_of(sums, n, ends, has_missing, span, min_rows, poisson)
+    before = _cpu.use_wide(wide)
+    try:
+        at_end, inside = bounds_of(
+            sums, n, ends, has_missing, span, min_rows=min_rows, impurity=impurity, away=away
+        )
+    finally:
+        _cpu.use_wide(before)
     best = np.full(len(last), -1e290)
     slack = 1e-9 * abs(rows).max() ** 2 * len(rows) ** 2 * 1e-3  # of the scores of this test
-    for found, interval, is_end in cuts(rows, codes, number, has_missing, min_rows, poisson):
+    for found, interval, is_end in cuts(rows, codes, number, has_missing, min_rows, impurity):
         if is_end:
             best[interval] = max(best[interval], found)
         else:
-            assert found <= inside[interval] + slack
-    np.testing.assert_allclose(at_end[at_end > NOTHING], best[at_end > NOTHING], 1e-6, slack)
-    assert ((at_end > NOTHING) == (best > NOTHING)).all()
+            assert found <= inside[interval] + (0 if impurity == "entropy" else slack)
+    permitted = (n > 0) & (at_end > NOTHING)
+    np.testing.assert_allclose(at_end[permitted], best[permitted], 1e-6, slack)
+    assert (permitted == (best > NOTHING)).all()
+    for i in np.flatnonzero(n[1:] == 0) + 1:
+        assert n[:i].sum() == 0 or at_end[i] == at_end[i - 1] or (has_missing and i == 1)
 
 
 @pytest.mark.parametrize(
-    ("kind", "most"), [("two", 0.05), ("several", 0.1), ("numbers", 0.2), ("poisson", 0.4)]
+    ("kind", "most"),
+    [("two", 0.05), ("several", 0.1), ("entropy", 0.1), ("numbers", 0.1), ("poisson", 0.4)],
 )
 def test_most_intervals_are_ruled_out(kind, most):
     rng = np.random.default_rng(0)
@@ -110,16 +144,34 @@ def test_most_intervals_are_ruled_out(kind, most):
     signal = rng.normal((codes > 8000) * 1.0, 1.0)
     rows = {
         "two": (signal > 0.5).astype(np.int64)[:, None],
+        "entropy": np.eye(4, dtype=np.int64)[np.digitize(signal, [-0.5, 0.5, 1.5])],
         "several": np.eye(4, dtype=np.int64)[np.digitize(signal, [-0.5, 0.5, 1.5])],
         "numbers": (signal * 2**20).astype(np.int64)[:, None],
         "poisson": rng.poisson(np.exp(signal / 2)).astype(np.int64)[:, None],
     }[kind]
     last = np.linspace(0, 20_000, 256).astype(int)[1:]
-    _, sums, n = intervals(rows, codes, last)
+    number, sums, n = intervals(rows, codes, last)
     span = (float(rows.min()), float(rows.max()))
-    ends, poisson = last.astype(np.uint32), kind == "poisson"
-    at_end, inside = bounds_of(sums, n, ends, False, span, poisson=poisson)
+    away = distances(rows, number, len(last)) if kind == "numbers" else None
+    ends, impurity = last.astype(np.uint32), kind if kind in ("entropy", "poisson") else ""
+    at_end, inside = bounds_of(sums, n, ends, False, span, impurity=impurity, away=away)
     assert 1 <= np.count_nonzero(inside >= at_end.max()) <= most * len(last)
+
+
+@pytest.mark.parametrize("sign", [1, -1], ids=["highest first", "lowest first"])
+@pytest.mark.parametrize("beside", [-400, -20, 0, 20, 400])
+def test_what_is_called_the_mean_may_be_far_from_it(beside, sign):
+    """It is that of another set: what is above it alone is not what a cut may gain."""
+    rng = np.random.default_rng(0)
+    rows = (rng.normal(size=400) * 50).astype(np.int64) + 1000 * (np.arange(400) < 200)
+    rows = sign * np.sort(rows.reshape(20, 20))[:, ::-1].reshape(-1, 1)
+    last, codes = np.arange(20, 401, 20), np.arange(1, 401)
+    number, sums, n = intervals(rows, codes, last)
+    away = distances(rows, number, 20, beside)
+    span = (float(rows.min()), float(rows.max()))
+    _, inside = bounds_of(sums, n, last.astype(np.uint32), False, span, away=away)
+    for found, interval, is_end in cuts(rows, codes, number, False, 1, ""):
+        assert is_end or found <= inside[interval]
 
 
 def test_intervals_of_one_code_have_no_cut():

@@ -2,7 +2,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core.histogram._layout cimport Layout
-from dtrees.core.search._intervals cimport Bounds
+from dtrees.core.search._bounds cimport Bounds
 from dtrees.core.search._search cimport Search
 
 cdef struct IntervalCells:

@@ -92,14 +92,16 @@ cdef double bound_cells(Search* q, const Layout* layout, const IntervalCells* co
     """
     cdef double highest = NONE
     cdef Stretch stretch
+    cdef uint32_t rank
     cdef int64_t i
     begin_stretches(layout, column, scratch, &stretch)
     while next_stretch(q, layout, column, &stretch):
         bound_intervals(q, &stretch.last[0], bounds)
         for i in range(q.bins.count):
-            if is_inside(&stretch, q.bins.rank[i]):
-                best[0] = max(best[0], bounds.at_end[i])
-                highest = max(highest, max(bounds.at_end[i], bounds.inside[i]))
+            rank = q.bins.rank[i]
+            if is_inside(&stretch, rank):
+                best[0] = max(best[0], bounds.at_end[rank])
+                highest = max(highest, max(bounds.at_end[rank], bounds.inside[rank]))
     return highest
 
 
@@ -113,15 +115,17 @@ cdef void mark_cells(Search* q, const Layout* layout, const IntervalCells* colum
     cdef bint next_one = False      # the next interval that occurs is beside such a boundary
     cdef bint at_end
     cdef Stretch stretch
+    cdef uint32_t rank
     cdef int64_t i, interval
     begin_stretches(layout, column, scratch, &stretch)
     while next_stretch(q, layout, column, &stretch):
         bound_intervals(q, &stretch.last[0], bounds)
         for i in range(q.bins.count):
-            if not is_inside(&stretch, q.bins.rank[i]):
+            rank = q.bins.rank[i]
+            if not is_inside(&stretch, rank):
                 continue
-            interval = stretch.first + q.bins.rank[i] - FIRST
-            at_end = bounds.at_end[i] > NONE and bounds.at_end[i] >= best
-            if next_one or at_end or bounds.inside[i] > NONE and bounds.inside[i] >= best:
+            interval = stretch.first + rank - FIRST
+            at_end = bounds.at_end[rank] > NONE and bounds.at_end[rank] >= best
+            if next_one or at_end or bounds.inside[rank] > NONE and bounds.inside[rank] >= best:
                 alive[interval >> 6] |= <uint64_t>1 << (interval & 63)
             next_one = at_end

@@ -32,7 +32,8 @@ from dtrees.core.search._bins cimport (
     weigh_bins
 )
 from dtrees.core.search._entry_scan cimport pass_over_short
-from dtrees.core.search._intervals cimport Bounds, lowest_best
+from dtrees.core.search._bounds cimport Bounds
+from dtrees.core.search._intervals cimport lowest_best
 from dtrees.core.search._open_node cimport OpenNode, open_children
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport NONE, Search
@@ -217,6 +218,24 @@ cdef int64_t read_place(HistogramStore* s, const Places* places, int32_t column,
     return i
 
 
+cdef int64_t read_places(HistogramStore* s, const Places* places, int32_t column, int64_t i,
+                         int64_t end) noexcept nogil:
+    """Make the cells at the places before another one bins; returns the index of that."""
+    cdef Search* q = s.store.search
+    cdef int64_t k = i
+    if s.layout.kind != COUNT:
+        while k < places.n and places.place[k] < end:
+            k = read_place(s, places, column, k)
+        return k
+    while k < places.n and places.place[k] < end:
+        k += 1
+    if reserve_bins(q, q.bins.count + k - i):  # each place is a cell
+        for i in range(i, k):
+            q.bins.count += read_bin(q, places.value + i, COUNT,
+                                     <uint32_t>(places.place[i] - s.first[column]), q.bins.count)
+    return k
+
+
 cdef int64_t listed_bins(HistogramStore* s, int32_t column, int64_t i) noexcept nogil:
     """Make the places of a column bins; of a sparse one, what the node has beyond them is its fill.
 
@@ -326,8 +345,7 @@ cdef void bins_of_alive(HistogramStore* s, const AliveColumn* own) noexcept nogi
     for c in range(cells.count):
         if own.alive[c >> 6] >> (c & 63) & 1:
             end = s.first[own.column] + (last_code(c, way, cells.n_codes) + <int64_t>1) * words
-            while i < s.codes.n and s.codes.place[i] < end:
-                i = read_place(s, &s.codes, own.column, i)
+            i = read_places(s, &s.codes, own.column, i, end)
         elif reserve_bins(q, q.bins.count + 1):
             q.bins.count += read_bin(q, cells.cells + c * words, s.layout.kind,
                                      last_code(c, way, cells.n_codes), q.bins.count)

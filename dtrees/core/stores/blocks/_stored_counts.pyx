@@ -21,19 +21,13 @@ A cell that is marked costs about four that are looked at (`MARKED`).
 """
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from dtrees.core.data._bits cimport count_bits, trailing_zeros
-from dtrees.core.data._memory cimport claim_zeros
-from dtrees.core.histogram._layout cimport (
-    CLASSES, COUNT, SUM, WEIGHTED_CLASSES, CellKind, Layout, add
-)
 from dtrees.core.stores._dataset cimport Dataset
-from dtrees.core.stores.blocks._node_counts cimport layout_of_node, write_statistics
+from dtrees.core.stores.blocks._cell_lists cimport CellLists, Cells, end_cell, take
 from dtrees.core.stores.blocks._stored_cells cimport StoredCells, stored_cells_of
-from dtrees.core.stores.blocks._stored_lists cimport Numbers, append, arrays_of
 
 cdef enum:
     MARKED = 4              # what a cell costs that is marked, in cells that are looked at
@@ -41,9 +35,6 @@ cdef enum:
 
 cdef struct Counting:
     # Of a node.
-    CellKind kind
-    int64_t n_words             # of a cell
-    int64_t n_members
     int64_t n_columns           # as `StoredCells`
     const int64_t* start
     const int32_t* row
@@ -53,15 +44,7 @@ cdef struct Counting:
     uint64_t* marks             # a bit for each cell; NULL: the columns are looked at
     const int64_t* start_of_row
     const uint32_t* cell_of_row
-    const int64_t* weight       # by number in the node
-    const int64_t* target
-    const uint16_t* combination     # or NULL
-    const uint64_t* members_of      # by combination: a bit for each list
-    int64_t place               # of the cell that is added up
-    int64_t* words              # (n_members, n_words) of it,
-    uint64_t* used              # (n_members, width): a bit for each of them that was added to
-    int64_t width
-    Numbers* lists
+    Cells* cells                # that are added up
 
 
 cdef class StoredCounter:
@@ -104,51 +87,35 @@ cdef class StoredCounter:
 
         Returns
         -------
-        list of (int64 (n,), int64 (n,))
-            Places, ascending, and values; a pair for each set.
+        places, values : int64 (n,)
+        who : uint64 (n,) or None
+            A list (`_stored_lists`).
 
         Raises
         ------
         MemoryError
         """
         cdef const uint32_t[::1] rows = node.rows
-        cdef const uint16_t[::1] times = node.times
-        cdef const uint16_t[::1] combination = node.combination
-        cdef int64_t n = len(rows)
-        cdef Layout layout = layout_of_node(self.dataset, node)
-        cdef const uint16_t* times_of = NULL
+        cdef int32_t[::1] numbers = self.numbers_of(columns)
+        cdef CellLists lists
         cdef Counting c
-        cdef int64_t[::1] weight, target
-        cdef uint64_t[::1] members_of
-        cdef int32_t[::1] numbers
-        memset(&c, 0, sizeof(Counting))
-        c.n_members = count_bits(members)
-        numbers = self.numbers_of(columns)
-        if n == 0 or c.n_members == 0 or self.cells.n_stored == 0 or (
+        cdef bint fits
+        if len(rows) == 0 or members == 0 or self.cells.n_stored == 0 or (
                 numbers is not None and len(numbers) == 0):
             nothing = np.zeros(0, dtype=np.int64)
-            return [(nothing, nothing)] * c.n_members
-        weight = np.empty(n, dtype=np.int64)
-        target = np.empty(n, dtype=np.int64)
-        if times is not None:
-            times_of = &times[0]
-        write_statistics(&self.dataset.of_row, layout.kind, &rows[0], times_of, n, &weight[0],
-                         &target[0])
-        members_of = lists_of(node.masks, members)
-        c.weight = &weight[0]
-        c.target = &target[0]
-        c.members_of = &members_of[0]
-        if combination is not None:
-            c.combination = &combination[0]
-        self.begin(&c, &layout, self.is_by_row(rows, numbers))
-        return counted(&c, rows, numbers)
+            return nothing, nothing, nothing.view(np.uint64) if count_bits(members) > 1 else None
+        lists = CellLists(self.dataset, node, members)
+        memset(&c, 0, sizeof(Counting))
+        c.cells = &lists.cells
+        self.begin(&c, self.is_by_row(rows, numbers))
+        with nogil:
+            fits = count_rows(&c, rows, numbers)
+        if not fits:
+            raise MemoryError
+        return lists.found()
 
-    cdef begin(self, Counting* c, const Layout* layout, bint by_row):
-        """Tell how rows are counted, and where the cells are."""
-        c.kind = layout.kind
-        c.n_words = layout.n_words
-        c.width = (layout.n_words + 63) // 64
-        c.place = -1
+    cdef begin(self, Counting* c, bint by_row):
+        """Tell where the cells are."""
         c.number = &self.number[0]
         c.n_columns = self.cells.n_columns
         c.start = &self.cells.start[0]
@@ -184,35 +151,6 @@ cdef class StoredCounter:
         return MARKED * of_rows + cells.n_stored // 64 < of_columns
 
 
-cdef counted(Counting* c, const uint32_t[::1] rows, const int32_t[::1] numbers):
-    """The lists of some rows, and of the columns that have these numbers."""
-    cdef bint fits
-    cdef int64_t m
-    cdef list found = []
-    try:
-        with nogil:
-            fits = make_room(c) and count_rows(c, rows, numbers)
-        if not fits:
-            raise MemoryError
-        for m in range(c.n_members):
-            found.append(arrays_of(&c.lists[m]))
-        return found
-    finally:
-        for m in range(c.n_members if c.lists != NULL else 0):
-            free(c.lists[m].place)
-            free(c.lists[m].value)
-        free(c.lists)
-        free(c.words)
-        free(c.used)
-
-
-cdef bint make_room(Counting* c) noexcept nogil:
-    c.lists = <Numbers*>calloc(c.n_members, sizeof(Numbers))
-    return (c.lists != NULL
-            and claim_zeros(<void**>&c.words, c.n_members * c.n_words * sizeof(int64_t))
-            and claim_zeros(<void**>&c.used, c.n_members * c.width * sizeof(uint64_t)))
-
-
 cdef bint count_rows(Counting* c, const uint32_t[::1] rows,
                      const int32_t[::1] numbers) noexcept nogil:
     """Count; False without memory."""
@@ -227,7 +165,7 @@ cdef bint count_rows(Counting* c, const uint32_t[::1] rows,
         fits = count_marked(c, rows, numbers)
     for i in range(n):
         c.number[rows[i]] = 0
-    return fits and flush(c)
+    return fits and end_cell(c.cells)
 
 
 cdef bint count_all(Counting* c, const int32_t[::1] numbers) noexcept nogil:
@@ -239,7 +177,8 @@ cdef bint count_all(Counting* c, const int32_t[::1] numbers) noexcept nogil:
         k = i if numbers is None else numbers[i]
         for p in range(c.start[k], c.start[k + 1]):
             number = c.number[c.row[p]]
-            if number != 0 and not take(c, c.first[k] + c.code[p], number - <int64_t>1):
+            if number != 0 and not take(c.cells, c.first[k] + c.code[p],
+                                         number - <int64_t>1):
                 return False
     return True
 
@@ -278,7 +217,8 @@ cdef bint read_marks(Counting* c, int64_t begin, int64_t end, int64_t k) noexcep
             bits &= bits - 1
             if p >= c.start[k + 1]:
                 k = stretch_of(c.start, k + 1, c.n_columns, p)
-            if not take(c, c.first[k] + c.code[p], c.number[c.row[p]] - <int64_t>1):
+            if not take(c.cells, c.first[k] + c.code[p],
+                        c.number[c.row[p]] - <int64_t>1):
                 return False
     return True
 
@@ -298,64 +238,3 @@ cdef int64_t stretch_of(const int64_t* start, int64_t k, int64_t n, int64_t p) n
         else:
             high = middle
     return k
-
-
-cdef lists_of(const uint64_t[::1] masks, uint64_t members):
-    """By combination a bit for each of the sets that are asked for, numbered from 0 on."""
-    cdef uint64_t[::1] found = np.zeros(len(masks), dtype=np.uint64)
-    cdef int64_t k
-    cdef uint64_t bits
-    for k in range(len(masks)):
-        bits = masks[k] & members
-        while bits != 0:
-            found[k] |= <uint64_t>1 << count_bits(members & ((bits & -bits) - 1))
-            bits &= bits - 1
-    return np.asarray(found)
-
-
-cdef inline bint take(Counting* c, int64_t cell, int64_t i) noexcept nogil:
-    """Add row i of the node to a cell, whose cells come in ascending order."""
-    cdef uint64_t bits = c.members_of[0 if c.combination == NULL else c.combination[i]]
-    cdef int64_t target = c.target[i]
-    cdef int64_t word = 0
-    cdef uint64_t first = 1
-    cdef int64_t m
-    if cell * c.n_words != c.place:
-        if not flush(c):
-            return False
-        c.place = cell * c.n_words
-    if c.kind == CLASSES:
-        first = 0
-        word = target
-    elif c.kind == WEIGHTED_CLASSES:
-        word = 1 + target
-    elif c.kind == SUM:
-        first = 3
-    elif c.kind != COUNT:
-        first = 7
-    while bits != 0:
-        m = trailing_zeros(bits)
-        bits &= bits - 1
-        add(c.words + m * c.n_words, c.kind, c.weight[i], target)
-        c.used[m * c.width] |= first
-        c.used[m * c.width + (word >> 6)] |= <uint64_t>(word > 0 or first == 0) << (word & 63)
-    return True
-
-
-cdef bint flush(Counting* c) noexcept nogil:
-    """Write the cell that is added up to the lists; False without memory."""
-    cdef int64_t m, t, w
-    cdef uint64_t bits
-    if c.place < 0:
-        return True
-    for m in range(c.n_members):
-        for t in range(c.width):
-            bits = c.used[m * c.width + t]
-            c.used[m * c.width + t] = 0
-            while bits != 0:
-                w = 64 * t + trailing_zeros(bits)
-                bits &= bits - 1
-                if not append(&c.lists[m], c.place + w, c.words[m * c.n_words + w]):
-                    return False
-                c.words[m * c.n_words + w] = 0
-    return True

@@ -40,6 +40,7 @@ from dtrees.core.stores.blocks.messages import (
     Counts,
     HistogramRequest,
     NodeSplit,
+    NumberList,
     Root,
     SplitUpdate,
     StoredCounts,
@@ -245,35 +246,28 @@ class BlockOfRows:
     def _listed(
         self, positions: PositionIndex, requests: Sequence[HistogramRequest]
     ) -> StoredCounts:
-        """The lists of each request and set."""
+        """The list of each request."""
         counter = StoredCounter(self._dataset, self._block.coded) if self._is_sparse.any() else None
         return StoredCounts.of(
-            [
-                of_set
-                for request in requests
-                for of_set in self._lists_of(positions[request.node], request, counter)
-            ]
+            [self._list_of(positions[each.node], each, counter) for each in requests]
         )
 
-    def _lists_of(
-        self, node: NodeRows, request: HistogramRequest, counter: Any
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The lists of each set of a request: of sparse columns, and of dense ones."""
+    def _list_of(self, node: NodeRows, request: HistogramRequest, counter: Any) -> NumberList:
+        """The list of a request: of sparse columns, and of dense ones."""
         ways, columns = self._ways_of(request), self._columns_of(request)
         listed = np.sort(columns[~self._is_sparse[columns] & (ways[columns] == LISTED)])
         if request.alive is not None:
             listed, ways = columns, self._ways
-        dense = list_codes(
+        dense: NumberList = list_codes(
             self._dataset, node, request.members, listed, self._first, ways, request.alive
         )
         if counter is None or request.alive is not None:
             return dense
-        stored: list[tuple[np.ndarray, np.ndarray]] = counter.count(
-            node, request.members, request.columns
-        )
+        stored: NumberList = counter.count(node, request.members, request.columns)
         if len(listed) == 0:
             return stored
-        return [merged(*own, *theirs) for own, theirs in zip(stored, dense, strict=True)]
+        both: NumberList = merged(stored, dense)
+        return both
 
     def _columns_of(self, request: HistogramRequest) -> np.ndarray:
         return self._all_columns if request.columns is None else request.columns

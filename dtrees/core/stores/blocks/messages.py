@@ -125,50 +125,63 @@ class HistogramRequest:
     alive: np.ndarray | None = None
 
 
-NUMBER_BYTES = 16  # of a number of a sparse column, and of its place
+NUMBER_BYTES = 16  # of a number that is listed, and of its place
+
+
+NumberList = tuple[np.ndarray, np.ndarray, np.ndarray | None]  # places, values, who
 
 
 @dataclass(frozen=True, eq=False)
 class StoredCounts(SmallArraysInside):
-    """Histograms of listed columns: a list for each set of each request, one behind the other.
+    """Histograms of listed columns: a list for each request, one behind the other.
 
     Attributes
     ----------
     places, values : int64 (n,)
         As `dtrees.core.stores.blocks._stored_counts` has them.
+    who : uint64 (n,) or None
+        A bit for each set of the request that has the number. None: each is of one set.
     ends : int64 (n_lists,)
     """
 
     places: np.ndarray
     values: np.ndarray
+    who: np.ndarray | None
     ends: np.ndarray
 
     @classmethod
-    def of(cls, lists: Sequence[tuple[np.ndarray, np.ndarray]]) -> StoredCounts:
+    def of(cls, lists: Sequence[NumberList]) -> StoredCounts:
         """Some lists."""
-        ends = np.cumsum([len(places) for places, _ in lists], dtype=np.int64)
+        ends = np.cumsum([len(places) for places, _, _ in lists], dtype=np.int64)
         if len(lists) == 1:
             return cls(*lists[0], ends)
-        places, values = zip(*lists, strict=True)
-        return cls(np.concatenate(places), np.concatenate(values), ends)
+        places, values, who = zip(*lists, strict=True)
+        bits: np.ndarray | None = None
+        if any(own is not None for own in who):
+            ones = (np.ones(len(own), dtype=np.uint64) for own in places)
+            of_lists = zip(ones, who, strict=True)
+            bits = np.concatenate([one if own is None else own for one, own in of_lists])
+        return cls(np.concatenate(places), np.concatenate(values), bits, ends)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        return self.places.nbytes + self.values.nbytes + self.ends.nbytes
+        arrays = (self.places, self.values, self.who, self.ends)
+        return sum(int(array.nbytes) for array in arrays if array is not None)
 
-    def lists(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Places and values of each list."""
-        begins = [0, *self.ends[:-1].tolist()]
+    def lists(self) -> list[NumberList]:
+        """Places, values and sets of each list."""
+        who = self.who
         return [
-            (self.places[begin:end], self.values[begin:end])
-            for begin, end in zip(begins, self.ends.tolist(), strict=True)
+            (self.places[own], self.values[own], None if who is None else who[own])
+            for own in map(slice, [0, *self.ends[:-1].tolist()], self.ends.tolist())
         ]
 
     def added(self, other: StoredCounts) -> StoredCounts:
         """The sums, in new arrays."""
-        pairs = zip(self.lists(), other.lists(), strict=True)
-        return StoredCounts.of([merged(*own, *theirs) for own, theirs in pairs])
+        return StoredCounts.of(
+            [merged(*pair) for pair in zip(self.lists(), other.lists(), strict=True)]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +193,7 @@ class Histogram:
     dense : int64 (n,)
         Of the dense columns, one behind the other.
     places, values : int64 (n,)
-        Of the sparse ones, without the cells of their fill codes.
+        Of those that are listed; of sparse ones without the cells of their fill codes.
     """
 
     dense: np.ndarray
@@ -189,8 +202,9 @@ class Histogram:
 
     def less(self, other: Histogram) -> Histogram:
         """What is left of a node without the rows of another one, of the same columns."""
-        stored = merged(self.places, self.values, other.places, other.values, -1)
-        return Histogram(self.dense - other.dense, *stored)
+        mine, theirs = ((each.places, each.values, None) for each in (self, other))
+        places, values, _ = merged(mine, theirs, -1)
+        return Histogram(self.dense - other.dense, places, values)
 
 
 @dataclass(frozen=True)
@@ -217,13 +231,14 @@ class Counts(SmallArraysInside):
         stored = 0 if self.stored is None else self.stored.nbytes
         return self.sums.nbytes + self.histogram.nbytes + stored
 
-    def stored_lists(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Places and values of the sparse columns, for each row of the sums."""
+    def stored_lists(self) -> Iterator[NumberList]:
+        """The list of each request; empty ones without end, where there are none."""
         if self.stored is not None:
             yield from self.stored.lists()
             return
         nothing = np.zeros(0, dtype=np.int64)
-        yield from [(nothing, nothing)] * len(self.sums)
+        while True:
+            yield nothing, nothing, None
 
 
 def add_up(counts: Iterable[Counts]) -> Counts:

@@ -17,6 +17,8 @@ cdef uint32_t entries_of_widest(const Column* column, const uint32_t* row_id, in
                                 PresortedFeature* feature) noexcept nogil
 cdef int64_t sorted_entries(const Column* column, const uint8_t* live, uint64_t* entries,
                             uint64_t* scratch, int64_t n_rows) noexcept nogil
+cdef void sort_by_code(uint64_t* entries, uint64_t* scratch, int64_t n,
+                       uint32_t n_codes) noexcept nogil
 cdef int64_t leave_out_majority(uint32_t* entries, int64_t n, uint32_t* fill) noexcept nogil
 
 

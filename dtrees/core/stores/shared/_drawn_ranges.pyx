@@ -61,7 +61,8 @@ cdef bint is_drawn_by_range(const SharedStore* s, const SharedNode* node,
     """Whether histograms by code would cost more than the passes over the rows."""
     cdef int64_t n_blocks = node.n_cells + 2 * node.n_members
     return (s.store.params.limits.random_splits and has_threshold(column)
-            and (column.n_codes + <int64_t>1) * n_blocks > PASSES * (node.n + node.n_some))
+            and (column.n_codes >= MOST_COUNTED
+                 or (column.n_codes + <int64_t>1) * n_blocks > PASSES * (node.n + node.n_some)))
 
 
 cdef bint search_ranges(SharedStore* s, const SharedNode* node, int32_t number,

@@ -162,6 +162,7 @@ cdef bint count_entries(SharedStore* s, const SharedNode* node, const PresortedF
         fill_cell(s.histograms + c * s.counting.size, n_words, width, fill, n_words,
                   s.row_words + c * n_words)
     combine_cells(s, node)
+    s.beside = s.is_packed
     if s.more == NULL:
         return True
     k = 0

@@ -15,7 +15,7 @@ from dtrees.core.histogram._layout cimport add_words, subtract_words
 from dtrees.core.search._bins cimport bins_of_histogram, weigh_bins
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores.shared._shared_histogram cimport (
-    count_rows, count_some, numbers_of_some
+    are_beside, count_rows, count_some, numbers_of_some
 )
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
 from dtrees.core.stores.shared._shared_state cimport SharedStore, class_weights
@@ -66,16 +66,16 @@ cdef void combine_cells(SharedStore* s, const SharedNode* node) noexcept nogil:
                 block += size
             add_words(block - size, s.histograms + c * size, size)
     s.more = NULL
+    s.beside = are_beside(&s.counting)
     if node.n_some > 0:
-        n_more = size * (node.n_members if not s.is_packed else numbers_of_some(node))
+        n_more = size * (numbers_of_some(node) if s.beside else node.n_members)
         memset(block, 0, n_more * sizeof(int64_t))
         s.more = block
 
 
 cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* column,
                         int64_t width) noexcept nogil:
-    """Histograms of a column, cell by cell, of so many codes; False without
-    memory."""
+    """Histograms of a column, cell by cell, of so many codes; False without memory."""
     if not reserve_blocks(s, node, width):
         return False
     count_rows(node, column, &s.counting, s.histograms)
@@ -93,8 +93,8 @@ cdef void bins_of_member(SharedStore* s, Search* q, const SharedNode* node, int 
     cdef int64_t i
     memcpy(s.own, s.all, size * sizeof(int64_t))
     subtract_words(s.own, s.lacking[member], size)
-    if s.more != NULL and s.is_packed:
-        for i in range(width):
+    if s.more != NULL and s.beside:
+        for i in range(size):
             s.own[i] += s.more[i * step + member]
     elif s.more != NULL:
         add_words(s.own, s.more + member * size, size)

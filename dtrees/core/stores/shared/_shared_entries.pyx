@@ -177,7 +177,7 @@ cdef void search_by_members(SharedStore* s, const SharedNode* node,
         if own.length == 0 or own.length < q.too_short:
             continue
         if s.of_class != NULL:
-            weigh_entries(s, node, own.length, m)
+            weigh_entries(s, node, s.own_entries, own.length, m)
         if s.store.params.limits.random_splits:
             bins_of_entries(q, <const uint64_t*>s.own_entries, &own)
             draw_from_bins(s, q, &own)
@@ -195,13 +195,13 @@ cdef void draw_from_bins(const SharedStore* s, Search* q,
                       s.store.params.values + s.store.params.first_value[feature.column])
 
 
-cdef void weigh_entries(SharedStore* s, const SharedNode* node, int64_t n,
+cdef void weigh_entries(SharedStore* s, const SharedNode* node, const uint64_t* entries, int64_t n,
                         int member) noexcept nogil:
     """What the rows of n entries of a member weigh, where sets have class weights of their own."""
     cdef const int64_t* of_class = class_weights(s, node, member)
     cdef int64_t i
     for i in range(n):
-        weigh_row(s.of_row, of_class, <uint32_t>s.own_entries[i], s.own_weight, s.own_target)
+        weigh_row(s.of_row, of_class, <uint32_t>entries[i], s.own_weight, s.own_target)
 
 
 cdef bint reserve_own(SharedStore* s, const PresortedFeature* feature) noexcept nogil:
@@ -254,7 +254,7 @@ cdef void bins_of_member_entries(SharedStore* s, Search* q, const SharedNode* no
     own.length = <uint32_t>entries_of_member(s, node, &own, member, s.own_entries)
     own.offset = 0
     if s.of_class != NULL:
-        weigh_entries(s, node, own.length, member)
+        weigh_entries(s, node, s.own_entries, own.length, member)
     bins_of_entries(q, <const uint64_t*>s.own_entries, &own)
     s.store.out_of_memory |= q.out_of_memory
 

@@ -4,8 +4,8 @@
     what they add              a   b   c   d  ...   gathered once for all columns, if packed
     cells of a column      | H0 | H1 | ... | Hk |   a row goes to the histogram of its cell
 
-Rows that some members have go to histograms of these members. Where rows are packed the numbers of
-all members stand side by side, so that a row is added to all of them at once::
+Rows that some members have go to histograms of these members. Where a row adds one number, or two,
+the numbers of all members stand side by side, so that it is added to all of them at once::
 
     a code                 | m0 | m1 | m2 | ... |   and the row, or 0 for those that lack it
 
@@ -18,14 +18,14 @@ from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.data._columns cimport STORED_U16, STORED_U32, STORED_U8, Column, code_t
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.histogram._count cimport NodeRows, count_column
-from dtrees.core.histogram._layout cimport PACKED, add, add_row
+from dtrees.core.histogram._layout cimport PACKED, SUM, CellKind, add_row
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
 
 cdef extern from "stores/shared/shared_histogram.h" nogil:
     void count_some_u8(int64_t*, int64_t, const uint8_t*, const uint32_t*, const uint32_t*,
-                       const uint64_t*, const int64_t*, int64_t) noexcept
+                       const uint64_t*, const int64_t*, const int64_t*, int64_t) noexcept
     void count_some_u16(int64_t*, int64_t, const uint16_t*, const uint32_t*, const uint32_t*,
-                        const uint64_t*, const int64_t*, int64_t) noexcept
+                        const uint64_t*, const int64_t*, const int64_t*, int64_t) noexcept
 
 
 cdef inline void mark_hits(const SharedNode* node, const code_t* codes,
@@ -89,7 +89,8 @@ cdef void count_rows(const SharedNode* node, const Column* column, const Countin
 
 cdef inline void count_some_in(const SharedNode* node, const code_t* codes,
                                const Counting* counting, int64_t* cells) noexcept nogil:
-    cdef bint packed = counting.some_added != NULL
+    cdef CellKind kind = counting.layout.kind
+    cdef const int64_t* target = counting.of_row.target
     cdef int64_t width = numbers_of_some(node)
     cdef int64_t i, at
     cdef uint64_t bits
@@ -99,8 +100,11 @@ cdef inline void count_some_in(const SharedNode* node, const code_t* codes,
             at = counting.rank[at]
         bits = node.who[i]
         while bits != 0:
-            if packed:
-                add(cells + at * width + trailing_zeros(bits), PACKED, 0, counting.some_added[i])
+            if kind == PACKED:
+                cells[at * width + trailing_zeros(bits)] += counting.some_added[i]
+            elif kind == SUM:
+                cells[2 * at * width + trailing_zeros(bits)] += 1
+                cells[(2 * at + 1) * width + trailing_zeros(bits)] += target[node.some[i]]
             else:
                 add_row(cells + trailing_zeros(bits) * counting.size
                         + at * counting.layout.n_words, counting.layout.kind, counting.of_row,
@@ -111,19 +115,20 @@ cdef inline void count_some_in(const SharedNode* node, const code_t* codes,
 cdef void count_some(const SharedNode* node, const Column* column, const Counting* counting,
                      int64_t* cells) noexcept nogil:
     """Add the other rows to the histograms of the members that have them: one behind the other, or
-    side by side where rows are packed."""
+    side by side (`are_beside`)."""
     cdef const uint8_t* narrow = <const uint8_t*>column.codes
     cdef const uint16_t* wide = <const uint16_t*>column.codes
+    cdef const int64_t* target = counting.of_row.target
     cdef int64_t width = numbers_of_some(node)
     if column.storage == STORED_U32:
         count_some_in(node, <const uint32_t*>column.codes, counting, cells)
-    elif is_wide and counting.some_added != NULL:
+    elif is_wide and are_beside(counting):
         if column.storage == STORED_U8:
             count_some_u8(cells, width, narrow, counting.rank, node.some, node.who,
-                          counting.some_added, node.n_some)
+                          counting.some_added, target, node.n_some)
         else:
             count_some_u16(cells, width, wide, counting.rank, node.some, node.who,
-                           counting.some_added, node.n_some)
+                           counting.some_added, target, node.n_some)
     elif column.storage == STORED_U8:
         count_some_in(node, narrow, counting, cells)
     else:

@@ -1,10 +1,10 @@
 """What a thread knows of shared nodes: the store of rows with cell and mask."""
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from dtrees.core.data._columns cimport Column, Intervals
+from dtrees.core.data._columns cimport MOST_INTERVALS, Column, Intervals
 from dtrees.core.data._structs cimport KnownTest, RowStatistics, Totals
 from dtrees.core.histogram._layout cimport PACKED, encode
-from dtrees.core.search._intervals cimport Bounds
+from dtrees.core.search._bounds cimport Bounds
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores._store cimport Member, Store
@@ -14,6 +14,20 @@ from dtrees.core.stores.shared._shared_nodes cimport MOST_SETS, SharedNode
 
 cdef enum:
     NO_CELL = 255           # of a row that only some of the members have
+
+
+cdef struct AliveRows:
+    # Rows of a node in the intervals of a column that are alive; see _alive_scan.pyx.
+    uint64_t of_interval[MOST_INTERVALS + 1]    # members for which an interval is alive, a bit each
+    uint64_t members        # for which any is
+    uint64_t* entries       # code | row, ascending
+    uint64_t* who           # by entry: the members that have it, in an interval alive for them
+    uint32_t* row
+    uint64_t* scratch
+    int64_t n
+    int64_t room
+    uint64_t* own           # entries of one member
+    int64_t n_own
 
 
 cdef struct SharedStore:
@@ -37,6 +51,7 @@ cdef struct SharedStore:
     const int64_t* all      # and of all rows that all have
     int64_t* own            # of one member
     int64_t* more           # and, by member, of what only some have; NULL: nothing
+    bint beside             # the numbers of all members stand side by side in it
     Counting counting       # of the node that is searched
     bint by_classes         # its ordered columns are searched for all members at once
     ClassCounts classes
@@ -54,8 +69,10 @@ cdef struct SharedStore:
     int64_t interval_rows   # of a node, at least,
     int64_t interval_codes  # and of a column, that is searched by them
     Bounds bounds           # of a column and a member
-    double* highest         # by column and set: no boundary of the node has a higher score
+    double* highest         # by column and set: no boundary of the node has a higher score;
+    double* own_highest     # of this thread, or of one that searches the node with others
     double best[MOST_SETS]  # by member: of the boundaries that were looked at
+    AliveRows alive         # of a column
     int64_t n_bounded       # columns of nodes that were searched by intervals,
     int64_t n_alive         # and of these, in which some were alive
     const int32_t* dense    # columns that are, ascending,
@@ -73,7 +90,7 @@ cdef struct SharedStore:
     int64_t n_row_words     # room
     uint64_t* own_entries   # of a column and a member
     int64_t n_own_entries   # room
-    int64_t* own_weight     # by row: of its entries, where sets have class weights of their own
+    int64_t* own_weight     # by row: of entries of a set, where these have their own class weights
     int64_t* own_target
 
 cdef inline int64_t cells_of(const SharedStore* s, const SharedNode* node) noexcept nogil:

@@ -14,5 +14,3 @@ cdef void gather_rows(SharedStore* s, const SharedNode* node) noexcept nogil
 cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil
 cdef void search_column(SharedStore* s, const SharedNode* node, int32_t number,
                         uint64_t members) noexcept nogil
-cdef bint search_codes(SharedStore* s, const SharedNode* node, int32_t number, uint64_t members,
-                       int64_t width) noexcept nogil

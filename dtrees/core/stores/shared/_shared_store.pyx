@@ -14,9 +14,10 @@ from dtrees.core.data._structs cimport ALL_ORDERED, GINI, IN_SUBSET, RowStatisti
 from dtrees.core.histogram._layout cimport CLASSES, has_classes
 from dtrees.core.search._bins cimport search_bins
 from dtrees.core.search._parameters cimport Limits, TrainParameters
-from dtrees.core.search._search cimport Search, free_search, new_search
+from dtrees.core.search._search cimport NONE, Search, free_search, new_search
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.sampled._random_split cimport search_random
+from dtrees.core.stores.shared._alive_scan cimport free_alive
 from dtrees.core.stores.shared._class_scan cimport (
     MOST_ROWS, count_classes, free_classes, number_classes, search_classes, take_boundary
 )
@@ -54,9 +55,10 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
         s.order[j] = <int32_t>j
         if s.store.params.columns[j].n_codes > most_codes:
             most_codes = s.store.params.columns[j].n_codes
-    if s.intervals != NULL and not claim(<void**>&s.highest,
+    if s.intervals != NULL and not claim(<void**>&s.own_highest,
                                          n_columns * s.n_sets * sizeof(double)):
         return False
+    s.highest = s.own_highest
     if s.n_dense < n_columns and not (
             claim_zeros(<void**>&s.who_of, (s.n_rows + 1) * sizeof(uint64_t))
             and claim(<void**>&s.code_of, (s.n_rows + 1) * sizeof(uint32_t))
@@ -65,7 +67,8 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
         return False
     if s.store.params.limits.random_splits and not claim(<void**>&s.parts, s.n_rows + 1):
         return False
-    if s.n_dense < n_columns and s.of_class != NULL and not reserve_weights(s):
+    if (s.of_class != NULL and (s.n_dense < n_columns or s.intervals != NULL)
+            and not reserve_weights(s)):
         return False
     return (claim(<void**>&s.code, (most_codes + 2) * sizeof(uint32_t))
             and claim(<void**>&s.rank, (most_codes + 2) * sizeof(uint32_t))
@@ -77,7 +80,7 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
 
 
 cdef bint reserve_weights(SharedStore* s) noexcept nogil:
-    """What rows with entries weigh in a set, which the searches read; False without memory."""
+    """What rows weigh in a set, for searches that read rows; False without memory."""
     cdef size_t n_bytes = (s.n_rows + 1) * sizeof(int64_t)
     cdef int i
     if not claim(<void**>&s.own_weight, n_bytes):
@@ -108,7 +111,8 @@ cdef void free_store(SharedStore* s) noexcept nogil:
     free(s.sums)
     free(s.totals)
     free(s.class_totals)
-    free(s.highest)
+    free(s.own_highest)
+    free_alive(s)
     free(s.who_of)
     free(s.code_of)
     free(s.cell_of)
@@ -145,6 +149,8 @@ cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil:
     s.bounds.lowest = 1  # of targets: above the highest, not known yet
     s.bounds.highest = 0
     s.has_row_words = False
+    for m in range(node.n_members):
+        s.best[m] = NONE
     if s.n_dense < params.limits.n_columns:
         note_members(s, node)
     s.by_classes = (is_wide and params.layout.kind == CLASSES and s.of_class == NULL

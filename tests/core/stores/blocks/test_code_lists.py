@@ -7,9 +7,9 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.stores._dataset import Dataset
-from dtrees.core.stores.blocks import _code_lists
 from dtrees.core.stores.blocks._code_lists import list_codes
 from dtrees.core.stores.blocks._node_counts import count
+from dtrees.core.stores.blocks._stored_lists import of_sets
 from dtrees.core.stores.blocks.block import EVERYONE, NodeRows
 from dtrees.core.stores.blocks.messages import Root
 
@@ -54,7 +54,9 @@ def test_what_histograms_have(name, times, members):
     ):
         _, histogram = count(dataset, node, asked, COLUMNS)
         n_words = histogram.shape[1] // sum(N_CODES[j] + 1 for j in COLUMNS)
-        full = in_full(list_codes(dataset, node, asked, COLUMNS, FIRST), n_words)
+        n_sets = asked.bit_count()
+        found = of_sets(*list_codes(dataset, node, asked, COLUMNS, FIRST), n_sets)
+        full = in_full(found, n_words)
         assert not full[:, FIRST[2] : FIRST[3]].any()
         kept = np.concatenate([np.arange(FIRST[j], FIRST[j + 1]) for j in COLUMNS])
         np.testing.assert_array_equal(full[:, kept].reshape(histogram.shape), histogram)
@@ -74,11 +76,9 @@ def test_codes_of_some_intervals():
         words.view(np.uint8)[: -(-len(bits) // 8)] = np.packbits(bits, bitorder="little")
         alive.append(words)
     asked = COLUMNS, FIRST, ways, np.concatenate(alive)
-    found = in_full(list_codes(dataset, node, 0b1011, *asked), 3)
-    whole = in_full(list_codes(dataset, node, 0b1011, COLUMNS, FIRST), 3)
+    found, whole = (
+        in_full(of_sets(*list_codes(dataset, node, 0b1011, *some), 3), 3)
+        for some in (asked, (COLUMNS, FIRST))
+    )
     np.testing.assert_array_equal(found, whole * is_alive[:, None])
     assert 0 < np.count_nonzero(found) < np.count_nonzero(whole)
-
-
-def test_lists_are_made_of_some_codes_at_a_time():
-    assert N_CODES[1] > _code_lists.AT_ONCE

@@ -43,12 +43,12 @@ def stored(seed, n_lists=3):
     """Lists, and the same in full."""
     rng = np.random.default_rng(seed)
     full = rng.integers(-1, 2, (n_lists, 20)) * (rng.random((n_lists, 20)) < 0.4)
-    return StoredCounts.of([(np.flatnonzero(own), own[own != 0]) for own in full]), full
+    return StoredCounts.of([(np.flatnonzero(own), own[own != 0], None) for own in full]), full
 
 
 def in_full(lists):
     full = np.zeros((len(lists.ends), 20), dtype=int)
-    for own, (places, values) in zip(full, lists.lists(), strict=True):
+    for own, (places, values, _) in zip(full, lists.lists(), strict=True):
         own[places] = values
     return full
 
@@ -65,16 +65,31 @@ def test_lists_add_up_whatever_their_number(n_blocks):
 
 
 def test_tables_without_sparse_columns_have_empty_lists():
-    lists = list(counts(0).stored_lists())
-    assert [(len(places), len(values)) for places, values in lists] == [(0, 0)] * 4
+    lists = counts(0).stored_lists()
+    for _ in range(4):
+        places, values, who = next(lists)
+        assert len(places) == len(values) == 0
+        assert who is None
+
+
+def test_lists_of_one_set_beside_those_of_several():
+    one = np.array([3, 5]), np.array([1, 2]), None
+    several = np.array([4, 4]), np.array([7, -7]), np.array([1, 2], dtype=np.uint64)
+    found = StoredCounts.of([one, several])
+    assert found.who.tolist() == [1, 1, 1, 2]
+    assert found.nbytes == 4 * 24 + 2 * 8
+    twice = found.added(StoredCounts.of([one, several])).lists()
+    assert [values.tolist() for _, values, _ in twice] == [[2, 4], [14, -14]]
+    assert [who.tolist() for _, _, who in twice] == [[1, 1], [1, 2]]
 
 
 def test_a_node_less_another_one():
     (whole, full), (part, own) = stored(1, 1), stored(2, 1)
     dense = np.arange(5)
-    left = Histogram(3 * dense, *whole.lists()[0]).less(Histogram(dense, *part.lists()[0]))
+    whole, part = (each.lists()[0][:2] for each in (whole, part))
+    left = Histogram(3 * dense, *whole).less(Histogram(dense, *part))
     np.testing.assert_array_equal(left.dense, 2 * dense)
-    found = StoredCounts.of([(left.places, left.values)])
+    found = StoredCounts.of([(left.places, left.values, None)])
     np.testing.assert_array_equal(in_full(found), full - own)
 
 

@@ -9,6 +9,7 @@ from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.blocks._histogram_store import histogram_sizes
 from dtrees.core.stores.blocks._node_counts import count
 from dtrees.core.stores.blocks._stored_counts import StoredCounter
+from dtrees.core.stores.blocks._stored_lists import of_sets
 from dtrees.core.stores.blocks.block import EVERYONE, NodeRows
 from dtrees.core.stores.blocks.messages import Root
 from tests.laws.tables import coded, coded_mixed, coded_sparse, seeded
@@ -79,7 +80,7 @@ def test_lists_are_the_histograms_of_dense_columns(layout, target, share, in_bag
         for columns in (None, COLUMNS, COLUMNS[:1], COLUMNS[:0]):
             asked = range(matrix.n_columns) if columns is None else columns.tolist()
             expected = from_dense(dense, matrix, node, members, asked)
-            found = counter.count(node, members, columns)
+            found = of_sets(*counter.count(node, members, columns), members.bit_count())
             assert [(a.tolist(), b.tolist()) for a, b in found] == [tuple(e) for e in expected]
     assert (counter.by_row > 0) == (share < 0.1), "few rows are marked"
     assert (counter.by_column > 0) >= (share > 0.1)
@@ -89,5 +90,6 @@ def test_no_rows_have_no_cells():
     matrix = coded_sparse(TABLE, 1)
     _, sparse = datasets("classes", matrix)
     node = NodeRows(Root(0, 0), np.zeros(0, dtype=np.uint32), None, None, EVERYONE)
-    ((places, values),) = StoredCounter(sparse, matrix).count(node, 1)
+    places, values, who = StoredCounter(sparse, matrix).count(node, 1)
     assert len(places) == len(values) == 0
+    assert who is None

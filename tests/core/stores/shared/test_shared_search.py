@@ -1,153 +1,26 @@
-"""Columns of many codes are searched by intervals, and the trees are those of the exact search."""
+"""The search of a shared node is that of each set, whatever its columns are and which are drawn."""
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from dtrees.core.data import _columns, _cpu
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.grow import shared
-from dtrees.parallel import LocalRunner
-from tests.laws.tables import SEVEN_WAYS, Example, coded, fit, seeded
-from tests.laws.test_shared import check_sets, folds, grow_sets, masks
+from tests.laws.tables import SEVEN_WAYS, coded, seeded
+from tests.laws.test_shared import check_sets, folds
 
-CRITERIA = [("gini", 2), ("gini", 4), ("entropy", 2), ("squared_error", 0), ("poisson", 0)]
-BY_INTERVALS = {"interval_rows": 0, "interval_codes": 0}
-few = settings(max_examples=max(10, settings.default.max_examples // 5))
-
-
-@pytest.fixture(autouse=True)
-def counted(monkeypatch):
-    """Training sets that have grown: they know how many columns were searched by intervals."""
-    found = []
-
-    class Remembered(shared.TrainingSets):
-        def __init__(self, *_):
-            found.append(self)
-
-    monkeypatch.setattr(shared, "TrainingSets", Remembered)
-    return found
-
-
-def example_of(criterion, n_classes, weights="none", n_rows=600, of=0, **limits):
-    """Columns of more than 255 codes: distinct, with ties, with missing values; and few codes."""
-    rng = np.random.default_rng(of)
-    distinct = rng.normal(size=n_rows)
-    ties = rng.integers(0, 400, n_rows).astype(float)
-    missing = np.where(rng.random(n_rows) < 0.2, np.nan, rng.normal(size=n_rows))
-    signal = distinct + (ties > 150) + np.nan_to_num(missing, nan=1.0) + rng.normal(size=n_rows)
-    if n_classes > 0:
-        edges = np.quantile(signal, np.linspace(0, 1, n_classes + 1)[1:-1])
-        y = np.digitize(signal, edges)
-    else:
-        y = np.exp(signal).round(2) if criterion == "poisson" else signal.round(3)
-    weight = {"none": None, "times": rng.integers(0, 4, n_rows), "fractions": rng.random(n_rows)}
-    columns = [distinct, ties, missing, rng.integers(0, 5, n_rows).astype(float), distinct.round(3)]
-    table = [[None if np.isnan(v) else v for v in column.tolist()] for column in columns]
-    return Example(table, y, weight[weights], criterion, limits)
-
-
-@pytest.mark.parametrize("weights", ["none", "times", "fractions"])
-@pytest.mark.parametrize("case", CRITERIA, ids=str)
-@pytest.mark.parametrize("limits", [{"max_depth": 4}, {"min_samples_leaf": 20}], ids=str)
-def test_each_set_gets_its_tree(case, weights, limits, counted):
-    example = example_of(*case, weights, **limits)
-    check_sets(example, folds(600, 5, 1), tuning=Tuning(shared_rows=0, **BY_INTERVALS))
-    assert (counted[0].n_bounded > 0) == (case[0] != "entropy")
-    assert counted[0].n_alive <= counted[0].n_bounded
-
-
-@few
-@given(
-    st.sampled_from(CRITERIA),
-    st.sampled_from(["none", "times", "fractions"]),
-    st.integers(0, 2**32 - 1),
-    st.integers(2, 9),
-    st.booleans(),
-    st.booleans(),
-)
-def test_law(case, weights, seed, n_sets, wide, random_ties):
-    rng = np.random.default_rng(seed)
-    n_rows = int(rng.integers(300, 900))
-    limits = {"max_depth": int(rng.integers(1, 9)), "min_samples_leaf": int(rng.integers(1, 40))}
-    if random_ties:
-        limits |= {"random_ties": True, "seed": seed % 1000}
-    example = example_of(*case, weights, n_rows, seed, **limits)
-    before = _cpu.use_wide(wide)
-    try:
-        rows = folds(n_rows, n_sets, seed) if rng.random() < 0.5 else masks(n_rows, n_sets, seed)
-        check_sets(example, rows, tuning=Tuning(shared_rows=0, **BY_INTERVALS))
-    finally:
-        _cpu.use_wide(before)
-
-
-@pytest.mark.parametrize("storage", [None, 70_000], ids=["16 bits", "32 bits"])
-@pytest.mark.parametrize("shared_rows", [0, 100])
-def test_columns_of_all_widths(storage, shared_rows, counted):
-    """Members that go on alone sort the codes of 32 bits themselves."""
-    example = example_of("gini", 2, n_rows=900)
-    tuning = Tuning(shared_rows=shared_rows, **BY_INTERVALS)
-    check_sets(example, folds(900, 4, 2), coded(example.table, storage), tuning=tuning)
-    assert counted[0].n_bounded > 0
+KINDS = ("missing", "hybrid", "mostly a category", "ties")
 
 
 @pytest.mark.parametrize("shared_rows", [0, 100])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_columns_of_32_bits_code_by_code(case, shared_rows):
     """Categories and hybrids among them."""
-    example = seeded(*case, kinds=("missing", "hybrid", "mostly a category", "ties"), n_rows=300)
+    example = seeded(*case, kinds=KINDS, n_rows=300)
     matrix = coded(example.table, 70_000)
     check_sets(example, folds(300, 4, 2), matrix, tuning=Tuning(shared_rows=shared_rows))
 
 
-def test_several_threads_search_a_large_node(counted):
-    """Each has its own columns, and bounds of its own."""
-    example = example_of("gini", 3, n_rows=5_000, max_depth=5)
-    rows, matrix = folds(5_000, 5, 3), coded(example.table)
-    tuning = Tuning(level_entries=1, task_entries=1, **BY_INTERVALS)
-    trees = grow_sets(example, matrix, rows, tuning=tuning, run=LocalRunner(2), n_threads=2)
-    assert counted[0].n_bounded > 0
-    alone = grow_sets(example, matrix, rows, tuning=Tuning(interval_rows=2**40))
-    for mine, other in zip(trees.trees, alone.trees, strict=True):
-        assert mine.equals(other)
-
-
-def test_few_columns_of_a_real_size_are_looked_at_code_by_code(counted):
-    example = example_of("gini", 2, n_rows=20_000, max_depth=3)
-    grow_sets(example, coded(example.table), folds(20_000, 5, 0))
-    assert 0 < counted[0].n_alive <= 0.6 * counted[0].n_bounded
-
-
-USED = [("gini", 2, True), ("poisson", 0, True), ("entropy", 2, False)]
-
-
-@pytest.mark.parametrize(("criterion", "n_classes", "used"), USED, ids=str)
-@pytest.mark.parametrize("codes", ["few", "many"])
-def test_intervals_are_made_where_they_are_used(criterion, n_classes, used, codes, monkeypatch):
-    """Not for a tree alone, small tables, columns that are drawn, criteria without bounds."""
-    made = []
-    make = _columns.intervals_of
-    monkeypatch.setattr(_columns, "intervals_of", lambda *of: made.append(of) or make(*of))
-    for n_rows in (1000, 2000):
-        example = example_of(criterion, n_classes, n_rows=n_rows, max_depth=2)
-        columns = slice(3, 4) if codes == "few" else slice(None)
-        example = replace(example, table=example.table[columns])
-        fit(example)
-        drawn = replace(example, limits={"max_depth": 2, "max_features": 1})
-        if codes == "many":
-            grow_sets(drawn, coded(drawn.table), folds(n_rows, 3, 0))
-        assert made == []
-        grow_sets(example, coded(example.table), folds(n_rows, 3, 0))
-        assert (made != []) == (used and codes == "many" and n_rows == 2000)
-
-
-def test_sets_part_earlier_the_more_columns_have_intervals(counted):
-    example = example_of("gini", 2, n_rows=3000, max_depth=2)
-    few = replace(example, table=[*example.table[:1], *example.table[3:4] * 3])
-    for each in (example, few, replace(example, table=example.table[3:4])):
-        grow_sets(each, coded(each.table), folds(3000, 3, 0))
-    parted = [sets.shared_rows for sets in counted]
-    assert parted[0] > parted[1] > parted[2] == Tuning().shared_rows
+@pytest.mark.parametrize("max_features", [1, 3])
+@pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
+def test_columns_that_are_drawn(case, max_features):
+    """Further ones are drawn for the sets that found no split."""
+    example = seeded(*case, kinds=KINDS, n_rows=120, max_features=max_features, seed=1)
+    check_sets(example, folds(120, 4, 2), tuning=Tuning(shared_rows=0))
