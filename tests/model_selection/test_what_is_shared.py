@@ -74,6 +74,7 @@ TOGETHER = {  # the lines of the table in docs/user_guide/validation.md
     "sparse forest": (RandomForestClassifier(**FOREST), ENTRIES, None),
     "sparse, balanced": (DecisionTreeClassifier(**TREE, class_weight="balanced"), ENTRIES, None),
     "oob_tol": (RandomForestClassifier(21, max_depth=4, oob_tol=0.5, random_state=0), FEW, None),
+    "drawn from many codes": (ExtraTreesClassifier(**FOREST, max_bins=None), MANY, None),
     "sparse extra trees": (ExtraTreesClassifier(**FOREST), ENTRIES, None),
 }
 ONE_BY_ONE = {
@@ -81,7 +82,6 @@ ONE_BY_ONE = {
         DecisionTreeClassifier(**TREE, class_weight="balanced"),
         *(FEW, NO_UNIT),
     ),
-    "cuts of many codes": (ExtraTreesClassifier(**FOREST, max_bins=None), MANY, None),
 }
 
 
