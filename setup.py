@@ -48,10 +48,12 @@ EXTENSIONS = [
     "dtrees.core.search._category_subsets",
     "dtrees.core.search._bins",
     "dtrees.core.search._number_scan",
+    "dtrees.core.search._gradient_scan",
     "dtrees.core.search._two_class_scan",
     "dtrees.core.search._class_bounds",
     "dtrees.core.search._intervals",
     "dtrees.core.search._entry_scan",
+    "dtrees.core.losses._derivatives",
     "dtrees.core.stores._dataset",
     "dtrees.core.stores._partition",
     "dtrees.core.stores.presorted._sorted_entries",
@@ -89,6 +91,8 @@ EXTENSIONS = [
     "dtrees.core.stores.blocks._code_lists",
     "dtrees.core.stores.blocks._stored_cells",
     "dtrees.core.stores.blocks._stored_counts",
+    "dtrees.core.stores.boosted._column_blocks",
+    "dtrees.core.stores.boosted._boosted_store",
     "dtrees.core.grow._node_buffer",
     "dtrees.core.grow._node_step",
     "dtrees.core.grow._depth_first",
@@ -104,6 +108,9 @@ EXTENSIONS = [
     "dtrees.core.grow._single_member",
     "dtrees.core.grow._replay",
     "dtrees.core.grow._shared_growth",
+    "dtrees.core.grow._team",
+    "dtrees.core.grow._row_derivatives",
+    "dtrees.core.grow._leaf_wise",
     "dtrees.core.grow._shared",
     "dtrees.core.grow._round_tree",
     "dtrees.core.model._pruning",
@@ -155,6 +162,8 @@ if not SLOW:
 OWN_ARGS = {
     "dtrees.core.search._intervals": ["-fno-trapping-math"],  # else choices are branches
     "dtrees.core.stores.sampled._sampled_histogram": ["-fno-tree-loop-distribute-patterns"],
+    # Nobody looks at the exceptions of floating point: bounds of an exponent are no branch then.
+    "dtrees.core.losses._derivatives": ["-fno-trapping-math"],
 }
 
 

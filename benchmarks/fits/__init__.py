@@ -4,7 +4,17 @@ Whole calls of ``fit`` and ``predict`` are timed, coding included. Trees are gro
 (``max_depth=None``) unless the line says otherwise, with exact codes.
 """
 
-from benchmarks.fits import categories, dense, memory, prediction, small, sparse, text, weather
+from benchmarks.fits import (
+    boosting,
+    categories,
+    dense,
+    memory,
+    prediction,
+    small,
+    sparse,
+    text,
+    weather,
+)
 
 CASES = [
     *dense.CASES,
@@ -15,4 +25,5 @@ CASES = [
     *categories.CASES,
     *prediction.CASES,
     *memory.CASES,
+    *boosting.CASES,
 ]

@@ -1,6 +1,7 @@
 """The scikit-learn skin: parameters in, one growth, attributes out."""
 
 from dtrees.estimators.bagging import BaggingClassifier, BaggingRegressor
+from dtrees.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.estimators.constraints import InvalidParameterError
 from dtrees.estimators.estimate import CostEstimate, estimate_cost
 from dtrees.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
@@ -16,6 +17,8 @@ __all__ = [
     "DecisionTreeRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
     "InvalidParameterError",
     "RandomForestClassifier",
     "RandomForestRegressor",

@@ -31,6 +31,8 @@ square root. The forests predict equally well.""",
 
 PARAMETERS = {
     "classes": """\
+loss : {"log_loss"}
+    What the model makes smaller: the logarithm of the share of the true class, two or more.
 criterion : {"gini", "entropy", "log_loss"}
     What a split makes smaller. "log_loss" is another name for "entropy", in bits.
 oob_score : bool or callable
@@ -38,6 +40,11 @@ oob_score : bool or callable
     accuracy, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
 """,
     "numbers": """\
+loss : {"squared_error", "absolute_error", "quantile", "poisson", "gamma"}
+    What the model makes smaller. "poisson" needs a `y` that is not negative, "gamma" one that is
+    positive; both predict by way of a logarithm.
+quantile : float
+    Which quantile is predicted with ``loss="quantile"``, between 0 and 1.
 criterion : {"squared_error", "poisson"}
     What a split makes smaller: the variance, or half the Poisson deviance. The latter needs
     a `y` that is not negative.
@@ -94,6 +101,26 @@ regime : {"local", "replicated", "partitioned"} or None
     their rows, or without a cluster in blocks of rows on threads. None: on the cluster of the
     current ``distributed.Client``, "partitioned" where the codes of a Dask collection are more
     than a worker should hold, and without one on threads. Changes nothing but the time.
+""",
+    "boosting": """\
+learning_rate : float
+    What the step of each leaf is multiplied by.
+max_iter : int
+    Number of iterations: of trees, or of trees for each class where there are more than two.
+max_leaf_nodes : int
+    Leaves of a tree, at most; those that gain most are split first. None: no limit.
+min_samples_leaf : int
+    Least number of rows of positive weight on each side of a split.
+l2_regularization : float
+    What is added to the second derivative of each leaf; it makes steps smaller.
+random_state : int, RandomState or None
+    Seed of the sample behind cuts of tables of more than 200,000 rows (see `max_bins`).
+class_weight : dict or "balanced"
+    Weight of each class by its label, 1 for classes left out; "balanced" gives all classes
+    the same total weight. None: every class has weight one.
+max_bins : int
+    Largest number of distinct values that a numeric column keeps; columns with more are cut
+    at quantiles. With more than 255, columns take longer. None: every value is kept.
 """,
     "all": """\
 max_depth : int
@@ -154,13 +181,27 @@ feature_importances_ : float64 array of shape (n_features_in_,)
 feature_importances_ : float64 array of shape (n_features_in_,)
     Mean share of every column in the impurity decrease.
 """,
-    "all": """\
+    "importances of a boosted model": """\
+feature_importances_ : float64 array of shape (n_features_in_,)
+    Share of every column in what the splits of all trees take off the loss.
+""",
+    "boosting": """\
+n_iter_ : int
+    Number of iterations.
+n_trees_per_iteration_ : int
+    1, or the number of classes where there are more than two.
+""",
+    "drawn": """\
 max_features_ : int
     Number of columns drawn at each node.
+""",
+    "all": """\
 n_features_in_ : int
     Number of columns at fit.
 feature_names_in_ : object array of shape (n_features_in_,)
     Their names; only when all of them are strings.
+""",
+    "outputs": """\
 n_outputs_ : int
     1.
 """,
@@ -191,7 +232,7 @@ codebook_ : dtrees.coding.codebook.CodeBook
 """,
 }
 
-Kind = Literal["tree", "forest"]
+Kind = Literal["tree", "forest", "boosting"]
 Target = Literal["classes", "numbers"]
 
 
@@ -200,7 +241,7 @@ def documented(kind: Kind, target: Target) -> Callable[[Made], Made]:
 
     Parameters
     ----------
-    kind : 'tree' or 'forest'
+    kind : 'tree', 'forest' or 'boosting'
     target : 'classes' or 'numbers'
         What it predicts.
     """
@@ -243,9 +284,11 @@ def parameters_of(made: type, kind: Kind, target: Target) -> str:
 
 def attributes_of(kind: Kind, target: Target) -> str:
     """What a fit learns, as text."""
-    order: Sequence[str] = (target, f"importances of a {kind}", "all", "tree")
+    order: Sequence[str] = (target, f"importances of a {kind}", "drawn", "all", "outputs", "tree")
     if kind == "forest":
         order = ("forest", *order[:-1], "out of bag", f"{target} out of bag", "trees")
+    elif kind == "boosting":
+        order = (target, "boosting", "importances of a boosted model", "all", "trees")
     found = "".join(ATTRIBUTES.get(section, "") for section in order)
     tree = "DecisionTreeClassifier" if target == "classes" else "DecisionTreeRegressor"
     return found.replace("{tree}", tree).rstrip("\n")

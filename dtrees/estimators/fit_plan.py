@@ -52,40 +52,15 @@ LARGEST_SEED = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True, eq=False)
-class FitPlan:
-    """How an estimator is fitted."""
+class TablePlan:
+    """How an estimator reads and codes its table."""
 
     estimator: Any  # its parameters have been checked; not changed
-    criterion: str  # the core's name of it
-    target: Callable[[np.ndarray, Any], Target]  # of `y` and weights
-    fit: Callable[[Training], Any]  # a new estimator; as its ``fit``, bit for bit
-    fit_sets: Callable[[Training, Resampling], list[Any]]  # of each set, or the error of its fit
-    shares: Shares  # limits that depend on which rows a training set has
-    class_weight: Any = None  # of the target, which a fit makes of the rows that it has
-    spare_bits: int = 0  # of its integers
-    n_trees: int = 1  # of a fit
-    random_splits: bool = False  # splits are drawn
-    random_ties: bool = True  # one of several columns with the same gain is drawn
-    weighs_bags: bool = False  # classes have the same weight in every bag
-
-    @classmethod
-    def of(cls, estimator: BaseTrees) -> FitPlan:
-        """The plan of a clone of an estimator; raises InvalidParameterError."""
-        estimator._check_parameters()
-        return estimator._unfitted()._fit_plan()
 
     @property
     def name(self) -> str:
         """Of the estimator's class, for messages."""
         return type(self.estimator).__name__
-
-    def check_supported(self) -> None:
-        """Refuse (NotImplementedError) parameters that scikit-learn has and dtrees not yet."""
-        if self.estimator.monotonic_cst is not None:
-            raise NotImplementedError(
-                f"The 'monotonic_cst' parameter of {self.name} is not supported yet: it must be "
-                f"None. Got {self.estimator.monotonic_cst!r} instead."
-            )
 
     def seed(self) -> int:
         """A seed from the random state; a state that is given draws once."""
@@ -140,6 +115,37 @@ class FitPlan:
             estimator.handle_unknown,
             seed if samples else None,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class FitPlan(TablePlan):
+    """How an estimator of trees is fitted."""
+
+    criterion: str  # the core's name of it
+    target: Callable[[np.ndarray, Any], Target]  # of `y` and weights
+    fit: Callable[[Training], Any]  # a new estimator; as its ``fit``, bit for bit
+    fit_sets: Callable[[Training, Resampling], list[Any]]  # of each set, or the error of its fit
+    shares: Shares  # limits that depend on which rows a training set has
+    class_weight: Any = None  # of the target, which a fit makes of the rows that it has
+    spare_bits: int = 0  # of its integers
+    n_trees: int = 1  # of a fit
+    random_splits: bool = False  # splits are drawn
+    random_ties: bool = True  # one of several columns with the same gain is drawn
+    weighs_bags: bool = False  # classes have the same weight in every bag
+
+    @classmethod
+    def of(cls, estimator: BaseTrees) -> FitPlan:
+        """The plan of a clone of an estimator; raises InvalidParameterError."""
+        estimator._check_parameters()
+        return estimator._unfitted()._fit_plan()
+
+    def check_supported(self) -> None:
+        """Refuse (NotImplementedError) parameters that scikit-learn has and dtrees not yet."""
+        if self.estimator.monotonic_cst is not None:
+            raise NotImplementedError(
+                f"The 'monotonic_cst' parameter of {self.name} is not supported yet: it must be "
+                f"None. Got {self.estimator.monotonic_cst!r} instead."
+            )
 
     def resolve(
         self, book: CodeBook, coded: CodedMatrix | CodedPartitions, target: Target, seed: int

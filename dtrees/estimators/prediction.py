@@ -13,6 +13,7 @@ holds what was learned and no parameters, is never changed, and does not know wh
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +24,9 @@ from sklearn.base import is_classifier
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.sparse_positions import check_sparse
 from dtrees.coding.tables import Table, read_table
+from dtrees.core.losses.losses import Loss, shares_of_classes
 from dtrees.core.model.tree import Forest, Tree
+from dtrees.core.predict.boosted import raw_predictions, staged_raw_predictions
 from dtrees.core.predict.raw import apply, decision_path, forest_apply, forest_values
 from dtrees.parallel import Answer, computed, is_lazy
 from dtrees.typing import Runner, serial
@@ -165,6 +168,55 @@ class ForestPredictor(Predictor):
     def _paths(self, leaves: np.ndarray) -> csr_matrix:
         paths = [decision_path(tree, leaves[:, i]) for i, tree in enumerate(self.forest.trees)]
         return hstack(paths, format="csr")
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedPredictor(ForestPredictor):
+    """The answers of a boosted model: the sum of the steps of its trees."""
+
+    initial: np.ndarray  # raw predictions before the first tree, float64 (n_values,)
+    loss: Loss
+
+    def answer(self, method: str) -> Answer:
+        """Type, dtype and columns of what a method returns."""
+        n_classes = 0 if self.classes is None else len(self.classes)
+        if method in ("predict_proba", "predict_log_proba") or (
+            method == "decision_function" and len(self.initial) > 1
+        ):
+            return Answer(np.empty((0, n_classes)), columns=self.classes)
+        if method == "decision_function":
+            return Answer(np.empty(0))
+        return super().answer(method)
+
+    def raw(self, table: Table, run: Runner = serial) -> np.ndarray:
+        """Raw predictions of a table's rows, float64 (n_rows, n_values)."""
+        return raw_predictions(self.forest, self.initial, self.book, table, run)
+
+    def staged(self, table: Table, run: Runner = serial) -> Iterator[np.ndarray]:
+        """The same after each iteration."""
+        yield from staged_raw_predictions(self.forest, self.initial, self.book, table, run)
+
+    def _values(self, table: Table, run: Runner) -> np.ndarray:
+        return self.values_of(self.raw(table, run))
+
+    def values_of(self, raw: np.ndarray) -> np.ndarray:
+        """Shares of classes or a number of raw predictions, float64 (n_rows, n_classes or 1)."""
+        if self.classes is None:
+            return self.loss.predictions(np.ascontiguousarray(raw[:, 0]))[:, None]
+        if len(self.classes) == 1:
+            return np.ones((len(raw), 1))
+        return shares_of_classes(raw)
+
+    def labels_of(self, values: np.ndarray) -> np.ndarray:
+        """A label or a number for every row."""
+        if self.classes is None:
+            return values[:, 0]
+        return self.classes.take(values.argmax(axis=1))
+
+    def decision_function(self, X: Any, run: Runner = serial) -> np.ndarray:
+        """Raw predictions, float64 (n_rows,) or (n_rows, n_classes)."""
+        raw = self.raw(self.check(X, run), run)
+        return raw[:, 0] if raw.shape[1] == 1 else raw
 
 
 class LazyScore:

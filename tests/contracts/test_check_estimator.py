@@ -17,6 +17,8 @@ from dtrees import (
     DecisionTreeRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -43,6 +45,12 @@ ESTIMATORS = [
         min_samples_leaf=0.01,
         handle_unknown="majority",
     ),
+]
+
+ESTIMATORS += [
+    GradientBoostingClassifier(max_iter=20),
+    GradientBoostingRegressor(max_iter=20),
+    GradientBoostingClassifier(max_iter=5, min_samples_leaf=1, max_leaf_nodes=4),
 ]
 
 # Without bags, rows of weight 2 are rows that stand there twice: nothing is expected to fail.

@@ -19,7 +19,11 @@ import scipy.sparse as sp
 
 import dtrees
 
-ESTIMATORS = [name for name in dtrees.__all__ if isinstance(getattr(dtrees, name), type)]
+ESTIMATORS = [  # boosted models are fitted in memory only
+    name
+    for name in dtrees.__all__
+    if isinstance(getattr(dtrees, name), type) and not name.startswith("GradientBoosting")
+]
 TABLES = ("numbers", "whole", "sparse", "frame", "hybrid")
 PLACES = ("threads", "threads", "synchronous", "here", "processes")
 FAULTS = ("none", "none", "kill", "restart", "stop")

@@ -17,6 +17,8 @@ import dtrees
 from dtrees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -59,10 +61,26 @@ def test_fits_and_predictions(name, storage):
         model = getattr(dtrees, name)(random_state=0, n_jobs=n_jobs)
         if hasattr(model, "n_estimators"):
             model.set_params(n_estimators=3, max_bins=None if storage == "dense" else 64)
+        if hasattr(model, "max_iter"):
+            model.set_params(max_iter=3)
         for sample_weight in (None, weights):
             model.fit(X, y, sample_weight)
             found.append((n_jobs, sample_weight is None, model.predict(X).tobytes()))
         found.append((n_jobs, None, model.feature_importances_.tobytes()))
+    one, two = ([each[1:] for each in found if each[0] == n_jobs] for n_jobs in (1, 2))
+    assert one == two
+
+
+def test_threads_that_boost_the_same_tree():
+    """Three blocks of columns and two stretches of rows: chunks for both threads."""
+    X, y = table("dense")
+    X, y = np.tile(X, (3, 5)), np.tile(y, 3)
+    found = []
+    for n_jobs in (1, 2):
+        for loss in ("log_loss", "absolute_error"):
+            kind = GradientBoostingClassifier if loss == "log_loss" else GradientBoostingRegressor
+            model = kind(loss, max_iter=3, n_jobs=n_jobs).fit(X, y)
+            found.append((n_jobs, loss, model.predict(X).tobytes()))
     one, two = ([each[1:] for each in found if each[0] == n_jobs] for n_jobs in (1, 2))
     assert one == two
 

@@ -32,6 +32,7 @@ cdef enum Impurity:
     ENTROPY
     SQUARED                 # squared error; gini of two classes is twice the same
     POISSON
+    GRADIENT                # of a loss: weights are second derivatives, targets are first ones
 
 # A node's test, as in dtrees.core.model.tree.
 cdef enum Test:

@@ -67,3 +67,25 @@ class GrowthRules:
         assert self.min_samples_leaf >= 1
         assert 0 <= self.category_penalty < float("inf")
         assert self.handle_unknown in ("missing", "majority")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoostingRules:
+    """The rules of the trees of a boosted model.
+
+    Parameters
+    ----------
+    max_leaf_nodes, max_depth : int or None, default=31, None
+    min_samples_leaf : int, default=20
+        Rows of positive weight.
+    l2 : float, default=0.0
+        Added to the second derivative of every leaf.
+    handle_unknown : {"missing", "majority"}, default="missing"
+        As for `GrowthRules`.
+    """
+
+    max_leaf_nodes: int | None = 31
+    max_depth: int | None = None
+    min_samples_leaf: int = 20
+    l2: float = 0.0
+    handle_unknown: str = "missing"

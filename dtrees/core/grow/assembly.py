@@ -66,6 +66,7 @@ def trees_of(
     thresholds: Thresholds,
     rules: GrowthRules,
     weight_units: Sequence[float] | None = None,
+    units: Sequence[float] | None = None,
 ) -> list[Tree]:
     """The frozen trees of pieces in preorder; their arrays are stretches of common ones.
 
@@ -82,13 +83,15 @@ def trees_of(
         Of all pieces: they are the same tree of a forest, grown on different sets of rows.
     weight_units : sequence of float or None, default=None
         Of the weights of each piece; None: that of the target.
+    units : sequence of float or None, default=None
+        The same of weighted targets.
     """
     trees: list[Tree] = []
     for some in _together(pieces):  # their records are copied
-        units = [target.weight_unit] * len(some)
-        if weight_units is not None:
-            units = list(weight_units[len(trees) : len(trees) + len(some)])
-        trees += _trees_of(some, target, n_codes, thresholds, rules, units)
+        own = slice(len(trees), len(trees) + len(some))
+        of_weights = [target.weight_unit] * len(some) if weight_units is None else weight_units[own]
+        of_targets = [target.wy_unit] * len(some) if units is None else units[own]
+        trees += _trees_of(some, target, n_codes, thresholds, rules, (of_weights, of_targets))
     return trees
 
 
@@ -121,8 +124,9 @@ def _trees_of(
     n_codes: np.ndarray,
     thresholds: Thresholds,
     rules: GrowthRules,
-    weight_units: Sequence[float],
+    units: tuple[Sequence[float], Sequence[float]],
 ) -> list[Tree]:
+    weight_units, of_targets = units
     nodes, words = side_by_side(pieces)
     fractions = None
     if rules.random_splits:
@@ -146,11 +150,11 @@ def _trees_of(
     shared: dict[str, Any] = {
         "n_columns": len(n_codes),
         "criterion": rules.criterion,
-        "unit": target.wy_unit,
         "offset": target.offset,
     }
     if len(pieces) == 1:
         subset: dict[str, Any] = {"subset_offset": subset_offset, "subset_words": subset_words}
+        shared["unit"] = of_targets[0]
         return [Tree(**arrays, **subset, weight_unit=weight_units[0], **shared)]
     with_subset = np.flatnonzero(subset_offset >= 0)
     first_word = np.append(subset_offset[with_subset], len(subset_words))
@@ -165,6 +169,7 @@ def _trees_of(
                 subset_offset=np.where(offset >= 0, offset - first_word[i], -1),
                 subset_words=subset_words[first_word[i] : first_word[i + 1]],
                 weight_unit=weight_units[i],
+                unit=of_targets[i],
                 **shared,
             )
         )

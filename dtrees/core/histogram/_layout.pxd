@@ -6,12 +6,14 @@
     WEIGHTED_SUM       rows, weight, weighted sum of targets       two classes or regression
     CLASSES            rows of each class                          three classes or more
     WEIGHTED_CLASSES   rows, weight of each class                  the same with weights
+    GRADIENTS          rows << shift | hessian, gradient           boosting
 
     PACKED             rows << 42 | weight << 21 | weight of 1     two classes, small sums
     PAIRED             rows << 32 | weight, target                 WEIGHTED_SUM, smaller sums
     CLASSES_PAIRED     rows << 32 | weight, of each class          WEIGHTED_CLASSES, smaller sums
 
-The last three are for cells whose sums fit their fields (`LARGEST_FIELD`, `LARGEST_HALF`). Every
+The last three (PACKED, PAIRED, CLASSES_PAIRED) are for cells whose sums fit their fields
+(`LARGEST_FIELD`, `LARGEST_HALF`). Every
 kind is linear: words of cells are added and subtracted, whatever they mean. `encode`, `add` and
 `decode` know what they mean, and nothing else does.
 
@@ -30,6 +32,7 @@ cdef enum CellKind:
     PACKED
     PAIRED
     CLASSES_PAIRED
+    GRADIENTS
 
 cdef enum:
     FIELD = 21              # bits of a field of a packed row or cell
@@ -45,13 +48,14 @@ cdef struct Layout:
     int64_t n_words         # of a cell
     Impurity impurity       # what the second moment of a node is made of
     double fixed_point
+    int shift               # GRADIENTS: bits of the sum of hessians
 
 
 cdef inline int64_t words_of(CellKind kind, int64_t n_classes) noexcept nogil:
     """Words of a cell."""
     if kind == COUNT or kind == PACKED:
         return 1
-    if kind == SUM or kind == PAIRED:
+    if kind == SUM or kind == PAIRED or kind == GRADIENTS:
         return 2
     if kind == WEIGHTED_SUM:
         return 3
@@ -119,6 +123,14 @@ cdef inline void add_row(int64_t* cell, CellKind kind, const RowStatistics* rows
         add(cell, kind, weight, rows.target[row])
     else:
         add(cell, kind, weight, encode(kind, weight, rows.label[row]))
+
+
+cdef inline int64_t decode_gradients(const int64_t* cell, int shift, int64_t* hessian,
+                                     int64_t* gradient) noexcept nogil:
+    """Read a cell of GRADIENTS. Returns how many rows it has."""
+    hessian[0] = cell[0] & ((<int64_t>1 << shift) - 1)
+    gradient[0] = cell[1]
+    return <int64_t>(<uint64_t>cell[0] >> shift)
 
 
 cdef inline void add_words(int64_t* to, const int64_t* words, int64_t n) noexcept nogil:

@@ -148,6 +148,14 @@ def forest_values(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) 
     """
     table = X if isinstance(X, Table) else book.check(X, run=run)
     total = np.zeros((table.n_rows, forest[0].n_values))
+    sums_of_values(forest, book, table, run, total)
+    return mean_of_sums(total, len(forest), forest.offsets)
+
+
+def sums_of_values(
+    forest: Forest, book: CodeBook, table: Table, run: Runner, total: np.ndarray
+) -> None:
+    """Add the values of every row's leaves to ``total``, IN and OUT float64 (n_rows, n_values)."""
     stretches = _stretches(forest, RawCells(book, table), run)
 
     def block(first: int, end: int) -> None:
@@ -155,7 +163,6 @@ def forest_values(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) 
             rows.add_values(first, end, total[first:end])
 
     _in_blocks(block, table.n_rows, run, FOREST_ROWS)
-    return mean_of_sums(total, len(forest), forest.offsets)
 
 
 def forest_blocks(

@@ -21,7 +21,8 @@ from dtrees.core.data._structs cimport (
     ABOVE, AT_MOST, GINI, IN_SUBSET, LEAF, PresortedFeature, Split, entry_t
 )
 from dtrees.core.histogram._layout cimport (
-    CLASSES, COUNT, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout
+    CLASSES, COUNT, GRADIENTS, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout,
+    decode_gradients
 )
 from dtrees.core.search._category_penalty cimport penalty
 from dtrees.core.search._category_subsets cimport (
@@ -75,6 +76,20 @@ cdef inline void read_bins(Search* q, const int64_t* cells, CellKind kind, int64
     q.bins.count = g
 
 
+cdef void read_gradients(Search* q, const Layout* layout, const int64_t* cells,
+                         int64_t n_cells) noexcept nogil:
+    """The same for cells of gradients, whose fields depend on the layout."""
+    cdef Bins* bins = &q.bins
+    cdef int64_t g = 0
+    cdef int64_t i
+    for i in range(n_cells):
+        bins.rank[g] = <uint32_t>i
+        bins.row[g] = -1
+        bins.n[g] = decode_gradients(cells + 2 * i, layout.shift, bins.weight + g, bins.target + g)
+        g += bins.n[g] > 0
+    bins.count = g
+
+
 cdef void bins_of_histogram(Search* q, const Layout* layout, const int64_t* cells,
                             int64_t n_cells, const uint32_t* code) noexcept nogil:
     """The codes that occur in a histogram. O(words of the histogram).
@@ -84,6 +99,8 @@ cdef void bins_of_histogram(Search* q, const Layout* layout, const int64_t* cell
     """
     if not reserve_bins(q, n_cells):
         q.bins.count = 0
+    elif layout.kind == GRADIENTS:
+        read_gradients(q, layout, cells, n_cells)
     elif layout.kind == COUNT:
         read_bins(q, cells, COUNT, 1, n_cells, code)
     elif layout.kind == PACKED:

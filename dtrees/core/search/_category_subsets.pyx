@@ -33,7 +33,8 @@ cdef void search_categories(Search* q, int64_t first) noexcept nogil:
         for i in range(first, g.count):
             at = i * K + 1 if by_class(q) else i
             g.order[i - first].bin = i
-            g.order[i - first].key = <double>g.target[at] / <double>g.weight[i]
+            g.order[i - first].key = (<double>g.target[at]
+                                      / (<double>g.weight[i] + q.criterion.smoothing))
     scan_in_order(q, first, count)
     if by_class(q) and K != 2:
         for missing in range(first + 1):

@@ -20,11 +20,13 @@ from libc.string cimport memset
 from dtrees._random cimport hash64
 from dtrees.core.data._memory cimport resize
 from dtrees.core.data._structs cimport (
-    AT_MOST, ENTROPY, GINI, LEAF, POISSON, SQUARED, KnownTest, RowStatistics, Split, Totals,
-    int128_t
+    AT_MOST, ENTROPY, GINI, GRADIENT, LEAF, POISSON, SQUARED, KnownTest, RowStatistics, Split,
+    Totals, int128_t
 )
 from dtrees.core.histogram._layout cimport CLASSES, COUNT, SUM, CellKind, has_classes
-from dtrees.core.search._criterion cimport Criterion, poisson_score, squared_score, xlogx
+from dtrees.core.search._criterion cimport (
+    Criterion, gradient_score, poisson_score, squared_score, xlogx
+)
 from dtrees.core.search._parameters cimport SPLITS, TIES, Limits
 
 cdef enum:
@@ -281,6 +283,8 @@ cdef inline double score_side(const Search* q, bint down) noexcept nogil:
     cdef double a, b
     if q.criterion.impurity == SQUARED:
         return squared_score(q.W, q.S, <double>w, rest, <double>s)
+    if q.criterion.impurity == GRADIENT:
+        return gradient_score(q.S, <double>w, rest, <double>s, q.criterion.l2)
     if q.criterion.impurity == POISSON:
         return poisson_score(q.S, <double>w, rest, <double>s)
     if q.criterion.impurity == ENTROPY:
@@ -337,7 +341,7 @@ cdef inline void flush(Search* q, bint down, bint classes, bint unit_weights,
     Otherwise both weights are in the buffer, and enough (`heavy_enough`).
     """
     cdef int64_t j
-    cdef double D, w, rest
+    cdef double D, w, rest, l2
     cdef double W = q.W
     cdef double S = q.S
     cdef double* bw = q.buffer_w
@@ -366,6 +370,10 @@ cdef inline void flush(Search* q, bint down, bint classes, bint unit_weights,
             w = bw[j]
             D = W * ba[j] - w * S
             score[j] = D * D / (w * br[j])
+    elif q.criterion.impurity == GRADIENT:
+        l2 = q.criterion.l2
+        for j in range(q.buffered):
+            score[j] = gradient_score(S, bw[j], br[j], ba[j], l2)
     else:
         for j in range(q.buffered):
             score[j] = poisson_score(S, bw[j], br[j], ba[j])

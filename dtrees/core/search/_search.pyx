@@ -6,7 +6,8 @@ from libc.string cimport memset
 from dtrees._random cimport hash64
 from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._structs cimport (
-    ENTROPY, GINI, IN_SUBSET, LEAF, POISSON, SQUARED, RowStatistics, Split, Totals, int128_t
+    ENTROPY, GINI, GRADIENT, IN_SUBSET, LEAF, POISSON, SQUARED, RowStatistics, Split, Totals,
+    int128_t
 )
 from dtrees.core.histogram._layout cimport CLASSES, WEIGHTED_CLASSES, CellKind
 from dtrees.core.search._criterion cimport Criterion, xlogx
@@ -101,6 +102,8 @@ cdef void finish_node(Search* q) noexcept nogil:
         raw = raw - <double>q.squares / q.W
     elif q.criterion.impurity == POISSON:
         raw = raw - q.S * natural_log(q.S / q.W)
+    elif q.criterion.impurity == GRADIENT:
+        raw = raw - q.S * q.S / (q.W + q.criterion.l2)
     q.split.gain = raw * q.criterion.gain_unit if raw > 0 else 0.0
 
 

@@ -1,0 +1,42 @@
+"""Trees grown leaf by leaf; see _leaf_wise.pyx."""
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from dtrees.core.data._structs cimport Split
+from dtrees.core.grow._node_buffer cimport NodeBuffer
+from dtrees.core.grow._team cimport Helpers
+from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.stores.boosted._boosted_store cimport BoostedStore
+from dtrees.core.stores.boosted._column_blocks cimport ColumnBlocks
+
+cdef struct Leaf:
+    OpenNode node
+    Split split             # the best one, as its search left it
+    bint is_open            # it has a split, which gains something
+
+
+cdef class LeafWiseGrower:
+    cdef ColumnBlocks blocks
+    cdef Helpers helpers
+    cdef object rules
+    cdef readonly double l2         # in units of the hessians of the last tree
+    cdef TrainParameters params
+    cdef BoostedStore store
+    cdef NodeBuffer out
+    cdef Leaf* leaves
+    cdef int64_t n_leaves
+    cdef int64_t leaves_capacity
+    cdef int64_t most_leaves
+    cdef readonly int64_t n_rows
+    cdef readonly int64_t n_counted     # rows of all nodes that were counted
+    cdef uint64_t[::1] derivatives
+    cdef uint32_t[::1] rows
+    cdef uint32_t[::1] scratch
+
+    cdef bint search_children(self, Leaf* lesser, Leaf* other, bint search_lesser,
+                              bint search_other) noexcept nogil
+    cdef void take_split(self, Leaf* leaf, int which) noexcept nogil
+    cdef bint grow_all(self) noexcept nogil
+    cdef bint split_best(self, int64_t best) noexcept nogil
+    cdef bint can_split(self, const OpenNode* node) noexcept nogil
+    cdef bint reserve_leaves(self) noexcept nogil

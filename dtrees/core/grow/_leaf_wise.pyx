@@ -1,0 +1,348 @@
+"""Trees grown leaf by leaf: the leaf that gains most is split next.
+
+    open leaves, by their best gain       tree
+    3.1   2.2   0.4                       0 ── 1 ── 3      leaf 3 (3.1) is split; its smaller child
+          2.2   0.4   1.9   0.2                └─ 2   └─ 4  is counted, the larger one is the rest
+
+A leaf knows its best split as soon as it is there. Splits do not depend on the order in which
+leaves are split; the order only says which of them are made before there are `max_leaf_nodes`.
+Equal gains: the leaf that was recorded first. Without `max_leaf_nodes` the last leaf is split
+first, so that few histograms wait.
+
+The trees of a boosted model are grown from the same rows and codes. A grower makes what they share
+once, and grows one after the other, from the derivatives of each row.
+"""
+import numpy as np
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from dtrees.core.data._memory cimport resize
+from dtrees.core.data._structs cimport GRADIENT, LEAF, RowStatistics
+from dtrees.core.grow._node_buffer cimport Record, free_node_buffer, partial_tree_of, write_record
+from dtrees.core.grow._node_step cimport SPLIT, grow_node
+from dtrees.core.grow._team cimport Helpers, lead
+from dtrees.core.histogram._layout cimport GRADIENTS, words_of
+from dtrees.core.search._search cimport Search, finish_node, free_search, new_search
+from dtrees.core.stores.boosted._boosted_store cimport (
+    ChildSearch, boosted_store, choose_split, give_back_histogram, search_chunk, take_histogram
+)
+
+LEAST_HESSIAN = 1e-3     # of a side, as in scikit-learn
+SMOOTHING = 10.0         # hessian of a step of zero, where categories are put in order: the same
+
+cdef double NOTHING = 2.0**-45      # of a score: what a difference of scores may be by rounding
+cdef int64_t UNLIMITED = 0x7FFFFFFFFFFFFFFF
+
+
+cdef class LeafWiseGrower:
+    """Grows trees from one table.
+
+    Parameters
+    ----------
+    blocks : ColumnBlocks
+        Filled.
+    rules : dtrees.core.data.rules.BoostingRules
+    shift : int
+        Bits of the sum of the hessians of all rows; the number of rows fits the others.
+    helpers : Helpers
+    """
+
+    def __cinit__(self, ColumnBlocks blocks not None, rules, int shift, Helpers helpers not None):
+        cdef int64_t b
+        cdef RowStatistics of_row
+        memset(&of_row, 0, sizeof(RowStatistics))
+        self.blocks = blocks
+        self.rules = rules
+        self.helpers = helpers
+        self.n_rows = blocks.n_rows
+        self.most_leaves = UNLIMITED if rules.max_leaf_nodes is None else rules.max_leaf_nodes
+        self.params.columns = blocks.columns
+        self.params.n_statistics = 2
+        self.params.criterion.impurity = GRADIENT
+        self.params.criterion.weight_unit = 1.0
+        self.params.layout.kind = GRADIENTS
+        self.params.layout.impurity = GRADIENT
+        self.params.layout.n_words = words_of(GRADIENTS, 0)
+        self.params.layout.shift = shift
+        self.params.limits.max_depth = UNLIMITED if rules.max_depth is None else rules.max_depth
+        self.params.limits.min_rows = rules.min_samples_leaf
+        self.params.limits.total_weight = 1.0
+        self.params.limits.unseen_by_majority = rules.handle_unknown == "majority"
+        self.rows = np.empty(self.n_rows + 1, dtype=np.uint32)
+        self.scratch = np.empty(self.n_rows + 1, dtype=np.uint32)
+        self.store = boosted_store()
+        self.store.store.params = &self.params
+        self.store.blocks = blocks.blocks
+        self.store.n_blocks = blocks.n_blocks
+        self.store.n_cells = blocks.n_cells
+        self.store.cell_of_column = blocks.cell_of_column
+        self.store.rows = &self.rows[0]
+        self.store.scratch = &self.scratch[0]
+        self.store.found = <Split*>calloc(2 * blocks.n_blocks + 1, sizeof(Split))
+        self.store.searches = <Search**>calloc(blocks.n_blocks + 1, sizeof(Search*))
+        if self.store.found == NULL or self.store.searches == NULL:
+            raise MemoryError
+        for b in range(blocks.n_blocks + 1):
+            self.store.searches[b] = new_search(&self.params.criterion, GRADIENTS, of_row,
+                                                &self.params.limits)
+            if self.store.searches[b] == NULL:
+                raise MemoryError
+        self.store.store.search = self.store.searches[blocks.n_blocks]
+
+    def __dealloc__(self):
+        cdef int64_t i
+        if self.store.searches != NULL:
+            for i in range(self.store.n_blocks + 1):
+                free_search(self.store.searches[i])
+        for i in range(self.n_leaves):
+            free(self.leaves[i].node.histogram)
+        for i in range(self.store.n_free):
+            free(self.store.free_histograms[i])
+        free(self.store.searches)
+        free(self.store.found)
+        free(self.store.free_histograms)
+        free(self.leaves)
+        free_node_buffer(&self.out)
+
+    def grow(self, uint64_t[::1] derivatives not None, int64_t hessian, int64_t gradient, units):
+        """Grow one tree.
+
+        Parameters
+        ----------
+        derivatives : uint64 (n_rows,)
+            ``gradient << 32 | hessian`` of each row, in their units.
+        hessian, gradient : int
+            Their sums.
+        units : (float, float)
+            What one unit of a hessian, and of a gradient, is in the units of the loss.
+
+        Returns
+        -------
+        piece : PartialTree
+            Statistics are sums of hessians and gradients.
+        """
+        cdef double unit = units[0]
+        cdef double gradient_unit = units[1]
+        cdef int64_t i
+        cdef bint complete
+        assert derivatives.shape[0] == self.n_rows
+        self.derivatives = derivatives
+        self.store.derivatives = &derivatives[0]
+        self.l2 = self.rules.l2 / unit
+        self.params.criterion.l2 = self.l2
+        self.params.criterion.smoothing = SMOOTHING / unit
+        self.params.criterion.gain_unit = gradient_unit * (gradient_unit / unit)
+        self.params.limits.min_weight = max(1, <int64_t>(LEAST_HESSIAN / unit))
+        for i in range(self.store.n_blocks + 1):
+            self.store.searches[i].min_weight = self.params.limits.min_weight
+        self.out.count = 0
+        self.out.n_words = 0
+        self.n_leaves = 0
+        if not self.reserve_leaves():
+            raise MemoryError
+        with nogil:
+            memset(self.leaves, 0, sizeof(Leaf))
+            self.leaves[0].node.totals.n = self.n_rows
+            self.leaves[0].node.totals.weight = hessian
+            self.leaves[0].node.totals.target = gradient
+            self.leaves[0].node.parent = -1
+            complete = self.grow_all()
+        if not complete:
+            raise MemoryError
+        return partial_tree_of(&self.out, 2)
+
+    def leaves_of_tree(self):
+        """Of the tree that was grown last: int64 (n_leaves, 3): record, first row, rows."""
+        cdef int64_t[:, ::1] found = np.empty((self.n_leaves, 3), dtype=np.int64)
+        cdef int64_t i
+        for i in range(self.n_leaves):
+            found[i, 0] = self.leaves[i].node.record
+            found[i, 1] = self.leaves[i].node.start
+            found[i, 2] = self.leaves[i].node.totals.n
+        return np.asarray(found)
+
+    def sums_of_nodes(self, piece, const int64_t[:, ::1] of_leaves):
+        """Sums of all nodes of the tree that was grown last, from those of its leaves.
+
+        Parameters
+        ----------
+        piece : PartialTree
+            What `grow` returned.
+        of_leaves : int64 (n_leaves, 2)
+
+        Returns
+        -------
+        int64 (n_nodes, 2)
+        """
+        cdef int64_t n = len(piece.nodes)
+        found = np.zeros((n, 2), dtype=np.int64)
+        cdef int64_t[:, ::1] sums = found
+        cdef const Record* node
+        cdef int64_t i
+        assert n == self.out.count and of_leaves.shape[0] == self.n_leaves
+        for i in range(self.n_leaves):
+            sums[self.leaves[i].node.record, 0] = of_leaves[i, 0]
+            sums[self.leaves[i].node.record, 1] = of_leaves[i, 1]
+        for i in range(n - 1, -1, -1):         # children stand behind their parents
+            node = self.out.nodes + i
+            if node.left >= 0:
+                sums[i, 0] = sums[node.left, 0] + sums[node.right, 0]
+                sums[i, 1] = sums[node.left, 1] + sums[node.right, 1]
+        return found
+
+    @property
+    def n_histograms(self):
+        """Histograms that are there: as many as were in use at a time."""
+        return self.store.n_free
+
+    @property
+    def rows_of_leaves(self):
+        """Rows, leaf after leaf: uint32 (n_rows,)."""
+        return np.asarray(self.rows)[:self.n_rows]
+
+    def add_steps(self, const double[::1] steps, double[::1] raw):
+        """Add to the raw prediction of each row the step of its leaf."""
+        cdef int64_t i, k
+        cdef double step
+        cdef const uint32_t* rows
+        assert steps.shape[0] == self.n_leaves and raw.shape[0] == self.n_rows
+        with nogil:
+            for i in range(self.n_leaves):
+                step = steps[i]
+                rows = self.store.rows + self.leaves[i].node.start
+                for k in range(self.leaves[i].node.totals.n):
+                    raw[rows[k]] += step
+
+    # -----------------------------------------------------------------------------------------
+
+    cdef bint reserve_leaves(self) noexcept nogil:
+        """Room for two more leaves and their histograms; False without memory."""
+        cdef int64_t capacity = 2 * self.n_leaves + 32
+        if self.n_leaves + 2 <= self.leaves_capacity:
+            return True
+        if not (resize(<void**>&self.leaves, capacity * sizeof(Leaf))
+                and resize(<void**>&self.store.free_histograms, 2 * capacity * sizeof(void*))):
+            return False
+        self.leaves_capacity = capacity
+        return True
+
+    cdef bint can_split(self, const OpenNode* node) noexcept nogil:
+        """Whether limits allow a node to be split."""
+        return (node.depth < self.params.limits.max_depth
+                and node.totals.n >= 2 * self.params.limits.min_rows
+                and node.totals.weight >= 2 * self.params.limits.min_weight)
+
+    cdef void take_split(self, Leaf* leaf, int which) noexcept nogil:
+        """The best of the splits that the blocks found; its histogram goes where there is none."""
+        cdef BoostedStore* s = &self.store
+        cdef const Split* found
+        cdef Search* q = s.store.search
+        cdef int64_t b
+        leaf.split.test = LEAF
+        for b in range(s.n_blocks):
+            found = s.found + 2 * b + which
+            if found.test != LEAF and (
+                leaf.split.test == LEAF or found.score > leaf.split.score
+                or (found.score == leaf.split.score and found.column < leaf.split.column)
+            ):
+                leaf.split = found[0]
+        choose_split(s, &leaf.node, &leaf.split)
+        finish_node(q)
+        leaf.split.gain = q.split.gain
+        leaf.is_open = (leaf.split.test != LEAF
+                        and leaf.split.gain > NOTHING * leaf.split.score * q.criterion.gain_unit)
+        if not leaf.is_open:
+            give_back_histogram(s, &leaf.node)
+
+    cdef bint search_children(self, Leaf* lesser, Leaf* other, bint search_lesser,
+                              bint search_other) noexcept nogil:
+        """Search two leaves; `other` has the histogram of their parent. False without memory."""
+        cdef ChildSearch search
+        search.s = &self.store
+        search.lesser = &lesser.node
+        search.other = &other.node if other != NULL else NULL
+        search.search_lesser = search_lesser
+        search.search_other = search_other
+        lesser.node.histogram = take_histogram(&self.store)
+        if lesser.node.histogram == NULL:
+            return False
+        self.n_counted += lesser.node.totals.n
+        lead(&self.helpers.team, search_chunk, &search, self.store.n_blocks)
+        if search_lesser:
+            self.take_split(lesser, 0)
+        else:
+            give_back_histogram(&self.store, &lesser.node)
+        if search_other:
+            self.take_split(other, 1)
+        elif other != NULL:
+            give_back_histogram(&self.store, &other.node)
+        return True
+
+    cdef bint split_best(self, int64_t best) noexcept nogil:
+        """Split a leaf, which becomes its left child; the right one is the last leaf.
+
+        False without memory.
+        """
+        cdef Leaf* leaf
+        cdef Leaf* right
+        cdef Leaf* lesser
+        cdef Leaf* other
+        cdef OpenNode node
+        cdef bint search_left, search_right, left_is_lesser
+        if not self.reserve_leaves():
+            return False
+        leaf = self.leaves + best
+        right = self.leaves + self.n_leaves
+        node = leaf.node
+        choose_split(&self.store, &node, &leaf.split)
+        memset(right, 0, sizeof(Leaf))
+        grow_node(&self.store.store, &self.out, &node, &leaf.node, &right.node, SPLIT)
+        self.n_leaves += 1
+        leaf.is_open = False
+        write_record(&self.out, &self.params, &leaf.node)
+        write_record(&self.out, &self.params, &right.node)
+        if self.out.out_of_memory:
+            return False
+        left_is_lesser = 2 * leaf.node.totals.n <= node.totals.n
+        lesser, other = (leaf, right) if left_is_lesser else (right, leaf)
+        other.node.histogram = node.histogram
+        search_left = self.n_leaves < self.most_leaves and self.can_split(&lesser.node)
+        search_right = self.n_leaves < self.most_leaves and self.can_split(&other.node)
+        if not search_left and not search_right:
+            give_back_histogram(&self.store, &other.node)
+            return True
+        return self.search_children(lesser, other, search_left, search_right)
+
+    cdef bint grow_all(self) noexcept nogil:
+        """Grow the tree whose root is leaf 0; False without memory."""
+        cdef int64_t i, best
+        cdef bint in_order = self.most_leaves != UNLIMITED
+        self.n_leaves = 1
+        write_record(&self.out, &self.params, &self.leaves[0].node)
+        for i in range(self.n_rows):
+            self.store.rows[i] = <uint32_t>i
+        if self.most_leaves < 2 or not self.can_split(&self.leaves[0].node):
+            return not self.out.out_of_memory
+        self.store.is_root = True
+        if not self.search_children(self.leaves, NULL, True, False):
+            return False
+        self.store.is_root = False
+        while self.n_leaves < self.most_leaves:
+            best = -1
+            for i in range(self.n_leaves):
+                if self.leaves[i].is_open and (
+                    best < 0 or not in_order
+                    or self.leaves[i].split.gain > self.leaves[best].split.gain
+                    or (self.leaves[i].split.gain == self.leaves[best].split.gain
+                        and self.leaves[i].node.record < self.leaves[best].node.record)
+                ):
+                    best = i
+            if best < 0:
+                break
+            if not self.split_best(best):
+                return False
+        for i in range(self.n_leaves):
+            give_back_histogram(&self.store, &self.leaves[i].node)
+        return True

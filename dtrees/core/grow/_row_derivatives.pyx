@@ -1,0 +1,116 @@
+"""Raw predictions and derivatives of the rows of a fit, by the threads of a team.
+
+Stretches of rows are chunks of a job. Sums of integers and maxima do not depend on the order of the
+stretches, so it does not matter which thread works on which.
+"""
+import numpy as np
+
+from libc.stdint cimport int64_t, uint64_t
+
+from dtrees.core.grow._team cimport Helpers, lead
+from dtrees.core.losses._derivatives cimport (
+    ROWS_AT_ONCE, LossRows, derive_rows, largest_of_rows
+)
+
+cdef enum:
+    STRETCH = 1 << 13           # rows
+
+cdef struct Pass:
+    const LossRows* rows
+    int64_t* sums
+    double* largest
+    double* scratch
+
+
+cdef void derive_stretch(void* job, int64_t number) noexcept nogil:
+    cdef Pass* work = <Pass*>job
+    cdef int64_t begin = number * STRETCH
+    cdef int64_t K = work.rows.n_classes
+    derive_rows(work.rows, begin, min(begin + STRETCH, work.rows.n_rows),
+                work.scratch + number * K * ROWS_AT_ONCE, work.sums + 2 * K * number)
+
+
+cdef void measure_stretch(void* job, int64_t number) noexcept nogil:
+    cdef Pass* work = <Pass*>job
+    cdef int64_t begin = number * STRETCH
+    largest_of_rows(work.rows, begin, min(begin + STRETCH, work.rows.n_rows),
+                    work.largest + 2 * number)
+
+
+cdef class RowDerivatives:
+    """The rows of a fit as a loss sees them.
+
+    Parameters
+    ----------
+    loss : dtrees.core.losses.losses.Loss
+    initial : float64 (n_values,)
+        Raw predictions that all rows begin with; trees of an iteration.
+    y : float64 (n_rows,)
+        Numbers; of classes, their codes.
+    weight : float64 (n_rows,) or None
+    helpers : Helpers
+
+    Attributes
+    ----------
+    raw : float64 (n_values, n_rows)
+    packed : uint64 (n_values, n_rows)
+        ``gradient << 32 | hessian``, see `dtrees.core.losses._derivatives`.
+    """
+
+    def __cinit__(self, loss, initial, y, weight, Helpers helpers not None):
+        cdef const double[::1] of_y = y
+        cdef const double[::1] of_weight
+        cdef double[:, ::1] of_raw
+        cdef uint64_t[:, ::1] of_packed
+        cdef int64_t n_stretches
+        assert len(y) > 0
+        self.helpers = helpers
+        self.n_rows = len(y)
+        self.n_values = len(initial)
+        self.y, self.weight = y, weight
+        self.raw = np.repeat(np.asarray(initial, dtype=np.float64)[:, None], self.n_rows, axis=1)
+        self.packed = np.empty((self.n_values, self.n_rows), dtype=np.uint64)
+        of_raw, of_packed = self.raw, self.packed
+        n_stretches = (self.n_rows + STRETCH - 1) // STRETCH
+        self.sums = np.zeros((n_stretches, 2 * self.n_values), dtype=np.int64)
+        self.largest = np.zeros((n_stretches, 2))
+        n_shares = self.n_values * ROWS_AT_ONCE if self.n_values > 1 else 1
+        self.scratch = np.empty((n_stretches, n_shares))
+        self.rows.kind = loss.kind
+        self.rows.level = 0.0 if loss.level is None else loss.level
+        self.rows.n_rows = self.n_rows
+        self.rows.n_classes = self.n_values
+        self.rows.raw = &of_raw[0, 0]
+        self.rows.packed = &of_packed[0, 0]
+        self.rows.y = &of_y[0]
+        if weight is not None:
+            of_weight = weight
+            assert of_weight.shape[0] == self.n_rows
+            self.rows.weight = &of_weight[0]
+
+    def largest_of_all(self):
+        """The largest absolute gradient and the largest hessian of all rows, without weights."""
+        cdef Pass work
+        work.rows = &self.rows
+        work.largest = &self.largest[0, 0]
+        with nogil:
+            lead(&self.helpers.team, measure_stretch, &work, self.largest.shape[0])
+        return tuple(np.asarray(self.largest).max(axis=0).tolist())
+
+    def derive(self, double gradient_scale, double hessian_scale):
+        """Pack the derivatives of all rows.
+
+        Returns
+        -------
+        int64 (n_values, 2)
+            Sums of gradients and of hessians.
+        """
+        cdef Pass work
+        self.rows.gradient_scale = gradient_scale
+        self.rows.hessian_scale = hessian_scale
+        work.rows = &self.rows
+        work.sums = &self.sums[0, 0]
+        work.scratch = &self.scratch[0, 0]
+        with nogil:
+            lead(&self.helpers.team, derive_stretch, &work, self.sums.shape[0])
+        return np.asarray(self.sums).sum(axis=0).reshape(self.n_values, 2)

@@ -1,0 +1,263 @@
+"""A boosted model: trees that follow each other, each grown to what the others leave.
+
+    raw predictions ──derive──▶ gradient and hessian of each row, as integers
+                                     │ grow, leaf by leaf
+    raw predictions ◀──step of the leaf of each row── tree
+
+A tree is a regression tree of *steps*: the mean that its leaf has is what the leaf adds to the raw
+predictions of its rows. So everything that reads trees reads these. A node's statistics are
+integers, weight and weighted step, and those of a parent are the sums of its children; rows are
+moved by the very number that the stored tree gives.
+
+Fixed point. With n rows, the sum of all hessians has ``64 - bits of n`` bits of a word, and the
+number of rows the others (`dtrees.core.histogram._layout`). Scales are powers of two, the largest
+with which nothing overflows: a gradient has 26 bits or more; a hessian 26 with up to 500,000 rows,
+and two bits less for each doubling of their number. They follow from bounds of the loss, or from
+the largest derivative, which is the same in any order. Whole weights up to 7 multiply what is
+rounded already, so a row of weight two adds what two rows add.
+
+All of it is one task of the runner, on the leader's thread; helpers join it (`_team`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.target import Target
+from dtrees.core.data.rules import BoostingRules, GrowthRules
+from dtrees.core.grow._leaf_wise import LeafWiseGrower
+from dtrees.core.grow._row_derivatives import RowDerivatives
+from dtrees.core.grow._team import Helpers
+from dtrees.core.grow.assembly import Thresholds, join, trees_of
+from dtrees.core.grow.node_record import PartialTree
+from dtrees.core.losses.losses import Loss, weighted_quantile
+from dtrees.core.model.tree import Tree
+from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
+from dtrees.typing import Runner
+
+GRADIENT_BITS = 30  # a row's gradient is below 2**30
+HESSIAN_BITS = 31
+PLAIN_WEIGHT = 7.0  # whole weights up to it change no scale
+STEP_BITS = 61  # of the sum of weighted steps
+COPIED_ROWS = 2**15  # at a time
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedRows:
+    """The rows of a fit; all of them have a weight.
+
+    Attributes
+    ----------
+    coded : CodedMatrix
+    y : float64 (n_rows,)
+        Numbers, or codes of classes.
+    weight : int64 (n_rows,) or None
+    weight_unit : float
+        What one unit of the weights is for the user.
+    """
+
+    coded: CodedMatrix
+    y: np.ndarray
+    weight: np.ndarray | None = None
+    weight_unit: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Growing:
+    """What is grown: a loss, its beginning, and how many trees of which kind.
+
+    Attributes
+    ----------
+    loss : Loss
+    initial : float64 (n_values,)
+        Trees of an iteration, and the raw predictions before the first.
+    rules : BoostingRules
+    learning_rate : float
+    n_iterations : int
+    """
+
+    loss: Loss
+    initial: np.ndarray
+    rules: BoostingRules
+    learning_rate: float
+    n_iterations: int
+
+
+def boost(
+    rows: BoostedRows,
+    growing: Growing,
+    thresholds: Thresholds,
+    run: Runner,
+    n_threads: int = 1,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> list[Tree]:
+    """Grow a boosted model.
+
+    Parameters
+    ----------
+    rows : BoostedRows
+    growing : Growing
+    thresholds : callable
+        `dtrees.coding.CodeBook.thresholds`.
+    run : Runner
+        Gets one task for each thread.
+    n_threads : int, default=1
+        Changes nothing but the time.
+    cancelled : callable () -> bool
+        Asked before each iteration; True ends the growth.
+
+    Returns
+    -------
+    list of Tree
+        ``n_iterations * n_values`` of them, iteration by iteration.
+
+    Notes
+    -----
+    O(rows x columns) for each level of a balanced tree. Memory: a byte for each cell of columns of
+    8 bits, 8 bytes a row for each value of raw predictions and for its derivatives, 8 for the order
+    of the rows, and 16 bytes for each code of a column and open leaf.
+    """
+    helpers = Helpers()
+    grown: list[list[GrownTree]] = []
+
+    def lead() -> None:
+        try:
+            booster = Booster(rows, growing, helpers)
+            for _ in range(growing.n_iterations):
+                if cancelled():
+                    return
+                grown.append(booster.iterate())
+        finally:
+            helpers.close()
+
+    run([lead, *[helpers.help] * (n_threads - 1)])
+    trees = [tree for iteration in grown for tree in iteration]
+    target = Target(
+        kind="regression",
+        y=np.empty(0, dtype=np.int64),
+        w_exponent=-math.frexp(rows.weight_unit)[1] + 1,
+    )
+    return trees_of(
+        [join([tree.piece]) for tree in trees],
+        target,
+        np.asarray(rows.coded.n_codes),
+        thresholds,
+        GrowthRules(criterion="squared_error"),
+        units=[tree.unit for tree in trees],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class GrownTree:
+    """A tree whose statistics are weights and weighted steps, the latter in units of its own."""
+
+    piece: PartialTree
+    unit: float
+
+
+class Booster:
+    """Grows the trees of one model, iteration by iteration."""
+
+    def __init__(self, rows: BoostedRows, growing: Growing, helpers: Helpers) -> None:
+        n_rows = rows.coded.n_rows
+        self._rows = rows
+        self._growing = growing
+        weight = None if rows.weight is None else rows.weight * rows.weight_unit
+        self._weight = weight
+        self._largest_weight = 1.0 if weight is None else float(weight.max())
+        self._is_whole = weight is None or bool((weight == np.rint(weight)).all())
+        self._total_weight = float(n_rows) if weight is None else float(math.fsum(weight))
+        self._derivatives = RowDerivatives(growing.loss, growing.initial, rows.y, weight, helpers)
+        blocks = ColumnBlocks(rows.coded)
+        for first, end in pairwise([*range(0, n_rows, COPIED_ROWS), n_rows]):
+            blocks.fill(first, end)
+        self._hessian_bits = 64 - n_rows.bit_length()
+        self._grower = LeafWiseGrower(blocks, growing.rules, self._hessian_bits, helpers)
+
+    @property
+    def raw(self) -> np.ndarray:
+        """Raw predictions of the rows, float64 (n_values, n_rows)."""
+        found: np.ndarray = self._derivatives.raw
+        return found
+
+    def iterate(self) -> list[GrownTree]:
+        """Grow the trees of one iteration, one for each value, and move the raw predictions."""
+        gradient_exponent, hessian_exponent = self._exponents()
+        sums = self._derivatives.derive(2.0**gradient_exponent, 2.0**hessian_exponent)
+        found = []
+        for k, (gradient, hessian) in enumerate(sums.tolist()):
+            piece = self._grower.grow(
+                self._derivatives.packed[k],
+                hessian,
+                gradient,
+                (2.0**-hessian_exponent, 2.0**-gradient_exponent),
+            )
+            found.append(self._with_steps(piece, k, gradient_exponent - hessian_exponent))
+        return found
+
+    def _exponents(self) -> tuple[int, int]:
+        """Powers of two that gradients and hessians are multiplied by."""
+        loss = self._growing.loss
+        gradient, hessian = loss.largest_gradient, loss.largest_hessian
+        if gradient is None or hessian is None:
+            gradient, hessian = self._derivatives.largest_of_all()
+        weight = self._largest_weight
+        if self._is_whole:
+            weight = max(weight, PLAIN_WEIGHT)
+        of_sums = self._hessian_bits - 1 - _bits(hessian * self._total_weight)
+        of_rows = HESSIAN_BITS - _bits(hessian * weight)
+        return GRADIENT_BITS - _bits(gradient * weight), min(of_rows, of_sums)
+
+    def _with_steps(self, piece: PartialTree, k: int, shift: int) -> GrownTree:
+        """The tree with steps instead of derivatives; rows are moved."""
+        leaves = self._grower.leaves_of_tree()
+        weights = self._weights_of(leaves)
+        if self._growing.loss.level is None:
+            sums = piece.statistics[leaves[:, 0]]
+            # - gradient / (hessian + l2), in the units of both
+            below = sums[:, 0] + self._grower.l2
+            above = -np.ldexp(sums[:, 1].astype(np.float64), -shift)
+            steps = np.divide(above, below, out=np.zeros(len(below)), where=below > 0)
+        else:
+            steps = self._quantiles_of(leaves, k)
+        steps = steps * self._growing.learning_rate
+        in_units = weights * self._rows.weight_unit
+        exponent = STEP_BITS - _bits(np.abs(steps).max() * in_units.sum())
+        unit = 2.0**-exponent
+        weighted = np.rint(np.ldexp(steps * in_units, exponent)).astype(np.int64)
+        self._grower.add_steps(weighted * unit / in_units, self.raw[k])
+        statistics = self._grower.sums_of_nodes(piece, np.column_stack([weights, weighted]))
+        return GrownTree(PartialTree(piece.nodes, statistics, piece.words), unit)
+
+    def _weights_of(self, leaves: np.ndarray) -> np.ndarray:
+        """Weight of each leaf, in units."""
+        if self._rows.weight is None:
+            n_rows: np.ndarray = leaves[:, 2]
+            return n_rows
+        order = np.argsort(leaves[:, 1])
+        sums = np.add.reduceat(self._rows.weight[self._grower.rows_of_leaves], leaves[order, 1])
+        weights = np.empty(len(leaves), dtype=np.int64)
+        weights[order] = sums
+        return weights
+
+    def _quantiles_of(self, leaves: np.ndarray, k: int) -> np.ndarray:
+        """The quantile of the residuals of each leaf."""
+        level = self._growing.loss.level
+        assert level is not None
+        steps = np.empty(len(leaves))
+        for i, (_, first, n) in enumerate(leaves.tolist()):
+            rows = self._grower.rows_of_leaves[first : first + n]
+            weight = None if self._weight is None else self._weight[rows]
+            steps[i] = weighted_quantile(self._rows.y[rows] - self.raw[k][rows], weight, level)
+        return steps
+
+
+def _bits(value: float) -> int:
+    """The least power of two that is above a number that is not negative; 0 of 0."""
+    return math.frexp(value)[1]

@@ -1,0 +1,32 @@
+"""Derivatives of losses as integers; see _derivatives.pyx."""
+from libc.stdint cimport int64_t, uint64_t
+
+cdef extern from "losses/derivatives.h" nogil:
+    ctypedef enum LossKind:
+        LOGISTIC
+        SQUARED_ERROR
+        ABSOLUTE_ERROR
+        QUANTILE
+        POISSON_LOSS
+        GAMMA_LOSS
+    enum:
+        ROWS_AT_ONCE
+
+cdef struct LossRows:
+    # The rows of a fit, and what their derivatives are packed with.
+    LossKind kind
+    double level            # of a quantile
+    int64_t n_rows
+    int64_t n_classes       # trees of an iteration; raw predictions and derivatives by class
+    const double* raw       # (n_classes, n_rows)
+    const double* y         # (n_rows,): numbers, 0 and 1, or classes 0, 1, 2, ...
+    const double* weight    # (n_rows,), or NULL
+    double gradient_scale
+    double hessian_scale
+    uint64_t* packed        # (n_classes, n_rows)
+
+
+cdef void derive_rows(const LossRows* rows, int64_t begin, int64_t end, double* values,
+                      int64_t* sums) noexcept nogil
+cdef void largest_of_rows(const LossRows* rows, int64_t begin, int64_t end,
+                          double* largest) noexcept nogil

@@ -1,0 +1,138 @@
+/* First and second derivatives of losses, for `_derivatives.pyx`. */
+#ifndef DTREES_DERIVATIVES_H
+#define DTREES_DERIVATIVES_H
+
+#include "data/cpu.h"
+#include "losses/exponential.h"
+
+#define ROWS_AT_ONCE 256
+
+typedef enum { LOGISTIC, SQUARED_ERROR, ABSOLUTE_ERROR, QUANTILE, POISSON_LOSS, GAMMA_LOSS } LossKind;
+
+/* By row, as derivatives of the loss by the raw prediction. y : 0 or 1 for LOGISTIC.
+   level : of QUANTILE. `kind` is a constant where this is inlined. */
+static inline void derive_as(LossKind kind, int64_t n, const double *raw, const double *y,
+                             double level, double *gradient, double *hessian) {
+    if (kind == LOGISTIC) {
+        for (int64_t i = 0; i < n; i++) {
+            double p = logistic(raw[i]);
+            gradient[i] = p - y[i];
+            hessian[i] = p * (1.0 - p);
+        }
+    } else if (kind == SQUARED_ERROR) {
+        for (int64_t i = 0; i < n; i++) {
+            gradient[i] = raw[i] - y[i];
+            hessian[i] = 1.0;
+        }
+    } else if (kind == ABSOLUTE_ERROR) {
+        for (int64_t i = 0; i < n; i++) {
+            gradient[i] = raw[i] >= y[i] ? 1.0 : -1.0;
+            hessian[i] = 1.0;
+        }
+    } else if (kind == QUANTILE) {
+        for (int64_t i = 0; i < n; i++) {
+            gradient[i] = raw[i] >= y[i] ? 1.0 - level : -level;
+            hessian[i] = 1.0;
+        }
+    } else if (kind == POISSON_LOSS) {
+        for (int64_t i = 0; i < n; i++) {
+            double mean = exponential(raw[i]);
+            gradient[i] = mean - y[i];
+            hessian[i] = mean;
+        }
+    } else {
+        for (int64_t i = 0; i < n; i++) {
+            double ratio = y[i] * exponential(-raw[i]);
+            gradient[i] = 1.0 - ratio;
+            hessian[i] = ratio;
+        }
+    }
+}
+
+static inline void derive_in(LossKind kind, int64_t n, const double *raw, const double *y,
+                             double level, double *gradient, double *hessian) {
+    switch (kind) {
+    case LOGISTIC: derive_as(LOGISTIC, n, raw, y, level, gradient, hessian); break;
+    case SQUARED_ERROR: derive_as(SQUARED_ERROR, n, raw, y, level, gradient, hessian); break;
+    case ABSOLUTE_ERROR: derive_as(ABSOLUTE_ERROR, n, raw, y, level, gradient, hessian); break;
+    case QUANTILE: derive_as(QUANTILE, n, raw, y, level, gradient, hessian); break;
+    case POISSON_LOSS: derive_as(POISSON_LOSS, n, raw, y, level, gradient, hessian); break;
+    default: derive_as(GAMMA_LOSS, n, raw, y, level, gradient, hessian);
+    }
+}
+
+/* gradient << 32 | hessian, each times its scale and rounded to nearest; sums of both are added. */
+static inline void pack_in(int64_t n, const double *gradient, const double *hessian,
+                           double gradient_scale, double hessian_scale, uint64_t *out,
+                           int64_t *sums) {
+    uint64_t g_sum = 0, h_sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t g = bits_of(gradient[i] * gradient_scale + ROUNDING);
+        uint64_t h = bits_of(hessian[i] * hessian_scale + ROUNDING);
+        out[i] = g << 32 | (h & 0xFFFFFFFFu);
+        g_sum += g - bits_of(ROUNDING);
+        h_sum += h - bits_of(ROUNDING);
+    }
+    sums[0] += (int64_t)g_sum;
+    sums[1] += (int64_t)h_sum;
+}
+
+/* Shares of classes, from raw predictions that stand class by class, `stride` apart; the largest is
+   taken off first. values : (n_classes, ROWS_AT_ONCE), OUT. */
+static inline void softmax_in(int64_t n_classes, int64_t n, const double *raw, int64_t stride,
+                              double *values) {
+    double most[ROWS_AT_ONCE], sum[ROWS_AT_ONCE];
+    for (int64_t i = 0; i < n; i++) {
+        most[i] = raw[i];
+        sum[i] = 0.0;
+    }
+    for (int64_t k = 1; k < n_classes; k++)
+        for (int64_t i = 0; i < n; i++)
+            most[i] = raw[k * stride + i] > most[i] ? raw[k * stride + i] : most[i];
+    for (int64_t k = 0; k < n_classes; k++)
+        for (int64_t i = 0; i < n; i++) {
+            double e = exponential(raw[k * stride + i] - most[i]);
+            values[k * ROWS_AT_ONCE + i] = e;
+            sum[i] += e;
+        }
+    for (int64_t k = 0; k < n_classes; k++)
+        for (int64_t i = 0; i < n; i++)
+            values[k * ROWS_AT_ONCE + i] = values[k * ROWS_AT_ONCE + i] / sum[i];
+}
+
+#define TWICE(type, name, parameters, arguments)                                                   \
+    static inline type name##_plain parameters { name##_in arguments; }                                   \
+    WIDE_TWIN(type, name, parameters, arguments)
+
+#ifdef DTREES_X86
+#define WIDE_TWIN(type, name, parameters, arguments)                                               \
+    WIDE static inline type name##_wide parameters { name##_in arguments; }
+#else
+#define WIDE_TWIN(type, name, parameters, arguments)                                               \
+    static inline type name##_wide parameters { name##_in arguments; }
+#endif
+
+TWICE(void, derive,
+      (LossKind kind, int64_t n, const double *raw, const double *y, double level,
+       double *gradient, double *hessian),
+      (kind, n, raw, y, level, gradient, hessian))
+TWICE(void, pack,
+      (int64_t n, const double *gradient, const double *hessian, double gradient_scale,
+       double hessian_scale, uint64_t *out, int64_t *sums),
+      (n, gradient, hessian, gradient_scale, hessian_scale, out, sums))
+TWICE(void, softmax,
+      (int64_t n_classes, int64_t n, const double *raw, int64_t stride, double *values),
+      (n_classes, n, raw, stride, values))
+
+static inline void exponential_in(int64_t n, const double *x, double *out) {
+    for (int64_t i = 0; i < n; i++)
+        out[i] = exponential(x[i]);
+}
+static inline void logistic_in(int64_t n, const double *x, double *out) {
+    for (int64_t i = 0; i < n; i++)
+        out[i] = logistic(x[i]);
+}
+TWICE(void, exponential, (int64_t n, const double *x, double *out), (n, x, out))
+TWICE(void, logistic, (int64_t n, const double *x, double *out), (n, x, out))
+
+#endif

@@ -1,0 +1,155 @@
+"""The losses by name: which derivatives, where a model begins, what its raw predictions mean.
+
+    loss              raw prediction    begins with         steps of leaves
+    log_loss          log odds          log odds            Newton
+      three classes   one for each      log of the shares   Newton
+    squared_error     number            mean                Newton: the mean of the residuals
+    absolute_error    number            median              median of the residuals
+    quantile          number            quantile            quantile of the residuals
+    poisson           log of the mean   log of the mean     Newton
+    gamma             log of the mean   log of the mean     Newton
+
+A Newton step is ``- sum of gradients / (sum of hessians + l2)``. The losses of medians and
+quantiles have no second derivative. So their trees are grown by gradients alone and get their steps
+afterwards, as in scikit-learn.
+
+Sources: Friedman 2001; scikit-learn's ``HistGradientBoosting*``, whose losses these are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dtrees.core.losses._derivatives import KINDS, exponential, logistic, softmax
+from dtrees.core.search._criterion import log
+
+MEDIAN = 0.5
+LEAST_SHARE = 2.0**-53  # of a class that has next to no weight
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss of numbers or of classes.
+
+    Parameters
+    ----------
+    name : str
+        As users know it.
+    level : float or None, default=None
+        The quantile that leaves take of their residuals; None: a Newton step.
+    largest_gradient, largest_hessian : float or None, default=None
+        Of a row of weight one; None: not known, so the rows are asked before each tree.
+    is_log : bool, default=False
+        Whether a raw prediction is the logarithm of a number.
+    positive : {"", "y >= 0", "y > 0"}, default=""
+        What targets have to be; of the first, not all may be zero.
+    """
+
+    name: str
+    level: float | None = None
+    largest_gradient: float | None = None
+    largest_hessian: float | None = None
+    is_log: bool = False
+    positive: str = ""
+
+    @property
+    def kind(self) -> int:
+        """Number of its derivatives."""
+        number: int = KINDS[self.name]
+        return number
+
+    def with_level(self, level: float) -> Loss:
+        """The same loss of another quantile."""
+        return replace(self, level=level)
+
+    def check(self, y: np.ndarray) -> None:
+        """Refuse (ValueError) targets that the loss has no use for."""
+        if self.positive == "y > 0" and y.min() <= 0:
+            raise ValueError(
+                f"Some value(s) of y are out of the valid range of the loss {self.name!r}: y must "
+                f"be positive. The least is {y.min():g}."
+            )
+        if self.positive == "y >= 0" and (y.min() < 0 or y.max() == 0):
+            raise ValueError(
+                f"Some value(s) of y are out of the valid range of the loss {self.name!r}: y must "
+                "not be negative, and not all of it may be zero."
+            )
+
+    def initial(self, y: np.ndarray, weight: np.ndarray | None, mean: float) -> float:
+        """The raw prediction of numbers that a model begins with.
+
+        Parameters
+        ----------
+        y : float64 (n_rows,)
+        weight : float64 (n_rows,) or None
+        mean : float
+            Weighted mean of y, whatever the order of the rows.
+        """
+        if self.level is not None:
+            return weighted_quantile(y, weight, self.level)
+        return float(log(mean)) if self.is_log else mean
+
+    def predictions(self, raw: np.ndarray) -> np.ndarray:
+        """Numbers of raw predictions, both float64 (n_rows,)."""
+        return exponential(raw) if self.is_log else raw
+
+
+def initial_of_classes(shares: np.ndarray) -> np.ndarray:
+    """Raw predictions that a model of classes begins with: float64, one, or one for each class.
+
+    shares : float64 (n_classes,)
+        Of the weight.
+    """
+    bounded = np.clip(shares, LEAST_SHARE, 1.0 - LEAST_SHARE)
+    if len(shares) <= 2:
+        share = bounded[1] if len(shares) == 2 else LEAST_SHARE
+        return np.array([log(share) - log(1.0 - share)])
+    logarithms = np.array([log(share) for share in bounded])
+    return logarithms - math.fsum(logarithms) / len(shares)
+
+
+def shares_of_classes(raw: np.ndarray) -> np.ndarray:
+    """Shares of classes from raw predictions.
+
+    Parameters
+    ----------
+    raw : float64 (n_rows, 1) of two classes, (n_rows, n_classes) of more
+
+    Returns
+    -------
+    float64 (n_rows, n_classes)
+    """
+    if raw.shape[1] == 1:
+        second = logistic(np.ascontiguousarray(raw[:, 0]))
+        return np.column_stack([1.0 - second, second])
+    return np.ascontiguousarray(softmax(np.ascontiguousarray(raw.T)).T)
+
+
+def weighted_quantile(values: np.ndarray, weight: np.ndarray | None, level: float) -> float:
+    """The least value that has at least a share `level` of the weight at or below it.
+
+    Where it has just that share, the middle between it and the next value; so level 1/2 is the
+    median. A row of weight two is a row given twice. O(n log n).
+    """
+    order = np.argsort(values, kind="stable")
+    ascending = values[order]
+    weights = np.ones(len(values)) if weight is None else weight[order]
+    up_to = np.cumsum(weights)
+    wanted = level * up_to[-1]
+    at = min(int(np.searchsorted(up_to, wanted)), len(values) - 1)
+    if up_to[at] == wanted and at + 1 < len(values):
+        return float(ascending[at] / 2 + ascending[at + 1] / 2)
+    return float(ascending[at])
+
+
+CLASSES = {"log_loss": Loss("log_loss", None, 1.0, 0.25)}
+NUMBERS = {
+    "squared_error": Loss("squared_error", None, None, 1.0),
+    "absolute_error": Loss("absolute_error", MEDIAN, 1.0, 1.0),
+    "quantile": Loss("quantile", MEDIAN, 1.0, 1.0),
+    "poisson": Loss("poisson", is_log=True, positive="y >= 0"),
+    "gamma": Loss("gamma", is_log=True, positive="y > 0"),
+}

@@ -1,0 +1,147 @@
+"""Splits of ordered columns, straight from the cells of a histogram of gradients.
+
+What `_bins` finds in such a column, without making bins of the cells first:
+
+    code         0 (missing)   1     2     3     4      n = 40, at least 10 rows on each side
+    rows               2       8     0    25     5
+    left of it                 8     8    33    38      missing right; 10, 10, 35, 40: left
+                              few   few   ok   few
+
+A cell is two sums side by side, so the sums up to a code are one addition of 128 bits. Cells
+without rows repeat the boundary before them, and the first of equal scores wins. Boundaries are
+scored together, so that divisions run side by side.
+"""
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+import numpy as np
+
+from dtrees.core.data._structs cimport (
+    ALL_ORDERED, AT_MOST, GRADIENT, LEAF, RowStatistics, Totals
+)
+from dtrees.core.histogram._layout cimport GRADIENTS, Layout
+from dtrees.core.search._bins cimport search_histogram
+from dtrees.core.search._criterion cimport Criterion
+from dtrees.core.search._parameters cimport Limits
+from dtrees.core.search._search cimport (
+    BUFFER, NONE, Search, begin_node, begin_pass, finish_node, flush, free_search, new_search,
+    take_best
+)
+
+
+cdef void scan_pass(Search* q, int shift, const int64_t* cells, int64_t n_codes,
+                    bint missing_left) noexcept nogil:
+    """The boundaries behind the codes 1, 2, ..., missing values on one side."""
+    cdef uint64_t least = <uint64_t>q.min_rows << shift
+    cdef uint64_t most = <uint64_t>(q.totals.n - q.min_rows + 1) << shift
+    cdef int64_t mask = (<int64_t>1 << shift) - 1
+    cdef int64_t lightest = q.min_weight
+    cdef int64_t heaviest = q.totals.weight - q.min_weight
+    cdef uint64_t rows = 0
+    cdef int64_t s = 0
+    cdef int64_t code, w
+    cdef int64_t first = 1
+    cdef int64_t k = 0
+    begin_pass(q, AT_MOST, missing_left)
+    if missing_left:
+        rows = <uint64_t>cells[0]
+        s = cells[1]
+    while first <= n_codes and cells[2 * first] == 0:
+        first += 1
+    for code in range(first, n_codes + 1):
+        rows += <uint64_t>cells[2 * code]
+        if rows >= most:
+            break
+        s += cells[2 * code + 1]
+        w = <int64_t>rows & mask
+        q.buffer_w[k] = <double>w
+        q.buffer_rest[k] = <double>(q.totals.weight - w)
+        q.buffer_a[k] = <double>s
+        q.buffer_at[k] = <int32_t>code
+        k += (rows >= least) & (w >= lightest) & (w <= heaviest)
+        if k == BUFFER:
+            q.buffered = k
+            flush(q, False, False, False, 0)
+            k = 0
+    q.buffered = k
+    flush(q, False, False, False, 0)
+
+
+cdef void scan_gradients(Search* q, const Layout* layout, const int64_t* cells, int64_t n_codes,
+                         int32_t column) noexcept nogil:
+    """Search an ordered column; keep its best split in q.split if it beats what is there.
+
+    cells : (n_codes + 1, 2). O(codes), twice where values are missing in the node.
+    """
+    cdef bint saw_missing = cells[0] != 0 or cells[1] != 0
+    cdef int64_t code
+    q.best = NONE
+    scan_pass(q, layout.shift, cells, n_codes, False)
+    if saw_missing:
+        scan_pass(q, layout.shift, cells, n_codes, True)
+    if not take_best(q, column, saw_missing):
+        return
+    q.split.boundary = <uint32_t>q.best_at
+    for code in range(q.best_at + 1, n_codes + 1):
+        if cells[2 * code] != 0:
+            q.split.beyond = <uint32_t>code
+            break
+
+
+def split_of_cells(const int64_t[:, ::1] sums, int64_t min_rows, int64_t min_weight, double l2,
+                   bint by_bins=False):
+    """The best split of a column, for tests.
+
+    Parameters
+    ----------
+    sums : int64 (n_codes + 1, 3)
+        Rows, hessian and gradient of each code.
+    by_bins : bool, default=False
+        As columns with categories are searched.
+
+    Returns
+    -------
+    dict or None
+    """
+    cdef Criterion criterion
+    cdef Limits limits
+    cdef Layout layout
+    cdef RowStatistics of_row
+    cdef Totals totals
+    cdef Search* q
+    cdef int64_t n_codes = sums.shape[0] - 1
+    cdef int64_t[:, ::1] cells = np.zeros((n_codes + 1, 2), dtype=np.int64)
+    cdef int64_t i
+    memset(&criterion, 0, sizeof(Criterion))
+    memset(&limits, 0, sizeof(Limits))
+    memset(&layout, 0, sizeof(Layout))
+    memset(&of_row, 0, sizeof(RowStatistics))
+    memset(&totals, 0, sizeof(Totals))
+    criterion.impurity, criterion.l2, criterion.gain_unit = GRADIENT, l2, 1.0
+    limits.min_rows, limits.min_weight = min_rows, min_weight
+    layout.kind, layout.n_words, layout.shift = GRADIENTS, 2, 40
+    for i in range(n_codes + 1):
+        cells[i, 0] = sums[i, 0] << layout.shift | sums[i, 1]
+        cells[i, 1] = sums[i, 2]
+        totals.n += sums[i, 0]
+        totals.weight += sums[i, 1]
+        totals.target += sums[i, 2]
+    q = new_search(&criterion, GRADIENTS, of_row, &limits)
+    if q == NULL:
+        raise MemoryError
+    try:
+        begin_node(q, &totals, NULL, 0)
+        if by_bins:
+            search_histogram(q, &layout, &cells[0, 0], n_codes, 0, ALL_ORDERED)
+        else:
+            scan_gradients(q, &layout, &cells[0, 0], n_codes, 0)
+        finish_node(q)
+        if q.split.test == LEAF:
+            return None
+        return {
+            "score": q.split.score, "gain": q.split.gain, "boundary": q.split.boundary,
+            "beyond": q.split.beyond, "missing_left": q.split.missing_left,
+            "saw_missing": q.split.saw_missing,
+        }
+    finally:
+        free_search(q)

@@ -1,0 +1,38 @@
+"""A store of rows that grow leaf after leaf; see _boosted_store.pyx."""
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from dtrees.core.data._structs cimport Split
+from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._search cimport Search
+from dtrees.core.stores._store cimport Store
+from dtrees.core.stores.boosted._column_blocks cimport ColumnBlock
+
+cdef struct BoostedStore:
+    Store store                 # its search: of the leader
+    const ColumnBlock* blocks
+    int64_t n_blocks
+    int64_t n_cells
+    const int64_t* cell_of_column
+    uint64_t* derivatives       # by row
+    uint32_t* rows              # leaf after leaf, ascending in each
+    uint32_t* scratch           # as many
+    Search** searches           # by block
+    Split* found                # by block, of the smaller and of the larger child
+    int64_t** free_histograms
+    int64_t n_free
+    bint is_root                # rows are those of the table, all of them
+
+cdef struct ChildSearch:
+    # The children of a node: their histograms from that of the node, and their best splits.
+    BoostedStore* s
+    OpenNode* lesser            # whose rows are counted
+    OpenNode* other             # NULL: there is none (the root)
+    bint search_lesser
+    bint search_other
+
+
+cdef BoostedStore boosted_store() noexcept nogil
+cdef void search_chunk(void* job, int64_t number) noexcept nogil
+cdef int64_t* take_histogram(BoostedStore* s) noexcept nogil
+cdef void give_back_histogram(BoostedStore* s, OpenNode* node) noexcept nogil
+cdef void choose_split(BoostedStore* s, OpenNode* node, const Split* split) noexcept nogil

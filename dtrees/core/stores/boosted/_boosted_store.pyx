@@ -1,0 +1,196 @@
+"""Count the smaller child, subtract, search both; partition the rows of a leaf in place.
+
+A job has a chunk for each block of columns, which no other touches::
+
+    chunk b    clear the cells of block b of the smaller child; count its rows
+               cells of the larger child = cells of the node - cells of the smaller child
+               search both children in the columns of block b
+
+The histogram of the node becomes that of its larger child. Histograms of leaves that are not
+searched any more are used again.
+"""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport malloc
+from libc.string cimport memcpy, memset
+
+from dtrees.core.data._columns cimport (
+    STORED_SPARSE, STORED_U16, STORED_U8, Column, code_t, last_ordered, next_code
+)
+from dtrees.core.data._structs cimport ALL_ORDERED, IN_SUBSET, Split
+from dtrees.core.histogram._layout cimport decode_gradients, subtract_words
+from dtrees.core.search._bins cimport search_histogram
+from dtrees.core.search._gradient_scan cimport scan_gradients
+from dtrees.core.search._open_node cimport OpenNode, open_children
+from dtrees.core.search._search cimport Search, begin_node
+from dtrees.core.stores._partition cimport Route, goes_left
+from dtrees.core.stores._store cimport Member, Store
+from dtrees.core.stores.boosted._column_blocks cimport CELL, ColumnBlock, count_block
+
+
+cdef BoostedStore boosted_store() noexcept nogil:
+    """A store without rows."""
+    cdef BoostedStore s
+    memset(&s, 0, sizeof(BoostedStore))
+    s.store.choose = choose
+    s.store.partition = partition
+    s.store.codes.same = True
+    return s
+
+
+# ---------------------------------------------------------------------------------------------
+# histograms
+
+cdef int64_t* take_histogram(BoostedStore* s) noexcept nogil:
+    """A histogram whose cells may hold anything; NULL without memory."""
+    if s.n_free > 0:
+        s.n_free -= 1
+        return s.free_histograms[s.n_free]
+    return <int64_t*>malloc(CELL * s.n_cells * sizeof(int64_t))
+
+
+cdef void give_back_histogram(BoostedStore* s, OpenNode* node) noexcept nogil:
+    """A node needs its histogram no more. There is room: a place for every leaf."""
+    if node.histogram != NULL:
+        s.free_histograms[s.n_free] = node.histogram
+        s.n_free += 1
+        node.histogram = NULL
+
+
+# ---------------------------------------------------------------------------------------------
+# search
+
+cdef void search_column(BoostedStore* s, Search* q, const int64_t* histogram,
+                        int32_t j) noexcept nogil:
+    """Search a column; the node's split is that of the column if it is better."""
+    cdef const Column* column = s.store.params.columns + j
+    cdef const int64_t* cells = histogram + CELL * s.cell_of_column[j]
+    cdef uint32_t last = last_ordered(column)
+    if last == ALL_ORDERED:
+        scan_gradients(q, &s.store.params.layout, cells, column.n_codes, j)
+    else:
+        search_histogram(q, &s.store.params.layout, cells, column.n_codes, j, last)
+
+
+cdef void search_block(BoostedStore* s, int64_t b, OpenNode* node, Split* found) noexcept nogil:
+    """The best split of a node in the columns of a block."""
+    cdef const ColumnBlock* block = s.blocks + b
+    cdef Search* q = s.searches[b]
+    cdef int k
+    begin_node(q, &node.totals, NULL, node.path)
+    for k in range(block.n_columns):
+        search_column(s, q, node.histogram, block.column[k])
+    found[0] = q.split
+
+
+cdef void search_chunk(void* job, int64_t number) noexcept nogil:
+    """A block of columns of a `ChildSearch`; the splits go to `found`."""
+    cdef ChildSearch* search = <ChildSearch*>job
+    cdef BoostedStore* s = search.s
+    cdef const ColumnBlock* block = s.blocks + number
+    cdef OpenNode* lesser = search.lesser
+    cdef int64_t first = CELL * block.first_cell
+    cdef const uint32_t* rows = NULL if s.is_root else s.rows + lesser.start
+    memset(lesser.histogram + first, 0, CELL * block.n_cells * sizeof(int64_t))
+    count_block(block, s.store.params.columns, rows, lesser.totals.n, s.derivatives,
+                s.store.params.layout.shift, lesser.histogram)
+    if search.search_lesser:
+        search_block(s, number, lesser, s.found + 2 * number)
+    if search.search_other:
+        subtract_words(search.other.histogram + first, lesser.histogram + first,
+                       CELL * block.n_cells)
+        search_block(s, number, search.other, s.found + 2 * number + 1)
+
+
+cdef void choose_split(BoostedStore* s, OpenNode* node, const Split* split) noexcept nogil:
+    """Make a split that was found the one of the leader's search; of a subset, with its bins."""
+    begin_node(s.store.search, &node.totals, NULL, node.path)
+    if split.test == IN_SUBSET:
+        search_column(s, s.store.search, node.histogram, split.column)
+    else:
+        s.store.search.split = split[0]
+
+
+cdef void choose(Store* store, Member* member, uint64_t together) noexcept nogil:
+    store.last_ordered = last_ordered(store.params.columns + store.search.split.column)
+
+
+# ---------------------------------------------------------------------------------------------
+# partition
+
+cdef inline int64_t partition_dense(const code_t* codes, const Route* route, uint32_t* rows,
+                                    int64_t n, uint32_t* scratch) noexcept nogil:
+    """Rows that go left stay, in place; the others go behind them by way of the scratch."""
+    cdef int64_t left = 0
+    cdef int64_t right = 0
+    cdef int64_t i
+    cdef uint32_t row
+    cdef uint8_t is_left
+    cdef uint8_t[256] side
+    if code_t is uint8_t:
+        for i in range(256):
+            side[i] = goes_left(route, <uint32_t>i)
+    for i in range(n):
+        row = rows[i]
+        if code_t is uint8_t:
+            is_left = side[codes[row]]
+        else:
+            is_left = goes_left(route, codes[row])
+        rows[left] = row
+        scratch[right] = row
+        left += is_left
+        right += 1 - is_left
+    memcpy(rows + left, scratch, right * sizeof(uint32_t))
+    return left
+
+
+cdef int64_t partition_sparse(const Column* column, const Route* route, uint32_t* rows, int64_t n,
+                              uint32_t* scratch) noexcept nogil:
+    """The same by a sparse column."""
+    cdef int64_t left = 0
+    cdef int64_t right = 0
+    cdef int64_t at = 0
+    cdef int64_t i
+    cdef uint32_t row
+    cdef uint8_t is_left
+    for i in range(n):
+        row = rows[i]
+        is_left = goes_left(route, next_code(column, row, &at))
+        rows[left] = row
+        scratch[right] = row
+        left += is_left
+        right += 1 - is_left
+    memcpy(rows + left, scratch, right * sizeof(uint32_t))
+    return left
+
+
+cdef int64_t partition_rows(const Column* column, const Route* route, uint32_t* rows, int64_t n,
+                            uint32_t* scratch) noexcept nogil:
+    """Stably, in place; returns how many go left. O(n)."""
+    if column.storage == STORED_U8:
+        return partition_dense(<const uint8_t*>column.codes, route, rows, n, scratch)
+    if column.storage == STORED_U16:
+        return partition_dense(<const uint16_t*>column.codes, route, rows, n, scratch)
+    if column.storage == STORED_SPARSE:
+        return partition_sparse(column, route, rows, n, scratch)
+    return partition_dense(<const uint32_t*>column.codes, route, rows, n, scratch)
+
+
+cdef void partition(Store* store, Member* member, uint64_t together) noexcept nogil:
+    """Partition the rows of the node; the sums of the children are read from its histogram."""
+    cdef BoostedStore* s = <BoostedStore*>store
+    cdef OpenNode* node = member.node
+    cdef int32_t j = store.search.split.column
+    cdef const Column* column = store.params.columns + j
+    cdef const int64_t* cells = node.histogram + CELL * s.cell_of_column[j]
+    cdef OpenNode* left = member.left
+    cdef OpenNode* right = member.right
+    cdef int64_t n_left, code, hessian, gradient
+    n_left = partition_rows(column, &member.route, s.rows + node.start, node.totals.n, s.scratch)
+    open_children(node, n_left, 0, left, right)
+    for code in range(<int64_t>column.n_codes + 1):
+        if goes_left(&member.route, <uint32_t>code):
+            decode_gradients(cells + CELL * code, store.params.layout.shift, &hessian, &gradient)
+            left.totals.weight += hessian
+            left.totals.target += gradient
+    right.totals.weight = node.totals.weight - left.totals.weight
+    right.totals.target = node.totals.target - left.totals.target

@@ -1,0 +1,282 @@
+"""Gradient boosting: parameters, their defaults, and what only one of the two classes has.
+
+How a model is fitted stands in `dtrees.estimators.boosting_base`, how it grows in
+`dtrees.core.grow.boosting`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+
+from dtrees.coding.target import Target
+from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss, initial_of_classes
+from dtrees.estimators.boosting_base import BaseBoosting
+from dtrees.estimators.constraints import InstanceOf, Nothing, OneOf, RealIn
+from dtrees.estimators.docstrings import documented
+from dtrees.estimators.prediction import LazyScore
+from dtrees.estimators.trees import classification_target
+
+
+@documented("boosting", "classes")
+class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
+    """Gradient boosting for classes.
+
+    Trees follow each other, and each is grown to what the others leave of the loss. Sums are those
+    of integers, so the model has the same bits for any number of threads. Parameters are those of
+    scikit-learn's ``HistGradientBoostingClassifier``.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    GradientBoostingRegressor : The same for numbers.
+    RandomForestClassifier : Trees that do not depend on each other.
+
+    Notes
+    -----
+    With three classes or more, an iteration grows a tree for each class.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from dtrees import GradientBoostingClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = GradientBoostingClassifier(max_iter=50).fit(X[::2], y[::2])
+    >>> round(model.score(X[1::2], y[1::2]), 2)
+    0.96
+    """
+
+    _constraints = {  # noqa: RUF012
+        **BaseBoosting._constraints,
+        "loss": (OneOf(tuple(CLASSES)),),
+        "class_weight": (InstanceOf(dict, "dict"), OneOf(("balanced",)), Nothing()),
+    }
+
+    def __init__(
+        self,
+        loss="log_loss",
+        *,
+        learning_rate=0.1,
+        max_iter=100,
+        max_leaf_nodes=31,
+        max_depth=None,
+        min_samples_leaf=20,
+        l2_regularization=0.0,
+        max_bins=255,
+        categorical_features="from_dtype",
+        handle_unknown="missing",
+        random_state=None,
+        class_weight=None,
+        n_jobs=None,
+    ):
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
+        self.random_state = random_state
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Compute the raw predictions of every row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
+
+        Returns
+        -------
+        raw : float64 array of shape (n_rows,) or (n_rows, n_classes_)
+            Log odds of the second of two classes; of more, a number for each, of which
+            `predict_proba` takes the exponentials.
+        """
+        return self._answer("decision_function", X)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Predict the share of every class.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
+
+        Returns
+        -------
+        shares : float64 array of shape (n_rows, n_classes_)
+            In the order of ``classes_``; rows sum to 1.
+        """
+        return self._answer("predict_proba", X)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Predict the logarithm of the share of every class.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
+
+        Returns
+        -------
+        logarithms : float64 array of shape (n_rows, n_classes_)
+        """
+        return self._answer("predict_log_proba", X)
+
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+        """Compute the raw predictions after each iteration.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit, in memory.
+
+        Yields
+        ------
+        raw : float64 array of shape (n_rows,) or (n_rows, n_classes_)
+            As `decision_function` of a model of 1, 2, ... iterations.
+        """
+        return (raw[:, 0] if raw.shape[1] == 1 else raw for raw in self._stages(X))
+
+    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+        """Predict the share of every class after each iteration.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit, in memory.
+
+        Yields
+        ------
+        shares : float64 array of shape (n_rows, n_classes_)
+            As `predict_proba` of a model of 1, 2, ... iterations.
+        """
+        stages = self._stages(X)
+        return map(self._predictor().values_of, stages)
+
+    def _loss(self) -> Loss:
+        return CLASSES[self.loss]
+
+    def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
+        return classification_target(y, sample_weight, self.class_weight)
+
+    def _begin(
+        self, target: Target, y: np.ndarray, rows: np.ndarray | slice, weight: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        codes = target.y[rows]
+        if weight is None:
+            totals = np.bincount(codes, minlength=target.n_classes)
+        else:  # below 2**53: exact, whatever the order
+            totals = np.bincount(codes, weights=weight, minlength=target.n_classes)
+        return codes.astype(np.float64), initial_of_classes(totals / totals.sum())
+
+    def _learned(self, target: Target) -> dict[str, Any]:
+        return {"classes_": target.classes, "n_classes_": target.n_classes}
+
+
+@documented("boosting", "numbers")
+class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
+    """Gradient boosting for numbers.
+
+    Trees follow each other, and each is grown to what the others leave of the loss. Sums are those
+    of integers, so the model has the same bits for any number of threads. Parameters are those of
+    scikit-learn's ``HistGradientBoostingRegressor``.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    GradientBoostingClassifier : The same for classes.
+    RandomForestRegressor : Trees that do not depend on each other.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from dtrees import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = GradientBoostingRegressor(max_iter=30, max_leaf_nodes=8).fit(X[::2], y[::2])
+    >>> round(model.score(X[1::2], y[1::2]), 1)
+    0.5
+    """
+
+    _constraints = {  # noqa: RUF012
+        **BaseBoosting._constraints,
+        "loss": (OneOf(tuple(NUMBERS)),),
+        "quantile": (RealIn(0, 1, "[]"), Nothing()),
+    }
+
+    def __init__(
+        self,
+        loss="squared_error",
+        *,
+        quantile=None,
+        learning_rate=0.1,
+        max_iter=100,
+        max_leaf_nodes=31,
+        max_depth=None,
+        min_samples_leaf=20,
+        l2_regularization=0.0,
+        max_bins=255,
+        categorical_features="from_dtype",
+        handle_unknown="missing",
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.loss = loss
+        self.quantile = quantile
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _loss(self) -> Loss:
+        loss = NUMBERS[self.loss]
+        if self.loss != "quantile":
+            return loss
+        if self.quantile is None:
+            raise ValueError("loss='quantile' needs the parameter quantile, between 0 and 1.")
+        return loss.with_level(float(self.quantile))
+
+    def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
+        return Target.regression(y, sample_weight)
+
+    def _begin(
+        self, target: Target, y: np.ndarray, rows: np.ndarray | slice, weight: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        values = np.ascontiguousarray(np.asarray(y)[rows], dtype=np.float64)
+        loss = self._loss()
+        loss.check(values)
+        total = len(values) if target.w is None else int(target.w.sum())
+        sums = np.array([total, int(target.y.sum() if target.wy is None else target.wy.sum())])
+        return values, np.array([loss.initial(values, weight, float(target.to_value(sums)))])
+
+    def _learned(self, target: Target) -> dict[str, Any]:
+        return {}

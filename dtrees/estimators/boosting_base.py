@@ -1,0 +1,267 @@
+"""How a boosted model is fitted, and what a fitted one answers.
+
+    X ──────────▶ codebook, codes ─┐
+    y, weights ─▶ numbers, codes ──┴──▶ boost ──▶ trees of steps ──▶ forest_
+    loss ───────▶ its beginning ────────────────────────────────▶ _initial
+
+Rows without weight are left out before anything is grown. Attributes are set in one go when all
+trees stand; a fit that fails leaves the estimator as it was.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.sparse_positions import check_sparse
+from dtrees.coding.tables import Table
+from dtrees.coding.target import Target
+from dtrees.core.data.rules import BoostingRules
+from dtrees.core.data.scale import units_of
+from dtrees.core.grow.boosting import BoostedRows, Growing, boost
+from dtrees.core.losses.losses import Loss
+from dtrees.core.model.tree import Forest
+from dtrees.estimators.constraints import (
+    ArrayLike,
+    Constraint,
+    InstanceOf,
+    IntegerIn,
+    Nothing,
+    OneOf,
+    RandomState,
+    RealIn,
+    check_parameters,
+)
+from dtrees.estimators.fit_plan import TablePlan
+from dtrees.estimators.prediction import BoostedPredictor
+from dtrees.inspection.importance import impurity_importances, normalized
+from dtrees.parallel import is_lazy, map_rows, threaded
+
+
+class BaseBoosting(BaseEstimator, ABC):
+    """What boosted models of classes and of numbers share; not meant to be used itself."""
+
+    _constraints: ClassVar[Mapping[str, tuple[Constraint, ...]]] = {
+        "learning_rate": (RealIn(0, math.inf, "()"),),
+        "max_iter": (IntegerIn(1),),
+        "max_leaf_nodes": (IntegerIn(2), Nothing()),
+        "max_depth": (IntegerIn(1), Nothing()),
+        "min_samples_leaf": (IntegerIn(1),),
+        "l2_regularization": (RealIn(0, math.inf, "[)"),),
+        "max_bins": (IntegerIn(2), Nothing()),
+        "categorical_features": (OneOf(("from_dtype",)), ArrayLike(), Nothing()),
+        "handle_unknown": (OneOf(("missing", "majority", "error")),),
+        "random_state": (RandomState(),),
+        "n_jobs": (InstanceOf(Integral, "int"), Nothing()),
+    }
+
+    loss: str
+    learning_rate: float
+    max_iter: int
+    max_leaf_nodes: int | None
+    max_depth: int | None
+    min_samples_leaf: int
+    l2_regularization: float
+    max_bins: int | None
+    categorical_features: Any
+    handle_unknown: str
+    random_state: Any
+    n_jobs: int | None
+
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """The loss that the parameters name."""
+
+    @abstractmethod
+    def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
+        """`y` and the weights as integers."""
+
+    @abstractmethod
+    def _begin(
+        self, target: Target, y: np.ndarray, rows: np.ndarray | slice, weight: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`y` of the rows that count as the loss wants it, and its beginning."""
+
+    @abstractmethod
+    def _learned(self, target: Target) -> dict[str, Any]:
+        """Attributes that only classifiers or only regressors have."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            As for `DecisionTreeClassifier.fit`, but in memory.
+        y : array-like of shape (n_rows,)
+            The target.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Not negative, not all zero. None: every row has weight one.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+
+        Raises
+        ------
+        ValueError
+            A parameter or an input is not what it should be; the estimator is then as it was.
+        TypeError
+            `X` is a Dask collection.
+
+        Notes
+        -----
+        Costs one coding of the table and, for each tree, about O(rows x columns x log leaves).
+        """
+        check_parameters(
+            self._constraints,
+            {name: getattr(self, name) for name in self._constraints},
+            type(self).__name__,
+        )
+        if any(map(is_lazy, (X, y, sample_weight))):
+            raise TypeError(
+                f"{type(self).__name__} fits tables in memory, and X, y or sample_weight is a Dask "
+                "collection. Compute it before the fit; predictions may be lazy."
+            )
+        plan, run = TablePlan(self), threaded(self.n_jobs)
+        loss = self._loss()
+        table, values = plan.read(X, y)
+        target = self._encode_target(values, sample_weight)
+        book, coded = plan.code(table, plan.seed(), run)
+        assert isinstance(coded, CodedMatrix)  # the table is in memory
+        rows, growing = self._rows_of(target, values, coded, loss)
+        trees = boost(rows, growing, book.thresholds, run, run.n_threads, run.cancelled.is_set)
+        self.__dict__.update(
+            self._learned(target),
+            n_features_in_=book.n_columns,
+            n_trees_per_iteration_=len(growing.initial),
+            forest_=Forest(tuple(trees)),
+            codebook_=book,
+            _initial=growing.initial,
+            _fit_loss=loss,
+        )
+        self.__dict__.pop("feature_names_in_", None)
+        if book.feature_names is not None:
+            self.feature_names_in_ = book.feature_names
+        return self
+
+    def _rows_of(
+        self, target: Target, y: np.ndarray, coded: CodedMatrix, loss: Loss
+    ) -> tuple[BoostedRows, Growing]:
+        """The rows that count, and what is grown from them."""
+        units = units_of(target)
+        rows: np.ndarray | slice = slice(None)
+        if units is not None and (units <= 0).any():
+            rows = np.flatnonzero(units > 0)
+            coded = coded.take(rows)
+        if units is not None:
+            units = np.ascontiguousarray(units[rows], dtype=np.int64)
+        weight = None if units is None else units * target.weight_unit
+        of_loss, initial = self._begin(target, y, rows, weight)
+        rules = BoostingRules(
+            max_leaf_nodes=self.max_leaf_nodes,
+            max_depth=self.max_depth,
+            min_samples_leaf=int(self.min_samples_leaf),
+            l2=float(self.l2_regularization),
+            handle_unknown="majority" if self.handle_unknown == "majority" else "missing",
+        )
+        growing = Growing(loss, initial, rules, float(self.learning_rate), int(self.max_iter))
+        return BoostedRows(coded, of_loss, units, target.weight_unit), growing
+
+    def _predictor(self) -> BoostedPredictor:
+        return BoostedPredictor(
+            self.codebook_,
+            getattr(self, "classes_", None),
+            type(self).__name__,
+            self.forest_,
+            self._initial,
+            self._fit_loss,
+        )
+
+    def _answer(self, method: str, X: Any) -> Any:
+        """The predictor's answer for a table; for a Dask collection a lazy one."""
+        check_is_fitted(self)
+        predictor = self._predictor()
+        if is_lazy(X):
+            return map_rows(predictor, method, X)
+        return getattr(predictor, method)(X, threaded(self.n_jobs))
+
+    def _stages(self, X: Any) -> Iterator[np.ndarray]:
+        """Raw predictions after each iteration; the table is checked at once."""
+        check_is_fitted(self)
+        check_sparse(X=X)
+        run = threaded(self.n_jobs)
+        predictor = self._predictor()
+        table: Table = predictor.check(X, run)
+        return predictor.staged(table, run)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class, or the number, of every row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
+
+        Returns
+        -------
+        y : array of shape (n_rows,)
+            The most likely class, of equal ones the first; or a number.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        ValueError
+            Columns are not those of the fit.
+        """
+        return self._answer("predict", X)
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Predict after each iteration.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit, in memory.
+
+        Yields
+        ------
+        y : array of shape (n_rows,)
+            As `predict` of a model of 1, 2, ... iterations.
+        """
+        stages = self._stages(X)
+        predictor = self._predictor()
+        return (predictor.labels_of(predictor.values_of(raw)) for raw in stages)
+
+    @property
+    def n_iter_(self) -> int:
+        """Number of iterations."""
+        check_is_fitted(self)
+        return len(self.forest_) // self.n_trees_per_iteration_
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Share of every column in what splits take off the loss, float64 (n_features_in_,)."""
+        check_is_fitted(self)
+        of_trees = [impurity_importances(tree, normalize=False) for tree in self.forest_.trees]
+        return normalized(np.sum(of_trees, axis=0))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "forest_" in self.__dict__
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags

@@ -1,0 +1,69 @@
+"""Small tables for boosted models, and a fit of them without an estimator."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from dtrees.coding import CodeBook
+from dtrees.core.data.rules import BoostingRules
+from dtrees.core.grow._leaf_wise import LeafWiseGrower
+from dtrees.core.grow._team import Helpers
+from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
+
+UNITS = 2.0**-20, 2.0**-20
+
+
+def random_columns(rng, n_rows, n_columns, kinds=("numbers", "missing", "categories")):
+    """Columns of raw values: lists of numbers, with None where one is missing, or of strings."""
+    found = []
+    for _ in range(n_columns):
+        kind = rng.choice(kinds)
+        if kind == "categories":
+            found.append(["abcdefgh"[k] for k in rng.integers(0, 7, n_rows)])
+            continue
+        values = rng.integers(0, rng.integers(2, 9), n_rows).astype(float).tolist()
+        if kind == "missing":
+            values = [None if rng.random() < 0.25 else value for value in values]
+        found.append(values)
+    return found
+
+
+def table_of(columns):
+    """The columns as a data frame."""
+    import pandas as pd
+
+    made = {
+        f"c{j}": pd.Categorical(column)
+        if any(isinstance(value, str) for value in column)
+        else np.array([np.nan if value is None else value for value in column])
+        for j, column in enumerate(columns)
+    }
+    return pd.DataFrame(made)
+
+
+def grown(table, gradient, hessian, rules, helped=False):
+    """A tree grown from integers; the grower and the piece."""
+    _, coded = CodeBook.fit_encode(table, max_bins=None)
+    blocks = ColumnBlocks(coded)
+    blocks.fill(0, coded.n_rows)
+    team = Helpers()
+    thread = threading.Thread(target=team.help)
+    if helped:
+        thread.start()
+    try:
+        shift = 64 - int(coded.n_rows).bit_length()
+        grower = LeafWiseGrower(blocks, rules, shift, team)
+        packed = (gradient.astype(np.int64) << 32 | hessian).view(np.uint64)
+        piece = grower.grow(packed, int(hessian.sum()), int(gradient.sum()), UNITS)
+    finally:
+        team.close()
+        if helped:
+            thread.join(60)
+    return grower, piece
+
+
+def free_rules(**rules):
+    """Rules that hold nothing back."""
+    return BoostingRules(**{"min_samples_leaf": 1, "max_leaf_nodes": None, **rules})

@@ -1,0 +1,98 @@
+"""A boosted model is the slow one on raw values, whatever its columns hold."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
+from tests.core.grow.boosted_cases import random_columns, table_of
+from tests.oracle.boosting import Rules, boost
+
+pytest.importorskip("pandas")
+
+
+def columns_of(trees):
+    """Columns of the splits of each tree, sorted."""
+    return [sorted(tree.feature[tree.feature >= 0].tolist()) for tree in trees]
+
+
+@given(
+    seed=st.integers(0, 1000),
+    loss=st.sampled_from(["log_loss", "squared_error"]),
+    leaves=st.sampled_from([2, 4, 31]),
+    min_rows=st.sampled_from([1, 3]),
+    l2=st.sampled_from([0.0, 0.75]),
+    weighted=st.booleans(),
+)
+def test_the_slow_model(seed, loss, leaves, min_rows, l2, weighted):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(6, 40))
+    columns = random_columns(rng, n, int(rng.integers(1, 4)))
+    is_classes = loss == "log_loss"
+    y = rng.integers(0, 2, n) if is_classes else rng.integers(-9, 9, n).astype(float)
+    if is_classes:
+        y[:2] = 0, 1
+    weight = rng.integers(1, 4, n).astype(float) if weighted else None
+    kind = GradientBoostingClassifier if is_classes else GradientBoostingRegressor
+    rules = {"max_leaf_nodes": leaves, "min_samples_leaf": min_rows, "l2_regularization": l2}
+    model = kind(max_iter=3, max_bins=None, **rules)
+    model.fit(table_of(columns), y, weight)
+    raw, used = boost(
+        columns, y.astype(float).tolist(), loss, float(model._initial[0]), Rules(**rules), weight
+    )
+    assert columns_of(model.forest_.trees) == [sorted(each) for each in used]
+    found = model._predictor().raw(model._predictor().check(table_of(columns)))[:, 0]
+    np.testing.assert_allclose(found, raw, rtol=1e-10, atol=1e-12)
+
+
+class TestTrees:
+    """Trees of steps are trees of numbers."""
+
+    def model(self, **parameters):
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(300, 4)), rng.normal(size=300)
+        return GradientBoostingRegressor(max_iter=4, **parameters).fit(X, y), X, y
+
+    def test_a_parent_has_the_sums_of_its_children(self):
+        model, *_ = self.model()
+        for tree in model.forest_.trees:
+            inner = tree.feature >= 0
+            left, right = tree.children_left[inner], tree.children_right[inner]
+            np.testing.assert_array_equal(
+                tree.statistics[inner], tree.statistics[left] + tree.statistics[right]
+            )
+            assert tree.statistics[0, 0] == 300
+
+    def test_the_mean_step_of_squared_errors_is_zero(self):
+        model, *_ = self.model()
+        for tree in model.forest_.trees:
+            assert abs(tree.value[0, 0]) < 1e-7
+
+    def test_rows_are_moved_by_what_is_stored(self):
+        """The next tree is grown to what predictions of the others leave."""
+        model, X, y = self.model()
+        few = GradientBoostingRegressor(max_iter=1).fit(X, y - model.predict(X) + y.mean())
+        more = GradientBoostingRegressor(max_iter=5).fit(X, y)
+        assert few.forest_[0].feature.tolist() == more.forest_[4].feature.tolist()
+
+
+def test_a_cancelled_growth_ends():
+    from dtrees.coding import CodeBook
+    from dtrees.core.data.rules import BoostingRules
+    from dtrees.core.grow.boosting import BoostedRows, Growing, boost
+    from dtrees.core.losses.losses import NUMBERS
+    from dtrees.typing import serial
+
+    book, coded = CodeBook.fit_encode(np.arange(100.0)[:, None])
+    growing = Growing(NUMBERS["squared_error"], np.zeros(1), BoostingRules(), 0.1, 10)
+    asked = []
+
+    def cancelled():
+        asked.append(1)
+        return len(asked) > 3
+
+    found = boost(
+        BoostedRows(coded, np.arange(100.0)), growing, book.thresholds, serial, 1, cancelled
+    )
+    assert len(found) == 3

@@ -1,0 +1,155 @@
+"""Leaf by leaf: sums, order, limits; threads and columns of any width change nothing."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.core.grow.boosted_cases import free_rules, grown, random_columns, table_of
+
+pytest.importorskip("pandas")
+
+
+def derivatives(rng, n):
+    return rng.integers(-(2**18), 2**18, n), rng.integers(2**12, 2**17, n)
+
+
+def made(seed, n=60, n_columns=4, **rules):
+    rng = np.random.default_rng(seed)
+    columns = random_columns(rng, n, n_columns)
+    gradient, hessian = derivatives(rng, n)
+    grower, piece = grown(table_of(columns), gradient, hessian, free_rules(**rules))
+    return grower, piece, gradient, hessian
+
+
+@given(st.integers(0, 60), st.integers(1, 5))
+def test_a_node_has_the_sums_of_its_rows(seed, min_rows):
+    grower, piece, gradient, hessian = made(seed, min_samples_leaf=min_rows)
+    rows = {}
+    for record, first, n in grower.leaves_of_tree().tolist():
+        rows[record] = set(grower.rows_of_leaves[first : first + n].tolist())
+        assert (np.diff(grower.rows_of_leaves[first : first + n].astype(int)) > 0).all()
+        assert n >= min_rows or len(piece.nodes) == 1
+    for i in range(len(piece.nodes) - 1, -1, -1):
+        left, right = piece.nodes["left"][i], piece.nodes["right"][i]
+        if left >= 0:
+            assert i < left < right
+            rows[i] = rows[left] | rows[right]
+        own = np.array(sorted(rows[i]))
+        assert piece.nodes["n"][i] == len(own)
+        np.testing.assert_array_equal(
+            piece.statistics[i], [hessian[own].sum(), gradient[own].sum()]
+        )
+    assert rows[0] == set(range(60))
+
+
+@given(st.integers(0, 40), st.integers(2, 12))
+def test_few_leaves_are_the_first_that_are_made(seed, most):
+    _, whole, *_ = made(seed)
+    _, few, *_ = made(seed, max_leaf_nodes=most)
+    n_leaves = np.count_nonzero(few.nodes["left"] < 0)
+    assert n_leaves == min(most, np.count_nonzero(whole.nodes["left"] < 0))
+    # whatever leads to the others gains no more than what was split last
+    inner = few.nodes["left"] >= 0
+    if n_leaves == most and inner.sum() < (whole.nodes["left"] >= 0).sum():
+        gains = np.sort(whole.nodes["gain"])[::-1]
+        assert set(few.nodes["gain"][inner]) <= set(gains)
+
+
+@given(st.integers(0, 40))
+def test_the_order_of_leaves_decides_only_which_are_split(seed):
+    """Without a limit, leaves are split in another order, and the tree is the same."""
+    _, last_first, *_ = made(seed)
+    _, best_first, *_ = made(seed, max_leaf_nodes=10**6)
+    assert paths(last_first) == paths(best_first)
+
+
+def paths(piece):
+    """Tests and sums of all nodes, by the way to them."""
+    found, open_ones = {}, [(0, "")]
+    while open_ones:
+        i, way = open_ones.pop()
+        node = piece.nodes[i]
+        found[way] = (*piece.statistics[i].tolist(), int(node["column"]), int(node["boundary"]))
+        if node["left"] >= 0:
+            open_ones += [(node["left"], way + "l"), (node["right"], way + "r")]
+    return found
+
+
+@given(st.integers(0, 20))
+def test_the_smaller_child_is_counted(seed):
+    grower, piece, *_ = made(seed)
+    nodes = piece.nodes
+    most = len(grower.rows_of_leaves) + sum(
+        min(nodes["n"][node["left"]], nodes["n"][node["right"]])
+        for node in nodes
+        if node["left"] >= 0
+    )
+    assert len(grower.rows_of_leaves) <= grower.n_counted <= most
+
+
+@given(st.integers(0, 20))
+def test_what_rounding_gains_is_no_gain(seed):
+    """Gradients in proportion to hessians: no split gains, but for the last bits of a score."""
+    rng = np.random.default_rng(seed)
+    hessian = rng.integers(2**12, 2**17, 200)
+    columns = random_columns(rng, 200, 6)
+    _, piece = grown(table_of(columns), -7 * hessian, hessian, free_rules())
+    assert len(piece.nodes) == 1
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_no_leaf_is_deeper_than_the_limit(depth):
+    _, piece, *_ = made(1, n=200, max_depth=depth)
+    assert max(map(len, paths(piece))) == depth
+
+
+@pytest.mark.parametrize("n_columns", [3, 9, 20])
+def test_helpers_change_nothing(n_columns):
+    rng = np.random.default_rng(n_columns)
+    table = table_of(random_columns(rng, 500, n_columns))
+    gradient, hessian = derivatives(rng, 500)
+    pieces = [
+        grown(table, gradient, hessian, free_rules(max_leaf_nodes=40), helped)[1]
+        for helped in (False, True)
+    ]
+    for name in ("nodes", "statistics", "words"):
+        np.testing.assert_array_equal(getattr(pieces[0], name), getattr(pieces[1], name))
+
+
+@pytest.mark.parametrize("n_values", [200, 2_000])
+def test_columns_of_many_codes_are_read_by_column(n_values):
+    """A column of 16 bits has the splits of its ranks in 8 bits, where both fit."""
+    rng = np.random.default_rng(0)
+    column = rng.integers(0, n_values, 3_000).astype(float)
+    gradient, hessian = derivatives(rng, 3_000)
+    rules = free_rules(max_leaf_nodes=8, min_samples_leaf=100)
+    grower, piece = grown(column[:, None], gradient, hessian, rules)
+    for _, first, n in grower.leaves_of_tree().tolist():
+        own = column[grower.rows_of_leaves[first : first + n]]
+        inside = (column >= own.min()) & (column <= own.max())
+        assert inside.sum() == n >= 100  # leaves are stretches of values
+    assert len(piece.nodes) == 15
+
+
+def test_a_grower_grows_one_tree_after_the_other():
+    rng = np.random.default_rng(3)
+    table = table_of(random_columns(rng, 100, 3))
+    gradient, hessian = derivatives(rng, 100)
+    grower, first = grown(table, gradient, hessian, free_rules(max_leaf_nodes=9))
+    packed = (gradient.astype(np.int64) << 32 | hessian).view(np.uint64)
+    units = 2.0**-20, 2.0**-20
+    for _ in range(3):
+        again = grower.grow(packed, int(hessian.sum()), int(gradient.sum()), units)
+        np.testing.assert_array_equal(again.nodes, first.nodes)
+
+
+def test_steps_and_sums():
+    grower, piece, *_ = made(5, max_leaf_nodes=6)
+    leaves = grower.leaves_of_tree()
+    raw = np.zeros(60)
+    grower.add_steps(np.arange(1.0, 7.0), raw)
+    for number, (_, first, n) in enumerate(leaves.tolist(), start=1):
+        assert (raw[grower.rows_of_leaves[first : first + n]] == number).all()
+    sums = grower.sums_of_nodes(piece, np.column_stack([leaves[:, 2], leaves[:, 2]]))
+    np.testing.assert_array_equal(sums[:, 0], piece.nodes["n"])

@@ -1,0 +1,68 @@
+"""Raw predictions and derivatives of the rows: stretches and threads change nothing."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from dtrees.core.grow._row_derivatives import RowDerivatives
+from dtrees.core.grow._team import Helpers
+from dtrees.core.losses.losses import CLASSES, NUMBERS
+
+N_ROWS = 3 * 2**13 + 5  # stretches, the last of which is short
+
+
+def rows_of(team, loss, initial, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, max(2, len(initial)), N_ROWS).astype(float)
+    found = RowDerivatives(loss, initial, y, rng.random(N_ROWS), team)
+    found.raw[:] += rng.normal(size=found.raw.shape)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("loss", "n_values"),
+    [(CLASSES["log_loss"], 1), (CLASSES["log_loss"], 3), (NUMBERS["poisson"], 1)],
+)
+def test_helpers_change_nothing(loss, n_values):
+    alone = rows_of(Helpers(), loss, np.zeros(n_values))
+    sums = alone.derive(2.0**20, 2.0**20)
+    team = Helpers()
+    thread = threading.Thread(target=team.help)
+    thread.start()
+    try:
+        helped = rows_of(team, loss, np.zeros(n_values))
+        np.testing.assert_array_equal(helped.derive(2.0**20, 2.0**20), sums)
+        if n_values == 1:
+            assert helped.largest_of_all() == alone.largest_of_all()
+    finally:
+        team.close()
+        thread.join(60)
+    assert helped.packed.tobytes() == alone.packed.tobytes()
+
+
+def test_a_word_holds_all_bits_of_both():
+    loss = NUMBERS["squared_error"]
+    rows = RowDerivatives(loss, np.zeros(1), np.arange(4.0), None, Helpers())
+    ((gradient, hessian),) = rows.derive(2.0**28, 2.0**31).tolist()
+    assert (gradient, hessian) == (-6 * 2**28, 4 * 2**31)
+    words = rows.packed[0]
+    assert (words & np.uint64(2**32 - 1)).tolist() == [2**31] * 4
+    assert (words.view(np.int64) >> 32).tolist() == [0, -(2**28), -(2**29), -3 * 2**28]
+
+
+def test_all_rows_begin_alike():
+    rows = RowDerivatives(
+        CLASSES["log_loss"], np.array([1.0, 2.0, 3.0]), np.zeros(4), None, Helpers()
+    )
+    np.testing.assert_array_equal(rows.raw, np.repeat([[1.0], [2.0], [3.0]], 4, axis=1))
+    assert (rows.n_values, rows.n_rows) == (3, 4)
+
+
+def test_a_scale_is_a_factor():
+    rows = RowDerivatives(
+        NUMBERS["squared_error"], np.zeros(1), np.array([1.0, -2.0]), None, Helpers()
+    )
+    np.testing.assert_array_equal(rows.derive(8.0, 4.0), [[8, 8]])
+    np.testing.assert_array_equal(rows.packed.view(np.int64)[0] >> 32, [-8, 16])
+    assert rows.largest_of_all() == (2.0, 1.0)

@@ -1,0 +1,135 @@
+"""The exponential function to one unit in the last place, and derivatives as integers."""
+
+from decimal import Decimal, getcontext
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrees.core.data._cpu import use_wide
+from dtrees.core.grow._row_derivatives import RowDerivatives
+from dtrees.core.grow._team import Helpers
+from dtrees.core.losses._derivatives import KINDS, exponential, logistic, softmax
+from dtrees.core.losses.losses import CLASSES, NUMBERS
+
+ENDS = [0.0, -0.0, 1e-320, -1e-20, 709.78, 709.782712893384, 709.79, 710.5, 1e300, -708.3, -708.4]
+ENDS += [-744.44, -745.13, -745.14, -746.5, -1e300, np.inf, -np.inf]
+
+
+def units_off(found, x):
+    """By how many units in the last place a result differs from exp(x)."""
+    getcontext().prec = 60
+    true = Decimal(x).exp()
+    return abs(Decimal(found) - true) / Decimal(float(np.spacing(float(true))))
+
+
+def many_numbers():
+    rng = np.random.default_rng(0)
+    spread = rng.uniform(-745, 709.78, 2_000)
+    halves = (rng.integers(-1000, 1000, 500) + 0.5) * np.log(2)  # where the power of two changes
+    halves = halves[np.abs(halves) < 700]
+    return np.concatenate([spread, rng.uniform(-2, 2, 1_000), halves, rng.normal(size=500) * 1e-9])
+
+
+class TestExponential:
+    def test_to_one_unit_in_the_last_place(self):
+        x = many_numbers()
+        off = [units_off(found, given) for found, given in zip(exponential(x), x, strict=True)]
+        assert max(off) < 1
+
+    def test_at_the_ends(self):
+        x = np.array(ENDS)
+        with np.errstate(over="ignore"):
+            np.testing.assert_allclose(exponential(x), np.exp(x), rtol=3e-16, atol=5e-324)
+        assert exponential(np.array([0.0])) == 1
+        assert np.isnan(exponential(np.array([np.nan])))
+        assert len(exponential(np.empty(0))) == 0
+
+    def test_the_same_bits_in_registers_of_any_width(self):
+        x = np.concatenate([many_numbers(), ENDS, [np.nan]])
+        raw = x[: len(x) // 3 * 3].reshape(3, -1)
+        wide = exponential(x), logistic(x), softmax(raw)
+        before = use_wide(False)
+        try:
+            plain = exponential(x), logistic(x), softmax(raw)
+        finally:
+            use_wide(before)
+        for first, second in zip(wide, plain, strict=True):
+            assert first.tobytes() == second.tobytes()
+
+    def test_ascends(self):
+        x = np.sort(np.random.default_rng(1).uniform(-3, 3, 20_000))
+        assert (np.diff(exponential(x)) >= 0).all()
+
+
+def test_shares_of_classes_sum_to_one_however_large():
+    raw = np.array([[0.0, 1e300, -800.0], [0.0, 0.0, 0.0], [0.0, -1e300, 800.0]])
+    shares = softmax(raw)
+    np.testing.assert_allclose(shares.sum(axis=0), 1)
+    np.testing.assert_allclose(shares[:, 0], 1 / 3)
+    np.testing.assert_array_equal(shares[:, 1:], [[1, 0], [0, 0], [0, 1]])
+
+
+FORMULAS = {
+    "log_loss": lambda y, r, _: (1 / (1 + np.exp(-r)) - y, np.exp(-r) / (1 + np.exp(-r)) ** 2),
+    "squared_error": lambda y, r, _: (r - y, np.ones_like(r)),
+    "absolute_error": lambda y, r, _: (np.where(r >= y, 1.0, -1.0), np.ones_like(r)),
+    "quantile": lambda y, r, q: (np.where(r >= y, 1 - q, -q), np.ones_like(r)),
+    "poisson": lambda y, r, _: (np.exp(r) - y, np.exp(r)),
+    "gamma": lambda y, r, _: (1 - y * np.exp(-r), y * np.exp(-r)),
+}
+
+
+def unpacked(packed):
+    return packed.view(np.int64) >> 32, (packed & np.uint64(0xFFFFFFFF)).astype(np.int64)
+
+
+def test_there_is_a_formula_for_each_loss():
+    assert FORMULAS.keys() == KINDS.keys() == (CLASSES | NUMBERS).keys()
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+@given(seed=st.integers(0, 100), weighted=st.booleans(), wide=st.booleans())
+def test_derivatives_are_rounded_to_nearest(name, seed, weighted, wide):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 700))
+    y = rng.integers(0, 2, n).astype(float) if name == "log_loss" else rng.gamma(1.0, size=n)
+    weight = rng.integers(1, 4, n).astype(float) if weighted else None
+    loss = (CLASSES | NUMBERS)[name]
+    raw = rng.normal(size=n)
+    rows = RowDerivatives(loss, np.zeros(1), y, weight, Helpers())
+    rows.raw[0] = raw
+    before = use_wide(wide)
+    try:
+        sums = rows.derive(2.0**20, 2.0**18)
+        largest = rows.largest_of_all()
+    finally:
+        use_wide(before)
+    gradient, hessian = FORMULAS[name](y, raw, loss.level)
+    times = 1 if weight is None else weight
+    found = unpacked(rows.packed[0])
+    off = 2.001 if weighted else 0.501  # rounded, then weighed
+    np.testing.assert_allclose(found[0], gradient * times * 2.0**20, atol=off)
+    np.testing.assert_allclose(found[1], hessian * times * 2.0**18, atol=off)
+    np.testing.assert_array_equal(sums, [[found[0].sum(), found[1].sum()]])
+    np.testing.assert_allclose(largest, [np.abs(gradient).max(), hessian.max()], rtol=1e-14)
+
+
+@given(seed=st.integers(0, 50), n_classes=st.integers(3, 5), weighted=st.booleans())
+def test_derivatives_of_classes(seed, n_classes, weighted):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 600))
+    y = rng.integers(0, n_classes, n).astype(float)
+    weight = rng.integers(1, 4, n).astype(float) if weighted else None
+    rows = RowDerivatives(CLASSES["log_loss"], np.zeros(n_classes), y, weight, Helpers())
+    rows.raw[:] = rng.normal(size=(n_classes, n))
+    sums = rows.derive(2.0**20, 2.0**20)
+    shares = np.exp(rows.raw) / np.exp(rows.raw).sum(axis=0)
+    times = 1 if weight is None else weight
+    off = 2.001 if weighted else 0.501  # rounded, then weighed
+    for k in range(n_classes):
+        gradient, hessian = unpacked(rows.packed[k])
+        np.testing.assert_allclose(gradient, times * (shares[k] - (y == k)) * 2.0**20, atol=off)
+        np.testing.assert_allclose(hessian, times * shares[k] * (1 - shares[k]) * 2.0**20, atol=off)
+        np.testing.assert_array_equal(sums[k], [gradient.sum(), hessian.sum()])

@@ -1,0 +1,80 @@
+"""Losses by name: where a model begins, what raw predictions mean, quantiles with weights."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrees.core.losses.losses import (
+    CLASSES,
+    NUMBERS,
+    initial_of_classes,
+    shares_of_classes,
+    weighted_quantile,
+)
+
+
+@given(st.lists(st.integers(-5, 5), min_size=1, max_size=30), st.sampled_from([0.5, 0.1, 0.77]))
+def test_a_quantile_is_that_of_numpy(values, level):
+    values = np.array(values, dtype=float)
+    wanted = np.quantile(values, level, method="averaged_inverted_cdf")
+    assert weighted_quantile(values, None, level) == wanted
+
+
+@given(st.lists(st.tuples(st.integers(-5, 5), st.integers(1, 3)), min_size=1, max_size=20))
+def test_a_row_of_weight_two_is_a_row_given_twice(rows):
+    values, weight = np.array(rows, dtype=float).T
+    repeated = np.repeat(values, weight.astype(int))
+    for level in (0.0, 0.3, 0.5, 1.0):
+        found = weighted_quantile(values, weight, level)
+        assert found == weighted_quantile(repeated, None, level)
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 3, 5])
+def test_a_model_begins_with_the_shares_of_the_classes(n_classes):
+    shares = np.arange(1.0, n_classes + 1)
+    shares /= shares.sum()
+    found = shares_of_classes(initial_of_classes(shares)[None, :])[0, :n_classes]
+    np.testing.assert_allclose(found, shares, rtol=1e-14)
+
+
+def test_a_class_of_next_to_no_weight_begins_with_a_finite_number():
+    assert np.isfinite(initial_of_classes(np.array([1.0, 0.0, 0.0]))).all()
+    assert np.isfinite(initial_of_classes(np.array([1.0, 0.0]))).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "begins", "predicts"),
+    [
+        ("squared_error", 3.0, 3.0),
+        ("absolute_error", 2.0, 2.0),
+        ("quantile", 2.0, 2.0),
+        ("poisson", np.log(3.0), 3.0),
+        ("gamma", np.log(3.0), 3.0),
+    ],
+)
+def test_numbers_begin_with_what_they_predict_best(name, begins, predicts):
+    y = np.array([1.0, 2.0, 6.0])
+    initial = NUMBERS[name].initial(y, None, 3.0)
+    assert initial == pytest.approx(begins)
+    assert NUMBERS[name].predictions(np.array([initial])) == pytest.approx(predicts)
+
+
+def test_another_quantile():
+    loss = NUMBERS["quantile"].with_level(0.9)
+    assert loss.level == 0.9
+    assert loss.initial(np.arange(10.0), None, 0.0) == 8.5
+
+
+@pytest.mark.parametrize(
+    ("name", "y"), [("poisson", [-1.0, 2.0]), ("poisson", [0.0, 0.0]), ("gamma", [0.0, 1.0])]
+)
+def test_targets_that_a_loss_has_no_use_for(name, y):
+    with pytest.raises(ValueError, match=f"out of the valid range of the loss '{name}'"):
+        NUMBERS[name].check(np.array(y))
+
+
+def test_targets_that_it_has():
+    NUMBERS["poisson"].check(np.array([0.0, 1.0]))
+    NUMBERS["gamma"].check(np.array([0.1, 1.0]))
+    CLASSES["log_loss"].check(np.array([0.0, 1.0]))

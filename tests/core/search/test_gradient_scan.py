@@ -1,0 +1,43 @@
+"""Ordered columns are searched straight from cells, and as other columns are: by bins."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrees.core.search._gradient_scan import split_of_cells
+
+
+@st.composite
+def histograms(draw):
+    n_codes = draw(st.integers(1, 12))
+    cells = np.zeros((n_codes + 1, 3), dtype=np.int64)  # rows, hessian, gradient
+    for code in range(n_codes + 1):
+        rows = draw(st.sampled_from([0, 0, 1, 2, 5]))
+        if rows:
+            cells[code] = rows, rows * draw(st.integers(1, 4)), draw(st.integers(-6, 6))
+    return cells
+
+
+@given(histograms(), st.integers(1, 4), st.integers(1, 6), st.sampled_from([0.0, 1.5]))
+def test_the_same_split_as_by_bins(cells, min_rows, min_weight, l2):
+    how = {"min_rows": min_rows, "min_weight": min_weight, "l2": l2}
+    assert split_of_cells(cells, **how) == split_of_cells(cells, **how, by_bins=True)
+
+
+def test_missing_values_alone_on_the_left_are_those_alone_on_the_right():
+    cells = np.array([[3, 3, 9], [0, 0, 0], [2, 2, -1], [2, 2, -1]])
+    found = split_of_cells(cells, min_rows=1, min_weight=1, l2=0.0)
+    assert (found["boundary"], found["beyond"], found["missing_left"]) == (3, 0, 0)
+
+
+@pytest.mark.parametrize(("min_rows", "boundary"), [(1, 1), (2, 2), (3, 3)])
+def test_few_rows_on_a_side_are_no_split(min_rows, boundary):
+    cells = np.array([[0, 0, 0], [1, 1, 50], [1, 1, -1], [1, 1, -1], [3, 3, -3]])
+    found = split_of_cells(cells, min_rows=min_rows, min_weight=1, l2=0.0)
+    assert found["boundary"] == boundary
+
+
+def test_no_split():
+    cells = np.array([[0, 0, 0], [4, 4, 2]])
+    assert split_of_cells(cells, min_rows=1, min_weight=1, l2=0.0) is None

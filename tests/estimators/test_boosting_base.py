@@ -1,0 +1,164 @@
+"""What holds for both boosted estimators: threads, weights, order of rows, errors, pickles."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
+from dtrees.core.data._cpu import use_wide
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(600, 6)).round(1)
+X[RNG.random(X.shape) < 0.1] = np.nan
+F = np.nan_to_num(X[:, 0] * X[:, 1]) + np.nan_to_num(X[:, 2])
+TARGETS = {
+    "log_loss": F > 0,
+    "classes": np.digitize(F, [-1, 1]),
+    "squared_error": F,
+    "absolute_error": F,
+    "poisson": np.exp(F.round(1)),
+    "gamma": np.exp(F),
+}
+
+
+def model_of(name, **parameters):
+    parameters = {"max_iter": 4, "min_samples_leaf": 3, **parameters}
+    if name in ("log_loss", "classes"):
+        return GradientBoostingClassifier(**parameters)
+    return GradientBoostingRegressor(name, **parameters)
+
+
+def assert_same(model, other):
+    assert len(model.forest_) == len(other.forest_)
+    assert all(a.equals(b) for a, b in zip(model.forest_.trees, other.forest_.trees, strict=True))
+    np.testing.assert_array_equal(model._initial, other._initial)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+class TestSameBits:
+    def test_for_any_number_of_threads_and_any_registers(self, name):
+        y = TARGETS[name]
+        model = model_of(name).fit(X, y)
+        assert_same(model, model_of(name, n_jobs=2).fit(X, y))
+        before = use_wide(False)
+        try:
+            assert_same(model, model_of(name).fit(X, y))
+        finally:
+            use_wide(before)
+
+    def test_in_any_order_of_the_rows(self, name):
+        order = np.random.default_rng(1).permutation(len(X))
+        y = TARGETS[name]
+        model, other = model_of(name).fit(X, y), model_of(name).fit(X[order], y[order])
+        assert_same(model, other)
+
+    def test_dense_and_sparse(self, name):
+        table = np.where(np.abs(np.nan_to_num(X)) < 0.7, 0.0, np.nan_to_num(X))
+        y = TARGETS[name]
+        model, other = model_of(name).fit(table, y), model_of(name).fit(sp.csr_array(table), y)
+        assert_same(model, other)
+        np.testing.assert_array_equal(model.predict(table), other.predict(sp.csc_array(table)))
+
+    def test_when_a_column_is_stretched(self, name):
+        y = TARGETS[name]
+        model, other = model_of(name).fit(X, y), model_of(name).fit(8 * X + 1, y)
+        np.testing.assert_array_equal(model.predict(X), other.predict(8 * X + 1))
+
+    def test_pickled(self, name):
+        model = model_of(name).fit(X, TARGETS[name])
+        again = pickle.loads(pickle.dumps(model))
+        assert_same(model, again)
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+    def test_fewer_iterations_are_the_first_ones(self, name):
+        y = TARGETS[name]
+        whole, few = model_of(name).fit(X, y), model_of(name, max_iter=2).fit(X, y)
+        for tree, other in zip(few.forest_.trees, whole.forest_.trees, strict=False):
+            assert tree.equals(other)
+
+
+@given(st.integers(0, 50), st.sampled_from(["log_loss", "classes", "absolute_error"]))
+def test_a_row_of_weight_two_is_a_row_given_twice(seed, name):
+    """Where least rows of a leaf do not tell both apart."""
+    rng = np.random.default_rng(seed)
+    weight = rng.integers(0, 3, 60)
+    weight[:3] = 1
+    table, y = X[:60], TARGETS[name][:60]
+    rows = np.repeat(np.arange(60), weight)
+    model = model_of(name, min_samples_leaf=1, max_iter=2).fit(table, y, weight)
+    other = model_of(name, min_samples_leaf=1, max_iter=2).fit(table[rows], y[rows])
+    if np.array_equal(np.unique(y), np.unique(y[rows])):
+        assert model.predict(table).tobytes() == other.predict(table).tobytes()
+
+
+def test_rows_without_weight_are_not_there():
+    keep = RNG.random(600) < 0.5
+    model = model_of("squared_error", max_bins=None).fit(X, F, keep.astype(float))
+    other = model_of("squared_error", max_bins=None).fit(X[keep], F[keep])
+    np.testing.assert_allclose(model.predict(X[keep]), other.predict(X[keep]), rtol=1e-6, atol=1e-7)
+
+
+def test_importances_are_shares_of_what_splits_gain():
+    model = model_of("squared_error", max_iter=30).fit(X, F)
+    found = model.feature_importances_
+    assert found.sum() == pytest.approx(1)
+    assert found[:3].sum() > 0.95
+    alone = model_of("squared_error").fit(np.ones((50, 2)), np.arange(50.0))
+    np.testing.assert_array_equal(alone.feature_importances_, [0, 0])
+
+
+def test_categories_and_names():
+    pd = pytest.importorskip("pandas")
+    labels = np.array(["a", "b", "c", "d"])[RNG.integers(0, 4, 600)]
+    table = pd.DataFrame({"x": X[:, 0], "label": pd.Categorical(labels)})
+    y = np.isin(labels, ["b", "d"]) + 0.1 * RNG.normal(size=600)
+    model = GradientBoostingRegressor().fit(table, y)
+    assert model.feature_names_in_.tolist() == ["x", "label"]
+    assert model.score(table, y) > 0.9
+    assert model.feature_importances_[1] > 0.9
+
+
+def test_dask_collections_are_predicted_but_not_fitted():
+    da = pytest.importorskip("dask.array")
+    lazy = da.from_array(X, chunks=(200, -1))
+    with pytest.raises(TypeError, match="Compute it before the fit"):
+        model_of("squared_error").fit(lazy, F)
+    model = model_of("classes").fit(X, TARGETS["classes"])
+    for name in ("predict", "predict_proba", "decision_function"):
+        method = getattr(model, name)
+        np.testing.assert_array_equal(method(lazy).compute(scheduler="sync"), method(X))
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("parameters", "message"),
+        [
+            ({"max_iter": 0}, "'max_iter' parameter"),
+            ({"learning_rate": 0.0}, "'learning_rate' parameter"),
+            ({"max_leaf_nodes": 1}, "'max_leaf_nodes' parameter"),
+            ({"l2_regularization": -1.0}, "'l2_regularization' parameter"),
+        ],
+    )
+    def test_parameters(self, parameters, message):
+        with pytest.raises(ValueError, match=message):
+            model_of("squared_error", **parameters).fit(X, F)
+
+    def test_leave_the_estimator_as_it_was(self):
+        model = model_of("poisson").fit(X, TARGETS["poisson"])
+        before = dict(vars(model))
+        with pytest.raises(ValueError, match="valid range"):
+            model.fit(X, -TARGETS["poisson"])
+        assert vars(model) == before
+
+    def test_not_fitted(self):
+        for ask in ("predict", "staged_predict"):
+            with pytest.raises(NotFittedError):
+                list(getattr(model_of("squared_error"), ask)(X))
+        with pytest.raises(NotFittedError):
+            _ = clone(model_of("squared_error")).feature_importances_

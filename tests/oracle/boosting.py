@@ -1,0 +1,164 @@
+"""The slow, obvious boosted model: raw values, sums of Python's integers, gains as fractions.
+
+Only the exponential function is the product's: it has tests of its own. Columns are lists of
+numbers, None where one is missing, or of categories (strings).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dtrees.core.losses._derivatives import logistic
+
+LEAST_HESSIAN = 1e-3
+SMOOTHING = 10.0
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Under the names of the estimators."""
+
+    max_iter: int = 3
+    learning_rate: float = 0.1
+    max_leaf_nodes: int = 31
+    min_samples_leaf: int = 1
+    l2_regularization: float = 0.0
+
+
+@dataclass
+class Units:
+    """What integers are multiplied by."""
+
+    gradient: Fraction
+    hessian: Fraction
+
+
+def nearest(x: float) -> int:
+    """Python rounds to nearest, to even where two are as near."""
+    return round(x)
+
+
+def bits(x: float) -> int:
+    return math.frexp(x)[1]
+
+
+def derivatives_of(loss, y, raw, weight):
+    """Gradient and hessian of each row, in fixed point, and their units."""
+    n = len(y)
+    if loss == "log_loss":
+        p = [logistic_of(r) for r in raw]
+        g = [pi - yi for pi, yi in zip(p, y, strict=True)]
+        h = [pi * (1 - pi) for pi in p]
+        most_g, most_h = 1.0, 0.25
+    else:
+        g = [ri - yi for ri, yi in zip(raw, y, strict=True)]
+        h = [1.0] * n
+        most_g, most_h = max(map(abs, g)), 1.0
+    total = most_h * math.fsum(weight)
+    of_gradients = 30 - bits(most_g * 7)
+    of_hessians = min(31 - bits(most_h * 7), 64 - n.bit_length() - 1 - bits(total))
+    g = [nearest(gi * 2.0**of_gradients) * int(wi) for gi, wi in zip(g, weight, strict=True)]
+    h = [nearest(hi * 2.0**of_hessians) * int(wi) for hi, wi in zip(h, weight, strict=True)]
+    return g, h, Units(Fraction(2) ** -of_gradients, Fraction(2) ** -of_hessians)
+
+
+def logistic_of(x: float) -> float:
+    import numpy as np
+
+    return float(logistic(np.array([x]))[0])
+
+
+def tests_of(column, rows, sums, smoothing):
+    """(left rows, missing goes left) of each candidate, in the order in which they are tried."""
+    values = {r: column[r] for r in rows}
+    missing = [r for r in rows if values[r] is None]
+    found = []
+    there = [r for r in rows if values[r] is not None]
+    if there and isinstance(values[there[0]], str):
+        groups = {}
+        for r in there:
+            groups.setdefault(values[r], []).append(r)
+        order = sorted(
+            sorted(groups),
+            key=lambda c: sums(groups[c])[0] / (float(sums(groups[c])[1]) + smoothing),
+        )
+    else:
+        groups = {}
+        for r in there:
+            groups.setdefault(values[r], []).append(r)
+        order = sorted(groups)
+    for with_missing in (False, True) if missing else (False,):
+        left = list(missing) if with_missing else []
+        for i, value in enumerate(order):
+            left = left + groups[value]
+            if i < len(order) - 1 or (missing and not with_missing):
+                found.append((frozenset(left), with_missing))
+    return found
+
+
+def best_split(columns, rows, g, h, units, rules):
+    """(gain, column, left rows) of the best split; None where there is none."""
+    l2 = Fraction(rules.l2_regularization) / units.hessian
+    least = max(1, int(LEAST_HESSIAN / float(units.hessian)))
+
+    def sums(some):
+        return sum(g[r] for r in some), sum(h[r] for r in some)
+
+    G, H = sums(rows)
+    best = None
+    for j, column in enumerate(columns):
+        for left, _ in tests_of(column, rows, sums, SMOOTHING / float(units.hessian)):
+            right = [r for r in rows if r not in left]
+            if min(len(left), len(right)) < rules.min_samples_leaf:
+                continue
+            (gl, hl), (gr, hr) = sums(left), sums(right)
+            if min(hl, hr) < least:
+                continue
+            score = Fraction(gl * gl) / (hl + l2) + Fraction(gr * gr) / (hr + l2)
+            if best is None or score > best[0]:
+                best = (score, j, left)
+    if best is None:
+        return None
+    gain = best[0] - Fraction(G * G) / (H + l2)
+    return (gain, best[1], best[2]) if gain > best[0] / 2**45 else None
+
+
+def grow(columns, g, h, units, rules):
+    """Leaves of a tree, as lists of rows, and the columns of its splits in their order."""
+    rows = list(range(len(g)))
+    leaves = [(0, rows, best_split(columns, rows, g, h, units, rules))]
+    made, used = 1, []
+    while len(leaves) < rules.max_leaf_nodes:
+        open_ones = [leaf for leaf in leaves if leaf[2] is not None]
+        if not open_ones:
+            break
+        leaf = max(open_ones, key=lambda leaf: (leaf[2][0], -leaf[0]))
+        leaves.remove(leaf)
+        used.append(leaf[2][1])
+        for side in (
+            [r for r in leaf[1] if r in leaf[2][2]],
+            [r for r in leaf[1] if r not in leaf[2][2]],
+        ):
+            leaves.append((made, side, best_split(columns, side, g, h, units, rules)))
+            made += 1
+    return [leaf[1] for leaf in leaves], used
+
+
+def boost(columns, y, loss, initial, rules, weight=None):
+    """Raw predictions of the rows, and the columns of all splits, tree by tree."""
+    weight = [1.0] * len(y) if weight is None else [float(w) for w in weight]
+    raw = [initial] * len(y)
+    used = []
+    for _ in range(rules.max_iter):
+        g, h, units = derivatives_of(loss, y, raw, weight)
+        leaves, splits = grow(columns, g, h, units, rules)
+        used.append(splits)
+        for leaf in leaves:
+            gradient = sum(g[r] for r in leaf) * units.gradient
+            hessian = sum(h[r] for r in leaf) * units.hessian + Fraction(rules.l2_regularization)
+            step = -rules.learning_rate * float(gradient / hessian)
+            for r in leaf:
+                raw[r] += step
+    return raw, used
