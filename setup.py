@@ -72,6 +72,7 @@ EXTENSIONS = [
     "dtrees.core.stores.shared._shared_histogram",
     "dtrees.core.stores.shared._class_scan",
     "dtrees.core.stores.shared._shared_blocks",
+    "dtrees.core.stores.shared._drawn_ranges",
     "dtrees.core.stores.shared._entry_histogram",
     "dtrees.core.stores.shared._shared_entries",
     "dtrees.core.stores.shared._alive_scan",
