@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.metrics import check_scoring, get_scorer
-from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 
@@ -75,6 +73,8 @@ def split(
     ValueError
         A side would have no row, or a class no row on one of them.
     """
+    from sklearn.model_selection import train_test_split
+
     train, held = train_test_split(
         counted, test_size=validation_fraction, stratify=labels, random_state=seed
     )
@@ -166,6 +166,8 @@ def scored(
             return -loss.mean(held.of_loss, raw, held.weight)
 
         return by_loss
+    from sklearn.metrics import check_scoring, get_scorer
+
     scorer = check_scoring(estimator, scoring)
     kwargs = {} if held.weight is None else {"sample_weight": held.weight}
     if scoring is None or type(scorer).__module__ == get_scorer.__module__:
@@ -221,5 +223,7 @@ class Stage(BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """What the estimator's ``score`` says: accuracy, or R^2."""
+        from sklearn.metrics import get_scorer
+
         scorer = get_scorer("accuracy" if is_classifier(self.estimator) else "r2")
         return float(scorer(self, X, y, sample_weight=sample_weight))
