@@ -3,8 +3,8 @@
 ``DTREES_DEBUG=1`` turns bounds and initialisation checks on in every kernel: slow, and what
 ``make debug-test`` runs the whole suite on once more. ``DTREES_SANITIZE=address,undefined`` or
 ``thread`` lets the compiler watch every kernel for errors of memory, arithmetic and threads: what
-``make sanitize`` runs tests on. ``DTREES_LEVEL=0`` compiles such kernels in a third of the time, and
-they take longer.
+``make sanitize`` runs tests on. ``DTREES_LEVEL=0`` compiles such kernels in a third of the time,
+and they take longer.
 
 What a package index shows is the README, whose links lead to files of this tree. They become
 absolute as soon as ``[project.urls]`` names a ``Source``, and are plain text until then.
@@ -72,6 +72,7 @@ EXTENSIONS = [
     "dtrees.core.stores.shared._shared_histogram",
     "dtrees.core.stores.shared._class_scan",
     "dtrees.core.stores.shared._shared_blocks",
+    "dtrees.core.stores.shared._drawn_ranges",
     "dtrees.core.stores.shared._entry_histogram",
     "dtrees.core.stores.shared._shared_entries",
     "dtrees.core.stores.shared._alive_scan",

@@ -27,7 +27,6 @@ TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
 DRAWN = DecisionTreeClassifier(max_depth=2, max_features=2, random_state=0)
 CUTS = ExtraTreesClassifier(2, random_state=0, max_bins=None)
 MOSTLY = RNG.normal(size=(120, 4))  # as many values as rows
-WHY = "splits are drawn from too many codes"
 
 
 @pytest.fixture
@@ -45,7 +44,6 @@ def datasets(monkeypatch):
 
 
 CASES = {
-    "cuts": (CUTS, MOSTLY, Y, WHY),
     "balanced": (
         DecisionTreeClassifier(class_weight="balanced"),
         *(X, Y),
@@ -72,9 +70,11 @@ def test_the_log_says_why(name, caplog):
 
 def test_one_line_for_all_growths(caplog):
     grid = {"criterion": ["gini", "entropy"], "min_samples_leaf": [1, 2]}
+    given = {"sample_weight": np.linspace(0.1, 0.9, len(Y))}
+    balanced = DecisionTreeClassifier(class_weight="balanced")
     with caplog.at_level(logging.INFO, "dtrees"):
-        GridSearchCV(CUTS, grid, cv=3).fit(MOSTLY, Y)
-    assert lines(caplog) == [f"models are fitted one by one: {WHY}"]
+        GridSearchCV(balanced, grid, cv=3).fit(X, Y, **given)
+    assert len(lines(caplog)) == 1
 
 
 @pytest.mark.parametrize(
@@ -92,6 +92,7 @@ def test_one_line_for_all_growths(caplog):
         (RandomForestClassifier(2, class_weight="balanced", random_state=0), X),
         (RandomForestClassifier(2, class_weight="balanced_subsample", random_state=0), X),
         (ExtraTreesClassifier(2, random_state=0), X),
+        (CUTS, MOSTLY),
     ],
 )
 def test_nothing_is_said_of_models_that_grow_together(estimator, table, caplog):
@@ -134,11 +135,6 @@ class TestWeightsOfZeroAndOne:
     def test_sets_that_grow_together(self, estimator, datasets):
         cross_validate(estimator, SPARSE, Y, cv=3)
         assert 1 <= len(datasets) <= 2
-        assert not any(dataset.is_weighted for dataset in datasets)
-
-    def test_sets_that_grow_on_their_own(self, datasets):
-        cross_validate(CUTS, MOSTLY, Y, cv=3)
-        assert len(datasets) == 8
         assert not any(dataset.is_weighted for dataset in datasets)
 
     def test_weights_of_the_user(self, datasets):

@@ -331,8 +331,8 @@ cdef class SharedGrowth:
     cdef bint pays(self, const SharedNode* node) noexcept nogil:
         """Whether the sets of a node are better off together."""
         cdef int64_t others = count_bits(node.active) - 1
-        return self.sets.shared_rows == 0 or (node.n >= self.sets.drawn_rows and (
-            (node.n - NODE_COST) * others >= self.sets.shared_rows))
+        return (self.sets.shared_rows == 0
+                or (node.n - NODE_COST) * others >= self.sets.shared_rows)
 
     # -----------------------------------------------------------------------------------------
     # a set that goes on alone

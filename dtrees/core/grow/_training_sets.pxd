@@ -8,10 +8,6 @@ from dtrees.core.grow._known_tree cimport Known
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.shared._shared_state cimport SharedStore
 
-cpdef enum:
-    ROWS_FOR_A_CODE = 2     # of a node whose splits are drawn, for each code of its columns
-
-
 cdef class TrainingSets:
     cdef Dataset dataset
     cdef int n_sets
@@ -22,7 +18,6 @@ cdef class TrainingSets:
     cdef const int64_t[:, ::1] of_class     # class weights by set, or None
     cdef bint is_packed     # two classes, and what rows add goes into one number
     cdef readonly int64_t shared_rows   # of a node whose sets stay together
-    cdef int64_t drawn_rows     # the same, where splits are drawn: cells cost more than rows
     cdef int64_t interval_rows, interval_codes  # as in `Tuning`
     cdef Layout layout      # of histograms
     cdef readonly int64_t n_bounded, n_alive    # of the growths that have ended

@@ -1,6 +1,4 @@
 """Training sets that grow together: what they share, and the limits of each."""
-import numpy as np
-
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 from libc.stdlib cimport calloc, free
 
@@ -29,18 +27,13 @@ def has_intervals(bint draws, int64_t n_rows, int n_classes, tuning):
     return not draws and n_rows >= tuning.interval_rows and n_classes <= MOST_CLASSES
 
 
-def mean_codes(n_codes):
-    """Of dense columns, from the numbers of their codes; 0 without any."""
-    return int(np.mean(n_codes)) if len(n_codes) > 0 else 0
-
-
 cdef class TrainingSets:
     """Sets of rows that lack a cell each, and what a growth does with each of them.
 
     Parameters
     ----------
     dataset : Dataset
-        Of all rows; which ones may share is `why_not_shared`'s to say.
+        Of all rows.
     cell : uint16 (n_rows,)
     has : uint8 (n_sets, n_cells)
         1 where a set has the rows of a cell. At most `MOST_SETS` sets, each of which has rows, and
@@ -83,10 +76,6 @@ cdef class TrainingSets:
         self.shared_rows = tuning.shared_rows
         self.interval_rows = tuning.interval_rows
         self.interval_codes = tuning.interval_codes
-        if dataset.params.limits.random_splits and tuning.shared_rows > 0:
-            self.drawn_rows = ROWS_FOR_A_CODE * mean_codes(
-                [dataset.columns[s].n_codes for s in range(dataset.params.limits.n_columns)
-                 if dataset.columns[s].storage != STORED_SPARSE])
         self.params_of = <TrainParameters*>calloc(self.n_sets, sizeof(TrainParameters))
         if self.params_of == NULL:
             raise MemoryError

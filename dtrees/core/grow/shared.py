@@ -2,8 +2,8 @@
 
 Sets whose scores are read from the same integers grow together (`dtrees.core.grow._shared`), up to
 64 at a time; class weights are multiplied when they are read, and may be other ones in each set.
-What cannot be shared is grown set by set from the same codes: splits that are drawn from many
-codes, and sets that divide the rows into too many cells::
+What cannot be shared is grown set by set from the same codes: sets that divide the rows into too
+many cells::
 
     sets        0 1 2 3 4 5 6 7 8 9 10          ten folds and all rows
     bundles     [0 1 2 3 4 5 6 7 8 9 10]        one growth, pieces by set
@@ -29,11 +29,9 @@ from dtrees.core.data.scale import Scale, gain_unit_of, scale_of_sums, units_of
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow._shared import grow_together
 from dtrees.core.grow._training_sets import (
-    ROWS_FOR_A_CODE,
     WIDTH_OF_INTERVALS,
     TrainingSets,
     has_intervals,
-    mean_codes,
 )
 from dtrees.core.grow.assembly import join
 from dtrees.core.grow.known import KnownTrees
@@ -42,6 +40,7 @@ from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.stores._dataset import Dataset
+from dtrees.core.stores.shared._drawn_ranges import MOST_COUNTED
 from dtrees.core.stores.shared._shared_nodes import MOST_CELLS, MOST_SETS
 
 SIZES = (MOST_SETS, MOST_SETS - 1, 32, 16, 8, 4, 2)  # of bundles
@@ -94,9 +93,8 @@ def pieces_of_sets(
     pieces: dict[int, PartialTree] = {}
     # Columns that nobody has searched have no entries yet.
     is_read_late = draws(rules[0], coded) and (coded.storage == SPARSE).any()
-    can_share = why_not_shared(coded, rules[0], tuning.shared_rows) is None
     largest = numbers_of(coded, target, rules[0], tuning)
-    for bundle in sets.bundles(largest) if can_share else []:
+    for bundle in sets.bundles(largest):
         scale = sets.scales[bundle[0]]
         dataset = Dataset(coded, sets.counts, rules[0], scale, source.values, alone=True)
         own = sets.class_weights_of(bundle)
@@ -155,39 +153,25 @@ def numbers_of(
     """Numbers of the largest histogram of a column.
 
     Codes that no row can hold take no room. Columns of many codes are counted by interval, but in
-    nodes of few rows.
+    nodes of few rows; where splits are drawn, by what is between thresholds.
     """
     tuning = tuning or Tuning()
     dense = coded.storage != SPARSE
     width = np.minimum(coded.n_codes[dense] + 1, 2 * coded.n_rows)
+    is_ordered = coded.n_ordered[dense] == coded.n_codes[dense]
+    if rules.random_splits:
+        width[is_ordered] = np.minimum(width[is_ordered], MOST_COUNTED)
     if has_intervals(draws(rules, coded), coded.n_rows, target.n_classes, tuning):
-        many = coded.n_ordered[dense] == coded.n_codes[dense]
-        many &= coded.n_codes[dense] >= max(tuning.interval_codes, WIDTH_OF_INTERVALS)
+        many = is_ordered & (coded.n_codes[dense] >= max(tuning.interval_codes, WIDTH_OF_INTERVALS))
         few = max(WIDTH_OF_INTERVALS, 2 * tuning.interval_rows)
         width[many] = np.minimum(width[many], few)
     return int(width.max(initial=0)) * (target.n_statistics + 1)
-
-
-def why_not_shared(
-    coded: CodedMatrix, rules: GrowthRules, shared_rows: int = Tuning.shared_rows
-) -> str | None:
-    """Why no set grows together with another one; None: they may.
-
-    shared_rows : of `Tuning`.
-    """
-    many_codes = ROWS_FOR_A_CODE * mean_codes(coded.n_codes[coded.storage != SPARSE]) > coded.n_rows
-    if rules.random_splits and shared_rows > 0 and many_codes:
-        return "splits are drawn from too many codes"
-    return None
 
 
 def n_alone(
     coded: CodedMatrix, target: Target, rules: GrowthRules, resampling: Resampling
 ) -> tuple[int, str]:
     """How many of some sets grow on their own, and why those do."""
-    reason = why_not_shared(coded, rules)
-    if reason is not None:
-        return resampling.n_sets, reason
     if LEAST_BLOCKS * numbers_of(coded, target, rules) > MOST_NUMBERS:
         return resampling.n_sets, "counts of two of them would take too much memory"
     weighs = ClassWeights.of_target(target, resampling.n_sets) or resampling.class_weights

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dtrees.core.data.scale import scale_of
-from dtrees.core.grow.shared import Sets, n_alone, numbers_of, why_not_shared
+from dtrees.core.grow.shared import Sets, n_alone, numbers_of
 from dtrees.core.membership.resampling import of_sets
 from dtrees.core.stores.shared._shared_nodes import MOST_SETS
 from tests.laws.tables import SEVEN_WAYS, coded, coded_sparse, seeded
@@ -15,32 +15,27 @@ from tests.laws.test_shared import folds
 
 EXAMPLE = seeded("gini", 3, "integers")
 MATRIX = coded(EXAMPLE.table)
+DISTINCT = coded(seeded("gini", 3, "integers", kinds=("distinct",)).table)
 SPARSE_MATRIX = coded_sparse(EXAMPLE.table, 0)
 
 
 @pytest.mark.parametrize(
-    ("matrix", "limits", "reason"),
+    ("matrix", "limits"),
     [
-        (MATRIX, {}, None),
-        (MATRIX, {"random_splits": True}, None),
-        (
-            coded(seeded("gini", 3, "integers", kinds=("distinct",)).table),
-            {"random_splits": True},
-            "splits are drawn from too many codes",
-        ),
-        (SPARSE_MATRIX, {}, None),
-        (SPARSE_MATRIX, {"max_features": 3}, None),
-        (SPARSE_MATRIX, {"random_splits": True}, None),
-        (MATRIX, {"max_features": 3}, None),
-        (coded(EXAMPLE.table, 70_000), {}, None),
+        (MATRIX, {}),
+        (MATRIX, {"random_splits": True}),
+        (DISTINCT, {"random_splits": True}),
+        (SPARSE_MATRIX, {}),
+        (SPARSE_MATRIX, {"max_features": 3}),
+        (SPARSE_MATRIX, {"random_splits": True}),
+        (MATRIX, {"max_features": 3}),
+        (coded(EXAMPLE.table, 70_000), {}),
     ],
 )
-def test_tables_that_cannot_be_shared(matrix, limits, reason):
-    rules = replace(EXAMPLE.rules, **limits)
-    assert why_not_shared(matrix, rules) == reason
+def test_no_set_is_alone(matrix, limits):
     resampling = of_sets(folds(EXAMPLE.n_rows, 4, 0))
-    alone = (0, "") if reason is None else (5, reason)
-    assert n_alone(matrix, EXAMPLE.target, rules, resampling) == alone
+    rules = replace(EXAMPLE.rules, **limits)
+    assert n_alone(matrix, EXAMPLE.target, rules, resampling) == (0, "")
 
 
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)

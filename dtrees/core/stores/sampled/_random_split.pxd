@@ -28,6 +28,8 @@ cdef inline double drawn_value(const Search* q, int32_t column, double least,
     return (least + step) + step
 
 
+cdef uint32_t threshold_code(const Search* q, int32_t column, uint32_t low, uint32_t high,
+                             const double* value) noexcept nogil
 cdef void search_random(Search* q, int32_t column, uint32_t last_number,
                         const double* value) noexcept nogil
 cdef bint draw_split(ColumnLoader* loader, Search* q, const OpenNode* node, const Column* column,

@@ -9,11 +9,14 @@ Sums are integers, so nothing is lost.
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
+from dtrees.core.data._columns cimport Column
 from dtrees.core.data._memory cimport claim
 from dtrees.core.histogram._layout cimport add_words, subtract_words
 from dtrees.core.search._bins cimport bins_of_histogram, weigh_bins
 from dtrees.core.search._search cimport Search
-from dtrees.core.stores.shared._shared_histogram cimport are_beside, numbers_of_some
+from dtrees.core.stores.shared._shared_histogram cimport (
+    are_beside, count_rows, count_some, numbers_of_some
+)
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
 from dtrees.core.stores.shared._shared_state cimport SharedStore, class_weights
 
@@ -68,6 +71,18 @@ cdef void combine_cells(SharedStore* s, const SharedNode* node) noexcept nogil:
         n_more = size * (numbers_of_some(node) if s.beside else node.n_members)
         memset(block, 0, n_more * sizeof(int64_t))
         s.more = block
+
+
+cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* column,
+                        int64_t width) noexcept nogil:
+    """Histograms of a column, cell by cell, of so many codes; False without memory."""
+    if not reserve_blocks(s, node, width):
+        return False
+    count_rows(node, column, &s.counting, s.histograms)
+    combine_cells(s, node)
+    if s.more != NULL:
+        count_some(node, column, &s.counting, s.more)
+    return True
 
 
 cdef void bins_of_member(SharedStore* s, Search* q, const SharedNode* node, int member,

@@ -22,11 +22,10 @@ from dtrees.core.search._class_bounds cimport bound_classes
 from dtrees.core.search._intervals cimport bound_sums, lowest_best
 from dtrees.core.search._search cimport NONE, Search, by_class
 from dtrees.core.stores.shared._alive_scan cimport scan_alive
-from dtrees.core.stores.shared._shared_blocks cimport bins_of_member
+from dtrees.core.stores.shared._shared_blocks cimport bins_of_member, count_by_cell
 from dtrees.core.stores.shared._shared_histogram cimport numbers_of_some
 from dtrees.core.stores.shared._shared_nodes cimport MOST_SETS, SharedNode
 from dtrees.core.stores.shared._shared_state cimport SharedStore, class_weights
-from dtrees.core.stores.shared._shared_store cimport count_by_cell
 
 
 cdef bint has_bounds(const SharedStore* s, const SharedNode* node, int64_t number) noexcept nogil:

@@ -60,6 +60,7 @@ cdef struct SharedStore:
     uint32_t* code          # codes that occur in the node
     uint32_t* rank          # and their numbers; by code
     uint64_t* hit
+    uint8_t* parts          # by row, where splits are drawn: what `_drawn_ranges` counts it by
     uint64_t* left_of       # by code: the members that send it left
     Totals* totals          # by cell
     int64_t* class_totals

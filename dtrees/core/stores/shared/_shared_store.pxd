@@ -12,9 +12,5 @@ cdef void free_store(SharedStore* s) noexcept nogil
 cdef Member* take_node(SharedStore* s, SharedNode* node) noexcept nogil
 cdef void gather_rows(SharedStore* s, const SharedNode* node) noexcept nogil
 cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil
-cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* column,
-                        int64_t width) noexcept nogil
 cdef void search_column(SharedStore* s, const SharedNode* node, int32_t number,
                         uint64_t members) noexcept nogil
-cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* column,
-                        int64_t width) noexcept nogil

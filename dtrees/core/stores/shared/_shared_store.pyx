@@ -22,11 +22,12 @@ from dtrees.core.stores.shared._class_scan cimport (
     MOST_ROWS, count_classes, free_classes, number_classes, search_classes, take_boundary
 )
 from dtrees.core.stores.shared._shared_blocks cimport (
-    bins_of_member, combine_cells, reserve_blocks
+    bins_of_member, count_by_cell
 )
+from dtrees.core.stores.shared._drawn_ranges cimport find_neighbours, is_drawn_by_range
 from dtrees.core.stores.shared._shared_entries cimport bins_of_subsets, note_members
 from dtrees.core.stores.shared._shared_histogram cimport (
-    count_rows, count_some, rank_codes
+    rank_codes
 )
 from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, SharedNode
 from dtrees.core.stores.shared._shared_state cimport SharedStore, packed
@@ -63,6 +64,8 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
             and claim(<void**>&s.code_of, (s.n_rows + 1) * sizeof(uint32_t))
             and claim(<void**>&s.cell_of, s.n_rows + 1)
             and claim(<void**>&s.side, s.n_rows + 1)):
+        return False
+    if s.store.params.limits.random_splits and not claim(<void**>&s.parts, s.n_rows + 1):
         return False
     if (s.of_class != NULL and (s.n_dense < n_columns or s.intervals != NULL)
             and not reserve_weights(s)):
@@ -104,6 +107,7 @@ cdef void free_store(SharedStore* s) noexcept nogil:
     free(s.rank)
     free(s.hit)
     free(s.left_of)
+    free(s.parts)
     free(s.sums)
     free(s.totals)
     free(s.class_totals)
@@ -256,19 +260,6 @@ cdef int64_t number_codes(SharedStore* s, const SharedNode* node,
     return width
 
 
-cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* column,
-                        int64_t width) noexcept nogil:
-    """Histograms of a column, cell by cell, of so many codes (`number_codes`); False without
-    memory."""
-    if not reserve_blocks(s, node, width):
-        return False
-    count_rows(node, column, &s.counting, s.histograms)
-    combine_cells(s, node)
-    if s.more != NULL:
-        count_some(node, column, &s.counting, s.more)
-    return True
-
-
 cdef void choose(Store* store, Member* members, uint64_t together) noexcept nogil:
     """For members whose split is a subset the chosen column is counted once more."""
     cdef SharedStore* s = <SharedStore*>store
@@ -282,6 +273,9 @@ cdef void choose(Store* store, Member* members, uint64_t together) noexcept nogi
         if (together >> m & 1 and members[m].search.split.test == IN_SUBSET
                 and members[m].known == NULL):
             subsets |= <uint64_t>1 << m
+    if is_drawn_by_range(s, s.node, column):
+        find_neighbours(s.node, column, members, together)
+        return
     if column.storage == STORED_SPARSE and subsets != 0:
         bins_of_subsets(s, s.node, number, subsets)
         return
