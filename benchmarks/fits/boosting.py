@@ -61,7 +61,8 @@ MILLION: Work = ("1,000,000 × 30, two classes", partial(_numbers, 1_000_000), 0
 def ours(X: Any, y: np.ndarray, n_threads: int) -> Any:
     """A model of dtrees."""
     name = f"GradientBoosting{'Regressor' if is_regression(y) else 'Classifier'}"
-    return getattr(dtrees, name)(max_iter=ITERATIONS, n_jobs=n_threads).fit(X, y)
+    model = getattr(dtrees, name)(max_iter=ITERATIONS, early_stopping=False, n_jobs=n_threads)
+    return model.fit(X, y)
 
 
 def scikit_learn(X: Any, y: np.ndarray, n_threads: int) -> Any:

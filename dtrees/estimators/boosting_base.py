@@ -4,12 +4,14 @@
     y, weights ─▶ numbers, codes ──┴──▶ boost ──▶ trees of steps ──▶ forest_
     loss ───────▶ its beginning ────────────────────────────────▶ _initial
 
-Rows without weight are left out before anything is grown. Attributes are set in one go when all
+Rows without weight are left out before anything is grown; of the others, early stopping holds some
+out (`dtrees.estimators.boosted_stopping`). Attributes are set in one go when all
 trees stand; a fit that fails leaves the estimator as it was.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -29,8 +31,10 @@ from dtrees.core.data.scale import units_of
 from dtrees.core.grow.boosting import BoostedRows, Growing, boost
 from dtrees.core.losses.losses import Loss
 from dtrees.core.model.tree import Forest
+from dtrees.estimators.boosted_stopping import Held, Watch, is_wanted, scored, split
 from dtrees.estimators.constraints import (
     ArrayLike,
+    CallableObject,
     Constraint,
     InstanceOf,
     IntegerIn,
@@ -59,6 +63,11 @@ class BaseBoosting(BaseEstimator, ABC):
         "max_bins": (IntegerIn(2), Nothing()),
         "categorical_features": (OneOf(("from_dtype",)), ArrayLike(), Nothing()),
         "handle_unknown": (OneOf(("missing", "majority", "error")),),
+        "early_stopping": (OneOf(("auto",)), InstanceOf(bool, "bool")),
+        "scoring": (InstanceOf(str, "str"), CallableObject(), Nothing()),
+        "validation_fraction": (IntegerIn(1), RealIn(0, 1, "()", integers=False), Nothing()),
+        "n_iter_no_change": (IntegerIn(1),),
+        "tol": (RealIn(0, math.inf, "[)"),),
         "random_state": (RandomState(),),
         "n_jobs": (InstanceOf(Integral, "int"), Nothing()),
     }
@@ -73,6 +82,11 @@ class BaseBoosting(BaseEstimator, ABC):
     max_bins: int | None
     categorical_features: Any
     handle_unknown: str
+    early_stopping: str | bool
+    scoring: Any
+    validation_fraction: float | None
+    n_iter_no_change: int
+    tol: float
     random_state: Any
     n_jobs: int | None
 
@@ -86,9 +100,9 @@ class BaseBoosting(BaseEstimator, ABC):
 
     @abstractmethod
     def _begin(
-        self, target: Target, y: np.ndarray, rows: np.ndarray | slice, weight: np.ndarray | None
+        self, target: Target, y: np.ndarray, weight: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """`y` of the rows that count as the loss wants it, and its beginning."""
+        """`y` of rows that all count, as the loss wants it, and its beginning."""
 
     @abstractmethod
     def _learned(self, target: Target) -> dict[str, Any]:
@@ -136,37 +150,96 @@ class BaseBoosting(BaseEstimator, ABC):
         loss = self._loss()
         table, values = plan.read(X, y)
         target = self._encode_target(values, sample_weight)
-        book, coded = plan.code(table, plan.seed(), run)
+        seed = plan.seed()
+        book, coded = plan.code(table, seed, run)
         assert isinstance(coded, CodedMatrix)  # the table is in memory
-        rows, growing = self._rows_of(target, values, coded, loss)
-        trees = boost(rows, growing, book.thresholds, run, run.n_threads, run.cancelled.is_set)
-        self.__dict__.update(
-            self._learned(target),
-            n_features_in_=book.n_columns,
-            n_trees_per_iteration_=len(growing.initial),
-            forest_=Forest(tuple(trees)),
-            codebook_=book,
-            _initial=growing.initial,
-            _fit_loss=loss,
+        train, held = self._sides(target, seed)
+        rows, growing = self._rows_of(target, values, coded, loss, train)
+        learned = {
+            **self._learned(target),
+            "n_features_in_": book.n_columns,
+            "n_trees_per_iteration_": len(growing.initial),
+            "do_early_stopping_": held is not None,
+            "codebook_": book,
+            "_initial": growing.initial,
+            "_fit_loss": loss,
+        }
+        watch = None
+        if held is not None:
+            watch = self._watch(learned, X, values, target, coded, held)
+        trees = boost(
+            rows, growing, book.thresholds, run, run.n_threads, run.cancelled.is_set, watch
         )
+        scores = np.array([] if watch is None else watch.scores)
+        is_apart = self.validation_fraction is not None
         self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update(
+            learned,
+            forest_=Forest(tuple(trees)),
+            train_score_=np.array([]) if is_apart else scores,
+            validation_score_=scores if is_apart else np.array([]),
+        )
         if book.feature_names is not None:
             self.feature_names_in_ = book.feature_names
         return self
 
-    def _rows_of(
-        self, target: Target, y: np.ndarray, coded: CodedMatrix, loss: Loss
-    ) -> tuple[BoostedRows, Growing]:
-        """The rows that count, and what is grown from them."""
+    def _sides(
+        self, target: Target, seed: int
+    ) -> tuple[np.ndarray | slice, np.ndarray | slice | None]:
+        """Rows that are grown from, and rows that are scored; None: no early stopping."""
         units = units_of(target)
-        rows: np.ndarray | slice = slice(None)
+        counted: np.ndarray | slice = slice(None)
+        n_counted = target.n_rows
         if units is not None and (units <= 0).any():
-            rows = np.flatnonzero(units > 0)
-            coded = coded.take(rows)
+            counted = np.flatnonzero(units > 0)
+            n_counted = len(counted)
+        if not is_wanted(self.early_stopping, n_counted):
+            return counted, None
+        if self.validation_fraction is None:
+            return counted, counted
+        numbers = np.arange(target.n_rows)[counted]
+        labels = target.y[counted] if target.kind == "classification" else None
+        return split(numbers, labels, self.validation_fraction, seed)
+
+    def _watch(
+        self,
+        learned: dict[str, Any],
+        X: Any,
+        y: np.ndarray,
+        target: Target,
+        coded: CodedMatrix,
+        rows: np.ndarray | slice,
+    ) -> Watch:
+        """What scores each iteration on some rows."""
+        model = copy.copy(self)
+        model.__dict__.update(learned, forest_=Forest(()))
+        own = target.take(rows)
+        units = units_of(own)
+        weight = None if units is None else units * own.weight_unit
+        numbers = np.arange(target.n_rows)[rows]
+        of_loss = (own.y if target.kind == "classification" else y[rows]).astype(np.float64)
+        held = Held(X, numbers, y[rows], of_loss, weight)
+        predictor = model._predictor()
+        score = scored(model, predictor, held)
+        codes = coded.take(numbers)
+        return Watch(predictor, codes, score, int(self.n_iter_no_change), float(self.tol))
+
+    def _rows_of(
+        self,
+        target: Target,
+        y: np.ndarray,
+        coded: CodedMatrix,
+        loss: Loss,
+        rows: np.ndarray | slice,
+    ) -> tuple[BoostedRows, Growing]:
+        """The rows that are grown from, and what is grown."""
+        if not isinstance(rows, slice):
+            target, y, coded = target.take(rows), y[rows], coded.take(rows)
+        units = units_of(target)
         if units is not None:
-            units = np.ascontiguousarray(units[rows], dtype=np.int64)
+            units = np.ascontiguousarray(units, dtype=np.int64)
         weight = None if units is None else units * target.weight_unit
-        of_loss, initial = self._begin(target, y, rows, weight)
+        of_loss, initial = self._begin(target, y, weight)
         rules = BoostingRules(
             max_leaf_nodes=self.max_leaf_nodes,
             max_depth=self.max_depth,

@@ -113,8 +113,22 @@ min_samples_leaf : int
     Least number of rows of positive weight on each side of a split.
 l2_regularization : float
     What is added to the second derivative of each leaf; it makes steps smaller.
+early_stopping : "auto" or bool
+    Whether the fit ends when its score does not get better. "auto": with more than 10,000 rows
+    of positive weight.
+scoring : str, callable or None
+    What is scored: "loss" is the loss; otherwise a scorer of scikit-learn's by name, None for
+    `score`, or a function (model, X, y). Such a function is not told of weights.
+validation_fraction : int, float or None
+    Rows that are held out for the score: their number or their share, drawn by `random_state`;
+    of classes, each has its share. None: the score is that of the training rows.
+n_iter_no_change : int
+    The fit ends when none of so many last iterations is better than the one before them.
+tol : float
+    How much better a score has to be to count as better.
 random_state : int, RandomState or None
-    Seed of the sample behind cuts of tables of more than 200,000 rows (see `max_bins`).
+    Seed of the rows that are held out, and of the sample behind cuts of tables of more than
+    200,000 rows (see `max_bins`).
 class_weight : dict or "balanced"
     Weight of each class by its label, 1 for classes left out; "balanced" gives all classes
     the same total weight. None: every class has weight one.
@@ -190,6 +204,12 @@ n_iter_ : int
     Number of iterations.
 n_trees_per_iteration_ : int
     1, or the number of classes where there are more than two.
+do_early_stopping_ : bool
+    Whether the fit could end early.
+validation_score_ : float64 array of shape (n_iter_ + 1,) or (0,)
+    Score of the held-out rows after 0, 1, 2, ... iterations. Empty without early stopping.
+train_score_ : float64 array of shape (n_iter_ + 1,) or (0,)
+    The same of the training rows; empty unless `validation_fraction` is None.
 """,
     "drawn": """\
 max_features_ : int

@@ -184,6 +184,7 @@ def estimate_cost(
         bytes_per_row=size.n_bytes / max(1, size.n_rows),
         columns_drawn=columns_per_split(estimator.max_features, size.n_columns),
         n_codes=int(np.mean(size.n_codes)),
+        has_bounds=plan.criterion != "entropy" and n_classes <= 64 and not plan.random_splits,
         n_classes=n_classes if hasattr(estimator, "predict_proba") else 0,
         n_sets=n_sets,
         bootstrap=bool(getattr(estimator, "bootstrap", False)),

@@ -14,8 +14,10 @@ from dtrees.coding.coded import SPARSE, WIDTHS, CodedMatrix, storage_for
 from dtrees.coding.row_digest import digest_of_rows
 from dtrees.parallel.executors import Executor, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.limits import gather_rows_of
 
 PART_BYTES = 4 * 2**20  # of codes that are sent from here
+WHOLE_BYTES = 16 * 2**20  # of a table of few rows, which is not cut
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +83,14 @@ class CodedPartitions:
         """A table that is here, in partitions that can be sent."""
         per_row = max(1, coded.nbytes // max(1, coded.n_rows))
         step = max(1, PART_BYTES // per_row)
+        if coded.n_rows <= gather_rows_of(coded.n_rows) and coded.nbytes <= WHOLE_BYTES:
+            step = max(1, coded.n_rows)  # whose rows would come together again
         starts = range(0, coded.n_rows, step)
         lengths = tuple(min(step, coded.n_rows - start) for start in starts)
 
         def each() -> list[Any]:
+            if len(lengths) == 1:
+                return [coded]
             rows = zip(starts, lengths, strict=True)
             return list(coded.take_each(np.arange(start, start + n) for start, n in rows))
 

@@ -9,6 +9,7 @@ The model follows the code (`dtrees.core.grow.rounds`, `dtrees.parallel.partitio
                  large counts added up, up a tree                           some workers
                  small ones added up, nodes searched                        one process
                  a round, and a task for each thread of a worker            the scheduler
+                 of columns of many codes a second one, for some codes
     subtrees   rows of small nodes to one worker, and their subtrees        / threads
                  a task for each batch and thread                           the scheduler
 
@@ -26,15 +27,18 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from dtrees.core.stores.blocks.messages import NUMBER_BYTES
 from dtrees.parallel.limits import (
     ADDED_AT_ONCE,
     BESIDE_CODES,
+    ROWS_OF_INTERVAL,
     bytes_of_batch,
     bytes_of_open_row,
     client_bytes,
     gather_rows_of,
     histogram_budget,
     n_stretches,
+    resolution_of,
     trees_at_once,
 )
 from dtrees.parallel.position_cache import room_of_positions
@@ -43,6 +47,8 @@ DRAWN = 1 - math.exp(-1.0)  # of the rows, in a bag
 SUMS = 10  # numbers of a node, beside its classes
 SMALL_ROWS = 1000  # nodes of fewer cost more for a row
 THREADS_ROUND = 2e-4  # seconds of a round of tasks on threads
+CODED_COLUMNS = 1.5  # of a node, whose codes are asked for: where the target is no noise
+CODED_ROWS = 2 * ROWS_OF_INTERVAL  # of the intervals of such a column that are alive
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,7 @@ class GrowthSize:
     bytes_per_row: float | None = None  # of codes; None: by `n_codes`
     columns_drawn: int | None = None  # of a node; None: all
     n_codes: int = 255  # of a column, on average
+    has_bounds: bool = True  # of splits inside of intervals of codes (`core.search._intervals`)
     n_classes: int = 2  # 0 for regression
     n_sets: int = 1  # that grow, and are taken to stay, together
     bootstrap: bool = True
@@ -98,6 +105,13 @@ class GrowthSize:
         if self.bytes_per_row is not None:
             return self.bytes_per_row
         return self.n_columns * (1 if self.n_codes <= 255 else 2)
+
+    @property
+    def intervals(self) -> int:
+        """Of a column of many codes, which is counted by interval; 0: there is none."""
+        resolution = resolution_of(self.n_rows)
+        by_interval = self.has_bounds and self.n_codes > resolution.interval_codes
+        return resolution.n_intervals if by_interval else 0
 
     @property
     def gathered_below(self) -> int:
@@ -126,6 +140,7 @@ class GrowthSize:
 
 class _Rounds(NamedTuple):
     rounds: int
+    code_rounds: int
     tasks: int
     bytes_moved: float
     seconds: float
@@ -220,7 +235,7 @@ class CostModel:
         held += size.in_bag * size.n_trees / size.tree_batches * size.open_row_bytes
         return Cost(
             rounds=rounds.rounds,
-            passes=rounds.rounds + 1 + (gathered > 0),
+            passes=rounds.rounds + rounds.code_rounds + 1 + (gathered > 0),
             tree_batches=size.tree_batches,
             tasks=rounds.tasks + of_subtrees,
             bytes_moved=int(rounds.bytes_moved + n_bytes),
@@ -236,10 +251,11 @@ class CostModel:
 
     def _rounds(self, size: GrowthSize, levels: list[tuple[float, float, bool]]) -> _Rounds:
         """What the levels of all trees take that are counted where rows are."""
-        numbers = size.drawn * (size.n_codes + 1) * max(2, size.n_classes)
+        words = max(2, size.n_classes)
+        numbers = size.drawn * ((size.intervals or size.n_codes) + 1) * words
         sums = SUMS + size.n_classes
         tree_batches, slots, n_workers = size.tree_batches, size.slots, size.n_workers
-        rounds = tasks = 0
+        rounds = code_rounds = tasks = 0
         moved = working = alone = 0.0
         for nodes, rows, is_last in levels:
             asked = 0 if is_last else numbers
@@ -259,13 +275,20 @@ class CostModel:
             alone += to_client * self.byte + n_nodes * self.search
             alone += n_nodes * asked * self.cell * (slots if on_client else 1)
             tasks += n_rounds * slots
+            if size.intervals and not is_last:  # and then the codes of some of them
+                codes = n_nodes * CODED_COLUMNS * min(rows / nodes, CODED_ROWS) * words
+                code_rounds += n_rounds
+                tasks += n_rounds * slots
+                moved += NUMBER_BYTES * codes
+                alone += codes * (NUMBER_BYTES * self.byte + self.cell)
+                working += size.n_trees * rows * self.count * CODED_COLUMNS
             if not on_client:
                 stretches = n_stretches(per_round, n_workers)
                 alone += self._adding(sent / stretches, n_workers)
                 tasks += n_rounds * (n_workers * (size.n_threads > 1) + stretches * 2 * n_workers)
         working += size.n_trees * size.n_rows * self.bag
-        alone += rounds * self.round + tasks * self.task
-        return _Rounds(rounds, tasks, moved, working / slots + alone)
+        alone += (rounds + code_rounds) * self.round + tasks * self.task
+        return _Rounds(rounds, code_rounds, tasks, moved, working / slots + alone)
 
     def _adding(self, n_bytes: float, n_workers: int) -> float:
         """Seconds until a stretch of the histograms of all workers is added up, level by level."""

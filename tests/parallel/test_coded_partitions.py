@@ -1,5 +1,6 @@
 """Codes in parts that can be sent."""
 
+import dask
 import numpy as np
 import pytest
 import scipy.sparse
@@ -19,6 +20,7 @@ def table(n_rows=50):
 @pytest.fixture
 def parts(monkeypatch):
     monkeypatch.setattr(coded_partitions, "PART_BYTES", 7 * (table().nbytes // 50))
+    monkeypatch.setattr(coded_partitions, "WHOLE_BYTES", 0)
     return CodedPartitions.cut(table(), "asked for")
 
 
@@ -28,6 +30,16 @@ def test_cut(parts):
     found = np.concatenate([part.column(0) for part in parts.each()])
     np.testing.assert_array_equal(found, table().column(0))
     assert parts.sample.n_rows == 1
+
+
+def test_a_table_of_few_rows_is_not_cut(monkeypatch):
+    codes = table()
+    monkeypatch.setattr(coded_partitions, "PART_BYTES", 1)
+    with dask.config.set({"dtrees.gather-rows": 49}):
+        assert len(CodedPartitions.cut(codes, "asked for").lengths) == 50
+    whole = CodedPartitions.cut(codes, "asked for")
+    assert whole.lengths == (50,)
+    assert whole.each()[0] is codes
 
 
 def test_the_sample_tells_which_columns_are_sparse_once_they_are_known():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import ClassVar
 
 import dask
 import numpy as np
@@ -135,3 +136,29 @@ class TestLimits:
         plain = cost(10**7, depth=10)
         with dask.config.set({"dtrees.histogram-budget": "64 kiB"}):
             assert cost(10**7, depth=10).rounds > plain.rounds
+
+
+class TestColumnsOfManyCodes:
+    HOW: ClassVar = {"n_trees": 1, "depth": 3, "columns_drawn": None, "n_columns": 4}
+
+    def test_rounds_and_second_rounds(self):
+        """As many as a fit takes of each."""
+        rng = np.random.default_rng(0)
+        X = np.column_stack([rng.permutation(70_000), rng.normal(size=(70_000, 3))])
+        y = (X[:, 0] / 30_000 + X[:, 1] + rng.normal(size=len(X)) / 3 > 1).astype(int)
+        model = dtrees.DecisionTreeClassifier(max_depth=3)
+        with dask.config.set({"dtrees.regime": "partitioned", "dtrees.gather-rows": 0}):
+            report = model.fit(X, y).fit_report_
+            found = cost(len(X), bootstrap=False, n_codes=70_000, **self.HOW)
+            told = dtrees.estimate_cost(model, X)
+        assert found.rounds == told.rounds == report["rounds"] == 4
+        assert found.passes - found.rounds - 1 == report["code_rounds"] == 3
+        assert told.passes == found.passes
+
+    def test_intervals_are_fewer_bytes_than_codes(self):
+        few = cost(n_codes=255, **self.HOW)
+        many, unbounded = (cost(n_codes=10**6, has_bounds=has, **self.HOW) for has in (1, 0))
+        assert few.bytes_moved < many.bytes_moved < unbounded.bytes_moved / 100
+        assert few.rounds == many.rounds
+        assert few.passes < many.passes
+        assert unbounded.passes == unbounded.rounds + 1 + (few.passes - few.rounds - 1)

@@ -99,6 +99,19 @@ def test_cross_validation(model, n_folds, table, rounds):
         assert report["shared_rows"] > n_folds * N_ROWS / 20
 
 
+@pytest.mark.parametrize("model", ["tree", "leaves", "balanced", "deviance", "small bags"])
+def test_tables_of_few_rows(model, table):
+    """They are gathered as they are: no round."""
+    X, y = table
+    with dask.config.set({"dtrees.regime": "partitioned"}):
+        found = digest(trees_of(MODELS[model].fit(X, y)))
+        report = cross_validate(MODELS[model], X, y, cv=3)["final_estimator"].fit_report_
+    assert found == digest(trees_of(MODELS[model].fit(X, y)))
+    assert report["regime"] == "partitioned"
+    assert "rounds" not in report
+    assert (report["shared_nodes"] > 0) == (model not in ("deviance", "small bags"))
+
+
 @pytest.mark.parametrize("kind", ["halves", "tenths"])
 @pytest.mark.parametrize("criterion", ["gini", "squared_error"])
 def test_weights_of_several_units(criterion, kind, table):

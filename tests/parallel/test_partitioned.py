@@ -259,6 +259,13 @@ class TestWorkersThatDie:
         assert report["shared_nodes"] > 0
         assert report["rounds"] < 20
 
+    def test_while_a_table_of_few_rows_is_gathered(self, processes):
+        """No round: sums, and then the rows of whole trees."""
+        with killed(processes, 1, "subtrees", number=0):
+            found = fitted(processes, FOLDS, **{"dtrees.gather-rows": 10_000})
+        assert hash_of(found) == expected(FOLDS)
+        assert "rounds" not in found.fit_report_
+
     @pytest.mark.parametrize("number", [3, pytest.param(10, marks=chaos)])
     def test_while_they_code(self, number, processes, tmp_path):
         before = pids(processes, 2)

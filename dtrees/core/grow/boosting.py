@@ -96,6 +96,7 @@ def boost(
     run: Runner,
     n_threads: int = 1,
     cancelled: Callable[[], bool] = lambda: False,
+    watch: Callable[[list[Tree]], bool] | None = None,
 ) -> list[Tree]:
     """Grow a boosted model.
 
@@ -111,11 +112,13 @@ def boost(
         Changes nothing but the time.
     cancelled : callable () -> bool
         Asked before each iteration; True ends the growth.
+    watch : callable (trees) -> bool, or None
+        Told of the trees of each iteration; True: it was the last one.
 
     Returns
     -------
     list of Tree
-        ``n_iterations * n_values`` of them, iteration by iteration.
+        Iteration by iteration; without a watch ``n_iterations * n_values`` of them.
 
     Notes
     -----
@@ -124,7 +127,8 @@ def boost(
     of the rows, and 16 bytes for each code of a column and open leaf.
     """
     helpers = Helpers()
-    grown: list[list[GrownTree]] = []
+    grown: list[GrownTree] = []
+    made: list[Tree] = []
 
     def lead() -> None:
         try:
@@ -132,12 +136,22 @@ def boost(
             for _ in range(growing.n_iterations):
                 if cancelled():
                     return
-                grown.append(booster.iterate())
+                trees = booster.iterate()
+                if watch is None:
+                    grown.extend(trees)
+                    continue
+                made.extend(finished(trees, rows, thresholds))
+                if watch(made[-len(trees) :]):
+                    return
         finally:
             helpers.close()
 
     run([lead, *[helpers.help] * (n_threads - 1)])
-    trees = [tree for iteration in grown for tree in iteration]
+    return made or finished(grown, rows, thresholds)
+
+
+def finished(trees: list[GrownTree], rows: BoostedRows, thresholds: Thresholds) -> list[Tree]:
+    """Trees of steps as trees of numbers."""
     target = Target(
         kind="regression",
         y=np.empty(0, dtype=np.int64),

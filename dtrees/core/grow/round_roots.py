@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,13 +18,30 @@ from dtrees.core.stores.blocks._node_counts import CLASS_0, HIGHEST, TARGET, WEI
 from dtrees.core.stores.blocks.messages import Root
 
 
-def roots_of(
-    spec: RoundSpec, numbers: Sequence[int], blocks: Blocks
-) -> tuple[list[Root], list[ClassWeights | None]]:
-    """The root of each tree, and what classes weigh in it, in each set.
+@dataclass(frozen=True)
+class Roots:
+    """Where the trees of a batch begin.
 
-    Bags are summed up before they are counted to be balanced, for the scale of a deviance, or
-    because they may be empty. With several sets, empty bags are seen when they are counted.
+    Attributes
+    ----------
+    roots : list of Root
+    class_weights : list of ClassWeights or None
+        By tree: what classes weigh in each set.
+    sums : list of int64 (n_sets, 10 + n_classes), or None
+        By tree, as blocks count; None: they have not been asked.
+    """
+
+    roots: list[Root]
+    class_weights: list[ClassWeights | None]
+    sums: list[np.ndarray] | None = None
+
+
+def roots_of(spec: RoundSpec, numbers: Sequence[int], blocks: Blocks) -> Roots:
+    """The root of each tree, with what it needs to know of its bag.
+
+    Bags are summed up before they are counted to be balanced, for the scale of a deviance, because
+    they may be empty, or because they are gathered at once. With several sets, empty bags are seen
+    when they are counted.
     """
     roots = [Root(node, number) for node, number in enumerate(numbers)]
     weights = [spec.class_weights] * len(roots)
@@ -32,8 +49,8 @@ def roots_of(
     is_poisson = spec.common.rules.criterion == "poisson"
     is_balanced = draws is not None and draws.balanced
     may_be_empty = draws is not None and spec.may_be_empty and spec.n_sets == 1
-    if not (is_balanced or may_be_empty or is_poisson):
-        return roots, weights
+    if not (is_balanced or may_be_empty or is_poisson or spec.is_small):
+        return Roots(roots, weights)
     bags = blocks.bags(roots, spec.n_sets)
     empty = [index for index, (counts, _) in enumerate(bags) if counts.sums[0, N] == 0]
     if empty and spec.n_sets == 1:
@@ -52,7 +69,7 @@ def roots_of(
         if is_poisson:  # of one set
             scale = _scale_of(spec, spec.target, counts.sums[0])
             roots[index] = replace(roots[index], fixed_point=scale.fixed_point)
-    return roots, weights
+    return Roots(roots, weights, [counts.sums for counts, _ in bags])
 
 
 def target_of(spec: RoundSpec) -> Target:

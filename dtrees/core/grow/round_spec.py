@@ -76,6 +76,12 @@ class RoundSpec:
         """Whether what rows add depends on the set that they are in."""
         return self.common.rules.criterion == "poisson"
 
+    @property
+    def is_small(self) -> bool:
+        """Whether trees are gathered in one place as they are: nothing is counted in rounds."""
+        depth = self.common.rules.max_depth
+        return depth != 0 and int(self.n_rows.max(initial=0)) <= self.gather_rows
+
     def only(self, number: int) -> RoundSpec:
         """The same for one of the sets."""
         assert self.common.masks is not None

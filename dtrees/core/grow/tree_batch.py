@@ -65,7 +65,8 @@ class TreeBatch:
         self._all_columns = np.arange(n_columns, dtype=np.int32)
         self._columns = [columns_of(spec, number) for number in numbers]
         self._plan = CountingPlan(spec, self._columns[0], self._all_columns, self._n_drawn)
-        self._roots, self._class_weights = roots_of(spec, numbers, blocks)
+        begin = roots_of(spec, numbers, blocks)
+        self._roots, self._class_weights = begin.roots, begin.class_weights
         self._n_nodes = len(self._roots)
         self._trees: list[dict[int, RoundTree]] = [{} for _ in numbers]
         self._splits: list[NodeSplit] = []
@@ -77,10 +78,16 @@ class TreeBatch:
         self.shared: Counter[str] = Counter()
         self.frontier = Frontier()
         n = int(spec.n_rows.max(initial=0))
-        self.frontier.extend(
+        opened = [
             OpenNode(root.node, tree, {number: RoundNode() for number in range(spec.n_sets)}, n)
             for tree, root in enumerate(self._roots)
-        )
+        ]
+        if not spec.is_small:
+            self.frontier.extend(opened)
+            return
+        assert begin.sums is not None
+        for root, sums in zip(opened, begin.sums, strict=True):
+            self._gather_root(root, self._weighed(root, sums))
 
     # ---------------------------------------------------------------------------------------------
     # a round
@@ -143,9 +150,7 @@ class TreeBatch:
             histograms[node.node] = dict(zip(node.of_sets, found, strict=True))
         opened: list[OpenNode] = []
         for node, counted in zip(nodes, sums, strict=True):
-            rows, weights = counted, self._class_weights[node.tree]
-            if weights is not None:
-                rows = weighed(counted, weights, list(node.of_sets))
+            rows = self._weighed(node, counted)
             of_node, pair = histograms[node.node], node.pair
             if pair is not None and node.is_large:
                 small = histograms[pair.small]
@@ -153,6 +158,11 @@ class TreeBatch:
                 of_node = {number: whole[number].less(own) for number, own in small.items()}
             opened += self._search(node, rows, of_node)
         self.frontier.extend(opened)
+
+    def _weighed(self, node: OpenNode, sums: np.ndarray) -> np.ndarray:
+        """Sums of the sets of a node, with what their classes weigh."""
+        weights = self._class_weights[node.tree]
+        return sums if weights is None else weighed(sums, weights, list(node.of_sets))
 
     def _search(
         self, node: OpenNode, rows: np.ndarray, histograms: dict[int, Histogram]
@@ -235,15 +245,28 @@ class TreeBatch:
     def _record(self, node: OpenNode, number: int, sums: np.ndarray) -> bool:
         """Record a node of a set; whether it stays a leaf."""
         trees = self._trees[node.tree]
-        if sums[N] == 0:
-            assert node.depth == 0
-            self.empty.append((node.tree, number))
+        if number not in trees and not self._begin(node, number, sums):
             return True
-        if number not in trees:
-            weights = self._class_weights[node.tree]
-            trees[number] = tree_of(self._spec, self._numbers[node.tree], number, sums, weights)
         is_leaf: bool = trees[number].record(node.of_sets[number], sums)
         return is_leaf
+
+    def _begin(self, root: OpenNode, number: int, sums: np.ndarray) -> bool:
+        """Begin the tree of a set, unless it has no row."""
+        assert root.depth == 0
+        if sums[N] == 0:
+            self.empty.append((root.tree, number))
+            return False
+        weights = self._class_weights[root.tree]
+        own = tree_of(self._spec, self._numbers[root.tree], number, sums, weights)
+        self._trees[root.tree][number] = own
+        return True
+
+    def _gather_root(self, root: OpenNode, rows: np.ndarray) -> None:
+        """Let a tree of few rows be grown where these are gathered."""
+        begun = [self._begin(root, number, sums) for number, sums in enumerate(rows)]
+        if any(begun):
+            of_sets = {number: root.of_sets[number] for number in np.flatnonzero(begun).tolist()}
+            self._gather(replace(root, of_sets=of_sets))
 
     def _open_children(
         self,

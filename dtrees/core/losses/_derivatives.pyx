@@ -16,6 +16,7 @@ from libc.stdint cimport int64_t, uint64_t
 import numpy as np
 
 from dtrees.core.data._cpu cimport is_wide
+from dtrees.core.data._fixed_point cimport natural_log
 
 cdef extern from "losses/derivatives.h" nogil:
     const double ROUNDING
@@ -158,6 +159,17 @@ def logistic(const double[::1] x):
                 logistic_wide(x.shape[0], &x[0], &to[0])
             else:
                 logistic_plain(x.shape[0], &x[0], &to[0])
+    return out
+
+
+def logarithm(const double[::1] x):
+    """Natural logarithm of positive numbers, the same bits everywhere; float64 (n,)."""
+    cdef Py_ssize_t i
+    out = np.empty(x.shape[0])
+    cdef double[::1] to = out
+    with nogil:
+        for i in range(x.shape[0]):
+            to[i] = natural_log(x[i])
     return out
 
 

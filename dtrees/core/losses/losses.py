@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dtrees.core.losses._derivatives import KINDS, exponential, logistic, softmax
+from dtrees.core.losses._derivatives import KINDS, exponential, logarithm, logistic, softmax
 from dtrees.core.search._criterion import log
 
 MEDIAN = 0.5
@@ -91,6 +91,48 @@ class Loss:
         if self.level is not None:
             return weighted_quantile(y, weight, self.level)
         return float(log(mean)) if self.is_log else mean
+
+    def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> float:
+        """The mean loss of rows; of Poisson and gamma without what does not depend on `raw`.
+
+        Parameters
+        ----------
+        y : float64 (n_rows,)
+            Numbers, or codes of classes.
+        raw : float64 (n_rows, n_values)
+        weight : float64 (n_rows,) or None
+
+        Returns
+        -------
+        float
+            The same in any order of the rows.
+        """
+        values = self._of_rows(y, raw)
+        if weight is None:
+            return math.fsum(values) / len(values)
+        return math.fsum(values * weight) / math.fsum(weight)
+
+    def _of_rows(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        """The loss of each row, float64 (n_rows,)."""
+        if raw.shape[1] > 1:
+            most = raw.max(axis=1)
+            shares = exponential((raw - most[:, None]).ravel()).reshape(raw.shape)
+            own = raw[np.arange(len(y)), y.astype(np.intp)]
+            found: np.ndarray = most + logarithm(shares.sum(axis=1)) - own
+            return found
+        one = np.ascontiguousarray(raw[:, 0])
+        if self.name == "log_loss":
+            return np.maximum(one, 0) + logarithm(1.0 + exponential(-np.abs(one))) - y * one
+        if self.name == "poisson":
+            return exponential(one) - y * one
+        if self.name == "gamma":
+            return one + y * exponential(-one)
+        above = y - one
+        if self.level is None:
+            return 0.5 * above * above
+        if self.name == "absolute_error":
+            return np.abs(above)
+        return np.maximum(self.level * above, (self.level - 1.0) * above)
 
     def predictions(self, raw: np.ndarray) -> np.ndarray:
         """Numbers of raw predictions, both float64 (n_rows,)."""

@@ -53,7 +53,8 @@ def raw_predictions(
     raw = np.empty((table.n_rows, len(initial)))
     for k, own in enumerate(forests_by_class(forest, len(initial))):
         total = np.full((table.n_rows, 1), initial[k])
-        sums_of_values(own, book, table, run, total)
+        if own.trees:  # before the first iteration there are none
+            sums_of_values(own, book, table, run, total)
         raw[:, k] = total[:, 0]
     return raw
 

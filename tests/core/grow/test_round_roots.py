@@ -28,7 +28,8 @@ def roots(example, draws, **limits):
     spec = spec_of(parts, example.rules, None, draws=draws, **limits)
     blocks = LocalBlocks(blocks_of(parts))
     blocks.begin(spec.common)
-    return spec, *roots_of(spec, NUMBERS, blocks)
+    found = roots_of(spec, NUMBERS, blocks)
+    return spec, found.roots, found.class_weights
 
 
 def bagged(example, draws, number):
@@ -39,11 +40,13 @@ def bagged(example, draws, number):
 
 def test_most_roots_ask_for_nothing():
     example = seeded("gini", 3, "none")
-    spec = spec_of(cut_in_parts(example, 40), example.rules, None, draws=Draws(1, 1.0))
-    found, weights = roots_of(spec, NUMBERS, Uncalled())
-    assert [root.number for root in found] == list(NUMBERS)
-    assert all(root.key is None for root in found)
-    assert weights == [None] * len(found)
+    how = {"draws": Draws(1, 1.0), "gather_rows": 20}
+    spec = spec_of(cut_in_parts(example, 40), example.rules, None, **how)
+    found = roots_of(spec, NUMBERS, Uncalled())
+    assert [root.number for root in found.roots] == list(NUMBERS)
+    assert all(root.key is None for root in found.roots)
+    assert found.class_weights == [None] * len(found.roots)
+    assert found.sums is None
 
 
 def test_an_empty_bag_has_the_row_of_the_largest_draw():
@@ -109,3 +112,20 @@ def test_sums_of_sets_with_the_weights_of_their_classes():
     assert found[:, [N, WEIGHT, TARGET]].tolist() == [[9, 37, 20], [5, 11, 3]]
     assert found[:, CLASS_0:].tolist() == [[3, 20, 14], [8, 3, 0]]
     assert sums[0, WEIGHT] == 9
+
+
+def test_trees_of_few_rows_know_their_sums():
+    example = seeded("gini", 3, "none")
+    parts = cut_in_parts(example, 40, 90)
+    spec = spec_of(parts, example.rules, None, gather_rows=example.n_rows)
+    blocks = LocalBlocks(blocks_of(parts))
+    blocks.begin(spec.common)
+    assert spec.is_small
+    for sums in roots_of(spec, NUMBERS, blocks).sums:
+        assert sums[0, [N, WEIGHT]].tolist() == [example.n_rows] * 2
+    for limits in {"gather_rows": example.n_rows - 1}, {"common": at_depth(spec, 0)}:
+        assert not replace(spec, **limits).is_small
+
+
+def at_depth(spec, max_depth):
+    return replace(spec.common, rules=replace(spec.common.rules, max_depth=max_depth))

@@ -27,12 +27,25 @@ def rounds_of(batch, blocks):
 
 
 def test_the_first_round_is_of_the_roots():
-    batch, blocks = batch_of(seeded("gini", 3, "none"), (4, 7))
+    batch, blocks = batch_of(seeded("gini", 3, "none"), (4, 7), gather_rows=0)
     update, nodes, requests = next(rounds_of(batch, blocks))
     assert [root.number for root in update.roots] == [4, 7]
     assert [root.node for root in update.roots] == [node.node for node in nodes] == [0, 1]
     n_numbers = int(3 * (batch._spec.sample.n_codes + 1).sum())  # rows of three classes
     assert [request.n_numbers for request in requests] == [n_numbers, n_numbers]
+
+
+def test_trees_of_few_rows_are_gathered_as_they_are():
+    example = seeded("gini", 3, "none")
+    batch, _ = batch_of(example, (4, 7), gather_rows=example.n_rows)
+    assert not batch.frontier
+    assert [(node.number, node.depth, node.n) for node in batch.gathered] == [
+        (4, 0, example.n_rows),
+        (7, 0, example.n_rows),
+    ]
+    update = batch.take_update()
+    assert [root.node for root in update.roots] == [node.node for node in batch.gathered]
+    assert update.splits == update.done == ()
 
 
 def test_an_update_tells_what_has_changed_and_once():

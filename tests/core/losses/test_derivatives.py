@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dtrees.core.data._cpu import use_wide
 from dtrees.core.grow._row_derivatives import RowDerivatives
 from dtrees.core.grow._team import Helpers
-from dtrees.core.losses._derivatives import KINDS, exponential, logistic, softmax
+from dtrees.core.losses._derivatives import KINDS, exponential, logarithm, logistic, softmax
 from dtrees.core.losses.losses import CLASSES, NUMBERS
 
 ENDS = [0.0, -0.0, 1e-320, -1e-20, 709.78, 709.782712893384, 709.79, 710.5, 1e300, -708.3, -708.4]
@@ -133,3 +133,9 @@ def test_derivatives_of_classes(seed, n_classes, weighted):
         np.testing.assert_allclose(gradient, times * (shares[k] - (y == k)) * 2.0**20, atol=off)
         np.testing.assert_allclose(hessian, times * shares[k] * (1 - shares[k]) * 2.0**20, atol=off)
         np.testing.assert_array_equal(sums[k], [gradient.sum(), hessian.sum()])
+
+
+def test_logarithms():
+    x = np.random.default_rng(0).uniform(1e-3, 1e3, 500)
+    np.testing.assert_allclose(logarithm(x), np.log(x), rtol=1e-14, atol=1e-15)
+    assert logarithm(np.ones(1)).tolist() == [0.0]

@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dtrees.core.grow._row_derivatives import RowDerivatives
+from dtrees.core.grow._team import Helpers
 from dtrees.core.losses.losses import (
     CLASSES,
     NUMBERS,
@@ -78,3 +80,32 @@ def test_targets_that_it_has():
     NUMBERS["poisson"].check(np.array([0.0, 1.0]))
     NUMBERS["gamma"].check(np.array([0.1, 1.0]))
     CLASSES["log_loss"].check(np.array([0.0, 1.0]))
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_the_slope_of_the_mean_loss_is_the_mean_gradient(name):
+    """Beside derivatives that are packed: they stand in another file."""
+    rng = np.random.default_rng(0)
+    y, raw, weight = rng.random(50) + 0.1, rng.normal(size=50), rng.random(50)
+    loss, step = NUMBERS[name], 1e-6
+    means = [loss.mean(y, (raw + d)[:, None], weight) for d in (-step, step)]
+    rows = RowDerivatives(loss, np.zeros(1), y, weight, Helpers())
+    rows.raw[0] = raw
+    ((gradient, _),) = rows.derive(2.0**26, 2.0**20).tolist()
+    assert (means[1] - means[0]) / (2 * step) == pytest.approx(
+        gradient / 2**26 / weight.sum(), rel=1e-5
+    )
+
+
+@given(st.integers(0, 30), st.sampled_from([1, 3]))
+def test_log_loss_is_that_of_the_shares(seed, n_values):
+    rng = np.random.default_rng(seed)
+    raw = rng.normal(size=(40, n_values)) * rng.choice([1, 30])
+    y = rng.integers(0, max(2, n_values), 40)
+    weight = rng.integers(1, 4, 40).astype(float)
+    own = CLASSES["log_loss"].mean(y.astype(float), raw, weight)
+    shares = shares_of_classes(raw)[np.arange(40), y]
+    wanted = -np.average(np.log(np.maximum(shares, 1e-300)), weights=weight)
+    assert own == pytest.approx(wanted, rel=1e-9, abs=1e-12) or shares.min() < 1e-13
+    order = rng.permutation(40)
+    assert CLASSES["log_loss"].mean(y[order].astype(float), raw[order], weight[order]) == own

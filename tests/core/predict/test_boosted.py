@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
+from dtrees.core.model.tree import Forest
 from dtrees.core.predict.boosted import forests_by_class, raw_predictions, staged_raw_predictions
 from dtrees.core.predict.raw import forest_apply
 from dtrees.parallel.local import LocalRunner
@@ -43,3 +44,10 @@ def test_the_forests_of_classes_are_made_once():
     assert forests_by_class(model.forest_, 3) is forests
     assert [len(each) for each in forests] == [4, 4, 4]
     assert forests[1][2] is model.forest_[7]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_without_trees_all_rows_have_the_beginning(n_classes):
+    model = model_of(n_classes)
+    found = raw_predictions(Forest(()), model._initial, model.codebook_, X)
+    np.testing.assert_array_equal(found, np.repeat(model._initial[None, :], len(X), axis=0))

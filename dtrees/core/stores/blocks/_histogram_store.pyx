@@ -48,8 +48,11 @@ from dtrees.core.stores.sampled._random_split cimport search_random
 def histogram_sizes(Dataset dataset):
     """Numbers in the histogram of every column; int64 (n_columns,)."""
     cdef int64_t n_columns = dataset.params.limits.n_columns
-    cdef const Layout* layout = &dataset.params.layout
-    return np.array([size_of(&dataset.params, layout, j) for j in range(n_columns)], dtype=np.int64)
+    cdef int64_t[::1] sizes = np.empty(n_columns, dtype=np.int64)
+    cdef int64_t j
+    for j in range(n_columns):
+        sizes[j] = size_of(&dataset.params, &dataset.params.layout, <int32_t>j)
+    return np.asarray(sizes)
 
 
 cdef HistogramStore histogram_store(const TrainParameters* params, const Layout* layout,

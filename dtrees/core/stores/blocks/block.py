@@ -281,11 +281,14 @@ class BlockOfRows:
         return bool((self._ways_of(request) == LISTED).any())
 
     def gather(self, positions: PositionIndex, nodes: Sequence[int]) -> list[GatheredRows]:
-        """The rows of nodes. O(rows x columns)."""
+        """The rows of nodes. O(rows x columns), but for nodes of all rows."""
         gathered = []
         found = [positions[node] for node in nodes]
-        matrices = self._block.coded.take_each([node.rows for node in found])
-        for node, coded in zip(found, matrices, strict=True):
+        whole = self._block.coded
+        some = [node.rows for node in found if len(node.rows) < whole.n_rows]
+        matrices = iter(whole.take_each(some))
+        for node in found:
+            coded = whole if len(node.rows) == whole.n_rows else next(matrices)
             target = self._block.target.take(node.rows)
             if node.times is not None:
                 target = target.bagged(node.times)

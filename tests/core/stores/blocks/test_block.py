@@ -82,6 +82,8 @@ def test_gathered_rows_are_those_of_the_table(draws):
     (found,) = rows.gather(index, [0])
     for j in range(MATRIX.n_columns):
         np.testing.assert_array_equal(found.coded.column(j), MATRIX.column(j)[index[0].rows])
+    is_whole = len(index[0].rows) == MATRIX.n_rows
+    assert (found.coded is rows._block.coded) == is_whole
     times = 1 if draws is None else index[0].times
     np.testing.assert_array_equal(
         found.target.w * found.target.weight_unit,

@@ -1,0 +1,229 @@
+"""Early stopping: a model ends when its score has not got better for some iterations.
+
+    counted rows ──draw──▶ training rows ──▶ boost ──trees of an iteration──┐
+                      └──▶ held-out rows ◀── walk, by their codes ──────────┘
+                               └─ score ─▶ better within the last iterations? no: end
+
+Held-out rows walk down each new tree once. Their raw predictions are the bits that the model
+predicts. Trees that came after the best iteration stay, as in scikit-learn. The table is coded as
+a whole, so cut points depend on the values of held-out rows, but on nothing of their targets.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metaestimators import available_if
+
+from dtrees.coding.coded import CodedMatrix
+from dtrees.core.model.tree import Forest, Tree
+from dtrees.core.predict.binned import CodedRows
+from dtrees.estimators.prediction import BoostedPredictor
+
+if TYPE_CHECKING:
+    from dtrees.estimators.boosting_base import BaseBoosting
+
+ENOUGH_ROWS = 10_000  # more of them stop early by themselves, as in scikit-learn
+
+
+def is_wanted(early_stopping: Any, n_rows: int) -> bool:
+    """Whether a fit to so many rows may stop early."""
+    return n_rows > ENOUGH_ROWS if isinstance(early_stopping, str) else bool(early_stopping)
+
+
+def has_stopped(scores: list[float], n_iter_no_change: int, tol: float) -> bool:
+    """Whether none of the last scores is better than the one before them.
+
+    Parameters
+    ----------
+    scores : list of float
+        Of 0, 1, 2, ... iterations; higher is better.
+    n_iter_no_change : int
+    tol : float
+        Less than that is not better.
+    """
+    if len(scores) <= n_iter_no_change:
+        return False
+    before = scores[-n_iter_no_change - 1] + tol
+    return not any(score > before for score in scores[-n_iter_no_change:])
+
+
+def split(
+    counted: np.ndarray, labels: np.ndarray | None, validation_fraction: Any, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Training and held-out rows of those that count, both ascending.
+
+    Parameters
+    ----------
+    counted : intp (n,)
+        Numbers of rows.
+    labels : array (n,) or None
+        Of classes, whose shares are kept; None: numbers.
+    validation_fraction : float or int
+    seed : int
+
+    Raises
+    ------
+    ValueError
+        A side would have no row, or a class no row on one of them.
+    """
+    from sklearn.model_selection import train_test_split
+
+    train, held = train_test_split(
+        counted, test_size=validation_fraction, stratify=labels, random_state=seed
+    )
+    return np.sort(train), np.sort(held)
+
+
+@dataclass(eq=False)
+class Watch:
+    """Scores the model of each iteration on some rows.
+
+    Attributes
+    ----------
+    predictor : BoostedPredictor
+        Without trees.
+    coded : CodedMatrix
+        The rows' codes.
+    score : callable (raw, trees) -> float
+        Higher is better. raw : float64 (n_rows, n_values); trees : all so far.
+    n_iter_no_change : int
+    tol : float
+    scores : list of float
+        Of 0, 1, 2, ... iterations.
+    """
+
+    predictor: BoostedPredictor
+    coded: CodedMatrix
+    score: Callable[[np.ndarray, list[Tree]], float]
+    n_iter_no_change: int
+    tol: float
+    scores: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._walked = CodedRows(self.coded)
+        self._rows = np.arange(self.coded.n_rows)
+        self._raw = np.repeat(self.predictor.initial[None, :], self.coded.n_rows, axis=0)
+        self._trees: list[Tree] = []
+        self.scores.append(self.score(self._raw, self._trees))
+
+    def __call__(self, trees: list[Tree]) -> bool:
+        """Take the trees of an iteration; whether it is the last one."""
+        for k, tree in enumerate(trees):
+            self._raw[:, k] += tree.value_of(self._walked.leaves(tree, self._rows))[:, 0]
+        self._trees += trees
+        self.scores.append(self.score(self._raw, self._trees))
+        return has_stopped(self.scores, self.n_iter_no_change, self.tol)
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Rows that scores are made of.
+
+    Attributes
+    ----------
+    X : table
+        Of the fit.
+    rows : intp (n,)
+        Their numbers.
+    y : array (n,)
+        Their targets, as the user gave them.
+    of_loss : float64 (n,)
+        The same as the loss wants them.
+    weight : float64 (n,) or None
+    """
+
+    X: Any
+    rows: np.ndarray
+    y: np.ndarray
+    of_loss: np.ndarray
+    weight: np.ndarray | None
+
+
+def scored(
+    estimator: BaseBoosting, predictor: BoostedPredictor, held: Held
+) -> Callable[[np.ndarray, list[Tree]], float]:
+    """How a model is scored: by its loss, a scorer of scikit-learn, or a function of the user.
+
+    Parameters
+    ----------
+    estimator : BaseBoosting
+        With attributes of the fit, but for its trees.
+    predictor : BoostedPredictor
+    held : Held
+    """
+    scoring = estimator.scoring
+    if isinstance(scoring, str) and scoring == "loss":
+        loss = predictor.loss
+
+        def by_loss(raw: np.ndarray, trees: list[Tree]) -> float:
+            return -loss.mean(held.of_loss, raw, held.weight)
+
+        return by_loss
+    from sklearn.metrics import check_scoring, get_scorer
+
+    scorer = check_scoring(estimator, scoring)
+    kwargs = {} if held.weight is None else {"sample_weight": held.weight}
+    if scoring is None or type(scorer).__module__ == get_scorer.__module__:
+
+        def by_predictions(raw: np.ndarray, trees: list[Tree]) -> float:
+            stage = Stage(estimator, predictor, raw)
+            return float(scorer(stage, held.rows[:, None], held.y, **kwargs))
+
+        return by_predictions
+    X = _safe_indexing(held.X, held.rows)
+
+    def by_model(raw: np.ndarray, trees: list[Tree]) -> float:
+        model = copy.copy(estimator)
+        model.forest_ = Forest(tuple(trees))
+        return float(scorer(model, X, held.y))
+
+    return by_model
+
+
+def _has_classes(stage: Stage) -> bool:
+    return is_classifier(stage.estimator)
+
+
+class Stage(BaseEstimator):
+    """A model in the middle of its fit, for scorers that look at predictions only."""
+
+    def __init__(self, estimator: Any, predictor: BoostedPredictor, raw: np.ndarray) -> None:
+        self.estimator = estimator
+        self.predictor = predictor
+        self.raw = raw
+
+    def __sklearn_tags__(self) -> Any:
+        return self.estimator.__sklearn_tags__()
+
+    @property
+    def classes_(self) -> Any:
+        """Labels of the classes."""
+        return self.estimator.classes_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """A label or a number for every row."""
+        return self.predictor.labels_of(self.predictor.values_of(self.raw))
+
+    @available_if(_has_classes)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Shares of the classes."""
+        return self.predictor.values_of(self.raw)
+
+    @available_if(_has_classes)
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Raw predictions."""
+        return self.raw[:, 0] if self.raw.shape[1] == 1 else self.raw
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """What the estimator's ``score`` says: accuracy, or R^2."""
+        from sklearn.metrics import get_scorer
+
+        scorer = get_scorer("accuracy" if is_classifier(self.estimator) else "r2")
+        return float(scorer(self, X, y, sample_weight=sample_weight))
