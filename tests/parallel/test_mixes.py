@@ -30,6 +30,7 @@ from dtrees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreesClassifier,
+    GradientBoostingClassifier,
     RandomForestClassifier,
 )
 from dtrees.estimators import growing_forest
@@ -116,6 +117,16 @@ def fitted(make, has_names):
     return make().fit(given("X", "pandas" if has_names else "numpy"), VALUES["y"])
 
 
+def boosted(**given):
+    """Predictions of a model whose fit refuses collections, and asks for what they compute to."""
+    model = GradientBoostingClassifier(max_iter=2)
+    if any(map(dask.is_dask_collection, given.values())):
+        with pytest.raises(TypeError, match="Compute it before the fit"):
+            model.fit(**given)
+        given = {name: dask.compute(values)[0] for name, values in given.items()}
+    return model.fit(**given).predict(given["X"]).tolist()
+
+
 def score(make, X, y, **given):
     return fitted(make, hasattr(X, "columns")).score(X, y, **given)
 
@@ -199,11 +210,16 @@ def of_trees(method):
     return tuple(f"DecisionTree{of}.{method}" for of in ("Classifier", "Regressor"))
 
 
+def of_boosting(method):
+    return tuple(f"GradientBoosting{of}.{method}" for of in ("Classifier", "Regressor"))
+
+
 WEIGHTED = ("X", "y", "sample_weight")
 BAGGED = (*WEIGHTED, "bootstrap_groups")
 GROUPED = (*WEIGHTED, "groups")
 TREE = functools.partial(DecisionTreeClassifier, max_depth=3, random_state=0)
 REGRESSOR = functools.partial(BaggingRegressor, 2, max_depth=3, random_state=0)
+BOOSTED = functools.partial(GradientBoostingClassifier, max_iter=2)
 FOREST = functools.partial(RandomForestClassifier, 3, max_depth=3, random_state=0)
 
 ENTRIES = [
@@ -230,6 +246,8 @@ ENTRIES = [
     ),
     Entry(of_forests("resume"), BAGGED, resumed),
     Entry(of_forests("score"), WEIGHTED, functools.partial(score, FOREST)),
+    Entry(of_boosting("fit"), WEIGHTED, boosted),
+    Entry(of_boosting("score"), WEIGHTED, functools.partial(score, BOOSTED)),
     Entry(
         ("model_selection.cross_validate",),
         GROUPED,
@@ -379,7 +397,7 @@ def test_any_mix_is_what_it_is_in_memory(place):
 
 def test_all_mixes_together_with_a_cluster(here):
     """What is computed comes as futures, which are told apart as the results are."""
-    for place in (0, 5, 8, 9, 14):
+    for place in (0, 5, 8, 11, 16):
         mixes = some_mixes(ENTRIES[place].arguments)
         check(place, mixes[:: max(1, len(mixes) // 6)])
 
