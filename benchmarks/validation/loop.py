@@ -86,6 +86,8 @@ WORKS = {
     "60,000 x 8 exact, depth 6": Work("exact", DEPTH),
     "60,000 x 8 exact, leaves of 50": Work("exact", LEAVES),
     "abalone, exact, full": Work("abalone", FULL),
+    "noise, 100,000 x 4 exact, depth 5": Work("noise", {"max_depth": 5}),
+    "noise, 100,000 x 4 exact, regression, depth 5": Work("noise of numbers", {"max_depth": 5}),
     # sparse
     "text, full": Work("text", FULL),
     "text, depth 6": Work("text", DEPTH),
@@ -119,6 +121,12 @@ WORKS = {
     ),
     "california, forest, leaves of 50": Work(
         "california_housing", BINS | FEW | LEAVES, "RandomForest"
+    ),
+    "california, exact, extra trees, full": Work(
+        "california_housing", FEW | {"max_bins": None}, "ExtraTrees"
+    ),
+    "california, exact, extra trees, depth 8": Work(
+        "california_housing", FEW | {"max_bins": None, "max_depth": 8}, "ExtraTrees"
     ),
     "adult, extra trees, depth 8": Work("adult", BINS | FEW | {"max_depth": 8}, "ExtraTrees"),
     "text, forest, depth 4": Work("text", FEW | {"max_depth": 4}, "RandomForest"),
@@ -157,6 +165,8 @@ def _made(name: str, n_rows: int) -> tuple[Any, np.ndarray]:
     rng = np.random.default_rng(0)
     if name == "noise":
         return rng.normal(size=(n_rows, 4)), rng.integers(0, 2, n_rows)
+    if name == "noise of numbers":
+        return rng.normal(size=(n_rows, 4)), rng.normal(size=n_rows)
     if name == "exact":
         X = rng.normal(size=(n_rows, 8))
         return X, (X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=n_rows) > 0).astype(int)
@@ -179,7 +189,7 @@ def table_of(name: str, scale: Scale) -> tuple[Any, np.ndarray]:
         X, y = data.real("newsgroups20")
         n_rows = scale.rows(TEXT_ROWS)
         return X[:n_rows], y[:n_rows]
-    if name == "noise":
+    if name.startswith("noise"):
         return _made(name, scale.rows(100_000))
     if name in ("exact", "one-hot"):
         return _made(name, scale.rows(60_000))
