@@ -178,7 +178,7 @@ cdef bint count_all(Counting* c, const int32_t[::1] numbers) noexcept nogil:
         for p in range(c.start[k], c.start[k + 1]):
             number = c.number[c.row[p]]
             if number != 0 and not take(c.cells, c.first[k] + c.code[p],
-                                         number - <int64_t>1):
+                                        number - <int64_t>1):
                 return False
     return True
 
