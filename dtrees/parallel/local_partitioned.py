@@ -149,6 +149,7 @@ def grow_here(
 
     spec = replace(whole.round_spec(), run=run)
     local = LocalBlocks(blocks, growth.values, run, stats.counts)
+    stats.expect_rounds()
     with stats.phase("rounds"):
         for batch in whole.tree_batches(numbers, room_of_positions(None, CPU_COUNT), run.n_threads):
             for number, trees in grow_in_rounds(spec, batch, local, hear, stats.counts):

@@ -97,6 +97,7 @@ def grow_partitioned(
     """
     with distributed.span("dtrees.fit"):
         blocks = BlocksOnWorkers(client, whole, kept, stats)
+        stats.expect_rounds()
         try:
             with stats.phase("blocks"):
                 blocks.make()

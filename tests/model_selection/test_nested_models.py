@@ -119,7 +119,7 @@ def test_searches_that_cannot_be_made_on_codes(monkeypatch):
     found = nested_standard_error(search, X, y, cv=KFold(3))
     assert found.mean == pytest.approx(expected.mean)
     assert found.standard_error == pytest.approx(expected.standard_error)
-    with pytest.raises(AttributeError, match="has no attribute 'predict'"):
+    with pytest.raises(ValueError, match="has refit=False, which leaves none"):
         nested_standard_error(GridSearchCV(TREE, DEPTHS, refit=False), X, y, cv=3)
 
 
