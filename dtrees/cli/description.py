@@ -21,6 +21,7 @@ GROWTH_FACTS = (  # of fit_report_, those that mean something to people
     ("restarts", "restart", "restarts"),
     ("lost_workers", "worker lost", "workers lost"),
 )
+SAID_OF_NONE = ("rounds", "lost_workers")
 SCORE_NAME = {"classification": "accuracy", "regression": "R²"}
 
 
@@ -82,7 +83,7 @@ def growth_lines(model: Any) -> list[str]:
     facts = [
         counted(report[name], one, many)
         for name, one, many in GROWTH_FACTS
-        if name in report and (report[name] > 0 or name == "lost_workers")
+        if name in report and (report[name] > 0 or name in SAID_OF_NONE)
     ]
     if "bytes_moved" in report:
         facts.append(f"{in_units(report['bytes_moved'])} moved")
