@@ -1,6 +1,7 @@
 /* Allocations of the package's kernels that fail: for LD_PRELOAD, on Linux with glibc.
 
-   Only calls from a kernel (a shared object below "/dtrees/", and not one of a library) are counted, while a switch is on.
+   Only calls from a kernel (a shared object below "/dtrees/", and not one of a library) are
+   counted, while a switch is on.
    The library also counts which of their blocks are not freed yet. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -42,7 +43,7 @@ int64_t no_memory_blocks(void) {
 static int is_kernel(void* caller) {
     Dl_info info;
     return dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "/dtrees/")
-           && !strstr(info.dli_fname, "/site-packages/");
+           && strstr(info.dli_fname, ".so") && !strstr(info.dli_fname, "/site-packages/");
 }
 
 static int fails(void) {
