@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import zlib
 from collections import defaultdict
+from contextlib import contextmanager
 from pathlib import Path
 
 import dask
@@ -80,6 +81,36 @@ def data_folder():
     """The folder of the real data sets, $DTREES_DATA or next to the project, or None."""
     folder = Path(os.environ.get("DTREES_DATA") or ROOT.parent / "shared" / "data")
     return folder if (folder / "load.py").is_file() else None
+
+
+@contextmanager
+def training_sets_seen():
+    """A list of the training sets that grow together meanwhile: they count what they share."""
+    from dtrees.core.grow import shared
+
+    found = []
+
+    class Seen(shared.TrainingSets):
+        def __init__(self, *_):
+            found.append(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shared, "TrainingSets", Seen)
+        yield found
+
+
+@pytest.fixture
+def grown():
+    """Training sets that have grown together in a test."""
+    with training_sets_seen() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def grown_so_far():
+    """The same in the tests of a module, also in each example of one; clear it first."""
+    with training_sets_seen() as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

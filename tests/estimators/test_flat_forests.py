@@ -9,7 +9,6 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.model_selection import KFold
 
 from dtrees import BaggingRegressor, RandomForestClassifier, RandomForestRegressor
-from dtrees.core.grow import shared
 from dtrees.estimators import flat_forests
 from dtrees.model_selection import cross_validate
 from tests.estimators.forest_cases import assert_same
@@ -32,19 +31,6 @@ CASES = {
     "none ends": (RandomForestRegressor(25, oob_tol=0.0, max_depth=2, random_state=0), DIABETES),
 }
 FACTS = ("oob_scores_", "oob_score_", "oob_decision_function_", "oob_prediction_")
-
-
-@pytest.fixture
-def grown(monkeypatch):
-    """Training sets that have grown."""
-    found = []
-
-    class Remembered(shared.TrainingSets):
-        def __init__(self, *_):
-            found.append(self)
-
-    monkeypatch.setattr(shared, "TrainingSets", Remembered)
-    return found
 
 
 def validated(model, X, y, splits):

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from dtrees.coding.weights import class_integers, class_weights
 from dtrees.core.data import _cpu
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.grow import shared
 from dtrees.core.grow.grower import grow
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
@@ -35,20 +34,6 @@ from tests.laws.test_shared import SEEDS, SHARES, assume_weights, folds, masks
 
 TOGETHER = Tuning(shared_rows=0)
 KINDS = st.sampled_from(["balanced", "any"])
-
-
-@pytest.fixture(scope="module", autouse=True)
-def grown():
-    """Training sets that have grown since somebody looked: they know how much they shared."""
-    found = []
-
-    class Remembered(shared.TrainingSets):
-        def __init__(self, *_):
-            found.append(self)
-
-    given_class, shared.TrainingSets = shared.TrainingSets, Remembered
-    yield found
-    shared.TrainingSets = given_class
 
 
 def tables(**more):
@@ -101,11 +86,11 @@ def check_sets(example, rows, kind, *, matrix=None, shares=None, **source) -> li
 
 class TestSetsAreFits:
     @given(tables(), st.integers(2, 11), SEEDS, KINDS)
-    def test_folds(self, grown, example, n_folds, seed, kind):
-        grown.clear()
+    def test_folds(self, grown_so_far, example, n_folds, seed, kind):
+        grown_so_far.clear()
         trees = check(example, folds(example.n_rows, min(n_folds, example.n_rows), seed), kind)
         if sum(tree.node_count > 1 for tree in trees) > 1:
-            assert sum(sets.n_shared_nodes for sets in grown) > 0
+            assert sum(sets.n_shared_nodes for sets in grown_so_far) > 0
 
     @given(tables(max_rows=120), st.integers(2, 7), SEEDS, KINDS)
     def test_some_go_alone(self, example, n_folds, seed, kind):
@@ -161,25 +146,25 @@ class TestSetsAreFits:
 @pytest.mark.parametrize("weights", ["none", "integers"])
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("criterion", CLASSIFICATION)
-def test_every_kind_of_sums(criterion, n_classes, weights, draws, code, shared_rows, grown):
+def test_every_kind_of_sums(criterion, n_classes, weights, draws, code, shared_rows, grown_so_far):
     kinds = ("ties", "distinct", "hybrid", "many categories")
     limits = {"min_samples_leaf": 3, **draws}
     example = seeded(criterion, n_classes, weights, kinds=kinds, n_rows=200, **limits)
     matrix = code(example.table, *([3] if code is coded_sparse else []))
     tuning = Tuning(shared_rows=shared_rows)
-    grown.clear()
+    grown_so_far.clear()
     for kind in ("balanced", "any"):
         check_sets(example, folds(200, 4, 0), kind, matrix=matrix, tuning=tuning)
-        assert (sum(sets.n_shared_nodes for sets in grown) > 0) == (shared_rows < 10**6)
+        assert (sum(sets.n_shared_nodes for sets in grown_so_far) > 0) == (shared_rows < 10**6)
 
 
-def test_searched_by_intervals(grown):
+def test_searched_by_intervals(grown_so_far):
     """Columns of many codes, of which most are dead."""
     rng = np.random.default_rng(0)
     for n_classes in (2, 3):
         example = seeded("gini", n_classes, "none", kinds=("distinct",) * 2, n_rows=400)
         example = replace(example, limits={"max_depth": 3}, y=rng.integers(0, n_classes, 400))
-        grown.clear()
+        grown_so_far.clear()
         tuning = Tuning(shared_rows=0, interval_rows=50, interval_codes=100)
         check_sets(example, folds(400, 4, 0), "balanced", tuning=tuning)
-        assert sum(sets.n_bounded for sets in grown) > 0
+        assert sum(sets.n_bounded for sets in grown_so_far) > 0

@@ -9,25 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.grow import shared
 from dtrees.parallel import LocalRunner
 from tests.laws.tables import SEVEN_WAYS, coded, examples, seeded
 from tests.laws.test_shared import SEEDS, check, check_sets, folds, masks
 
 TOGETHER = Tuning(shared_rows=0)
-
-
-@pytest.fixture
-def grown(monkeypatch):
-    """Training sets that have grown: they know how many nodes and rows they shared."""
-    found = []
-
-    class Remembered(shared.TrainingSets):
-        def __init__(self, *_):
-            found.append(self)
-
-    monkeypatch.setattr(shared, "TrainingSets", Remembered)
-    return found
 
 
 def drawn(**more):

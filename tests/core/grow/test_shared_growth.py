@@ -4,25 +4,11 @@ import numpy as np
 import pytest
 
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.grow import shared
 from dtrees.parallel import LocalRunner
 from tests.laws.tables import SEVEN_WAYS, coded, fit, seeded
 from tests.laws.test_shared import check_sets, folds, grow_sets
 
 KINDS = ("ties", "distinct", "hybrid", "counts")
-
-
-@pytest.fixture(autouse=True)
-def grown(monkeypatch):
-    """Training sets that have grown: they know how many nodes and rows they shared."""
-    found = []
-
-    class Remembered(shared.TrainingSets):
-        def __init__(self, *_):
-            found.append(self)
-
-    monkeypatch.setattr(shared, "TrainingSets", Remembered)
-    return found
 
 
 @pytest.mark.parametrize("shared_rows", [0, 60, 10**6], ids=["stay", "some go", "all go"])

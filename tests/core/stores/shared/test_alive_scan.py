@@ -18,20 +18,6 @@ TOGETHER = Tuning(shared_rows=0, **BY_INTERVALS)
 few = settings(max_examples=max(10, settings.default.max_examples // 5))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def counted():
-    """Training sets that have grown."""
-    found = []
-
-    class Remembered(shared.TrainingSets):
-        def __init__(self, *_):
-            found.append(self)
-
-    given_class, shared.TrainingSets = shared.TrainingSets, Remembered
-    yield found
-    shared.TrainingSets = given_class
-
-
 def periodic(rng, n_rows, n_classes, missing):
     """Targets that repeat, by code: many boundaries of one column score the same, on either side of
     missing values."""
@@ -52,8 +38,8 @@ def periodic(rng, n_rows, n_classes, missing):
     st.sampled_from([0.0, 0.02, 0.4]),
     st.booleans(),
 )
-def test_ties_are_settled_as_in_one_tree(counted, case, seed, missing, random_ties):
-    counted.clear()
+def test_ties_are_settled_as_in_one_tree(grown_so_far, case, seed, missing, random_ties):
+    grown_so_far.clear()
     rng = np.random.default_rng(seed)
     n_rows = int(rng.integers(520, 800))
     columns, targets = zip(
@@ -68,39 +54,39 @@ def test_ties_are_settled_as_in_one_tree(counted, case, seed, missing, random_ti
     example = Example(table, y, weight, case[0], limits)
     rows = folds(n_rows, 3, seed) if rng.random() < 0.5 else masks(n_rows, 3, seed)
     check_sets(example, rows, tuning=TOGETHER)
-    assert sum(sets.n_alive for sets in counted) > 0
+    assert sum(sets.n_alive for sets in grown_so_far) > 0
 
 
 @pytest.mark.parametrize("weights", ["none", "times"])
 @pytest.mark.parametrize("kind", ["balanced", "any"])
 @pytest.mark.parametrize("case", [("gini", 2), ("gini", 4), ("entropy", 3)], ids=str)
-def test_sets_with_class_weights_of_their_own(counted, case, kind, weights):
-    counted.clear()
+def test_sets_with_class_weights_of_their_own(grown_so_far, case, kind, weights):
+    grown_so_far.clear()
     example = example_of(*case, weights, max_depth=4)
     check_weighed(example, folds(600, 4, 1), kind, tuning=TOGETHER)
-    assert sum(sets.n_alive for sets in counted) > 0
+    assert sum(sets.n_alive for sets in grown_so_far) > 0
 
 
-def test_many_codes_take_no_memory(counted, monkeypatch):
-    """Tables share, however many codes there are, unless these are counted one by one."""
+def test_many_codes_take_no_memory(grown_so_far, monkeypatch):
+    """Tables share, however many codes there are, unless these are grown_so_far one by one."""
     example = example_of("squared_error", 0, n_rows=1500, max_depth=2)
     rows, matrix = folds(1500, 3, 0), coded(example.table, 70_000)
     monkeypatch.setattr(shared, "MOST_NUMBERS", 2**14)
-    counted.clear()
+    grown_so_far.clear()
     few_rows = Tuning(shared_rows=0, interval_rows=64)
     check_sets(example, rows, matrix, tuning=few_rows)
-    assert counted[0].n_alive > 0
-    assert counted[0].n_shared_nodes > 0
-    counted.clear()
+    assert grown_so_far[0].n_alive > 0
+    assert grown_so_far[0].n_shared_nodes > 0
+    grown_so_far.clear()
     grow_sets(example, matrix, rows, tuning=Tuning(shared_rows=0, interval_rows=2**40))
-    assert counted == []
+    assert grown_so_far == []
     sets = of_sets(rows)
     monkeypatch.setattr(shared, "MOST_NUMBERS", 100)
     reason = "counts of two of them would take too much memory"
     assert n_alone(matrix, example.target, example.rules, sets) == (len(rows), reason)
 
 
-def test_a_tree_on_the_far_side_of_an_interval_without_rows(counted):
+def test_a_tree_on_the_far_side_of_an_interval_without_rows(grown_so_far):
     """What lies between two codes of a set may be intervals that only other sets have."""
     rng = np.random.default_rng(3)
     column = np.sort(rng.normal(size=1200))
@@ -109,6 +95,6 @@ def test_a_tree_on_the_far_side_of_an_interval_without_rows(counted):
     rows[0, 500:700] = False
     rows[1, 601:650] = False
     example = Example([column.tolist()], y, None, "gini", {"max_depth": 2})
-    counted.clear()
+    grown_so_far.clear()
     check_sets(example, rows, tuning=TOGETHER)
-    assert counted[0].n_alive > 0
+    assert grown_so_far[0].n_alive > 0

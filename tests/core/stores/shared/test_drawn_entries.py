@@ -15,7 +15,6 @@ from dtrees import (
     RandomForestRegressor,
 )
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.grow import shared
 from dtrees.model_selection import cross_validate
 from dtrees.parallel import LocalRunner
 from tests.estimators.forest_cases import assert_same
@@ -30,19 +29,6 @@ DRAWS = {
 }
 few = settings(max_examples=max(12, settings.default.max_examples // 5))
 KINDS = st.sampled_from(sorted(CODED))
-
-
-@pytest.fixture(autouse=True)
-def grown(monkeypatch):
-    """Training sets that have grown."""
-    found = []
-
-    class Remembered(shared.TrainingSets):
-        def __init__(self, *_):
-            found.append(self)
-
-    monkeypatch.setattr(shared, "TrainingSets", Remembered)
-    return found
 
 
 def n_shared(grown) -> int:

@@ -10,7 +10,6 @@ from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
 
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.grow import shared
 from dtrees.model_selection import cross_validate
 from dtrees.parallel import LocalRunner
 from tests.laws.tables import SEVEN_WAYS, coded_mixed, coded_sparse, examples, seeded
@@ -20,19 +19,6 @@ CODED = {"sparse": coded_sparse, "mixed": coded_mixed}
 MEANS = ("impurity", "value")
 few = settings(max_examples=max(12, settings.default.max_examples // 5))
 FACTS = ("feature", "threshold", "impurity", "n_node_samples", "value", "children_left")
-
-
-@pytest.fixture(autouse=True)
-def grown(monkeypatch):
-    """Training sets that have grown."""
-    found = []
-
-    class Remembered(shared.TrainingSets):
-        def __init__(self, *_):
-            found.append(self)
-
-    monkeypatch.setattr(shared, "TrainingSets", Remembered)
-    return found
 
 
 def n_shared(grown) -> int:

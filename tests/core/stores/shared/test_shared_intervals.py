@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from dtrees.core.data import _columns, _cpu
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.grow import shared
 from dtrees.parallel import LocalRunner
 from tests.laws.tables import Example, coded, fit
 from tests.laws.test_shared import check_sets, folds, grow_sets, masks
@@ -24,19 +23,6 @@ CRITERIA = [
 ]
 BY_INTERVALS = {"interval_rows": 0, "interval_codes": 0}
 few = settings(max_examples=max(10, settings.default.max_examples // 5))
-
-
-@pytest.fixture(autouse=True)
-def counted(monkeypatch):
-    """Training sets that have grown: they know how many columns were searched by intervals."""
-    found = []
-
-    class Remembered(shared.TrainingSets):
-        def __init__(self, *_):
-            found.append(self)
-
-    monkeypatch.setattr(shared, "TrainingSets", Remembered)
-    return found
 
 
 def example_of(criterion, n_classes, weights="none", n_rows=600, of=0, **limits):
@@ -60,11 +46,11 @@ def example_of(criterion, n_classes, weights="none", n_rows=600, of=0, **limits)
 @pytest.mark.parametrize("weights", ["none", "times", "fractions"])
 @pytest.mark.parametrize("case", CRITERIA, ids=str)
 @pytest.mark.parametrize("limits", [{"max_depth": 4}, {"min_samples_leaf": 20}], ids=str)
-def test_each_set_gets_its_tree(case, weights, limits, counted):
+def test_each_set_gets_its_tree(case, weights, limits, grown):
     example = example_of(*case, weights, **limits)
     check_sets(example, folds(600, 5, 1), tuning=Tuning(shared_rows=0, **BY_INTERVALS))
-    assert counted[0].n_bounded > 0
-    assert counted[0].n_alive <= counted[0].n_bounded
+    assert grown[0].n_bounded > 0
+    assert grown[0].n_alive <= grown[0].n_bounded
 
 
 @few
@@ -93,35 +79,35 @@ def test_law(case, weights, seed, n_sets, wide, random_ties):
 
 @pytest.mark.parametrize("storage", [None, 70_000], ids=["16 bits", "32 bits"])
 @pytest.mark.parametrize("shared_rows", [0, 100])
-def test_columns_of_all_widths(storage, shared_rows, counted):
+def test_columns_of_all_widths(storage, shared_rows, grown):
     """Members that go on alone sort the codes of 32 bits themselves."""
     example = example_of("gini", 2, n_rows=900)
     tuning = Tuning(shared_rows=shared_rows, **BY_INTERVALS)
     check_sets(example, folds(900, 4, 2), coded(example.table, storage), tuning=tuning)
-    assert counted[0].n_bounded > 0
+    assert grown[0].n_bounded > 0
 
 
 @pytest.mark.parametrize("case", CRITERIA[1:], ids=str)
-def test_several_threads_search_a_large_node(case, counted):
+def test_several_threads_search_a_large_node(case, grown):
     """Each has its own columns; what is alive is told by the best boundary of all of them."""
     example = example_of(*case, n_rows=5_000, max_depth=3)
     rows, matrix = folds(5_000, 5, 3), coded(example.table)
     tuning = Tuning(level_entries=1, task_entries=1, **BY_INTERVALS)
     trees = grow_sets(example, matrix, rows, tuning=tuning, run=LocalRunner(2), n_threads=2)
-    assert counted[0].n_bounded > 0
+    assert grown[0].n_bounded > 0
     one_thread = grow_sets(example, matrix, rows, tuning=tuning)
-    assert counted[1].n_bounded == counted[0].n_bounded
-    assert counted[1].n_alive == counted[0].n_alive
+    assert grown[1].n_bounded == grown[0].n_bounded
+    assert grown[1].n_alive == grown[0].n_alive
     assert one_thread.trees[0].node_count > 1
     alone = grow_sets(example, matrix, rows, tuning=Tuning(interval_rows=2**40))
     for mine, other in zip(trees.trees, alone.trees, strict=True):
         assert mine.equals(other)
 
 
-def test_few_columns_of_a_real_size_are_looked_at_code_by_code(counted):
+def test_few_columns_of_a_real_size_are_looked_at_code_by_code(grown):
     example = example_of("gini", 2, n_rows=20_000, max_depth=3)
     grow_sets(example, coded(example.table), folds(20_000, 5, 0))
-    assert 0 < counted[0].n_alive <= 0.6 * counted[0].n_bounded
+    assert 0 < grown[0].n_alive <= 0.6 * grown[0].n_bounded
 
 
 USED = [("gini", 2, True), ("poisson", 0, True), ("entropy", 2, True), ("gini", 65, False)]
@@ -147,10 +133,10 @@ def test_intervals_are_made_where_they_are_used(criterion, n_classes, used, code
         assert (made != []) == (used and codes == "many" and n_rows == 2000)
 
 
-def test_sets_part_earlier_the_more_columns_have_intervals(counted):
+def test_sets_part_earlier_the_more_columns_have_intervals(grown):
     example = example_of("gini", 2, n_rows=3000, max_depth=2)
     few = replace(example, table=[*example.table[:1], *example.table[3:4] * 3])
     for each in (example, few, replace(example, table=example.table[3:4])):
         grow_sets(each, coded(each.table), folds(3000, 3, 0))
-    parted = [sets.shared_rows for sets in counted]
+    parted = [sets.shared_rows for sets in grown]
     assert parted[0] > parted[1] > parted[2] == Tuning().shared_rows
