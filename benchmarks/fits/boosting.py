@@ -22,13 +22,12 @@ from sklearn.metrics import log_loss, mean_squared_error
 import dtrees
 from benchmarks import data
 from benchmarks.cases import THREADS, Case, Contest, Scale, Skipped, Survey, Table
-from benchmarks.forests.opponents import is_regression, wanted
+from benchmarks.forests.opponents import CALLS, is_regression, row_by_row, wanted
 from benchmarks.measure import in_turns
 
 TURNS, BUDGET = 7, 60.0
 ITERATIONS = 100
 PREDICTED = 1_000_000  # rows
-CALLS = 500  # of one row each
 TABLE = Table(
     ("work, one thread", "ours, s", "theirs, s", "ours / theirs", "reach / aim", "verdict"),
     "Processor time, medians of turns in one process; theirs is the best of those installed.",
@@ -168,13 +167,7 @@ def _one_by_one(scale: Scale) -> Contest:
     """Beside LightGBM's own `predict`, without what its scikit-learn classes check; one thread."""
     X, _, y = _numbers(25_000, scale)
     wanted("lightgbm", "lightgbm")
-    own, other = ours(X, y, 1), lightgbm(X, y, 1).booster_
-    rows = [X[i : i + 1].astype(np.float64) for i in range(CALLS)]
-    return Contest(
-        lambda: [own.predict_proba(row) for row in rows],
-        {"LightGBM": lambda: [other.predict(row, num_threads=1) for row in rows]},
-        lambda first, second: f"{CALLS} calls",
-    )
+    return row_by_row(ours(X, y, 1), lightgbm(X, y, 1).booster_, X)
 
 
 CASES = [

@@ -21,7 +21,6 @@ from benchmarks.forests import opponents
 from dtrees.core.model.tree import Forest
 
 COPIES = 32  # more than turns
-CALLS = 500  # of one row each
 
 Parts = tuple[Any, Any, Any, Any, np.ndarray]  # to fit and to predict, ours and theirs; classes
 
@@ -87,12 +86,7 @@ def _one_by_one(scale: Scale) -> Contest:
     own = opponents.ours(X, y, n_estimators=100)
     settings = {"objective": "binary", "num_threads": 1, "verbose": -1}
     other = lightgbm.train(settings, lightgbm.Dataset(X, y), num_boost_round=100)
-    rows = [X[i : i + 1].astype(np.float64) for i in range(CALLS)]
-    return Contest(
-        lambda: [own.predict_proba(row) for row in rows],
-        {"LightGBM": lambda: [other.predict(row, num_threads=1) for row in rows]},
-        lambda first, second: f"{CALLS} calls",
-    )
+    return opponents.row_by_row(own, other, X)
 
 
 CASES = [
@@ -123,7 +117,7 @@ CASES = [
     Case(
         "forest-predict-one-by-one",
         "forests",
-        f"predict_proba of {CALLS} rows one by one, 100 trees, against LightGBM",
+        f"predict_proba of {opponents.CALLS} rows one by one, 100 trees, against LightGBM",
         _one_by_one,
         1,
         repeats=25,

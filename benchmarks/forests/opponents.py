@@ -10,7 +10,9 @@ import numpy as np
 import sklearn.ensemble
 
 import dtrees
-from benchmarks.cases import THREADS, Skipped
+from benchmarks.cases import THREADS, Contest, Skipped
+
+CALLS = 500  # of one row each
 
 Fit = Callable[..., Any]
 
@@ -66,3 +68,13 @@ def wanted(module: str, package: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise Skipped(f"{package} is not installed") from error
+
+
+def row_by_row(own: Any, booster: Any, X: np.ndarray) -> Contest:
+    """`predict_proba` of a row a call beside LightGBM's own `predict`, on one thread."""
+    rows = [X[i : i + 1].astype(np.float64) for i in range(CALLS)]
+    return Contest(
+        lambda: [own.predict_proba(row) for row in rows],
+        {"LightGBM": lambda: [booster.predict(row, num_threads=1) for row in rows]},
+        lambda first, second: f"{CALLS} calls",
+    )
