@@ -12,6 +12,7 @@ from pathlib import Path
 import dask
 import pytest
 from hypothesis import HealthCheck, settings
+from threadpoolctl import threadpool_limits
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -81,6 +82,14 @@ def data_folder():
     """The folder of the real data sets, $DTREES_DATA or next to the project, or None."""
     folder = Path(os.environ.get("DTREES_DATA") or ROOT.parent / "shared" / "data")
     return folder if (folder / "load.py").is_file() else None
+
+
+@pytest.fixture
+def one_openmp_thread():
+    """scikit-learn's boosting on one thread: several wait for each other in a loop, which takes a
+    hundred times as long beside other processes."""
+    with threadpool_limits(1, user_api="openmp"):
+        yield
 
 
 @contextmanager

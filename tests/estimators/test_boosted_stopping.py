@@ -140,6 +140,7 @@ def test_a_whole_number_of_rows_is_held_out():
     assert model.n_iter_ == 10
 
 
+@pytest.mark.usefixtures("one_openmp_thread")
 def test_poisson_beside_scikit_learn():
     y = RNG.poisson(np.exp(SIGNAL / 2)).astype(float)
     deviances = [

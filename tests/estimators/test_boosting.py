@@ -17,6 +17,7 @@ TRAIN, TEST = slice(0, None, 2), slice(1, None, 2)
 COUNTS = RNG.poisson(np.exp(SIGNAL)).astype(float)
 
 
+@pytest.mark.usefixtures("one_openmp_thread")
 class TestBesideScikitLearn:
     """As good, on rows that neither has seen."""
 
