@@ -30,6 +30,7 @@ from dtrees.core.stores.boosted._boosted_store cimport (
 )
 
 LEAST_HESSIAN = 1e-3     # of a side, as in scikit-learn
+MOST_HESSIAN = 2.0**61   # in units: no sum of two rows is as large, and twice it fits a word
 SMOOTHING = 10.0         # hessian of a step of zero, where categories are put in order: the same
 
 cdef double NOTHING = 2.0**-45      # of a score: what a difference of scores may be by rounding
@@ -134,7 +135,7 @@ cdef class LeafWiseGrower:
         self.params.criterion.l2 = self.l2
         self.params.criterion.smoothing = SMOOTHING / unit
         self.params.criterion.gain_unit = gradient_unit * (gradient_unit / unit)
-        self.params.limits.min_weight = max(1, <int64_t>(LEAST_HESSIAN / unit))
+        self.params.limits.min_weight = <int64_t>min(max(1.0, LEAST_HESSIAN / unit), MOST_HESSIAN)
         for i in range(self.store.n_blocks + 1):
             self.store.searches[i].min_weight = self.params.limits.min_weight
         self.out.count = 0
