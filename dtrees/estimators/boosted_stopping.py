@@ -219,7 +219,7 @@ class Stage(BaseEstimator):
     @available_if(_has_classes)
     def decision_function(self, X: Any) -> np.ndarray:
         """Raw predictions."""
-        return self.raw[:, 0] if self.raw.shape[1] == 1 else self.raw
+        return self.predictor.scores_of(self.raw)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """What the estimator's ``score`` says: accuracy, or R^2."""

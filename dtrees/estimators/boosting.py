@@ -161,7 +161,8 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         raw : float64 array of shape (n_rows,) or (n_rows, n_classes_)
             As `decision_function` of a model of 1, 2, ... iterations.
         """
-        return (raw[:, 0] if raw.shape[1] == 1 else raw for raw in self._stages(X))
+        predictor, stages = self._stages(X)
+        return map(predictor.scores_of, stages)
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Predict the share of every class after each iteration.
@@ -176,8 +177,8 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         shares : float64 array of shape (n_rows, n_classes_)
             As `predict_proba` of a model of 1, 2, ... iterations.
         """
-        stages = self._stages(X)
-        return map(self._predictor().values_of, stages)
+        predictor, stages = self._stages(X)
+        return map(predictor.values_of, stages)
 
     def _loss(self) -> Loss:
         return CLASSES[self.loss]
@@ -185,15 +186,10 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         return classification_target(y, sample_weight, self.class_weight)
 
-    def _begin(
-        self, target: Target, y: np.ndarray, weight: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        codes = target.y
-        if weight is None:
-            totals = np.bincount(codes, minlength=target.n_classes)
-        else:  # below 2**53: exact, whatever the order
-            totals = np.bincount(codes, weights=weight, minlength=target.n_classes)
-        return codes.astype(np.float64), initial_of_classes(totals / totals.sum())
+    def _begin(self, target: Target, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        # with weights, sums are below 2**53 units: exact, whatever the order
+        totals = np.bincount(target.y, weights=weight, minlength=target.n_classes)
+        return initial_of_classes(totals / totals.sum())
 
     def _learned(self, target: Target) -> dict[str, Any]:
         return {"classes_": target.classes, "n_classes_": target.n_classes}
@@ -288,15 +284,12 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         return Target.regression(y, sample_weight)
 
-    def _begin(
-        self, target: Target, y: np.ndarray, weight: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        values = np.ascontiguousarray(y, dtype=np.float64)
+    def _begin(self, target: Target, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         loss = self._loss()
-        loss.check(values)
-        total = len(values) if target.w is None else int(target.w.sum())
+        loss.check(y)  # rows that are left when others are held out may be zero, all of them
+        total = len(y) if target.w is None else int(target.w.sum())
         sums = np.array([total, int(target.y.sum() if target.wy is None else target.wy.sum())])
-        return values, np.array([loss.initial(values, weight, float(target.to_value(sums)))])
+        return np.array([loss.initial(y, weight, float(target.to_value(sums)))])
 
     def _learned(self, target: Target) -> dict[str, Any]:
         return {}

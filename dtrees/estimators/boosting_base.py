@@ -99,10 +99,12 @@ class BaseBoosting(BaseEstimator, ABC):
         """`y` and the weights as integers."""
 
     @abstractmethod
-    def _begin(
-        self, target: Target, y: np.ndarray, weight: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """`y` of rows that all count, as the loss wants it, and its beginning."""
+    def _begin(self, target: Target, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        """Raw predictions before the first tree, float64 (n_values,), of rows that all count.
+
+        y : float64 (n_rows,), as the loss wants it
+        weight : float64 (n_rows,) or None
+        """
 
     @abstractmethod
     def _learned(self, target: Target) -> dict[str, Any]:
@@ -153,8 +155,12 @@ class BaseBoosting(BaseEstimator, ABC):
         seed = plan.seed()
         book, coded = plan.code(table, seed, run)
         assert isinstance(coded, CodedMatrix)  # the table is in memory
-        train, held = self._sides(target, seed)
-        rows, growing = self._rows_of(target, values, coded, loss, train)
+        of_loss = target.y if target.kind == "classification" else values
+        of_loss = np.ascontiguousarray(of_loss, dtype=np.float64)
+        counted = _counted(target)
+        loss.check(of_loss[counted])  # before rows are held out: of the parts it is not asked
+        train, held = self._sides(target, counted, seed)
+        rows, growing = self._rows_of(target, of_loss, coded, loss, train)
         learned = {
             **self._learned(target),
             "n_features_in_": book.n_columns,
@@ -166,7 +172,8 @@ class BaseBoosting(BaseEstimator, ABC):
         }
         watch = None
         if held is not None:
-            watch = self._watch(learned, X, values, target, coded, held)
+            held_rows = self._held(X, values, of_loss, target, held)
+            watch = self._watch(learned, held_rows, coded)
         trees = boost(
             rows, growing, book.thresholds, run, run.n_threads, run.cancelled.is_set, watch
         )
@@ -184,44 +191,37 @@ class BaseBoosting(BaseEstimator, ABC):
         return self
 
     def _sides(
-        self, target: Target, seed: int
+        self, target: Target, counted: np.ndarray | slice, seed: int
     ) -> tuple[np.ndarray | slice, np.ndarray | slice | None]:
         """Rows that are grown from, and rows that are scored; None: no early stopping."""
-        units = units_of(target)
-        counted: np.ndarray | slice = slice(None)
-        n_counted = target.n_rows
-        if units is not None and (units <= 0).any():
-            counted = np.flatnonzero(units > 0)
-            n_counted = len(counted)
-        if not is_wanted(self.early_stopping, n_counted):
+        numbers = np.arange(target.n_rows)[counted]
+        if not is_wanted(self.early_stopping, len(numbers)):
             return counted, None
         if self.validation_fraction is None:
             return counted, counted
-        numbers = np.arange(target.n_rows)[counted]
         labels = target.y[counted] if target.kind == "classification" else None
         return split(numbers, labels, self.validation_fraction, seed)
 
-    def _watch(
+    def _held(
         self,
-        learned: dict[str, Any],
         X: Any,
         y: np.ndarray,
+        of_loss: np.ndarray,
         target: Target,
-        coded: CodedMatrix,
         rows: np.ndarray | slice,
-    ) -> Watch:
+    ) -> Held:
+        """The rows that are scored."""
+        units = units_of(target)
+        weight = None if units is None else units[rows] * target.weight_unit
+        return Held(X, np.arange(target.n_rows)[rows], y[rows], of_loss[rows], weight)
+
+    def _watch(self, learned: dict[str, Any], held: Held, coded: CodedMatrix) -> Watch:
         """What scores each iteration on some rows."""
         model = copy.copy(self)
         model.__dict__.update(learned, forest_=Forest(()))
-        own = target.take(rows)
-        units = units_of(own)
-        weight = None if units is None else units * own.weight_unit
-        numbers = np.arange(target.n_rows)[rows]
-        of_loss = (own.y if target.kind == "classification" else y[rows]).astype(np.float64)
-        held = Held(X, numbers, y[rows], of_loss, weight)
         predictor = model._predictor()
         score = scored(model, predictor, held)
-        codes = coded.take(numbers)
+        codes = coded.take(held.rows)
         return Watch(predictor, codes, score, int(self.n_iter_no_change), float(self.tol))
 
     def _rows_of(
@@ -232,14 +232,14 @@ class BaseBoosting(BaseEstimator, ABC):
         loss: Loss,
         rows: np.ndarray | slice,
     ) -> tuple[BoostedRows, Growing]:
-        """The rows that are grown from, and what is grown."""
+        """The rows that are grown from, and what is grown; `y` is as the loss wants it."""
         if not isinstance(rows, slice):
             target, y, coded = target.take(rows), y[rows], coded.take(rows)
         units = units_of(target)
         if units is not None:
             units = np.ascontiguousarray(units, dtype=np.int64)
         weight = None if units is None else units * target.weight_unit
-        of_loss, initial = self._begin(target, y, weight)
+        initial = self._begin(target, y, weight)
         rules = BoostingRules(
             max_leaf_nodes=self.max_leaf_nodes,
             max_depth=self.max_depth,
@@ -248,7 +248,7 @@ class BaseBoosting(BaseEstimator, ABC):
             handle_unknown="majority" if self.handle_unknown == "majority" else "missing",
         )
         growing = Growing(loss, initial, rules, float(self.learning_rate), int(self.max_iter))
-        return BoostedRows(coded, of_loss, units, target.weight_unit), growing
+        return BoostedRows(coded, y, units, target.weight_unit), growing
 
     def _predictor(self) -> BoostedPredictor:
         return BoostedPredictor(
@@ -268,14 +268,14 @@ class BaseBoosting(BaseEstimator, ABC):
             return map_rows(predictor, method, X)
         return getattr(predictor, method)(X, threaded(self.n_jobs))
 
-    def _stages(self, X: Any) -> Iterator[np.ndarray]:
-        """Raw predictions after each iteration; the table is checked at once."""
+    def _stages(self, X: Any) -> tuple[BoostedPredictor, Iterator[np.ndarray]]:
+        """The predictor, and raw predictions after each iteration; the table is checked at once."""
         check_is_fitted(self)
         check_sparse(X=X)
         run = threaded(self.n_jobs)
         predictor = self._predictor()
         table: Table = predictor.check(X, run)
-        return predictor.staged(table, run)
+        return predictor, predictor.staged(table, run)
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class, or the number, of every row.
@@ -312,8 +312,7 @@ class BaseBoosting(BaseEstimator, ABC):
         y : array of shape (n_rows,)
             As `predict` of a model of 1, 2, ... iterations.
         """
-        stages = self._stages(X)
-        predictor = self._predictor()
+        predictor, stages = self._stages(X)
         return (predictor.labels_of(predictor.values_of(raw)) for raw in stages)
 
     @property
@@ -338,3 +337,11 @@ class BaseBoosting(BaseEstimator, ABC):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _counted(target: Target) -> np.ndarray | slice:
+    """Rows that have a weight."""
+    units = units_of(target)
+    if units is None or (units > 0).all():
+        return slice(None)
+    return np.flatnonzero(units > 0)

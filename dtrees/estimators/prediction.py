@@ -99,7 +99,10 @@ class Predictor(ABC):
 
     def predict(self, X: Any, run: Runner = serial) -> np.ndarray:
         """A label or a number for every row; of equally likely labels, the first."""
-        values = self._values(self.check(X, run), run)
+        return self.labels_of(self._values(self.check(X, run), run))
+
+    def labels_of(self, values: np.ndarray) -> np.ndarray:
+        """Labels or numbers of rows or nodes, (n,), from their values (n, n_classes or 1)."""
         if self.classes is None:
             return values[:, 0]
         return self.classes.take(values.argmax(axis=1))
@@ -141,8 +144,7 @@ class TreePredictor(Predictor):
         """A label or a number for every row; labels of nodes or of rows, whichever are fewer."""
         leaves = self.apply(X, run)
         by_row = len(leaves) < self.tree.node_count
-        values = self.tree.value_of(leaves) if by_row else self.tree.value
-        answers = values[:, 0] if self.classes is None else self.classes.take(values.argmax(axis=1))
+        answers = self.labels_of(self.tree.value_of(leaves) if by_row else self.tree.value)
         return answers if by_row else answers.take(leaves)
 
 
@@ -207,16 +209,13 @@ class BoostedPredictor(ForestPredictor):
             return np.ones((len(raw), 1))
         return shares_of_classes(raw)
 
-    def labels_of(self, values: np.ndarray) -> np.ndarray:
-        """A label or a number for every row."""
-        if self.classes is None:
-            return values[:, 0]
-        return self.classes.take(values.argmax(axis=1))
+    def scores_of(self, raw: np.ndarray) -> np.ndarray:
+        """Raw predictions as users get them, float64 (n_rows,) or (n_rows, n_classes)."""
+        return raw[:, 0] if raw.shape[1] == 1 else raw
 
     def decision_function(self, X: Any, run: Runner = serial) -> np.ndarray:
         """Raw predictions, float64 (n_rows,) or (n_rows, n_classes)."""
-        raw = self.raw(self.check(X, run), run)
-        return raw[:, 0] if raw.shape[1] == 1 else raw
+        return self.scores_of(self.raw(self.check(X, run), run))
 
 
 class LazyScore:

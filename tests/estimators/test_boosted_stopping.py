@@ -140,6 +140,24 @@ def test_a_whole_number_of_rows_is_held_out():
     assert model.n_iter_ == 10
 
 
+def test_targets_of_held_out_rows_are_checked():
+    y = np.exp(SIGNAL).round(1)
+    _, held = sides(y)
+    y[held[3]] = -1.0
+    with pytest.raises(ValueError, match="out of the valid range of the loss 'poisson'"):
+        GradientBoostingRegressor("poisson", **EARLY).fit(X, y)
+    weight = np.where(y < 0, 0.0, 1.0)  # of a row that is not there, nothing is asked
+    assert GradientBoostingRegressor("poisson", **EARLY).fit(X, y, weight).do_early_stopping_
+
+
+def test_training_rows_that_are_all_zero_are_refused():
+    y = np.zeros(len(X))
+    _, held = sides(y)
+    y[held] = 2.0
+    with pytest.raises(ValueError, match="not all of it may be zero"):
+        GradientBoostingRegressor("poisson", **EARLY).fit(X, y)
+
+
 @pytest.mark.usefixtures("one_openmp_thread")
 def test_poisson_beside_scikit_learn():
     y = RNG.poisson(np.exp(SIGNAL / 2)).astype(float)

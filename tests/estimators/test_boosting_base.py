@@ -97,6 +97,25 @@ def test_a_row_of_weight_two_is_a_row_given_twice(seed, name):
         assert model.predict(table).tobytes() == other.predict(table).tobytes()
 
 
+@pytest.mark.parametrize("weight", [10.0, 2.0**30, 1e9, 1e15])
+@pytest.mark.parametrize("name", ["log_loss", "classes", "squared_error", "poisson"])
+def test_a_weight_that_all_rows_have_changes_no_more_than_rounding(name, weight):
+    y = TARGETS[name]
+    models = [
+        model_of(name, min_samples_leaf=20).fit(X, y, given)
+        for given in (None, np.full(600, weight))
+    ]
+    raws = [model._predictor().raw(model.codebook_.check(X)) for model in models]
+    np.testing.assert_allclose(raws[1], raws[0], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("exponent", [-30, -64, -100])
+def test_weights_next_to_nothing_are_not_split(exponent):
+    """Each side needs a hessian of 0.001, as in scikit-learn."""
+    model = model_of("squared_error").fit(X, F, np.full(600, 2.0**exponent))
+    assert [tree.node_count for tree in model.forest_.trees] == [1] * 4
+
+
 def test_rows_without_weight_are_not_there():
     keep = RNG.random(600) < 0.5
     model = model_of("squared_error", max_bins=None).fit(X, F, keep.astype(float))

@@ -26,6 +26,8 @@ cdef class LeafWiseGrower:
     cdef Leaf* leaves
     cdef int64_t n_leaves
     cdef int64_t leaves_capacity
+    cdef int64_t* open_leaves       # a heap: the one that is split next comes first
+    cdef int64_t n_open
     cdef int64_t most_leaves
     cdef readonly int64_t n_rows
     cdef readonly int64_t n_counted     # rows of all nodes that were counted
@@ -40,3 +42,6 @@ cdef class LeafWiseGrower:
     cdef bint split_best(self, int64_t best) noexcept nogil
     cdef bint can_split(self, const OpenNode* node) noexcept nogil
     cdef bint reserve_leaves(self) noexcept nogil
+    cdef bint comes_before(self, int64_t first, int64_t second) noexcept nogil
+    cdef void push_open(self, int64_t leaf) noexcept nogil
+    cdef int64_t pop_open(self) noexcept nogil

@@ -30,6 +30,7 @@ from dtrees.core.stores.boosted._boosted_store cimport (
 )
 
 LEAST_HESSIAN = 1e-3     # of a side, as in scikit-learn
+MOST_HESSIAN = 2.0**61   # in units: no sum of two rows is as large, and twice it fits a word
 SMOOTHING = 10.0         # hessian of a step of zero, where categories are put in order: the same
 
 cdef double NOTHING = 2.0**-45      # of a score: what a difference of scores may be by rounding
@@ -103,6 +104,7 @@ cdef class LeafWiseGrower:
         free(self.store.searches)
         free(self.store.found)
         free(self.store.free_histograms)
+        free(self.open_leaves)
         free(self.leaves)
         free_node_buffer(&self.out)
 
@@ -134,12 +136,13 @@ cdef class LeafWiseGrower:
         self.params.criterion.l2 = self.l2
         self.params.criterion.smoothing = SMOOTHING / unit
         self.params.criterion.gain_unit = gradient_unit * (gradient_unit / unit)
-        self.params.limits.min_weight = max(1, <int64_t>(LEAST_HESSIAN / unit))
+        self.params.limits.min_weight = <int64_t>min(max(1.0, LEAST_HESSIAN / unit), MOST_HESSIAN)
         for i in range(self.store.n_blocks + 1):
             self.store.searches[i].min_weight = self.params.limits.min_weight
         self.out.count = 0
         self.out.n_words = 0
         self.n_leaves = 0
+        self.n_open = 0
         if not self.reserve_leaves():
             raise MemoryError
         with nogil:
@@ -218,11 +221,12 @@ cdef class LeafWiseGrower:
     # -----------------------------------------------------------------------------------------
 
     cdef bint reserve_leaves(self) noexcept nogil:
-        """Room for two more leaves and their histograms; False without memory."""
+        """Room for two more leaves, their histograms and places; False without memory."""
         cdef int64_t capacity = 2 * self.n_leaves + 32
         if self.n_leaves + 2 <= self.leaves_capacity:
             return True
         if not (resize(<void**>&self.leaves, capacity * sizeof(Leaf))
+                and resize(<void**>&self.open_leaves, capacity * sizeof(int64_t))
                 and resize(<void**>&self.store.free_histograms, 2 * capacity * sizeof(void*))):
             return False
         self.leaves_capacity = capacity
@@ -290,7 +294,7 @@ cdef class LeafWiseGrower:
         cdef Leaf* lesser
         cdef Leaf* other
         cdef OpenNode node
-        cdef bint search_left, search_right, left_is_lesser
+        cdef bint search_lesser, search_other, left_is_lesser
         if not self.reserve_leaves():
             return False
         leaf = self.leaves + best
@@ -308,17 +312,65 @@ cdef class LeafWiseGrower:
         left_is_lesser = 2 * leaf.node.totals.n <= node.totals.n
         lesser, other = (leaf, right) if left_is_lesser else (right, leaf)
         other.node.histogram = node.histogram
-        search_left = self.n_leaves < self.most_leaves and self.can_split(&lesser.node)
-        search_right = self.n_leaves < self.most_leaves and self.can_split(&other.node)
-        if not search_left and not search_right:
+        search_lesser = self.n_leaves < self.most_leaves and self.can_split(&lesser.node)
+        search_other = self.n_leaves < self.most_leaves and self.can_split(&other.node)
+        if not search_lesser and not search_other:
             give_back_histogram(&self.store, &other.node)
             return True
-        return self.search_children(lesser, other, search_left, search_right)
+        if not self.search_children(lesser, other, search_lesser, search_other):
+            return False
+        if leaf.is_open:
+            self.push_open(best)
+        if right.is_open:
+            self.push_open(self.n_leaves - 1)
+        return True
+
+    cdef bint comes_before(self, int64_t first, int64_t second) noexcept nogil:
+        """Whether an open leaf is split before another one."""
+        cdef const Leaf* a = self.leaves + first
+        cdef const Leaf* b = self.leaves + second
+        if self.most_leaves == UNLIMITED:
+            return first > second
+        if a.split.gain != b.split.gain:
+            return a.split.gain > b.split.gain
+        return a.node.record < b.node.record
+
+    cdef void push_open(self, int64_t leaf) noexcept nogil:
+        """Put an open leaf into the heap. O(log open leaves)."""
+        cdef int64_t at = self.n_open
+        cdef int64_t above
+        self.n_open += 1
+        while at > 0:
+            above = (at - 1) // 2
+            if not self.comes_before(leaf, self.open_leaves[above]):
+                break
+            self.open_leaves[at] = self.open_leaves[above]
+            at = above
+        self.open_leaves[at] = leaf
+
+    cdef int64_t pop_open(self) noexcept nogil:
+        """Take the leaf that is split next from the heap. O(log open leaves)."""
+        cdef int64_t first = self.open_leaves[0]
+        cdef int64_t at = 0
+        cdef int64_t below = 1
+        cdef int64_t leaf
+        self.n_open -= 1
+        leaf = self.open_leaves[self.n_open]
+        while below < self.n_open:
+            if (below + 1 < self.n_open
+                    and self.comes_before(self.open_leaves[below + 1], self.open_leaves[below])):
+                below += 1
+            if not self.comes_before(self.open_leaves[below], leaf):
+                break
+            self.open_leaves[at] = self.open_leaves[below]
+            at = below
+            below = 2 * at + 1
+        self.open_leaves[at] = leaf
+        return first
 
     cdef bint grow_all(self) noexcept nogil:
         """Grow the tree whose root is leaf 0; False without memory."""
-        cdef int64_t i, best
-        cdef bint in_order = self.most_leaves != UNLIMITED
+        cdef int64_t i
         self.n_leaves = 1
         write_record(&self.out, &self.params, &self.leaves[0].node)
         for i in range(self.n_rows):
@@ -329,19 +381,10 @@ cdef class LeafWiseGrower:
         if not self.search_children(self.leaves, NULL, True, False):
             return False
         self.store.is_root = False
-        while self.n_leaves < self.most_leaves:
-            best = -1
-            for i in range(self.n_leaves):
-                if self.leaves[i].is_open and (
-                    best < 0 or not in_order
-                    or self.leaves[i].split.gain > self.leaves[best].split.gain
-                    or (self.leaves[i].split.gain == self.leaves[best].split.gain
-                        and self.leaves[i].node.record < self.leaves[best].node.record)
-                ):
-                    best = i
-            if best < 0:
-                break
-            if not self.split_best(best):
+        if self.leaves[0].is_open:
+            self.push_open(0)
+        while self.n_open > 0 and self.n_leaves < self.most_leaves:
+            if not self.split_best(self.pop_open()):
                 return False
         for i in range(self.n_leaves):
             give_back_histogram(&self.store, &self.leaves[i].node)

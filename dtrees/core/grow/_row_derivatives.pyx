@@ -49,6 +49,8 @@ cdef class RowDerivatives:
         Numbers; of classes, their codes.
     weight : float64 (n_rows,) or None
     helpers : Helpers
+    are_counts : bool, default=True
+        Whether weights are small whole numbers, so that a row of weight two is two rows.
 
     Attributes
     ----------
@@ -57,7 +59,8 @@ cdef class RowDerivatives:
         ``gradient << 32 | hessian``, see `dtrees.core.losses._derivatives`.
     """
 
-    def __cinit__(self, loss, initial, y, weight, Helpers helpers not None):
+    def __cinit__(self, loss, initial, y, weight, Helpers helpers not None,
+                  bint are_counts=True):
         cdef const double[::1] of_y = y
         cdef const double[::1] of_weight
         cdef double[:, ::1] of_raw
@@ -80,6 +83,7 @@ cdef class RowDerivatives:
         self.rows.level = 0.0 if loss.level is None else loss.level
         self.rows.n_rows = self.n_rows
         self.rows.n_classes = self.n_values
+        self.rows.are_counts = are_counts
         self.rows.raw = &of_raw[0, 0]
         self.rows.packed = &of_packed[0, 0]
         self.rows.y = &of_y[0]

@@ -14,7 +14,8 @@ number of rows the others (`dtrees.core.histogram._layout`). Scales are powers o
 with which nothing overflows: a gradient has 26 bits or more; a hessian 26 with up to 500,000 rows,
 and two bits less for each doubling of their number. They follow from bounds of the loss, or from
 the largest derivative, which is the same in any order. Whole weights up to 7 multiply what is
-rounded already, so a row of weight two adds what two rows add.
+rounded already, so a row of weight two adds what two rows add. Where others are among them, weights
+multiply before anything is rounded, so the heaviest rows keep all bits, however heavy they are.
 
 All of it is one task of the runner, on the leader's thread; helpers join it (`_team`).
 """
@@ -43,7 +44,7 @@ from dtrees.typing import Runner
 
 GRADIENT_BITS = 30  # a row's gradient is below 2**30
 HESSIAN_BITS = 31
-PLAIN_WEIGHT = 7.0  # whole weights up to it change no scale
+PLAIN_WEIGHT = 7.0  # whole weights up to it are counts of rows, and change no scale
 STEP_BITS = 61  # of the sum of weighted steps
 COPIED_ROWS = 2**15  # at a time
 
@@ -184,10 +185,15 @@ class Booster:
         self._growing = growing
         weight = None if rows.weight is None else rows.weight * rows.weight_unit
         self._weight = weight
-        self._largest_weight = 1.0 if weight is None else float(weight.max())
-        self._is_whole = weight is None or bool((weight == np.rint(weight)).all())
+        heaviest = 1.0 if weight is None else float(weight.max())
+        are_counts = heaviest <= PLAIN_WEIGHT and (
+            weight is None or bool((weight == np.rint(weight)).all())
+        )
+        self._largest_weight = PLAIN_WEIGHT if are_counts else heaviest
         self._total_weight = float(n_rows) if weight is None else float(math.fsum(weight))
-        self._derivatives = RowDerivatives(growing.loss, growing.initial, rows.y, weight, helpers)
+        self._derivatives = RowDerivatives(
+            growing.loss, growing.initial, rows.y, weight, helpers, are_counts
+        )
         blocks = ColumnBlocks(rows.coded)
         for first, end in pairwise([*range(0, n_rows, COPIED_ROWS), n_rows]):
             blocks.fill(first, end)
@@ -222,8 +228,6 @@ class Booster:
         if gradient is None or hessian is None:
             gradient, hessian = self._derivatives.largest_of_all()
         weight = self._largest_weight
-        if self._is_whole:
-            weight = max(weight, PLAIN_WEIGHT)
         of_sums = self._hessian_bits - 1 - _bits(hessian * self._total_weight)
         of_rows = HESSIAN_BITS - _bits(hessian * weight)
         return GRADIENT_BITS - _bits(gradient * weight), min(of_rows, of_sums)

@@ -4,9 +4,9 @@
     y                  ──initial──────▶ the raw prediction without any tree
     raw predictions    ──link─────────▶ probabilities, or numbers
 
-    `losses`        the losses by name
-    `_derivatives`  their derivatives, row by row, as integers
-    `_link`         an exponential function, and probabilities
+    `losses`         the losses by name: beginnings, links, the loss of rows
+    `_derivatives`   their derivatives, row by row, as integers; shares of classes
+    `exponential.h`  an exponential function
 
 An exponential function is our own, as the logarithm is (`core.data._fixed_point`): those of the C
 libraries differ in the last bit, and then so would models. Only additions, multiplications and

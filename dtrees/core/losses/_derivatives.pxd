@@ -21,6 +21,7 @@ cdef struct LossRows:
     const double* raw       # (n_classes, n_rows)
     const double* y         # (n_rows,): numbers, 0 and 1, or classes 0, 1, 2, ...
     const double* weight    # (n_rows,), or NULL
+    bint are_counts         # weights say how often a row is there: derivatives are rounded first
     double gradient_scale
     double hessian_scale
     uint64_t* packed        # (n_classes, n_rows)

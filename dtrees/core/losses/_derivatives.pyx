@@ -47,12 +47,21 @@ cdef inline void derive(const LossRows* rows, int64_t begin, int64_t n, double* 
         derive_plain(rows.kind, n, rows.raw + begin, rows.y + begin, rows.level, gradient, hessian)
 
 
-cdef inline void weigh(const double* weight, int64_t n, double scale,
+cdef inline void weigh(const LossRows* rows, int64_t begin, int64_t n, double scale,
                        double* values) noexcept nogil:
-    """Derivatives in fixed point, times the weights: a row of weight two adds what two rows add."""
+    """Derivatives times their scale and the weights.
+
+    Of counts, rounded before they are weighed: a row of weight two adds what two rows add. Other
+    weights are large or fractions, and what is rounded before them loses the bits they stand for.
+    """
+    cdef const double* weight = rows.weight + begin
     cdef int64_t i
-    for i in range(n):
-        values[i] = (values[i] * scale + ROUNDING - ROUNDING) * weight[i]
+    if rows.are_counts:
+        for i in range(n):
+            values[i] = (values[i] * scale + ROUNDING - ROUNDING) * weight[i]
+    else:
+        for i in range(n):
+            values[i] = values[i] * weight[i] * scale
 
 
 cdef inline void pack(const LossRows* rows, int64_t begin, int64_t n, int64_t k,
@@ -62,8 +71,8 @@ cdef inline void pack(const LossRows* rows, int64_t begin, int64_t n, int64_t k,
     cdef double hessian_scale = rows.hessian_scale
     cdef uint64_t* out = rows.packed + k * rows.n_rows + begin
     if rows.weight != NULL:
-        weigh(rows.weight + begin, n, gradient_scale, gradient)
-        weigh(rows.weight + begin, n, hessian_scale, hessian)
+        weigh(rows, begin, n, gradient_scale, gradient)
+        weigh(rows, begin, n, hessian_scale, hessian)
         gradient_scale = 1.0
         hessian_scale = 1.0
     if is_wide:

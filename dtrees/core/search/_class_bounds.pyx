@@ -60,25 +60,26 @@ cdef inline double clamped(double slope) noexcept nogil:
 
 
 cdef double gini_rise(const int64_t* near, const int64_t* far, const int64_t* of_class, int K,
-                      double n, double m, double D) noexcept nogil:
+                      double n, double m, double D, double rest) noexcept nogil:
     """How much the score may rise from an end of a bin inwards, at most: its slope along a class,
     times the rows of the class.
 
     near, far : by class, outside of the end and the rest. n, m : their sums. D : weight of the bin.
+    rest : m - D, of the integers.
     """
     cdef double near_purity = 0
     cdef double far_purity = 0
     cdef double found = 0
     cdef double per_n = 1 / n if n > 0 else 0
     cdef double per_m = 1 / m
-    cdef double rise = per_m / (m - D) if m > D else 0  # of 1 / x, to the end of the bin
+    cdef double rise = per_m / rest if rest > 0 else 0     # of 1 / x, to the end of the bin
     cdef double d, share, slope
     cdef int k
     for k in range(K):
         near_purity += <double>near[k] * <double>near[k]
         far_purity += <double>far[k] * <double>far[k]
     near_purity /= (n + D) * (n + D)
-    far_purity = min(1.0, far_purity / ((m - D) * (m - D))) if m > D else 1
+    far_purity = min(1.0, far_purity / (rest * rest)) if rest > 0 else 1
     for k in range(K):
         d = <double>of_class[k]
         if d == 0:
@@ -86,25 +87,26 @@ cdef double gini_rise(const int64_t* near, const int64_t* far, const int64_t* of
         # Shares at the end of a class, without a division: 1 / x is convex.
         share = per_n * (<double>near[k] + (n - <double>near[k]) * d * per_n) if n > 0 else 1
         slope = clamped(2 * min(1.0, share) - near_purity)
-        share = 1 - (m - <double>far[k]) * (per_m + d * rise) if m > D else 0
+        share = 1 - (m - <double>far[k]) * (per_m + d * rise) if rest > 0 else 0
         slope += clamped(far_purity - 2 * max(0.0, share))
         found += d * slope if slope > 0 else 0
     return found
 
 
 cdef double gini_at(const Search* q, const int64_t* left, const int64_t* right,
-                    double n) noexcept nogil:
+                    int64_t w) noexcept nogil:
+    cdef int64_t rest = q.totals.weight - w
     cdef double a = 0
     cdef double b = 0
     cdef int k
     for k in range(q.criterion.n_classes):
         a += <double>left[k] * <double>left[k]
         b += <double>right[k] * <double>right[k]
-    if n <= 0:
+    if w <= 0:
         return b / q.W
-    if n >= q.W:
+    if rest <= 0:
         return a / q.W
-    return gini_score(n, q.W - n, a, b)
+    return gini_score(<double>w, <double>rest, a, b)
 
 
 cdef double entropy_rise(const Search* q, const int64_t* near, const int64_t* far,
@@ -160,6 +162,7 @@ cdef void bound_bins(const Search* q, const uint32_t* last, bint missing_left, i
     cdef int64_t right[MOST_CLASSES]
     cdef int64_t n = g.n[0] if missing_left else 0
     cdef int64_t w = g.weight[0] if missing_left else 0
+    cdef int64_t W = q.totals.weight
     cdef double lost = lost_of_entropy(q) if entropy else 0
     cdef double before, after, score, D
     cdef const int64_t* of_class
@@ -170,7 +173,7 @@ cdef void bound_bins(const Search* q, const uint32_t* last, bint missing_left, i
     for k in range(K):
         left[k] = g.target[k] if missing_left else 0
         right[k] = q.class_totals[k] - left[k]
-    score = entropy_at(q, left, right, w) if entropy else gini_at(q, left, right, <double>w)
+    score = entropy_at(q, left, right, w) if entropy else gini_at(q, left, right, w)
     for i in range(first, g.count):
         of_class = g.target + i * K
         number = g.rank[i]
@@ -178,25 +181,27 @@ cdef void bound_bins(const Search* q, const uint32_t* last, bint missing_left, i
         cuts = has_cuts(q, last, i, n, w)
         before = score
         if cuts and entropy:
-            before += entropy_rise(q, left, right, of_class, w, q.totals.weight - w)
+            before += entropy_rise(q, left, right, of_class, w, W - w)
         elif cuts:
-            before += gini_rise(left, right, of_class, K, <double>w, q.W - <double>w, D)
+            before += gini_rise(left, right, of_class, K, <double>w, <double>(W - w), D,
+                                <double>(W - w - g.weight[i]))
         for k in range(K):
             left[k] += of_class[k]
             right[k] -= of_class[k]
         n += g.n[i]
         w += g.weight[i]
         after = score
-        score = entropy_at(q, left, right, w) if entropy else gini_at(q, left, right, <double>w)
+        score = entropy_at(q, left, right, w) if entropy else gini_at(q, left, right, w)
         if cuts and entropy and K == 2:
             bounds.inside[number] = max(bounds.inside[number], max(before, score) + lost)
         elif cuts and before * ROUNDED + lost < bounds.least:  # dead from this end
             bounds.inside[number] = max(bounds.inside[number], before * ROUNDED + lost)
         elif cuts:
             if entropy:
-                after = score + entropy_rise(q, right, left, of_class, q.totals.weight - w, w)
+                after = score + entropy_rise(q, right, left, of_class, W - w, w)
             else:
-                after = score + gini_rise(right, left, of_class, K, q.W - <double>w, <double>w, D)
+                after = score + gini_rise(right, left, of_class, K, <double>(W - w), <double>w, D,
+                                          <double>(w - g.weight[i]))
             bounds.inside[number] = max(bounds.inside[number], min(before, after) * ROUNDED + lost)
         if has_end(q, n, w):
             bounds.at_end[number] = max(bounds.at_end[number], score)

@@ -81,14 +81,14 @@ cdef inline double poisson_score(double S, double w, double rest, double s) noex
     return s * natural_log(s / w) + (S - s) * natural_log((S - s) / rest)
 
 
-cdef inline double poisson_limit(double S, double W, double w, double s) noexcept nogil:
+cdef inline double poisson_limit(double S, double w, double rest, double s) noexcept nogil:
     """What the score of sums may come to: a side may be without target. Without weight, it has no
-    limit."""
+    limit. rest : W - w, of the integers."""
     cdef double score = 0
-    if (w <= 0 and s > 0) or (W - w <= 0 and S - s > 0):
+    if (w <= 0 and s > 0) or (rest <= 0 and S - s > 0):
         return 1e300
     if s > 0:
         score = s * natural_log(s / w)
     if S - s > 0:
-        score += (S - s) * natural_log((S - s) / (W - w))
+        score += (S - s) * natural_log((S - s) / rest)
     return score

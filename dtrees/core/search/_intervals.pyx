@@ -50,11 +50,11 @@ cdef extern from "search/intervals.h" nogil:
         double none
 
     void score_intervals_plain(const NodeSums*, const double*, const double*, const double*,
-                               const double*, const double*, int64_t, double*, double*,
-                               double*) noexcept
+                               const double*, const double*, const double*, int64_t, double*,
+                               double*, double*) noexcept
     void score_intervals_wide(const NodeSums*, const double*, const double*, const double*,
-                              const double*, const double*, int64_t, double*, double*,
-                              double*) noexcept
+                              const double*, const double*, const double*, int64_t, double*,
+                              double*, double*) noexcept
 
 cdef double ROUNDED = 1.0 + 1e-9        # what scores may be off by
 cdef double LAST_BITS = 2.0**-50        # of a sum of products
@@ -125,6 +125,7 @@ cdef void bound_pass(const Search* q, Bounds* bounds, bint missing_left, int64_t
     """Where missing values are on one side: those are the first interval."""
     cdef double n[MOST_INTERVALS + 1]
     cdef double w[MOST_INTERVALS + 1]
+    cdef double behind[MOST_INTERVALS + 1]
     cdef double s[MOST_INTERVALS + 1]
     cdef double end[MOST_INTERVALS + 1]
     cdef double at_end[MOST_INTERVALS + 1]
@@ -140,6 +141,7 @@ cdef void bound_pass(const Search* q, Bounds* bounds, bint missing_left, int64_t
     for i in range(count):
         n[i] = <double>(bounds.n[i + 1] - n_missing)
         w[i] = <double>(bounds.weight[i + 1] - w_missing)
+        behind[i] = <double>(q.totals.weight - (bounds.weight[i + 1] - w_missing))
         s[i] = <double>(bounds.target[i + 1] - s_missing)
     cdef bint poisson = q.criterion.impurity == POISSON
     cdef double* to_end = &bounds.at_end[0]
@@ -151,32 +153,32 @@ cdef void bound_pass(const Search* q, Bounds* bounds, bint missing_left, int64_t
     if away != NULL:
         away += 1
     if is_wide:
-        score_intervals_wide(&node, n, w, s, many + 1, away, count - 1, end, to_end + 1,
+        score_intervals_wide(&node, n, w, behind, s, many + 1, away, count - 1, end, to_end + 1,
                              to_inside + 1)
     else:
-        score_intervals_plain(&node, n, w, s, many + 1, away, count - 1, end, to_end + 1,
+        score_intervals_plain(&node, n, w, behind, s, many + 1, away, count - 1, end, to_end + 1,
                               to_inside + 1)
     for i in range(1, count if poisson else 0):
-        score_poisson(q, w, s, i, at_end[i] > NONE, end[i], inside[i], bounds)
+        score_poisson(q, w, behind, s, i, end[i] if at_end[i] > NONE else NONE, inside[i],
+                      bounds)
 
 
-cdef void score_poisson(const Search* q, const double* w, const double* s, int64_t i,
-                        bint has_end, double of_end, double inside,
-                        Bounds* bounds) noexcept nogil:
+cdef void score_poisson(const Search* q, const double* w, const double* behind, const double* s,
+                        int64_t i, double of_end, double inside, Bounds* bounds) noexcept nogil:
     """Poisson's scores of an interval, from those of the squared error at its end and inside.
 
     log(x) <= x - 1, so that a score is at most  S log(S/W) + squared score / S. Where that is not
-    enough, no logarithm is taken.
+    enough, no logarithm is taken. Roundings: see `_reach.pxd`.
     """
     cdef double lost = LAST_LOGARITHMS * q.S
     cdef double base = q.S * natural_log(q.S / q.W) + 2 * lost if q.S > 0 else -NONE
     cdef double scale = ROUNDED / q.S if q.S > 0 else 0
     cdef double span = bounds.highest - bounds.lowest
     cdef double bound, dw, part, rest
-    if has_end:
+    if of_end > NONE:
         bound = base + of_end * scale
         if bound >= bounds.least:
-            bound = poisson_score(q.S, w[i], q.W - w[i], s[i])
+            bound = poisson_score(q.S, w[i], behind[i], s[i])
         bounds.at_end[i] = max(bounds.at_end[i], bound)
     if inside <= NONE:
         return
@@ -187,10 +189,12 @@ cdef void score_poisson(const Search* q, const double* w, const double* s, int64
         part = min(max(part, 0.0), dw)
         rest = dw - part
         bound = min(bound, lost + max(
-            max(poisson_limit(q.S, q.W, w[i - 1] + part, s[i - 1] + part * bounds.highest),
-                poisson_limit(q.S, q.W, w[i - 1] + rest, s[i - 1] + rest * bounds.lowest)),
-            max(poisson_limit(q.S, q.W, w[i - 1], s[i - 1]),
-                poisson_limit(q.S, q.W, w[i], s[i]))))
+            max(poisson_limit(q.S, w[i - 1] + part, behind[i] + rest,
+                              s[i - 1] + part * bounds.highest),
+                poisson_limit(q.S, w[i - 1] + rest, behind[i] + part,
+                              s[i - 1] + rest * bounds.lowest)),
+            max(poisson_limit(q.S, w[i - 1], behind[i - 1], s[i - 1]),
+                poisson_limit(q.S, w[i], behind[i], s[i]))))
     bounds.inside[i] = max(bounds.inside[i], bound)
 
 

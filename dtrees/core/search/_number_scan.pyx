@@ -20,8 +20,9 @@ last boundary whose logarithms were taken: those that are nearly as good have ne
 
 Two classes in 32-bit entries have a scan of their own (`_two_class_scan`).
 
-What is compared is rounded in favour of the entries; the scores of those that are left are the same
-doubles as everywhere.
+What is compared is rounded in favour of the entries (of Poisson: `_reach.pxd`), and the weight of
+the other side is taken from the integers: W may have more bits than a double. The scores of those
+that are left are the same doubles as everywhere.
 """
 import numpy as np
 
@@ -112,8 +113,11 @@ cdef bint has_bounds(const Search* q) noexcept nogil:
 cdef inline bint is_dead(const Search* q, const Stretch* t, CellKind kind,
                          double reach) noexcept nogil:
     """Whether no boundary before an entry of a stretch has a score of `reach`; squared error."""
+    cdef int64_t last = t.w_before + t.weight - (kind != WEIGHTED_SUM)
     cdef double before = <double>t.w_before
-    cdef double after = before + <double>t.weight - (kind != WEIGHTED_SUM)
+    cdef double after = <double>last
+    cdef double product = min(before * <double>(q.totals.weight - t.w_before),
+                              after * <double>(q.totals.weight - last))
     cdef double D = q.W * <double>t.s_before - before * q.S
     cdef double up, down, lost
     if kind == COUNT:
@@ -129,7 +133,7 @@ cdef inline bint is_dead(const Search* q, const Stretch* t, CellKind kind,
                                    + <double>t.away)
                             + (before + <double>t.weight) * abs(q.S))
     D = max(D + up, down - D) + lost
-    return D * D < reach * min(before * (q.W - before), after * (q.W - after))
+    return D * D < reach * product
 
 
 cdef bint is_dead_poisson(const Search* q, const Stretch* t, bint down,
@@ -139,24 +143,32 @@ cdef bint is_dead_poisson(const Search* q, const Stretch* t, bint down,
     cdef int64_t s = q.totals.target - t.s_before - t.target if down else t.s_before
     cdef double low = <double>w
     cdef double high = <double>(w + t.weight)
+    cdef double rest_of_low = <double>(q.totals.weight - w)
+    cdef double rest_of_high = <double>(q.totals.weight - w - t.weight)
     cdef double least = <double>s
     cdef double most = <double>(s + t.target)
-    cdef double best = max(max(poisson_limit(q.S, q.W, low, least),
-                               poisson_limit(q.S, q.W, low, most)),
-                           max(poisson_limit(q.S, q.W, high, least),
-                               poisson_limit(q.S, q.W, high, most)))
+    cdef double best = max(max(poisson_limit(q.S, low, rest_of_low, least),
+                               poisson_limit(q.S, low, rest_of_low, most)),
+                           max(poisson_limit(q.S, high, rest_of_high, least),
+                               poisson_limit(q.S, high, rest_of_high, most)))
     return best + LAST_LOGARITHMS * q.S < reach
 
 
 cdef bint is_dead_by_rates(const Search* q, const Stretch* t, bint down,
                            const Reach* reach) noexcept nogil:
     """The same from the logarithms of another boundary: what these bound is convex, too."""
-    cdef double low = <double>(q.totals.weight - t.w_before - t.weight if down else t.w_before)
-    cdef double least = <double>(q.totals.target - t.s_before - t.target if down else t.s_before)
-    cdef double high = low + <double>t.weight
-    cdef double most = least + <double>t.target
-    return not (may_reach(q, low, least, reach) or may_reach(q, low, most, reach)
-                or may_reach(q, high, least, reach) or may_reach(q, high, most, reach))
+    cdef int64_t w = q.totals.weight - t.w_before - t.weight if down else t.w_before
+    cdef int64_t s = q.totals.target - t.s_before - t.target if down else t.s_before
+    cdef double low = <double>w
+    cdef double high = <double>(w + t.weight)
+    cdef double rest_of_low = <double>(q.totals.weight - w)
+    cdef double rest_of_high = <double>(q.totals.weight - w - t.weight)
+    cdef double least = <double>s
+    cdef double most = <double>(s + t.target)
+    return not (may_reach(q, low, rest_of_low, least, reach)
+                or may_reach(q, low, rest_of_low, most, reach)
+                or may_reach(q, high, rest_of_high, least, reach)
+                or may_reach(q, high, rest_of_high, most, reach))
 
 
 cdef inline bint passes_over(const Search* q, const entry_t* entries, Stretch* t, bint down,
@@ -223,7 +235,7 @@ cdef inline void scan_kind(Search* q, const entry_t* entries, int64_t begin, int
     cdef int64_t stop = min(q.totals.n - q.min_rows - n + 1, m)
     cdef bint bounded = stop - first >= 2 * STRETCH and has_bounds(q)
     cdef double lost = 0 if squared else LAST_BITS * q.W * q.S
-    cdef double left, target, D
+    cdef double left, rest, target, D
     cdef int64_t i, at
     cdef int64_t last = first
     cdef Stretch t
@@ -253,15 +265,16 @@ cdef inline void scan_kind(Search* q, const entry_t* entries, int64_t begin, int
             if kind != WEIGHTED_SUM:
                 w = n + i
             left = <double>(W - w if down else w)
+            rest = <double>(w if down else W - w)
             target = <double>(S - s if down else s)
             D = q.W * target - left * q.S
             D = D if squared else abs(D) + lost
-            if (D * D >= reach.limit * (left * <double>(w if down else W - w))
-                    and (squared or not reach.known or may_reach(q, left, target, &reach))):
+            if (D * D >= reach.limit * (left * rest)
+                    and (squared or not reach.known or may_reach(q, left, rest, target, &reach))):
                 if look_at(q, entries, at, w, s, down, kind == COUNT and distinct):
                     find_reach(q, squared, &reach)
                 if not squared:
-                    note_rates(q, left, target, &reach)
+                    note_rates(q, left, rest, target, &reach)
             add_entry(&of_row, entries[at] & mask, kind, &w, &s)
             i += 1
     q.n = n + m
@@ -353,7 +366,7 @@ def dead_stretches(const int64_t[::1] target, double reach, *, weight=None, bint
     needed.score = reach
     needed.limit = limit_of(&q, reach, not poisson)
     if rates is not None:
-        note_rates(&q, rates[0], rates[1], &needed)
+        note_rates(&q, rates[0], q.totals.weight - <int64_t>rates[0], rates[1], &needed)
     t = Stretch(q.totals.target // q.totals.weight, 1, 0, 0, 0, 0, 0)
     while last < n:
         first = last

@@ -25,7 +25,7 @@ typedef struct {
 static inline __attribute__((always_inline)) double larger(double a, double b) { return a > b ? a : b; }
 static inline __attribute__((always_inline)) double smaller(double a, double b) { return a < b ? a : b; }
 
-/* |D| at (w, s), and what may be lost of it. */
+/* |D| at (w, s), and what may be lost of it: docs/algorithms/bounds.md, "Roundings". */
 static inline __attribute__((always_inline)) double distance(const NodeSums *node, double w, double s) {
     return fabs(node->weight * s - w * node->target) + node->slack;
 }
@@ -70,16 +70,18 @@ static inline __attribute__((always_inline)) double bound_inside(const NodeSums 
     return corner;
 }
 
-/* n, w, s : (count + 1,) sums up to each interval. many : by interval, 1 where it has boundaries,
+/* n, w, s : (count + 1,) sums up to each interval. behind : (count + 1,) weights of what is behind
+   it, of integers: W may have more bits than a double. many : by interval, 1 where it has boundaries,
    else 0. away : by interval, distances of targets from the mean; NULL: not known. at_end, inside :
    by interval; become larger, where a boundary is permitted. end : (count + 1,) scratch. */
 static inline __attribute__((always_inline)) void score_intervals_in(
     const NodeSums *node, const double *restrict n, const double *restrict w,
-    const double *restrict s, const double *restrict many, const double *restrict away,
+    const double *restrict behind, const double *restrict s, const double *restrict many,
+    const double *restrict away,
     int64_t count, double *restrict end, double *restrict at_end, double *restrict inside) {
     const NodeSums t = *node;
     for (int64_t i = 0; i <= count; i++) {
-        double product = w[i] * (t.weight - w[i]);
+        double product = w[i] * behind[i];
         double D = distance(&t, w[i], s[i]);
         D = product > 0 ? D * D : 0;
         end[i] = D / (product > 0 ? product : 1);
@@ -91,9 +93,9 @@ static inline __attribute__((always_inline)) void score_intervals_in(
         bound = n[i + 1] > t.min_rows ? bound : t.none;
         bound = t.n - n[i] > t.min_rows ? bound : t.none;
         bound = w[i + 1] >= t.min_weight ? bound : t.none;
-        bound = t.weight - w[i] >= t.min_weight ? bound : t.none;
+        bound = behind[i] >= t.min_weight ? bound : t.none;
         inside[i] = larger(inside[i], bound);
-        double left = w[i + 1], rest = t.weight - left;
+        double left = w[i + 1], rest = behind[i + 1];
         double D = t.weight * s[i + 1] - left * t.target;
         double score = D * D / (left * rest > 0 ? left * rest : 1);
         score = n[i + 1] >= t.min_rows ? score : t.none;
@@ -106,12 +108,13 @@ static inline __attribute__((always_inline)) void score_intervals_in(
 
 #define SCORE_INTERVALS(name, target_of) \
     target_of static void name(const NodeSums *node, const double *n, const double *w, \
-                               const double *s, const double *many, const double *away, \
+                               const double *behind, const double *s, const double *many, \
+                               const double *away, \
                                int64_t count, double *end, double *at_end, double *inside) { \
         if (away) \
-            score_intervals_in(node, n, w, s, many, away, count, end, at_end, inside); \
+            score_intervals_in(node, n, w, behind, s, many, away, count, end, at_end, inside); \
         else \
-            score_intervals_in(node, n, w, s, many, 0, count, end, at_end, inside); \
+            score_intervals_in(node, n, w, behind, s, many, 0, count, end, at_end, inside); \
     }
 
 SCORE_INTERVALS(score_intervals_plain, )

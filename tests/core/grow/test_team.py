@@ -45,6 +45,11 @@ def test_helpers_that_dozed_off_come_back():
 
 
 def test_helpers_that_come_late_leave_at_once():
+    """And without any of them, the leader does all chunks."""
     team = Helpers()
     team.close()
-    team.help()
+    late = threading.Thread(target=team.help, daemon=True)
+    late.start()
+    late.join(60)
+    assert not late.is_alive()
+    assert (times_done(team, 5, 3) == 3).all()

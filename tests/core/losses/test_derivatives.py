@@ -81,6 +81,16 @@ FORMULAS = {
 }
 
 
+# how far a word may be from its number: counts up to 3 multiply what is rounded already
+OFF = {"none": 0.501, "counts": 1.501, "others": 0.501}
+
+
+def weights_of(kind, rng, n):
+    if kind == "none":
+        return None
+    return rng.integers(1, 4, n).astype(float) if kind == "counts" else rng.uniform(0.1, 5, n)
+
+
 def unpacked(packed):
     return packed.view(np.int64) >> 32, (packed & np.uint64(0xFFFFFFFF)).astype(np.int64)
 
@@ -90,15 +100,15 @@ def test_there_is_a_formula_for_each_loss():
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-@given(seed=st.integers(0, 100), weighted=st.booleans(), wide=st.booleans())
-def test_derivatives_are_rounded_to_nearest(name, seed, weighted, wide):
+@given(seed=st.integers(0, 100), weights=st.sampled_from([*OFF]), wide=st.booleans())
+def test_derivatives_are_rounded_to_nearest(name, seed, weights, wide):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 700))
     y = rng.integers(0, 2, n).astype(float) if name == "log_loss" else rng.gamma(1.0, size=n)
-    weight = rng.integers(1, 4, n).astype(float) if weighted else None
+    weight = weights_of(weights, rng, n)
     loss = (CLASSES | NUMBERS)[name]
     raw = rng.normal(size=n)
-    rows = RowDerivatives(loss, np.zeros(1), y, weight, Helpers())
+    rows = RowDerivatives(loss, np.zeros(1), y, weight, Helpers(), weights == "counts")
     rows.raw[0] = raw
     before = use_wide(wide)
     try:
@@ -109,29 +119,32 @@ def test_derivatives_are_rounded_to_nearest(name, seed, weighted, wide):
     gradient, hessian = FORMULAS[name](y, raw, loss.level)
     times = 1 if weight is None else weight
     found = unpacked(rows.packed[0])
-    off = 2.001 if weighted else 0.501  # rounded, then weighed
-    np.testing.assert_allclose(found[0], gradient * times * 2.0**20, atol=off)
-    np.testing.assert_allclose(found[1], hessian * times * 2.0**18, atol=off)
+    exact = {"rtol": 0, "atol": OFF[weights]}
+    np.testing.assert_allclose(found[0], gradient * times * 2.0**20, **exact)
+    np.testing.assert_allclose(found[1], hessian * times * 2.0**18, **exact)
     np.testing.assert_array_equal(sums, [[found[0].sum(), found[1].sum()]])
     np.testing.assert_allclose(largest, [np.abs(gradient).max(), hessian.max()], rtol=1e-14)
 
 
-@given(seed=st.integers(0, 50), n_classes=st.integers(3, 5), weighted=st.booleans())
-def test_derivatives_of_classes(seed, n_classes, weighted):
+@given(seed=st.integers(0, 50), n_classes=st.integers(3, 5), weights=st.sampled_from([*OFF]))
+def test_derivatives_of_classes(seed, n_classes, weights):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 600))
     y = rng.integers(0, n_classes, n).astype(float)
-    weight = rng.integers(1, 4, n).astype(float) if weighted else None
-    rows = RowDerivatives(CLASSES["log_loss"], np.zeros(n_classes), y, weight, Helpers())
+    weight = weights_of(weights, rng, n)
+    are_counts = weights == "counts"
+    loss = CLASSES["log_loss"]
+    rows = RowDerivatives(loss, np.zeros(n_classes), y, weight, Helpers(), are_counts)
     rows.raw[:] = rng.normal(size=(n_classes, n))
     sums = rows.derive(2.0**20, 2.0**20)
     shares = np.exp(rows.raw) / np.exp(rows.raw).sum(axis=0)
     times = 1 if weight is None else weight
-    off = 2.001 if weighted else 0.501  # rounded, then weighed
+    exact = {"rtol": 0, "atol": OFF[weights]}
     for k in range(n_classes):
         gradient, hessian = unpacked(rows.packed[k])
-        np.testing.assert_allclose(gradient, times * (shares[k] - (y == k)) * 2.0**20, atol=off)
-        np.testing.assert_allclose(hessian, times * shares[k] * (1 - shares[k]) * 2.0**20, atol=off)
+        wanted = times * (shares[k] - (y == k)), times * shares[k] * (1 - shares[k])
+        np.testing.assert_allclose(gradient, wanted[0] * 2.0**20, **exact)
+        np.testing.assert_allclose(hessian, wanted[1] * 2.0**20, **exact)
         np.testing.assert_array_equal(sums[k], [gradient.sum(), hessian.sum()])
 
 

@@ -76,10 +76,19 @@ def test_targets_that_a_loss_has_no_use_for(name, y):
         NUMBERS[name].check(np.array(y))
 
 
-def test_targets_that_it_has():
-    NUMBERS["poisson"].check(np.array([0.0, 1.0]))
-    NUMBERS["gamma"].check(np.array([0.1, 1.0]))
-    CLASSES["log_loss"].check(np.array([0.0, 1.0]))
+ALLOWED = {"poisson": lambda y: y.min() >= 0 and y.any(), "gamma": lambda y: y.min() > 0}
+
+
+@pytest.mark.parametrize("name", [*CLASSES, *NUMBERS])
+@given(y=st.lists(st.sampled_from([-1.0, -0.0, 0.0, 1e-300, 2.0]), min_size=1, max_size=4))
+def test_no_other_targets_are_refused(name, y):
+    y = np.array(y)
+    refused = False
+    try:
+        (CLASSES | NUMBERS)[name].check(y)
+    except ValueError:
+        refused = True
+    assert refused == (name in ALLOWED and not ALLOWED[name](y))
 
 
 @pytest.mark.parametrize("name", NUMBERS)

@@ -53,3 +53,20 @@ def test_two_classes_have_four_corners(numbers):
         for part in (inside * 0, inside * [1, 0], inside * [0, 1], inside)
     )
     assert bound([before, inside, behind], "entropy") == pytest.approx(found, rel=1e-6, abs=100)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@given(st.integers(0, 2**32 - 1))
+def test_what_x_log_x_loses_is_added(n_classes, seed):
+    """Sides of nearly the same shares: what a row changes is less than its roundings."""
+    rng = np.random.default_rng(seed)
+    share = np.append(2**25, rng.integers(1, 3, n_classes - 1)) + rng.integers(0, 2, n_classes)
+    inside = np.array([int(rng.integers(2, 9))] + [0] * (n_classes - 1))
+    before, behind = share, share * int(rng.integers(1, 3))
+    most = bound([before, inside, behind], "entropy")
+    for some in range(1, inside[0]):
+        part = np.array([some] + [0] * (n_classes - 1))
+        rows = np.array([before + part, inside - part, behind], dtype=np.int64)
+        last = np.array([1, 99, 100], dtype=np.uint32)
+        at_end = bounds_of(rows, rows.sum(axis=1), last, False, impurity="entropy")[0]
+        assert at_end[0] <= most

@@ -161,3 +161,27 @@ def test_the_last_row_may_be_a_side_of_its_own(poisson, down):
     dead = dead_stretches(target, best, poisson=poisson, down=down)
     assert dead[-1] == 0
     assert dead[1] == 1
+
+
+@pytest.mark.parametrize("kind", ["numbers", "poisson", "rates"])
+@pytest.mark.parametrize("down", [False, True])
+@given(st.integers(0, 2**32 - 1))
+def test_a_side_may_weigh_hardly_more_than_a_rounding_of_the_node(kind, down, seed):
+    """The node weighs more than 2**53: a difference of doubles is off by some of what is left."""
+    rng = np.random.default_rng(seed)
+    weight = np.concatenate(
+        [rng.integers(2**52, 2**53, 49), np.ones(16, dtype=np.int64), rng.integers(500, 2000, 1)]
+    )
+    target = np.zeros(66, dtype=np.int64)
+    target[0], target[-1] = 50, 16 * weight[-1]
+    found = scores(target, weight, kind != "numbers")
+    reach = float(max(found[48:64]))
+    reach -= abs(reach) * 2.0**-50
+    rates = (int(weight[:-1].sum()), 50) if kind == "rates" else None
+    if down:
+        target, weight = target[::-1].copy(), weight[::-1].copy()
+        rates = None if rates is None else (int(weight[0]), int(target[0]))
+    dead = dead_stretches(
+        target, reach, weight=weight, poisson=kind != "numbers", down=down, rates=rates
+    )
+    assert dead[3] == 0
