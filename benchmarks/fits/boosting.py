@@ -80,12 +80,12 @@ def lightgbm(X: Any, y: np.ndarray, n_threads: int) -> Any:
     return kind(n_estimators=ITERATIONS, n_jobs=n_threads, verbose=-1).fit(X, y)
 
 
-def xgboost(X: Any, y: np.ndarray, n_threads: int) -> Any:
+def xgboost(X: Any, y: np.ndarray, n_threads: int, **more: Any) -> Any:
     """A model of XGBoost, leaf by leaf."""
     library = wanted("xgboost", "xgboost")
     kind = library.XGBRegressor if is_regression(y) else library.XGBClassifier
     shape = {"grow_policy": "lossguide", "max_leaves": 31, "max_depth": 0, "max_bin": 255}
-    model = kind(n_estimators=ITERATIONS, learning_rate=0.1, n_jobs=n_threads, **shape)
+    model = kind(n_estimators=ITERATIONS, learning_rate=0.1, n_jobs=n_threads, **shape, **more)
     return model.fit(X, np.unique(y, return_inverse=True)[1] if y.dtype.kind in "OSU" else y)
 
 
