@@ -18,6 +18,7 @@ from dtrees.estimators.boosting_base import BaseBoosting
 from dtrees.estimators.constraints import InstanceOf, Nothing, OneOf, RealIn
 from dtrees.estimators.docstrings import documented
 from dtrees.estimators.prediction import LazyScore
+from dtrees.estimators.stored import LEARNS_CLASSES
 from dtrees.estimators.trees import classification_target
 
 
@@ -56,6 +57,8 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
     0.95
     """
 
+    _losses = CLASSES
+    _learns = {**BaseBoosting._learns, **LEARNS_CLASSES}  # noqa: RUF012
     _constraints = {  # noqa: RUF012
         **BaseBoosting._constraints,
         "loss": (OneOf(tuple(CLASSES)),),
@@ -226,6 +229,7 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
     0.4
     """
 
+    _losses = NUMBERS
     _constraints = {  # noqa: RUF012
         **BaseBoosting._constraints,
         "loss": (OneOf(tuple(NUMBERS)),),

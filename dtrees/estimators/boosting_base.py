@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import copy
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.coding.coded import CodedMatrix
@@ -45,12 +44,13 @@ from dtrees.estimators.constraints import (
     check_parameters,
 )
 from dtrees.estimators.fit_plan import TablePlan
+from dtrees.estimators.fitted_boosting import FittedBoosting
 from dtrees.estimators.prediction import BoostedPredictor
-from dtrees.inspection.importance import impurity_importances, normalized
+from dtrees.estimators.tree_view import columns_with_missing
 from dtrees.parallel import is_lazy, map_rows, threaded
 
 
-class BaseBoosting(BaseEstimator, ABC):
+class BaseBoosting(FittedBoosting):
     """What boosted models of classes and of numbers share; not meant to be used itself."""
 
     _constraints: ClassVar[Mapping[str, tuple[Constraint, ...]]] = {
@@ -183,6 +183,7 @@ class BaseBoosting(BaseEstimator, ABC):
         self.__dict__.update(
             learned,
             forest_=Forest(tuple(trees)),
+            _saw_missing=columns_with_missing(trees, coded),
             train_score_=np.array([]) if is_apart else scores,
             validation_score_=scores if is_apart else np.array([]),
         )
@@ -314,29 +315,6 @@ class BaseBoosting(BaseEstimator, ABC):
         """
         predictor, stages = self._stages(X)
         return (predictor.labels_of(predictor.values_of(raw)) for raw in stages)
-
-    @property
-    def n_iter_(self) -> int:
-        """Number of iterations."""
-        check_is_fitted(self)
-        return len(self.forest_) // self.n_trees_per_iteration_
-
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """Share of every column in what splits take off the loss, float64 (n_features_in_,)."""
-        check_is_fitted(self)
-        of_trees = [impurity_importances(tree, normalize=False) for tree in self.forest_.trees]
-        return normalized(np.sum(of_trees, axis=0))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "forest_" in self.__dict__
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        return tags
 
 
 def _counted(target: Target) -> np.ndarray | slice:

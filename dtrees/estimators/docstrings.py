@@ -202,6 +202,8 @@ feature_importances_ : float64 array of shape (n_features_in_,)
     "boosting": """\
 n_iter_ : int
     Number of iterations.
+estimators_ : object array of shape (n_iter_, n_trees_per_iteration_)
+    The trees as fitted `DecisionTreeRegressor`, which predict steps. Made at the first look.
 n_trees_per_iteration_ : int
     1, or the number of classes where there are more than two.
 do_early_stopping_ : bool

@@ -48,6 +48,8 @@ ESTIMATORS = (
     "DecisionTreeRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
     "RandomForestClassifier",
     "RandomForestRegressor",
 )
@@ -59,7 +61,7 @@ def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> Non
     Parameters
     ----------
     model : object
-        A fitted tree or forest of dtrees.
+        A fitted tree, forest or boosted model of dtrees.
     path : str or path
         By custom with the suffix ``.dtrees``. A file that is there is replaced when the new one is
         complete and has been read back.
@@ -111,7 +113,7 @@ def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> Non
     name = type(model).__name__
     if name not in ESTIMATORS or type(model) is not getattr(dtrees, name):
         raise TypeError(
-            f"save takes fitted trees and forests of dtrees ({', '.join(ESTIMATORS)}), got "
+            f"save takes fitted models of dtrees ({', '.join(ESTIMATORS)}), got "
             f"{type(model).__module__}.{type(model).__qualname__}.{_instead(model)}"
         )
     parts = model._parts()
@@ -376,24 +378,24 @@ def _is_name_of_bags(name: str, seed: int) -> bool:
 
 
 def _check_attributes(
-    attributes: Mapping[str, Any], kind: type, trees: tuple[Tree, ...], book: CodeBook
+    attributes: Mapping[str, Any], kind: Any, trees: tuple[Tree, ...], book: CodeBook
 ) -> None:
     """Whether attributes fit the trees."""
     expect(attributes["n_features_in_"] == book.n_columns, "n_features_in_")
     names = attributes.get("feature_names_in_")
     expect(names is None or is_names(names, book.n_columns), "feature_names_in_")
-    width = trees[0].n_values
+    has_classes = "classes_" in kind._learns
     is_regression = trees[0].criterion in REGRESSION
     expect(not is_regression or trees[0].statistics.shape[1] == 2, "the statistics")
-    expect(is_regression == kind.__name__.endswith("Regressor"), "the criterion")
-    if is_regression:
-        expect(width == 1, "the values of a regression")
+    expect(is_regression == (kind._adds_steps or not has_classes), "the criterion")
+    if not has_classes:
         return
     classes = attributes["classes_"]
-    expect(isinstance(classes, np.ndarray) and classes.shape == (width,), "classes_")
+    expect(isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_")
+    expect(kind._adds_steps or len(classes) == trees[0].n_values, "classes_")
     try:
         distinct = set(classes.tolist())
     except TypeError:  # lists, say
         distinct = set()
-    expect(0 < width == len(distinct), "classes_")
-    expect(attributes["n_classes_"] == width, "n_classes_")
+    expect(0 < len(classes) == len(distinct), "classes_")
+    expect(attributes["n_classes_"] == len(classes), "n_classes_")

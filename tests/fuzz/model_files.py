@@ -44,6 +44,8 @@ from dtrees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -99,6 +101,13 @@ def good_files() -> list[tuple[bytes, Any]]:
         (DecisionTreeRegressor(max_bins=None), (numbers, y)),
         (DecisionTreeClassifier(handle_unknown="error", criterion="entropy"), (X, labels)),
         (DecisionTreeClassifier(), (strange, codes > 1)),
+        (GradientBoostingClassifier(max_iter=2, class_weight={"no": 2.0}), (X, labels)),
+        (
+            GradientBoostingRegressor(
+                "quantile", quantile=0.2, max_iter=2, early_stopping=True, random_state=0
+            ),
+            (X, y),
+        ),
     ]
     files = []
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -335,7 +344,8 @@ def use(model: Any, X: Any, path: str) -> None:
     _ = model.feature_importances_
     trees = model.forest_.trees if hasattr(model, "forest_") else (model.tree_.model,)
     if sum(tree.node_count for tree in trees) < TEXTS:
-        export_text(model[0] if hasattr(model, "forest_") else model)
+        one = np.ravel(model.estimators_)[0] if hasattr(model, "forest_") else model
+        export_text(one)
     repr(model)
     save(model, f"{path}.again")
     load(f"{path}.again").predict(X)
