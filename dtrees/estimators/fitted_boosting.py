@@ -24,7 +24,7 @@ from dtrees.estimators.many_trees import ManyTrees
 from dtrees.estimators.stored import LEARNS_COLUMNS, MOST
 from dtrees.estimators.trees import DecisionTreeRegressor
 from dtrees.export.parts import Parts
-from dtrees.inspection.importance import impurity_importances, normalized
+from dtrees.inspection.importance import summed_importances
 
 FLOATS = ArrayOf(1, np.dtype(np.float64))
 
@@ -67,8 +67,7 @@ class FittedBoosting(ManyTrees):
     def feature_importances_(self) -> np.ndarray:
         """Share of every column in what splits take off the loss, float64 (n_features_in_,)."""
         check_is_fitted(self)
-        of_trees = [impurity_importances(tree, normalize=False) for tree in self.forest_.trees]
-        return normalized(np.sum(of_trees, axis=0))
+        return summed_importances(self.forest_.trees)
 
     def _parts(self) -> Parts:
         parts = super()._parts()
