@@ -12,7 +12,7 @@ a whole, so cut points depend on the values of held-out rows, but on nothing of 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -89,8 +89,10 @@ class Watch:
     ----------
     predictor : BoostedPredictor
         Without trees.
+    rows : intp (n_rows,)
+        Their numbers in the table of the fit.
     coded : CodedMatrix
-        The rows' codes.
+        Their codes.
     score : callable (raw, trees) -> float
         Higher is better. raw : float64 (n_rows, n_values); trees : all so far.
     n_iter_no_change : int
@@ -100,6 +102,7 @@ class Watch:
     """
 
     predictor: BoostedPredictor
+    rows: np.ndarray
     coded: CodedMatrix
     score: Callable[[np.ndarray, list[Tree]], float]
     n_iter_no_change: int
@@ -108,7 +111,7 @@ class Watch:
 
     def __post_init__(self) -> None:
         self._walked = CodedRows(self.coded)
-        self._rows = np.arange(self.coded.n_rows)
+        self._all = np.arange(self.coded.n_rows)
         self._raw = np.repeat(self.predictor.initial[None, :], self.coded.n_rows, axis=0)
         self._trees: list[Tree] = []
         self.scores.append(self.score(self._raw, self._trees))
@@ -116,7 +119,12 @@ class Watch:
     def __call__(self, trees: list[Tree]) -> bool:
         """Take the trees of an iteration; whether it is the last one."""
         for k, tree in enumerate(trees):
-            self._raw[:, k] += tree.value_of(self._walked.leaves(tree, self._rows))[:, 0]
+            self._raw[:, k] += tree.value_of(self._walked.leaves(tree, self._all))[:, 0]
+        return self.see(trees, self._raw)
+
+    def see(self, trees: Sequence[Tree], raw: np.ndarray) -> bool:
+        """Take the trees of an iteration with the raw predictions of all so far; as a call."""
+        self._raw = raw
         self._trees += trees
         self.scores.append(self.score(self._raw, self._trees))
         return has_stopped(self.scores, self.n_iter_no_change, self.tol)

@@ -1,49 +1,94 @@
-"""What a fitted boosted model tells of itself: trees, leaves, importances, and its parts.
-
-Trees stand iteration by iteration, and within an iteration class by class (`core.predict.boosted`).
-Each is a regression tree of steps, so it is an estimator of its own, that predicts its step::
-
-    estimators_     class 0   class 1   class 2
-    iteration 0     tree 0    tree 1    tree 2
-    iteration 1     tree 3    tree 4    tree 5
-
-A model file holds the name of the loss and its quantile, and not the loss.
-"""
+"""What a fitted boosted model answers: predictions, their stages, importances."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dtrees.coding.sparse_positions import check_sparse
+from dtrees.coding.tables import Table
 from dtrees.core.losses.losses import Loss
-from dtrees.estimators.constraints import ArrayOf, InstanceOf, NumberOf
-from dtrees.estimators.many_trees import ManyTrees
-from dtrees.estimators.stored import LEARNS_COLUMNS, MOST
-from dtrees.estimators.trees import DecisionTreeRegressor
-from dtrees.export.parts import Parts
+from dtrees.estimators.boosted_parts import BoostedParts
+from dtrees.estimators.prediction import BoostedPredictor
 from dtrees.inspection.importance import summed_importances
+from dtrees.parallel import is_lazy, map_rows, threaded
 
-FLOATS = ArrayOf(1, np.dtype(np.float64))
 
+class FittedBoosting(BoostedParts):
+    """The answers of boosted models; not meant to be used itself."""
 
-class FittedBoosting(ManyTrees):
-    """The answers of boosted models that are not predictions; not meant to be used itself."""
+    n_jobs: int | None
+    n_trees_per_iteration_: int
+    _initial: np.ndarray
+    _fit_loss: Loss
 
-    _adds_steps = True
-    _tree_class = DecisionTreeRegressor
-    _losses: ClassVar[Mapping[str, Loss]]
-    _learns: ClassVar = {
-        **LEARNS_COLUMNS,
-        "n_trees_per_iteration_": (NumberOf(1, MOST),),
-        "do_early_stopping_": (InstanceOf(bool, "bool"),),
-        "train_score_": (FLOATS,),
-        "validation_score_": (FLOATS,),
-        "_initial": (FLOATS,),
-        "_fit_loss": (InstanceOf(dict, "dict"),),  # in files
-    }
+    def _predictor(self) -> BoostedPredictor:
+        return BoostedPredictor(
+            self.codebook_,
+            getattr(self, "classes_", None),
+            type(self).__name__,
+            self.forest_,
+            self._initial,
+            self._fit_loss,
+        )
+
+    def _answer(self, method: str, X: Any) -> Any:
+        """The predictor's answer for a table; for a Dask collection a lazy one."""
+        check_is_fitted(self)
+        predictor = self._predictor()
+        if is_lazy(X):
+            return map_rows(predictor, method, X)
+        return getattr(predictor, method)(X, threaded(self.n_jobs))
+
+    def _stages(self, X: Any) -> tuple[BoostedPredictor, Iterator[np.ndarray]]:
+        """The predictor, and raw predictions after each iteration; the table is checked at once."""
+        check_is_fitted(self)
+        check_sparse(X=X)
+        run = threaded(self.n_jobs)
+        predictor = self._predictor()
+        table: Table = predictor.check(X, run)
+        return predictor, predictor.staged(table, run)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class, or the number, of every row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
+
+        Returns
+        -------
+        y : array of shape (n_rows,)
+            The most likely class, of equal ones the first; or a number.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        ValueError
+            Columns are not those of the fit.
+        """
+        return self._answer("predict", X)
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Predict after each iteration.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit, in memory.
+
+        Yields
+        ------
+        y : array of shape (n_rows,)
+            As `predict` of a model of 1, 2, ... iterations.
+        """
+        predictor, stages = self._stages(X)
+        return (predictor.labels_of(predictor.values_of(raw)) for raw in stages)
 
     @property
     def n_iter_(self) -> int:
@@ -52,87 +97,10 @@ class FittedBoosting(ManyTrees):
         return len(self.forest_) // self.n_trees_per_iteration_
 
     @property
-    def estimators_(self) -> np.ndarray:
-        """The trees as fitted `DecisionTreeRegressor`, object (n_iter_, n_trees_per_iteration_).
-
-        Each predicts its steps, `learning_rate` included. Made at the first look.
-        """
-        check_is_fitted(self)
-        made = self._trees_as_estimators()
-        found = np.empty(len(made), dtype=object)
-        found[:] = made
-        return found.reshape(-1, self.n_trees_per_iteration_)
-
-    @property
     def feature_importances_(self) -> np.ndarray:
         """Share of every column in what splits take off the loss, float64 (n_features_in_,)."""
         check_is_fitted(self)
         return summed_importances(self.forest_.trees)
 
-    def _parts(self) -> Parts:
-        parts = super()._parts()
-        parts.attributes["_fit_loss"] = said_of(self._fit_loss, type(self).__name__)
-        return parts
-
-    @classmethod
-    def _check_parts(cls, parts: Parts) -> None:
-        super()._check_parts(parts)
-        learned, trees = parts.attributes, parts.trees
-        initial, n_classes = learned["_initial"], learned.get("n_classes_", 0)
-        if trees[0].criterion != "squared_error":
-            raise ValueError("the trees are not those of a boosted model")
-        if not np.isfinite(initial).all():
-            raise ValueError("_initial is not finite")
-        n_values = n_classes if n_classes > 2 else 1
-        if not n_values == len(initial) == learned["n_trees_per_iteration_"]:
-            raise ValueError(f"n_trees_per_iteration_ and _initial are not {n_values} of each")
-        if len(trees) % n_values > 0:
-            raise ValueError("an iteration has not all of its trees")
-        for name in ("train_score_", "validation_score_"):
-            if len(learned[name]) not in (0, len(trees) // n_values + 1):
-                raise ValueError(f"{name} is not one score for each iteration")
-        loss_of(learned["_fit_loss"], cls._losses)
-
-    @classmethod
-    def _of_parts(cls, parts: Parts) -> Any:
-        made = super()._of_parts(parts)
-        made._fit_loss = loss_of(made._fit_loss, cls._losses)
-        return made
-
     def __sklearn_is_fitted__(self) -> bool:
         return "forest_" in self.__dict__
-
-
-def said_of(loss: Loss, owner: str) -> dict[str, Any]:
-    """What a model file says of a loss.
-
-    Raises
-    ------
-    TypeError
-        It is a loss of the user's own.
-    """
-    if type(loss) is not Loss:
-        raise TypeError(
-            f"The loss of this {owner} is a {type(loss).__name__}, which is code, and a model file "
-            "holds none. Pickle the model, or save one of a loss that has a name."
-        )
-    return {"name": loss.name, "level": loss.level}
-
-
-def loss_of(said: Mapping[str, Any], losses: Mapping[str, Loss]) -> Loss:
-    """The loss that a model file speaks of.
-
-    Raises
-    ------
-    ValueError
-        There is none of this name, or none with this quantile.
-    """
-    name, level = said.get("name"), said.get("level")
-    if said.keys() != {"name", "level"} or not isinstance(name, str) or name not in losses:
-        raise ValueError(f"_fit_loss is {str(said)[:60]}")
-    loss = losses[name]
-    if name == "quantile" and type(level) is float and 0 <= level <= 1:
-        return loss.with_level(level)
-    if level != loss.level:
-        raise ValueError(f"_fit_loss has the quantile {str(level)[:20]}")
-    return loss

@@ -48,6 +48,8 @@ PLAIN_WEIGHT = 7.0  # whole weights up to it are counts of rows, and change no s
 STEP_BITS = 61  # of the sum of weighted steps
 COPIED_ROWS = 2**15  # at a time
 
+Watch = Callable[[list[Tree], np.ndarray], bool]
+
 
 @dataclass(frozen=True, eq=False)
 class BoostedRows:
@@ -61,12 +63,15 @@ class BoostedRows:
     weight : int64 (n_rows,) or None
     weight_unit : float
         What one unit of the weights is for the user.
+    raw : float64 (n_values, n_rows) or None
+        Raw predictions by trees that are there. None: those that a model begins with.
     """
 
     coded: CodedMatrix
     y: np.ndarray
     weight: np.ndarray | None = None
     weight_unit: float = 1.0
+    raw: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +102,7 @@ def boost(
     run: Runner,
     n_threads: int = 1,
     cancelled: Callable[[], bool] = lambda: False,
-    watch: Callable[[list[Tree]], bool] | None = None,
+    watch: Watch | None = None,
 ) -> list[Tree]:
     """Grow a boosted model.
 
@@ -113,8 +118,9 @@ def boost(
         Changes nothing but the time.
     cancelled : callable () -> bool
         Asked before each iteration; True ends the growth.
-    watch : callable (trees) -> bool, or None
-        Told of the trees of each iteration; True: it was the last one.
+    watch : callable (trees, raw) -> bool, or None
+        Told of the trees of each iteration, and of the raw predictions of the rows by all so far;
+        True: it was the last one. It is called by the task that leads.
 
     Returns
     -------
@@ -142,12 +148,15 @@ def boost(
                     grown.extend(trees)
                     continue
                 made.extend(finished(trees, rows, thresholds))
-                if watch(made[-len(trees) :]):
+                if watch(made[-len(trees) :], booster.raw):
                     return
         finally:
             helpers.close()
 
-    run([lead, *[helpers.help] * (n_threads - 1)])
+    try:
+        run([lead, *[helpers.help] * (n_threads - 1)])
+    finally:
+        helpers.close()  # where nobody has come to lead
     return made or finished(grown, rows, thresholds)
 
 
@@ -194,6 +203,8 @@ class Booster:
         self._derivatives = RowDerivatives(
             growing.loss, growing.initial, rows.y, weight, helpers, are_counts
         )
+        if rows.raw is not None:
+            self.raw[:] = rows.raw
         blocks = ColumnBlocks(rows.coded)
         for first, end in pairwise([*range(0, n_rows, COPIED_ROWS), n_rows]):
             blocks.fill(first, end)
