@@ -25,7 +25,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from functools import lru_cache
 from numbers import Integral
 from typing import Any, ClassVar
@@ -47,7 +46,6 @@ from dtrees.estimators.constraints import (
     OneOf,
     RandomState,
     RealIn,
-    check_parameters,
 )
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.limits import shares_of
@@ -184,48 +182,6 @@ class BaseTrees(Stored):
             return map_rows(predictor, method, X)
         run = serial if _is_small(X, self.n_jobs) else threaded(self.n_jobs)
         return getattr(predictor, method)(X, run)
-
-    @property
-    def fit_report_(self) -> dict[str, Any]:
-        """What the fit did, and what it took; plain numbers and strings.
-
-        Models of a cross-validation, and the ``best_estimator_`` of a search, were grown together.
-        Each tells the same, of the growth that they share; its coding may be shared with other
-        growths. Scores are not part of it. Nor is the report part of the model: it is not pickled
-        or saved.
-
-        - ``regime``, ``reason``: where trees were grown, and why there.
-        - ``seconds``: dict of the phases: ``coding``, ``growth``, ``reading`` of what else a Dask
-          collection has to tell, and, within growth on a cluster, what was waited for.
-        - Of several training sets, over all trees: ``shared_nodes``, which were searched for two
-          sets or more at once, and ``shared_rows``, the rows of these nodes, each once (in the
-          partitioned regime those of the node's largest set). ``bounded_columns`` of these nodes
-          were searched by bounds of intervals, and of ``alive_columns`` some codes had to be
-          looked at. In a search, ``known_nodes`` were taken over from trees of candidates with
-          smaller leaves. All are 0 where every set grew on its own. They depend on no number of
-          threads.
-          In the replicated regime, fewer nodes are shared where a cluster has more threads than the
-          forest has trees: the sets are divided then.
-        - On a cluster, ``lost_workers``, and where it happened ``retries`` of tasks and
-          ``restarts``: everything had to be sent or made again.
-        - In the replicated regime: ``tasks``, and ``bytes_moved``: the table, once for every worker
-          that it was sent to, and trees on their way back.
-        - In the partitioned regime: ``rounds``, ``passes`` over the codes, ``bytes_moved``: counts,
-          rows and blocks, ``cache_hits`` and ``rebuilds`` of the places of rows.
-        """
-        check_is_fitted(self)
-        if "_fit_report" not in self.__dict__:
-            raise AttributeError("This model has no fit_report_: it was not made by fit.")
-        report: dict[str, Any] = deepcopy(self._fit_report)
-        return report
-
-    def _check_parameters(self) -> None:
-        # not get_params, which reads the signature anew each time
-        check_parameters(
-            self._constraints,
-            {name: getattr(self, name) for name in self._constraints},
-            type(self).__name__,
-        )
 
 
 @lru_cache(maxsize=64)

@@ -43,14 +43,17 @@ class FittedBoosting(BoostedParts):
             return map_rows(predictor, method, X)
         return getattr(predictor, method)(X, threaded(self.n_jobs))
 
-    def _stages(self, X: Any) -> tuple[BoostedPredictor, Iterator[np.ndarray]]:
-        """The predictor, and raw predictions after each iteration; the table is checked at once."""
+    def _staged(self, method: str, X: Any) -> Iterator[Any]:
+        """The answers of 1, 2, ... iterations; the table is checked at once."""
         check_is_fitted(self)
         check_sparse(X=X)
+        predictor, n_values = self._predictor(), self.n_trees_per_iteration_
+        if is_lazy(X):
+            ends = range(n_values, len(self.forest_) + 1, n_values)
+            return (map_rows(predictor.first(end), method, X) for end in ends)
         run = threaded(self.n_jobs)
-        predictor = self._predictor()
         table: Table = predictor.check(X, run)
-        return predictor, predictor.staged(table, run)
+        return (predictor.of_raw(method, raw) for raw in predictor.staged(table, run))
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class, or the number, of every row.
@@ -80,15 +83,15 @@ class FittedBoosting(BoostedParts):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit, in memory.
+            Columns as at fit. Of a Dask array or data frame, each answer is lazy, and costs a
+            prediction of its own.
 
         Yields
         ------
         y : array of shape (n_rows,)
             As `predict` of a model of 1, 2, ... iterations.
         """
-        predictor, stages = self._stages(X)
-        return (predictor.labels_of(predictor.values_of(raw)) for raw in stages)
+        return self._staged("predict", X)
 
     @property
     def n_iter_(self) -> int:

@@ -1,5 +1,6 @@
-"""What a file may say of an estimator is what its fit may learn."""
+"""Parameters are checked, fits are reported, and a file says what a fit may learn."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -42,3 +43,14 @@ class TestParts:
         parameters = {**parts.parameters, "max_depth": 0}
         with pytest.raises(InvalidParameterError, match="'max_depth' parameter of"):
             model._check_parts(replace(parts, parameters=parameters))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_reports_are_of_the_fit_and_stay_behind(model):
+    report = model.fit(X, Y).fit_report_
+    assert (report["regime"], report["reason"]) == ("local", "no client")
+    assert set(report["seconds"]) == {"coding", "growth"}
+    report["seconds"].clear()
+    assert model.fit_report_["seconds"]  # a copy
+    with pytest.raises(AttributeError, match="no fit_report_: it was not made by fit"):
+        _ = pickle.loads(pickle.dumps(model)).fit_report_

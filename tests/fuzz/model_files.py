@@ -101,7 +101,10 @@ def good_files() -> list[tuple[bytes, Any]]:
         (DecisionTreeRegressor(max_bins=None), (numbers, y)),
         (DecisionTreeClassifier(handle_unknown="error", criterion="entropy"), (X, labels)),
         (DecisionTreeClassifier(), (strange, codes > 1)),
-        (GradientBoostingClassifier(max_iter=2, class_weight={"no": 2.0}), (X, labels)),
+        (
+            GradientBoostingClassifier(max_iter=2, class_weight={"no": 2.0}, random_state=0),
+            (X, labels),
+        ),
         (
             GradientBoostingRegressor(
                 "quantile", quantile=0.2, max_iter=2, early_stopping=True, random_state=0
