@@ -21,7 +21,6 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 
-from dtrees.coding.coded import CodedMatrix
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows
 from dtrees.estimators.prediction import BoostedPredictor
@@ -89,8 +88,10 @@ class Watch:
     ----------
     predictor : BoostedPredictor
         Without trees.
-    coded : CodedMatrix
-        The rows' codes.
+    walked : CodedRows
+        The table.
+    rows : intp (n,)
+        Those that are scored.
     score : callable (raw, trees) -> float
         Higher is better. raw : float64 (n_rows, n_values); trees : all so far.
     n_iter_no_change : int
@@ -100,23 +101,22 @@ class Watch:
     """
 
     predictor: BoostedPredictor
-    coded: CodedMatrix
+    walked: CodedRows
+    rows: np.ndarray
     score: Callable[[np.ndarray, list[Tree]], float]
     n_iter_no_change: int
     tol: float
     scores: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._walked = CodedRows(self.coded)
-        self._rows = np.arange(self.coded.n_rows)
-        self._raw = np.repeat(self.predictor.initial[None, :], self.coded.n_rows, axis=0)
+        self._raw = np.repeat(self.predictor.initial[None, :], len(self.rows), axis=0)
         self._trees: list[Tree] = []
         self.scores.append(self.score(self._raw, self._trees))
 
     def __call__(self, trees: list[Tree]) -> bool:
         """Take the trees of an iteration; whether it is the last one."""
         for k, tree in enumerate(trees):
-            self._raw[:, k] += tree.value_of(self._walked.leaves(tree, self._rows))[:, 0]
+            self._raw[:, k] += tree.value_of(self.walked.leaves(tree, self.rows))[:, 0]
         self._trees += trees
         self.scores.append(self.score(self._raw, self._trees))
         return has_stopped(self.scores, self.n_iter_no_change, self.tol)

@@ -31,6 +31,7 @@ from dtrees.core.data.scale import units_of
 from dtrees.core.grow.boosting import BoostedRows, Growing, boost
 from dtrees.core.losses.losses import Loss
 from dtrees.core.model.tree import Forest
+from dtrees.core.predict.binned import CodedRows
 from dtrees.estimators.boosted_stopping import Held, Watch, is_wanted, scored, split
 from dtrees.estimators.constraints import (
     ArrayLike,
@@ -221,8 +222,8 @@ class BaseBoosting(BaseEstimator, ABC):
         model.__dict__.update(learned, forest_=Forest(()))
         predictor = model._predictor()
         score = scored(model, predictor, held)
-        codes = coded.take(held.rows)
-        return Watch(predictor, codes, score, int(self.n_iter_no_change), float(self.tol))
+        numbers = int(self.n_iter_no_change), float(self.tol)
+        return Watch(predictor, CodedRows(coded), held.rows, score, *numbers)
 
     def _rows_of(
         self,
@@ -233,13 +234,14 @@ class BaseBoosting(BaseEstimator, ABC):
         rows: np.ndarray | slice,
     ) -> tuple[BoostedRows, Growing]:
         """The rows that are grown from, and what is grown; `y` is as the loss wants it."""
-        if not isinstance(rows, slice):
-            target, y, coded = target.take(rows), y[rows], coded.take(rows)
         units = units_of(target)
         if units is not None:
             units = np.ascontiguousarray(units, dtype=np.int64)
-        weight = None if units is None else units * target.weight_unit
-        initial = self._begin(target, y, weight)
+        own = target if isinstance(rows, slice) else target.take(rows)
+        weight = None if units is None else units[rows] * target.weight_unit
+        if weight is not None and (weight == 1).all():
+            units = weight = None  # rows without weight are not there
+        initial = self._begin(own, y[rows], weight)
         rules = BoostingRules(
             max_leaf_nodes=self.max_leaf_nodes,
             max_depth=self.max_depth,
@@ -248,7 +250,8 @@ class BaseBoosting(BaseEstimator, ABC):
             handle_unknown="majority" if self.handle_unknown == "majority" else "missing",
         )
         growing = Growing(loss, initial, rules, float(self.learning_rate), int(self.max_iter))
-        return BoostedRows(coded, y, units, target.weight_unit), growing
+        chosen = None if isinstance(rows, slice) else rows.astype(np.uint32)
+        return BoostedRows(coded, y, units, target.weight_unit, chosen), growing
 
     def _predictor(self) -> BoostedPredictor:
         return BoostedPredictor(
