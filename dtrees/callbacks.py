@@ -1,4 +1,4 @@
-"""What listens to the fit of a forest, and may stop it.
+"""What listens to the fit of a forest or a boosted model, and may stop it.
 
 A callback is called in the thread that has called ``fit``, and hears of the trees in the order of
 their numbers, wherever they grow. So what it sees, and the tree at which it stops the fit, does not
@@ -11,12 +11,16 @@ depend on threads or workers::
 Other trees grow while a callback works; those that are there already when it stops are dropped. On
 threads they are few, as growth waits for a callback that is slower.
 
+Of a boosted model callbacks hear iteration by iteration (`Callback.on_iteration_end`): nothing
+grows while they work.
+
 A `Bar` counts trees without a fit: those of all models of a cross-validation.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -25,13 +29,15 @@ from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dtrees.core.model.tree import Tree
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-__all__ = ["Callback", "ForestFit", "ProgressBar"]
+__all__ = ["BoostingFit", "Callback", "ForestFit", "ProgressBar"]
 
 LINES = 10  # of a log, where there is no bar
 
@@ -74,8 +80,52 @@ class ForestFit:
         return self.make(self.trees[number])
 
 
+@dataclass(eq=False)
+class BoostingFit:
+    """The fit of a boosted model that callbacks listen to; to be read only.
+
+    Attributes
+    ----------
+    estimator : object
+        The model. Until `Callback.on_fit_end` it is as it was before the fit.
+    numbers : range
+        Of the iterations that are to be grown. With ``warm_start`` it begins behind those that are
+        there.
+    trees : list of dtrees.core.model.tree.Tree
+        The trees so far, iteration by iteration, with those that were there before.
+    scores : list of float
+        Of the held-out rows after 0, 1, 2, ... iterations (of the training rows with
+        ``validation_fraction=None``). Higher is better. Empty without early stopping.
+    error : BaseException or None
+        What ended the fit, in `Callback.on_fit_end`; None when it went well or was stopped.
+    """
+
+    estimator: Any
+    numbers: range
+    trees: list[Tree]
+    n_values: int = field(repr=False, default=1)  # trees of an iteration
+    scores: list[float] = field(default_factory=list)
+    error: BaseException | None = None
+    measure: Callable[[], float] = field(repr=False, default=lambda: math.nan)
+
+    @property
+    def n_grown(self) -> int:
+        """Number of iterations that this fit has added so far."""
+        return len(self.trees) // self.n_values - self.numbers.start
+
+    def training_score(self) -> float:
+        """Minus the mean loss of the training rows after the last iteration.
+
+        It is computed at every call: O(rows).
+        """
+        return self.measure()
+
+
+Fit = ForestFit | BoostingFit
+
+
 class Callback:
-    """Base class of what listens to the fit of a forest.
+    """Base class of what listens to the fit of a forest or a boosted model.
 
     Give objects of a class of your own to ``fit(X, y, callbacks=[...])``, and define the methods
     that you need. What a method raises ends the fit; the estimator is then as it was before, and
@@ -99,12 +149,12 @@ class Callback:
     True
     """
 
-    def on_fit_begin(self, fit: ForestFit) -> None:
+    def on_fit_begin(self, fit: Any) -> None:
         """Hear that the table is coded and trees will be grown.
 
         Parameters
         ----------
-        fit : ForestFit
+        fit : ForestFit or BoostingFit
             The same object in all calls of one fit.
         """
 
@@ -125,7 +175,23 @@ class Callback:
         """
         return None
 
-    def on_fit_end(self, fit: ForestFit) -> None:
+    def on_iteration_end(self, fit: BoostingFit, number: int) -> bool | None:
+        """Hear of an iteration of a boosted model.
+
+        Parameters
+        ----------
+        fit : BoostingFit
+            Its last trees are those of this iteration.
+        number : int
+
+        Returns
+        -------
+        bool or None
+            True, and nothing else, stops the fit: the model has the iterations up to this one.
+        """
+        return None
+
+    def on_fit_end(self, fit: Any) -> None:
         """Hear that the fit is over; always called when `on_fit_begin` has returned.
 
         The estimator is fitted, or ``fit.error`` says what went wrong. Callbacks are called in
@@ -133,7 +199,7 @@ class Callback:
 
         Parameters
         ----------
-        fit : ForestFit
+        fit : ForestFit or BoostingFit
         """
 
 
@@ -158,7 +224,7 @@ def check_callbacks(callbacks: Any) -> list[Callback]:
 
 
 @contextmanager
-def listening(fit: ForestFit, callbacks: Sequence[Callback]) -> Iterator[None]:
+def listening(fit: Fit, callbacks: Sequence[Callback]) -> Iterator[None]:
     """Tell callbacks that a fit begins, and those that have begun that it ends."""
 
     def end(
@@ -175,6 +241,11 @@ def listening(fit: ForestFit, callbacks: Sequence[Callback]) -> Iterator[None]:
             callback.on_fit_begin(fit)
             stack.push(partial(end, callback))
         yield
+
+
+def told(answers: Sequence[Any]) -> bool:
+    """Whether one of the answers of callbacks, all of which are asked, stops the fit."""
+    return any(isinstance(answer, bool | np.bool_) and bool(answer) for answer in answers)
 
 
 class Bar:
@@ -263,6 +334,8 @@ class Bar:
 class ProgressBar(Callback):
     """A bar of the trees grown, in a terminal or a notebook; what ``verbose=1`` shows.
 
+    Of a boosted model it counts iterations, and shows the score of the held-out rows.
+
     Drawn by rich, on the standard error stream. Notebooks need ipywidgets, too. Where rich is not
     installed, ten lines are logged instead (``logging.getLogger("dtrees.callbacks")``, level INFO).
 
@@ -275,7 +348,7 @@ class ProgressBar(Callback):
     def __init__(self, console: Console | None = None) -> None:
         self._console = console
 
-    def on_fit_begin(self, fit: ForestFit) -> None:
+    def on_fit_begin(self, fit: Fit) -> None:
         """Show an empty bar."""
         self._bar = Bar(self._console)
         self._bar.expect(len(fit.numbers))
@@ -284,7 +357,11 @@ class ProgressBar(Callback):
         """Draw the bar a tree longer."""
         self._bar.advance(1, f"OOB {fit.oob_scores[-1]:.4f}" if fit.oob_scores else "")
 
-    def on_fit_end(self, fit: ForestFit) -> None:
+    def on_iteration_end(self, fit: BoostingFit, number: int) -> None:
+        """Draw the bar an iteration longer."""
+        self._bar.advance(1, f"score {fit.scores[-1]:.4g}" if fit.scores else "")
+
+    def on_fit_end(self, fit: Fit) -> None:
         """Leave the bar as it is."""
         if fit.error is not None:
             self._bar.end("failed")

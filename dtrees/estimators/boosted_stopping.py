@@ -12,7 +12,7 @@ a whole, so cut points depend on the values of held-out rows, but on nothing of 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +91,7 @@ class Watch:
     walked : CodedRows
         The table.
     rows : intp (n,)
-        Those that are scored.
+        Numbers of those that are scored.
     score : callable (raw, trees) -> float
         Higher is better. raw : float64 (n_rows, n_values); trees : all so far.
     n_iter_no_change : int
@@ -117,6 +117,11 @@ class Watch:
         """Take the trees of an iteration; whether it is the last one."""
         for k, tree in enumerate(trees):
             self._raw[:, k] += tree.value_of(self.walked.leaves(tree, self.rows))[:, 0]
+        return self.see(trees, self._raw)
+
+    def see(self, trees: Sequence[Tree], raw: np.ndarray) -> bool:
+        """Take the trees of an iteration with the raw predictions of all so far; as a call."""
+        self._raw = raw
         self._trees += trees
         self.scores.append(self.score(self._raw, self._trees))
         return has_stopped(self.scores, self.n_iter_no_change, self.tol)

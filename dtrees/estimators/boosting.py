@@ -80,6 +80,8 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         validation_fraction=0.1,
         n_iter_no_change=10,
         tol=1e-7,
+        warm_start=False,
+        verbose=0,
         random_state=None,
         class_weight=None,
         n_jobs=None,
@@ -99,6 +101,8 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.warm_start = warm_start
+        self.verbose = verbose
         self.random_state = random_state
         self.class_weight = class_weight
         self.n_jobs = n_jobs
@@ -251,6 +255,8 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
         validation_fraction=0.1,
         n_iter_no_change=10,
         tol=1e-7,
+        warm_start=False,
+        verbose=0,
         random_state=None,
         n_jobs=None,
     ):
@@ -270,6 +276,8 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.warm_start = warm_start
+        self.verbose = verbose
         self.random_state = random_state
         self.n_jobs = n_jobs
 

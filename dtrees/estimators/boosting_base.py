@@ -1,4 +1,4 @@
-"""How a boosted model is fitted, and what a fitted one answers.
+"""How a boosted model is fitted; what a fitted one answers stands in `fitted_boosting`.
 
     X ──────────▶ codebook, codes ─┐
     y, weights ─▶ numbers, codes ──┴──▶ boost ──▶ trees of steps ──▶ forest_
@@ -14,17 +14,15 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
+from dtrees.callbacks import BoostingFit, Callback, ProgressBar, check_callbacks, listening
 from dtrees.coding.coded import CodedMatrix
-from dtrees.coding.sparse_positions import check_sparse
-from dtrees.coding.tables import Table
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import BoostingRules
 from dtrees.core.data.scale import units_of
@@ -32,6 +30,7 @@ from dtrees.core.grow.boosting import BoostedRows, Growing, boost
 from dtrees.core.losses.losses import Loss
 from dtrees.core.model.tree import Forest
 from dtrees.core.predict.binned import CodedRows
+from dtrees.estimators.boosted_listening import Iterations, Kept, check_goes_on, kept_forest
 from dtrees.estimators.boosted_stopping import Held, Watch, is_wanted, scored, split
 from dtrees.estimators.constraints import (
     ArrayLike,
@@ -46,12 +45,12 @@ from dtrees.estimators.constraints import (
     check_parameters,
 )
 from dtrees.estimators.fit_plan import TablePlan
-from dtrees.estimators.prediction import BoostedPredictor
-from dtrees.inspection.importance import impurity_importances, normalized
-from dtrees.parallel import is_lazy, map_rows, threaded
+from dtrees.estimators.fitted_boosting import FittedBoosting
+from dtrees.estimators.growing_forest import all_or_nothing
+from dtrees.parallel import LocalRunner, is_lazy, threaded
 
 
-class BaseBoosting(BaseEstimator, ABC):
+class BaseBoosting(FittedBoosting, ABC):
     """What boosted models of classes and of numbers share; not meant to be used itself."""
 
     _constraints: ClassVar[Mapping[str, tuple[Constraint, ...]]] = {
@@ -69,6 +68,8 @@ class BaseBoosting(BaseEstimator, ABC):
         "validation_fraction": (IntegerIn(1), RealIn(0, 1, "()", integers=False), Nothing()),
         "n_iter_no_change": (IntegerIn(1),),
         "tol": (RealIn(0, math.inf, "[)"),),
+        "warm_start": (InstanceOf(bool, "bool"),),
+        "verbose": (InstanceOf(Integral, "int"),),
         "random_state": (RandomState(),),
         "n_jobs": (InstanceOf(Integral, "int"), Nothing()),
     }
@@ -88,6 +89,8 @@ class BaseBoosting(BaseEstimator, ABC):
     validation_fraction: float | None
     n_iter_no_change: int
     tol: float
+    warm_start: bool
+    verbose: int
     random_state: Any
     n_jobs: int | None
 
@@ -111,7 +114,14 @@ class BaseBoosting(BaseEstimator, ABC):
     def _learned(self, target: Target) -> dict[str, Any]:
         """Attributes that only classifiers or only regressors have."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> Any:
         """Fit the model.
 
         Parameters
@@ -122,6 +132,9 @@ class BaseBoosting(BaseEstimator, ABC):
             The target.
         sample_weight : array-like of shape (n_rows,), default=None
             Not negative, not all zero. None: every row has weight one.
+        callbacks : sequence of dtrees.callbacks.Callback, default=None
+            Hear of every iteration in this thread, and may stop the fit; the iterations so far are
+            then the model.
 
         Returns
         -------
@@ -133,7 +146,7 @@ class BaseBoosting(BaseEstimator, ABC):
         ValueError
             A parameter or an input is not what it should be; the estimator is then as it was.
         TypeError
-            `X` is a Dask collection.
+            `X` is a Dask collection, or `callbacks` are no callbacks.
 
         Notes
         -----
@@ -149,19 +162,30 @@ class BaseBoosting(BaseEstimator, ABC):
                 f"{type(self).__name__} fits tables in memory, and X, y or sample_weight is a Dask "
                 "collection. Compute it before the fit; predictions may be lazy."
             )
+        callbacks = check_callbacks(callbacks)
+        if self.verbose > 0:
+            callbacks = [ProgressBar(), *callbacks]
+        there = kept_forest(self)
         plan, run = TablePlan(self), threaded(self.n_jobs)
         loss = self._loss()
         table, values = plan.read(X, y)
         target = self._encode_target(values, sample_weight)
-        seed = plan.seed()
+        seed = plan.seed() if there is None else self._fit_seed
         book, coded = plan.code(table, seed, run)
         assert isinstance(coded, CodedMatrix)  # the table is in memory
+        kept = None
+        if there is not None:
+            check_goes_on(self, book, target.classes, loss)
+            kept = Kept(there, self._initial, book, book.check(X, run=run))
         of_loss = target.y if target.kind == "classification" else values
         of_loss = np.ascontiguousarray(of_loss, dtype=np.float64)
         counted = _counted(target)
         loss.check(of_loss[counted])  # before rows are held out: of the parts it is not asked
         train, held = self._sides(target, counted, seed)
         rows, growing = self._rows_of(target, of_loss, coded, loss, train)
+        if kept is not None:
+            rows = replace(rows, raw=kept.raw_of(run))
+            growing = replace(growing, initial=kept.initial)
         learned = {
             **self._learned(target),
             "n_features_in_": book.n_columns,
@@ -170,25 +194,50 @@ class BaseBoosting(BaseEstimator, ABC):
             "codebook_": book,
             "_initial": growing.initial,
             "_fit_loss": loss,
+            "_fit_seed": seed,
         }
+        if book.feature_names is not None:
+            learned["feature_names_in_"] = book.feature_names
         watch = None
         if held is not None:
-            held_rows = self._held(X, values, of_loss, target, held)
-            watch = self._watch(learned, held_rows, coded)
-        trees = boost(
-            rows, growing, book.thresholds, run, run.n_threads, run.cancelled.is_set, watch
+            watch = self._watch(learned, self._held(X, values, of_loss, target, held), coded)
+        n_there = 0 if kept is None else self.n_iter_
+        is_over = kept is not None and watch is not None and kept.shown_to(watch, run)
+        growing = replace(growing, n_iterations=0 if is_over else self.max_iter - n_there)
+        fit = BoostingFit(
+            self,
+            range(n_there, n_there + growing.n_iterations),
+            [] if kept is None else list(kept.forest.trees),
+            len(growing.initial),
+            [] if watch is None else watch.scores,
         )
-        scores = np.array([] if watch is None else watch.scores)
-        is_apart = self.validation_fraction is not None
-        self.__dict__.pop("feature_names_in_", None)
-        self.__dict__.update(
-            learned,
-            forest_=Forest(tuple(trees)),
-            train_score_=np.array([]) if is_apart else scores,
-            validation_score_=scores if is_apart else np.array([]),
-        )
-        if book.feature_names is not None:
-            self.feature_names_in_ = book.feature_names
+        with all_or_nothing(self):
+            return self._grow(learned, Iterations(fit, callbacks, watch, growing, rows), run)
+
+    def _grow(self, learned: dict[str, Any], iterations: Iterations, run: LocalRunner) -> Any:
+        """Grow the iterations that are missing, and become the model."""
+        fit, growing, rows = iterations.fit, iterations.growing, iterations.rows
+        with listening(fit, iterations.callbacks):
+            trees = list(fit.trees)
+            if growing.n_iterations > 0:
+                trees += boost(
+                    rows,
+                    growing,
+                    learned["codebook_"].thresholds,
+                    run.led,
+                    run.n_threads,
+                    run.cancelled.is_set,
+                    iterations if iterations.is_heard else None,
+                )
+            scores = np.array(fit.scores)
+            is_apart = self.validation_fraction is not None
+            self.__dict__.pop("feature_names_in_", None)
+            self.__dict__.update(
+                learned,
+                forest_=Forest(tuple(trees)),
+                train_score_=np.array([]) if is_apart else scores,
+                validation_score_=scores if is_apart else np.array([]),
+            )
         return self
 
     def _sides(
@@ -252,94 +301,6 @@ class BaseBoosting(BaseEstimator, ABC):
         growing = Growing(loss, initial, rules, float(self.learning_rate), int(self.max_iter))
         chosen = None if isinstance(rows, slice) else rows.astype(np.uint32)
         return BoostedRows(coded, y, units, target.weight_unit, chosen), growing
-
-    def _predictor(self) -> BoostedPredictor:
-        return BoostedPredictor(
-            self.codebook_,
-            getattr(self, "classes_", None),
-            type(self).__name__,
-            self.forest_,
-            self._initial,
-            self._fit_loss,
-        )
-
-    def _answer(self, method: str, X: Any) -> Any:
-        """The predictor's answer for a table; for a Dask collection a lazy one."""
-        check_is_fitted(self)
-        predictor = self._predictor()
-        if is_lazy(X):
-            return map_rows(predictor, method, X)
-        return getattr(predictor, method)(X, threaded(self.n_jobs))
-
-    def _stages(self, X: Any) -> tuple[BoostedPredictor, Iterator[np.ndarray]]:
-        """The predictor, and raw predictions after each iteration; the table is checked at once."""
-        check_is_fitted(self)
-        check_sparse(X=X)
-        run = threaded(self.n_jobs)
-        predictor = self._predictor()
-        table: Table = predictor.check(X, run)
-        return predictor, predictor.staged(table, run)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the class, or the number, of every row.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
-
-        Returns
-        -------
-        y : array of shape (n_rows,)
-            The most likely class, of equal ones the first; or a number.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            Before `fit`.
-        ValueError
-            Columns are not those of the fit.
-        """
-        return self._answer("predict", X)
-
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Predict after each iteration.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Columns as at fit, in memory.
-
-        Yields
-        ------
-        y : array of shape (n_rows,)
-            As `predict` of a model of 1, 2, ... iterations.
-        """
-        predictor, stages = self._stages(X)
-        return (predictor.labels_of(predictor.values_of(raw)) for raw in stages)
-
-    @property
-    def n_iter_(self) -> int:
-        """Number of iterations."""
-        check_is_fitted(self)
-        return len(self.forest_) // self.n_trees_per_iteration_
-
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """Share of every column in what splits take off the loss, float64 (n_features_in_,)."""
-        check_is_fitted(self)
-        of_trees = [impurity_importances(tree, normalize=False) for tree in self.forest_.trees]
-        return normalized(np.sum(of_trees, axis=0))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "forest_" in self.__dict__
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        return tags
 
 
 def _counted(target: Target) -> np.ndarray | slice:

@@ -126,6 +126,11 @@ n_iter_no_change : int
     The fit ends when none of so many last iterations is better than the one before them.
 tol : float
     How much better a score has to be to count as better.
+warm_start : bool
+    Whether `fit` keeps the iterations that are there and adds those that are missing to
+    `max_iter`. With the same table and parameters the model is the one that is fitted at once.
+verbose : int
+    1 or more shows a bar of the iterations (`dtrees.callbacks.ProgressBar`).
 random_state : int, RandomState or None
     Seed of the rows that are held out, and of the sample behind cuts of tables of more than
     200,000 rows (see `max_bins`).

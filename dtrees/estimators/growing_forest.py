@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.callbacks import Callback, ForestFit, listening
+from dtrees.callbacks import Callback, ForestFit, listening, told
 from dtrees.coding.target import Target
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.membership.resampling import Bags
@@ -241,13 +241,12 @@ class GrowingForest(FittedForest):
                 if oob is not None:
                     oob.add(tree, votes)
                 # all of them hear of the tree, whoever stops
-                stops = [callback.on_tree_end(fit, number) for callback in callbacks]
-                if any(isinstance(stop, bool | np.bool_) and stop for stop in stops):
+                if told([callback.on_tree_end(fit, number) for callback in callbacks]):
                     break
 
 
 @contextmanager
-def all_or_nothing(estimator: GrowingForest) -> Iterator[None]:
+def all_or_nothing(estimator: Any) -> Iterator[None]:
     """Take back what has been set on an estimator when the block fails."""
     before = dict(estimator.__dict__)
     try:

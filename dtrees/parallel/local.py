@@ -42,7 +42,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import CancelledError
 from itertools import chain, islice, repeat
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import joblib
 from dask import threaded as dask_threads
@@ -136,6 +136,30 @@ class LocalRunner:
         if self.cancelled.is_set():
             raise CancelledError("this runner has been cancelled")
         return results
+
+    def led(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
+        """As a call, but the first task runs in the calling thread, the others on threads.
+
+        Parameters
+        ----------
+        tasks : sequence of callables without arguments
+            At most `n_threads`; the others come to an end when the first one has. Where it fails,
+            nobody waits for them.
+
+        Returns
+        -------
+        list, of the length of `tasks`
+            What the first returns, and None for each of the others.
+        """
+        first, *others = tasks
+        helpers = LocalRunner(max(1, len(others)))
+        thread = threading.Thread(target=helpers, args=(others,), name="dtrees-run", daemon=True)
+        if others:
+            thread.start()
+        found = self([first])
+        if others:
+            thread.join()
+        return [*found, *[None] * len(others)]
 
     def alone(self) -> LocalRunner:
         """A runner for a task of this one: in its thread, and cancelled with this one.

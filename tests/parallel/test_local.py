@@ -289,6 +289,33 @@ class TestStream:
         with pytest.raises(CancelledError):
             alone([threading.get_ident])
 
+    @pytest.mark.parametrize("n_threads", [1, 3])
+    def test_the_calling_thread_leads(self, n_threads):
+        ended, others = threading.Event(), set()
+
+        def help_until_the_end():
+            others.add(threading.get_ident())
+            assert ended.wait(60)
+
+        def lead():
+            while len(others) < n_threads - 1:
+                assert not ended.wait(0.001)
+            ended.set()
+            return threading.get_ident()
+
+        found = LocalRunner(n_threads).led([lead, *[help_until_the_end] * (n_threads - 1)])
+        assert found == [threading.get_ident(), *[None] * (n_threads - 1)]
+        assert threading.get_ident() not in others
+        assert len(others) == n_threads - 1
+
+    def test_nobody_waits_for_those_whose_leader_fails(self):
+        ended = threading.Event()
+        run = LocalRunner(2)
+        with pytest.raises(ZeroDivisionError):
+            run.led([lambda: 1 // 0, lambda: ended.wait(60)])
+        assert run.cancelled.is_set()
+        ended.set()
+
     @pytest.mark.parametrize("n_threads", [1, 2])
     @pytest.mark.parametrize("execute", [LocalRunner.__call__, LocalRunner.stream])
     def test_an_error_inside_a_runner_of_its_own_is_passed_on(self, n_threads, execute):

@@ -48,6 +48,8 @@ PLAIN_WEIGHT = 7.0  # whole weights up to it are counts of rows, and change no s
 STEP_BITS = 61  # of the sum of weighted steps
 COPIED_ROWS = 2**15  # at a time
 
+Watch = Callable[[list[Tree], np.ndarray], bool]
+
 
 @dataclass(frozen=True, eq=False)
 class BoostedRows:
@@ -63,6 +65,8 @@ class BoostedRows:
         What one unit of the weights is for the user.
     chosen : uint32 (n_chosen,) or None
         The rows of the fit, ascending; what is said of others is not looked at. None: all rows.
+    raw : float64 (n_values, n_rows) or None
+        Raw predictions by trees that are there. None: those that a model begins with.
     """
 
     coded: CodedMatrix
@@ -70,6 +74,7 @@ class BoostedRows:
     weight: np.ndarray | None = None
     weight_unit: float = 1.0
     chosen: np.ndarray | None = None
+    raw: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +105,7 @@ def boost(
     run: Runner,
     n_threads: int = 1,
     cancelled: Callable[[], bool] = lambda: False,
-    watch: Callable[[list[Tree]], bool] | None = None,
+    watch: Watch | None = None,
 ) -> list[Tree]:
     """Grow a boosted model.
 
@@ -116,8 +121,9 @@ def boost(
         Changes nothing but the time.
     cancelled : callable () -> bool
         Asked before each iteration; True ends the growth.
-    watch : callable (trees) -> bool, or None
-        Told of the trees of each iteration; True: it was the last one.
+    watch : callable (trees, raw) -> bool, or None
+        Told of the trees of each iteration, and of the raw predictions of the rows by all so far;
+        True: it was the last one. It is called by the task that leads.
 
     Returns
     -------
@@ -140,7 +146,10 @@ def boost(
         finally:
             helpers.close()
 
-    run([lead, *[helpers.help] * (n_threads - 1)])
+    try:
+        run([lead, *[helpers.help] * (n_threads - 1)])
+    finally:
+        helpers.close()  # where nobody has come to lead
     return made
 
 
@@ -156,7 +165,7 @@ def trees_of_model(
     booster: Booster,
     thresholds: Thresholds,
     cancelled: Callable[[], bool],
-    watch: Callable[[list[Tree]], bool] | None,
+    watch: Watch | None,
 ) -> list[Tree]:
     """Grow all iterations of a model, or as many as are wanted; arguments as for `boost`."""
     grown: list[GrownTree] = []
@@ -169,7 +178,7 @@ def trees_of_model(
             grown.extend(trees)
             continue
         made.extend(finished(trees, booster.rows, thresholds))
-        if watch(made[-len(trees) :]):
+        if watch(made[-len(trees) :], booster.raw):
             break
     return made or finished(grown, booster.rows, thresholds)
 
@@ -221,6 +230,8 @@ class Booster:
         self._derivatives = RowDerivatives(
             growing.loss, growing.initial, rows.y, weight, helpers, are_counts, rows.chosen
         )
+        if rows.raw is not None:
+            self.raw[:] = rows.raw
         self._hessian_bits = 64 - n_rows.bit_length()
         self._grower = LeafWiseGrower(
             blocks, growing.rules, self._hessian_bits, helpers, rows.chosen

@@ -1,0 +1,153 @@
+"""What happens after each iteration of a boosted fit, and the trees that were there before it.
+
+    trees of an earlier fit ─▶ raw predictions ─▶ boost ──trees of an iteration──▶ score
+                                                   ▲                                │ callbacks
+                                                   └────────── go on? ──────────────┘
+
+With ``warm_start`` a fit goes on where the one before it ended. Rows walk down the trees that are
+there by their values, as the codes of these trees are those of another coding. Each iteration's
+score is computed again. So the model is the one of a single fit, if nothing else has changed:
+also its end by early stopping, after which no more trees are added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dtrees.callbacks import BoostingFit, Callback, told
+from dtrees.coding.codebook import CodeBook
+from dtrees.coding.tables import Table
+from dtrees.core.grow.boosting import BoostedRows, Growing
+from dtrees.core.model.tree import Forest, Tree
+from dtrees.core.predict.boosted import raw_predictions, staged_raw_predictions
+from dtrees.estimators.boosted_stopping import Watch
+from dtrees.typing import Runner
+
+if TYPE_CHECKING:
+    from dtrees.estimators.boosting_base import BaseBoosting
+
+
+@dataclass(eq=False)
+class Iterations:
+    """Hears of the trees of each iteration.
+
+    Attributes
+    ----------
+    fit : BoostingFit
+    callbacks : sequence of Callback
+    watch : Watch or None
+        Scores held-out rows, and may end the fit.
+    growing : Growing
+    rows : BoostedRows
+        That are grown from.
+    """
+
+    fit: BoostingFit
+    callbacks: Sequence[Callback]
+    watch: Watch | None
+    growing: Growing
+    rows: BoostedRows
+
+    def __post_init__(self) -> None:
+        self._raw = self.rows.raw
+        self.fit.measure = self._training_score
+
+    def _training_score(self) -> float:
+        rows, raw = self.rows, self._raw
+        if raw is None:
+            raw = np.repeat(self.growing.initial[:, None], len(rows.y), axis=1)
+        own = slice(None) if rows.chosen is None else rows.chosen
+        weight = None if rows.weight is None else rows.weight[own] * rows.weight_unit
+        return -self.growing.loss.mean(rows.y[own], raw[:, own].T, weight)
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether anybody listens."""
+        return self.watch is not None or len(self.callbacks) > 0
+
+    def __call__(self, trees: list[Tree], raw: np.ndarray) -> bool:
+        """Take the trees of an iteration; whether it is the last one."""
+        self.fit.trees += trees
+        self._raw = raw
+        number = len(self.fit.trees) // self.fit.n_values - 1
+        is_last = self.watch is not None and self.watch(trees)
+        stops = told([callback.on_iteration_end(self.fit, number) for callback in self.callbacks])
+        return is_last or stops
+
+
+def kept_forest(model: BaseBoosting) -> Forest | None:
+    """The trees that a fit goes on with, or None.
+
+    Raises
+    ------
+    ValueError
+        They are more than the fit may have.
+    """
+    if not (model.warm_start and hasattr(model, "forest_")):
+        return None
+    if model.max_iter < model.n_iter_:
+        raise ValueError(
+            f"max_iter={model.max_iter} must be larger than or equal to n_iter_={model.n_iter_} "
+            "when warm_start==True"
+        )
+    return model.forest_
+
+
+def check_goes_on(model: BaseBoosting, book: CodeBook, classes: Any, loss: Any) -> None:
+    """Refuse (ValueError) what the trees that are there know by another number or meaning."""
+    old, new = model.codebook_.categories, book.categories
+    same_columns = (
+        book.n_columns == model.n_features_in_
+        and old.keys() == new.keys()
+        and all(np.array_equal(old[column], new[column]) for column in old)
+    )
+    own = getattr(model, "classes_", None)
+    if not same_columns or (own is not None and not np.array_equal(own, np.asarray(classes))):
+        raise ValueError(
+            "warm_start=True keeps the trees that are there, so X must have the columns and "
+            "categories of the first fit and y its classes. Set warm_start=False to begin anew."
+        )
+    if model._fit_loss != loss:
+        raise ValueError(
+            "warm_start=True keeps the trees that are there, so the loss must be that of the first "
+            "fit. Set warm_start=False to begin anew."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Trees that are there, and what they say of the table of this fit.
+
+    Attributes
+    ----------
+    forest : Forest
+    initial : float64 (n_values,)
+        Raw predictions before the first tree.
+    book : CodeBook
+        Of this fit.
+    table : Table
+    """
+
+    forest: Forest
+    initial: np.ndarray
+    book: CodeBook
+    table: Table
+
+    def raw_of(self, run: Runner) -> np.ndarray:
+        """Raw predictions of all rows, float64 (n_values, n_rows)."""
+        raw = raw_predictions(self.forest, self.initial, self.book, self.table, run)
+        return np.ascontiguousarray(raw.T)
+
+    def shown_to(self, watch: Watch, run: Runner) -> bool:
+        """Score each iteration; whether one of them was the last."""
+        is_last = False
+        stages = staged_raw_predictions(self.forest, self.initial, self.book, self.table, run)
+        n_values = len(self.initial)
+        for number, raw in enumerate(stages):
+            trees = self.forest.trees[number * n_values : (number + 1) * n_values]
+            is_last |= watch.see(trees, np.ascontiguousarray(raw[watch.rows]))
+        return is_last
