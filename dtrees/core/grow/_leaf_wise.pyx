@@ -212,7 +212,7 @@ cdef class LeafWiseGrower:
         return np.asarray(self.rows)[:self.n_rows]
 
     def add_steps(self, const double[::1] steps, double[::1] raw):
-        """Add to the raw prediction of each row the step of its leaf; raw : (rows of the table,)."""
+        """Add to the raw prediction of each row the step of its leaf; raw: of the whole table."""
         cdef int64_t i, k
         cdef double step
         cdef const uint32_t* rows
