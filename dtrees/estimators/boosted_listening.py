@@ -61,8 +61,9 @@ class Iterations:
         rows, raw = self.rows, self._raw
         if raw is None:
             raw = np.repeat(self.growing.initial[:, None], len(rows.y), axis=1)
-        weight = None if rows.weight is None else rows.weight * rows.weight_unit
-        return -self.growing.loss.mean(rows.y, raw.T, weight)
+        own = slice(None) if rows.chosen is None else rows.chosen
+        weight = None if rows.weight is None else rows.weight[own] * rows.weight_unit
+        return -self.growing.loss.mean(rows.y[own], raw[:, own].T, weight)
 
     @property
     def is_heard(self) -> bool:
@@ -178,10 +179,10 @@ class Kept:
     book: CodeBook
     table: Table
 
-    def raw_of(self, rows: np.ndarray | slice, run: Runner) -> np.ndarray:
-        """Raw predictions of some rows, float64 (n_values, n_rows)."""
+    def raw_of(self, run: Runner) -> np.ndarray:
+        """Raw predictions of all rows, float64 (n_values, n_rows)."""
         raw = raw_predictions(self.forest, self.initial, self.book, self.table, run)
-        return np.ascontiguousarray(raw[rows].T)
+        return np.ascontiguousarray(raw.T)
 
     def shown_to(self, watch: Watch, run: Runner) -> bool:
         """Score each iteration; whether one of them was the last."""

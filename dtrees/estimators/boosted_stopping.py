@@ -21,7 +21,6 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 
-from dtrees.coding.coded import CodedMatrix
 from dtrees.core.losses.losses import Loss
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows
@@ -90,10 +89,10 @@ class Watch:
     ----------
     predictor : BoostedPredictor
         Without trees.
-    rows : intp (n_rows,)
-        Their numbers in the table of the fit.
-    coded : CodedMatrix
-        Their codes.
+    walked : CodedRows
+        The table.
+    rows : intp (n,)
+        Numbers of those that are scored.
     score : callable (raw, trees) -> float
         Higher is better. raw : float64 (n_rows, n_values); trees : all so far.
     n_iter_no_change : int
@@ -103,25 +102,30 @@ class Watch:
     """
 
     predictor: BoostedPredictor
+    walked: CodedRows
     rows: np.ndarray
-    coded: CodedMatrix
     score: Callable[[np.ndarray, list[Tree]], float]
     n_iter_no_change: int
     tol: float
     scores: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._walked = CodedRows(self.coded)
-        self._all = np.arange(self.coded.n_rows)
-        self._raw = np.repeat(self.predictor.initial[None, :], self.coded.n_rows, axis=0)
+        self._raw = np.repeat(self.predictor.initial[None, :], len(self.rows), axis=0)
         self._trees: list[Tree] = []
         self.scores.append(self.score(self._raw, self._trees))
 
     def __call__(self, trees: list[Tree]) -> bool:
         """Take the trees of an iteration; whether it is the last one."""
         for k, tree in enumerate(trees):
-            self._raw[:, k] += tree.value_of(self._walked.leaves(tree, self._all))[:, 0]
+            self._raw[:, k] += tree.value_of(self.walked.leaves(tree, self.rows))[:, 0]
         return self.see(trees, self._raw)
+
+    def copied(self) -> Watch:
+        """One that has seen the same, and goes on by itself."""
+        other = copy.copy(self)
+        other._raw, other._trees = self._raw.copy(), list(self._trees)
+        other.scores = list(self.scores)
+        return other
 
     def see(self, trees: Sequence[Tree], raw: np.ndarray) -> bool:
         """Take the trees of an iteration with the raw predictions of all so far; as a call."""

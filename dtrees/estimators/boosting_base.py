@@ -29,6 +29,7 @@ from dtrees.core.data.scale import units_of
 from dtrees.core.grow.boosting import BoostedRows, Growing
 from dtrees.core.losses.losses import Loss
 from dtrees.core.model.tree import Forest
+from dtrees.core.predict.binned import CodedRows
 from dtrees.estimators.boosted_listening import (
     Iterations,
     Kept,
@@ -200,7 +201,7 @@ class BaseBoosting(FittedBoosting):
         train, held = self._sides(target, counted, seed)
         rows, growing = self._rows_of(target, of_loss, coded, loss, train)
         if kept is not None:
-            rows = replace(rows, raw=kept.raw_of(train, run))
+            rows = replace(rows, raw=kept.raw_of(run))
             growing = replace(growing, initial=kept.initial)
         learned = {
             **self._learned(target),
@@ -296,10 +297,8 @@ class BaseBoosting(FittedBoosting):
         model.__dict__.update(learned, forest_=Forest(()))
         predictor = model._predictor()
         score = scored(model, predictor, held)
-        codes = coded.take(held.rows)
-        return Watch(
-            predictor, held.rows, codes, score, int(self.n_iter_no_change), float(self.tol)
-        )
+        numbers = int(self.n_iter_no_change), float(self.tol)
+        return Watch(predictor, CodedRows(coded), held.rows, score, *numbers)
 
     def _rows_of(
         self,
@@ -310,13 +309,14 @@ class BaseBoosting(FittedBoosting):
         rows: np.ndarray | slice,
     ) -> tuple[BoostedRows, Growing]:
         """The rows that are grown from, and what is grown; `y` is as the loss wants it."""
-        if not isinstance(rows, slice):
-            target, y, coded = target.take(rows), y[rows], coded.take(rows)
         units = units_of(target)
         if units is not None:
             units = np.ascontiguousarray(units, dtype=np.int64)
-        weight = None if units is None else units * target.weight_unit
-        initial = self._begin(target, y, weight)
+        own = target if isinstance(rows, slice) else target.take(rows)
+        weight = None if units is None else units[rows] * target.weight_unit
+        if weight is not None and (weight == 1).all():
+            units = weight = None  # rows without weight are not there
+        initial = self._begin(own, y[rows], weight)
         rules = BoostingRules(
             max_leaf_nodes=self.max_leaf_nodes,
             max_depth=self.max_depth,
@@ -325,7 +325,8 @@ class BaseBoosting(FittedBoosting):
             handle_unknown="majority" if self.handle_unknown == "majority" else "missing",
         )
         growing = Growing(loss, initial, rules, float(self.learning_rate), int(self.max_iter))
-        return BoostedRows(coded, y, units, target.weight_unit), growing
+        chosen = None if isinstance(rows, slice) else rows.astype(np.uint32)
+        return BoostedRows(coded, y, units, target.weight_unit, chosen), growing
 
 
 def _counted(target: Target) -> np.ndarray | slice:

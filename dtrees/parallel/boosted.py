@@ -16,14 +16,12 @@ tree; they are refused.
 
 from __future__ import annotations
 
-import copy
 import logging
 import sys
-from collections.abc import Callable
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.core.grow.assembly import Thresholds
@@ -44,7 +42,18 @@ from dtrees.parallel.tasks import Tasks
 if TYPE_CHECKING:
     from distributed import Client
 
-Ends = Callable[[list[Tree]], bool]
+
+class Ends(Protocol):
+    """Says when a model has enough trees; it counts what it hears."""
+
+    def copied(self) -> Ends:
+        """One that has heard the same, and goes on by itself."""
+        ...
+
+    def __call__(self, trees: list[Tree]) -> bool:
+        """Take the trees of an iteration; whether it was the last one."""
+        ...
+
 
 logger = logging.getLogger(__name__)
 
@@ -149,9 +158,8 @@ def boost_in_place(
         In the local regime.
     watch : callable (trees, raw) -> bool, or None
         In the local regime, told of each iteration, as for `dtrees.core.grow.boosting.boost`.
-    ends : callable (trees) -> bool, or None
-        In the replicated regime, told of the trees of each iteration on the worker, of which it has
-        a copy; True: it was the last one.
+    ends : Ends or None
+        In the replicated regime, of which the worker has a copy that hears of each iteration.
     stats : FitStatistics
 
     Returns
@@ -215,7 +223,7 @@ def boost_on_worker(sent: SharedArrays) -> dict[str, Any]:
     from distributed import get_worker
 
     work, ends = sent.value
-    ends = copy.deepcopy(ends)  # it counts what it hears, and the task may be done again
+    ends = None if ends is None else ends.copied()  # the task may be done again
     is_cancelled = TaskRunner().cancelled.is_set
     run = LocalRunner(max(1, get_worker().state.nthreads))
 

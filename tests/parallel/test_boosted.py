@@ -221,11 +221,13 @@ class TestCallbacks:
         assert found(model) == expected_of(max_iter=2)
 
 
-def test_warm_start_goes_on_anywhere(here):
-    model, y = model_of(regime="replicated", warm_start=True, max_iter=2)
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_warm_start_goes_on_anywhere(early_stopping, here):
+    how = {"early_stopping": early_stopping}
+    model, y = model_of(regime="replicated", warm_start=True, max_iter=2, **how)
     model.fit(X, y, sample_weight=WEIGHT)
     model.set_params(max_iter=4).fit(X, y, sample_weight=WEIGHT)
-    assert found(model) == expected_of()
+    assert found(model) == expected_of(**how)
     with pytest.raises(TypeError, match=r"warm_start=True walks the rows.*Give X.compute\(\)"):
         model.set_params(max_iter=5).fit(da.from_array(X, chunks=(200, -1)), y)
 
@@ -267,6 +269,9 @@ class TestFaults:
     def test_an_interrupt_leaves_nothing(self, here, monkeypatch):
         class Interrupts:
             n = 0
+
+            def copied(self):
+                return self
 
             def __call__(self, trees):
                 Interrupts.n += 1
