@@ -223,13 +223,9 @@ def boost_on_worker(sent: SharedArrays) -> dict[str, Any]:
     from distributed import get_worker
 
     work, ends = sent.value
-    ends = None if ends is None else ends.copied()  # the task may be done again
     is_cancelled = TaskRunner().cancelled.is_set
     run = LocalRunner(max(1, get_worker().state.nthreads))
-
-    def watch(trees: list[Tree], raw: Any) -> bool:
-        return bool(ends(trees))
-
+    watch = None if ends is None else _Watch(ends.copied())  # the task may be done again
     trees = boost(
         work.rows,
         work.growing,
@@ -237,8 +233,18 @@ def boost_on_worker(sent: SharedArrays) -> dict[str, Any]:
         run.led,
         run.n_threads,
         is_cancelled,
-        None if ends is None else watch,
+        watch,
     )
     if is_cancelled():
         raise CancelledError
     return pack(trees)
+
+
+@dataclass(frozen=True, eq=False)
+class _Watch:
+    """What growth tells of an iteration, told to who looks at the trees alone."""
+
+    ends: Ends
+
+    def __call__(self, trees: list[Tree], raw: Any) -> bool:
+        return bool(self.ends(trees))
