@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import signal
 from dataclasses import replace
 
 import dask
@@ -282,8 +283,12 @@ class TestFaults:
         model, y = model_of(max_iter=100_000, regime="replicated", early_stopping=True)
         iterations = "dtrees.estimators.boosted_listening.Iterations.ends"
         monkeypatch.setattr(iterations, property(lambda self: Interrupts()))
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(X, y)
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # or it is ignored
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                model.fit(X, y)
+        finally:
+            signal.signal(signal.SIGINT, before)
         assert not hasattr(model, "forest_")
         assert ours(here) == []
 
