@@ -78,6 +78,7 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         max_bins=255,
         categorical_features="from_dtype",
         handle_unknown="missing",
+        category_penalty=2.0,
         early_stopping="auto",
         scoring="loss",
         validation_fraction=0.1,
@@ -100,6 +101,7 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
+        self.category_penalty = category_penalty
         self.early_stopping = early_stopping
         self.scoring = scoring
         self.validation_fraction = validation_fraction
@@ -256,6 +258,7 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
         max_bins=255,
         categorical_features="from_dtype",
         handle_unknown="missing",
+        category_penalty=2.0,
         early_stopping="auto",
         scoring="loss",
         validation_fraction=0.1,
@@ -278,6 +281,7 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
+        self.category_penalty = category_penalty
         self.early_stopping = early_stopping
         self.scoring = scoring
         self.validation_fraction = validation_fraction

@@ -80,6 +80,7 @@ class BaseBoosting(FittedBoosting):
         "max_bins": (IntegerIn(2), Nothing()),
         "categorical_features": (OneOf(("from_dtype",)), ArrayLike(), Nothing()),
         "handle_unknown": (OneOf(("missing", "majority", "error")),),
+        "category_penalty": (RealIn(0, math.inf, "[)"),),
         "early_stopping": (OneOf(("auto",)), InstanceOf(bool, "bool")),
         "scoring": (InstanceOf(str, "str"), CallableObject(), Nothing()),
         "validation_fraction": (IntegerIn(1), RealIn(0, 1, "()", integers=False), Nothing()),
@@ -102,6 +103,7 @@ class BaseBoosting(FittedBoosting):
     max_bins: int | None
     categorical_features: Any
     handle_unknown: str
+    category_penalty: float
     early_stopping: str | bool
     scoring: Any
     validation_fraction: float | None
@@ -322,6 +324,7 @@ class BaseBoosting(FittedBoosting):
             max_depth=self.max_depth,
             min_samples_leaf=int(self.min_samples_leaf),
             l2=float(self.l2_regularization),
+            category_penalty=float(self.category_penalty),
             handle_unknown="majority" if self.handle_unknown == "majority" else "missing",
         )
         growing = Growing(loss, initial, rules, float(self.learning_rate), int(self.max_iter))

@@ -80,6 +80,9 @@ class BoostingRules:
         Rows of positive weight.
     l2 : float, default=0.0
         Added to the second derivative of every leaf.
+    category_penalty : float, default=0.0
+        What each of many categories that go left takes off the gain, in mean squares of the
+        gradients divided by the mean of the hessians.
     handle_unknown : {"missing", "majority"}, default="missing"
         As for `GrowthRules`.
     """
@@ -88,4 +91,5 @@ class BoostingRules:
     max_depth: int | None = None
     min_samples_leaf: int = 20
     l2: float = 0.0
+    category_penalty: float = 0.0
     handle_unknown: str = "missing"

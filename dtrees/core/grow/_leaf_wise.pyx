@@ -114,7 +114,8 @@ cdef class LeafWiseGrower:
         free(self.leaves)
         free_node_buffer(&self.out)
 
-    def grow(self, uint64_t[::1] derivatives not None, int64_t hessian, int64_t gradient, units):
+    def grow(self, uint64_t[::1] derivatives not None, int64_t hessian, int64_t gradient, units,
+             of_category=(0.0, 0.0)):
         """Grow one tree.
 
         Parameters
@@ -125,6 +126,9 @@ cdef class LeafWiseGrower:
             Their sums.
         units : (float, float)
             What one unit of a hessian, and of a gradient, is in the units of the loss.
+        of_category : (float, float), default=(0.0, 0.0)
+            Of columns of many categories: what each that goes left takes off a score, and the least
+            hessian of one that does, in units.
 
         Returns
         -------
@@ -141,6 +145,7 @@ cdef class LeafWiseGrower:
         self.l2 = self.rules.l2 / unit
         self.params.criterion.l2 = self.l2
         self.params.criterion.smoothing = SMOOTHING / unit
+        self.params.criterion.category_penalty, self.params.criterion.least_category = of_category
         self.params.criterion.gain_unit = gradient_unit * (gradient_unit / unit)
         self.params.limits.min_weight = <int64_t>min(max(1.0, LEAST_HESSIAN / unit), MOST_HESSIAN)
         for i in range(self.store.n_blocks + 1):

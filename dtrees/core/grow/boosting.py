@@ -46,6 +46,7 @@ GRADIENT_BITS = 30  # a row's gradient is below 2**30
 HESSIAN_BITS = 31
 PLAIN_WEIGHT = 7.0  # whole weights up to it are counts of rows, and change no scale
 STEP_BITS = 61  # of the sum of weighted steps
+TOLD_APART = 10  # rows of one of many categories, at least, by their hessian
 COPIED_ROWS = 2**15  # at a time
 
 Watch = Callable[[list[Tree], np.ndarray], bool]
@@ -230,6 +231,8 @@ class Booster:
         self._derivatives = RowDerivatives(
             growing.loss, growing.initial, rows.y, weight, helpers, are_counts, rows.chosen
         )
+        of_categories = (rows.coded.n_ordered == 0) & (rows.coded.n_codes > 0)
+        self._has_categories = growing.rules.category_penalty > 0 and bool(of_categories.any())
         if rows.raw is not None:
             self.raw[:] = rows.raw
         self._hessian_bits = 64 - n_rows.bit_length()
@@ -262,9 +265,22 @@ class Booster:
                 hessian,
                 gradient,
                 (2.0**-hessian_exponent, 2.0**-gradient_exponent),
+                self._of_category(k, hessian),
             )
             found.append(self._with_steps(piece, k, gradient_exponent - hessian_exponent))
         return found
+
+    def _of_category(self, k: int, hessian: int) -> tuple[float, float]:
+        """What one of many categories pays, and what it has to weigh, in units.
+
+        A category that says nothing gains the mean square of a gradient by the mean hessian, on
+        average: of log-loss about one.
+        """
+        if not self._has_categories or hessian <= 0:
+            return 0.0, 0.0
+        noise = self._derivatives.squares(k) / hessian
+        pays = self._growing.rules.category_penalty * noise
+        return pays, TOLD_APART * hessian / self._total_weight
 
     def _exponents(self) -> tuple[int, int]:
         """Powers of two that gradients and hessians are multiplied by."""

@@ -24,7 +24,6 @@ from dtrees.core.histogram._layout cimport (
     CLASSES, COUNT, GRADIENTS, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout,
     decode_gradients
 )
-from dtrees.core.search._category_penalty cimport penalty
 from dtrees.core.search._category_subsets cimport (
     add_to_subset, begin_bins, one_versus_rest, search_categories
 )
@@ -257,18 +256,15 @@ cdef void search_bins(Search* q, int32_t column, uint32_t last_ordered) noexcept
     cdef int64_t first = 1 if g.count > 0 and g.rank[0] == 0 else 0
     cdef int64_t last = first
     cdef int64_t missing
-    cdef double unpenalized
+    cdef double paid
     q.best = NONE
     while last < g.count and g.rank[last] <= last_ordered:
         last += 1
     if last == first and last < g.count:
-        search_categories(q, first)
-        unpenalized = q.best
-        if q.best > NONE:
-            q.best -= penalty(q, first)
+        paid = search_categories(q, first)
         keep_best(q, column, first, last)
         if q.split.column == column:
-            q.split.unpenalized = unpenalized
+            q.split.unpenalized = q.best + paid
         return
     for missing in range(first + 1):
         if last > first:

@@ -46,6 +46,54 @@ def test_the_slow_model(seed, loss, leaves, min_rows, l2, weighted):
     np.testing.assert_allclose(found, raw, rtol=1e-10, atol=1e-12)
 
 
+@given(
+    seed=st.integers(0, 1000),
+    loss=st.sampled_from(["log_loss", "squared_error"]),
+    penalty=st.sampled_from([0.0, 0.1, 2.0]),
+    weighted=st.booleans(),
+    missing=st.booleans(),
+)
+def test_many_categories(seed, loss, penalty, weighted, missing):
+    rng = np.random.default_rng(seed)
+    n = 200
+    names = [f"c{k:02d}" for k in range(int(rng.integers(12, 24)))]
+    column = [names[int(k)] for k in rng.beta(1, 2, n) * len(names)]  # of few rows and of many
+    value = {name: rng.normal() for name in names}
+    noise = rng.normal(size=n)
+    y = np.array([value[name] for name in column]) + noise
+    if missing:
+        column[::9] = [None] * len(column[::9])
+    is_classes = loss == "log_loss"
+    y = (y > 0).astype(int) if is_classes else y.round(2)
+    columns = [column, noise.round().tolist()]
+    weight = rng.integers(1, 4, n).astype(float) if weighted else None
+    kind = GradientBoostingClassifier if is_classes else GradientBoostingRegressor
+    rules = {"max_leaf_nodes": 5, "min_samples_leaf": 3, "category_penalty": penalty}
+    model = kind(max_iter=2, max_bins=None, **rules).fit(table_of(columns), y, weight)
+    start = float(model._initial[0])
+    raw, used = boost(columns, y.astype(float).tolist(), loss, start, Rules(2, **rules), weight)
+    assert columns_of(model.forest_.trees) == [sorted(each) for each in used]
+    found = model._predictor().raw(model._predictor().check(table_of(columns)))[:, 0]
+    np.testing.assert_allclose(found, raw, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [GradientBoostingClassifier, GradientBoostingRegressor])
+def test_many_categories_that_say_nothing_are_left_alone(kind):
+    """A column of names would win by what it fits by chance."""
+    rng = np.random.default_rng(3)
+    n = 6000
+    name = [f"n{k}" for k in rng.integers(0, 150, n)]
+    number = rng.normal(size=n)
+    y = 0.4 * number + rng.normal(size=n)
+    y = y > 0 if kind is GradientBoostingClassifier else y
+    table = table_of([name, number.tolist()])
+    models = [kind(category_penalty=p).fit(table[::2], y[::2]) for p in (0.0, 2.0)]
+    free, paid = (model.feature_importances_[0] for model in models)
+    assert paid < free / 1.5
+    free, paid = (model.score(table[1::2], y[1::2]) for model in models)
+    assert paid > free + 0.01
+
+
 class TestTrees:
     """Trees of steps are trees of numbers."""
 
