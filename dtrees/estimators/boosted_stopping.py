@@ -22,7 +22,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 
 from dtrees.core.model.tree import Forest, Tree
-from dtrees.core.predict.binned import CodedRows
+from dtrees.core.predict.binned import LeafLookup
 from dtrees.estimators.prediction import BoostedPredictor
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Watch:
     ----------
     predictor : BoostedPredictor
         Without trees.
-    walked : CodedRows
+    walked : LeafLookup
         The table.
     rows : intp (n,)
         Numbers of those that are scored.
@@ -101,7 +101,7 @@ class Watch:
     """
 
     predictor: BoostedPredictor
-    walked: CodedRows
+    walked: LeafLookup
     rows: np.ndarray
     score: Callable[[np.ndarray, list[Tree]], float]
     n_iter_no_change: int
@@ -152,7 +152,7 @@ class Held:
 
 
 def scored(
-    estimator: BaseBoosting, predictor: BoostedPredictor, held: Held
+    estimator: BaseBoosting, predictor: BoostedPredictor, held: Held, scoring: Any
 ) -> Callable[[np.ndarray, list[Tree]], float]:
     """How a model is scored: by its loss, a scorer of scikit-learn, or a function of the user.
 
@@ -162,8 +162,9 @@ def scored(
         With attributes of the fit, but for its trees.
     predictor : BoostedPredictor
     held : Held
+    scoring : str, callable or None
+        As the parameter of the estimator.
     """
-    scoring = estimator.scoring
     if isinstance(scoring, str) and scoring == "loss":
         loss = predictor.loss
 

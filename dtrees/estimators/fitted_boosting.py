@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.coding.codebook import CodeBook
@@ -101,6 +102,15 @@ class FittedBoosting(BaseEstimator):
         return len(self.forest_) // self.n_trees_per_iteration_
 
     @property
+    def fit_report_(self) -> dict[str, Any]:
+        """Of the growth of several models that this one was grown in."""
+        check_is_fitted(self)
+        if "_fit_report" not in self.__dict__:
+            raise AttributeError("This model has no fit_report_: it was grown on its own.")
+        report: dict[str, Any] = deepcopy(self._fit_report)
+        return report
+
+    @property
     def feature_importances_(self) -> np.ndarray:
         """Share of every column in what splits take off the loss, float64 (n_features_in_,)."""
         check_is_fitted(self)
@@ -116,3 +126,23 @@ class FittedBoosting(BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
+
+
+def first_iterations(estimator: Any, fitted: Any, n_iterations: int) -> Any:
+    """An estimator, fitted: with the first iterations of a fitted one.
+
+    `fitted` has the same parameters but for ``max_iter``. The same as the fit of `estimator`.
+    O(iterations).
+    """
+    made = clone(estimator)
+    learned = {
+        name: value
+        for name, value in vars(fitted).items()
+        if name not in estimator._constraints and name != "_estimators"
+    }
+    made.__dict__.update(learned)
+    trees = fitted.forest_.trees[: n_iterations * fitted.n_trees_per_iteration_]
+    made.forest_ = Forest(tuple(trees))
+    made.train_score_ = fitted.train_score_[: n_iterations + 1]
+    made.validation_score_ = fitted.validation_score_[: n_iterations + 1]
+    return made
