@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.grow.lockstep import Model, boost_together
 from dtrees.core.membership.resampling import Resampling
@@ -31,7 +30,8 @@ from dtrees.estimators.fit_plan import TablePlan
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training import CodedTable, EncodedTable
 from dtrees.estimators.training_table import TrainingTable
-from dtrees.parallel import threaded
+from dtrees.estimators.tree_view import columns_with_missing
+from dtrees.parallel import codes_in_one_place, place_of_boosting, threaded
 from dtrees.typing import Runner
 
 TREES_AT_ONCE = 32  # that rows walk down before their steps are added
@@ -113,22 +113,24 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     ------
     ValueError
         A parameter or the table is not what it should be.
-    TypeError
-        The table is a Dask collection.
+    ClusterError
+        A cluster is asked for by ``regime`` and cannot be used. Otherwise models grow here.
+    TableTooLargeError
+        The codes of a Dask collection do not fit one place.
     """
     estimator._check_parameters()
+    place_of_boosting(estimator.regime, type(estimator).__name__)  # or its error
     plan = TablePlan(clone(estimator))
     run = threaded(estimator.n_jobs)
     seed = table.seed_of(plan)  # the same draws for all sets, and all growths of a search
     values = table.read(plan)
     target = estimator._encode_target(values, table.sample_weight)
     codes = table.codes(plan, seed, run)
-    if not isinstance(codes.coded, CodedMatrix):
-        raise TypeError(f"{plan.name} fits tables in memory, and X is a Dask collection.")
+    coded = codes_in_one_place(codes.coded, plan.name)
     assert sets.cells is not None
-    if len(sets.cells) != codes.coded.n_rows:
-        raise ValueError(f"X has {codes.coded.n_rows} rows, but the sets are of {len(sets.cells)}.")
-    common = CodedTable(table.X, values, codes.book, codes.coded, codes.rows, seed)
+    if len(sets.cells) != coded.n_rows:
+        raise ValueError(f"X has {coded.n_rows} rows, but the sets are of {len(sets.cells)}.")
+    common = CodedTable(table.X, values, codes.book, coded, codes.rows, seed)
     models: list[Any] = [None] * sets.n_sets
 
     def fit(number: int, grow: Callable[[Model], list[Tree]]) -> None:
@@ -140,7 +142,8 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
             watch = start.watch
             heard = None if watch is None else lambda trees, raw: watch(trees)
             trees = grow(Model(start.rows, start.growing, heard))
-            model._learn(start.learned, trees, [] if watch is None else watch.scores)
+            scores = [] if watch is None else watch.scores
+            model._learn(start.learned, trees, scores, columns_with_missing(trees, coded))
         except MemoryError:
             raise
         except Exception as error:  # of a fit: who asked for the models decides what it is worth
@@ -150,7 +153,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     stats = codes.stats.continued()
     with stats.phase("growth"):
         boost_together(
-            codes.coded,
+            coded,
             [partial(fit, number) for number in range(sets.n_sets)],
             codes.book.thresholds,
             run,
@@ -162,7 +165,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     for model in fitted:
         model._fit_report = stats.report()
     y = target.y.astype(np.int64) if target.kind == "classification" else values.astype(np.float64)
-    encoded = EncodedTable(codes.book, codes.coded, target, seed)
+    encoded = EncodedTable(codes.book, coded, target, seed)
     return FittedBoosts(models, encoded, codes.rows, y, sets.totals(target.has_weight))
 
 

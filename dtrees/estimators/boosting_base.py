@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -26,11 +26,17 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import BoostingRules
 from dtrees.core.data.scale import units_of
-from dtrees.core.grow.boosting import BoostedRows, Growing, boost
+from dtrees.core.grow.boosting import BoostedRows, Growing
 from dtrees.core.losses.losses import Loss
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows, LeafLookup
-from dtrees.estimators.boosted_listening import Iterations, Kept, check_goes_on, kept_forest
+from dtrees.estimators.boosted_listening import (
+    Iterations,
+    Kept,
+    check_goes_on,
+    in_memory,
+    kept_forest,
+)
 from dtrees.estimators.boosted_stopping import Held, Watch, is_wanted, scored, split
 from dtrees.estimators.constraints import (
     ArrayLike,
@@ -42,16 +48,27 @@ from dtrees.estimators.constraints import (
     OneOf,
     RandomState,
     RealIn,
-    check_parameters,
 )
 from dtrees.estimators.fit_plan import TablePlan
 from dtrees.estimators.fitted_boosting import FittedBoosting
 from dtrees.estimators.growing_forest import all_or_nothing
 from dtrees.estimators.training import CodedTable, Start
-from dtrees.parallel import LocalRunner, is_lazy, threaded
+from dtrees.estimators.tree_view import columns_with_missing, read_only
+from dtrees.parallel import (
+    REGIMES,
+    BoostedWork,
+    Choice,
+    FitStatistics,
+    LocalRunner,
+    admitted,
+    boost_in_place,
+    codes_in_one_place,
+    place_of_boosting,
+    threaded,
+)
 
 
-class BaseBoosting(FittedBoosting, ABC):
+class BaseBoosting(FittedBoosting):
     """What boosted models of classes and of numbers share; not meant to be used itself."""
 
     _constraints: ClassVar[Mapping[str, tuple[Constraint, ...]]] = {
@@ -71,6 +88,7 @@ class BaseBoosting(FittedBoosting, ABC):
         "tol": (RealIn(0, math.inf, "[)"),),
         "warm_start": (InstanceOf(bool, "bool"),),
         "verbose": (InstanceOf(Integral, "int"),),
+        "regime": (OneOf(REGIMES), Nothing()),
         "random_state": (RandomState(),),
         "n_jobs": (InstanceOf(Integral, "int"), Nothing()),
     }
@@ -92,6 +110,7 @@ class BaseBoosting(FittedBoosting, ABC):
     tol: float
     warm_start: bool
     verbose: int
+    regime: str | None
     random_state: Any
     n_jobs: int | None
 
@@ -128,14 +147,14 @@ class BaseBoosting(FittedBoosting, ABC):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            As for `DecisionTreeClassifier.fit`, but in memory.
+            As for `DecisionTreeClassifier.fit`. Codes of a Dask collection come to this process.
         y : array-like of shape (n_rows,)
             The target.
         sample_weight : array-like of shape (n_rows,), default=None
             Not negative, not all zero. None: every row has weight one.
         callbacks : sequence of dtrees.callbacks.Callback, default=None
             Hear of every iteration in this thread, and may stop the fit; the iterations so far are
-            then the model.
+            then the model. In the replicated regime they hear when all iterations are grown.
 
         Returns
         -------
@@ -147,32 +166,34 @@ class BaseBoosting(FittedBoosting, ABC):
         ValueError
             A parameter or an input is not what it should be; the estimator is then as it was.
         TypeError
-            `X` is a Dask collection, or `callbacks` are no callbacks.
+            `callbacks` are no callbacks, or a scorer asks for rows of a Dask collection.
+        dtrees.exceptions.ClusterError
+            A Dask cluster is asked for by ``regime``, or has the collection, and cannot be used.
+        dtrees.exceptions.TableTooLargeError
+            The codes of a Dask collection do not fit one place.
 
         Notes
         -----
         Costs one coding of the table and, for each tree, about O(rows x columns x log leaves).
         """
         self._check_parameters()
-        if any(map(is_lazy, (X, y, sample_weight))):
-            raise TypeError(
-                f"{type(self).__name__} fits tables in memory, and X, y or sample_weight is a Dask "
-                "collection. Compute it before the fit; predictions may be lazy."
-            )
-        callbacks = check_callbacks(callbacks)
+        callbacks, name = check_callbacks(callbacks), type(self).__name__
+        place, stats = place_of_boosting(self.regime, name), FitStatistics()
         if self.verbose > 0:
             callbacks = [ProgressBar(), *callbacks]
         there = kept_forest(self)
         plan, run = TablePlan(self), threaded(self.n_jobs)
+        X, y, sample_weight = admitted(X, {"y": y, "sample_weight": sample_weight}, stats)
         table, values = plan.read(X, y)
         target = self._encode_target(values, sample_weight)
         seed = plan.seed() if there is None else self._fit_seed
-        book, coded = plan.code(table, seed, run)
-        assert isinstance(coded, CodedMatrix)  # the table is in memory
+        with stats.phase("coding"):
+            book, codes = plan.code(table, seed, run, stats)
+            coded = codes_in_one_place(codes, name)
         kept = None
         if there is not None:
             check_goes_on(self, book, target.classes, self._loss())
-            kept = Kept(there, self._initial, book, book.check(X, run=run))
+            kept = Kept(there, self._initial, book, in_memory(table))
         given = CodedTable(X, values, book, coded, CodedRows(coded), seed)
         start = self._start(
             given, target, None if kept is None else (kept.initial, kept.raw_of(run))
@@ -190,7 +211,7 @@ class BaseBoosting(FittedBoosting, ABC):
         )
         with all_or_nothing(self):
             iterations = Iterations(fit, callbacks, watch, growing, start.rows)
-            return self._grow(start.learned, iterations, run)
+            return self._grow(start.learned, iterations, run, place, stats)
 
     def _start(
         self,
@@ -231,25 +252,38 @@ class BaseBoosting(FittedBoosting, ABC):
             watch = self._watch(learned, self._held(given, of_loss, target, held), given.walked)
         return Start(learned, rows, growing, watch)
 
-    def _grow(self, learned: dict[str, Any], iterations: Iterations, run: LocalRunner) -> Any:
+    def _grow(
+        self,
+        learned: dict[str, Any],
+        iterations: Iterations,
+        run: LocalRunner,
+        place: Choice,
+        stats: FitStatistics,
+    ) -> Any:
         """Grow the iterations that are missing, and become the model."""
         fit, growing, rows = iterations.fit, iterations.growing, iterations.rows
         with listening(fit, iterations.callbacks):
             trees = list(fit.trees)
+            n_kept = len(trees)
             if growing.n_iterations > 0:
-                trees += boost(
-                    rows,
-                    growing,
-                    learned["codebook_"].thresholds,
-                    run.led,
-                    run.n_threads,
-                    run.cancelled.is_set,
-                    iterations if iterations.is_heard else None,
-                )
-            self._learn(learned, trees, fit.scores)
+                work = BoostedWork(rows, growing, learned["codebook_"].thresholds)
+                told = iterations if iterations.is_heard else None
+                found = boost_in_place(work, place, run, told, iterations.ends, stats)
+                trees += found if place.regime == "local" else iterations.replay(found)
+            saw_missing = columns_with_missing(trees, rows.coded)
+            if n_kept > 0:
+                saw_missing = read_only(saw_missing | self._saw_missing)
+            self._learn(learned, trees, fit.scores, saw_missing)
+            self._fit_report = stats.report()
         return self
 
-    def _learn(self, learned: dict[str, Any], trees: Sequence[Tree], scores: list[float]) -> None:
+    def _learn(
+        self,
+        learned: dict[str, Any],
+        trees: Sequence[Tree],
+        scores: list[float],
+        saw_missing: np.ndarray,
+    ) -> None:
         """Become the model of these trees; scores are those of early stopping."""
         found, none = np.array(scores), np.array([])
         is_apart = self.validation_fraction is not None
@@ -257,16 +291,9 @@ class BaseBoosting(FittedBoosting, ABC):
         self.__dict__.update(
             learned,
             forest_=Forest(tuple(trees)),
+            _saw_missing=saw_missing,
             train_score_=none if is_apart else found,
             validation_score_=found if is_apart else none,
-        )
-
-    def _check_parameters(self) -> None:
-        """Raise InvalidParameterError for a parameter that no fit takes."""
-        check_parameters(
-            self._constraints,
-            {name: getattr(self, name) for name in self._constraints},
-            type(self).__name__,
         )
 
     def _sides(
