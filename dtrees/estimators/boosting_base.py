@@ -290,6 +290,7 @@ class BaseBoosting(FittedBoosting):
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(
             learned,
+            codebook_=learned["codebook_"].without_values(),  # the trees have their thresholds
             forest_=Forest(tuple(trees)),
             _saw_missing=saw_missing,
             train_score_=none if is_apart else found,
