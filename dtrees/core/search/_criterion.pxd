@@ -34,7 +34,7 @@ cdef struct Criterion:
     Impurity impurity
     int n_classes           # 0 for regression
     double gain_unit        # what a raw gain is multiplied by to be in the user's units
-    double category_penalty  # of many categories, each (`_category_penalty`); of gradients: in scores
+    double category_penalty  # of each of many categories; of gradients: what it takes off a score
     double weight_unit      # weight in the user's units = integer * unit
     double value_unit
     double wy_unit          # the same for weight * y
