@@ -61,7 +61,6 @@ class TrainingTable:
 
     def encoded(self, plan: FitPlan, seed: int, run: LocalRunner) -> Encoded:
         """What a fit to all rows grows from; ValueError: an input is not what it should be."""
-        plan.check_supported()
         if self._read is None:
             self._read = plan.read(self.X, self.y)
         table, values = self._read
