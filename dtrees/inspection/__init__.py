@@ -1,8 +1,9 @@
 """What grown trees have to say: importances, rules as text, and what several trees agree on."""
 
 from dtrees.inspection.alignment import NodeTest
+from dtrees.inspection.dependence import PartialDependence, partial_dependence
 from dtrees.inspection.graphviz import export_graphviz
-from dtrees.inspection.importance import impurity_importances
+from dtrees.inspection.importance import impurity_importances, split_counts
 from dtrees.inspection.overlay import SharedForest, SharedNode, shared_forest
 from dtrees.inspection.plots import plot_shared_forest
 from dtrees.inspection.stability import (
@@ -17,13 +18,16 @@ __all__ = [
     "ImportanceStability",
     "LevelStability",
     "NodeTest",
+    "PartialDependence",
     "SharedForest",
     "SharedNode",
     "StabilityReport",
     "export_graphviz",
     "export_text",
     "impurity_importances",
+    "partial_dependence",
     "plot_shared_forest",
     "shared_forest",
+    "split_counts",
     "stability_report",
 ]

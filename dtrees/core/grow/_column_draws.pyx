@@ -43,7 +43,7 @@ cdef class ColumnDraws:
         cdef int64_t n_left = 0
         cdef int64_t i
         cdef uint8_t* drawn
-        if self.share >= 1 or n == 0:
+        if self.share >= 1 or n == 0 or node == NULL:
             return NULL
         drawn = &self.drawn[which, 0]
         for i in range(n):

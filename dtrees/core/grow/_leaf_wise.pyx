@@ -16,7 +16,7 @@ import numpy as np
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from dtrees.core.data._memory cimport resize
 from dtrees.core.data._structs cimport LEAF, RowStatistics
@@ -49,16 +49,22 @@ cdef class LeafWiseGrower:
     shift : int
         Bits of the sum of the hessians of all rows; the number of rows fits the others.
     helpers : Helpers
+    chosen : uint32 (n_rows,) or None, default=None
+        The rows of the table that trees are grown from, ascending. None: all of them.
     """
 
-    def __cinit__(self, ColumnBlocks blocks not None, rules, int shift, Helpers helpers not None):
+    def __cinit__(self, ColumnBlocks blocks not None, rules, int shift, Helpers helpers not None,
+                  const uint32_t[::1] chosen=None):
         cdef int64_t b
         cdef RowStatistics of_row
         memset(&of_row, 0, sizeof(RowStatistics))
         self.blocks = blocks
         self.rules = rules
         self.helpers = helpers
-        self.n_rows = blocks.n_rows
+        self.chosen = chosen
+        self.first_chosen = NULL if chosen is None else <const uint32_t*>&chosen[0]
+        self.n_rows = blocks.n_rows if chosen is None else chosen.shape[0]
+        assert chosen is None or 0 < self.n_rows and chosen[self.n_rows - 1] < blocks.n_rows
         self.most_leaves = UNLIMITED if rules.max_leaf_nodes is None else rules.max_leaf_nodes
         self.alive = bind_rules(&self.params, blocks, rules, shift)
         self.draws = ColumnDraws(blocks.bound.n_columns, rules.max_features)
@@ -105,7 +111,7 @@ cdef class LeafWiseGrower:
 
         Parameters
         ----------
-        derivatives : uint64 (n_rows,)
+        derivatives : uint64 (rows of the table,)
             ``gradient << 32 | hessian`` of each row, in their units.
         hessian, gradient : int
             Their sums.
@@ -123,7 +129,7 @@ cdef class LeafWiseGrower:
         cdef double gradient_unit = units[1]
         cdef int64_t i
         cdef bint complete
-        assert derivatives.shape[0] == self.n_rows
+        assert derivatives.shape[0] == self.blocks.n_rows
         self.derivatives = derivatives
         self.store.derivatives = &derivatives[0]
         self.l2 = self.rules.l2 / unit
@@ -134,10 +140,7 @@ cdef class LeafWiseGrower:
         for i in range(self.store.n_blocks + 1):
             self.store.searches[i].min_weight = self.params.limits.min_weight
         self.params.limits.tree = number
-        self.out.count = 0
-        self.out.n_words = 0
-        self.n_leaves = 0
-        self.n_open = 0
+        self.out.count = self.out.n_words = self.n_leaves = self.n_open = 0
         if not self.reserve_leaves():
             raise MemoryError
         with nogil:
@@ -201,11 +204,11 @@ cdef class LeafWiseGrower:
         return np.asarray(self.rows)[:self.n_rows]
 
     def add_steps(self, const double[::1] steps, double[::1] raw):
-        """Add to the raw prediction of each row the step of its leaf."""
+        """Add to the raw prediction of each row the step of its leaf; raw: of the whole table."""
         cdef int64_t i, k
         cdef double step
         cdef const uint32_t* rows
-        assert steps.shape[0] == self.n_leaves and raw.shape[0] == self.n_rows
+        assert steps.shape[0] == self.n_leaves and raw.shape[0] == self.blocks.n_rows
         with nogil:
             for i in range(self.n_leaves):
                 step = steps[i]
@@ -265,11 +268,8 @@ cdef class LeafWiseGrower:
         search.other = &other.node if other != NULL else NULL
         search.search_lesser = search_lesser
         search.search_other = search_other
-        search.drawn_of_lesser = search.drawn_of_other = NULL
-        if search_lesser:
-            search.drawn_of_lesser = self.draws.draw(&self.params, &lesser.node, 0)
-        if search_other:
-            search.drawn_of_other = self.draws.draw(&self.params, &other.node, 1)
+        search.drawn_of_lesser = self.draws.draw(&self.params, search.lesser, 0)
+        search.drawn_of_other = self.draws.draw(&self.params, search.other, 1)
         lesser.node.histogram = take_histogram(&self.store)
         if lesser.node.histogram == NULL:
             return False
@@ -377,14 +377,17 @@ cdef class LeafWiseGrower:
         cdef int64_t i
         self.n_leaves = 1
         write_record(&self.out, &self.params, &self.leaves[0].node)
-        for i in range(self.n_rows):
-            self.store.rows[i] = <uint32_t>i
+        if self.first_chosen == NULL:
+            for i in range(self.n_rows):
+                self.store.rows[i] = <uint32_t>i
+        else:
+            memcpy(self.store.rows, self.first_chosen, self.n_rows * sizeof(uint32_t))
         if self.most_leaves < 2 or not self.can_split(&self.leaves[0].node):
             return not self.out.out_of_memory
-        self.store.is_root = True
+        self.store.is_whole = self.first_chosen == NULL
         if not self.search_children(self.leaves, NULL, True, False):
             return False
-        self.store.is_root = False
+        self.store.is_whole = False
         if self.leaves[0].is_open:
             self.push_open(0)
         while self.n_open > 0 and self.n_leaves < self.most_leaves:

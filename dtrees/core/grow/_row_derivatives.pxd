@@ -14,6 +14,7 @@ cdef class RowDerivatives:
     cdef readonly int64_t n_values
     cdef object y
     cdef object weight
+    cdef object chosen
     cdef int64_t[:, ::1] sums       # by stretch of rows
     cdef double[:, ::1] largest
     cdef double[:, ::1] scratch

@@ -46,6 +46,11 @@ def table_of(columns):
 def grown(table, gradient, hessian, rules, helped=False):
     """A tree grown from integers; the grower and the piece."""
     _, coded = CodeBook.fit_encode(table, max_bins=None)
+    return grown_from(coded, gradient, hessian, rules, helped)
+
+
+def grown_from(coded, gradient, hessian, rules, helped=False, chosen=None):
+    """The same from codes, and from some of their rows."""
     blocks = ColumnBlocks(coded)
     blocks.fill(0, coded.n_rows)
     team = Helpers()
@@ -53,10 +58,12 @@ def grown(table, gradient, hessian, rules, helped=False):
     if helped:
         thread.start()
     try:
-        shift = 64 - int(coded.n_rows).bit_length()
-        grower = LeafWiseGrower(blocks, rules, shift, team)
+        own = slice(None) if chosen is None else chosen
+        shift = 64 - len(gradient[own]).bit_length()
+        grower = LeafWiseGrower(blocks, rules, shift, team, chosen)
         packed = (gradient.astype(np.int64) << 32 | hessian).view(np.uint64)
-        piece = grower.grow(packed, int(hessian.sum()), int(gradient.sum()), UNITS)
+        sums = int(hessian[own].sum()), int(gradient[own].sum())
+        piece = grower.grow(packed, *sums, UNITS)
     finally:
         team.close()
         if helped:

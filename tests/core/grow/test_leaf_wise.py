@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.grow.boosted_cases import free_rules, grown, random_columns, table_of
+from dtrees.coding import CodeBook
+from tests.core.grow.boosted_cases import (
+    free_rules,
+    grown,
+    grown_from,
+    random_columns,
+    table_of,
+)
 
 pytest.importorskip("pandas")
 
@@ -153,3 +160,21 @@ def test_steps_and_sums():
         assert (raw[grower.rows_of_leaves[first : first + n]] == number).all()
     sums = grower.sums_of_nodes(piece, np.column_stack([leaves[:, 2], leaves[:, 2]]))
     np.testing.assert_array_equal(sums[:, 0], piece.nodes["n"])
+
+
+@given(st.integers(0, 40), st.integers(2, 40))
+def test_chosen_rows_are_a_table_of_their_own(seed, n_chosen):
+    rng = np.random.default_rng(seed)
+    _, coded = CodeBook.fit_encode(table_of(random_columns(rng, 60, 4)), max_bins=None)
+    gradient, hessian = derivatives(rng, 60)
+    chosen = np.sort(rng.permutation(60)[:n_chosen]).astype(np.uint32)
+    among, piece = grown_from(coded, gradient, hessian, free_rules(), chosen=chosen)
+    alone, own = grown_from(coded.take(chosen), gradient[chosen], hessian[chosen], free_rules())
+    for name in piece.nodes.dtype.names:
+        np.testing.assert_array_equal(piece.nodes[name], own.nodes[name])
+    np.testing.assert_array_equal(piece.statistics, own.statistics)
+    np.testing.assert_array_equal(among.leaves_of_tree(), alone.leaves_of_tree())
+    np.testing.assert_array_equal(among.rows_of_leaves, chosen[alone.rows_of_leaves])
+    raw = np.zeros(60)
+    among.add_steps(np.ones(len(among.leaves_of_tree())), raw)
+    assert raw.sum() == raw[chosen].sum() == n_chosen
