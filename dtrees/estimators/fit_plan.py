@@ -161,7 +161,7 @@ class FitPlan(TablePlan):
             monotonic=directions_of(own.monotonic_cst, book, target),
             interactions=interactions_of(own.interaction_cst, book),
         )
-        return Encoded(book, coded, target, self.rules(numbers, target), max_features, seed)
+        return Encoded(book, coded, target, seed, self.rules(numbers, target), max_features)
 
     def encode(
         self,
