@@ -80,6 +80,7 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
     cdef const entry_t* at = entries + (end - 1 if down else begin)
     cdef entry_t rank
     cdef bint was_clear = q.side_is_clear
+    cdef bint bound = is_bound(q)
     while i < m:
         rank = at[0] >> shift
         while True:
@@ -108,7 +109,7 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
         if entropy:
             q.buffer_a[q.buffered] = entropy_score(
                 q, q.side_squares if weighted else squares, W - w if down else w)
-            if is_bound(q):
+            if bound:
                 q.buffer_b[q.buffered] = <double>(totals[1] - side[1] if down else side[1])
         else:
             if weighted:
