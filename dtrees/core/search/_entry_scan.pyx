@@ -79,8 +79,7 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
     cdef double a, b
     cdef const entry_t* at = entries + (end - 1 if down else begin)
     cdef entry_t rank
-    cdef bint was_clear = q.side_is_clear
-    cdef bint bound = is_bound(q)
+    cdef bint was_clear = q.side_is_clear, bound = is_bound(q)
     while i < m:
         rank = at[0] >> shift
         while True:
