@@ -16,7 +16,7 @@ from dtrees.core.data._structs cimport GRADIENT, IN_SUBSET
 from dtrees.core.search._category_order cimport order_by_component
 from dtrees.core.search._category_penalty cimport FEW_CATEGORIES, FREE_CATEGORIES, penalty
 from dtrees.core.search._search cimport (
-    NONE, Bins, Keyed, Search, add_bin, by_class, consider, enlarge, offer, permitted, score_side
+    NONE, Bins, Keyed, Search, add_bin, allowed_score, by_class, consider, enlarge, offer, permitted
 )
 from dtrees.core.search._sort cimport merge_sort
 
@@ -109,7 +109,7 @@ cdef void scan_ends(Search* q, int64_t first, int64_t count, double* paid) noexc
                 at = kept - 1 - i if end else i
                 add_bin(q, order[at].bin, 1)
                 pays = q.criterion.category_penalty * <double>max(0, i + 1 - FREE_CATEGORIES)
-                if permitted(q) and offer(q, score_side(q, True) - pays, i, False):
+                if permitted(q) and offer(q, allowed_score(q, True) - pays, i, False):
                     n_best = i + 1
                     paid[0] = pays
             if n_best > 0 and not clear_subset(q):
