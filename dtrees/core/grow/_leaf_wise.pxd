@@ -2,6 +2,7 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from dtrees.core.data._structs cimport Split
+from dtrees.core.grow._column_draws cimport ColumnDraws
 from dtrees.core.grow._node_buffer cimport NodeBuffer
 from dtrees.core.grow._team cimport Helpers
 from dtrees.core.search._open_node cimport OpenNode
@@ -36,6 +37,8 @@ cdef class LeafWiseGrower:
     cdef const uint32_t* first_chosen   # NULL: all rows of the table
     cdef uint32_t[::1] rows
     cdef uint32_t[::1] scratch
+    cdef list alive                 # arrays whose memory the parameters point to
+    cdef ColumnDraws draws
 
     cdef bint search_children(self, Leaf* lesser, Leaf* other, bint search_lesser,
                               bint search_other) noexcept nogil

@@ -19,14 +19,16 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._memory cimport resize
-from dtrees.core.data._structs cimport GRADIENT, LEAF, RowStatistics
+from dtrees.core.data._structs cimport LEAF, RowStatistics
 from dtrees.core.grow._node_buffer cimport Record, free_node_buffer, partial_tree_of, write_record
 from dtrees.core.grow._node_step cimport SPLIT, grow_node
 from dtrees.core.grow._team cimport Helpers, lead
-from dtrees.core.histogram._layout cimport GRADIENTS, words_of
+from dtrees.core.histogram._layout cimport GRADIENTS
+from dtrees.core.search._open_node cimport OpenNode, free_node
 from dtrees.core.search._search cimport Search, finish_node, free_search, new_search
 from dtrees.core.stores.boosted._boosted_store cimport (
-    ChildSearch, boosted_store, choose_split, give_back_histogram, search_chunk, take_histogram
+    UNLIMITED, ChildSearch, bind_rules, boosted_store, choose_split, give_back_histogram,
+    search_chunk, take_histogram
 )
 
 LEAST_HESSIAN = 1e-3     # of a side, as in scikit-learn
@@ -34,7 +36,6 @@ MOST_HESSIAN = 2.0**61   # in units: no sum of two rows is as large, and twice i
 SMOOTHING = 10.0         # hessian of a step of zero, where categories are put in order: the same
 
 cdef double NOTHING = 2.0**-45      # of a score: what a difference of scores may be by rounding
-cdef int64_t UNLIMITED = 0x7FFFFFFFFFFFFFFF
 
 
 cdef class LeafWiseGrower:
@@ -65,18 +66,8 @@ cdef class LeafWiseGrower:
         self.n_rows = blocks.n_rows if chosen is None else chosen.shape[0]
         assert chosen is None or 0 < self.n_rows and chosen[self.n_rows - 1] < blocks.n_rows
         self.most_leaves = UNLIMITED if rules.max_leaf_nodes is None else rules.max_leaf_nodes
-        self.params.columns = blocks.columns
-        self.params.n_statistics = 2
-        self.params.criterion.impurity = GRADIENT
-        self.params.criterion.weight_unit = 1.0
-        self.params.layout.kind = GRADIENTS
-        self.params.layout.impurity = GRADIENT
-        self.params.layout.n_words = words_of(GRADIENTS, 0)
-        self.params.layout.shift = shift
-        self.params.limits.max_depth = UNLIMITED if rules.max_depth is None else rules.max_depth
-        self.params.limits.min_rows = rules.min_samples_leaf
-        self.params.limits.total_weight = 1.0
-        self.params.limits.unseen_by_majority = rules.handle_unknown == "majority"
+        self.alive = bind_rules(&self.params, blocks, rules, shift)
+        self.draws = ColumnDraws(blocks.bound.n_columns, rules.max_features)
         self.rows = np.empty(self.n_rows + 1, dtype=np.uint32)
         self.scratch = np.empty(self.n_rows + 1, dtype=np.uint32)
         self.store = boosted_store()
@@ -104,7 +95,7 @@ cdef class LeafWiseGrower:
             for i in range(self.store.n_blocks + 1):
                 free_search(self.store.searches[i])
         for i in range(self.n_leaves):
-            free(self.leaves[i].node.histogram)
+            free_node(&self.leaves[i].node)
         for i in range(self.store.n_free):
             free(self.store.free_histograms[i])
         free(self.store.searches)
@@ -114,7 +105,8 @@ cdef class LeafWiseGrower:
         free(self.leaves)
         free_node_buffer(&self.out)
 
-    def grow(self, uint64_t[::1] derivatives not None, int64_t hessian, int64_t gradient, units):
+    def grow(self, uint64_t[::1] derivatives not None, int64_t hessian, int64_t gradient, units,
+             uint64_t number=0):
         """Grow one tree.
 
         Parameters
@@ -125,6 +117,8 @@ cdef class LeafWiseGrower:
             Their sums.
         units : (float, float)
             What one unit of a hessian, and of a gradient, is in the units of the loss.
+        number : int, default=0
+            Of the tree, for its draws of columns.
 
         Returns
         -------
@@ -145,10 +139,8 @@ cdef class LeafWiseGrower:
         self.params.limits.min_weight = <int64_t>min(max(1.0, LEAST_HESSIAN / unit), MOST_HESSIAN)
         for i in range(self.store.n_blocks + 1):
             self.store.searches[i].min_weight = self.params.limits.min_weight
-        self.out.count = 0
-        self.out.n_words = 0
-        self.n_leaves = 0
-        self.n_open = 0
+        self.params.limits.tree = number
+        self.out.count = self.out.n_words = self.n_leaves = self.n_open = 0
         if not self.reserve_leaves():
             raise MemoryError
         with nogil:
@@ -262,7 +254,8 @@ cdef class LeafWiseGrower:
         finish_node(q)
         leaf.split.gain = q.split.gain
         leaf.is_open = (leaf.split.test != LEAF
-                        and leaf.split.gain > NOTHING * leaf.split.score * q.criterion.gain_unit)
+                        and leaf.split.gain > NOTHING * abs(leaf.split.score)
+                        * q.criterion.gain_unit)
         if not leaf.is_open:
             give_back_histogram(s, &leaf.node)
 
@@ -275,6 +268,8 @@ cdef class LeafWiseGrower:
         search.other = &other.node if other != NULL else NULL
         search.search_lesser = search_lesser
         search.search_other = search_other
+        search.drawn_of_lesser = self.draws.draw(&self.params, search.lesser, 0)
+        search.drawn_of_other = self.draws.draw(&self.params, search.other, 1)
         lesser.node.histogram = take_histogram(&self.store)
         if lesser.node.histogram == NULL:
             return False
@@ -309,7 +304,10 @@ cdef class LeafWiseGrower:
         choose_split(&self.store, &node, &leaf.split)
         memset(right, 0, sizeof(Leaf))
         grow_node(&self.store.store, &self.out, &node, &leaf.node, &right.node, SPLIT)
+        free(node.above.sets)
         self.n_leaves += 1
+        if self.store.store.search.out_of_memory:
+            return False
         leaf.is_open = False
         write_record(&self.out, &self.params, &leaf.node)
         write_record(&self.out, &self.params, &right.node)
@@ -397,4 +395,5 @@ cdef class LeafWiseGrower:
                 return False
         for i in range(self.n_leaves):
             give_back_histogram(&self.store, &self.leaves[i].node)
+            free_node(&self.leaves[i].node)
         return True

@@ -37,6 +37,7 @@ from dtrees.core.grow._row_derivatives import RowDerivatives
 from dtrees.core.grow._team import Helpers
 from dtrees.core.grow.assembly import Thresholds, join, trees_of
 from dtrees.core.grow.node_record import PartialTree
+from dtrees.core.grow.step_bounds import bounds_of_nodes, few_bits, stretches, within
 from dtrees.core.losses.losses import Loss, weighted_quantile
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
@@ -89,6 +90,8 @@ class Growing:
     rules : BoostingRules
     learning_rate : float
     n_iterations : int
+    n_there : int, default=0
+        Trees that are there, whose number goes on: draws of columns depend on it.
     """
 
     loss: Loss
@@ -96,6 +99,7 @@ class Growing:
     rules: BoostingRules
     learning_rate: float
     n_iterations: int
+    n_there: int = 0
 
 
 def boost(
@@ -218,6 +222,7 @@ class Booster:
         n_rows = rows.coded.n_rows if rows.chosen is None else len(rows.chosen)
         self.rows = rows
         self._growing = growing
+        self._n_trees = growing.n_there
         weight = own = None
         if rows.weight is not None:
             weight = rows.weight * rows.weight_unit
@@ -262,7 +267,9 @@ class Booster:
                 hessian,
                 gradient,
                 (2.0**-hessian_exponent, 2.0**-gradient_exponent),
+                self._n_trees,
             )
+            self._n_trees += 1
             found.append(self._with_steps(piece, k, gradient_exponent - hessian_exponent))
         return found
 
@@ -281,15 +288,16 @@ class Booster:
         """The tree with steps instead of derivatives; rows are moved."""
         leaves = self._grower.leaves_of_tree()
         weights = self._weights_of(leaves)
-        if self._growing.loss.level is None:
-            sums = piece.statistics[leaves[:, 0]]
-            # - gradient / (hessian + l2), in the units of both
-            below = sums[:, 0] + self._grower.l2
-            above = -np.ldexp(sums[:, 1].astype(np.float64), -shift)
-            steps = np.divide(above, below, out=np.zeros(len(below)), where=below > 0)
+        monotonic = self._growing.rules.monotonic
+        if monotonic is None:
+            steps = self._steps_of(piece, leaves, k, shift) * self._growing.learning_rate
         else:
-            steps = self._quantiles_of(leaves, k)
-        steps = steps * self._growing.learning_rate
+            every = np.arange(len(piece.nodes))
+            nodes = np.column_stack([every, *stretches(piece, leaves)])
+            values = self._steps_of(piece, nodes, k, shift) * self._growing.learning_rate
+            lower, upper = bounds_of_nodes(piece, values, monotonic)
+            own = leaves[:, 0]
+            steps, weights = within(values[own], lower[own], upper[own]), few_bits(weights)
         in_units = weights * self.rows.weight_unit
         exponent = STEP_BITS - _bits(np.abs(steps).max() * in_units.sum())
         unit = 2.0**-exponent
@@ -297,6 +305,20 @@ class Booster:
         self._grower.add_steps(weighted * unit / in_units, self.raw[k])
         statistics = self._grower.sums_of_nodes(piece, np.column_stack([weights, weighted]))
         return GrownTree(PartialTree(piece.nodes, statistics, piece.words), unit)
+
+    def _steps_of(self, piece: PartialTree, nodes: np.ndarray, k: int, shift: int) -> np.ndarray:
+        """The best step of some nodes.
+
+        nodes : int64 (n, 3)
+            Number, first row, rows.
+        """
+        if self._growing.loss.level is not None:
+            return self._quantiles_of(nodes, k)
+        sums = piece.statistics[nodes[:, 0]]
+        # - gradient / (hessian + l2), in the units of both
+        below = sums[:, 0] + self._grower.l2
+        above = -np.ldexp(sums[:, 1].astype(np.float64), -shift)
+        return np.divide(above, below, out=np.zeros(len(below)), where=below > 0)
 
     def _weights_of(self, leaves: np.ndarray) -> np.ndarray:
         """Weight of each leaf, in units."""
