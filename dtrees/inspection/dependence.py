@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dtrees.coding.labels import object_array
 from dtrees.core.model.tree import ABOVE, IN_SUBSET, LEAF, Tree
 from dtrees.inspection.alignment import trees_of
 from dtrees.inspection.tree_formatter import (
@@ -156,7 +157,8 @@ def partial_dependence(
     if values is None:
         shown, points = _values_of(models, book, number, resolution)
     else:
-        shown = np.asarray(values)
+        is_mixed = number in book.categories and not isinstance(values, np.ndarray)
+        shown = object_array(list(values)) if is_mixed else np.asarray(values)
         points = _points_of(book, number, shown)
     saw_missing = bool(view.saw_missing[number])
     asked = points.with_missing() if saw_missing else points

@@ -70,6 +70,9 @@ KINDS = {
     "categories with gaps": pd.Categorical(RNG.choice(["a", "b", "c", None], N)),
     "numbers and words": np.where(RNG.random(N) < 0.5, RNG.integers(0, 9, N), "w").astype(object),
     "flags": NUMBERS[:, 0] > 0,
+    "numbers, words and gaps": np.array(
+        [(1, 2, 3, 4, "u", "v", "w", None)[i] for i in RNG.integers(0, 8, N)], dtype=object
+    ),
     "dates": pd.Timestamp("2024-01-01") + pd.to_timedelta(RNG.integers(0, 99, N), unit="D"),
 }
 MODELS = {
@@ -102,6 +105,18 @@ def test_of_the_only_column_it_is_the_prediction(kind, name):
     if gap is not None:
         np.testing.assert_allclose(found.missing, np.ravel(getattr(model, method)(gap)), rtol=1e-12)
     assert found.name == "x"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_numbers_do_not_go_where_missing_values_go_in_tests_of_categories(seed):
+    rng = np.random.default_rng(seed)
+    values = np.array([(1, 2, "u", "v", "w", None)[i] for i in rng.integers(0, 6, N)], dtype=object)
+    y = np.array([v in ("u", None) for v in values]) + 0.1 * rng.normal(size=N)
+    frame = pd.DataFrame({"x": values})
+    tree = DecisionTreeRegressor(max_depth=2).fit(frame, y)
+    found = partial_dependence(tree, "x", values=[1, 2, "u", "v", "w"])
+    asked = pd.DataFrame({"x": pd.Series([1, 2, "u", "v", "w"], dtype=object)})
+    np.testing.assert_allclose(found.average[0], tree.predict(asked), rtol=1e-12)
 
 
 def test_classes_of_a_boosted_model_are_raw_predictions():
