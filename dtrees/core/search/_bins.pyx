@@ -29,7 +29,7 @@ from dtrees.core.search._category_subsets cimport (
     add_to_subset, begin_bins, one_versus_rest, search_categories
 )
 from dtrees.core.search._search cimport (
-    BUFFER, NONE, SMALL_WEIGHT, Bins, Keyed, Search, add_bin, allowed_score, begin_column,
+    BUFFER, SMALL_WEIGHT, Bins, Keyed, Search, add_bin, allowed_score, begin_column,
     begin_pass, by_class, consider, enlarge, heavy_enough, offer, permitted, take_best
 )
 
