@@ -28,6 +28,7 @@ from dtrees.core.data.rules import BoostingRules
 from dtrees.core.data.scale import units_of
 from dtrees.core.grow.boosting import BoostedRows, Growing, boost
 from dtrees.core.losses.losses import Loss
+from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest
 from dtrees.estimators.boosted_listening import Iterations, Kept, check_goes_on, kept_forest
 from dtrees.estimators.boosted_stopping import Held, Watch, is_wanted, scored, split
@@ -73,7 +74,7 @@ class BaseBoosting(FittedBoosting, ABC):
         "n_jobs": (InstanceOf(Integral, "int"), Nothing()),
     }
 
-    loss: str
+    loss: Any
     learning_rate: float
     max_iter: int
     max_leaf_nodes: int | None
@@ -94,7 +95,7 @@ class BaseBoosting(FittedBoosting, ABC):
     n_jobs: int | None
 
     @abstractmethod
-    def _loss(self) -> Loss:
+    def _loss(self) -> Loss | OwnLoss:
         """The loss that the parameters name."""
 
     @abstractmethod
@@ -102,7 +103,9 @@ class BaseBoosting(FittedBoosting, ABC):
         """`y` and the weights as integers."""
 
     @abstractmethod
-    def _begin(self, target: Target, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    def _begin(
+        self, loss: Loss | OwnLoss, target: Target, y: np.ndarray, weight: np.ndarray | None
+    ) -> np.ndarray:
         """Raw predictions before the first tree, float64 (n_values,), of rows that all count.
 
         y : float64 (n_rows,), as the loss wants it
@@ -192,7 +195,7 @@ class BaseBoosting(FittedBoosting, ABC):
             "do_early_stopping_": held is not None,
             "codebook_": book,
             "_initial": growing.initial,
-            "_fit_loss": loss,
+            "_fit_loss": growing.loss,
             "_fit_seed": seed,
         }
         if book.feature_names is not None:
@@ -280,7 +283,7 @@ class BaseBoosting(FittedBoosting, ABC):
         target: Target,
         y: np.ndarray,
         coded: CodedMatrix,
-        loss: Loss,
+        loss: Loss | OwnLoss,
         rows: np.ndarray | slice,
     ) -> tuple[BoostedRows, Growing]:
         """The rows that are grown from, and what is grown; `y` is as the loss wants it."""
@@ -290,7 +293,7 @@ class BaseBoosting(FittedBoosting, ABC):
         if units is not None:
             units = np.ascontiguousarray(units, dtype=np.int64)
         weight = None if units is None else units * target.weight_unit
-        initial = self._begin(target, y, weight)
+        initial = self._begin(loss, target, y, weight)
         rules = BoostingRules(
             max_leaf_nodes=self.max_leaf_nodes,
             max_depth=self.max_depth,
@@ -298,6 +301,7 @@ class BaseBoosting(FittedBoosting, ABC):
             l2=float(self.l2_regularization),
             handle_unknown="majority" if self.handle_unknown == "majority" else "missing",
         )
+        loss = loss.with_width(y, initial[0], weight)
         growing = Growing(loss, initial, rules, float(self.learning_rate), int(self.max_iter))
         return BoostedRows(coded, y, units, target.weight_unit), growing
 

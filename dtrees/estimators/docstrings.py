@@ -31,8 +31,9 @@ square root. The forests predict equally well.""",
 
 PARAMETERS = {
     "classes": """\
-loss : {"log_loss"}
-    What the model makes smaller: the logarithm of the share of the true class, two or more.
+loss : {"log_loss"} or dtrees.losses.Loss
+    What the model makes smaller: the logarithm of the share of the true class, two or more; or a
+    loss of your own.
 criterion : {"gini", "entropy", "log_loss"}
     What a split makes smaller. "log_loss" is another name for "entropy", in bits.
 oob_score : bool or callable
@@ -40,9 +41,14 @@ oob_score : bool or callable
     accuracy, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
 """,
     "numbers": """\
-loss : {"squared_error", "absolute_error", "quantile", "poisson", "gamma"}
-    What the model makes smaller. "poisson" needs a `y` that is not negative, "gamma" one that is
-    positive; both predict by way of a logarithm.
+loss : str or dtrees.losses.Loss
+    What the model makes smaller: "squared_error", "absolute_error", "quantile", "huber", "poisson"
+    or "gamma". "huber" is the square of small residuals, and a line beyond
+    (see `alpha`). "poisson" needs a `y` that is not negative, "gamma" one that is positive; both
+    predict by way of a logarithm. Or a loss of your own.
+alpha : float
+    With ``loss="huber"``: the quantile of the absolute residuals beyond which they count as a
+    line. It is computed anew for each iteration.
 quantile : float
     Which quantile is predicted with ``loss="quantile"``, between 0 and 1.
 criterion : {"squared_error", "poisson"}

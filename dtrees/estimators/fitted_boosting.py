@@ -13,6 +13,7 @@ from dtrees.coding.codebook import CodeBook
 from dtrees.coding.sparse_positions import check_sparse
 from dtrees.coding.tables import Table
 from dtrees.core.losses.losses import Loss
+from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest
 from dtrees.estimators.prediction import BoostedPredictor
 from dtrees.inspection.importance import impurity_importances, normalized
@@ -27,7 +28,7 @@ class FittedBoosting(BaseEstimator):
     codebook_: CodeBook
     n_trees_per_iteration_: int
     _initial: np.ndarray
-    _fit_loss: Loss
+    _fit_loss: Loss | OwnLoss
 
     def _predictor(self) -> BoostedPredictor:
         return BoostedPredictor(

@@ -137,7 +137,7 @@ class TestCallbacks:
 class TestWarmStart:
     @given(
         seed=st.integers(0, 100),
-        loss=st.sampled_from(["log_loss", "squared_error", "absolute_error", "poisson"]),
+        loss=st.sampled_from(["log_loss", "squared_error", "absolute_error", "huber", "poisson"]),
         early=st.booleans(),
         apart=st.booleans(),
         weighted=st.booleans(),

@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from dtrees.core.grow._team cimport Helpers, lead
 from dtrees.core.losses._derivatives cimport (
-    ROWS_AT_ONCE, LossRows, derive_rows, largest_of_rows
+    GIVEN, ROWS_AT_ONCE, LossRows, derive_rows, largest_of_rows
 )
 
 cdef enum:
@@ -92,9 +92,22 @@ cdef class RowDerivatives:
             assert of_weight.shape[0] == self.n_rows
             self.rows.weight = &of_weight[0]
 
+    def give(self, const double[:, ::1] gradient not None, const double[:, ::1] hessian not None):
+        """Take the derivatives of a loss that is given by them, float64 (n_values, n_rows)."""
+        assert gradient.shape[0] == hessian.shape[0] == self.n_values
+        assert gradient.shape[1] == hessian.shape[1] == self.n_rows
+        self.given = gradient, hessian
+        self.rows.gradient = &gradient[0, 0]
+        self.rows.hessian = &hessian[0, 0]
+
+    def bound(self, double level):
+        """Bound the gradients of Huber's loss."""
+        self.rows.level = level
+
     def largest_of_all(self):
         """The largest absolute gradient and the largest hessian of all rows, without weights."""
         cdef Pass work
+        assert self.rows.kind != GIVEN
         work.rows = &self.rows
         work.largest = &self.largest[0, 0]
         with nogil:
@@ -110,6 +123,7 @@ cdef class RowDerivatives:
             Sums of gradients and of hessians.
         """
         cdef Pass work
+        assert self.rows.kind != GIVEN or self.given is not None
         self.rows.gradient_scale = gradient_scale
         self.rows.hessian_scale = hessian_scale
         work.rows = &self.rows

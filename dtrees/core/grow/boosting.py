@@ -37,7 +37,8 @@ from dtrees.core.grow._row_derivatives import RowDerivatives
 from dtrees.core.grow._team import Helpers
 from dtrees.core.grow.assembly import Thresholds, join, trees_of
 from dtrees.core.grow.node_record import PartialTree
-from dtrees.core.losses.losses import Loss, weighted_quantile
+from dtrees.core.losses.losses import Loss
+from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
 from dtrees.typing import Runner
@@ -46,6 +47,7 @@ GRADIENT_BITS = 30  # a row's gradient is below 2**30
 HESSIAN_BITS = 31
 PLAIN_WEIGHT = 7.0  # whole weights up to it are counts of rows, and change no scale
 STEP_BITS = 61  # of the sum of weighted steps
+MOST_EXPONENT = 1000  # of a power of two that anything is multiplied by
 COPIED_ROWS = 2**15  # at a time
 
 Watch = Callable[[list[Tree], np.ndarray], bool]
@@ -80,7 +82,7 @@ class Growing:
 
     Attributes
     ----------
-    loss : Loss
+    loss : Loss or OwnLoss
     initial : float64 (n_values,)
         Trees of an iteration, and the raw predictions before the first.
     rules : BoostingRules
@@ -88,7 +90,7 @@ class Growing:
     n_iterations : int
     """
 
-    loss: Loss
+    loss: Loss | OwnLoss
     initial: np.ndarray
     rules: BoostingRules
     learning_rate: float
@@ -192,6 +194,7 @@ class Booster:
         n_rows = rows.coded.n_rows
         self._rows = rows
         self._growing = growing
+        self._loss = growing.loss
         weight = None if rows.weight is None else rows.weight * rows.weight_unit
         self._weight = weight
         heaviest = 1.0 if weight is None else float(weight.max())
@@ -219,6 +222,7 @@ class Booster:
 
     def iterate(self) -> list[GrownTree]:
         """Grow the trees of one iteration, one for each value, and move the raw predictions."""
+        self._prepare()
         gradient_exponent, hessian_exponent = self._exponents()
         sums = self._derivatives.derive(2.0**gradient_exponent, 2.0**hessian_exponent)
         found = []
@@ -232,22 +236,35 @@ class Booster:
             found.append(self._with_steps(piece, k, gradient_exponent - hessian_exponent))
         return found
 
+    def _prepare(self) -> None:
+        """What a loss has to know of all rows before an iteration."""
+        loss, rows = self._growing.loss, self._rows
+        if isinstance(loss, OwnLoss):
+            gradient, hessian = loss.derivatives(rows.y, self.raw)
+            self._derivatives.give(gradient, hessian)
+            self._loss = loss.measured(gradient, hessian, self._largest_weight)
+        elif loss.beyond is not None:
+            self._loss = loss.with_width(rows.y, self.raw[0], self._weight)
+            self._derivatives.bound(self._loss.width)
+
     def _exponents(self) -> tuple[int, int]:
         """Powers of two that gradients and hessians are multiplied by."""
-        loss = self._growing.loss
-        gradient, hessian = loss.largest_gradient, loss.largest_hessian
+        gradient, hessian = self._loss.largest_gradient, self._loss.largest_hessian
         if gradient is None or hessian is None:
             gradient, hessian = self._derivatives.largest_of_all()
         weight = self._largest_weight
         of_sums = self._hessian_bits - 1 - _bits(hessian * self._total_weight)
         of_rows = HESSIAN_BITS - _bits(hessian * weight)
-        return GRADIENT_BITS - _bits(gradient * weight), min(of_rows, of_sums)
+        return (
+            min(GRADIENT_BITS - _bits(gradient * weight), MOST_EXPONENT),
+            min(of_rows, of_sums, MOST_EXPONENT),
+        )
 
     def _with_steps(self, piece: PartialTree, k: int, shift: int) -> GrownTree:
         """The tree with steps instead of derivatives; rows are moved."""
         leaves = self._grower.leaves_of_tree()
         weights = self._weights_of(leaves)
-        if self._growing.loss.level is None:
+        if self._loss.level is None:
             sums = piece.statistics[leaves[:, 0]]
             # - gradient / (hessian + l2), in the units of both
             below = sums[:, 0] + self._grower.l2
@@ -276,14 +293,12 @@ class Booster:
         return weights
 
     def _quantiles_of(self, leaves: np.ndarray, k: int) -> np.ndarray:
-        """The quantile of the residuals of each leaf."""
-        level = self._growing.loss.level
-        assert level is not None
+        """The quantile of the residuals of each leaf, or what else a loss says of them."""
         steps = np.empty(len(leaves))
         for i, (_, first, n) in enumerate(leaves.tolist()):
             rows = self._grower.rows_of_leaves[first : first + n]
             weight = None if self._weight is None else self._weight[rows]
-            steps[i] = weighted_quantile(self._rows.y[rows] - self.raw[k][rows], weight, level)
+            steps[i] = self._loss.step(self._rows.y[rows] - self.raw[k][rows], weight)
         return steps
 
 

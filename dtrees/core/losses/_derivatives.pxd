@@ -7,21 +7,25 @@ cdef extern from "losses/derivatives.h" nogil:
         SQUARED_ERROR
         ABSOLUTE_ERROR
         QUANTILE
+        HUBER
         POISSON_LOSS
         GAMMA_LOSS
+        GIVEN
     enum:
         ROWS_AT_ONCE
 
 cdef struct LossRows:
     # The rows of a fit, and what their derivatives are packed with.
     LossKind kind
-    double level            # of a quantile
+    double level            # of a quantile; the largest gradient of Huber's loss
     int64_t n_rows
     int64_t n_classes       # trees of an iteration; raw predictions and derivatives by class
     const double* raw       # (n_classes, n_rows)
     const double* y         # (n_rows,): numbers, 0 and 1, or classes 0, 1, 2, ...
     const double* weight    # (n_rows,), or NULL
     bint are_counts         # weights say how often a row is there: derivatives are rounded first
+    const double* gradient  # (n_classes, n_rows), of a loss that is GIVEN by its derivatives
+    const double* hessian
     double gradient_scale
     double hessian_scale
     uint64_t* packed        # (n_classes, n_rows)

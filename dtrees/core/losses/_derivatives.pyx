@@ -12,6 +12,7 @@ every step is a loop that the compiler turns into vectors, twice: for registers 
 bits. Both have the same bits.
 """
 from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy
 
 import numpy as np
 
@@ -81,6 +82,18 @@ cdef inline void pack(const LossRows* rows, int64_t begin, int64_t n, int64_t k,
         pack_plain(n, gradient, hessian, gradient_scale, hessian_scale, out, sums + 2 * k)
 
 
+cdef void pack_given(const LossRows* rows, int64_t begin, int64_t n, int64_t* sums) noexcept nogil:
+    """Pack derivatives that are there."""
+    cdef double[ROWS_AT_ONCE] gradient
+    cdef double[ROWS_AT_ONCE] hessian
+    cdef int64_t at, k
+    for k in range(rows.n_classes):
+        at = k * rows.n_rows + begin
+        memcpy(gradient, rows.gradient + at, n * sizeof(double))
+        memcpy(hessian, rows.hessian + at, n * sizeof(double))
+        pack(rows, begin, n, k, gradient, hessian, sums)
+
+
 cdef void derive_classes(const LossRows* rows, int64_t begin, int64_t n, double* values,
                          int64_t* sums) noexcept nogil:
     """Pack the derivatives of several classes. values : scratch (n_classes, ROWS_AT_ONCE)."""
@@ -115,7 +128,9 @@ cdef void derive_rows(const LossRows* rows, int64_t begin, int64_t end, double* 
         sums[k] = 0
     while begin < end:
         n = min(<int64_t>ROWS_AT_ONCE, end - begin)
-        if rows.n_classes > 1:
+        if rows.kind == GIVEN:
+            pack_given(rows, begin, n, sums)
+        elif rows.n_classes > 1:
             derive_classes(rows, begin, n, values, sums)
         else:
             derive(rows, begin, n, gradient, hessian)
@@ -203,5 +218,6 @@ def softmax(const double[:, ::1] raw):
 
 KINDS = {
     "log_loss": LOGISTIC, "squared_error": SQUARED_ERROR, "absolute_error": ABSOLUTE_ERROR,
-    "quantile": QUANTILE, "poisson": POISSON_LOSS, "gamma": GAMMA_LOSS,
+    "quantile": QUANTILE, "huber": HUBER, "poisson": POISSON_LOSS, "gamma": GAMMA_LOSS,
+    "given": GIVEN,
 }
