@@ -111,6 +111,8 @@ EXTENSIONS = [
     "dtrees.core.grow._shared_growth",
     "dtrees.core.grow._team",
     "dtrees.core.grow._row_derivatives",
+    "dtrees.core.grow._row_draws",
+    "dtrees.core.grow._leaf_heap",
     "dtrees.core.grow._leaf_wise",
     "dtrees.core.grow._shared",
     "dtrees.core.grow._round_tree",

@@ -75,6 +75,7 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         max_depth=None,
         min_samples_leaf=20,
         l2_regularization=0.0,
+        subsample=1.0,
         max_bins=255,
         categorical_features="from_dtype",
         handle_unknown="missing",
@@ -96,6 +97,7 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
         self.l2_regularization = l2_regularization
+        self.subsample = subsample
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
@@ -256,6 +258,7 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
         max_depth=None,
         min_samples_leaf=20,
         l2_regularization=0.0,
+        subsample=1.0,
         max_bins=255,
         categorical_features="from_dtype",
         handle_unknown="missing",
@@ -278,6 +281,7 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
         self.l2_regularization = l2_regularization
+        self.subsample = subsample
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown

@@ -60,6 +60,7 @@ class BaseBoosting(FittedBoosting, ABC):
         "max_depth": (IntegerIn(1), Nothing()),
         "min_samples_leaf": (IntegerIn(1),),
         "l2_regularization": (RealIn(0, math.inf, "[)"),),
+        "subsample": (RealIn(0, 1, "(]"),),
         "max_bins": (IntegerIn(2), Nothing()),
         "categorical_features": (OneOf(("from_dtype",)), ArrayLike(), Nothing()),
         "handle_unknown": (OneOf(("missing", "majority", "error")),),
@@ -81,6 +82,7 @@ class BaseBoosting(FittedBoosting, ABC):
     max_depth: int | None
     min_samples_leaf: int
     l2_regularization: float
+    subsample: float
     max_bins: int | None
     categorical_features: Any
     handle_unknown: str
@@ -205,7 +207,8 @@ class BaseBoosting(FittedBoosting, ABC):
             watch = self._watch(learned, self._held(X, values, of_loss, target, held), coded)
         n_there = 0 if kept is None else self.n_iter_
         is_over = kept is not None and watch is not None and kept.shown_to(watch, run)
-        growing = replace(growing, n_iterations=0 if is_over else self.max_iter - n_there)
+        n_iterations = 0 if is_over else self.max_iter - n_there
+        growing = replace(growing, n_iterations=n_iterations, first=n_there, seed=seed)
         fit = BoostingFit(
             self,
             range(n_there, n_there + growing.n_iterations),
@@ -302,8 +305,16 @@ class BaseBoosting(FittedBoosting, ABC):
             handle_unknown="majority" if self.handle_unknown == "majority" else "missing",
         )
         loss = loss.with_width(y, initial[0], weight)
-        growing = Growing(loss, initial, rules, float(self.learning_rate), int(self.max_iter))
-        return BoostedRows(coded, y, units, target.weight_unit), growing
+        growing = Growing(
+            loss,
+            initial,
+            rules,
+            float(self.learning_rate),
+            int(self.max_iter),
+            subsample=float(self.subsample),
+        )
+        numbers = None if isinstance(rows, slice) else np.ascontiguousarray(rows, dtype=np.int64)
+        return BoostedRows(coded, y, units, target.weight_unit, numbers=numbers), growing
 
 
 def _counted(target: Target) -> np.ndarray | slice:

@@ -119,6 +119,9 @@ min_samples_leaf : int
     Least number of rows of positive weight on each side of a split.
 l2_regularization : float
     What is added to the second derivative of each leaf; it makes steps smaller.
+subsample : float
+    How likely a row is among those that an iteration is grown from, drawn by (seed, iteration,
+    row). All rows take the steps of their leaves.
 early_stopping : "auto" or bool
     Whether the fit ends when its score does not get better. "auto": with more than 10,000 rows
     of positive weight.
@@ -138,8 +141,8 @@ warm_start : bool
 verbose : int
     1 or more shows a bar of the iterations (`dtrees.callbacks.ProgressBar`).
 random_state : int, RandomState or None
-    Seed of the rows that are held out, and of the sample behind cuts of tables of more than
-    200,000 rows (see `max_bins`).
+    Seed of the rows that are held out, of `subsample`, and of the sample behind cuts of tables of
+    more than 200,000 rows (see `max_bins`).
 class_weight : dict or "balanced"
     Weight of each class by its label, 1 for classes left out; "balanced" gives all classes
     the same total weight. None: every class has weight one.

@@ -34,6 +34,7 @@ from dtrees.coding.target import Target
 from dtrees.core.data.rules import BoostingRules, GrowthRules
 from dtrees.core.grow._leaf_wise import LeafWiseGrower
 from dtrees.core.grow._row_derivatives import RowDerivatives
+from dtrees.core.grow._row_draws import RowDraws
 from dtrees.core.grow._team import Helpers
 from dtrees.core.grow.assembly import Thresholds, join, trees_of
 from dtrees.core.grow.node_record import PartialTree
@@ -67,6 +68,8 @@ class BoostedRows:
         What one unit of the weights is for the user.
     raw : float64 (n_values, n_rows) or None
         Raw predictions by trees that are there. None: those that a model begins with.
+    numbers : int64 (n_rows,) or None
+        Of the rows in their table, by which they are drawn. None: 0, 1, 2, ...
     """
 
     coded: CodedMatrix
@@ -74,6 +77,7 @@ class BoostedRows:
     weight: np.ndarray | None = None
     weight_unit: float = 1.0
     raw: np.ndarray | None = None
+    numbers: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +92,12 @@ class Growing:
     rules : BoostingRules
     learning_rate : float
     n_iterations : int
+    first : int, default=0
+        Number of the first of them.
+    subsample : float, default=1.0
+        How likely a row is among those that an iteration is grown from.
+    seed : int, default=0
+        Of these draws.
     """
 
     loss: Loss | OwnLoss
@@ -95,6 +105,9 @@ class Growing:
     rules: BoostingRules
     learning_rate: float
     n_iterations: int
+    first: int = 0
+    subsample: float = 1.0
+    seed: int = 0
 
 
 def boost(
@@ -212,6 +225,10 @@ class Booster:
         for first, end in pairwise([*range(0, n_rows, COPIED_ROWS), n_rows]):
             blocks.fill(first, end)
         self._hessian_bits = 64 - n_rows.bit_length()
+        self._number = growing.first
+        self._draws = None
+        if growing.subsample < 1.0:
+            self._draws = RowDraws(n_rows, rows.numbers)
         self._grower = LeafWiseGrower(blocks, growing.rules, self._hessian_bits, helpers)
 
     @property
@@ -223,6 +240,10 @@ class Booster:
     def iterate(self) -> list[GrownTree]:
         """Grow the trees of one iteration, one for each value, and move the raw predictions."""
         self._prepare()
+        growing = self._growing
+        if self._draws is not None:
+            self._draws.draw(growing.seed, self._number, growing.subsample)
+        self._number += 1
         gradient_exponent, hessian_exponent = self._exponents()
         sums = self._derivatives.derive(2.0**gradient_exponent, 2.0**hessian_exponent)
         found = []
@@ -232,6 +253,7 @@ class Booster:
                 hessian,
                 gradient,
                 (2.0**-hessian_exponent, 2.0**-gradient_exponent),
+                self._draws,
             )
             found.append(self._with_steps(piece, k, gradient_exponent - hessian_exponent))
         return found

@@ -43,9 +43,11 @@ def table_of(columns):
     return pd.DataFrame(made)
 
 
-def grown(table, gradient, hessian, rules, helped=False):
-    """A tree grown from integers; the grower and the piece."""
+def grown(table, gradient, hessian, rules, helped=False, draws=None, rows=None):
+    """A tree grown from integers, of some rows of a table; the grower and the piece."""
     _, coded = CodeBook.fit_encode(table, max_bins=None)
+    if rows is not None:
+        coded = coded.take(rows)
     blocks = ColumnBlocks(coded)
     blocks.fill(0, coded.n_rows)
     team = Helpers()
@@ -56,7 +58,7 @@ def grown(table, gradient, hessian, rules, helped=False):
         shift = 64 - int(coded.n_rows).bit_length()
         grower = LeafWiseGrower(blocks, rules, shift, team)
         packed = (gradient.astype(np.int64) << 32 | hessian).view(np.uint64)
-        piece = grower.grow(packed, int(hessian.sum()), int(gradient.sum()), UNITS)
+        piece = grower.grow(packed, int(hessian.sum()), int(gradient.sum()), UNITS, draws)
     finally:
         team.close()
         if helped:

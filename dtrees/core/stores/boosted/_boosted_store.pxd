@@ -1,9 +1,11 @@
 """A store of rows that grow leaf after leaf; see _boosted_store.pyx."""
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from dtrees.core.data._columns cimport Column
 from dtrees.core.data._structs cimport Split
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._search cimport Search
+from dtrees.core.stores._partition cimport Route
 from dtrees.core.stores._store cimport Store
 from dtrees.core.stores.boosted._column_blocks cimport ColumnBlock
 
@@ -32,6 +34,8 @@ cdef struct ChildSearch:
 
 
 cdef BoostedStore boosted_store() noexcept nogil
+cdef int64_t partition_rows(const Column* column, const Route* route, uint32_t* rows, int64_t n,
+                            uint32_t* scratch) noexcept nogil
 cdef void search_chunk(void* job, int64_t number) noexcept nogil
 cdef int64_t* take_histogram(BoostedStore* s) noexcept nogil
 cdef void give_back_histogram(BoostedStore* s, OpenNode* node) noexcept nogil
