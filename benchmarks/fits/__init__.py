@@ -5,6 +5,7 @@ Whole calls of ``fit`` and ``predict`` are timed, coding included. Trees are gro
 """
 
 from benchmarks.fits import (
+    adaboost,
     boosting,
     categories,
     dense,
@@ -26,4 +27,5 @@ CASES = [
     *prediction.CASES,
     *memory.CASES,
     *boosting.CASES,
+    *adaboost.CASES,
 ]

@@ -13,17 +13,14 @@ How the models are grown is the business of `dtrees.model_selection`.
 from __future__ import annotations
 
 import math
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dtrees.cli.column_notes import note_ids
-from dtrees.cli.description import SCORE_NAME
 from dtrees.cli.errors import RequestError, note, notes, one_line_errors
 from dtrees.cli.files import (
     bytes_in_words,
@@ -36,7 +33,7 @@ from dtrees.cli.files import (
 from dtrees.cli.form import Form
 from dtrees.cli.formatting import counted
 from dtrees.cli.invocation import cv_command, fit_command
-from dtrees.cli.models import MODEL, check_criterion, check_options, estimator_of, option_of
+from dtrees.cli.models import MODEL, check_options, check_task, estimator_of, option_of
 from dtrees.cli.replacing import check_replaceable, force_option, is_page
 from dtrees.cli.run import Request, Run
 from dtrees.cli.run_text import print_run
@@ -52,14 +49,10 @@ from dtrees.cli.tables import (
     table_of,
 )
 from dtrees.cli.terminal import print_json, say, trees_grown, waiting
+from dtrees.cli.validating import validated
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from dtrees.callbacks import Bar
     from dtrees.io import Problem
-    from dtrees.model_selection import NestedStandardError
-    from dtrees.model_selection.folds import Split
 
 CHOSEN_BY_TUNING = ("min_samples_split", "ccp_alpha")
 MANY_ROWS = 50_000_000  # whose lists of folds are worth a word
@@ -153,13 +146,13 @@ def command(
     as_json: bool,
     **model: Any,
 ) -> None:
-    """Cross-validate a tree or a forest on FILE.
+    """Cross-validate a tree, a forest or a boosted model on FILE.
 
     FILE is a table (.csv, .csv.gz or .parquet), or - for CSV from standard input; with --cluster,
     one file or many, or patterns ('big/*.parquet') and URLs, which the workers read. Prints a line
     per fold, the mean score with its standard error, the ten most important columns, and the first
-    levels of the tree, or the size of the forest, grown on all rows. The models of all folds and
-    the one on all rows grow together.
+    levels of the tree, or the size of the model, grown on all rows. The models of all folds and
+    the one on all rows grow together, but for boosted ones.
 
     In a CSV file, a column whose every value is an ISO 8601 date, with or without a time of day
     (2024-05-01, 2024-05-01T13:30), is ordered by time.
@@ -172,8 +165,7 @@ def command(
         scorers = check_scoring(scoring)
         rule = rule_of(tune, tune_simplest, model)
         check_nested(folds, scorers, rule, tune_nested, nested_error)
-        if pruning_table and model["model"] != "tree":
-            raise RequestError(f"--pruning-table is for --model tree, not for {model['model']}")
+        check_kind(model["model"], rule, nested_error, pruning_table, cluster)
         if report is not None:
             check_report(report, files, force)
         if not as_json:
@@ -183,7 +175,7 @@ def command(
             problem = problem_in(table, target, task, drop=drop, form=form, files=files)
             check_folds(problem, folds, nested=tune_nested)
             check_scores(scorers, problem)
-            check_criterion(problem.task, model["criterion"])
+            check_task(problem.task, model)
             if not as_json:  # before scikit-learn is imported, which takes a second
                 for line in headlines(label_of(files), target, problem):
                     say(line)
@@ -260,6 +252,24 @@ def check_nested(
         )
 
 
+def check_kind(
+    kind: str, rule: str | None, nested_error: int | None, pruning_table: bool, cluster: str | None
+) -> None:
+    """Refuse what is not asked of a kind of models."""
+    if pruning_table and kind != "tree":
+        raise RequestError(f"--pruning-table is for --model tree, not for {kind}")
+    if kind != "boosting":
+        return
+    if rule is not None:
+        raise RequestError(
+            "--tune is for trees and forests: a boosted model ends by itself with --early-stopping"
+        )
+    if nested_error is not None:
+        raise RequestError("--nested-error is for trees and forests, not for --model boosting")
+    if cluster is not None:
+        raise RequestError("--cluster: folds of boosted models grow in this process; leave it out")
+
+
 def check_report(report: Path, files: Sequence[str], force: bool) -> None:
     """Refuse, before the work is done, a page that cannot be made or written."""
     from dtrees.cli.report import check_libraries
@@ -283,75 +293,6 @@ def write_report(run: Run, report: Path, context: click.Context) -> None:
     text = page(run, cv_command(context), next_command)
     with file_errors(report, "written"):
         write_text(text, report)
-
-
-def validated(request: Request, estimator: Any, bar: Bar | None = None) -> Run:
-    """Score the models of the folds and fit the estimator on all rows; all of it grows together.
-
-    `estimator` is fitted itself only where scores out of bags are asked for.
-    """
-    from sklearn.base import clone
-
-    from dtrees.model_selection import HashKFold
-    from dtrees.model_selection.baseline import baseline_scores
-    from dtrees.model_selection.folds import shuffled_folds
-    from dtrees.model_selection.validated import Questions, validate_folds
-
-    X, y = request.problem.X, request.problem.y
-    start = perf_counter()
-    is_classes = request.problem.task == "classification"
-    keyed = HashKFold(request.n_folds, stratify=is_classes, random_state=estimator.random_state)
-
-    def folds_of(rows: np.ndarray | slice) -> Sequence[Split]:
-        if request.has_hash_folds:
-            return keyed.split(y[rows], y[rows])
-        with warnings.catch_warnings(action="ignore", category=UserWarning):  # check_folds notes it
-            return shuffled_folds(
-                y[rows], request.n_folds, estimator.random_state, stratified=is_classes
-            )
-
-    of_fold = clone(estimator)
-    if hasattr(of_fold, "oob_score"):  # the folds have better: their held-out rows
-        of_fold.set_params(oob_score=False)
-    splits = folds_of(slice(None))
-    found = validate_folds(
-        of_fold,
-        X,
-        y,
-        splits,
-        Questions(
-            rule=request.rule,
-            with_path=request.wants_path,
-            scoring=request.scoring,
-            folds_of=folds_of if request.wants_nested else None,
-        ),
-        bar=bar,
-    )
-    final = found.final_estimator
-    if getattr(estimator, "oob_score", False):
-        if found.tuned is not None:
-            estimator.set_params(**found.tuned.chosen.parameters)
-        final = estimator.fit(X, y)
-    nested = None if request.n_divisions is None else nested_error_of(request, of_fold)
-    seconds = perf_counter() - start
-    baseline = baseline_scores(y, request.problem.task, splits, request.scoring)
-    if not request.scoring:
-        baseline = dict(zip([SCORE_NAME[request.problem.task]], baseline.values(), strict=False))
-    return Run(request, found, final, seconds, baseline, nested)
-
-
-def nested_error_of(request: Request, estimator: Any) -> NestedStandardError:
-    """The standard error of an estimator by nested cross-validation."""
-    from dtrees.model_selection import nested_standard_error
-
-    with warnings.catch_warnings(action="ignore", category=UserWarning):  # check_folds notes it
-        return nested_standard_error(
-            estimator,
-            *(request.problem.X, request.problem.y),
-            cv=request.n_folds,
-            n_repeats=request.n_divisions,
-            random_state=estimator.random_state,
-        )
 
 
 def check_folds(problem: Problem, folds: int, *, nested: bool = False) -> None:

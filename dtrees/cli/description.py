@@ -48,12 +48,28 @@ def size_in_words(model: Any) -> str:
     leaves = counted(size.n_leaves, "leaf", "leaves")
     if is_tree(model):
         return f"depth {size.depth}, {leaves}"
-    return f"{counted(size.trees, 'tree')}, depth up to {size.depth}, {leaves}"
+    iterations = f"{counted(model.n_iter_, 'iteration')}, " if is_boosted(model) else ""
+    return f"{iterations}{counted(size.trees, 'tree')}, depth up to {size.depth}, {leaves}"
 
 
 def is_tree(model: Any) -> bool:
     """Whether the model is a single tree."""
     return hasattr(model, "tree_")
+
+
+def is_boosted(model: Any) -> bool:
+    """Whether the trees of the model follow each other."""
+    return hasattr(model, "n_trees_per_iteration_")
+
+
+def stopping_line(model: Any) -> list[str]:
+    """When rows that were held out were predicted best, if any were."""
+    if not getattr(model, "do_early_stopping_", False):
+        return []
+    held_out = len(model.validation_score_) > 0
+    scores = model.validation_score_ if held_out else model.train_score_
+    rows = "held-out" if held_out else "training"
+    return [f"best score of the {rows} rows after {counted(int(scores.argmax()), 'iteration')}"]
 
 
 def oob_line(model: Any) -> list[str]:
@@ -113,6 +129,8 @@ def model_document(model: Any, file: Path) -> dict[str, Any]:
         "parameters": {name: plain(value) for name, value in model.get_params().items()},
         "columns": columns_of(model),
     }
+    if is_boosted(model):
+        document["iterations"] = model.n_iter_
     if hasattr(model, "classes_"):
         document["classes"] = [plain(label) for label in model.classes_.tolist()]
     if hasattr(model, "oob_score_"):

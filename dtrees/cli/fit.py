@@ -16,11 +16,12 @@ from dtrees.cli.description import (
     model_document,
     oob_line,
     size_in_words,
+    stopping_line,
 )
 from dtrees.cli.errors import RequestError, notes, one_line_errors
 from dtrees.cli.files import bytes_in_words, check_out, file_errors, is_stream, target_of
 from dtrees.cli.form import Form
-from dtrees.cli.models import MODEL, check_criterion, check_options, estimator_of
+from dtrees.cli.models import MODEL, check_options, check_task, estimator_of
 from dtrees.cli.replacing import check_replaceable, force_option, is_model
 from dtrees.cli.tables import (
     CLUSTER,
@@ -67,7 +68,7 @@ def command(
     as_json: bool,
     **model: Any,
 ) -> None:
-    """Fit a tree or a forest on all rows of FILE and save it.
+    """Fit a tree, a forest or a boosted model on all rows of FILE and save it.
 
     FILE is a table (.csv, .csv.gz or .parquet), or - for CSV from standard input; with --cluster,
     one file or many, or patterns and URLs, which the workers read. The model file is
@@ -88,7 +89,7 @@ def command(
         form = Form(sep, encoding, decimal, thousands)
         with table_of(files, form, cluster, regime) as table:
             problem = problem_in(table, target, task, drop=drop, form=form, files=files)
-            check_criterion(problem.task, model["criterion"])
+            check_task(problem.task, model)
             if not as_json:
                 for line in headlines(label_of(files), target, problem):
                     say(line)
@@ -109,6 +110,6 @@ def command(
     say(kinds_line(column["kind"] for column in columns_of(estimator)))
     name = type(estimator).__name__
     say(f"{name}: {size_in_words(estimator)}, fitted in {seconds:.2f} s")
-    for line in (*growth_lines(estimator), *oob_line(estimator)):
+    for line in (*growth_lines(estimator), *oob_line(estimator), *stopping_line(estimator)):
         say(line)
     say(f"{out}: {bytes_in_words(out)}")

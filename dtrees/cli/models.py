@@ -7,6 +7,7 @@ is given that only some kinds take.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,31 +19,45 @@ from dtrees.cli.errors import RequestError
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of model: the beginning of its classes' names, and what people call it."""
+    """A kind of model: the beginning of its classes' names, what people and JSON call it."""
 
     stem: str
     noun: str
+    field: str
 
 
 KINDS = {
-    "tree": Kind("DecisionTree", "tree"),
-    "forest": Kind("RandomForest", "forest"),
-    "extra-trees": Kind("ExtraTrees", "forest"),
-    "bagging": Kind("Bagging", "forest"),
+    "tree": Kind("DecisionTree", "tree", "tree"),
+    "forest": Kind("RandomForest", "forest", "forest"),
+    "extra-trees": Kind("ExtraTrees", "forest", "forest"),
+    "bagging": Kind("Bagging", "forest", "forest"),
+    "boosting": Kind("GradientBoosting", "boosted model", "boosting"),
 }
 CRITERIA = {
     "classification": ("gini", "entropy", "log_loss"),
     "regression": ("squared_error", "poisson"),
 }
+LOSSES = {
+    "classification": ("log_loss",),
+    "regression": ("squared_error", "absolute_error", "quantile", "poisson", "gamma"),
+}
+OF_TASKS = {"criterion": CRITERIA, "loss": LOSSES}
 PARAMETER_OF = {
     "criterion": "criterion",
     "max_depth": "max_depth",
+    "max_leaf_nodes": "max_leaf_nodes",
     "min_samples_leaf": "min_samples_leaf",
     "min_samples_split": "min_samples_split",
     "ccp_alpha": "ccp_alpha",
     "max_bins": "max_bins",
     "max_features": "max_features",
     "trees": "n_estimators",
+    "max_iter": "max_iter",
+    "learning_rate": "learning_rate",
+    "loss": "loss",
+    "quantile": "quantile",
+    "l2_regularization": "l2_regularization",
+    "early_stopping": "early_stopping",
     "max_samples": "max_samples",
     "bootstrap": "bootstrap",
     "oob": "oob_score",
@@ -50,11 +65,9 @@ PARAMETER_OF = {
     "jobs": "n_jobs",
 }
 OF_ALL_KINDS = (
-    "criterion",
     "max_depth",
+    "max_leaf_nodes",
     "min_samples_leaf",
-    "min_samples_split",
-    "ccp_alpha",
     "max_bins",
     "seed",
     "jobs",
@@ -121,16 +134,29 @@ MODEL = (
         type=click.Choice(list(KINDS)),
         default="tree",
         show_default=True,
-        help="A decision tree, a random forest, extra trees or bagged trees.",
+        help="A decision tree, a random forest, extra trees, bagged trees or gradient boosting.",
     ),
     click.option("--max-depth", type=click.IntRange(min=1), help="No limit by default."),
-    click.option("--min-samples-leaf", type=click.IntRange(min=1), help="1 by default."),
-    click.option("--min-samples-split", type=click.IntRange(min=2), help="2 by default."),
+    click.option(
+        "--max-leaf-nodes",
+        type=Amount(2, "all"),
+        help="Most leaves of a tree; all: no limit. By default 31 for boosting, all otherwise.",
+    ),
+    click.option(
+        "--min-samples-leaf",
+        type=click.IntRange(min=1),
+        help="1 by default, and 20 for boosting.",
+    ),
+    click.option(
+        "--min-samples-split",
+        type=click.IntRange(min=2),
+        help="Not for boosting. 2 by default.",
+    ),
     click.option(
         "--ccp-alpha",
         type=float,
         metavar="ALPHA",
-        help="Price of a leaf in cost-complexity pruning; 0 by default.",
+        help="Price of a leaf in cost-complexity pruning; not for boosting. 0 by default.",
     ),
     click.option(
         "--max-bins",
@@ -141,7 +167,7 @@ MODEL = (
     click.option(
         "--criterion",
         type=click.Choice([name for names in CRITERIA.values() for name in names]),
-        help="By default gini or squared_error.",
+        help="Not for boosting. By default gini or squared_error.",
     ),
     click.option(
         "--max-features",
@@ -150,7 +176,7 @@ MODEL = (
         "sqrt for the classes of a forest or of extra trees.",
     ),
     click.option(
-        "--trees", type=click.IntRange(min=1), help="Not for a tree. 100 by default, bagging 10."
+        "--trees", type=click.IntRange(min=1), help="Of a forest. 100 by default, bagging 10."
     ),
     click.option(
         "--bootstrap/--no-bootstrap",
@@ -165,6 +191,38 @@ MODEL = (
         is_flag=True,
         default=None,
         help="Score the model on all rows by the rows that its trees' bags lack.",
+    ),
+    click.option(
+        "--max-iter", type=click.IntRange(min=1), help="Iterations of boosting. 100 by default."
+    ),
+    click.option(
+        "--learning-rate",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="RATE",
+        help="What boosting multiplies the steps of its trees by. 0.1 by default.",
+    ),
+    click.option(
+        "--loss",
+        type=click.Choice([name for names in LOSSES.values() for name in names]),
+        help="Of boosting. By default log_loss or squared_error.",
+    ),
+    click.option(
+        "--quantile",
+        type=click.FloatRange(0, 1),
+        metavar="SHARE",
+        help="The quantile that --loss quantile predicts.",
+    ),
+    click.option(
+        "--l2-regularization",
+        type=click.FloatRange(min=0),
+        metavar="NUMBER",
+        help="Makes the steps of boosting smaller. 0 by default.",
+    ),
+    click.option(
+        "--early-stopping/--no-early-stopping",
+        default=None,
+        help="Whether boosting ends when a tenth of the rows, which it holds out, is predicted no "
+        "better. By default with more than 10,000 rows.",
     ),
     click.option(
         "--seed",
@@ -195,13 +253,15 @@ def estimator_of(task: str, model: str, **given: Any) -> Any:
     RequestError: the options do not go together, or not with the task.
     """
     check_options(model, **given)
-    check_criterion(task, given.get("criterion"))
+    check_task(task, given)
     parameters = {
         PARAMETER_OF[name]: None if value in NO_LIMIT else value
         for name, value in given.items()
         if value is not None
     }
     estimator = estimator_class(model, task)(**parameters)
+    if (given.get("loss") == "quantile") != (given.get("quantile") is not None):
+        raise RequestError("--loss quantile and --quantile SHARE: give both")
     for name in ("oob", "max_samples"):
         if given.get(name) is not None and not estimator.bootstrap:
             raise RequestError(
@@ -210,12 +270,15 @@ def estimator_of(task: str, model: str, **given: Any) -> Any:
     return estimator
 
 
-def check_criterion(task: str, criterion: str | None) -> None:
-    """Refuse a criterion that is not one of the task's."""
-    if criterion is not None and criterion not in CRITERIA[task]:
-        raise RequestError(
-            f"--criterion {criterion} is not for {task}: choose one of {', '.join(CRITERIA[task])}"
-        )
+def check_task(task: str, given: Mapping[str, Any]) -> None:
+    """Refuse a criterion or a loss that is not one of the task's."""
+    for name, names in OF_TASKS.items():
+        value = given.get(name)
+        if value is not None and value not in names[task]:
+            raise RequestError(
+                f"{option_of(name)} {value} is not for {task}: choose one of "
+                f"{', '.join(names[task])}"
+            )
 
 
 def option_of(name: str) -> str:
@@ -224,8 +287,9 @@ def option_of(name: str) -> str:
 
 
 def parameters_of(model: str) -> set[str]:
-    """The parameters of a kind of model, whatever the task."""
-    return set(estimator_class(model, "classification")().get_params())
+    """The parameters of a kind of model, of either task."""
+    classes = (estimator_class(model, task) for task in CRITERIA)
+    return {name for made in classes for name in made().get_params()}
 
 
 def estimator_class(model: str, task: str) -> type:

@@ -6,7 +6,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import dtrees
-from dtrees.cli.description import SCORE_NAME, columns_of, first_rules, growth_document, is_tree
+from dtrees.cli.description import (
+    SCORE_NAME,
+    columns_of,
+    first_rules,
+    growth_document,
+    is_boosted,
+    is_tree,
+)
 from dtrees.cli.models import KINDS, chosen_parameters
 
 if TYPE_CHECKING:
@@ -126,7 +133,7 @@ class Run:
             "standard_error": standard_error,
             "baseline": self.baseline.get(self.score_name),
             "seconds": self.seconds,
-            self.noun: self._final(),
+            KINDS[self.request.kind].field: self._final(),
         }
         document.update(growth_document(self.model))
         if self.request.scoring:
@@ -164,6 +171,8 @@ class Run:
         if is_tree(self.model):
             del found["trees"]
             found["text"] = first_rules(self.model)
+        if is_boosted(self.model):
+            found["iterations"] = self.model.n_iter_
         if hasattr(self.model, "oob_score_"):
             found["oob_score"] = float(self.model.oob_score_)
         return found

@@ -13,6 +13,7 @@ from dtrees.cli.description import (
     is_tree,
     oob_line,
     size_in_words,
+    stopping_line,
 )
 from dtrees.cli.run import (
     Run,
@@ -64,7 +65,7 @@ def print_run(run: Run) -> None:
     is_cut = is_tree(model) and model.get_depth() > TEXT_LEVELS
     shown = f"; its first {TEXT_LEVELS} levels" if is_cut else ""
     out.print(f"[bold]The {run.noun} on all rows[/bold]: {size_in_words(model)}{shown}")
-    for line in oob_line(model):
+    for line in (*oob_line(model), *stopping_line(model)):
         say(line)
     if is_tree(model):
         say(first_rules(model).rstrip("\n"))

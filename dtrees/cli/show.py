@@ -16,6 +16,7 @@ from dtrees.cli.description import (
     model_document,
     oob_line,
     size_in_words,
+    stopping_line,
 )
 from dtrees.cli.errors import one_line_errors
 from dtrees.cli.files import bytes_in_words, load_model
@@ -59,7 +60,7 @@ def print_model(fitted: Any, path: Path) -> None:
         say(f"predicts {classes}: {', '.join(labels)}{more}")
     else:
         say("predicts numbers")
-    for line in oob_line(fitted):
+    for line in (*oob_line(fitted), *stopping_line(fitted)):
         say(line)
     columns = columns_of(fitted)
     used = sum(column["importance"] > 0 for column in columns)

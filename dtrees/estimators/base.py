@@ -23,15 +23,14 @@ it afterwards [SF 3]; the others stop the growth.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from functools import lru_cache
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.coding.target import Target
@@ -39,7 +38,6 @@ from dtrees.core.membership.resampling import Resampling
 from dtrees.core.membership.shares import Shares
 from dtrees.estimators.constraints import (
     ArrayLike,
-    ArrayOf,
     Constraint,
     InstanceOf,
     IntegerIn,
@@ -48,28 +46,19 @@ from dtrees.estimators.constraints import (
     OneOf,
     RandomState,
     RealIn,
-    check_parameters,
-    check_values,
 )
-from dtrees.estimators.fit_plan import LARGEST_SEED, FitPlan
+from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.limits import shares_of
 from dtrees.estimators.prediction import Predictor
+from dtrees.estimators.stored import LEARNS_COLUMNS, MOST, Stored
 from dtrees.estimators.training import Encoded, Training
-from dtrees.export.parts import Parts
 from dtrees.parallel import is_lazy, map_rows, threaded
 from dtrees.typing import serial
 
-MOST = LARGEST_SEED
 FEW_ROWS = 64  # which one thread predicts sooner than another is asked for
 
-# What classifiers learn, beside what all do.
-LEARNS_CLASSES: Mapping[str, tuple[Constraint, ...]] = {
-    "classes_": (ArrayOf(1),),
-    "n_classes_": (NumberOf(1, MOST),),
-}
 
-
-class BaseTrees(BaseEstimator, ABC):
+class BaseTrees(Stored):
     """What trees and forests share; not meant to be used itself."""
 
     _random_cuts: ClassVar[bool] = False
@@ -97,14 +86,11 @@ class BaseTrees(BaseEstimator, ABC):
         "n_jobs": (InstanceOf(Integral, "int"), Nothing()),
     }
 
-    # What a fit learns, beside trees and codebook; model files hold nothing else.
     _learns: ClassVar[Mapping[str, tuple[Constraint, ...]]] = {
-        "n_features_in_": (NumberOf(1, MOST),),
+        **LEARNS_COLUMNS,
         "n_outputs_": (NumberOf(1, 1),),
         "max_features_": (NumberOf(1, MOST),),
-        "feature_names_in_": (ArrayOf(1, np.dtype(object)),),
     }
-    _learns_at_times: ClassVar[frozenset[str]] = frozenset({"feature_names_in_"})
 
     # The parameters of every tree; the classes set them in __init__.
     criterion: str
@@ -196,87 +182,6 @@ class BaseTrees(BaseEstimator, ABC):
             return map_rows(predictor, method, X)
         run = serial if _is_small(X, self.n_jobs) else threaded(self.n_jobs)
         return getattr(predictor, method)(X, run)
-
-    @abstractmethod
-    def _parts(self) -> Parts:
-        """What a fitted estimator is made of, for model files."""
-
-    @classmethod
-    @abstractmethod
-    def _of_parts(cls, parts: Parts) -> Any:
-        """The estimator that is made of these parts."""
-
-    @classmethod
-    def _check_parts(cls, parts: Parts) -> None:
-        """Refuse parameters and attributes that no fit of this class has.
-
-        Raises InvalidParameterError where one is of the wrong type or outside its range, and
-        ValueError where one is missing, or does not fit the others.
-        """
-        check_values(cls._constraints, parts.parameters, "parameter", cls.__name__)
-        check_values(cls._learns, parts.attributes, "attribute", cls.__name__)
-        missing = cls._learns.keys() - cls._learns_at_times - parts.attributes.keys()
-        if missing:
-            raise ValueError(f"there is no attribute {min(missing)!r}")
-
-    @property
-    def fit_report_(self) -> dict[str, Any]:
-        """What the fit did, and what it took; plain numbers and strings.
-
-        Models of a cross-validation, and the ``best_estimator_`` of a search, were grown together.
-        Each tells the same, of the growth that they share; its coding may be shared with other
-        growths. Scores are not part of it. Nor is the report part of the model: it is not pickled
-        or saved.
-
-        - ``regime``, ``reason``: where trees were grown, and why there.
-        - ``seconds``: dict of the phases: ``coding``, ``growth``, ``reading`` of what else a Dask
-          collection has to tell, and, within growth on a cluster, what was waited for.
-        - Of several training sets, over all trees: ``shared_nodes``, which were searched for two
-          sets or more at once, and ``shared_rows``, the rows of these nodes, each once (in the
-          partitioned regime those of the node's largest set). ``bounded_columns`` of these nodes
-          were searched by bounds of intervals, and of ``alive_columns`` some codes had to be
-          looked at. In a search, ``known_nodes`` were taken over from trees of candidates with
-          smaller leaves. All are 0 where every set grew on its own. They depend on no number of
-          threads.
-          In the replicated regime, fewer nodes are shared where a cluster has more threads than the
-          forest has trees: the sets are divided then.
-        - On a cluster, ``lost_workers``, and where it happened ``retries`` of tasks and
-          ``restarts``: everything had to be sent or made again.
-        - In the replicated regime: ``tasks``, and ``bytes_moved``: the table, once for every worker
-          that it was sent to, and trees on their way back.
-        - In the partitioned regime: ``rounds``, ``passes`` over the codes, ``bytes_moved``: counts,
-          rows and blocks, ``cache_hits`` and ``rebuilds`` of the places of rows.
-        """
-        check_is_fitted(self)
-        if "_fit_report" not in self.__dict__:
-            raise AttributeError("This model has no fit_report_: it was not made by fit.")
-        report: dict[str, Any] = deepcopy(self._fit_report)
-        return report
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        state.pop("_fit_report", None)
-        return state
-
-    def _learned_attributes(self) -> dict[str, Any]:
-        """What `fit` learned, beside trees and codebook."""
-        check_is_fitted(self)
-        return {name: value for name, value in vars(self).items() if name in self._learns}
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        return tags
-
-    def _check_parameters(self) -> None:
-        # not get_params, which reads the signature anew each time
-        check_parameters(
-            self._constraints,
-            {name: getattr(self, name) for name in self._constraints},
-            type(self).__name__,
-        )
 
 
 @lru_cache(maxsize=64)

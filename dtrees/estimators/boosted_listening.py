@@ -23,8 +23,9 @@ from dtrees.coding.codebook import CodeBook
 from dtrees.coding.tables import Table
 from dtrees.core.grow.boosting import BoostedRows, Growing
 from dtrees.core.model.tree import Forest, Tree
+from dtrees.core.predict.binned import CodedRows
 from dtrees.core.predict.boosted import raw_predictions, staged_raw_predictions
-from dtrees.estimators.boosted_stopping import Watch
+from dtrees.estimators.boosted_stopping import ByModel, Watch
 from dtrees.typing import Runner
 
 if TYPE_CHECKING:
@@ -60,13 +61,20 @@ class Iterations:
         rows, raw = self.rows, self._raw
         if raw is None:
             raw = np.repeat(self.growing.initial[:, None], len(rows.y), axis=1)
-        weight = None if rows.weight is None else rows.weight * rows.weight_unit
-        return -self.growing.loss.mean(rows.y, raw.T, weight)
+        own = slice(None) if rows.chosen is None else rows.chosen
+        weight = None if rows.weight is None else rows.weight[own] * rows.weight_unit
+        return -self.growing.loss.mean(rows.y[own], raw[:, own].T, weight)
 
     @property
     def is_heard(self) -> bool:
         """Whether anybody listens."""
         return self.watch is not None or len(self.callbacks) > 0
+
+    @property
+    def ends(self) -> Watch | None:
+        """What may be sent to a worker to end the growth there; None: nothing."""
+        is_sent = self.watch is not None and not isinstance(self.watch.score, ByModel)
+        return self.watch if is_sent else None
 
     def __call__(self, trees: list[Tree], raw: np.ndarray) -> bool:
         """Take the trees of an iteration; whether it is the last one."""
@@ -76,6 +84,25 @@ class Iterations:
         is_last = self.watch is not None and self.watch(trees)
         stops = told([callback.on_iteration_end(self.fit, number) for callback in self.callbacks])
         return is_last or stops
+
+    def replay(self, trees: list[Tree]) -> list[Tree]:
+        """Hear of trees that have grown elsewhere; those up to the last one that is wanted."""
+        if not self.is_heard:
+            return trees
+        n_values = self.fit.n_values
+        raw = self._raw
+        if raw is None:
+            raw = np.repeat(self.growing.initial[:, None], len(self.rows.y), axis=1)
+        raw, walked = raw.copy(), CodedRows(self.rows.coded)
+        everywhere = np.arange(len(self.rows.y))
+        for first in range(0, len(trees), n_values):
+            own = trees[first : first + n_values]
+            if len(self.callbacks) > 0:  # who may ask for the score of the training rows
+                for k, tree in enumerate(own):
+                    raw[k] += tree.value_of(walked.leaves(tree, everywhere))[:, 0]
+            if self(own, raw):
+                return trees[: first + n_values]
+        return trees
 
 
 def kept_forest(model: BaseBoosting) -> Forest | None:
@@ -94,6 +121,22 @@ def kept_forest(model: BaseBoosting) -> Forest | None:
             "when warm_start==True"
         )
     return model.forest_
+
+
+def in_memory(table: Any) -> Table:
+    """A table whose rows are here.
+
+    Raises
+    ------
+    TypeError
+        They are those of a Dask collection.
+    """
+    if not isinstance(table, Table):
+        raise TypeError(
+            "warm_start=True walks the rows of X down the trees that are there, and X is a Dask "
+            "collection. Give X.compute(), or set warm_start=False."
+        )
+    return table
 
 
 def check_goes_on(model: BaseBoosting, book: CodeBook, classes: Any, loss: Any) -> None:
@@ -136,10 +179,10 @@ class Kept:
     book: CodeBook
     table: Table
 
-    def raw_of(self, rows: np.ndarray | slice, run: Runner) -> np.ndarray:
-        """Raw predictions of some rows, float64 (n_values, n_rows)."""
+    def raw_of(self, run: Runner) -> np.ndarray:
+        """Raw predictions of all rows, float64 (n_values, n_rows)."""
         raw = raw_predictions(self.forest, self.initial, self.book, self.table, run)
-        return np.ascontiguousarray(raw[rows].T)
+        return np.ascontiguousarray(raw.T)
 
     def shown_to(self, watch: Watch, run: Runner) -> bool:
         """Score each iteration; whether one of them was the last."""

@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 
-from dtrees.coding.coded import CodedMatrix
+from dtrees.core.losses.losses import Loss
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows
 from dtrees.estimators.prediction import BoostedPredictor
@@ -89,10 +89,10 @@ class Watch:
     ----------
     predictor : BoostedPredictor
         Without trees.
-    rows : intp (n_rows,)
-        Their numbers in the table of the fit.
-    coded : CodedMatrix
-        Their codes.
+    walked : CodedRows
+        The table.
+    rows : intp (n,)
+        Numbers of those that are scored.
     score : callable (raw, trees) -> float
         Higher is better. raw : float64 (n_rows, n_values); trees : all so far.
     n_iter_no_change : int
@@ -102,25 +102,30 @@ class Watch:
     """
 
     predictor: BoostedPredictor
+    walked: CodedRows
     rows: np.ndarray
-    coded: CodedMatrix
     score: Callable[[np.ndarray, list[Tree]], float]
     n_iter_no_change: int
     tol: float
     scores: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._walked = CodedRows(self.coded)
-        self._all = np.arange(self.coded.n_rows)
-        self._raw = np.repeat(self.predictor.initial[None, :], self.coded.n_rows, axis=0)
+        self._raw = np.repeat(self.predictor.initial[None, :], len(self.rows), axis=0)
         self._trees: list[Tree] = []
         self.scores.append(self.score(self._raw, self._trees))
 
     def __call__(self, trees: list[Tree]) -> bool:
         """Take the trees of an iteration; whether it is the last one."""
         for k, tree in enumerate(trees):
-            self._raw[:, k] += tree.value_of(self._walked.leaves(tree, self._all))[:, 0]
+            self._raw[:, k] += tree.value_of(self.walked.leaves(tree, self.rows))[:, 0]
         return self.see(trees, self._raw)
+
+    def copied(self) -> Watch:
+        """One that has seen the same, and goes on by itself."""
+        other = copy.copy(self)
+        other._raw, other._trees = self._raw.copy(), list(self._trees)
+        other.scores = list(self.scores)
+        return other
 
     def see(self, trees: Sequence[Tree], raw: np.ndarray) -> bool:
         """Take the trees of an iteration with the raw predictions of all so far; as a call."""
@@ -168,31 +173,59 @@ def scored(
     """
     scoring = estimator.scoring
     if isinstance(scoring, str) and scoring == "loss":
-        loss = predictor.loss
-
-        def by_loss(raw: np.ndarray, trees: list[Tree]) -> float:
-            return -loss.mean(held.of_loss, raw, held.weight)
-
-        return by_loss
+        return ByLoss(predictor.loss, held.of_loss, held.weight)
     from sklearn.metrics import check_scoring, get_scorer
 
     scorer = check_scoring(estimator, scoring)
-    kwargs = {} if held.weight is None else {"sample_weight": held.weight}
     if scoring is None or type(scorer).__module__ == get_scorer.__module__:
+        return ByPredictions(estimator, predictor, scorer, (held.rows, held.y, held.weight))
+    return ByModel(estimator, scorer, _safe_indexing(held.X, held.rows), held.y)
 
-        def by_predictions(raw: np.ndarray, trees: list[Tree]) -> float:
-            stage = Stage(estimator, predictor, raw)
-            return float(scorer(stage, held.rows[:, None], held.y, **kwargs))
 
-        return by_predictions
-    X = _safe_indexing(held.X, held.rows)
+@dataclass(frozen=True, eq=False)
+class ByLoss:
+    """Scores by the loss; may be sent elsewhere."""
 
-    def by_model(raw: np.ndarray, trees: list[Tree]) -> float:
-        model = copy.copy(estimator)
+    loss: Loss
+    y: np.ndarray
+    weight: np.ndarray | None
+
+    def __call__(self, raw: np.ndarray, trees: list[Tree]) -> float:
+        """Minus the mean loss."""
+        return -self.loss.mean(self.y, raw, self.weight)
+
+
+@dataclass(frozen=True, eq=False)
+class ByPredictions:
+    """Scores by a scorer of scikit-learn's, which looks at predictions only; may be sent."""
+
+    estimator: BaseBoosting
+    predictor: BoostedPredictor
+    scorer: Any
+    held: tuple[np.ndarray, np.ndarray, np.ndarray | None]  # numbers of rows, y, weight
+
+    def __call__(self, raw: np.ndarray, trees: list[Tree]) -> float:
+        """What the scorer says of the raw predictions."""
+        rows, y, weight = self.held
+        kwargs = {} if weight is None else {"sample_weight": weight}
+        stage = Stage(self.estimator, self.predictor, raw)
+        return float(self.scorer(stage, rows[:, None], y, **kwargs))
+
+
+@dataclass(frozen=True, eq=False)
+class ByModel:
+    """Scores by a function of the user's, which may ask anything and be anything."""
+
+    estimator: BaseBoosting
+    scorer: Any
+    X: Any
+    y: np.ndarray
+
+    def __call__(self, raw: np.ndarray, trees: list[Tree]) -> float:
+        """What the function says of the model of all trees so far."""
+        model = copy.copy(self.estimator)
         model.forest_ = Forest(tuple(trees))
-        return float(scorer(model, X, held.y))
-
-    return by_model
+        return float(self.scorer(model, self.X, self.y))
 
 
 def _has_classes(stage: Stage) -> bool:

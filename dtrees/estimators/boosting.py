@@ -21,6 +21,7 @@ from dtrees.estimators.boosting_base import BaseBoosting
 from dtrees.estimators.constraints import InstanceOf, Nothing, OneOf, RealIn
 from dtrees.estimators.docstrings import documented
 from dtrees.estimators.prediction import LazyScore
+from dtrees.estimators.stored import LEARNS_CLASSES
 from dtrees.estimators.trees import classification_target
 
 
@@ -59,6 +60,8 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
     0.95
     """
 
+    _losses = CLASSES
+    _learns = {**BaseBoosting._learns, **LEARNS_CLASSES}  # noqa: RUF012
     _constraints = {  # noqa: RUF012
         **BaseBoosting._constraints,
         "loss": (OneOf(tuple(CLASSES)), InstanceOf(losses.Loss, "dtrees.losses.Loss")),
@@ -86,6 +89,7 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         tol=1e-7,
         warm_start=False,
         verbose=0,
+        regime=None,
         random_state=None,
         class_weight=None,
         n_jobs=None,
@@ -108,6 +112,7 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         self.tol = tol
         self.warm_start = warm_start
         self.verbose = verbose
+        self.regime = regime
         self.random_state = random_state
         self.class_weight = class_weight
         self.n_jobs = n_jobs
@@ -163,15 +168,15 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit, in memory.
+            Columns as at fit. Of a Dask array or data frame, each answer is lazy, and costs a
+            prediction of its own.
 
         Yields
         ------
         raw : float64 array of shape (n_rows,) or (n_rows, n_classes_)
             As `decision_function` of a model of 1, 2, ... iterations.
         """
-        predictor, stages = self._stages(X)
-        return map(predictor.scores_of, stages)
+        return self._staged("decision_function", X)
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Predict the share of every class after each iteration.
@@ -179,15 +184,15 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit, in memory.
+            Columns as at fit. Of a Dask array or data frame, each answer is lazy, and costs a
+            prediction of its own.
 
         Yields
         ------
         shares : float64 array of shape (n_rows, n_classes_)
             As `predict_proba` of a model of 1, 2, ... iterations.
         """
-        predictor, stages = self._stages(X)
-        return map(predictor.values_of, stages)
+        return self._staged("predict_proba", X)
 
     def _loss(self) -> Loss | OwnLoss:
         return CLASSES[self.loss] if isinstance(self.loss, str) else OwnLoss(self.loss)
@@ -239,6 +244,7 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
     0.4
     """
 
+    _losses = NUMBERS
     _constraints = {  # noqa: RUF012
         **BaseBoosting._constraints,
         "loss": (OneOf(tuple(NUMBERS)), InstanceOf(losses.Loss, "dtrees.losses.Loss")),
@@ -269,6 +275,7 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
         tol=1e-7,
         warm_start=False,
         verbose=0,
+        regime=None,
         random_state=None,
         n_jobs=None,
     ):
@@ -292,6 +299,7 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
         self.tol = tol
         self.warm_start = warm_start
         self.verbose = verbose
+        self.regime = regime
         self.random_state = random_state
         self.n_jobs = n_jobs
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -26,11 +26,18 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import BoostingRules
 from dtrees.core.data.scale import units_of
-from dtrees.core.grow.boosting import BoostedRows, Growing, boost
+from dtrees.core.grow.boosting import BoostedRows, Growing
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest
-from dtrees.estimators.boosted_listening import Iterations, Kept, check_goes_on, kept_forest
+from dtrees.core.predict.binned import CodedRows
+from dtrees.estimators.boosted_listening import (
+    Iterations,
+    Kept,
+    check_goes_on,
+    in_memory,
+    kept_forest,
+)
 from dtrees.estimators.boosted_stopping import Held, Watch, is_wanted, scored, split
 from dtrees.estimators.constraints import (
     ArrayLike,
@@ -42,15 +49,26 @@ from dtrees.estimators.constraints import (
     OneOf,
     RandomState,
     RealIn,
-    check_parameters,
 )
 from dtrees.estimators.fit_plan import TablePlan
 from dtrees.estimators.fitted_boosting import FittedBoosting
 from dtrees.estimators.growing_forest import all_or_nothing
-from dtrees.parallel import LocalRunner, is_lazy, threaded
+from dtrees.estimators.tree_view import columns_with_missing, read_only
+from dtrees.parallel import (
+    REGIMES,
+    BoostedWork,
+    Choice,
+    FitStatistics,
+    LocalRunner,
+    admitted,
+    boost_in_place,
+    codes_in_one_place,
+    place_of_boosting,
+    threaded,
+)
 
 
-class BaseBoosting(FittedBoosting, ABC):
+class BaseBoosting(FittedBoosting):
     """What boosted models of classes and of numbers share; not meant to be used itself."""
 
     _constraints: ClassVar[Mapping[str, tuple[Constraint, ...]]] = {
@@ -71,6 +89,7 @@ class BaseBoosting(FittedBoosting, ABC):
         "tol": (RealIn(0, math.inf, "[)"),),
         "warm_start": (InstanceOf(bool, "bool"),),
         "verbose": (InstanceOf(Integral, "int"),),
+        "regime": (OneOf(REGIMES), Nothing()),
         "random_state": (RandomState(),),
         "n_jobs": (InstanceOf(Integral, "int"), Nothing()),
     }
@@ -93,6 +112,7 @@ class BaseBoosting(FittedBoosting, ABC):
     tol: float
     warm_start: bool
     verbose: int
+    regime: str | None
     random_state: Any
     n_jobs: int | None
 
@@ -131,14 +151,14 @@ class BaseBoosting(FittedBoosting, ABC):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            As for `DecisionTreeClassifier.fit`, but in memory.
+            As for `DecisionTreeClassifier.fit`. Codes of a Dask collection come to this process.
         y : array-like of shape (n_rows,)
             The target.
         sample_weight : array-like of shape (n_rows,), default=None
             Not negative, not all zero. None: every row has weight one.
         callbacks : sequence of dtrees.callbacks.Callback, default=None
             Hear of every iteration in this thread, and may stop the fit; the iterations so far are
-            then the model.
+            then the model. In the replicated regime they hear when all iterations are grown.
 
         Returns
         -------
@@ -150,37 +170,35 @@ class BaseBoosting(FittedBoosting, ABC):
         ValueError
             A parameter or an input is not what it should be; the estimator is then as it was.
         TypeError
-            `X` is a Dask collection, or `callbacks` are no callbacks.
+            `callbacks` are no callbacks, or a scorer asks for rows of a Dask collection.
+        dtrees.exceptions.ClusterError
+            A Dask cluster is asked for by ``regime``, or has the collection, and cannot be used.
+        dtrees.exceptions.TableTooLargeError
+            The codes of a Dask collection do not fit one place.
 
         Notes
         -----
         Costs one coding of the table and, for each tree, about O(rows x columns x log leaves).
         """
-        check_parameters(
-            self._constraints,
-            {name: getattr(self, name) for name in self._constraints},
-            type(self).__name__,
-        )
-        if any(map(is_lazy, (X, y, sample_weight))):
-            raise TypeError(
-                f"{type(self).__name__} fits tables in memory, and X, y or sample_weight is a Dask "
-                "collection. Compute it before the fit; predictions may be lazy."
-            )
-        callbacks = check_callbacks(callbacks)
+        self._check_parameters()
+        callbacks, name = check_callbacks(callbacks), type(self).__name__
+        place, stats = place_of_boosting(self.regime, name), FitStatistics()
         if self.verbose > 0:
             callbacks = [ProgressBar(), *callbacks]
         there = kept_forest(self)
         plan, run = TablePlan(self), threaded(self.n_jobs)
         loss = self._loss()
+        X, y, sample_weight = admitted(X, {"y": y, "sample_weight": sample_weight}, stats)
         table, values = plan.read(X, y)
         target = self._encode_target(values, sample_weight)
         seed = plan.seed() if there is None else self._fit_seed
-        book, coded = plan.code(table, seed, run)
-        assert isinstance(coded, CodedMatrix)  # the table is in memory
+        with stats.phase("coding"):
+            book, codes = plan.code(table, seed, run, stats)
+            coded = codes_in_one_place(codes, name)
         kept = None
         if there is not None:
             check_goes_on(self, book, target.classes, loss)
-            kept = Kept(there, self._initial, book, book.check(X, run=run))
+            kept = Kept(there, self._initial, book, in_memory(table))
         of_loss = target.y if target.kind == "classification" else values
         of_loss = np.ascontiguousarray(of_loss, dtype=np.float64)
         counted = _counted(target)
@@ -188,7 +206,7 @@ class BaseBoosting(FittedBoosting, ABC):
         train, held = self._sides(target, counted, seed)
         rows, growing = self._rows_of(target, of_loss, coded, loss, train)
         if kept is not None:
-            rows = replace(rows, raw=kept.raw_of(train, run))
+            rows = replace(rows, raw=kept.raw_of(run))
             growing = replace(growing, initial=kept.initial)
         learned = {
             **self._learned(target),
@@ -217,29 +235,38 @@ class BaseBoosting(FittedBoosting, ABC):
             [] if watch is None else watch.scores,
         )
         with all_or_nothing(self):
-            return self._grow(learned, Iterations(fit, callbacks, watch, growing, rows), run)
+            iterations = Iterations(fit, callbacks, watch, growing, rows)
+            return self._grow(learned, iterations, run, place, stats)
 
-    def _grow(self, learned: dict[str, Any], iterations: Iterations, run: LocalRunner) -> Any:
+    def _grow(
+        self,
+        learned: dict[str, Any],
+        iterations: Iterations,
+        run: LocalRunner,
+        place: Choice,
+        stats: FitStatistics,
+    ) -> Any:
         """Grow the iterations that are missing, and become the model."""
         fit, growing, rows = iterations.fit, iterations.growing, iterations.rows
         with listening(fit, iterations.callbacks):
             trees = list(fit.trees)
+            n_kept = len(trees)
             if growing.n_iterations > 0:
-                trees += boost(
-                    rows,
-                    growing,
-                    learned["codebook_"].thresholds,
-                    run.led,
-                    run.n_threads,
-                    run.cancelled.is_set,
-                    iterations if iterations.is_heard else None,
-                )
+                work = BoostedWork(rows, growing, learned["codebook_"].thresholds)
+                told = iterations if iterations.is_heard else None
+                found = boost_in_place(work, place, run, told, iterations.ends, stats)
+                trees += found if place.regime == "local" else iterations.replay(found)
             scores = np.array(fit.scores)
             is_apart = self.validation_fraction is not None
             self.__dict__.pop("feature_names_in_", None)
+            saw_missing = columns_with_missing(trees, rows.coded)
+            if n_kept > 0:
+                saw_missing = read_only(saw_missing | self._saw_missing)
             self.__dict__.update(
                 learned,
                 forest_=Forest(tuple(trees)),
+                _saw_missing=saw_missing,
+                _fit_report=stats.report(),
                 train_score_=np.array([]) if is_apart else scores,
                 validation_score_=scores if is_apart else np.array([]),
             )
@@ -276,10 +303,8 @@ class BaseBoosting(FittedBoosting, ABC):
         model.__dict__.update(learned, forest_=Forest(()))
         predictor = model._predictor()
         score = scored(model, predictor, held)
-        codes = coded.take(held.rows)
-        return Watch(
-            predictor, held.rows, codes, score, int(self.n_iter_no_change), float(self.tol)
-        )
+        numbers = int(self.n_iter_no_change), float(self.tol)
+        return Watch(predictor, CodedRows(coded), held.rows, score, *numbers)
 
     def _rows_of(
         self,
@@ -290,13 +315,14 @@ class BaseBoosting(FittedBoosting, ABC):
         rows: np.ndarray | slice,
     ) -> tuple[BoostedRows, Growing]:
         """The rows that are grown from, and what is grown; `y` is as the loss wants it."""
-        if not isinstance(rows, slice):
-            target, y, coded = target.take(rows), y[rows], coded.take(rows)
         units = units_of(target)
         if units is not None:
             units = np.ascontiguousarray(units, dtype=np.int64)
-        weight = None if units is None else units * target.weight_unit
-        initial = self._begin(loss, target, y, weight)
+        own = target if isinstance(rows, slice) else target.take(rows)
+        weight = None if units is None else units[rows] * target.weight_unit
+        if weight is not None and (weight == 1).all():
+            units = weight = None  # rows without weight are not there
+        initial = self._begin(loss, own, y[rows], weight)
         rules = BoostingRules(
             max_leaf_nodes=self.max_leaf_nodes,
             max_depth=self.max_depth,
@@ -304,7 +330,7 @@ class BaseBoosting(FittedBoosting, ABC):
             l2=float(self.l2_regularization),
             handle_unknown="majority" if self.handle_unknown == "majority" else "missing",
         )
-        loss = loss.with_width(y, initial[0], weight)
+        loss = loss.with_width(y[rows], initial[0], weight)
         growing = Growing(
             loss,
             initial,
@@ -313,8 +339,8 @@ class BaseBoosting(FittedBoosting, ABC):
             int(self.max_iter),
             subsample=float(self.subsample),
         )
-        numbers = None if isinstance(rows, slice) else np.ascontiguousarray(rows, dtype=np.int64)
-        return BoostedRows(coded, y, units, target.weight_unit, numbers=numbers), growing
+        chosen = None if isinstance(rows, slice) else rows.astype(np.uint32)
+        return BoostedRows(coded, y, units, target.weight_unit, chosen), growing
 
 
 def _counted(target: Target) -> np.ndarray | slice:

@@ -146,6 +146,9 @@ random_state : int, RandomState or None
 class_weight : dict or "balanced"
     Weight of each class by its label, 1 for classes left out; "balanced" gives all classes
     the same total weight. None: every class has weight one.
+regime : {"local", "replicated"} or None
+    Where the model is grown. "local": on threads of this process. "replicated": on all threads of
+    one worker of a Dask cluster. None: "local". Changes nothing but the time.
 max_bins : int
     Largest number of distinct values that a numeric column keeps; columns with more are cut
     at quantiles. With more than 255, columns take longer. None: every value is kept.
@@ -216,6 +219,8 @@ feature_importances_ : float64 array of shape (n_features_in_,)
     "boosting": """\
 n_iter_ : int
     Number of iterations.
+estimators_ : object array of shape (n_iter_, n_trees_per_iteration_)
+    The trees as fitted `DecisionTreeRegressor`, which predict steps. Made at the first look.
 n_trees_per_iteration_ : int
     1, or the number of classes where there are more than two.
 do_early_stopping_ : bool

@@ -6,6 +6,8 @@ seconds on a level of large nodes, v on one of small nodes. A row passes L and S
 average:
 
     seconds = trees x rows of a bag x columns drawn x (L x u + S x v) / threads
+
+A boosted model grows in one place, whatever the cluster (`dtrees.parallel.boosted`).
 """
 
 from __future__ import annotations
@@ -18,9 +20,11 @@ from typing import Any
 import numpy as np
 
 from dtrees.estimators.base import BaseTrees
+from dtrees.estimators.boosting_base import BaseBoosting
 from dtrees.estimators.ensemble import BaseForest
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.limits import columns_per_split, depth_of
+from dtrees.parallel.boosted import check_one_place, place_of_boosting
 from dtrees.parallel.cost import CostModel, GrowthSize
 from dtrees.parallel.sizes import (
     Machines,
@@ -32,6 +36,7 @@ from dtrees.parallel.sizes import (
 )
 
 TARGET_BYTES = 16  # of a row: y and weights as integers
+BOOSTED_ROW_BYTES = 24  # of a row of a boosted model: raw prediction, derivatives, order
 ROW_BYTES = 16  # of a row of a bag, in a tree that grows
 DEEPEST = 64  # levels beyond which no tree is spread
 
@@ -117,7 +122,7 @@ def estimate_cost(
 
     Parameters
     ----------
-    estimator : tree or forest of dtrees
+    estimator : tree, forest or boosted model of dtrees
         Unfitted, or not: it is only looked at.
     X : table of shape (n_rows, n_columns)
         As for `fit`. No value is looked at; of Dask collections whose partitions do not know their
@@ -139,9 +144,11 @@ def estimate_cost(
     Raises
     ------
     TypeError
-        `estimator` is no tree or forest of dtrees.
+        `estimator` is no tree, forest or boosted model of dtrees.
     ValueError
         A parameter of it is not what it should be.
+    dtrees.exceptions.TableTooLargeError
+        A boosted model needs its rows in one place, and they would not fit.
     dtrees.exceptions.ClusterError
         There is a cluster that cannot be used.
 
@@ -161,12 +168,16 @@ def estimate_cost(
     >>> cost.regime, cost.code_bytes
     ('local', 200000)
     """
+    model = CostModel() if model is None else model
+    if isinstance(estimator, BaseBoosting):
+        with nullcontext() if client is None else client.as_current():
+            return _of_boosting(estimator, X, n_sets, n_classes, model)
     if not isinstance(estimator, BaseTrees):
         raise TypeError(
-            f"estimate_cost takes trees and forests of dtrees, got {type(estimator).__name__}."
+            "estimate_cost takes trees, forests and boosted models of dtrees, got "
+            f"{type(estimator).__name__}."
         )
     plan = FitPlan.of(estimator)
-    model = CostModel() if model is None else model
     is_forest = isinstance(estimator, BaseForest)
     regime = getattr(estimator, "regime", None)
     with nullcontext() if client is None else client.as_current():
@@ -206,6 +217,54 @@ def estimate_cost(
         reason=choice.reason,
         **found,
     )
+
+
+def _of_boosting(
+    estimator: BaseBoosting, X: Any, n_sets: int, n_classes: int, model: CostModel
+) -> CostEstimate:
+    """The estimate of a boosted model; with early stopping, of all iterations."""
+    estimator._check_parameters()
+    owner = type(estimator).__name__
+    place = place_of_boosting(estimator.regime, owner)
+    size = size_of_table(X, estimator.max_bins)
+    choice, machines = place_of(size, estimator.regime, estimator.n_jobs, n_trees=1)
+    check_one_place(choice, owner)
+    is_sent = place.regime == "replicated"
+    has_classes = hasattr(estimator, "predict_proba") and n_classes > 2
+    n_trees = int(estimator.max_iter) * (n_classes if has_classes else 1) * n_sets
+    leaves = min(estimator.max_leaf_nodes or size.n_rows, size.n_rows, 2.0 ** _depth(estimator))
+    codes = float(np.mean(size.n_codes))
+    of_tree = model.of_boosted_tree(size.n_rows, size.n_columns, codes, leaves)
+    n_threads = machines.n_threads // machines.n_workers if is_sent else machines.n_threads
+    table = size.n_bytes + TARGET_BYTES * size.n_rows
+    coding = size.n_rows * size.n_columns * (model.summarize + model.encode)
+    seconds = {
+        "coding": coding if is_sent else coding / machines.n_threads,
+        "growth": n_trees * of_tree / max(1, n_threads),
+    }
+    if is_sent:
+        seconds["table"] = model.start + table * model.byte
+    return CostEstimate(
+        n_rows=size.n_rows,
+        n_columns=size.n_columns,
+        n_trees=n_trees,
+        code_bytes=size.n_bytes,
+        bytes_per_worker=int(table + BOOSTED_ROW_BYTES * size.n_rows),
+        n_workers=1,
+        n_threads=max(1, n_threads),
+        memory=machines.memory,
+        regime=place.regime,
+        reason=place.reason,
+        rounds=0,
+        passes=1,
+        bytes_moved=table if is_sent else 0,
+        seconds=seconds,
+    )
+
+
+def _depth(estimator: BaseBoosting) -> int:
+    """Levels of a tree, at most."""
+    return DEEPEST if estimator.max_depth is None else min(DEEPEST, int(estimator.max_depth))
 
 
 def _in_rounds(growth: GrowthSize, machines: Machines, model: CostModel) -> dict[str, Any]:

@@ -6,26 +6,22 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from dtrees.coding.codebook import CodeBook
 from dtrees.coding.sparse_positions import check_sparse
 from dtrees.coding.tables import Table
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
-from dtrees.core.model.tree import Forest
+from dtrees.estimators.boosted_parts import BoostedParts
 from dtrees.estimators.prediction import BoostedPredictor
-from dtrees.inspection.importance import impurity_importances, normalized
+from dtrees.inspection.importance import summed_importances
 from dtrees.parallel import is_lazy, map_rows, threaded
 
 
-class FittedBoosting(BaseEstimator):
+class FittedBoosting(BoostedParts):
     """The answers of boosted models; not meant to be used itself."""
 
     n_jobs: int | None
-    forest_: Forest
-    codebook_: CodeBook
     n_trees_per_iteration_: int
     _initial: np.ndarray
     _fit_loss: Loss | OwnLoss
@@ -48,14 +44,17 @@ class FittedBoosting(BaseEstimator):
             return map_rows(predictor, method, X)
         return getattr(predictor, method)(X, threaded(self.n_jobs))
 
-    def _stages(self, X: Any) -> tuple[BoostedPredictor, Iterator[np.ndarray]]:
-        """The predictor, and raw predictions after each iteration; the table is checked at once."""
+    def _staged(self, method: str, X: Any) -> Iterator[Any]:
+        """The answers of 1, 2, ... iterations; the table is checked at once."""
         check_is_fitted(self)
         check_sparse(X=X)
+        predictor, n_values = self._predictor(), self.n_trees_per_iteration_
+        if is_lazy(X):
+            ends = range(n_values, len(self.forest_) + 1, n_values)
+            return (map_rows(predictor.first(end), method, X) for end in ends)
         run = threaded(self.n_jobs)
-        predictor = self._predictor()
         table: Table = predictor.check(X, run)
-        return predictor, predictor.staged(table, run)
+        return (predictor.of_raw(method, raw) for raw in predictor.staged(table, run))
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class, or the number, of every row.
@@ -85,15 +84,15 @@ class FittedBoosting(BaseEstimator):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit, in memory.
+            Columns as at fit. Of a Dask array or data frame, each answer is lazy, and costs a
+            prediction of its own.
 
         Yields
         ------
         y : array of shape (n_rows,)
             As `predict` of a model of 1, 2, ... iterations.
         """
-        predictor, stages = self._stages(X)
-        return (predictor.labels_of(predictor.values_of(raw)) for raw in stages)
+        return self._staged("predict", X)
 
     @property
     def n_iter_(self) -> int:
@@ -105,15 +104,7 @@ class FittedBoosting(BaseEstimator):
     def feature_importances_(self) -> np.ndarray:
         """Share of every column in what splits take off the loss, float64 (n_features_in_,)."""
         check_is_fitted(self)
-        of_trees = [impurity_importances(tree, normalize=False) for tree in self.forest_.trees]
-        return normalized(np.sum(of_trees, axis=0))
+        return summed_importances(self.forest_.trees)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "forest_" in self.__dict__
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        return tags

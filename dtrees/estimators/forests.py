@@ -18,11 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from dtrees.coding.target import Target
 from dtrees.core.predict.intervals import check_confidence
-from dtrees.estimators.base import LEARNS_CLASSES
 from dtrees.estimators.constraints import ArrayOf, InstanceOf, Nothing, OneOf
 from dtrees.estimators.ensemble import SPARE_BITS, BaseForest
 from dtrees.estimators.intervals import IntervalPredictor, out_of_bag_errors
 from dtrees.estimators.prediction import ForestPredictor, LazyScore
+from dtrees.estimators.stored import LEARNS_CLASSES
 from dtrees.estimators.trees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,

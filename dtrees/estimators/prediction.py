@@ -199,8 +199,19 @@ class BoostedPredictor(ForestPredictor):
         """The same after each iteration."""
         yield from staged_raw_predictions(self.forest, self.initial, self.book, table, run)
 
+    def first(self, n_trees: int) -> BoostedPredictor:
+        """The same of the first trees."""
+        return replace(self, forest=Forest(self.forest.trees[:n_trees]))
+
     def _values(self, table: Table, run: Runner) -> np.ndarray:
         return self.values_of(self.raw(table, run))
+
+    def of_raw(self, method: str, raw: np.ndarray) -> np.ndarray:
+        """What a method answers of raw predictions."""
+        if method == "decision_function":
+            return self.scores_of(raw)
+        values = self.values_of(raw)
+        return values if method == "predict_proba" else self.labels_of(values)
 
     def values_of(self, raw: np.ndarray) -> np.ndarray:
         """Shares of classes or a number of raw predictions, float64 (n_rows, n_classes or 1)."""

@@ -33,7 +33,8 @@ model.json
     ``units``, as in `dtrees.coding.codebook.CodeBook`, integers in the narrowest type; and
     ``saw_missing``, which columns had missing values at fit.
 ``trees``
-    ``layout``, ``n_columns``, ``criterion``, and for "compact" also ``n_statistics``.
+    ``layout``, ``n_columns``, ``criterion``, and for "compact" also ``n_statistics``, and
+    ``has_impurity`` where no node has one (boosted models).
 
     "compact": the arrays of `dtrees.core.model.packing`. A few bytes per node; trees are computed
     from them when the file is opened.

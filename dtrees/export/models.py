@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -11,25 +10,19 @@ from typing import Any
 import numpy as np
 
 import dtrees
-from dtrees.coding.codebook import CodeBook
 from dtrees.core.model import packing
 from dtrees.core.model.flat import DTYPES, TYPES, flatten, split_trees
 from dtrees.core.model.preorder import Shape
 from dtrees.core.model.tree import (
-    ABOVE,
-    AT_MOST,
     CRITERIA,
-    IN_SUBSET,
     LEAF,
-    NO_CHILD,
-    NO_FEATURE,
-    REGRESSION,
     UNITS,
     Tree,
 )
 from dtrees.exceptions import ModelFileError
 from dtrees.export.archive import LONGEST_REASON, Archive, Taken, write
-from dtrees.export.books import decode_book, encode_book, expect, is_names
+from dtrees.export.books import decode_book, encode_book, expect
+from dtrees.export.checks import check_attributes, check_flat, check_trees, is_name_of_bags
 from dtrees.export.parts import Parts
 from dtrees.export.values import Encoder, decode
 
@@ -37,10 +30,6 @@ FORMAT = "dtrees model"
 VERSION = 1
 LAYOUTS = ("compact", "flat")
 LATER = {"category_penalty": 0.0}  # parameters that older files lack: what fitted them then
-_BAGS = re.compile(  # seed, rate, number of rows, checksum of their keys
-    r"(?P<seed>[0-9]+) (?P<rate>0x[01]\.[0-9a-f]{13}p(\+0|-[0-9]{1,4})) "
-    r"[1-9][0-9]{0,9} [0-9a-f]{32}"
-)
 ESTIMATORS = (
     "BaggingClassifier",
     "BaggingRegressor",
@@ -48,6 +37,8 @@ ESTIMATORS = (
     "DecisionTreeRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
     "RandomForestClassifier",
     "RandomForestRegressor",
 )
@@ -59,7 +50,7 @@ def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> Non
     Parameters
     ----------
     model : object
-        A fitted tree or forest of dtrees.
+        A fitted tree, forest or boosted model of dtrees.
     path : str or path
         By custom with the suffix ``.dtrees``. A file that is there is replaced when the new one is
         complete and has been read back.
@@ -111,7 +102,7 @@ def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> Non
     name = type(model).__name__
     if name not in ESTIMATORS or type(model) is not getattr(dtrees, name):
         raise TypeError(
-            f"save takes fitted trees and forests of dtrees ({', '.join(ESTIMATORS)}), got "
+            f"save takes fitted models of dtrees ({', '.join(ESTIMATORS)}), got "
             f"{type(model).__module__}.{type(model).__qualname__}.{_instead(model)}"
         )
     parts = model._parts()
@@ -267,11 +258,11 @@ def _decode(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> An
         for name in sorted(each.left()):
             member = name if group == "values" else f"{group}/{name}"
             expect(False, f"a member {member + '.npy'!r}")
-    _check_attributes(attributes, kind, trees, book)
+    check_attributes(attributes, kind, trees, book)
     parts = Parts(parameters, attributes, trees, book, saw_missing)
     kind._check_parts(parts)
     bags = attributes.get("_fit_bags")  # None where the fit had none
-    expect(bags is None or _is_name_of_bags(bags, attributes["_fit_seed"]), "_fit_bags")
+    expect(bags is None or is_name_of_bags(bags, attributes["_fit_seed"]), "_fit_bags")
     return kind._of_parts(parts)
 
 
@@ -317,7 +308,7 @@ def decode_trees(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) 
         expect(len(array) == n_nodes.sum(), f"the length of {name}")
     expect(words.dtype == np.uint64 and words.shape == (int(n_words.sum()),), "the subsets")
     shape = Shape(all_of["test"] != LEAF, n_nodes)
-    _check_flat(all_of, shape, n_words)
+    check_flat(all_of, shape, n_words)
     return split_trees(
         all_of,
         words,
@@ -327,73 +318,3 @@ def decode_trees(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) 
         criterion=document["criterion"],
         units=units,
     )
-
-
-def _check_flat(all_of: Mapping[str, np.ndarray], shape: Shape, n_words: np.ndarray) -> None:
-    """Whether arrays as they are in memory are those of trees."""
-    inner, leaves = shape.inner, shape.leaves
-    own = shape.start[shape.tree[inner]]
-    left, right = all_of["children_left"], all_of["children_right"]
-    expect(bool((left[inner] + own == inner + 1).all()), "the left children")
-    expect(bool((right[inner] + own == shape.right).all()), "the right children")
-    expect(bool((left[leaves] == NO_CHILD).all() and (right[leaves] == NO_CHILD).all()),
-           "the children of a leaf")  # fmt: skip
-    expect(bool((all_of["feature"][leaves] == NO_FEATURE).all()), "the column of a leaf")
-    expect(int(all_of["test"].max()) <= IN_SUBSET, "the test of a node")
-    expect(int(all_of["missing_go_to_left"].max()) <= 1, "the way of missing values")
-    offset = all_of["subset_offset"]
-    expect(bool((offset >= -1).all() and (offset < n_words[shape.tree]).all()),
-           "where subsets begin")  # fmt: skip
-    expect(bool(((offset >= 0) == (all_of["test"] == IN_SUBSET)).all()), "which nodes have subsets")
-
-
-def check_trees(trees: tuple[Tree, ...], book: CodeBook) -> None:
-    """Whether trees ask what a codebook's columns can answer."""
-    for tree in trees:
-        inner = np.flatnonzero(tree.test != LEAF)
-        test, column, code = tree.test[inner], tree.feature[inner], tree.code[inner]
-        expect(tree.n_columns == book.n_columns, "the number of columns")
-        expect(bool(((column >= 0) & (column < book.n_columns)).all()), "the column of a node")
-        n_ordered, n_codes = book.n_ordered[column], book.n_codes[column]
-        compares = (test == AT_MOST) | (test == ABOVE)
-        expect(bool((n_ordered[compares] > 0).all()), "the test of a node")
-        expect(bool((code <= n_codes).all()), "the code of a node")
-        expect(not np.isnan(tree.threshold[inner][compares]).any(), "the threshold of a node")
-        expect(bool((n_codes > n_ordered)[~compares].all()), "the test of a node")
-        needed = n_codes[~compares] // 64 + 1
-        room = len(tree.subset_words) - tree.subset_offset[inner][~compares]
-        expect(bool((needed <= room).all()), "the subset of a node")
-        expect(tree.statistics.shape[1] == trees[0].statistics.shape[1], "the statistics")
-
-
-def _is_name_of_bags(name: str, seed: int) -> bool:
-    """Whether it is what `core.membership.resampling.Bags.digest` says of a fit's bags."""
-    found = _BAGS.fullmatch(name)
-    if found is None:
-        return False
-    rate = float.fromhex(found["rate"])
-    return found["seed"] == str(seed) and rate.hex() == found["rate"] and 0 < rate <= 1
-
-
-def _check_attributes(
-    attributes: Mapping[str, Any], kind: type, trees: tuple[Tree, ...], book: CodeBook
-) -> None:
-    """Whether attributes fit the trees."""
-    expect(attributes["n_features_in_"] == book.n_columns, "n_features_in_")
-    names = attributes.get("feature_names_in_")
-    expect(names is None or is_names(names, book.n_columns), "feature_names_in_")
-    width = trees[0].n_values
-    is_regression = trees[0].criterion in REGRESSION
-    expect(not is_regression or trees[0].statistics.shape[1] == 2, "the statistics")
-    expect(is_regression == kind.__name__.endswith("Regressor"), "the criterion")
-    if is_regression:
-        expect(width == 1, "the values of a regression")
-        return
-    classes = attributes["classes_"]
-    expect(isinstance(classes, np.ndarray) and classes.shape == (width,), "classes_")
-    try:
-        distinct = set(classes.tolist())
-    except TypeError:  # lists, say
-        distinct = set()
-    expect(0 < width == len(distinct), "classes_")
-    expect(attributes["n_classes_"] == width, "n_classes_")

@@ -18,7 +18,8 @@ from dtrees.core.model.tree import Tree
 from dtrees.exceptions import ModelFileError
 from dtrees.export.archive import Archive, Taken, write_to
 from dtrees.export.books import expect
-from dtrees.export.models import check_trees, decode_trees, encode_trees, little
+from dtrees.export.checks import check_trees
+from dtrees.export.models import decode_trees, encode_trees, little
 
 FORMAT = "dtrees trees"
 VERSION = 1

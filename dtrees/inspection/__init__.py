@@ -2,7 +2,7 @@
 
 from dtrees.inspection.alignment import NodeTest
 from dtrees.inspection.graphviz import export_graphviz
-from dtrees.inspection.importance import impurity_importances
+from dtrees.inspection.importance import impurity_importances, split_counts
 from dtrees.inspection.overlay import SharedForest, SharedNode, shared_forest
 from dtrees.inspection.plots import plot_shared_forest
 from dtrees.inspection.stability import (
@@ -25,5 +25,6 @@ __all__ = [
     "impurity_importances",
     "plot_shared_forest",
     "shared_forest",
+    "split_counts",
     "stability_report",
 ]

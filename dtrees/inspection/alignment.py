@@ -35,7 +35,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.core.model.tree import IN_SUBSET, LEAF, Tree
-from dtrees.inspection.tree_formatter import Reach, TreeFormatter
+from dtrees.inspection.tree_formatter import Reach, TreeFormatter, adds_steps
 
 LEFT, RIGHT = 0, 1
 NO_GROUP = -1
@@ -224,11 +224,11 @@ def _labels(formatter: TreeFormatter, column: int, codes: np.ndarray | None) -> 
 
 
 def trees_of(model: Any) -> Sequence[Any]:
-    """What a fitted model has grown: itself, or the trees of a forest as estimators.
+    """What a fitted model has grown: itself, or the trees of many as estimators.
 
     Parameters
     ----------
-    model : tree or forest of dtrees, TreeView or Tree
+    model : tree, forest or boosted model of dtrees, TreeView or Tree
 
     Raises
     ------
@@ -241,7 +241,7 @@ def trees_of(model: Any) -> Sequence[Any]:
         return [model]
     check_is_fitted(model)
     if hasattr(model, "forest_"):
-        return model.estimators_
+        return np.ravel(model.estimators_).tolist() if adds_steps(model) else model.estimators_
     if not hasattr(getattr(model, "tree_", None), "codebook"):
         raise TypeError(f"a tree or forest of dtrees is needed, got {type(model).__name__}")
     return [model]

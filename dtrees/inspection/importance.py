@@ -1,4 +1,4 @@
-"""Which columns a tree lives on, from the tree alone.
+"""Which columns a model lives on, from its trees alone.
 
 The importance of column j is the weighted impurity decrease of all nodes that test it::
 
@@ -7,16 +7,22 @@ The importance of column j is the weighted impurity decrease of all nodes that t
 where the gain of a node is weight x impurity minus that of its two children. It is cheap, as the
 tree knows it already, and it is about the training rows: columns with many values get more than
 their due. ``sklearn.inspection.permutation_importance`` on held-out rows does not have that bias.
+
+A forest has the mean of its trees' shares. A boosted model has the sum of its trees' gains, which
+are what splits take off the loss.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from dtrees.core.model.gains import relative_gains
 from dtrees.core.model.tree import LEAF, Tree
+from dtrees.inspection.alignment import trees_of
+from dtrees.inspection.tree_formatter import parts_of
 
 
 def impurity_importances(tree: Tree, *, normalize: bool = True) -> np.ndarray:
@@ -47,6 +53,49 @@ def mean_importances(trees: Iterable[Tree]) -> np.ndarray | None:
     """Mean of the importances of trees that split, float64 (n_columns,); None where none does."""
     shares = [impurity_importances(tree) for tree in trees if tree.node_count > 1]
     return normalized(np.mean(shares, axis=0)) if shares else None
+
+
+def summed_importances(trees: Iterable[Tree]) -> np.ndarray:
+    """Shares of the columns in what the splits of all trees gain, float64 (n_columns,).
+
+    Of trees that add up: a tree that gains little counts for little.
+    """
+    of_trees = [impurity_importances(tree, normalize=False) for tree in trees]
+    return normalized(np.sum(of_trees, axis=0))
+
+
+def split_counts(model: Any) -> np.ndarray:
+    """How many nodes test each column.
+
+    Parameters
+    ----------
+    model : tree, forest or boosted model of dtrees, TreeView or Tree
+        Fitted.
+
+    Returns
+    -------
+    int64 (n_columns,)
+        Sum over all trees. O(nodes).
+
+    Raises
+    ------
+    TypeError
+        Nothing of this kind.
+    sklearn.exceptions.NotFittedError
+        The estimator has not been fitted.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from dtrees import GradientBoostingClassifier
+    >>> from dtrees.inspection import split_counts
+    >>> model = GradientBoostingClassifier(max_iter=5).fit(*load_iris(return_X_y=True))
+    >>> int(split_counts(model).sum()) == sum(tree.n_leaves - 1 for tree in model.forest_.trees)
+    True
+    """
+    trees = [parts_of(tree)[0] for tree in trees_of(model)]
+    tested = np.concatenate([tree.feature[tree.test != LEAF] for tree in trees])
+    return np.bincount(tested, minlength=trees[0].n_columns)
 
 
 def normalized(importances: np.ndarray) -> np.ndarray:

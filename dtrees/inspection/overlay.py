@@ -25,7 +25,7 @@ import numpy as np
 from dtrees.core.model.tree import ABOVE
 from dtrees.inspection.alignment import Group, NodeTest, Visit, trees_of, walk
 from dtrees.inspection.formats import FORMATS, number_format
-from dtrees.inspection.tree_formatter import TreeFormatter, formatter_of
+from dtrees.inspection.tree_formatter import TreeFormatter, adds_steps, formatter_of
 
 LEAST_DECIMALS = 1  # of thresholds; more where it takes more to tell them
 
@@ -178,9 +178,10 @@ def formatters_of(
     found = []
     for model in models:
         if len(trees_of(model)) != 1 or trees_of(model)[0] is not model:
+            first = "[0, 0]" if adds_steps(model) else "[0]"
             raise ValueError(
                 f"{type(model).__name__} has many trees, of which one each can be laid upon each "
-                "other: [model.estimators_[0] for model in models]."
+                f"other: [model.estimators_{first} for model in models]."
             )
         found.append(
             formatter_of(

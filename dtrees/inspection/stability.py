@@ -26,10 +26,10 @@ import numpy as np
 
 from dtrees.core.model.tree import LEAF, Tree
 from dtrees.inspection.alignment import trees_of
-from dtrees.inspection.importance import mean_importances
+from dtrees.inspection.importance import mean_importances, summed_importances
 from dtrees.inspection.level_counts import LevelCounts, LevelStability
 from dtrees.inspection.overlay import check_models, check_together
-from dtrees.inspection.tree_formatter import TreeFormatter, column_names, parts_of
+from dtrees.inspection.tree_formatter import TreeFormatter, adds_steps, column_names, parts_of
 
 MOST_LEVELS, MOST_COLUMNS = 12, 20  # that are printed
 
@@ -123,11 +123,11 @@ def stability_report(models: Sequence[Any], final: Any = None) -> StabilityRepor
 
     Parameters
     ----------
-    models : sequence of trees or forests of dtrees
+    models : sequence of trees, forests or boosted models of dtrees
         Fitted to the same columns, such as
-        ``cross_validate(..., return_estimator=True)["estimator"]``. Of forests tree t of each is
-        compared with tree t of the others, as far as all have so many.
-    final : tree or forest of dtrees, default=None
+        ``cross_validate(..., return_estimator=True)["estimator"]``. Of many trees tree t of each
+        model is compared with tree t of the others, as far as all have so many.
+    final : tree, forest or boosted model of dtrees, default=None
         The reference, ``cross_validate(...)["final_estimator"]``. None: the first model.
 
     Returns
@@ -180,7 +180,7 @@ def stability_report(models: Sequence[Any], final: Any = None) -> StabilityRepor
         n_trees=compared,
         has_final=final is not None,
         levels=tuple(counts.levels()),
-        importances=_importances(trees[:n_models], None if final is None else trees[-1], names[0]),
+        importances=_importances(given, trees, names[0], final is not None),
     )
 
 
@@ -197,24 +197,28 @@ def _without_names(tree: Any) -> TreeFormatter:
 
 
 def _importances(
-    models: Sequence[Sequence[Any]], final: Sequence[Any] | None, names: list[str]
+    given: Sequence[Any], trees: Sequence[Sequence[Any]], names: list[str], has_final: bool
 ) -> ImportanceStability:
-    shares = np.array([importances_of(trees) for trees in models])
-    asked = np.zeros(len(names), dtype=np.int64)
-    for trees in models:
-        asked += _asked([parts_of(tree)[0] for tree in trees])
+    """Of models and the trees of each; the final model is the last one."""
+    found = np.array([importances_of(*each) for each in zip(given, trees, strict=True)])
+    n_models = len(given) - has_final
+    shares, asked = found[:n_models], np.zeros(len(names), dtype=np.int64)
+    for mine in trees[:n_models]:
+        asked += _asked([parts_of(tree)[0] for tree in mine])
     return ImportanceStability(
         names=tuple(names),
         mean=shares.mean(axis=0),
-        deviation=shares.std(axis=0, ddof=1) if len(shares) > 1 else np.zeros(len(names)),
-        final=None if final is None else importances_of(final),
+        deviation=shares.std(axis=0, ddof=1) if n_models > 1 else np.zeros(len(names)),
+        final=found[-1] if has_final else None,
         n_models=asked,
     )
 
 
-def importances_of(trees: Sequence[Any]) -> np.ndarray:
-    """Share of every column in the impurity decrease, float64 (n_columns,): mean of the trees."""
+def importances_of(model: Any, trees: Sequence[Any]) -> np.ndarray:
+    """Share of every column in what a model of these trees has learned, float64 (n_columns,)."""
     grown = [parts_of(tree)[0] for tree in trees]
+    if adds_steps(model):
+        return summed_importances(grown)
     mean = mean_importances(grown)
     return np.zeros(grown[0].n_columns) if mean is None else mean
 

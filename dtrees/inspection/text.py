@@ -39,7 +39,15 @@ from typing import Any
 import numpy as np
 
 from dtrees.core.model.tree import LEAF, Tree
-from dtrees.inspection.tree_formatter import Line, Reach, check_sizes, formatter_of
+from dtrees.inspection.boosted_text import boosted_text
+from dtrees.inspection.tree_formatter import (
+    Line,
+    Reach,
+    TreeFormatter,
+    adds_steps,
+    check_sizes,
+    formatter_of,
+)
 
 
 def export_text(
@@ -53,13 +61,15 @@ def export_text(
     show_weights: bool = False,
     max_categories: int | None = 20,
     max_width: int | None = 100,
+    max_iter: int | None = 3,
 ) -> str:
-    """Return the rules of a tree as text.
+    """Return the rules of a tree, or of a boosted model, as text.
 
     Parameters
     ----------
-    decision_tree : DecisionTreeClassifier, DecisionTreeRegressor, TreeView or Tree
-        A fitted estimator, its ``tree_``, or a tree on codes (whose categories have no names).
+    decision_tree : estimator, TreeView or Tree
+        A fitted tree or boosted model, a tree's ``tree_``, or a tree on codes (whose categories
+        have no names).
     feature_names : sequence of str, default=None
         A name per column. None: the names at fit, or "feature_0", "feature_1", ...
     class_names : sequence of str, default=None
@@ -78,12 +88,15 @@ def export_text(
     max_width : int, default=100
         Lines longer than this are broken between categories and between weights, and only there:
         names, numbers and single categories stay whole. None: one line per test and leaf.
+    max_iter : int, default=3
+        Iterations of a boosted model that are printed; others are counted. None: all.
 
     Returns
     -------
     str
         A line per test and side, a line per leaf, if need be broken. O(printed nodes), and for
-        tests of categories O(categories) each.
+        tests of categories O(categories) each. Of a boosted model, where raw predictions begin, and
+        the trees of each iteration, whose leaves have the steps that they add.
 
     Raises
     ------
@@ -102,15 +115,22 @@ def export_text(
         or_none=True,
         max_categories=(max_categories, 1),
         max_width=(max_width, 1),
+        max_iter=(max_iter, 0),
     )
-    formatter = formatter_of(
-        decision_tree,
-        feature_names,
-        class_names,
-        decimals=decimals,
-        show_weights=show_weights,
-        max_categories=max_categories,
-    )
+    options: dict[str, Any] = {"decimals": decimals, "max_categories": max_categories}
+
+    def text_of(formatter: TreeFormatter) -> str:
+        return _text(formatter, max_depth, spacing, max_width)
+
+    if adds_steps(decision_tree):
+        names = feature_names, class_names
+        return boosted_text(decision_tree, max_iter, names, text_of, **options)
+    options["show_weights"] = show_weights
+    return text_of(formatter_of(decision_tree, feature_names, class_names, **options))
+
+
+def _text(formatter: TreeFormatter, max_depth: int, spacing: int, max_width: int | None) -> str:
+    """The text of one tree."""
     tree = formatter.tree
     height = _heights(tree)
     lines: list[str] = []

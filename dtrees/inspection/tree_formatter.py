@@ -284,6 +284,11 @@ def parts_of(decision_tree: Any) -> tuple[Tree, Any, Sequence | None]:
         return decision_tree, None, None
     if hasattr(decision_tree, "codebook"):
         return decision_tree.model, decision_tree, None
+    if adds_steps(decision_tree):
+        raise TypeError(
+            f"one tree is needed, not a boosted model such as {type(decision_tree).__name__}: give "
+            "one of its trees, model.estimators_[0, 0]"
+        )
     if hasattr(decision_tree, "estimators_") or hasattr(decision_tree, "n_estimators"):
         raise TypeError(
             f"one tree is needed, not a forest such as {type(decision_tree).__name__}: give one of "
@@ -329,13 +334,22 @@ def class_names_of(tree: Tree, labels: Sequence | None, given: Sequence[str] | N
     """A name for every class: the given ones, the labels, or numbers; none for regression."""
     if tree.is_regression:
         return []
-    n_classes = tree.n_values
+    return label_names(range(tree.n_values) if labels is None else labels, given)
+
+
+def label_names(labels: Sequence, given: Sequence[str] | None) -> list[str]:
+    """A name for every class: the given ones, or the labels."""
     if given is not None:
-        if len(given) != n_classes:
+        if len(given) != len(labels):
             raise ValueError(
                 "When `class_names` is an array, it should contain as many items as "
                 f"`decision_tree.classes_`. Got {len(given)} while the tree was fitted with "
-                f"{n_classes} classes."
+                f"{len(labels)} classes."
             )
         return [str(name) for name in given]
-    return [str(label) for label in (range(n_classes) if labels is None else labels)]
+    return [str(label) for label in labels]
+
+
+def adds_steps(model: Any) -> bool:
+    """Whether a model is a boosted one, whose trees do not vote but add up."""
+    return bool(getattr(model, "_adds_steps", False))

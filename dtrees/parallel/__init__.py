@@ -4,6 +4,13 @@ Everything below takes a `Runner` (`dtrees.typing`) as an argument and does not 
 its tasks.
 """
 
+from dtrees.parallel.boosted import (
+    BoostedWork,
+    boost_in_place,
+    check_one_place,
+    codes_in_one_place,
+    place_of_boosting,
+)
 from dtrees.parallel.checkpoint import Checkpoint
 from dtrees.parallel.clusters import (
     connected,
@@ -29,12 +36,14 @@ from dtrees.parallel.partitions import (
     lazy_keys,
     rows_as_array,
 )
-from dtrees.parallel.regimes import REGIMES
+from dtrees.parallel.regimes import REGIMES, Choice
 
 __all__ = [
     "REGIMES",
     "Answer",
+    "BoostedWork",
     "Checkpoint",
+    "Choice",
     "CodedPartitions",
     "FitStatistics",
     "LocalRunner",
@@ -42,7 +51,10 @@ __all__ = [
     "PartitionedTable",
     "admitted",
     "are_known",
+    "boost_in_place",
     "check_lengths",
+    "check_one_place",
+    "codes_in_one_place",
     "computed",
     "connected",
     "encode_partitions",
@@ -54,6 +66,7 @@ __all__ = [
     "learn_rows",
     "map_parts",
     "map_rows",
+    "place_of_boosting",
     "read_files",
     "regime_asked_for",
     "rows_as_array",

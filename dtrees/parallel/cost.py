@@ -179,6 +179,9 @@ class CostModel:
         Of a task, for the scheduler.
     start : float
         Of a fit that does nothing.
+    boost, boost_code : float
+        Of a boosted tree: of a row, a column and a level (half of one below the root, where one of
+        two children is counted); and of a code of a column that a leaf's histogram has.
     smaller_share : float
         Of the rows of a node, on the side of a split that has fewer.
     """
@@ -197,6 +200,8 @@ class CostModel:
     round: float = 0.015
     task: float = 1.8e-3
     start: float = 0.2
+    boost: float = 9.5e-10
+    boost_code: float = 7e-9
     smaller_share: float = 0.24
 
     def on_threads(self) -> CostModel:
@@ -210,6 +215,13 @@ class CostModel:
         levels = min(depth, math.log(max(math.e, n_rows)) / per_level)
         large = min(levels, math.log(max(1.0, n_rows / SMALL_ROWS)) / per_level)
         return large * self.count + (levels - large) * self.finish
+
+    def of_boosted_tree(
+        self, n_rows: int, n_columns: int, n_codes: float, n_leaves: float
+    ) -> float:
+        """Seconds of a tree of a boosted model, grown leaf by leaf where its rows are."""
+        levels = 1 + math.log2(max(2.0, n_leaves)) / 2
+        return n_columns * (n_rows * levels * self.boost + n_codes * n_leaves * self.boost_code)
 
     def of(self, size: GrowthSize) -> Cost:
         """Estimate a growth."""

@@ -42,6 +42,7 @@ from dtrees.parallel.limits import PROCESS_BYTES
 
 REGIMES = ("local", "replicated", "partitioned")
 LEAST_CELLS = 2**23  # of the table times sets, of a single tree: a tenth of a second of work
+ASKED_FOR, TOO_LITTLE = "asked for", "too little work for a cluster"  # reasons
 ROOM_SHARE = 0.3  # of the memory of a worker, that the codes of the whole table may take
 
 
@@ -99,7 +100,7 @@ def choose_regime(
         return Choice("partitioned", kept)
     requested = _requested(requested)
     if requested in ("local", "partitioned"):
-        return Choice(requested, "asked for")
+        return Choice(requested, ASKED_FOR)
     is_free = requested is None
     if is_free and room is not None and n_bytes > ROOM_SHARE * max(0, room - PROCESS_BYTES):
         return Choice(
@@ -111,7 +112,7 @@ def choose_regime(
     choice = _by_client(forced=not is_free)
     pays = n_trees != 1 or (n_sets > 1 and n_cells * n_sets >= LEAST_CELLS)
     if choice.regime == "replicated" and is_free and not pays:
-        return Choice("local", "too little work for a cluster")
+        return Choice("local", TOO_LITTLE)
     return choice
 
 
@@ -131,7 +132,7 @@ def _by_client(forced: bool) -> Choice:
     """Replicated, where there is a client for it; `forced`: or an error that says why not."""
     if in_task():
         if forced or has_seceded():
-            return Choice("replicated", "asked for" if forced else "within worker_client()")
+            return Choice("replicated", ASKED_FOR if forced else "within worker_client()")
         return Choice("local", "in a Dask task, on the task's thread")
     client = current_client(forced)
     if client is None:
@@ -151,4 +152,4 @@ def _by_client(forced: bool) -> Choice:
                 "scheduler, or with regime='local'."
             )
         return Choice("local", "the client is asynchronous")
-    return Choice("replicated", "asked for" if forced else f"client of {address_of(client)}")
+    return Choice("replicated", ASKED_FOR if forced else f"client of {address_of(client)}")

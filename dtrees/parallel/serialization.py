@@ -34,8 +34,10 @@ class SharedArrays:
         self.value = value
 
     def __reduce__(self) -> tuple:
+        from distributed.protocol.pickle import dumps  # by value, what no module has
+
         buffers: list[pickle.PickleBuffer] = []
-        rest = pickle.dumps(self.value, protocol=5, buffer_callback=buffers.append)
+        rest = dumps(self.value, protocol=5, buffer_callback=buffers.append)
         return _unpickled, (rest, [np.asarray(buffer.raw()) for buffer in buffers])
 
     def __sizeof__(self) -> int:

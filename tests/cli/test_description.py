@@ -16,6 +16,7 @@ from dtrees.cli.description import (
     oob_line,
     plain,
     size_in_words,
+    stopping_line,
 )
 from dtrees.export import save
 from tests.cli.asking import cv
@@ -89,3 +90,19 @@ def test_models_in_words_and_in_a_document(tmp_path):
     assert document["n_leaves"] == sum(tree.get_n_leaves() for tree in forest.estimators_)
     assert document["classes"] == [False, True]
     assert document["oob_score"] == forest.oob_score_
+
+
+def test_boosted_models_in_words_and_in_a_document(tmp_path):
+    X = np.arange(120.0).reshape(60, 2)
+    plain_fit = dtrees.GradientBoostingClassifier(max_iter=3).fit(X, np.arange(60) % 3)
+    assert size_in_words(plain_fit).startswith("3 iterations, 9 trees, depth up to ")
+    assert stopping_line(plain_fit) == stopping_line(dtrees.DecisionTreeRegressor()) == []
+    model = dtrees.GradientBoostingRegressor(max_iter=4, early_stopping=True, random_state=0)
+    model.fit(X, X[:, 0] + 200)
+    best = int(model.validation_score_.argmax())
+    assert stopping_line(model) == [f"best score of the held-out rows after {best} iterations"]
+    model.set_params(validation_fraction=None).fit(X, X[:, 0])
+    assert stopping_line(model) == ["best score of the training rows after 4 iterations"]
+    save(model, tmp_path / "a.dtrees")
+    document = model_document(model, tmp_path / "a.dtrees")
+    assert (document["iterations"], document["trees"]) == (4, 4)

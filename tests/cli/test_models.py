@@ -7,12 +7,15 @@ import dtrees
 from dtrees.cli.models import (
     CRITERIA,
     KINDS,
+    LOSSES,
     OF_ALL_KINDS,
     PARAMETER_OF,
+    estimator_class,
     estimator_of,
     parameters_of,
 )
 from dtrees.io import problem_of, read_table
+from dtrees.model_selection import cross_validate
 from dtrees.model_selection.folds import shuffled_folds
 from tests.cli.asking import ask, ask_json, check_refused, cv_json
 
@@ -23,7 +26,13 @@ def test_nothing_given_is_the_estimators_default(task, model):
     estimator = estimator_of(task, model)
     assert estimator.get_params() == type(estimator)().get_params()
     assert type(estimator).__name__.startswith(KINDS[model].stem)
-    assert estimator.criterion == CRITERIA[task][0]
+    first = estimator.loss if model == "boosting" else estimator.criterion
+    assert first == (LOSSES if model == "boosting" else CRITERIA)[task][0]
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_losses_are_those_of_the_estimators(task):
+    assert set(LOSSES[task]) <= set(estimator_class("boosting", task)._losses)
 
 
 @pytest.mark.parametrize("model", list(KINDS))
@@ -47,13 +56,14 @@ def test_the_options_become_parameters(csv, tmp_path):
     out = tmp_path / "a.dtrees"
     options = ["--trees", 7, "--max-features", "0.5", "--max-samples", 20, "--oob", "--seed", 3]
     options += ["--min-samples-leaf", 2, "--max-bins", "exact", "--criterion", "entropy"]
-    options += ["--min-samples-split", 6, "--ccp-alpha", 0.001]
+    options += ["--min-samples-split", 6, "--ccp-alpha", 0.001, "--max-leaf-nodes", 9]
     options += ["--jobs", 1, "--max-depth", 4, "--bootstrap"]
     result = ask("fit", csv, "--target", "class", "--model", "forest", "--out", out, *options)
     assert result.exit_code == 0, result.output
     parameters = dtrees.export.load(out).get_params()
-    assert {name: parameters[name] for name in PARAMETER_OF.values()} == {
+    assert {name: parameters[name] for name in PARAMETER_OF.values() if name in parameters} == {
         "n_estimators": 7,
+        "max_leaf_nodes": 9,
         "max_features": 0.5,
         "max_samples": 20,
         "bootstrap": True,
@@ -66,6 +76,30 @@ def test_the_options_become_parameters(csv, tmp_path):
         "criterion": "entropy",
         "n_jobs": 1,
         "max_depth": 4,
+    }
+
+
+def test_the_options_of_boosting_become_parameters(csv, tmp_path):
+    out = tmp_path / "a.dtrees"
+    options = ["--max-iter", 7, "--learning-rate", "0.3", "--loss", "quantile", "--quantile", 0.9]
+    options += ["--l2-regularization", 2, "--early-stopping", "--max-leaf-nodes", "all"]
+    options += ["--min-samples-leaf", 2, "--max-bins", 9, "--max-depth", 3, "--jobs", 1]
+    result = ask("fit", csv, "--target", "amount", "--model", "boosting", "--out", out, *options)
+    assert result.exit_code == 0, result.output
+    parameters = dtrees.export.load(out).get_params()
+    assert {name: parameters[name] for name in PARAMETER_OF.values() if name in parameters} == {
+        "max_iter": 7,
+        "learning_rate": 0.3,
+        "loss": "quantile",
+        "quantile": 0.9,
+        "l2_regularization": 2.0,
+        "early_stopping": True,
+        "max_leaf_nodes": None,
+        "min_samples_leaf": 2,
+        "max_bins": 9,
+        "max_depth": 3,
+        "random_state": 0,
+        "n_jobs": 1,
     }
 
 
@@ -101,6 +135,15 @@ def test_what_is_no_amount(csv, option, text):
         (["--no-bootstrap"], "--bootstrap is not for --model tree"),
         (["--model", "bagging", "--max-features", 2], "only for tree, forest, extra-trees"),
         (["--model", "forest", "--criterion", "poisson"], "--criterion poisson is not for class"),
+        (["--model", "boosting", "--criterion", "gini"], "--criterion is not for --model boosting"),
+        (["--model", "boosting", "--trees", 5], "--trees is not for --model boosting"),
+        (["--model", "boosting", "--ccp-alpha", 1], "only for tree, forest, extra-trees, bagging"),
+        (["--max-iter", 5], "--max-iter is not for --model tree, only for boosting"),
+        (
+            ["--model", "forest", "--learning-rate", 0.5],
+            "--learning-rate is not for --model forest",
+        ),
+        (["--no-early-stopping"], "--early-stopping is not for --model tree"),
     ],
 )
 def test_options_that_do_not_go_together(csv, tmp_path, args, words):
@@ -175,6 +218,55 @@ def test_cv_of_a_forest_is_the_estimators_on_the_same_folds(csv):
     assert np.allclose(
         [column["importance"] for column in run["columns"]], final.feature_importances_, atol=0
     )
+
+
+def test_cv_of_a_boosted_model(csv):
+    args = ["--target", "class", "--model", "boosting", "--max-iter", 5, "--folds", 3]
+    result = ask("cv", csv, *args, "--early-stopping")
+    assert result.exit_code == 0, result.output
+    assert "The boosted model on all rows: 5 iterations, 5 trees, depth up to" in result.stdout
+    assert "best score of the held-out rows after " in result.stdout
+    run = ask_json("cv", csv, *args)
+    assert run["model"] == "boosting"
+    assert run["parameters"]["max_iter"] == 5
+    assert set(run["boosting"]) == {"trees", "depth", "n_leaves", "iterations"}
+    assert run["boosting"]["iterations"] == 5
+    assert "tree" not in run
+
+
+def test_cv_of_a_boosted_model_is_the_estimators_on_the_same_folds(csv):
+    args = ["--target", "amount", "--model", "boosting", "--max-iter", 5, "--seed", 4]
+    run = ask_json("cv", csv, *args, "--folds", 3, "--drop", "mixed")
+    problem = problem_of(read_table(csv), "amount", drop=["mixed"])
+    folds = shuffled_folds(problem.y, 3, 4, stratified=False)
+    model = dtrees.GradientBoostingRegressor(max_iter=5, random_state=4)
+    expected = cross_validate(model, problem.X, problem.y, cv=folds, return_estimator=True)
+    assert [fold["score"] for fold in run["folds"]] == expected["test_score"].tolist()
+    leaves = [sum(tree.n_leaves for tree in m.forest_.trees) for m in expected["estimator"]]
+    assert [fold["n_leaves"] for fold in run["folds"]] == leaves
+    final = model.fit(problem.X, problem.y)
+    found = [column["importance"] for column in run["columns"]]
+    assert found == final.feature_importances_.tolist()
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--tune"], "--tune is for trees and forests: a boosted model ends by itself"),
+        (["--nested-error", 2], "--nested-error is for trees and forests"),
+        (["--pruning-table"], "--pruning-table is for --model tree, not for boosting"),
+        (["--cluster", "local:2"], "--cluster: folds of boosted models grow in this process"),
+    ],
+)
+def test_what_cv_does_not_ask_boosted_models(unreadable, args, words):
+    args = ["cv", unreadable, "--target", "class", "--model", "boosting", *args]
+    check_refused(ask(*args), words)
+
+
+@pytest.mark.parametrize("args", [["--loss", "quantile"], ["--quantile", 0.5]])
+def test_a_quantile_needs_its_loss_and_a_loss_its_quantile(csv, args):
+    result = ask("cv", csv, "--target", "amount", "--model", "boosting", *args)
+    check_refused(result, "--loss quantile and --quantile SHARE: give both", is_read=True)
 
 
 def test_rows_without_a_vote_are_a_note(csv):

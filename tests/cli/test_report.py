@@ -34,7 +34,7 @@ PICTURES = """[...document.images].map(image => ({
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory):
-    """Pages by name: a tuned tree on real data, a forest, and a table of evil names."""
+    """Pages by name: a tuned tree on real data, models of many trees, a table of evil names."""
     folder = tmp_path_factory.mktemp("reports")
     pd.read_csv(ADULT, nrows=3_000).to_csv(folder / "few.csv", index=False)
     wanted = {
@@ -42,6 +42,7 @@ def reports(tmp_path_factory):
         "forest": [folder / "few.csv", "--target", "age", "--task", "regression", "--folds", 2],
         "evil": [evil_table(folder), "--target", EVIL_TARGET, "--folds", 3, "--tune-simplest"],
     }
+    wanted["boosting"] = [*wanted["forest"], "--model", "boosting", "--max-iter", 3]
     wanted["forest"] += ["--model", "forest", "--trees", 3, "--max-depth", 5]
     pages = {}
     for name, words in wanted.items():
@@ -93,7 +94,15 @@ def test_what_the_page_of_a_forest_tells(reports):
         assert told not in words, told
 
 
-@pytest.mark.parametrize("name", ["adult", "forest", "evil"])
+def test_what_the_page_of_a_boosted_model_tells(reports):
+    words = words_of(reports["boosting"])
+    told = ("How well a boosted model predicts age", "R²", "3 iterations, 3 trees, depth up to")
+    for each in (*told, "learning_rate", "GradientBoostingRegressor"):
+        assert each in words, each
+    assert "Stability" not in words
+
+
+@pytest.mark.parametrize("name", ["adult", "forest", "boosting", "evil"])
 def test_the_page_is_one_small_file_that_names_no_other(reports, name):
     text = reports[name].read_text(encoding="utf-8")
     assert len(text) < 1_000_000

@@ -144,11 +144,10 @@ def test_categories_and_names():
     assert model.feature_importances_[1] > 0.9
 
 
-def test_dask_collections_are_predicted_but_not_fitted():
+def test_dask_collections_are_fitted_and_predicted():
     da = pytest.importorskip("dask.array")
     lazy = da.from_array(X, chunks=(200, -1))
-    with pytest.raises(TypeError, match="Compute it before the fit"):
-        model_of("squared_error").fit(lazy, F)
+    assert_same(model_of("squared_error").fit(lazy, F), model_of("squared_error").fit(X, F))
     model = model_of("classes").fit(X, TARGETS["classes"])
     for name in ("predict", "predict_proba", "decision_function"):
         method = getattr(model, name)

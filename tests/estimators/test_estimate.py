@@ -12,12 +12,14 @@ from distributed import Client
 
 from dtrees import (
     DecisionTreeClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
     estimate_cost,
 )
 from dtrees.estimators import estimate
-from dtrees.exceptions import ClusterError
+from dtrees.exceptions import ClusterError, TableTooLargeError
 from dtrees.parallel.cost import CostModel
 from tests.parallel.clusters import connect, ours
 
@@ -147,9 +149,65 @@ def test_in_words():
 
 
 def test_what_it_refuses():
-    with pytest.raises(TypeError, match="trees and forests of dtrees, got int"):
+    with pytest.raises(TypeError, match="trees, forests and boosted models of dtrees, got int"):
         estimate_cost(3, X)
     with pytest.raises(ValueError, match="max_depth"):
         estimate_cost(RandomForestClassifier(max_depth=0), X)
     with pytest.raises(ClusterError, match="needs a Dask cluster"):
         estimate_cost(RandomForestClassifier(regime="replicated"), X)
+
+
+class TestBoosting:
+    def test_grows_in_one_place(self):
+        model = GradientBoostingClassifier(n_jobs=2)
+        cost = estimate_cost(model, X)
+        assert (cost.n_rows, cost.n_columns, cost.n_trees) == (4000, 6, 100)
+        assert (cost.regime, cost.rounds, cost.bytes_moved) == ("local", 0, 0)
+        assert (cost.n_workers, cost.n_threads) == (1, 2)
+        assert cost.code_bytes == X.size
+        assert cost.bytes_per_worker == X.size + 40 * 4000
+        assert estimate_cost(model, X, n_classes=3).n_trees == 300
+        assert estimate_cost(GradientBoostingRegressor(), X, n_classes=3).n_trees == 100
+        assert estimate_cost(model, X, n_sets=11).n_trees == 1100
+
+    def test_more_work_takes_longer(self):
+        def seconds(table=X, **parameters):
+            model = GradientBoostingRegressor(**{"n_jobs": 1, **parameters})
+            return estimate_cost(model, table).total_seconds
+
+        assert seconds(max_iter=1000) > 5 * seconds()
+        assert seconds(n_jobs=4) < seconds() / 2
+        assert seconds(max_leaf_nodes=4) < seconds()
+        assert seconds(max_depth=2, max_leaf_nodes=None) < seconds(max_depth=6, max_leaf_nodes=None)
+        assert seconds(max_bins=15) < seconds()
+        assert seconds(np.zeros((400_000, 6))) > 20 * seconds()
+
+    def test_on_a_cluster(self):
+        frame = da.from_array(X, chunks=(500, 6))
+        with connect(2, 2, False) as cluster, Client(cluster, set_as_default=False) as client:
+            model = GradientBoostingClassifier(max_iter=2)
+            assert estimate_cost(model, frame, client=client).regime == "local"
+            model.set_params(regime="replicated")
+            cost = estimate_cost(model, frame, client=client)
+            with client.as_current():
+                report = model.fit(frame, Y).fit_report_
+        assert (cost.regime, cost.reason) == (report["regime"], report["reason"])
+        assert (cost.n_workers, cost.n_threads) == (1, 2)  # of the one that grows it
+        assert 0.5 * cost.bytes_moved < report["bytes_moved"] < 2 * cost.bytes_moved
+
+    def test_refusals_are_those_of_the_fit(self, monkeypatch):
+        with pytest.raises(ValueError, match="does not grow in the partitioned regime yet"):
+            estimate_cost(GradientBoostingClassifier(regime="partitioned"), X)
+        with pytest.raises(ClusterError, match="needs a Dask cluster"):
+            estimate_cost(GradientBoostingClassifier(regime="replicated"), X)
+        with pytest.raises(ValueError, match="max_iter"):
+            estimate_cost(GradientBoostingClassifier(max_iter=0), X)
+        frame = da.from_array(X, chunks=(500, 6))
+        model = GradientBoostingClassifier()
+        with connect(1, 1, False) as cluster, Client(cluster):
+            room = "dtrees.parallel.executors.ClusterExecutor.room"
+            monkeypatch.setattr(room, lambda self: 10_000)
+            with pytest.raises(TableTooLargeError, match="needs its rows in one place"):
+                estimate_cost(model, frame)
+            with pytest.raises(TableTooLargeError, match="needs its rows in one place"):
+                model.fit(frame, Y)

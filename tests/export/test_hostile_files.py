@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dtrees import RandomForestClassifier
+from dtrees import GradientBoostingClassifier, RandomForestClassifier
 from dtrees.core.model import packing
 from dtrees.core.model.flat import DTYPES
 from dtrees.exceptions import ModelFileError
@@ -178,6 +178,46 @@ def test_attributes_that_are_missing(name, tmp_path):
     assert name in refused(
         changed(tmp_path, lambda document, arrays: document["attributes"].pop(name))
     )
+
+
+def boosted_file(folder, layout):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)
+    model = GradientBoostingClassifier(max_iter=2, early_stopping=True, random_state=0)
+    save(model.fit(X, y), folder / "model", layout=layout)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("_fit_loss", {"dict": [["name", "squared_error"], ["level", None]]}),
+        ("_fit_loss", {"dict": [["name", LONG], ["level", None]]}),
+        ("_fit_loss", {"dict": [["name", "log_loss"], ["level", 0.5]]}),
+        ("_fit_loss", "log_loss"),
+        ("_initial", {"array": ["<f8", [1], "00" * 8]}),
+        ("_initial", {"array": ["<f8", [3], "ff" * 24]}),
+        ("n_trees_per_iteration_", 1),
+        ("do_early_stopping_", 1),
+        ("validation_score_", {"array": ["<f8", [2], "00" * 16]}),
+        ("train_score_", {"array": ["<i8", [0], ""]}),
+        ("classes_", {"array": ["<i8", [2], "00" * 8 + "01" * 8]}),
+        ("n_classes_", 2),
+    ],
+)
+@pytest.mark.one_of(2)
+def test_attributes_of_boosted_models_are_checked(name, value, tmp_path):
+    def change(document, arrays):
+        document["attributes"][name] = value
+
+    assert name in refused(rewritten(tmp_path, change, made=boosted_file))
+
+
+@pytest.mark.parametrize("criterion", ["gini", "poisson"])
+def test_boosted_trees_are_of_numbers(criterion, tmp_path):
+    def change(document, arrays):
+        document["trees"]["criterion"] = criterion
+
+    refused(rewritten(tmp_path, change, made=boosted_file), match="criterion|not those of|damaged")
 
 
 def test_attributes_that_nobody_knows(tmp_path):

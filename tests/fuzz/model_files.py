@@ -44,11 +44,13 @@ from dtrees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
 from dtrees.exceptions import ModelFileError
-from dtrees.export import books, load, models, save, values
+from dtrees.export import books, checks, load, models, save, values
 from dtrees.export.archive import Archive, write_to
 from dtrees.inspection import export_text
 from tests.fuzz.children import outcomes
@@ -99,6 +101,16 @@ def good_files() -> list[tuple[bytes, Any]]:
         (DecisionTreeRegressor(max_bins=None), (numbers, y)),
         (DecisionTreeClassifier(handle_unknown="error", criterion="entropy"), (X, labels)),
         (DecisionTreeClassifier(), (strange, codes > 1)),
+        (
+            GradientBoostingClassifier(max_iter=2, class_weight={"no": 2.0}, random_state=0),
+            (X, labels),
+        ),
+        (
+            GradientBoostingRegressor(
+                "quantile", quantile=0.2, max_iter=2, early_stopping=True, random_state=0
+            ),
+            (X, y),
+        ),
     ]
     files = []
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -335,7 +347,9 @@ def use(model: Any, X: Any, path: str) -> None:
     _ = model.feature_importances_
     trees = model.forest_.trees if hasattr(model, "forest_") else (model.tree_.model,)
     if sum(tree.node_count for tree in trees) < TEXTS:
-        export_text(model[0] if hasattr(model, "forest_") else model)
+        export_text(np.ravel(model.estimators_)[0] if hasattr(model, "forest_") else model)
+        if hasattr(model, "staged_predict"):
+            export_text(model)
     repr(model)
     save(model, f"{path}.again")
     load(f"{path}.again").predict(X)
@@ -371,7 +385,7 @@ def run(
 
 def unchecked_trees() -> None:
     """Planted: trees may ask for columns, codes and subsets that are not there."""
-    models.expect = books.expect = lambda condition, what: None
+    models.expect = books.expect = checks.expect = lambda condition, what: None
 
 
 def unchecked_numbers() -> None:

@@ -10,7 +10,13 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier as TheirTree
 
-from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestClassifier
+from dtrees import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+)
 from dtrees.inspection import impurity_importances, stability, stability_report
 from tests.inspection.tables import fold_models
 
@@ -141,3 +147,18 @@ def test_the_example():
     results = doctest.testmod(stability)
     assert results.attempted > 4
     assert results.failed == 0
+
+
+def test_boosted_models_have_their_own_importances():
+    X, y = load_diabetes(return_X_y=True)
+    models = [
+        GradientBoostingRegressor(max_iter=20, max_leaf_nodes=4).fit(X[i::3], y[i::3])
+        for i in range(3)
+    ]
+    report = stability_report(models, models[0])
+    assert (report.n_models, report.n_trees) == (3, 20)
+    shares = np.array([model.feature_importances_ for model in models])
+    assert_allclose(report.importances.mean, shares.mean(axis=0), rtol=1e-12)
+    assert_allclose(report.importances.final, shares[0], rtol=1e-12)
+    three = GradientBoostingClassifier(max_iter=2).fit(*IRIS)
+    assert stability_report([three, three]).n_trees == 6

@@ -2,9 +2,17 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from sklearn.datasets import load_iris
 
-from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, export_text
+from dtrees import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    export_text,
+)
+from dtrees.inspection import export_graphviz, shared_forest
 from tests.inspection.tables import colours, lines, report
 
 
@@ -151,3 +159,17 @@ def test_what_can_be_given():
     known = "{" + ", ".join(f"code {i}" for i in range(1, 41)) + "}"  # how many more is not known
     text = export_text(coded, max_categories=None, max_width=None)
     assert text.splitlines()[::2] == [f"|--- feature_0 {word} {known}" for word in ("in", "not in")]
+
+
+def test_where_one_tree_is_needed_the_trees_of_many_are_named():
+    X, y = load_iris(return_X_y=True)
+    boosted = GradientBoostingClassifier(max_iter=2).fit(X, y)
+    with pytest.raises(TypeError, match=r"give one of its trees, model.estimators_\[0, 0\]"):
+        export_graphviz(boosted)
+    with pytest.raises(ValueError, match=r"\[model.estimators_\[0, 0\] for model in models\]"):
+        shared_forest([boosted, boosted])
+    assert len(shared_forest([boosted.estimators_[0, 0]] * 2)) > 1
+    assert "value = " in export_graphviz(boosted.estimators_[1, 2])
+    forest = RandomForestClassifier(2, random_state=0).fit(X, y)
+    with pytest.raises(TypeError, match=r"give one of its trees, forest\[0\]"):
+        export_graphviz(forest)

@@ -184,3 +184,11 @@ def test_errors():
     poisson = dtrees.DecisionTreeRegressor(criterion="poisson")
     with pytest.raises(ValueError, match="negative"):
         validate_folds(poisson, DIABETES[0], -DIABETES[1], splits)
+
+
+def test_sizes_of_boosted_models_are_not_chosen():
+    X, y = DIABETES
+    model = dtrees.GradientBoostingRegressor(max_iter=2)
+    for asked in (Questions(rule="best"), Questions(with_path=True)):
+        with pytest.raises(TypeError, match="size of a GradientBoostingRegressor is not chosen"):
+            validate_folds(model, X, y, folds_of(y), asked)

@@ -15,6 +15,14 @@ from tests.parallel.test_replicated import GROWTH, Y, forest, growth_of
 
 
 class TestWire:
+    def test_what_is_in_no_module_goes_by_value(self):
+        def double(x):
+            return 2 * x
+
+        again = pickle.loads(pickle.dumps(replicated.SharedArrays((double, np.arange(3)))))
+        assert again.value[0](4) == 8
+        assert again.value[1].tolist() == [0, 1, 2]
+
     def test_trees(self):
         trees = [GROWTH.tree(number) for number in range(4)]
         packed = pack(trees)

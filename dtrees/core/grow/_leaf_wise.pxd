@@ -27,6 +27,8 @@ cdef class LeafWiseGrower:
     cdef readonly int64_t n_drawn       # rows that a tree is grown from
     cdef readonly int64_t n_counted     # rows of all nodes that were counted
     cdef uint64_t[::1] derivatives
+    cdef const uint32_t[::1] chosen
+    cdef const uint32_t* first_chosen   # NULL: all rows of the table
     cdef uint32_t[::1] rows
     cdef uint32_t[::1] scratch
     cdef RowDraws draws                 # or None: all of them

@@ -59,16 +59,22 @@ cdef class LeafWiseGrower:
     shift : int
         Bits of the sum of the hessians of all rows; the number of rows fits the others.
     helpers : Helpers
+    chosen : uint32 (n_rows,) or None, default=None
+        The rows of the table that trees are grown from, ascending. None: all of them.
     """
 
-    def __cinit__(self, ColumnBlocks blocks not None, rules, int shift, Helpers helpers not None):
+    def __cinit__(self, ColumnBlocks blocks not None, rules, int shift, Helpers helpers not None,
+                  const uint32_t[::1] chosen=None):
         cdef int64_t b
         cdef RowStatistics of_row
         memset(&of_row, 0, sizeof(RowStatistics))
         self.blocks = blocks
         self.rules = rules
         self.helpers = helpers
-        self.n_rows = blocks.n_rows
+        self.chosen = chosen
+        self.first_chosen = NULL if chosen is None else <const uint32_t*>&chosen[0]
+        self.n_rows = blocks.n_rows if chosen is None else chosen.shape[0]
+        assert chosen is None or 0 < self.n_rows and chosen[self.n_rows - 1] < blocks.n_rows
         self.most_leaves = UNLIMITED if rules.max_leaf_nodes is None else rules.max_leaf_nodes
         self.open_leaves.by_gain = rules.max_leaf_nodes is not None
         self.params.columns = blocks.columns
@@ -127,7 +133,7 @@ cdef class LeafWiseGrower:
 
         Parameters
         ----------
-        derivatives : uint64 (n_rows,)
+        derivatives : uint64 (rows of the table,)
             ``gradient << 32 | hessian`` of each row, in their units.
         hessian, gradient : int
             Their sums, over all rows.
@@ -145,7 +151,7 @@ cdef class LeafWiseGrower:
         cdef double gradient_unit = units[1]
         cdef int64_t i
         cdef bint complete
-        assert derivatives.shape[0] == self.n_rows
+        assert derivatives.shape[0] == self.blocks.n_rows
         self.derivatives = derivatives
         self.draws = draws
         self.n_drawn = self.n_rows if draws is None else draws.n_drawn
@@ -228,12 +234,12 @@ cdef class LeafWiseGrower:
         return np.asarray(self.rows)[:self.n_drawn]
 
     def add_steps(self, const double[::1] steps, double[::1] raw):
-        """Add to the raw prediction of each row the step of its leaf."""
+        """Add to the raw prediction of each row the step of its leaf; raw: of the whole table."""
         cdef int64_t i, k
         cdef double step
         cdef const uint32_t* rows
         cdef const Leaf* leaf
-        assert steps.shape[0] == self.n_leaves and raw.shape[0] == self.n_rows
+        assert steps.shape[0] == self.n_leaves and raw.shape[0] == self.blocks.n_rows
         with nogil:
             for i in range(self.n_leaves):
                 step = steps[i]
@@ -371,15 +377,17 @@ cdef class LeafWiseGrower:
         write_record(&self.out, &self.params, &self.leaves[0].node)
         if self.n_drawn < self.n_rows:
             memcpy(self.store.rows, &self.draws.rows[0], self.n_rows * sizeof(uint32_t))
+        elif self.first_chosen != NULL:
+            memcpy(self.store.rows, self.first_chosen, self.n_rows * sizeof(uint32_t))
         else:
             for i in range(self.n_rows):
                 self.store.rows[i] = <uint32_t>i
         if self.most_leaves < 2 or not self.can_split(&self.leaves[0].node):
             return not self.out.out_of_memory
-        self.store.is_root = self.n_drawn == self.n_rows
+        self.store.is_whole = self.first_chosen == NULL and self.n_drawn == self.n_rows
         if not self.search_children(self.leaves, NULL, True, False):
             return False
-        self.store.is_root = False
+        self.store.is_whole = False
         if self.leaves[0].is_open:
             push_leaf(&self.open_leaves, self.leaves, 0)
         while self.open_leaves.n > 0 and self.n_leaves < self.most_leaves:

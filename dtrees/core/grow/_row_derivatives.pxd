@@ -15,6 +15,7 @@ cdef class RowDerivatives:
     cdef object y
     cdef object given               # derivatives that were given
     cdef object weight
+    cdef object chosen
     cdef int64_t[:, ::1] sums       # by stretch of rows
     cdef double[:, ::1] largest
     cdef double[:, ::1] scratch

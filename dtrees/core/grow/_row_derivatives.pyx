@@ -5,11 +5,11 @@ stretches, so it does not matter which thread works on which.
 """
 import numpy as np
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from dtrees.core.grow._team cimport Helpers, lead
 from dtrees.core.losses._derivatives cimport (
-    GIVEN, ROWS_AT_ONCE, LossRows, derive_rows, largest_of_rows
+    GIVEN, LossRows, derive_rows, largest_of_rows, scratch_of
 )
 
 cdef enum:
@@ -19,26 +19,27 @@ cdef struct Pass:
     const LossRows* rows
     int64_t* sums
     double* largest
-    double* scratch
+    double* scratch             # by stretch
+    int64_t n_scratch
 
 
 cdef void derive_stretch(void* job, int64_t number) noexcept nogil:
     cdef Pass* work = <Pass*>job
     cdef int64_t begin = number * STRETCH
     cdef int64_t K = work.rows.n_classes
-    derive_rows(work.rows, begin, min(begin + STRETCH, work.rows.n_rows),
-                work.scratch + number * K * ROWS_AT_ONCE, work.sums + 2 * K * number)
+    derive_rows(work.rows, begin, min(begin + STRETCH, work.rows.n_chosen),
+                work.scratch + number * work.n_scratch, work.sums + 2 * K * number)
 
 
 cdef void measure_stretch(void* job, int64_t number) noexcept nogil:
     cdef Pass* work = <Pass*>job
     cdef int64_t begin = number * STRETCH
-    largest_of_rows(work.rows, begin, min(begin + STRETCH, work.rows.n_rows),
+    largest_of_rows(work.rows, begin, min(begin + STRETCH, work.rows.n_chosen),
                     work.largest + 2 * number)
 
 
 cdef class RowDerivatives:
-    """The rows of a fit as a loss sees them.
+    """The rows of a table as a loss sees them.
 
     Parameters
     ----------
@@ -51,6 +52,8 @@ cdef class RowDerivatives:
     helpers : Helpers
     are_counts : bool, default=True
         Whether weights are small whole numbers, so that a row of weight two is two rows.
+    chosen : uint32 (n_chosen,) or None, default=None
+        The rows of the fit, ascending; of others nothing is derived. None: all of them.
 
     Attributes
     ----------
@@ -60,28 +63,24 @@ cdef class RowDerivatives:
     """
 
     def __cinit__(self, loss, initial, y, weight, Helpers helpers not None,
-                  bint are_counts=True):
+                  bint are_counts=True, chosen=None):
         cdef const double[::1] of_y = y
         cdef const double[::1] of_weight
         cdef double[:, ::1] of_raw
         cdef uint64_t[:, ::1] of_packed
+        cdef const uint32_t[::1] of_chosen
         cdef int64_t n_stretches
-        assert len(y) > 0
+        assert len(y) > 0 and (chosen is None or len(chosen) > 0)
         self.helpers = helpers
         self.n_rows = len(y)
         self.n_values = len(initial)
-        self.y, self.weight = y, weight
+        self.y, self.weight, self.chosen = y, weight, chosen
         self.raw = np.repeat(np.asarray(initial, dtype=np.float64)[:, None], self.n_rows, axis=1)
         self.packed = np.empty((self.n_values, self.n_rows), dtype=np.uint64)
         of_raw, of_packed = self.raw, self.packed
-        n_stretches = (self.n_rows + STRETCH - 1) // STRETCH
-        self.sums = np.zeros((n_stretches, 2 * self.n_values), dtype=np.int64)
-        self.largest = np.zeros((n_stretches, 2))
-        n_shares = self.n_values * ROWS_AT_ONCE if self.n_values > 1 else 1
-        self.scratch = np.empty((n_stretches, n_shares))
         self.rows.kind = loss.kind
         self.rows.level = 0.0 if loss.level is None else loss.level
-        self.rows.n_rows = self.n_rows
+        self.rows.n_rows = self.rows.n_chosen = self.n_rows
         self.rows.n_classes = self.n_values
         self.rows.are_counts = are_counts
         self.rows.raw = &of_raw[0, 0]
@@ -91,11 +90,21 @@ cdef class RowDerivatives:
             of_weight = weight
             assert of_weight.shape[0] == self.n_rows
             self.rows.weight = &of_weight[0]
+        if chosen is not None:
+            of_chosen = chosen
+            assert of_chosen[of_chosen.shape[0] - 1] < self.n_rows
+            self.rows.chosen = &of_chosen[0]
+            self.rows.n_chosen = of_chosen.shape[0]
+        n_stretches = (self.rows.n_chosen + STRETCH - 1) // STRETCH
+        self.sums = np.zeros((n_stretches, 2 * self.n_values), dtype=np.int64)
+        self.largest = np.zeros((n_stretches, 2))
+        self.scratch = np.empty((n_stretches, scratch_of(&self.rows)))
 
     def give(self, const double[:, ::1] gradient not None, const double[:, ::1] hessian not None):
-        """Take the derivatives of a loss that is given by them, float64 (n_values, n_rows)."""
+        """Take the derivatives of a loss that is given by them, float64 (n_values, n_chosen)."""
         assert gradient.shape[0] == hessian.shape[0] == self.n_values
-        assert gradient.shape[1] == hessian.shape[1] == self.n_rows
+        assert gradient.shape[1] == hessian.shape[1] == self.rows.n_chosen
+        self.rows.n_given = self.rows.n_chosen
         self.given = gradient, hessian
         self.rows.gradient = &gradient[0, 0]
         self.rows.hessian = &hessian[0, 0]
@@ -129,6 +138,7 @@ cdef class RowDerivatives:
         work.rows = &self.rows
         work.sums = &self.sums[0, 0]
         work.scratch = &self.scratch[0, 0]
+        work.n_scratch = self.scratch.shape[1]
         with nogil:
             lead(&self.helpers.team, derive_stretch, &work, self.sums.shape[0])
         return np.asarray(self.sums).sum(axis=0).reshape(self.n_values, 2)

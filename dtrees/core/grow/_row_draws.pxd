@@ -12,7 +12,7 @@ cdef class RowDraws:
     cdef readonly int64_t n_drawn
     cdef uint32_t[::1] rows         # those that are drawn, then the others, both ascending
     cdef uint32_t[::1] scratch
-    cdef const int64_t[::1] numbers     # or None: 0, 1, 2, ...
+    cdef const uint32_t[::1] chosen
 
 
 cdef void add_drawn(RowDraws draws, const uint64_t* derivatives, Totals* totals) noexcept nogil

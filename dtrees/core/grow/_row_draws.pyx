@@ -19,11 +19,11 @@ from dtrees.core.grow._node_buffer cimport Record, words_of_subset
 from dtrees.core.stores._partition cimport Route
 
 
-cdef int64_t draw_rows(const int64_t* numbers, int64_t n_rows, uint64_t seed, uint64_t iteration,
+cdef int64_t draw_rows(const uint32_t* chosen, int64_t n_rows, uint64_t seed, uint64_t iteration,
                        double share, uint32_t* rows, uint32_t* scratch) noexcept nogil:
     """Rows that are drawn, ascending, and the others behind them; returns how many are drawn.
 
-    numbers : of the rows, or NULL. rows : (n_rows,), OUT. scratch : (n_rows,)
+    chosen : (n_rows,), ascending. rows : (n_rows,), OUT. scratch : (n_rows,)
     """
     cdef uint64_t least = 0xFFFFFFFFFFFFFFFF
     cdef uint64_t key = philox_draw(seed, STREAM_BOOTSTRAP, 0, iteration)
@@ -34,18 +34,18 @@ cdef int64_t draw_rows(const int64_t* numbers, int64_t n_rows, uint64_t seed, ui
     cdef int64_t i
     cdef bint is_drawn
     for i in range(n_rows):
-        draw = hash64(key, <uint64_t>(i if numbers == NULL else numbers[i]))
+        draw = hash64(key, chosen[i])
         if draw < least:
             least = draw
             nearest = i
         is_drawn = <double>(draw >> 11) < share * 2.0**53
-        rows[n] = <uint32_t>i
-        scratch[rest] = <uint32_t>i
+        rows[n] = chosen[i]
+        scratch[rest] = chosen[i]
         n += is_drawn
         rest += 1 - is_drawn
     if n == 0:
         memmove(scratch + 1, scratch, nearest * sizeof(uint32_t))
-        scratch[0] = <uint32_t>nearest
+        scratch[0] = chosen[nearest]
     memcpy(rows + n, scratch, rest * sizeof(uint32_t))
     return max(n, <int64_t>1)
 
@@ -56,8 +56,8 @@ cdef class RowDraws:
     Parameters
     ----------
     n_rows : int
-    numbers : int64 (n_rows,) or None
-        Of the rows, by which they are drawn. None: 0, 1, 2, ...
+    chosen : uint32 (n_rows,) or None
+        Rows of a table, ascending, by whose numbers they are drawn. None: 0, 1, 2, ...
 
     Attributes
     ----------
@@ -65,12 +65,12 @@ cdef class RowDraws:
         How many were drawn last; all of them before the first draw.
     """
 
-    def __cinit__(self, int64_t n_rows, numbers=None):
+    def __cinit__(self, int64_t n_rows, chosen=None):
         self.n_rows = self.n_drawn = n_rows
-        self.rows = np.arange(n_rows, dtype=np.uint32)
+        self.chosen = np.arange(n_rows, dtype=np.uint32) if chosen is None else chosen
+        assert self.chosen.shape[0] == n_rows
+        self.rows = np.array(self.chosen)
         self.scratch = np.empty(n_rows, dtype=np.uint32)
-        self.numbers = numbers
-        assert numbers is None or self.numbers.shape[0] == n_rows
 
     def draw(self, uint64_t seed, uint64_t iteration, double share):
         """Draw the rows of an iteration. O(rows).
@@ -81,10 +81,9 @@ cdef class RowDraws:
         share : float
             How likely a row is drawn.
         """
-        cdef const int64_t* numbers = NULL if self.numbers is None else &self.numbers[0]
         with nogil:
-            self.n_drawn = draw_rows(numbers, self.n_rows, seed, iteration, share, &self.rows[0],
-                                     &self.scratch[0])
+            self.n_drawn = draw_rows(&self.chosen[0], self.n_rows, seed, iteration, share,
+                                     &self.rows[0], &self.scratch[0])
 
     @property
     def drawn(self):

@@ -56,7 +56,7 @@ Watch = Callable[[list[Tree], np.ndarray], bool]
 
 @dataclass(frozen=True, eq=False)
 class BoostedRows:
-    """The rows of a fit; all of them have a weight.
+    """The rows of a table, and those of them that a fit has; all of these have a weight.
 
     Attributes
     ----------
@@ -66,18 +66,18 @@ class BoostedRows:
     weight : int64 (n_rows,) or None
     weight_unit : float
         What one unit of the weights is for the user.
+    chosen : uint32 (n_chosen,) or None
+        The rows of the fit, ascending; what is said of others is not looked at. None: all rows.
     raw : float64 (n_values, n_rows) or None
         Raw predictions by trees that are there. None: those that a model begins with.
-    numbers : int64 (n_rows,) or None
-        Of the rows in their table, by which they are drawn. None: 0, 1, 2, ...
     """
 
     coded: CodedMatrix
     y: np.ndarray
     weight: np.ndarray | None = None
     weight_unit: float = 1.0
+    chosen: np.ndarray | None = None
     raw: np.ndarray | None = None
-    numbers: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,22 +149,12 @@ def boost(
     of the rows, and 16 bytes for each code of a column and open leaf.
     """
     helpers = Helpers()
-    grown: list[GrownTree] = []
     made: list[Tree] = []
 
     def lead() -> None:
         try:
-            booster = Booster(rows, growing, helpers)
-            for _ in range(growing.n_iterations):
-                if cancelled():
-                    return
-                trees = booster.iterate()
-                if watch is None:
-                    grown.extend(trees)
-                    continue
-                made.extend(finished(trees, rows, thresholds))
-                if watch(made[-len(trees) :], booster.raw):
-                    return
+            booster = Booster(rows, growing, helpers, blocks_of(rows.coded))
+            made.extend(trees_of_model(booster, thresholds, cancelled, watch))
         finally:
             helpers.close()
 
@@ -172,7 +162,37 @@ def boost(
         run([lead, *[helpers.help] * (n_threads - 1)])
     finally:
         helpers.close()  # where nobody has come to lead
-    return made or finished(grown, rows, thresholds)
+    return made
+
+
+def blocks_of(coded: CodedMatrix) -> ColumnBlocks:
+    """The codes by row, for any number of models. A byte a cell of columns of 8 bits."""
+    blocks = ColumnBlocks(coded)
+    for first, end in pairwise([*range(0, coded.n_rows, COPIED_ROWS), coded.n_rows]):
+        blocks.fill(first, end)
+    return blocks
+
+
+def trees_of_model(
+    booster: Booster,
+    thresholds: Thresholds,
+    cancelled: Callable[[], bool],
+    watch: Watch | None,
+) -> list[Tree]:
+    """Grow all iterations of a model, or as many as are wanted; arguments as for `boost`."""
+    grown: list[GrownTree] = []
+    made: list[Tree] = []
+    for _ in range(booster.n_iterations):
+        if cancelled():
+            break
+        trees = booster.iterate()
+        if watch is None:
+            grown.extend(trees)
+            continue
+        made.extend(finished(trees, booster.rows, thresholds))
+        if watch(made[-len(trees) :], booster.raw):
+            break
+    return made or finished(grown, booster.rows, thresholds)
 
 
 def finished(trees: list[GrownTree], rows: BoostedRows, thresholds: Thresholds) -> list[Tree]:
@@ -203,37 +223,46 @@ class GrownTree:
 class Booster:
     """Grows the trees of one model, iteration by iteration."""
 
-    def __init__(self, rows: BoostedRows, growing: Growing, helpers: Helpers) -> None:
-        n_rows = rows.coded.n_rows
-        self._rows = rows
+    def __init__(
+        self, rows: BoostedRows, growing: Growing, helpers: Helpers, blocks: ColumnBlocks
+    ) -> None:
+        self._chosen = chosen = slice(None) if rows.chosen is None else rows.chosen
+        n_rows = rows.coded.n_rows if rows.chosen is None else len(rows.chosen)
+        self.rows = rows
         self._growing = growing
         self._loss = growing.loss
-        weight = None if rows.weight is None else rows.weight * rows.weight_unit
+        weight = own = None
+        if rows.weight is not None:
+            weight = rows.weight * rows.weight_unit
+            own = weight[chosen]
         self._weight = weight
-        heaviest = 1.0 if weight is None else float(weight.max())
-        are_counts = heaviest <= PLAIN_WEIGHT and (
-            weight is None or bool((weight == np.rint(weight)).all())
-        )
+        heaviest = 1.0 if own is None else float(own.max())
+        are_counts = heaviest <= PLAIN_WEIGHT and (own is None or bool((own == np.rint(own)).all()))
         self._largest_weight = PLAIN_WEIGHT if are_counts else heaviest
-        self._total_weight = float(n_rows) if weight is None else float(math.fsum(weight))
+        self._total_weight = float(n_rows) if own is None else float(math.fsum(own))
         self._derivatives = RowDerivatives(
-            growing.loss, growing.initial, rows.y, weight, helpers, are_counts
+            growing.loss, growing.initial, rows.y, weight, helpers, are_counts, rows.chosen
         )
         if rows.raw is not None:
             self.raw[:] = rows.raw
-        blocks = ColumnBlocks(rows.coded)
-        for first, end in pairwise([*range(0, n_rows, COPIED_ROWS), n_rows]):
-            blocks.fill(first, end)
         self._hessian_bits = 64 - n_rows.bit_length()
         self._number = growing.first
-        self._draws = None
-        if growing.subsample < 1.0:
-            self._draws = RowDraws(n_rows, rows.numbers)
-        self._grower = LeafWiseGrower(blocks, growing.rules, self._hessian_bits, helpers)
+        self._draws = RowDraws(n_rows, rows.chosen) if growing.subsample < 1.0 else None
+        self._grower = LeafWiseGrower(
+            blocks, growing.rules, self._hessian_bits, helpers, rows.chosen
+        )
+
+    @property
+    def n_iterations(self) -> int:
+        """How many are asked for."""
+        return self._growing.n_iterations
 
     @property
     def raw(self) -> np.ndarray:
-        """Raw predictions of the rows, float64 (n_values, n_rows)."""
+        """Raw predictions of the rows of the table; of those that are not chosen, the first ones.
+
+        float64 (n_values, n_rows)
+        """
         found: np.ndarray = self._derivatives.raw
         return found
 
@@ -260,13 +289,14 @@ class Booster:
 
     def _prepare(self) -> None:
         """What a loss has to know of all rows before an iteration."""
-        loss, rows = self._growing.loss, self._rows
+        loss, own = self._growing.loss, self._chosen
         if isinstance(loss, OwnLoss):
-            gradient, hessian = loss.derivatives(rows.y, self.raw)
+            gradient, hessian = loss.derivatives(self.rows.y[own], self.raw[:, own])
             self._derivatives.give(gradient, hessian)
             self._loss = loss.measured(gradient, hessian, self._largest_weight)
         elif loss.beyond is not None:
-            self._loss = loss.with_width(rows.y, self.raw[0], self._weight)
+            weight = None if self._weight is None else self._weight[own]
+            self._loss = loss.with_width(self.rows.y[own], self.raw[0][own], weight)
             self._derivatives.bound(self._loss.width)
 
     def _exponents(self) -> tuple[int, int]:
@@ -295,7 +325,7 @@ class Booster:
         else:
             steps = self._quantiles_of(leaves, k)
         steps = steps * self._growing.learning_rate
-        in_units = weights * self._rows.weight_unit
+        in_units = weights * self.rows.weight_unit
         exponent = STEP_BITS - _bits(np.abs(steps).max() * in_units.sum())
         unit = 2.0**-exponent
         weighted = np.rint(np.ldexp(steps * in_units, exponent)).astype(np.int64)
@@ -305,11 +335,11 @@ class Booster:
 
     def _weights_of(self, leaves: np.ndarray) -> np.ndarray:
         """Weight of each leaf, in units."""
-        if self._rows.weight is None:
+        if self.rows.weight is None:
             n_rows: np.ndarray = leaves[:, 2]
             return n_rows
         order = np.argsort(leaves[:, 1])
-        sums = np.add.reduceat(self._rows.weight[self._grower.rows_of_leaves], leaves[order, 1])
+        sums = np.add.reduceat(self.rows.weight[self._grower.rows_of_leaves], leaves[order, 1])
         weights = np.empty(len(leaves), dtype=np.int64)
         weights[order] = sums
         return weights
@@ -320,7 +350,7 @@ class Booster:
         for i, (_, first, n) in enumerate(leaves.tolist()):
             rows = self._grower.rows_of_leaves[first : first + n]
             weight = None if self._weight is None else self._weight[rows]
-            steps[i] = self._loss.step(self._rows.y[rows] - self.raw[k][rows], weight)
+            steps[i] = self._loss.step(self.rows.y[rows] - self.raw[k][rows], weight)
         return steps
 
 

@@ -10,8 +10,13 @@ not depend on the order of the rows::
 Rows are taken 256 at a time, so that what stands between two steps stays in the first cache, and
 every step is a loop that the compiler turns into vectors, twice: for registers of 128 and of 256
 bits. Both have the same bits.
+
+A fit to some rows of a table gathers them 256 at a time, and scatters what it makes of them::
+
+    chosen          1     4     5     9
+    raw, y, weight  ──gather──▶ side by side ──derive──▶ words ──scatter──▶ rows 1, 4, 5, 9
 """
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 import numpy as np
@@ -88,7 +93,7 @@ cdef void pack_given(const LossRows* rows, int64_t begin, int64_t n, int64_t* su
     cdef double[ROWS_AT_ONCE] hessian
     cdef int64_t at, k
     for k in range(rows.n_classes):
-        at = k * rows.n_rows + begin
+        at = k * rows.n_given + begin
         memcpy(gradient, rows.gradient + at, n * sizeof(double))
         memcpy(hessian, rows.hessian + at, n * sizeof(double))
         pack(rows, begin, n, k, gradient, hessian, sums)
@@ -114,43 +119,117 @@ cdef void derive_classes(const LossRows* rows, int64_t begin, int64_t n, double*
         pack(rows, begin, n, k, gradient, hessian, sums)
 
 
-cdef void derive_rows(const LossRows* rows, int64_t begin, int64_t end, double* values,
-                      int64_t* sums) noexcept nogil:
-    """Pack the derivatives of the rows begin..end.
+cdef struct Gathered:
+    # Some rows of a table side by side.
+    LossRows rows
+    double[ROWS_AT_ONCE] raw    # of one class
+    double[ROWS_AT_ONCE] y
+    double[ROWS_AT_ONCE] weight
 
-    values : scratch (n_classes, ROWS_AT_ONCE) of several classes
-    sums : (n_classes, 2), OUT: gradients and hessians of these rows, in fixed point
-    """
+
+cdef inline void copy_rows(const double* values, const uint32_t* chosen, int64_t n,
+                           double* out) noexcept nogil:
+    cdef int64_t i
+    for i in range(n):
+        out[i] = values[chosen[i]]
+
+
+cdef void gather(const LossRows* rows, int64_t begin, int64_t n, Gathered* out, double* raw,
+                 uint64_t* packed) noexcept nogil:
+    """Put chosen rows side by side. raw, packed : (n_classes, ROWS_AT_ONCE)."""
+    cdef const uint32_t* chosen = rows.chosen + begin
+    cdef int64_t k
+    out.rows = rows[0]
+    out.rows.chosen = NULL
+    out.rows.n_rows = ROWS_AT_ONCE
+    out.rows.raw = raw
+    out.rows.packed = packed
+    out.rows.y = out.y
+    for k in range(rows.n_classes):
+        copy_rows(rows.raw + k * rows.n_rows, chosen, n, raw + k * ROWS_AT_ONCE)
+    copy_rows(rows.y, chosen, n, out.y)
+    out.rows.gradient = rows.gradient + begin
+    out.rows.hessian = rows.hessian + begin
+    if rows.weight != NULL:
+        copy_rows(rows.weight, chosen, n, out.weight)
+        out.rows.weight = out.weight
+
+
+cdef void derive_some(const LossRows* rows, int64_t begin, int64_t n, double* values,
+                      int64_t* sums) noexcept nogil:
+    """Pack the derivatives of at most ROWS_AT_ONCE rows that stand side by side."""
     cdef double[ROWS_AT_ONCE] gradient
     cdef double[ROWS_AT_ONCE] hessian
+    if rows.kind == GIVEN:
+        pack_given(rows, begin, n, sums)
+    elif rows.n_classes > 1:
+        derive_classes(rows, begin, n, values, sums)
+    else:
+        derive(rows, begin, n, gradient, hessian)
+        pack(rows, begin, n, 0, gradient, hessian, sums)
+
+
+cdef void derive_chosen(const LossRows* rows, int64_t begin, int64_t n, double* values,
+                        int64_t* sums) noexcept nogil:
+    """The same of chosen rows."""
+    cdef Gathered some
+    cdef double* raw = values + rows.n_classes * ROWS_AT_ONCE
+    cdef uint64_t* packed = <uint64_t*>(raw + rows.n_classes * ROWS_AT_ONCE)
+    cdef uint64_t* out
+    cdef int64_t i, k
+    gather(rows, begin, n, &some, raw, packed)
+    derive_some(&some.rows, 0, n, values, sums)
+    for k in range(rows.n_classes):
+        out = rows.packed + k * rows.n_rows
+        for i in range(n):
+            out[rows.chosen[begin + i]] = packed[k * ROWS_AT_ONCE + i]
+
+
+cdef void derive_rows(const LossRows* rows, int64_t begin, int64_t end, double* values,
+                      int64_t* sums) noexcept nogil:
+    """Pack the derivatives of the rows begin..end of those that are chosen.
+
+    values : scratch (n_shares, ROWS_AT_ONCE), see `scratch_of`
+    sums : (n_classes, 2), OUT: gradients and hessians of these rows, in fixed point
+    """
     cdef int64_t k, n
     for k in range(2 * rows.n_classes):
         sums[k] = 0
     while begin < end:
         n = min(<int64_t>ROWS_AT_ONCE, end - begin)
-        if rows.kind == GIVEN:
-            pack_given(rows, begin, n, sums)
-        elif rows.n_classes > 1:
-            derive_classes(rows, begin, n, values, sums)
+        if rows.chosen == NULL:
+            derive_some(rows, begin, n, values, sums)
         else:
-            derive(rows, begin, n, gradient, hessian)
-            pack(rows, begin, n, 0, gradient, hessian, sums)
+            derive_chosen(rows, begin, n, values, sums)
         begin += n
+
+
+cdef int64_t scratch_of(const LossRows* rows) noexcept nogil:
+    """Numbers that `derive_rows` needs for scratch."""
+    if rows.chosen != NULL:
+        return 3 * rows.n_classes * ROWS_AT_ONCE
+    return rows.n_classes * ROWS_AT_ONCE if rows.n_classes > 1 else 1
 
 
 cdef void largest_of_rows(const LossRows* rows, int64_t begin, int64_t end,
                           double* largest) noexcept nogil:
-    """The largest absolute gradient and the largest hessian of the rows begin..end, OUT (2,),
-    without their weights.
+    """The largest absolute gradient and the largest hessian of the rows begin..end of those that
+    are chosen, OUT (2,), without their weights; of a loss of one value.
     """
     cdef double[ROWS_AT_ONCE] gradient
     cdef double[ROWS_AT_ONCE] hessian
+    cdef Gathered some
+    cdef uint64_t unused
     cdef double of_gradients = 0
     cdef double of_hessians = 0
     cdef int64_t i, n
     while begin < end:
         n = min(<int64_t>ROWS_AT_ONCE, end - begin)
-        derive(rows, begin, n, gradient, hessian)
+        if rows.chosen == NULL:
+            derive(rows, begin, n, gradient, hessian)
+        else:
+            gather(rows, begin, n, &some, some.raw, &unused)
+            derive(&some.rows, 0, n, gradient, hessian)
         for i in range(n):
             gradient[i] = -gradient[i] if gradient[i] < 0 else gradient[i]
             of_gradients = gradient[i] if gradient[i] > of_gradients else of_gradients

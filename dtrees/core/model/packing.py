@@ -15,7 +15,8 @@ the rest; `unpack` gives back every array, bit for bit:
       n_node_samples
     gain, impurity            *predicted* from the statistics and from the children; what is stored
                                 is by how many units in the last place the prediction is off: as
-                                a rule nothing at all, or a byte
+                                a rule nothing at all, or a byte. ``has_impurity`` is False
+                                where all impurities are 0 and the gains are not
 
 Trees that were made by hand may break the rules that make this possible (a leaf with a gain, shared
 subsets, ...); `pack` then returns None.
@@ -65,7 +66,7 @@ def pack(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]] | None:
     -------
     arrays : dict of str to array
         One-dimensional, of fixed-width types, in little-endian order.
-    facts : dict of str to int or str
+    facts : dict of str to int, str or bool
         What all trees share.
 
     None when the trees do not follow the rules of grown trees. O(nodes * log nodes).
@@ -121,6 +122,8 @@ def pack(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]] | None:
     impurity = all_of["impurity"]
     if trees[0].criterion == "gini":
         arrays |= residual("impurity", impurity, gini(statistics, total))
+    elif all_of["gain"].any() and _holds(impurity, 0.0):  # of trees of steps, say
+        facts["has_impurity"] = False
     else:
         weight = total * units.weight
         predicted = impurity_above(impurity, all_of["gain"], weight, shape, inner)
@@ -194,6 +197,8 @@ def unpack(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[
     all_of["gain"][inner] = gain
     if criterion == "gini":
         all_of["impurity"] = corrected(arrays, "impurity", gini(statistics, total))
+    elif facts.get("has_impurity", True) is False:
+        all_of["impurity"] = np.zeros(total_nodes)
     else:
         all_of["impurity"] = impurities(arrays, all_of["gain"], total * units.weight, shape)
     return split_trees(

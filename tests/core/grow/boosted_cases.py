@@ -43,11 +43,14 @@ def table_of(columns):
     return pd.DataFrame(made)
 
 
-def grown(table, gradient, hessian, rules, helped=False, draws=None, rows=None):
-    """A tree grown from integers, of some rows of a table; the grower and the piece."""
+def grown(table, gradient, hessian, rules, helped=False, draws=None):
+    """A tree grown from integers; the grower and the piece."""
     _, coded = CodeBook.fit_encode(table, max_bins=None)
-    if rows is not None:
-        coded = coded.take(rows)
+    return grown_from(coded, gradient, hessian, rules, helped, draws=draws)
+
+
+def grown_from(coded, gradient, hessian, rules, helped=False, chosen=None, draws=None):
+    """The same from codes, and from some of their rows."""
     blocks = ColumnBlocks(coded)
     blocks.fill(0, coded.n_rows)
     team = Helpers()
@@ -55,10 +58,12 @@ def grown(table, gradient, hessian, rules, helped=False, draws=None, rows=None):
     if helped:
         thread.start()
     try:
-        shift = 64 - int(coded.n_rows).bit_length()
-        grower = LeafWiseGrower(blocks, rules, shift, team)
+        own = slice(None) if chosen is None else chosen
+        shift = 64 - len(gradient[own]).bit_length()
+        grower = LeafWiseGrower(blocks, rules, shift, team, chosen)
         packed = (gradient.astype(np.int64) << 32 | hessian).view(np.uint64)
-        piece = grower.grow(packed, int(hessian.sum()), int(gradient.sum()), UNITS, draws)
+        sums = int(hessian[own].sum()), int(gradient[own].sum())
+        piece = grower.grow(packed, *sums, UNITS, draws)
     finally:
         team.close()
         if helped:

@@ -5,8 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dtrees.coding import CodeBook
 from dtrees.core.grow._row_draws import RowDraws
-from tests.core.grow.boosted_cases import free_rules, grown, random_columns, table_of
+from tests.core.grow.boosted_cases import (
+    free_rules,
+    grown,
+    grown_from,
+    random_columns,
+    table_of,
+)
 
 pytest.importorskip("pandas")
 
@@ -141,9 +148,10 @@ def test_a_tree_of_some_rows_is_theirs_alone(seed, share):
     draws = RowDraws(80)
     draws.draw(seed, 0, share)
     rules = free_rules(max_leaf_nodes=7)
-    grower, piece = grown(table, gradient, hessian, rules, draws=draws)
     own = draws.drawn
-    _, alone = grown(table, gradient[own], hessian[own], rules, rows=own)
+    _, coded = CodeBook.fit_encode(table, max_bins=None)
+    grower, piece = grown_from(coded, gradient, hessian, rules, draws=draws)
+    _, alone = grown_from(coded.take(own), gradient[own], hessian[own], rules)
     for name in piece.nodes.dtype.names:
         if name != "beyond":  # the next code of the column, not of the rows
             np.testing.assert_array_equal(piece.nodes[name], alone.nodes[name])
@@ -191,3 +199,21 @@ def test_steps_and_sums():
         assert (raw[grower.rows_of_leaves[first : first + n]] == number).all()
     sums = grower.sums_of_nodes(piece, np.column_stack([leaves[:, 2], leaves[:, 2]]))
     np.testing.assert_array_equal(sums[:, 0], piece.nodes["n"])
+
+
+@given(st.integers(0, 40), st.integers(2, 40))
+def test_chosen_rows_are_a_table_of_their_own(seed, n_chosen):
+    rng = np.random.default_rng(seed)
+    _, coded = CodeBook.fit_encode(table_of(random_columns(rng, 60, 4)), max_bins=None)
+    gradient, hessian = derivatives(rng, 60)
+    chosen = np.sort(rng.permutation(60)[:n_chosen]).astype(np.uint32)
+    among, piece = grown_from(coded, gradient, hessian, free_rules(), chosen=chosen)
+    alone, own = grown_from(coded.take(chosen), gradient[chosen], hessian[chosen], free_rules())
+    for name in piece.nodes.dtype.names:
+        np.testing.assert_array_equal(piece.nodes[name], own.nodes[name])
+    np.testing.assert_array_equal(piece.statistics, own.statistics)
+    np.testing.assert_array_equal(among.leaves_of_tree(), alone.leaves_of_tree())
+    np.testing.assert_array_equal(among.rows_of_leaves, chosen[alone.rows_of_leaves])
+    raw = np.zeros(60)
+    among.add_steps(np.ones(len(among.leaves_of_tree())), raw)
+    assert raw.sum() == raw[chosen].sum() == n_chosen

@@ -66,3 +66,28 @@ def test_a_scale_is_a_factor():
     np.testing.assert_array_equal(rows.derive(8.0, 4.0), [[8, 8]])
     np.testing.assert_array_equal(rows.packed.view(np.int64)[0] >> 32, [-8, 16])
     assert rows.largest_of_all() == (2.0, 1.0)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("loss", "n_values"),
+    [(CLASSES["log_loss"], 1), (CLASSES["log_loss"], 3), (NUMBERS["gamma"], 1)],
+)
+def test_chosen_rows_are_a_table_of_their_own(loss, n_values, weighted):
+    rng = np.random.default_rng(1)
+    chosen = np.flatnonzero(rng.random(N_ROWS) < 0.7).astype(np.uint32)
+    y = rng.integers(0, max(2, n_values), N_ROWS).astype(float)
+    raw = rng.normal(size=(n_values, N_ROWS))
+    weight = rng.random(N_ROWS) if weighted else None
+    among = RowDerivatives(loss, np.zeros(n_values), y, weight, Helpers(), True, chosen)
+    own_weight = None if weight is None else weight[chosen]
+    alone = RowDerivatives(loss, np.zeros(n_values), y[chosen], own_weight, Helpers())
+    among.raw[:], alone.raw[:] = raw, raw[:, chosen]
+    among.packed[:] = 7
+    sums = among.derive(2.0**20, 2.0**20)
+    np.testing.assert_array_equal(sums, alone.derive(2.0**20, 2.0**20))
+    np.testing.assert_array_equal(among.packed[:, chosen], alone.packed)
+    others = np.setdiff1d(np.arange(N_ROWS), chosen)
+    assert (among.packed[:, others] == 7).all()
+    if n_values == 1:
+        assert among.largest_of_all() == alone.largest_of_all()

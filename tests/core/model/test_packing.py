@@ -16,6 +16,7 @@ from dtrees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreesRegressor,
+    GradientBoostingClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -45,6 +46,7 @@ CASES = {
     "a tree of numbers": (DecisionTreeRegressor(), 0),
     "a leaf": (DecisionTreeRegressor(min_samples_split=1000), 0),
     "leaves": (RandomForestClassifier(3, min_samples_split=1000, random_state=0), 2),
+    "steps": (GradientBoostingClassifier(max_iter=2), 3),
 }
 
 
@@ -104,6 +106,15 @@ def test_bytes_per_node():
         arrays, _ = pack(trees)
         n_bytes = sum(array.nbytes for array in arrays.values())
         assert n_bytes < most * sum(tree.node_count for tree in trees)
+
+
+def test_impurities_of_steps_take_no_bytes():
+    trees = grown("steps")
+    arrays, facts = pack(trees)
+    assert facts["has_impurity"] is False
+    assert "impurity" not in arrays
+    assert "has_impurity" not in pack(grown("regression"))[1]
+    assert "has_impurity" not in pack(grown("a leaf"))[1]
 
 
 def test_a_chain():

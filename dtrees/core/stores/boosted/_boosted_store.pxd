@@ -22,7 +22,7 @@ cdef struct BoostedStore:
     Split* found                # by block, of the smaller and of the larger child
     int64_t** free_histograms
     int64_t n_free
-    bint is_root                # rows are those of the table, all of them
+    bint is_whole               # the node has all rows of the table
 
 cdef struct ChildSearch:
     # The children of a node: their histograms from that of the node, and their best splits.

@@ -89,7 +89,7 @@ cdef void search_chunk(void* job, int64_t number) noexcept nogil:
     cdef const ColumnBlock* block = s.blocks + number
     cdef OpenNode* lesser = search.lesser
     cdef int64_t first = CELL * block.first_cell
-    cdef const uint32_t* rows = NULL if s.is_root else s.rows + lesser.start
+    cdef const uint32_t* rows = NULL if s.is_whole else s.rows + lesser.start
     memset(lesser.histogram + first, 0, CELL * block.n_cells * sizeof(int64_t))
     count_block(block, s.store.params.columns, rows, lesser.totals.n, s.derivatives,
                 s.store.params.layout.shift, lesser.histogram)

@@ -1,0 +1,250 @@
+"""Boosted models, grown here or on a worker of a Dask cluster.
+
+A boosted model grows in one place, by threads that share its rows (`dtrees.core.grow.boosting`). So
+it is one task, which has all threads of its worker::
+
+    client   rows, growing ──submit──▶ scheduler
+    tasks    "boosting-rows-<fit>-1" : () ──▶ codes, targets, weights
+             ("boost-<fit>", 2) : (rows,) ──▶ packed trees             the worker of most threads
+    client   ◀── the trees
+
+What happens to the task is the business of `dtrees.parallel.tasks`: where its worker dies, it is
+done again on another one, from the first tree. The regime is chosen as for a single tree, so a
+cluster is used where it is asked for. Rows in partitions would need rounds for each level of each
+tree; they are refused.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dtrees.coding.coded import CodedMatrix
+from dtrees.core.grow.assembly import Thresholds
+from dtrees.core.grow.boosting import BoostedRows, Growing, boost
+from dtrees.core.model.tree import Tree
+from dtrees.exceptions import TableTooLargeError
+from dtrees.parallel.client import cluster_client
+from dtrees.parallel.coded_partitions import CodedPartitions
+from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.interrupts import interrupts_deferred
+from dtrees.parallel.local import LocalRunner
+from dtrees.parallel.on_worker import TaskRunner
+from dtrees.parallel.regimes import ASKED_FOR, TOO_LITTLE, Choice, choose_regime
+from dtrees.parallel.serialization import SharedArrays, pack, packed_bytes, unpack
+from dtrees.parallel.submission import Call
+from dtrees.parallel.tasks import Tasks
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+class Ends(Protocol):
+    """Says when a model has enough trees; it counts what it hears."""
+
+    def copied(self) -> Ends:
+        """One that has heard the same, and goes on by itself."""
+        ...
+
+    def __call__(self, trees: list[Tree]) -> bool:
+        """Take the trees of an iteration; whether it was the last one."""
+        ...
+
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedWork:
+    """All that a boosted model is grown from.
+
+    Attributes
+    ----------
+    rows : BoostedRows
+    growing : Growing
+    thresholds : callable
+        `dtrees.coding.CodeBook.thresholds`.
+    """
+
+    rows: BoostedRows
+    growing: Growing
+    thresholds: Thresholds
+
+
+def place_of_boosting(regime: str | None, owner: str) -> Choice:
+    """Where a boosted model grows.
+
+    Parameters
+    ----------
+    regime : {"local", "replicated", "partitioned"} or None
+        As for `choose_regime`.
+    owner : str
+        Name of the estimator, for messages.
+
+    Raises
+    ------
+    ValueError
+        The partitioned regime is asked for.
+    ClusterError
+        The replicated one is, and there is no cluster that can be used.
+    """
+    choice = choose_regime(regime, n_trees=1)
+    check_one_place(choice, owner)
+    if choice.reason == TOO_LITTLE:
+        choice = Choice("local", "a boosted model grows in one place")
+    logger.info("regime %s: %s", choice.regime, choice.reason)
+    return choice
+
+
+def check_one_place(choice: Choice, owner: str) -> None:
+    """Refuse a regime in which rows are in several places.
+
+    Raises
+    ------
+    ValueError
+        It is asked for.
+    TableTooLargeError
+        It is chosen, because the codes are too many for a worker.
+    """
+    if choice.regime != "partitioned":
+        return
+    if choice.reason == ASKED_FOR:
+        raise ValueError(
+            f"{owner} does not grow in the partitioned regime yet, as its rows have to be in one "
+            "place. Give regime='replicated' (on a worker) or regime='local' (in this process), or "
+            "fit a forest, which grows from rows that stay on their workers."
+        )
+    raise TableTooLargeError(
+        f"{owner} needs its rows in one place, and {choice.reason}. Take workers with more memory, "
+        "or regime='local' if this process has room; fewer rows or columns; or fit a forest, which "
+        "grows from rows that stay on their workers."
+    )
+
+
+def codes_in_one_place(coded: CodedMatrix | CodedPartitions, owner: str) -> CodedMatrix:
+    """The codes of a table, which are not left in partitions.
+
+    Raises
+    ------
+    ValueError, TableTooLargeError
+        They are; as for `check_one_place`.
+    """
+    if isinstance(coded, CodedPartitions):
+        check_one_place(Choice("partitioned", coded.reason), owner)
+    assert isinstance(coded, CodedMatrix)
+    return coded
+
+
+def boost_in_place(
+    work: BoostedWork,
+    choice: Choice,
+    run: LocalRunner,
+    watch: Any,
+    ends: Ends | None,
+    stats: FitStatistics,
+) -> list[Tree]:
+    """Grow a boosted model where it is to be grown; the same trees anywhere.
+
+    Parameters
+    ----------
+    work : BoostedWork
+    choice : Choice
+        As `place_of_boosting` has it.
+    run : LocalRunner
+        In the local regime.
+    watch : callable (trees, raw) -> bool, or None
+        In the local regime, told of each iteration, as for `dtrees.core.grow.boosting.boost`.
+    ends : Ends or None
+        In the replicated regime, of which the worker has a copy that hears of each iteration.
+    stats : FitStatistics
+
+    Returns
+    -------
+    list of Tree
+
+    Raises
+    ------
+    ClusterError
+        There is a cluster, or one is asked for, and it cannot be used.
+    """
+    stats.regime, stats.reason = choice.regime, choice.reason
+    with stats.phase("growth"):
+        if choice.regime == "local":
+            return boost(
+                work.rows,
+                work.growing,
+                work.thresholds,
+                run.led,
+                run.n_threads,
+                run.cancelled.is_set,
+                watch,
+            )
+        with cluster_client() as client, interrupts_deferred():
+            return boost_replicated(work, client, ends, stats)
+
+
+def boost_replicated(
+    work: BoostedWork, client: Client, ends: Ends | None, stats: FitStatistics
+) -> list[Tree]:
+    """Grow a boosted model on a worker of a cluster; arguments as for `boost_in_place`."""
+    import distributed
+
+    tasks = Tasks(client, stats)
+    sent = SharedArrays((work, ends))
+    stats.counts["bytes_moved"] += 0
+    with distributed.span("dtrees.fit"):
+        try:
+            tasks.begin()
+            stats.counts["tasks"] += 1
+            trees: list[Tree] = []
+            for _, packed in tasks.each(1, partial(_calls, tasks, sent)):
+                stats.counts["bytes_moved"] += packed_bytes(packed)
+                trees = list(unpack(packed))
+            return trees
+        finally:
+            tasks.end()
+
+
+def _calls(tasks: Tasks, sent: SharedArrays, left: Any) -> list[Call]:
+    """Send what the model is grown from, and a task for the worker of most threads."""
+    threads = tasks.workers()
+    best = min(threads, key=lambda address: (-threads[address], address))
+    tasks.stats.counts["bytes_moved"] += sys.getsizeof(sent)
+    future = tasks.send("boosting-rows", sent)
+    return [Call("boost", boost_on_worker, (future,), (best,), "a boosted model")]
+
+
+def boost_on_worker(sent: SharedArrays) -> dict[str, Any]:
+    """What the task does: grow the model on all threads of the worker, as long as it is wanted."""
+    from distributed import get_worker
+
+    work, ends = sent.value
+    is_cancelled = TaskRunner().cancelled.is_set
+    run = LocalRunner(max(1, get_worker().state.nthreads))
+    watch = None if ends is None else _Watch(ends.copied())  # the task may be done again
+    trees = boost(
+        work.rows,
+        work.growing,
+        work.thresholds,
+        run.led,
+        run.n_threads,
+        is_cancelled,
+        watch,
+    )
+    if is_cancelled():
+        raise CancelledError
+    return pack(trees)
+
+
+@dataclass(frozen=True, eq=False)
+class _Watch:
+    """What growth tells of an iteration, told to who looks at the trees alone."""
+
+    ends: Ends
+
+    def __call__(self, trees: list[Tree], raw: Any) -> bool:
+        return bool(self.ends(trees))

@@ -1,0 +1,79 @@
+"""What stands in a file has to fit together; each check is failed by what it is there for."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dtrees import GradientBoostingClassifier, RandomForestClassifier
+from dtrees.export.checks import check_attributes, check_trees, is_name_of_bags
+
+X = pd.DataFrame({"x": np.arange(60.0), "c": pd.Categorical(["a", "b", "c"] * 20)})
+Y = np.arange(60) % 4 > 1
+FOREST = RandomForestClassifier(2, random_state=0).fit(X, Y)
+BOOSTED = GradientBoostingClassifier(max_iter=2, min_samples_leaf=2).fit(X, np.arange(60) % 3)
+
+
+@pytest.mark.parametrize("model", [FOREST, BOOSTED])
+def test_fitted_models_pass(model):
+    parts = model._parts()
+    check_trees(parts.trees, parts.book)
+    check_attributes(parts.attributes, type(model), parts.trees, parts.book)
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"n_features_in_": 3}, "n_features_in_ cannot be"),
+        ({"feature_names_in_": np.array(["x"], dtype=object)}, "feature_names_in_"),
+        ({"classes_": [1, 2]}, "classes_"),
+        ({"classes_": np.array([[1, 2]])}, "classes_"),
+        ({"classes_": np.array([1, 1])}, "classes_"),
+        ({"n_classes_": 9}, "n_classes_"),
+    ],
+)
+@pytest.mark.parametrize("model", [FOREST, BOOSTED])
+def test_attributes(model, changes, match):
+    parts = model._parts()
+    attributes = {**parts.attributes, **changes}
+    with pytest.raises(ValueError, match=match):
+        check_attributes(attributes, type(model), parts.trees, parts.book)
+
+
+def test_trees_of_another_kind():
+    voted, added = FOREST._parts(), BOOSTED._parts()
+    with pytest.raises(ValueError, match="the criterion cannot be"):
+        check_attributes(voted.attributes, RandomForestClassifier, added.trees, added.book)
+    with pytest.raises(ValueError, match="the criterion cannot be"):
+        check_attributes(added.attributes, GradientBoostingClassifier, voted.trees, voted.book)
+    five = {**voted.attributes, "classes_": np.arange(5), "n_classes_": 5}
+    with pytest.raises(ValueError, match="classes_ cannot be"):
+        check_attributes(five, RandomForestClassifier, voted.trees, voted.book)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "match"),
+    [
+        ("feature", 7, "the column of a node"),
+        ("code", 10**6, "the code of a node"),
+        ("threshold", np.nan, "the threshold of a node"),
+    ],
+)
+def test_tests_of_nodes(name, value, match):
+    model = GradientBoostingClassifier(max_iter=1).fit(X[["x"]], Y)
+    tree, book = model.forest_[0], model.codebook_
+    array = getattr(tree, name).copy()
+    array[0] = value
+    with pytest.raises(ValueError, match=match):
+        check_trees((replace(tree, **{name: array}),), book)
+    with pytest.raises(ValueError, match="the number of columns"):
+        check_trees((replace(tree, n_columns=5),), book)
+
+
+def test_names_of_bags():
+    name = f"7 0x1.0000000000000p+0 60 {'0' * 32}"
+    assert is_name_of_bags(name, 7)
+    assert not is_name_of_bags(name, 8)
+    assert not is_name_of_bags(name.replace("60", "0"), 7)
+    assert not is_name_of_bags(name.replace("p+0", "p+00"), 7)

@@ -1,0 +1,325 @@
+"""One boosted model, wherever it grows, and whatever happens to the workers."""
+
+from __future__ import annotations
+
+import _thread
+import signal
+from dataclasses import replace
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from distributed import Client
+
+from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
+from dtrees.callbacks import Callback
+from dtrees.exceptions import ClusterError, TableTooLargeError, WorkerLostError
+from dtrees.parallel import boosted
+from dtrees.parallel.boosted import boost_replicated, check_one_place, place_of_boosting
+from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.regimes import Choice
+from tests.parallel.clusters import Deadly, connect, digest, ours
+
+pd = pytest.importorskip("pandas")
+dd = pytest.importorskip("dask.dataframe")
+
+pytestmark = pytest.mark.timeout(60)
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(600, 5)).round(2)
+X[RNG.random(X.shape) < 0.1] = np.nan
+F = np.nan_to_num(X[:, 0] + X[:, 1] ** 2)
+WEIGHT = RNG.integers(0, 3, 600)
+TARGETS = {
+    "two classes": (GradientBoostingClassifier, F > 1),
+    "three classes": (GradientBoostingClassifier, np.digitize(F, [0, 1])),
+    "numbers": (GradientBoostingRegressor, F),
+}
+
+
+def model_of(name="two classes", **parameters):
+    kind, y = TARGETS[name]
+    return kind(**{"max_iter": 4, "min_samples_leaf": 3, "random_state": 0, **parameters}), y
+
+
+def expected_of(name="two classes", **parameters):
+    """The hash of the model that grows on threads, and its scores."""
+    model, y = model_of(name, **parameters)
+    model.fit(X, y, sample_weight=WEIGHT)
+    return digest(model.forest_.trees), model.validation_score_.tolist()
+
+
+def found(model):
+    return digest(model.forest_.trees), model.validation_score_.tolist()
+
+
+def work_of(model, y, thresholds=lambda each: each):
+    """What a model is grown from, with other thresholds."""
+    caught = []
+
+    def catch(work, *others):
+        caught.append(work)
+        raise InterruptedError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dtrees.estimators.boosting_base.boost_in_place", catch)
+        with pytest.raises(InterruptedError):
+            model.fit(X, y, sample_weight=WEIGHT)
+    return replace(caught[0], thresholds=thresholds(caught[0].thresholds))
+
+
+class Heard(Callback):
+    """Iterations and their scores, up to one that ends the fit."""
+
+    def __init__(self, last=99):
+        self.last, self.numbers, self.scores = last, [], []
+
+    def on_iteration_end(self, fit, number):
+        self.numbers.append(number)
+        self.scores.append(fit.training_score())
+        return number == self.last
+
+
+class TestOneHash:
+    @pytest.mark.parametrize("name", TARGETS)
+    def test_a_table_in_memory(self, name, processes):
+        model, y = model_of(name, regime="replicated")
+        with processes.as_current():
+            model.fit(X, y, sample_weight=WEIGHT)
+        assert found(model) == expected_of(name)
+        report = model.fit_report_
+        assert (report["regime"], report["reason"], report["tasks"]) == (
+            "replicated",
+            "asked for",
+            1,
+        )
+        assert report["bytes_moved"] > X.shape[0] * X.shape[1]
+        assert ours(processes) == []
+
+    @pytest.mark.parametrize("layout", [(1, 1), (1, 3), (2, 2)])
+    def test_any_number_of_threads(self, layout):
+        model, y = model_of(regime="replicated")
+        with connect(*layout, False) as cluster, Client(cluster) as client:
+            model.fit(X, y, sample_weight=WEIGHT)
+            assert ours(client) == []
+        assert found(model) == expected_of()
+
+    @pytest.mark.parametrize("regime", [None, "local", "replicated"])
+    def test_collections_of_dask(self, regime, processes):
+        model, y = model_of(regime=regime, early_stopping=True)
+        table = da.from_array(X, chunks=(170, -1))
+        columns = da.from_array(y, chunks=250), da.from_array(WEIGHT, chunks=100)
+        with processes.as_current():
+            model.fit(table, *columns)
+        assert found(model) == expected_of(early_stopping=True)
+        report = model.fit_report_
+        assert report["regime"] == (regime or "local")
+        assert set(report["seconds"]) >= {"reading", "coding", "growth"}
+        assert ours(processes) == []
+
+    def test_data_frames_with_categories(self, processes):
+        frame = pd.DataFrame(X, columns=list("abcde"))
+        frame["c"] = pd.Categorical(np.where(np.isnan(X[:, 2]), "none", np.where(F > 0, "u", "v")))
+        model, y = model_of("numbers")
+        alone = digest(model.fit(frame, y).forest_.trees)
+        lazy = dd.from_pandas(frame, npartitions=3)
+        for regime in ("local", "replicated"):
+            with processes.as_current():
+                model.set_params(regime=regime).fit(
+                    lazy, dd.from_pandas(pd.Series(y), npartitions=2)
+                )
+            assert digest(model.forest_.trees) == alone
+            assert model.feature_names_in_.tolist() == list("abcde")
+
+    def test_without_a_cluster_and_sparse(self):
+        model, y = model_of("three classes")
+        table = np.where(np.abs(np.nan_to_num(X)) < 0.8, 0.0, np.nan_to_num(X))
+        alone = digest(model.fit(table, y).forest_.trees)
+        lazy = da.from_array(table, chunks=(200, -1)).map_blocks(sp.csr_array)
+        with dask.config.set(scheduler="threads"):
+            assert digest(model.fit(lazy, da.from_array(y, chunks=200)).forest_.trees) == alone
+        assert model.fit_report_["regime"] == "local"
+
+
+class TestPlaces:
+    def test_a_client_alone_changes_nothing(self, processes):
+        with processes.as_current():
+            choice = place_of_boosting(None, "Model")
+        assert choice == Choice("local", "a boosted model grows in one place")
+
+    def test_partitions_are_refused(self, processes):
+        model, y = model_of(regime="partitioned")
+        match = "does not grow in the partitioned regime yet.*Give regime='replicated'"
+        with pytest.raises(ValueError, match=match):
+            model.fit(X, y)
+        assert not hasattr(model, "forest_")
+        model, y = model_of()
+        config = dask.config.set({"dtrees.regime": "partitioned"})
+        with config, pytest.raises(ValueError, match=match):
+            model.fit(da.from_array(X, chunks=(200, -1)), y)
+
+    def test_codes_that_are_too_many(self):
+        with pytest.raises(
+            TableTooLargeError, match=r"one place, and the codes are.*regime='local'"
+        ):
+            check_one_place(Choice("partitioned", "the codes are many"), "Model")
+        assert check_one_place(Choice("local", "asked for"), "Model") is None
+
+    def test_no_cluster(self):
+        model, y = model_of(regime="replicated")
+        with pytest.raises(ClusterError, match="needs a Dask cluster"):
+            model.fit(X, y)
+
+
+class TestEarlyStopping:
+    @pytest.mark.parametrize("scoring", ["loss", "accuracy", None])
+    def test_ends_on_the_worker(self, scoring, here, monkeypatch):
+        options = {"early_stopping": True, "max_iter": 60, "n_iter_no_change": 2, "tol": 0.01}
+        alone = expected_of(scoring=scoring, **options)
+        grown = []
+        finished = boosted.pack
+        monkeypatch.setattr(
+            boosted, "pack", lambda trees: grown.append(len(trees)) or finished(trees)
+        )
+        model, y = model_of(scoring=scoring, regime="replicated", **options)
+        model.fit(X, y, sample_weight=WEIGHT)
+        assert found(model) == alone
+        assert grown == [model.n_iter_] < [60]
+
+    def test_by_a_function_is_decided_here(self, here):
+        def score(model, X, y):
+            return -abs(model.n_iter_ - 3)
+
+        options = {"early_stopping": True, "max_iter": 9, "n_iter_no_change": 1, "scoring": score}
+        model, y = model_of(regime="replicated", **options)
+        model.fit(X, y, sample_weight=WEIGHT)
+        assert found(model) == expected_of(**options)
+        assert model.n_iter_ == 4
+
+    def test_a_function_that_asks_for_rows_of_a_collection(self):
+        model, y = model_of(early_stopping=True, scoring=lambda model, X, y: 0.0)
+        with pytest.raises(TypeError, match="Rows of a Dask collection cannot be taken"):
+            model.fit(da.from_array(X, chunks=(200, -1)), y)
+
+
+class TestCallbacks:
+    @pytest.mark.parametrize("early_stopping", [False, True])
+    def test_hear_the_same_once_the_model_has_grown(self, early_stopping, here):
+        heard = {}
+        for regime in ("local", "replicated"):
+            model, y = model_of("three classes", regime=regime, early_stopping=early_stopping)
+            heard[regime] = Heard()
+            model.fit(X, y, sample_weight=WEIGHT, callbacks=[heard[regime]])
+        assert heard["replicated"].numbers == [0, 1, 2, 3]
+        assert heard["replicated"].scores == heard["local"].scores
+
+    def test_end_the_model(self, here):
+        model, y = model_of(regime="replicated")
+        model.fit(X, y, sample_weight=WEIGHT, callbacks=[Heard(last=1)])
+        assert model.n_iter_ == 2
+        assert found(model) == expected_of(max_iter=2)
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_warm_start_goes_on_anywhere(early_stopping, here):
+    how = {"early_stopping": early_stopping}
+    model, y = model_of(regime="replicated", warm_start=True, max_iter=2, **how)
+    model.fit(X, y, sample_weight=WEIGHT)
+    model.set_params(max_iter=4).fit(X, y, sample_weight=WEIGHT)
+    assert found(model) == expected_of(**how)
+    with pytest.raises(TypeError, match=r"warm_start=True walks the rows.*Give X.compute\(\)"):
+        model.set_params(max_iter=5).fit(da.from_array(X, chunks=(200, -1)), y)
+
+
+class TestFaults:
+    def test_a_worker_that_dies(self, processes, tmp_path):
+        path = tmp_path / "alive"
+        path.touch()
+        work = work_of(*model_of(), thresholds=lambda each: Deadly(each, str(path)))
+        stats = FitStatistics()
+        trees = boost_replicated(work, processes, None, stats)
+        assert digest(trees) == expected_of()[0]
+        assert not path.exists()
+        assert stats.counts["lost_workers"] == 1
+        assert ours(processes) == []
+
+    @pytest.mark.chaos
+    def test_a_model_that_kills_every_worker(self, processes):
+        class Always(Deadly):
+            def __call__(self, *args):
+                import os
+
+                os._exit(1)
+
+        work = work_of(*model_of(), thresholds=lambda each: Always(each, ""))
+        with pytest.raises(WorkerLostError, match="boosted model"):
+            boost_replicated(work, processes, None, FitStatistics())
+        assert ours(processes) == []
+
+    def test_an_error_in_the_task(self, here):
+        def fail(*args):
+            raise OSError("of thresholds")
+
+        work = work_of(*model_of(), thresholds=lambda each: fail)
+        with pytest.raises(OSError, match="of thresholds"):
+            boost_replicated(work, here, None, FitStatistics())
+        assert ours(here) == []
+
+    def test_an_interrupt_leaves_nothing(self, here, monkeypatch):
+        class Interrupts:
+            n = 0
+
+            def copied(self):
+                return self
+
+            def __call__(self, trees):
+                Interrupts.n += 1
+                if Interrupts.n == 2:
+                    _thread.interrupt_main()
+                return False
+
+        model, y = model_of(max_iter=100_000, regime="replicated", early_stopping=True)
+        iterations = "dtrees.estimators.boosted_listening.Iterations.ends"
+        monkeypatch.setattr(iterations, property(lambda self: Interrupts()))
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # or it is ignored
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                model.fit(X, y)
+        finally:
+            signal.signal(signal.SIGINT, before)
+        assert not hasattr(model, "forest_")
+        assert ours(here) == []
+
+
+def test_predictions_stay_lazy(processes):
+    model, y = model_of("three classes", regime="replicated")
+    lazy = da.from_array(X, chunks=(200, -1))
+    with processes.as_current():
+        model.fit(lazy, y)
+        for method in ("predict", "predict_proba", "decision_function", "apply"):
+            answer = getattr(model, method)(lazy)
+            assert isinstance(answer, da.Array)
+            np.testing.assert_array_equal(answer.compute(), getattr(model, method)(X))
+        for method in ("predict", "predict_proba", "decision_function"):
+            stages = list(getattr(model, f"staged_{method}")(lazy))
+            expected = list(getattr(model, f"staged_{method}")(X))
+            assert all(isinstance(stage, da.Array) for stage in stages)
+            assert len(stages) == len(expected) == 4
+            for lazily, at_once in zip(dask.compute(*stages), expected, strict=True):
+                np.testing.assert_array_equal(lazily, at_once)
+
+
+def test_stages_of_a_data_frame_are_series():
+    model, y = model_of("numbers")
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    model.fit(frame, y)
+    lazy = dd.from_pandas(frame, npartitions=2)
+    with dask.config.set(scheduler="threads"):
+        stages = [each.compute() for each in model.staged_predict(lazy)]
+    assert all(isinstance(stage, pd.Series) for stage in stages)
+    for stage, at_once in zip(stages, model.staged_predict(frame), strict=True):
+        np.testing.assert_array_equal(stage, at_once)
+    with pytest.raises(ValueError, match="feature names"):
+        next(model.staged_predict(lazy[["a", "b"]]))
