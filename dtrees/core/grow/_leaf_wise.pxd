@@ -29,6 +29,7 @@ cdef class LeafWiseGrower:
     cdef uint64_t[::1] derivatives
     cdef uint32_t[::1] rows
     cdef uint32_t[::1] scratch
+    cdef uint32_t[::1] counts
     cdef RowDraws draws                 # or None: all of them
 
     cdef bint search_children(self, Leaf* lesser, Leaf* other, bint search_lesser,

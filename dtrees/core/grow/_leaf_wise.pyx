@@ -92,6 +92,9 @@ cdef class LeafWiseGrower:
         self.store.n_blocks = blocks.n_blocks
         self.store.n_cells = blocks.n_cells
         self.store.cell_of_column = blocks.cell_of_column
+        self.counts = np.empty(blocks.n_laid_out + 1, dtype=np.uint32)
+        self.store.counts = &self.counts[0]
+        self.store.order = blocks.order
         self.store.rows = &self.rows[0]
         self.store.scratch = &self.scratch[0]
         self.store.found = <Split*>calloc(2 * blocks.n_blocks + 1, sizeof(Split))

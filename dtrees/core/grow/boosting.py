@@ -221,7 +221,7 @@ class Booster:
         )
         if rows.raw is not None:
             self.raw[:] = rows.raw
-        blocks = ColumnBlocks(rows.coded)
+        blocks = ColumnBlocks(rows.coded, growing.rules.min_samples_leaf)
         for first, end in pairwise([*range(0, n_rows, COPIED_ROWS), n_rows]):
             blocks.fill(first, end)
         self._hessian_bits = 64 - n_rows.bit_length()
