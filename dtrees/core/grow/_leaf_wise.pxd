@@ -31,6 +31,7 @@ cdef class LeafWiseGrower:
     cdef const uint32_t* first_chosen   # NULL: all rows of the table
     cdef uint32_t[::1] rows
     cdef uint32_t[::1] scratch
+    cdef uint32_t[::1] counts
     cdef RowDraws draws                 # or None: all of them
 
     cdef bint search_children(self, Leaf* lesser, Leaf* other, bint search_lesser,

@@ -89,7 +89,6 @@ cdef class LeafWiseGrower:
         self.params.limits.min_rows = rules.min_samples_leaf
         self.params.limits.total_weight = 1.0
         self.params.limits.unseen_by_majority = rules.handle_unknown == "majority"
-        self.n_drawn = self.n_rows
         self.rows = np.empty(self.n_rows + 1, dtype=np.uint32)
         self.scratch = np.empty(self.n_rows + 1, dtype=np.uint32)
         self.store = boosted_store()
@@ -98,6 +97,9 @@ cdef class LeafWiseGrower:
         self.store.n_blocks = blocks.n_blocks
         self.store.n_cells = blocks.n_cells
         self.store.cell_of_column = blocks.cell_of_column
+        self.counts = np.empty(blocks.n_laid_out + 1, dtype=np.uint32)
+        self.store.counts = &self.counts[0]
+        self.store.order = blocks.order
         self.store.rows = &self.rows[0]
         self.store.scratch = &self.scratch[0]
         self.store.found = <Split*>calloc(2 * blocks.n_blocks + 1, sizeof(Split))

@@ -153,7 +153,9 @@ def boost(
 
     def lead() -> None:
         try:
-            booster = Booster(rows, growing, helpers, blocks_of(rows.coded))
+            booster = Booster(
+                rows, growing, helpers, blocks_of(rows.coded, growing.rules.min_samples_leaf)
+            )
             made.extend(trees_of_model(booster, thresholds, cancelled, watch))
         finally:
             helpers.close()
@@ -165,9 +167,12 @@ def boost(
     return made
 
 
-def blocks_of(coded: CodedMatrix) -> ColumnBlocks:
-    """The codes by row, for any number of models. A byte a cell of columns of 8 bits."""
-    blocks = ColumnBlocks(coded)
+def blocks_of(coded: CodedMatrix, min_rows: int = 1) -> ColumnBlocks:
+    """The codes by row, for any number of models that have so many rows on each side of a split.
+
+    A byte a cell of columns of 8 bits, and 6 bytes a stored cell of sparse columns.
+    """
+    blocks = ColumnBlocks(coded, min_rows)
     for first, end in pairwise([*range(0, coded.n_rows, COPIED_ROWS), coded.n_rows]):
         blocks.fill(first, end)
     return blocks

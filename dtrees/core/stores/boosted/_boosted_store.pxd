@@ -1,5 +1,5 @@
 """A store of rows that grow leaf after leaf; see _boosted_store.pyx."""
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport Column
 from dtrees.core.data._structs cimport Split
@@ -19,6 +19,8 @@ cdef struct BoostedStore:
     uint32_t* rows              # leaf after leaf, ascending in each
     uint32_t* scratch           # as many
     Search** searches           # by block
+    uint32_t* counts            # scratch of sparse blocks: by column, block after block
+    const int32_t* order        # columns, block after block
     Split* found                # by block, of the smaller and of the larger child
     int64_t** free_histograms
     int64_t n_free
