@@ -264,6 +264,7 @@ class BaseBoosting(FittedBoosting):
                 saw_missing = read_only(saw_missing | self._saw_missing)
             self.__dict__.update(
                 learned,
+                codebook_=learned["codebook_"].without_values(),  # the trees have their thresholds
                 forest_=Forest(tuple(trees)),
                 _saw_missing=saw_missing,
                 _fit_report=stats.report(),
