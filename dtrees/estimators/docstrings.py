@@ -223,6 +223,8 @@ estimators_ : object array of shape (n_iter_, n_trees_per_iteration_)
     The trees as fitted `DecisionTreeRegressor`, which predict steps. Made at the first look.
 n_trees_per_iteration_ : int
     1, or the number of classes where there are more than two.
+is_categorical_ : bool array of shape (n_features_in_,) or None
+    Which columns have categories; None: there are none.
 do_early_stopping_ : bool
     Whether the fit could end early.
 validation_score_ : float64 array of shape (n_iter_ + 1,) or (0,)

@@ -166,7 +166,7 @@ class FitPlan(TablePlan):
             seed=seed,
             handle_unknown="majority" if own.handle_unknown == "majority" else "missing",
         )
-        return Encoded(book, coded, target, self.rules(numbers, target), max_features, seed)
+        return Encoded(book, coded, target, seed, self.rules(numbers, target), max_features)
 
     def encode(
         self,
