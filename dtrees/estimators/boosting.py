@@ -79,8 +79,11 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         min_samples_leaf=20,
         l2_regularization=0.0,
         subsample=1.0,
+        max_features=1.0,
         max_bins=255,
         categorical_features="from_dtype",
+        monotonic_cst=None,
+        interaction_cst=None,
         handle_unknown="missing",
         early_stopping="auto",
         scoring="loss",
@@ -102,8 +105,11 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         self.min_samples_leaf = min_samples_leaf
         self.l2_regularization = l2_regularization
         self.subsample = subsample
+        self.max_features = max_features
         self.max_bins = max_bins
         self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.handle_unknown = handle_unknown
         self.early_stopping = early_stopping
         self.scoring = scoring
@@ -265,8 +271,11 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
         min_samples_leaf=20,
         l2_regularization=0.0,
         subsample=1.0,
+        max_features=1.0,
         max_bins=255,
         categorical_features="from_dtype",
+        monotonic_cst=None,
+        interaction_cst=None,
         handle_unknown="missing",
         early_stopping="auto",
         scoring="loss",
@@ -289,8 +298,11 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
         self.min_samples_leaf = min_samples_leaf
         self.l2_regularization = l2_regularization
         self.subsample = subsample
+        self.max_features = max_features
         self.max_bins = max_bins
         self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.handle_unknown = handle_unknown
         self.early_stopping = early_stopping
         self.scoring = scoring

@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dtrees.callbacks import BoostingFit, Callback, ProgressBar, check_callbacks, listening
+from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import BoostingRules
@@ -39,7 +40,9 @@ from dtrees.estimators.boosted_listening import (
     kept_forest,
 )
 from dtrees.estimators.boosted_stopping import Held, Watch, is_wanted, scored, split
+from dtrees.estimators.column_rules import directions_of, interactions_of
 from dtrees.estimators.constraints import (
+    COLUMN_RULES,
     ArrayLike,
     CallableObject,
     Constraint,
@@ -80,8 +83,10 @@ class BaseBoosting(FittedBoosting):
         "min_samples_leaf": (IntegerIn(1),),
         "l2_regularization": (RealIn(0, math.inf, "[)"),),
         "subsample": (RealIn(0, 1, "(]"),),
+        "max_features": (RealIn(0, 1, "(]", integers=False),),
         "max_bins": (IntegerIn(2), Nothing()),
         "categorical_features": (OneOf(("from_dtype",)), ArrayLike(), Nothing()),
+        **COLUMN_RULES,
         "handle_unknown": (OneOf(("missing", "majority", "error")),),
         "early_stopping": (OneOf(("auto",)), InstanceOf(bool, "bool")),
         "scoring": (InstanceOf(str, "str"), CallableObject(), Nothing()),
@@ -103,8 +108,11 @@ class BaseBoosting(FittedBoosting):
     min_samples_leaf: int
     l2_regularization: float
     subsample: float
+    max_features: float
     max_bins: int | None
     categorical_features: Any
+    monotonic_cst: Any
+    interaction_cst: Any
     handle_unknown: str
     early_stopping: str | bool
     scoring: Any
@@ -206,8 +214,12 @@ class BaseBoosting(FittedBoosting):
         watch, growing = start.watch, start.growing
         n_there = 0 if kept is None else self.n_iter_
         is_over = kept is not None and watch is not None and kept.shown_to(watch, run)
-        n_iterations = 0 if is_over else self.max_iter - n_there
-        growing = replace(growing, n_iterations=n_iterations, first=n_there)
+        growing = replace(
+            growing,
+            n_iterations=0 if is_over else self.max_iter - n_there,
+            first=n_there,
+            n_there=n_there * len(growing.initial),
+        )
         fit = BoostingFit(
             self,
             range(n_there, n_there + growing.n_iterations),
@@ -237,7 +249,8 @@ class BaseBoosting(FittedBoosting):
         counted = _counted(target)
         loss.check(of_loss[counted])  # before rows are held out: of the parts it is not asked
         train, held = self._sides(target, counted, given.seed)
-        rows, growing = self._rows_of(target, of_loss, given.coded, loss, train)
+        rules = self._rules(book, target, given.seed)
+        rows, growing = self._rows_of(target, of_loss, given.coded, loss, rules, train)
         growing = replace(growing, seed=given.seed)
         if kept is not None:
             rows = replace(rows, raw=kept[1])
@@ -334,12 +347,27 @@ class BaseBoosting(FittedBoosting):
         numbers = int(self.n_iter_no_change), float(self.tol)
         return Watch(predictor, walked, held.rows, score, *numbers)
 
+    def _rules(self, book: CodeBook, target: Target, seed: int) -> BoostingRules:
+        """The rules of all trees."""
+        return BoostingRules(
+            max_leaf_nodes=self.max_leaf_nodes,
+            max_depth=self.max_depth,
+            min_samples_leaf=int(self.min_samples_leaf),
+            l2=float(self.l2_regularization),
+            handle_unknown="majority" if self.handle_unknown == "majority" else "missing",
+            monotonic=directions_of(self.monotonic_cst, book, target),
+            interactions=interactions_of(self.interaction_cst, book),
+            max_features=float(self.max_features),
+            seed=seed,
+        )
+
     def _rows_of(
         self,
         target: Target,
         y: np.ndarray,
         coded: CodedMatrix,
         loss: Loss | OwnLoss,
+        rules: BoostingRules,
         rows: np.ndarray | slice,
     ) -> tuple[BoostedRows, Growing]:
         """The rows that are grown from, and what is grown; `y` is as the loss wants it."""
@@ -351,16 +379,8 @@ class BaseBoosting(FittedBoosting):
         if weight is not None and (weight == 1).all():
             units = weight = None  # rows without weight are not there
         initial = self._begin(loss, own, y[rows], weight)
-        rules = BoostingRules(
-            max_leaf_nodes=self.max_leaf_nodes,
-            max_depth=self.max_depth,
-            min_samples_leaf=int(self.min_samples_leaf),
-            l2=float(self.l2_regularization),
-            handle_unknown="majority" if self.handle_unknown == "majority" else "missing",
-        )
-        loss = loss.with_width(y[rows], initial[0], weight)
         growing = Growing(
-            loss,
+            loss.with_width(y[rows], initial[0], weight),
             initial,
             rules,
             float(self.learning_rate),

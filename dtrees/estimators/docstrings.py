@@ -117,6 +117,8 @@ max_leaf_nodes : int
     Leaves of a tree, at most; those that gain most are split first. None: no limit.
 min_samples_leaf : int
     Least number of rows of positive weight on each side of a split.
+max_features : float
+    Share of the columns, of those that may be used, that are drawn at each node.
 l2_regularization : float
     What is added to the second derivative of each leaf; it makes steps smaller.
 subsample : float
@@ -173,8 +175,14 @@ n_jobs : int
     cores. Changes nothing but the time.
 ccp_alpha : float
     What a leaf costs in minimal cost-complexity pruning of a tree.
-monotonic_cst : None
-    Not supported yet.
+monotonic_cst : array-like of shape (n_features_in_,) or dict
+    Along which columns predictions rise (1) or fall (-1), by number or by name; 0: either.
+    Of two classes, the share of the second one. Columns without categories only; not for three
+    classes or more. Missing values are in no order.
+interaction_cst : {"pairwise", "no_interactions"} or sequence of lists
+    Sets of columns, numbers or names. On the way to a leaf, a tree tests columns of one of them
+    only; columns in no set are one more. "no_interactions": each column alone; "pairwise": each
+    two.
 max_bins : int
     Largest number of distinct values that a numeric column keeps; columns with more are cut
     at quantiles. None: every value is kept, and trees are exact.

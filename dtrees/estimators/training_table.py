@@ -61,7 +61,6 @@ class TrainingTable:
 
     def encoded(self, plan: FitPlan, seed: int, run: LocalRunner) -> Encoded:
         """What a fit to all rows grows from; ValueError: an input is not what it should be."""
-        plan.check_supported()
         target = plan.target(self.read(plan), self.sample_weight)
         codes = self.codes(plan, seed, run)
         return plan.resolve(codes.book, codes.coded, target, seed)

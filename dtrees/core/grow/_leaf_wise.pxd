@@ -1,6 +1,7 @@
 """Trees grown leaf by leaf; see _leaf_wise.pyx."""
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from dtrees.core.grow._column_draws cimport ColumnDraws
 from dtrees.core.grow._leaf_heap cimport Leaf, LeafHeap
 from dtrees.core.grow._node_buffer cimport NodeBuffer, Record
 from dtrees.core.grow._row_draws cimport RowDraws
@@ -32,7 +33,9 @@ cdef class LeafWiseGrower:
     cdef uint32_t[::1] rows
     cdef uint32_t[::1] scratch
     cdef uint32_t[::1] counts
-    cdef RowDraws draws                 # or None: all of them
+    cdef RowDraws row_draws             # or None: all of them
+    cdef list alive                 # arrays whose memory the parameters point to
+    cdef ColumnDraws draws
 
     cdef bint search_children(self, Leaf* lesser, Leaf* other, bint search_lesser,
                               bint search_other) noexcept nogil

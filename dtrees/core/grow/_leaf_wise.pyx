@@ -26,18 +26,19 @@ from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport Column
 from dtrees.core.data._memory cimport resize
-from dtrees.core.data._structs cimport GRADIENT, LEAF, RowStatistics, Split
+from dtrees.core.data._structs cimport LEAF, RowStatistics, Split
 from dtrees.core.grow._leaf_heap cimport Leaf, pop_leaf, push_leaf, reserve_heap
 from dtrees.core.grow._node_buffer cimport Record, free_node_buffer, partial_tree_of, write_record
 from dtrees.core.grow._node_step cimport SPLIT, grow_node
 from dtrees.core.grow._row_draws cimport RowDraws, add_drawn, route_of_others
 from dtrees.core.grow._team cimport Helpers, lead
-from dtrees.core.histogram._layout cimport GRADIENTS, words_of
+from dtrees.core.histogram._layout cimport GRADIENTS
+from dtrees.core.search._open_node cimport OpenNode, free_node
 from dtrees.core.search._search cimport Search, finish_node, free_search, new_search
 from dtrees.core.stores._partition cimport Route
 from dtrees.core.stores.boosted._boosted_store cimport (
-    ChildSearch, boosted_store, choose_split, give_back_histogram, partition_rows, search_chunk,
-    take_histogram
+    UNLIMITED, ChildSearch, bind_rules, boosted_store, choose_split, give_back_histogram,
+    partition_rows, search_chunk, take_histogram
 )
 
 LEAST_HESSIAN = 1e-3     # of a side, as in scikit-learn
@@ -45,7 +46,6 @@ MOST_HESSIAN = 2.0**61   # in units: no sum of two rows is as large, and twice i
 SMOOTHING = 10.0         # hessian of a step of zero, where categories are put in order: the same
 
 cdef double NOTHING = 2.0**-45      # of a score: what a difference of scores may be by rounding
-cdef int64_t UNLIMITED = 0x7FFFFFFFFFFFFFFF
 
 
 cdef class LeafWiseGrower:
@@ -77,18 +77,8 @@ cdef class LeafWiseGrower:
         assert chosen is None or 0 < self.n_rows and chosen[self.n_rows - 1] < blocks.n_rows
         self.most_leaves = UNLIMITED if rules.max_leaf_nodes is None else rules.max_leaf_nodes
         self.open_leaves.by_gain = rules.max_leaf_nodes is not None
-        self.params.columns = blocks.columns
-        self.params.n_statistics = 2
-        self.params.criterion.impurity = GRADIENT
-        self.params.criterion.weight_unit = 1.0
-        self.params.layout.kind = GRADIENTS
-        self.params.layout.impurity = GRADIENT
-        self.params.layout.n_words = words_of(GRADIENTS, 0)
-        self.params.layout.shift = shift
-        self.params.limits.max_depth = UNLIMITED if rules.max_depth is None else rules.max_depth
-        self.params.limits.min_rows = rules.min_samples_leaf
-        self.params.limits.total_weight = 1.0
-        self.params.limits.unseen_by_majority = rules.handle_unknown == "majority"
+        self.alive = bind_rules(&self.params, blocks, rules, shift)
+        self.draws = ColumnDraws(blocks.bound.n_columns, rules.max_features)
         self.rows = np.empty(self.n_rows + 1, dtype=np.uint32)
         self.scratch = np.empty(self.n_rows + 1, dtype=np.uint32)
         self.store = boosted_store()
@@ -119,7 +109,7 @@ cdef class LeafWiseGrower:
             for i in range(self.store.n_blocks + 1):
                 free_search(self.store.searches[i])
         for i in range(self.n_leaves):
-            free(self.leaves[i].node.histogram)
+            free_node(&self.leaves[i].node)
         for i in range(self.store.n_free):
             free(self.store.free_histograms[i])
         free(self.store.searches)
@@ -130,7 +120,7 @@ cdef class LeafWiseGrower:
         free_node_buffer(&self.out)
 
     def grow(self, uint64_t[::1] derivatives not None, int64_t hessian, int64_t gradient, units,
-             RowDraws draws=None):
+             uint64_t number=0, RowDraws row_draws=None):
         """Grow one tree.
 
         Parameters
@@ -141,7 +131,9 @@ cdef class LeafWiseGrower:
             Their sums, over all rows.
         units : (float, float)
             What one unit of a hessian, and of a gradient, is in the units of the loss.
-        draws : RowDraws or None
+        number : int, default=0
+            Of the tree, for its draws of columns.
+        row_draws : RowDraws or None
             The rows that it is grown from; None: all of them.
 
         Returns
@@ -155,8 +147,8 @@ cdef class LeafWiseGrower:
         cdef bint complete
         assert derivatives.shape[0] == self.blocks.n_rows
         self.derivatives = derivatives
-        self.draws = draws
-        self.n_drawn = self.n_rows if draws is None else draws.n_drawn
+        self.row_draws = row_draws
+        self.n_drawn = self.n_rows if row_draws is None else row_draws.n_drawn
         self.store.derivatives = &derivatives[0]
         self.l2 = self.rules.l2 / unit
         self.params.criterion.l2 = self.l2
@@ -165,10 +157,8 @@ cdef class LeafWiseGrower:
         self.params.limits.min_weight = <int64_t>min(max(1.0, LEAST_HESSIAN / unit), MOST_HESSIAN)
         for i in range(self.store.n_blocks + 1):
             self.store.searches[i].min_weight = self.params.limits.min_weight
-        self.out.count = 0
-        self.out.n_words = 0
-        self.n_leaves = 0
-        self.open_leaves.n = 0
+        self.params.limits.tree = number
+        self.out.count = self.out.n_words = self.n_leaves = self.open_leaves.n = 0
         if not self.reserve_leaves():
             raise MemoryError
         with nogil:
@@ -180,7 +170,7 @@ cdef class LeafWiseGrower:
             self.leaves[0].rest_start = self.n_drawn
             self.leaves[0].rest_n = self.n_rows - self.n_drawn
             if self.n_drawn < self.n_rows:
-                add_drawn(draws, &derivatives[0], &self.leaves[0].node.totals)
+                add_drawn(row_draws, &derivatives[0], &self.leaves[0].node.totals)
             complete = self.grow_all()
         if not complete:
             raise MemoryError
@@ -291,7 +281,8 @@ cdef class LeafWiseGrower:
         finish_node(q)
         leaf.split.gain = q.split.gain
         leaf.is_open = (leaf.split.test != LEAF
-                        and leaf.split.gain > NOTHING * leaf.split.score * q.criterion.gain_unit)
+                        and leaf.split.gain > NOTHING * abs(leaf.split.score)
+                        * q.criterion.gain_unit)
         if not leaf.is_open:
             give_back_histogram(s, &leaf.node)
 
@@ -304,6 +295,8 @@ cdef class LeafWiseGrower:
         search.other = &other.node if other != NULL else NULL
         search.search_lesser = search_lesser
         search.search_other = search_other
+        search.drawn_of_lesser = self.draws.draw(&self.params, search.lesser, 0)
+        search.drawn_of_other = self.draws.draw(&self.params, search.other, 1)
         lesser.node.histogram = take_histogram(&self.store)
         if lesser.node.histogram == NULL:
             return False
@@ -348,7 +341,10 @@ cdef class LeafWiseGrower:
         choose_split(&self.store, &node, &leaf.split)
         memset(right, 0, sizeof(Leaf))
         grow_node(&self.store.store, &self.out, &node, &leaf.node, &right.node, SPLIT)
+        free(node.above.sets)
         self.n_leaves += 1
+        if self.store.store.search.out_of_memory:
+            return False
         leaf.is_open = False
         write_record(&self.out, &self.params, &leaf.node)
         write_record(&self.out, &self.params, &right.node)
@@ -378,7 +374,7 @@ cdef class LeafWiseGrower:
         self.n_leaves = 1
         write_record(&self.out, &self.params, &self.leaves[0].node)
         if self.n_drawn < self.n_rows:
-            memcpy(self.store.rows, &self.draws.rows[0], self.n_rows * sizeof(uint32_t))
+            memcpy(self.store.rows, &self.row_draws.rows[0], self.n_rows * sizeof(uint32_t))
         elif self.first_chosen != NULL:
             memcpy(self.store.rows, self.first_chosen, self.n_rows * sizeof(uint32_t))
         else:
@@ -397,4 +393,5 @@ cdef class LeafWiseGrower:
                 return False
         for i in range(self.n_leaves):
             give_back_histogram(&self.store, &self.leaves[i].node)
+            free_node(&self.leaves[i].node)
         return True

@@ -38,6 +38,7 @@ from dtrees.core.grow._row_draws import RowDraws
 from dtrees.core.grow._team import Helpers
 from dtrees.core.grow.assembly import Thresholds, join, trees_of
 from dtrees.core.grow.node_record import PartialTree
+from dtrees.core.grow.step_bounds import bounds_of_nodes, few_bits, stretches, within
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Tree
@@ -98,6 +99,8 @@ class Growing:
         How likely a row is among those that an iteration is grown from.
     seed : int, default=0
         Of these draws.
+    n_there : int, default=0
+        Trees that are there, whose number goes on: draws of columns depend on it.
     """
 
     loss: Loss | OwnLoss
@@ -108,6 +111,7 @@ class Growing:
     first: int = 0
     subsample: float = 1.0
     seed: int = 0
+    n_there: int = 0
 
 
 def boost(
@@ -236,6 +240,7 @@ class Booster:
         self.rows = rows
         self._growing = growing
         self._loss = growing.loss
+        self._n_trees = growing.n_there
         weight = own = None
         if rows.weight is not None:
             weight = rows.weight * rows.weight_unit
@@ -287,8 +292,10 @@ class Booster:
                 hessian,
                 gradient,
                 (2.0**-hessian_exponent, 2.0**-gradient_exponent),
+                self._n_trees,
                 self._draws,
             )
+            self._n_trees += 1
             found.append(self._with_steps(piece, k, gradient_exponent - hessian_exponent))
         return found
 
@@ -321,15 +328,16 @@ class Booster:
         """The tree with steps instead of derivatives; rows are moved."""
         leaves = self._grower.leaves_of_tree()
         weights = self._weights_of(leaves)
-        if self._loss.level is None:
-            sums = piece.statistics[leaves[:, 0]]
-            # - gradient / (hessian + l2), in the units of both
-            below = sums[:, 0] + self._grower.l2
-            above = -np.ldexp(sums[:, 1].astype(np.float64), -shift)
-            steps = np.divide(above, below, out=np.zeros(len(below)), where=below > 0)
+        monotonic = self._growing.rules.monotonic
+        if monotonic is None:
+            steps = self._steps_of(piece, leaves, k, shift) * self._growing.learning_rate
         else:
-            steps = self._quantiles_of(leaves, k)
-        steps = steps * self._growing.learning_rate
+            every = np.arange(len(piece.nodes))
+            nodes = np.column_stack([every, *stretches(piece, leaves)])
+            values = self._steps_of(piece, nodes, k, shift) * self._growing.learning_rate
+            lower, upper = bounds_of_nodes(piece, values, monotonic)
+            own = leaves[:, 0]
+            steps, weights = within(values[own], lower[own], upper[own]), few_bits(weights)
         in_units = weights * self.rows.weight_unit
         exponent = STEP_BITS - _bits(np.abs(steps).max() * in_units.sum())
         unit = 2.0**-exponent
@@ -337,6 +345,20 @@ class Booster:
         self._grower.add_steps(weighted * unit / in_units, self.raw[k])
         statistics = self._grower.sums_of_nodes(piece, np.column_stack([weights, weighted]))
         return GrownTree(PartialTree(piece.nodes, statistics, piece.words), unit)
+
+    def _steps_of(self, piece: PartialTree, nodes: np.ndarray, k: int, shift: int) -> np.ndarray:
+        """The best step of some nodes.
+
+        nodes : int64 (n, 3)
+            Number, first row, rows.
+        """
+        if self._growing.loss.level is not None:
+            return self._quantiles_of(nodes, k)
+        sums = piece.statistics[nodes[:, 0]]
+        # - gradient / (hessian + l2), in the units of both
+        below = sums[:, 0] + self._grower.l2
+        above = -np.ldexp(sums[:, 1].astype(np.float64), -shift)
+        return np.divide(above, below, out=np.zeros(len(below)), where=below > 0)
 
     def _weights_of(self, leaves: np.ndarray) -> np.ndarray:
         """Weight of each leaf, in units."""

@@ -63,7 +63,7 @@ def grown_from(coded, gradient, hessian, rules, helped=False, chosen=None, draws
         grower = LeafWiseGrower(blocks, rules, shift, team, chosen)
         packed = (gradient.astype(np.int64) << 32 | hessian).view(np.uint64)
         sums = int(hessian[own].sum()), int(gradient[own].sum())
-        piece = grower.grow(packed, *sums, UNITS, draws)
+        piece = grower.grow(packed, *sums, UNITS, row_draws=draws)
     finally:
         team.close()
         if helped:
