@@ -13,6 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
+from dtrees.estimators.fitted_boosting import first_iterations
+from dtrees.estimators.training_table import TrainingTable
 from dtrees.model_selection import (
     GridSearchCV,
     RandomizedSearchCV,
@@ -23,6 +25,9 @@ from dtrees.model_selection import (
     nested_standard_error,
     validation_surface,
 )
+from dtrees.model_selection.fitted_splits import fit_splits
+from dtrees.model_selection.prepare import SplitTable
+from tests.estimators.test_boosted_sets import fault_of
 
 RNG = np.random.default_rng(0)
 N = 120
@@ -124,6 +129,47 @@ def test_a_scorer_that_looks_at_the_model():
 
     found = cross_validate(estimator_of("three"), X, LABELS, scoring=n_trees, cv=3)
     assert found["test_score"].tolist() == [18, 18, 18]
+
+
+def test_equal_shares_are_told_apart_by_raw_predictions():
+    """Scorers of ranks ask for `decision_function` first, where shares are all 1 or 0."""
+    X = np.repeat(np.arange(8.0), 20)[:, None]
+    y = (X[:, 0] > 3) ^ (np.arange(160) % 20 < np.minimum(X[:, 0], 7 - X[:, 0]))
+    estimator = GradientBoostingClassifier(
+        max_iter=1, learning_rate=40.0, min_samples_leaf=1, max_bins=None
+    )
+    cv = KFold(4, shuffle=True, random_state=0)
+    how = {"cv": cv, "scoring": ["roc_auc", "average_precision"]}
+    ours = cross_validate(estimator, X, y, **how, return_estimator=True)
+    theirs = sklearn.model_selection.cross_validate(estimator, X, y, **how)
+    shares = ours["final_estimator"].predict_proba(X)[:, 1]
+    raw = ours["final_estimator"].decision_function(X)
+    assert len(np.unique(shares)) < len(np.unique(raw))
+    for name in ("test_roc_auc", "test_average_precision"):
+        np.testing.assert_array_equal(ours[name], theirs[name])
+
+
+@pytest.mark.parametrize("fraction", [0.3, None])
+def test_a_prefix_is_a_fit_of_fewer_iterations(fraction):
+    estimator = estimator_of(
+        "three", early_stopping=True, n_iter_no_change=9, validation_fraction=fraction
+    )
+    whole, shorter = clone(estimator).fit(X, LABELS), clone(estimator).set_params(max_iter=4)
+    prefix = first_iterations(shorter, whole, 4)
+    assert fault_of(prefix, clone(shorter).fit(X, LABELS)) == ""
+    assert prefix.get_params() == shorter.get_params()
+
+
+def test_candidates_are_answered_in_any_order():
+    splits = list(KFold(2).split(X))
+    table = TrainingTable(X, NUMBERS, None)
+    grown = fit_splits(estimator_of("numbers"), SplitTable(table, splits))
+    candidates = [{"max_iter": n} for n in (6, 2, 4)]
+    cells = grown.cells(estimator_of("numbers"), candidates)
+    rows = splits[0][1]
+    for place in (0, 1, 2, 1, 0):
+        expected = cells.model(place, 0).predict(X[rows])
+        np.testing.assert_array_equal(cells.values(place, 0, rows)[:, 0], expected)
 
 
 class TestErrors:
