@@ -159,6 +159,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
             run,
             run.n_threads,
             run.cancelled.is_set,
+            min_rows=int(estimator.min_samples_leaf),
         )
     fitted = [model for model in models if not isinstance(model, Exception)]
     stats.counts["models_together"] += len(fitted)

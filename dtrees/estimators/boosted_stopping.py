@@ -22,6 +22,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 
 from dtrees.core.losses.losses import Loss
+from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import LeafLookup
 from dtrees.estimators.prediction import BoostedPredictor
@@ -187,7 +188,7 @@ def scored(
 class ByLoss:
     """Scores by the loss; may be sent elsewhere."""
 
-    loss: Loss
+    loss: Loss | OwnLoss
     y: np.ndarray
     weight: np.ndarray | None
 

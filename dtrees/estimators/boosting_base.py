@@ -29,6 +29,7 @@ from dtrees.core.data.rules import BoostingRules
 from dtrees.core.data.scale import units_of
 from dtrees.core.grow.boosting import BoostedRows, Growing
 from dtrees.core.losses.losses import Loss
+from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows, LeafLookup
 from dtrees.estimators.boosted_listening import (
@@ -81,6 +82,7 @@ class BaseBoosting(FittedBoosting):
         "max_depth": (IntegerIn(1), Nothing()),
         "min_samples_leaf": (IntegerIn(1),),
         "l2_regularization": (RealIn(0, math.inf, "[)"),),
+        "subsample": (RealIn(0, 1, "(]"),),
         "max_features": (RealIn(0, 1, "(]", integers=False),),
         "max_bins": (IntegerIn(2), Nothing()),
         "categorical_features": (OneOf(("from_dtype",)), ArrayLike(), Nothing()),
@@ -99,13 +101,14 @@ class BaseBoosting(FittedBoosting):
         "n_jobs": (InstanceOf(Integral, "int"), Nothing()),
     }
 
-    loss: str
+    loss: Any
     learning_rate: float
     max_iter: int
     max_leaf_nodes: int | None
     max_depth: int | None
     min_samples_leaf: int
     l2_regularization: float
+    subsample: float
     max_features: float
     max_bins: int | None
     categorical_features: Any
@@ -125,7 +128,7 @@ class BaseBoosting(FittedBoosting):
     n_jobs: int | None
 
     @abstractmethod
-    def _loss(self) -> Loss:
+    def _loss(self) -> Loss | OwnLoss:
         """The loss that the parameters name."""
 
     @abstractmethod
@@ -133,7 +136,9 @@ class BaseBoosting(FittedBoosting):
         """`y` and the weights as integers."""
 
     @abstractmethod
-    def _begin(self, target: Target, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    def _begin(
+        self, loss: Loss | OwnLoss, target: Target, y: np.ndarray, weight: np.ndarray | None
+    ) -> np.ndarray:
         """Raw predictions before the first tree, float64 (n_values,), of rows that all count.
 
         y : float64 (n_rows,), as the loss wants it
@@ -214,6 +219,7 @@ class BaseBoosting(FittedBoosting):
         growing = replace(
             growing,
             n_iterations=0 if is_over else self.max_iter - n_there,
+            first=n_there,
             n_there=n_there * len(growing.initial),
         )
         fit = BoostingFit(
@@ -247,6 +253,7 @@ class BaseBoosting(FittedBoosting):
         train, held = self._sides(target, counted, given.seed)
         rules = self._rules(book, target, given.seed)
         rows, growing = self._rows_of(target, of_loss, given.coded, loss, rules, train)
+        growing = replace(growing, seed=given.seed)
         if kept is not None:
             rows = replace(rows, raw=kept[1])
             growing = replace(growing, initial=kept[0])
@@ -257,7 +264,7 @@ class BaseBoosting(FittedBoosting):
             "do_early_stopping_": held is not None,
             "codebook_": book,
             "_initial": growing.initial,
-            "_fit_loss": loss,
+            "_fit_loss": growing.loss,
             "_fit_seed": given.seed,
         }
         if book.feature_names is not None:
@@ -362,7 +369,7 @@ class BaseBoosting(FittedBoosting):
         target: Target,
         y: np.ndarray,
         coded: CodedMatrix,
-        loss: Loss,
+        loss: Loss | OwnLoss,
         rules: BoostingRules,
         rows: np.ndarray | slice,
     ) -> tuple[BoostedRows, Growing]:
@@ -374,8 +381,15 @@ class BaseBoosting(FittedBoosting):
         weight = None if units is None else units[rows] * target.weight_unit
         if weight is not None and (weight == 1).all():
             units = weight = None  # rows without weight are not there
-        initial = self._begin(own, y[rows], weight)
-        growing = Growing(loss, initial, rules, float(self.learning_rate), int(self.max_iter))
+        initial = self._begin(loss, own, y[rows], weight)
+        growing = Growing(
+            loss.with_width(y[rows], initial[0], weight),
+            initial,
+            rules,
+            float(self.learning_rate),
+            int(self.max_iter),
+            subsample=float(self.subsample),
+        )
         chosen = None if isinstance(rows, slice) else rows.astype(np.uint32)
         return BoostedRows(coded, y, units, target.weight_unit, chosen), growing
 

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from dtrees.coding.sparse_positions import check_sparse
 from dtrees.coding.tables import Table
 from dtrees.core.losses.losses import Loss
+from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest
 from dtrees.estimators.boosted_parts import BoostedParts
 from dtrees.estimators.prediction import BoostedPredictor
@@ -26,7 +27,7 @@ class FittedBoosting(BoostedParts):
     n_jobs: int | None
     n_trees_per_iteration_: int
     _initial: np.ndarray
-    _fit_loss: Loss
+    _fit_loss: Loss | OwnLoss
 
     def _predictor(self) -> BoostedPredictor:
         return BoostedPredictor(
@@ -95,6 +96,14 @@ class FittedBoosting(BoostedParts):
             As `predict` of a model of 1, 2, ... iterations.
         """
         return self._staged("predict", X)
+
+    @property
+    def is_categorical_(self) -> np.ndarray | None:
+        """Which columns have categories, bool (n_features_in_,); None: there are none."""
+        check_is_fitted(self)
+        found = np.zeros(self.codebook_.n_columns, dtype=bool)
+        found[list(self.codebook_.categories)] = True
+        return found if found.any() else None
 
     @property
     def n_iter_(self) -> int:

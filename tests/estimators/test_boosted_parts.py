@@ -80,7 +80,7 @@ def test_a_loss_is_said_and_found_again(losses):
         said = said_of(loss, "Model")
         assert loss_of(said, losses) == loss
         for wrong in (
-            {**said, "level": 0.123456 if name != "quantile" else 2.0},
+            {**said, "level": 2.0 if name in ("quantile", "huber") else 0.123456},
             {**said, "level": float("nan")},
             {**said, "name": [name]},
             {**said, "more": 1},

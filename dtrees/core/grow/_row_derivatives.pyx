@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from dtrees.core.grow._team cimport Helpers, lead
 from dtrees.core.losses._derivatives cimport (
-    LossRows, derive_rows, largest_of_rows, scratch_of
+    GIVEN, LossRows, derive_rows, largest_of_rows, scratch_of
 )
 
 cdef enum:
@@ -127,9 +127,23 @@ cdef class RowDerivatives:
         self.largest = np.zeros((n_stretches, 2))
         self.scratch = np.empty((n_stretches, scratch_of(&self.rows)))
 
+    def give(self, const double[:, ::1] gradient not None, const double[:, ::1] hessian not None):
+        """Take the derivatives of a loss that is given by them, float64 (n_values, n_chosen)."""
+        assert gradient.shape[0] == hessian.shape[0] == self.n_values
+        assert gradient.shape[1] == hessian.shape[1] == self.rows.n_chosen
+        self.rows.n_given = self.rows.n_chosen
+        self.given = gradient, hessian
+        self.rows.gradient = &gradient[0, 0]
+        self.rows.hessian = &hessian[0, 0]
+
+    def bound(self, double level):
+        """Bound the gradients of Huber's loss."""
+        self.rows.level = level
+
     def largest_of_all(self):
         """The largest absolute gradient and the largest hessian of all rows, without weights."""
         cdef Pass work
+        assert self.rows.kind != GIVEN
         work.rows = &self.rows
         work.largest = &self.largest[0, 0]
         with nogil:
@@ -145,6 +159,7 @@ cdef class RowDerivatives:
             Sums of gradients and of hessians.
         """
         cdef Pass work
+        assert self.rows.kind != GIVEN or self.given is not None
         self.rows.gradient_scale = gradient_scale
         self.rows.hessian_scale = hessian_scale
         work.rows = &self.rows

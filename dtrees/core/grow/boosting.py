@@ -34,11 +34,13 @@ from dtrees.coding.target import Target
 from dtrees.core.data.rules import BoostingRules, GrowthRules
 from dtrees.core.grow._leaf_wise import LeafWiseGrower
 from dtrees.core.grow._row_derivatives import RowDerivatives
+from dtrees.core.grow._row_draws import RowDraws
 from dtrees.core.grow._team import Helpers
 from dtrees.core.grow.assembly import Thresholds, join, trees_of
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.step_bounds import bounds_of_nodes, few_bits, stretches, within
-from dtrees.core.losses.losses import Loss, weighted_quantile
+from dtrees.core.losses.losses import Loss
+from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
 from dtrees.typing import Runner
@@ -48,6 +50,7 @@ HESSIAN_BITS = 31
 PLAIN_WEIGHT = 7.0  # whole weights up to it are counts of rows, and change no scale
 STEP_BITS = 61  # of the sum of weighted steps
 TOLD_APART = 10  # rows of one of many categories, at least, by their hessian
+MOST_EXPONENT = 1000  # of a power of two that anything is multiplied by
 COPIED_ROWS = 2**15  # at a time
 
 Watch = Callable[[list[Tree], np.ndarray], bool]
@@ -85,21 +88,30 @@ class Growing:
 
     Attributes
     ----------
-    loss : Loss
+    loss : Loss or OwnLoss
     initial : float64 (n_values,)
         Trees of an iteration, and the raw predictions before the first.
     rules : BoostingRules
     learning_rate : float
     n_iterations : int
+    first : int, default=0
+        Number of the first of them.
+    subsample : float, default=1.0
+        How likely a row is among those that an iteration is grown from.
+    seed : int, default=0
+        Of these draws.
     n_there : int, default=0
         Trees that are there, whose number goes on: draws of columns depend on it.
     """
 
-    loss: Loss
+    loss: Loss | OwnLoss
     initial: np.ndarray
     rules: BoostingRules
     learning_rate: float
     n_iterations: int
+    first: int = 0
+    subsample: float = 1.0
+    seed: int = 0
     n_there: int = 0
 
 
@@ -146,7 +158,9 @@ def boost(
 
     def lead() -> None:
         try:
-            booster = Booster(rows, growing, helpers, blocks_of(rows.coded))
+            booster = Booster(
+                rows, growing, helpers, blocks_of(rows.coded, growing.rules.min_samples_leaf)
+            )
             made.extend(trees_of_model(booster, thresholds, cancelled, watch))
         finally:
             helpers.close()
@@ -158,9 +172,12 @@ def boost(
     return made
 
 
-def blocks_of(coded: CodedMatrix) -> ColumnBlocks:
-    """The codes by row, for any number of models. A byte a cell of columns of 8 bits."""
-    blocks = ColumnBlocks(coded)
+def blocks_of(coded: CodedMatrix, min_rows: int = 1) -> ColumnBlocks:
+    """The codes by row, for any number of models that have so many rows on each side of a split.
+
+    A byte a cell of columns of 8 bits, and 6 bytes a stored cell of sparse columns.
+    """
+    blocks = ColumnBlocks(coded, min_rows)
     for first, end in pairwise([*range(0, coded.n_rows, COPIED_ROWS), coded.n_rows]):
         blocks.fill(first, end)
     return blocks
@@ -219,10 +236,11 @@ class Booster:
     def __init__(
         self, rows: BoostedRows, growing: Growing, helpers: Helpers, blocks: ColumnBlocks
     ) -> None:
-        chosen = slice(None) if rows.chosen is None else rows.chosen
+        self._chosen = chosen = slice(None) if rows.chosen is None else rows.chosen
         n_rows = rows.coded.n_rows if rows.chosen is None else len(rows.chosen)
         self.rows = rows
         self._growing = growing
+        self._loss = growing.loss
         self._n_trees = growing.n_there
         weight = own = None
         if rows.weight is not None:
@@ -241,6 +259,8 @@ class Booster:
         if rows.raw is not None:
             self.raw[:] = rows.raw
         self._hessian_bits = 64 - n_rows.bit_length()
+        self._number = growing.first
+        self._draws = RowDraws(n_rows, rows.chosen) if growing.subsample < 1.0 else None
         self._grower = LeafWiseGrower(
             blocks, growing.rules, self._hessian_bits, helpers, rows.chosen
         )
@@ -261,6 +281,11 @@ class Booster:
 
     def iterate(self) -> list[GrownTree]:
         """Grow the trees of one iteration, one for each value, and move the raw predictions."""
+        self._prepare()
+        growing = self._growing
+        if self._draws is not None:
+            self._draws.draw(growing.seed, self._number, growing.subsample)
+        self._number += 1
         gradient_exponent, hessian_exponent = self._exponents()
         sums = self._derivatives.derive(2.0**gradient_exponent, 2.0**hessian_exponent)
         found = []
@@ -271,11 +296,24 @@ class Booster:
                 gradient,
                 (2.0**-hessian_exponent, 2.0**-gradient_exponent),
                 self._n_trees,
+                self._draws,
                 self._of_category(k, hessian),
             )
             self._n_trees += 1
             found.append(self._with_steps(piece, k, gradient_exponent - hessian_exponent))
         return found
+
+    def _prepare(self) -> None:
+        """What a loss has to know of all rows before an iteration."""
+        loss, own = self._growing.loss, self._chosen
+        if isinstance(loss, OwnLoss):
+            gradient, hessian = loss.derivatives(self.rows.y[own], self.raw[:, own])
+            self._derivatives.give(gradient, hessian)
+            self._loss = loss.measured(gradient, hessian, self._largest_weight)
+        elif loss.beyond is not None:
+            weight = None if self._weight is None else self._weight[own]
+            self._loss = loss.with_width(self.rows.y[own], self.raw[0][own], weight)
+            self._derivatives.bound(self._loss.width)
 
     def _of_category(self, k: int, hessian: int) -> tuple[float, float]:
         """What one of many categories pays, and what it has to weigh, in units.
@@ -291,14 +329,16 @@ class Booster:
 
     def _exponents(self) -> tuple[int, int]:
         """Powers of two that gradients and hessians are multiplied by."""
-        loss = self._growing.loss
-        gradient, hessian = loss.largest_gradient, loss.largest_hessian
+        gradient, hessian = self._loss.largest_gradient, self._loss.largest_hessian
         if gradient is None or hessian is None:
             gradient, hessian = self._derivatives.largest_of_all()
         weight = self._largest_weight
         of_sums = self._hessian_bits - 1 - _bits(hessian * self._total_weight)
         of_rows = HESSIAN_BITS - _bits(hessian * weight)
-        return GRADIENT_BITS - _bits(gradient * weight), min(of_rows, of_sums)
+        return (
+            min(GRADIENT_BITS - _bits(gradient * weight), MOST_EXPONENT),
+            min(of_rows, of_sums, MOST_EXPONENT),
+        )
 
     def _with_steps(self, piece: PartialTree, k: int, shift: int) -> GrownTree:
         """The tree with steps instead of derivatives; rows are moved."""
@@ -348,14 +388,12 @@ class Booster:
         return weights
 
     def _quantiles_of(self, leaves: np.ndarray, k: int) -> np.ndarray:
-        """The quantile of the residuals of each leaf."""
-        level = self._growing.loss.level
-        assert level is not None
+        """The quantile of the residuals of each leaf, or what else a loss says of them."""
         steps = np.empty(len(leaves))
         for i, (_, first, n) in enumerate(leaves.tolist()):
             rows = self._grower.rows_of_leaves[first : first + n]
             weight = None if self._weight is None else self._weight[rows]
-            steps[i] = weighted_quantile(self.rows.y[rows] - self.raw[k][rows], weight, level)
+            steps[i] = self._loss.step(self.rows.y[rows] - self.raw[k][rows], weight)
         return steps
 
 

@@ -58,6 +58,7 @@ def boost_together(
     run: Runner,
     n_threads: int = 1,
     cancelled: Callable[[], bool] = lambda: False,
+    min_rows: int = 1,
 ) -> None:
     """Grow several models from the codes of one table.
 
@@ -75,6 +76,9 @@ def boost_together(
         Changes nothing but the time.
     cancelled : callable () -> bool
         Asked before each iteration; True ends all growth.
+    min_rows : int, default=1
+        Which all models have on each side of a split, at least: sparse columns that store fewer
+        are left out.
 
     Notes
     -----
@@ -82,7 +86,7 @@ def boost_together(
     by row once; all else of `boost` for each thread.
     """
     crew = Crew(len(models))
-    blocks = blocks_of(coded)
+    blocks = blocks_of(coded, min_rows)
 
     def lead(number: int, helpers: Helpers) -> None:
         def grow(model: Model) -> list[Tree]:

@@ -74,8 +74,7 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
     cdef int64_t cross = <int64_t>q.cross
     cdef int64_t node_squares = <int64_t>q.squares
     cdef int64_t m = end - begin
-    cdef int64_t i = 0
-    cdef int64_t name
+    cdef int64_t name, i = 0
     cdef double a, b
     cdef const entry_t* at = entries + (end - 1 if down else begin)
     cdef entry_t rank

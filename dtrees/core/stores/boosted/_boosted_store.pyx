@@ -6,6 +6,9 @@ A job has a chunk for each block of columns, which no other touches::
                cells of the larger child = cells of the node - cells of the smaller child
                search both children in the columns of block b
 
+Of sparse columns, stored cells of the smaller child's rows are taken off those of the node
+(`_stored_rows`).
+
 The histogram of the node becomes that of its larger child. Histograms of leaves that are not
 searched any more are used again.
 """
@@ -27,6 +30,9 @@ from dtrees.core.stores._dataset cimport bind_constraints
 from dtrees.core.stores._partition cimport Route, goes_left
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.boosted._column_blocks cimport CELL, ColumnBlock, ColumnBlocks, count_block
+from dtrees.core.stores.boosted._stored_rows cimport (
+    RowsOfNode, complete_column, count_stored, take_off_stored
+)
 
 
 cdef BoostedStore boosted_store() noexcept nogil:
@@ -86,12 +92,16 @@ cdef void give_back_histogram(BoostedStore* s, OpenNode* node) noexcept nogil:
 # ---------------------------------------------------------------------------------------------
 # search
 
-cdef void search_column(BoostedStore* s, Search* q, const int64_t* histogram,
+cdef void search_column(BoostedStore* s, Search* q, int64_t* histogram,
                         int32_t j) noexcept nogil:
     """Search a column; the node's split is that of the column if it is better."""
     cdef const Column* column = s.store.params.columns + j
-    cdef const int64_t* cells = histogram + CELL * s.cell_of_column[j]
+    cdef int64_t* cells = histogram + CELL * s.cell_of_column[j]
     cdef uint32_t last = last_ordered(column)
+    if column.storage == STORED_SPARSE and not complete_column(
+        column, &q.totals, s.store.params.layout.shift, s.store.params.limits.min_rows, cells
+    ):
+        return
     if last == ALL_ORDERED:
         scan_gradients(q, &s.store.params.layout, cells, column.n_codes, j)
     else:
@@ -104,7 +114,7 @@ cdef void search_block(BoostedStore* s, int64_t b, OpenNode* node, const uint8_t
     cdef const ColumnBlock* block = s.blocks + b
     cdef const Limits* limits = &s.store.params.limits
     cdef Search* q = s.searches[b]
-    cdef int k
+    cdef int64_t k
     begin_node(q, &node.totals, NULL, node.path, &node.above)
     for k in range(block.n_columns):
         if may_use(limits, q.sets, block.column[k]) and (drawn == NULL or drawn[block.column[k]]):
@@ -120,6 +130,9 @@ cdef void search_chunk(void* job, int64_t number) noexcept nogil:
     cdef OpenNode* lesser = search.lesser
     cdef int64_t first = CELL * block.first_cell
     cdef const uint32_t* rows = NULL if s.is_whole else s.rows + lesser.start
+    if block.is_sparse:
+        search_stored(search, number, rows)
+        return
     memset(lesser.histogram + first, 0, CELL * block.n_cells * sizeof(int64_t))
     count_block(block, s.store.params.columns, rows, lesser.totals.n, s.derivatives,
                 s.store.params.layout.shift, lesser.histogram)
@@ -128,6 +141,22 @@ cdef void search_chunk(void* job, int64_t number) noexcept nogil:
     if search.search_other:
         subtract_words(search.other.histogram + first, lesser.histogram + first,
                        CELL * block.n_cells)
+        search_block(s, number, search.other, search.drawn_of_other, s.found + 2 * number + 1)
+
+
+cdef void search_stored(ChildSearch* search, int64_t number, const uint32_t* rows) noexcept nogil:
+    """The same of a block of sparse columns: what is not searched is not counted."""
+    cdef BoostedStore* s = search.s
+    cdef const ColumnBlock* block = s.blocks + number
+    cdef RowsOfNode node = RowsOfNode(rows, search.lesser.totals.n, s.derivatives,
+                                      s.store.params.layout.shift)
+    if search.search_lesser:
+        count_stored(&block.stored, s.store.params.columns, &node,
+                     s.store.params.limits.min_rows, s.counts + (block.column - s.order),
+                     search.lesser.histogram)
+        search_block(s, number, search.lesser, search.drawn_of_lesser, s.found + 2 * number)
+    if search.search_other:
+        take_off_stored(&block.stored, &node, search.other.histogram)
         search_block(s, number, search.other, search.drawn_of_other, s.found + 2 * number + 1)
 
 
