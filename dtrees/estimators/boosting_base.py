@@ -397,6 +397,4 @@ class BaseBoosting(FittedBoosting):
 def _counted(target: Target) -> np.ndarray | slice:
     """Rows that have a weight."""
     units = units_of(target)
-    if units is None or (units > 0).all():
-        return slice(None)
-    return np.flatnonzero(units > 0)
+    return slice(None) if units is None or (units > 0).all() else np.flatnonzero(units > 0)

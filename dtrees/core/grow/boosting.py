@@ -318,13 +318,11 @@ class Booster:
     def _of_category(self, k: int, hessian: int) -> tuple[float, float]:
         """What one of many categories pays, and what it has to weigh, in units.
 
-        A category that says nothing gains the mean square of a gradient by the mean hessian, on
-        average: of log-loss about one.
+        One that says nothing gains the mean square of a gradient by the mean hessian, on average.
         """
         if not self._has_categories or hessian <= 0:
             return 0.0, 0.0
-        noise = self._derivatives.squares(k) / hessian
-        pays = self._growing.rules.category_penalty * noise
+        pays = self._growing.rules.category_penalty * (self._derivatives.squares(k) / hessian)
         return pays, TOLD_APART * hessian / self._total_weight
 
     def _exponents(self) -> tuple[int, int]:
