@@ -257,15 +257,15 @@ cdef void search_bins(Search* q, int32_t column, uint32_t last_ordered) noexcept
     cdef int64_t first = 1 if g.count > 0 and g.rank[0] == 0 else 0
     cdef int64_t last = first
     cdef int64_t missing
-    cdef double paid
+    cdef double whole
     begin_column(q, column)
     while last < g.count and g.rank[last] <= last_ordered:
         last += 1
     if last == first and last < g.count:
-        paid = search_categories(q, first)
+        whole = search_categories(q, first)
         keep_best(q, column, first, last)
         if q.split.column == column:
-            q.split.unpenalized = q.best + paid
+            q.split.unpenalized = whole
         return
     for missing in range(first + 1):
         if last > first:

@@ -24,18 +24,19 @@ from dtrees.core.search._sort cimport merge_sort
 cdef double search_categories(Search* q, int64_t first) noexcept nogil:
     """Subsets of the categories first..count of the bins; bin 0 is missing when first is 1.
 
-    Returns what the best one has paid; q.best is without it.
+    q.best is without what the best one pays. Returns its whole score.
     """
-    cdef double paid = 0
-    find_subset(q, first, &paid)
-    if q.best > NONE and q.criterion.impurity != GRADIENT:
-        paid = penalty(q, first)
-        q.best -= paid
-    return paid
+    cdef double whole = NONE
+    find_subset(q, first, &whole)
+    if q.criterion.impurity != GRADIENT or whole == NONE:
+        whole = q.best
+        if q.best > NONE:
+            q.best -= penalty(q, first)
+    return whole
 
 
-cdef void find_subset(Search* q, int64_t first, double* paid) noexcept nogil:
-    """The best subset. paid : OUT, where subsets pay by themselves, which q.best is without."""
+cdef void find_subset(Search* q, int64_t first, double* whole) noexcept nogil:
+    """The best subset. whole : OUT, its score where each subset pays by itself."""
     cdef Bins* g = &q.bins
     cdef int64_t count = g.count - first
     cdef int64_t K = q.criterion.n_classes
@@ -53,7 +54,7 @@ cdef void find_subset(Search* q, int64_t first, double* paid) noexcept nogil:
             g.order[i - first].key = (<double>g.target[at]
                                       / (<double>g.weight[i] + q.criterion.smoothing))
     if q.criterion.impurity == GRADIENT and count > FEW_CATEGORIES:
-        scan_ends(q, first, count, paid)
+        scan_ends(q, first, count, whole)
         return
     scan_in_order(q, first, count)
     if by_class(q) and K != 2:
@@ -80,7 +81,7 @@ cdef void scan_in_order(Search* q, int64_t first, int64_t count) noexcept nogil:
             add_to_subset(q, g.rank[g.order[i].bin])
 
 
-cdef void scan_ends(Search* q, int64_t first, int64_t count, double* paid) noexcept nogil:
+cdef void scan_ends(Search* q, int64_t first, int64_t count, double* whole) noexcept nogil:
     """Prefixes of bins.order[0..count) of up to one half, and as many from the other end.
 
         means    -3   -2   -1    0    1    2    3        pays
@@ -95,7 +96,7 @@ cdef void scan_ends(Search* q, int64_t first, int64_t count, double* paid) noexc
     cdef Keyed* order = g.order
     cdef int64_t kept = 0
     cdef int64_t missing, end, i, at, n_best
-    cdef double pays
+    cdef double pays, score
     for i in range(count):
         if <double>g.weight[order[i].bin] >= q.criterion.least_category:
             order[kept] = order[i]
@@ -109,9 +110,12 @@ cdef void scan_ends(Search* q, int64_t first, int64_t count, double* paid) noexc
                 at = kept - 1 - i if end else i
                 add_bin(q, order[at].bin, 1)
                 pays = q.criterion.category_penalty * <double>max(0, i + 1 - FREE_CATEGORIES)
-                if permitted(q) and offer(q, allowed_score(q, True) - pays, i, False):
+                if not permitted(q):
+                    continue
+                score = allowed_score(q, True)
+                if offer(q, score - pays, i, False):
                     n_best = i + 1
-                    paid[0] = pays
+                    whole[0] = score
             if n_best > 0 and not clear_subset(q):
                 return
             for i in range(n_best):
