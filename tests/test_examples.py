@@ -32,5 +32,5 @@ def test_it_runs(script, monkeypatch, capsys):
     assert capsys.readouterr().out
 
 
-def test_there_are_eleven():
-    assert len(SCRIPTS) == 11
+def test_there_are_thirteen():
+    assert len(SCRIPTS) == 13

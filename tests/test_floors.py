@@ -29,6 +29,7 @@ FLOORS = {
     "inspection": 3,
     "export": 3,
     "callbacks": 3,
+    "losses": 3,
     "estimators": 4,
     "io": 4,
     "model_selection": 5,

@@ -152,7 +152,7 @@ def command(
     one file or many, or patterns ('big/*.parquet') and URLs, which the workers read. Prints a line
     per fold, the mean score with its standard error, the ten most important columns, and the first
     levels of the tree, or the size of the model, grown on all rows. The models of all folds and
-    the one on all rows grow together, but for boosted ones.
+    the one on all rows grow together; boosted ones grow side by side.
 
     In a CSV file, a column whose every value is an ISO 8601 date, with or without a time of day
     (2024-05-01, 2024-05-01T13:30), is ordered by time.

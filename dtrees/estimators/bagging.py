@@ -66,6 +66,7 @@ class BaggingClassifier(ForestClassifier):
         ccp_alpha=0.0,
         max_samples=None,
         monotonic_cst=None,
+        interaction_cst=None,
         max_bins=255,
         categorical_features="from_dtype",
         handle_unknown="missing",
@@ -91,6 +92,7 @@ class BaggingClassifier(ForestClassifier):
         self.ccp_alpha = ccp_alpha
         self.max_samples = max_samples
         self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
@@ -157,6 +159,7 @@ class BaggingRegressor(ForestRegressor):
         ccp_alpha=0.0,
         max_samples=None,
         monotonic_cst=None,
+        interaction_cst=None,
         max_bins=255,
         categorical_features="from_dtype",
         handle_unknown="missing",
@@ -181,6 +184,7 @@ class BaggingRegressor(ForestRegressor):
         self.ccp_alpha = ccp_alpha
         self.max_samples = max_samples
         self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown

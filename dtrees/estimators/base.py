@@ -37,6 +37,7 @@ from dtrees.coding.target import Target
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.membership.shares import Shares
 from dtrees.estimators.constraints import (
+    COLUMN_RULES,
     ArrayLike,
     Constraint,
     InstanceOf,
@@ -78,7 +79,7 @@ class BaseTrees(Stored):
         "max_leaf_nodes": (IntegerIn(2), Nothing()),
         "min_impurity_decrease": (RealIn(0, math.inf, "[)"),),
         "ccp_alpha": (RealIn(0, math.inf, "[)"),),
-        "monotonic_cst": (ArrayLike(), Nothing()),
+        **COLUMN_RULES,
         "max_bins": (IntegerIn(2), Nothing()),
         "categorical_features": (OneOf(("from_dtype",)), ArrayLike(), Nothing()),
         "handle_unknown": (OneOf(("missing", "majority", "error")),),
@@ -104,6 +105,7 @@ class BaseTrees(Stored):
     min_impurity_decrease: float
     ccp_alpha: float
     monotonic_cst: Any
+    interaction_cst: Any
     max_bins: int | None
     categorical_features: Any
     handle_unknown: str

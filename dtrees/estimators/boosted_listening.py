@@ -26,6 +26,7 @@ from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows
 from dtrees.core.predict.boosted import raw_predictions, staged_raw_predictions
 from dtrees.estimators.boosted_stopping import ByModel, Watch
+from dtrees.estimators.warm_start import has_same_columns
 from dtrees.typing import Runner
 
 if TYPE_CHECKING:
@@ -141,13 +142,8 @@ def in_memory(table: Any) -> Table:
 
 def check_goes_on(model: BaseBoosting, book: CodeBook, classes: Any, loss: Any) -> None:
     """Refuse (ValueError) what the trees that are there know by another number or meaning."""
-    old, new = model.codebook_.categories, book.categories
-    same_columns = (
-        book.n_columns == model.n_features_in_
-        and old.keys() == new.keys()
-        and all(np.array_equal(old[column], new[column]) for column in old)
-    )
     own = getattr(model, "classes_", None)
+    same_columns = has_same_columns(model.codebook_, book)
     if not same_columns or (own is not None and not np.array_equal(own, np.asarray(classes))):
         raise ValueError(
             "warm_start=True keeps the trees that are there, so X must have the columns and "

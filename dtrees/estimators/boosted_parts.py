@@ -7,18 +7,21 @@ Each is a regression tree of steps, so it is an estimator of its own, that predi
     iteration 0     tree 0    tree 1    tree 2
     iteration 1     tree 3    tree 4    tree 5
 
-A model file holds the name of the loss and its quantile, and not the loss.
+A model file holds the name of the loss and its quantile (of Huber's, that of its width), and not
+the loss.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.core.losses.losses import Loss
+from dtrees.core.losses.own import OwnLoss
 from dtrees.estimators.constraints import ArrayOf, InstanceOf, NumberOf
 from dtrees.estimators.many_trees import ManyTrees
 from dtrees.estimators.stored import LEARNS_COLUMNS, MOST
@@ -88,7 +91,7 @@ class BoostedParts(ManyTrees):
         return made
 
 
-def said_of(loss: Loss, owner: str) -> dict[str, Any]:
+def said_of(loss: Loss | OwnLoss, owner: str) -> dict[str, Any]:
     """What a model file says of a loss.
 
     Raises
@@ -101,7 +104,7 @@ def said_of(loss: Loss, owner: str) -> dict[str, Any]:
             f"The loss of this {owner} is a {type(loss).__name__}, which is code, and a model file "
             "holds none. Pickle the model, or save one of a loss that has a name."
         )
-    return {"name": loss.name, "level": loss.level}
+    return {"name": loss.name, "level": loss.level if loss.beyond is None else loss.beyond}
 
 
 def loss_of(said: Mapping[str, Any], losses: Mapping[str, Loss]) -> Loss:
@@ -118,6 +121,8 @@ def loss_of(said: Mapping[str, Any], losses: Mapping[str, Loss]) -> Loss:
     loss = losses[name]
     if name == "quantile" and type(level) is float and 0 <= level <= 1:
         return loss.with_level(level)
+    if name == "huber" and type(level) is float and 0 < level < 1:
+        return replace(loss, beyond=level)
     if level != loss.level:
         raise ValueError(f"_fit_loss has the quantile {str(level)[:20]}")
     return loss

@@ -22,8 +22,9 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 
 from dtrees.core.losses.losses import Loss
+from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest, Tree
-from dtrees.core.predict.binned import CodedRows
+from dtrees.core.predict.binned import LeafLookup
 from dtrees.estimators.prediction import BoostedPredictor
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class Watch:
     ----------
     predictor : BoostedPredictor
         Without trees.
-    walked : CodedRows
+    walked : LeafLookup
         The table.
     rows : intp (n,)
         Numbers of those that are scored.
@@ -102,7 +103,7 @@ class Watch:
     """
 
     predictor: BoostedPredictor
-    walked: CodedRows
+    walked: LeafLookup
     rows: np.ndarray
     score: Callable[[np.ndarray, list[Tree]], float]
     n_iter_no_change: int
@@ -160,7 +161,7 @@ class Held:
 
 
 def scored(
-    estimator: BaseBoosting, predictor: BoostedPredictor, held: Held
+    estimator: BaseBoosting, predictor: BoostedPredictor, held: Held, scoring: Any
 ) -> Callable[[np.ndarray, list[Tree]], float]:
     """How a model is scored: by its loss, a scorer of scikit-learn, or a function of the user.
 
@@ -170,8 +171,9 @@ def scored(
         With attributes of the fit, but for its trees.
     predictor : BoostedPredictor
     held : Held
+    scoring : str, callable or None
+        As the parameter of the estimator.
     """
-    scoring = estimator.scoring
     if isinstance(scoring, str) and scoring == "loss":
         return ByLoss(predictor.loss, held.of_loss, held.weight)
     from sklearn.metrics import check_scoring, get_scorer
@@ -186,7 +188,7 @@ def scored(
 class ByLoss:
     """Scores by the loss; may be sent elsewhere."""
 
-    loss: Loss
+    loss: Loss | OwnLoss
     y: np.ndarray
     weight: np.ndarray | None
 

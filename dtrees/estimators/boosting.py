@@ -7,13 +7,16 @@ How a model is fitted stands in `dtrees.estimators.boosting_base`, how it grows 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
+from dtrees import losses
 from dtrees.coding.target import Target
 from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss, initial_of_classes
+from dtrees.core.losses.own import OwnLoss
 from dtrees.estimators.boosting_base import BaseBoosting
 from dtrees.estimators.constraints import InstanceOf, Nothing, OneOf, RealIn
 from dtrees.estimators.docstrings import documented
@@ -61,7 +64,7 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
     _learns = {**BaseBoosting._learns, **LEARNS_CLASSES}  # noqa: RUF012
     _constraints = {  # noqa: RUF012
         **BaseBoosting._constraints,
-        "loss": (OneOf(tuple(CLASSES)),),
+        "loss": (OneOf(tuple(CLASSES)), InstanceOf(losses.Loss, "dtrees.losses.Loss")),
         "class_weight": (InstanceOf(dict, "dict"), OneOf(("balanced",)), Nothing()),
     }
 
@@ -75,9 +78,14 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         max_depth=None,
         min_samples_leaf=20,
         l2_regularization=0.0,
+        subsample=1.0,
+        max_features=1.0,
         max_bins=255,
         categorical_features="from_dtype",
+        monotonic_cst=None,
+        interaction_cst=None,
         handle_unknown="missing",
+        category_penalty=2.0,
         early_stopping="auto",
         scoring="loss",
         validation_fraction=0.1,
@@ -97,9 +105,14 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
         self.l2_regularization = l2_regularization
+        self.subsample = subsample
+        self.max_features = max_features
         self.max_bins = max_bins
         self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.handle_unknown = handle_unknown
+        self.category_penalty = category_penalty
         self.early_stopping = early_stopping
         self.scoring = scoring
         self.validation_fraction = validation_fraction
@@ -189,13 +202,17 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         """
         return self._staged("predict_proba", X)
 
-    def _loss(self) -> Loss:
-        return CLASSES[self.loss]
+    def _loss(self) -> Loss | OwnLoss:
+        return CLASSES[self.loss] if isinstance(self.loss, str) else OwnLoss(self.loss)
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         return classification_target(y, sample_weight, self.class_weight)
 
-    def _begin(self, target: Target, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    def _begin(
+        self, loss: Loss | OwnLoss, target: Target, y: np.ndarray, weight: np.ndarray | None
+    ) -> np.ndarray:
+        if isinstance(loss, OwnLoss):
+            return loss.initial(y, weight, target.n_classes if target.n_classes > 2 else 1)
         # with weights, sums are below 2**53 units: exact, whatever the order
         totals = np.bincount(target.y, weights=weight, minlength=target.n_classes)
         return initial_of_classes(totals / totals.sum())
@@ -238,8 +255,9 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
     _losses = NUMBERS
     _constraints = {  # noqa: RUF012
         **BaseBoosting._constraints,
-        "loss": (OneOf(tuple(NUMBERS)),),
+        "loss": (OneOf(tuple(NUMBERS)), InstanceOf(losses.Loss, "dtrees.losses.Loss")),
         "quantile": (RealIn(0, 1, "[]"), Nothing()),
+        "alpha": (RealIn(0, 1, "()"),),
     }
 
     def __init__(
@@ -247,15 +265,21 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
         loss="squared_error",
         *,
         quantile=None,
+        alpha=0.9,
         learning_rate=0.1,
         max_iter=100,
         max_leaf_nodes=31,
         max_depth=None,
         min_samples_leaf=20,
         l2_regularization=0.0,
+        subsample=1.0,
+        max_features=1.0,
         max_bins=255,
         categorical_features="from_dtype",
+        monotonic_cst=None,
+        interaction_cst=None,
         handle_unknown="missing",
+        category_penalty=2.0,
         early_stopping="auto",
         scoring="loss",
         validation_fraction=0.1,
@@ -269,15 +293,21 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
     ):
         self.loss = loss
         self.quantile = quantile
+        self.alpha = alpha
         self.learning_rate = learning_rate
         self.max_iter = max_iter
         self.max_leaf_nodes = max_leaf_nodes
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
         self.l2_regularization = l2_regularization
+        self.subsample = subsample
+        self.max_features = max_features
         self.max_bins = max_bins
         self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.handle_unknown = handle_unknown
+        self.category_penalty = category_penalty
         self.early_stopping = early_stopping
         self.scoring = scoring
         self.validation_fraction = validation_fraction
@@ -289,8 +319,12 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _loss(self) -> Loss:
+    def _loss(self) -> Loss | OwnLoss:
+        if not isinstance(self.loss, str):
+            return OwnLoss(self.loss)
         loss = NUMBERS[self.loss]
+        if self.loss == "huber":
+            return replace(loss, beyond=float(self.alpha))
         if self.loss != "quantile":
             return loss
         if self.quantile is None:
@@ -300,9 +334,12 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         return Target.regression(y, sample_weight)
 
-    def _begin(self, target: Target, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-        loss = self._loss()
+    def _begin(
+        self, loss: Loss | OwnLoss, target: Target, y: np.ndarray, weight: np.ndarray | None
+    ) -> np.ndarray:
         loss.check(y)  # rows that are left when others are held out may be zero, all of them
+        if isinstance(loss, OwnLoss):
+            return loss.initial(y, weight, 1)
         total = len(y) if target.w is None else int(target.w.sum())
         sums = np.array([total, int(target.y.sum() if target.wy is None else target.wy.sum())])
         return np.array([loss.initial(y, weight, float(target.to_value(sums)))])

@@ -194,6 +194,12 @@ class RandomState:
 
 Constraints = Mapping[str, Sequence[Constraint]]
 
+# What `dtrees.estimators.column_rules` resolves.
+COLUMN_RULES: Mapping[str, tuple[Constraint, ...]] = {
+    "monotonic_cst": (ArrayLike(), InstanceOf(dict, "dict"), Nothing()),
+    "interaction_cst": (OneOf(("pairwise", "no_interactions")), ArrayLike(), Nothing()),
+}
+
 
 def check_parameters(constraints: Constraints, parameters: Mapping[str, Any], owner: str) -> None:
     """Raise InvalidParameterError for the first parameter that none of its constraints accepts.

@@ -31,8 +31,9 @@ square root. The forests predict equally well.""",
 
 PARAMETERS = {
     "classes": """\
-loss : {"log_loss"}
-    What the model makes smaller: the logarithm of the share of the true class, two or more.
+loss : {"log_loss"} or dtrees.losses.Loss
+    What the model makes smaller: the logarithm of the share of the true class, two or more; or a
+    loss of your own.
 criterion : {"gini", "entropy", "log_loss"}
     What a split makes smaller. "log_loss" is another name for "entropy", in bits.
 oob_score : bool or callable
@@ -40,9 +41,14 @@ oob_score : bool or callable
     accuracy, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
 """,
     "numbers": """\
-loss : {"squared_error", "absolute_error", "quantile", "poisson", "gamma"}
-    What the model makes smaller. "poisson" needs a `y` that is not negative, "gamma" one that is
-    positive; both predict by way of a logarithm.
+loss : str or dtrees.losses.Loss
+    What the model makes smaller: "squared_error", "absolute_error", "quantile", "huber", "poisson"
+    or "gamma". "huber" is the square of small residuals, and a line beyond
+    (see `alpha`). "poisson" needs a `y` that is not negative, "gamma" one that is positive; both
+    predict by way of a logarithm. Or a loss of your own.
+alpha : float
+    With ``loss="huber"``: the quantile of the absolute residuals beyond which they count as a
+    line. It is computed anew for each iteration.
 quantile : float
     Which quantile is predicted with ``loss="quantile"``, between 0 and 1.
 criterion : {"squared_error", "poisson"}
@@ -111,8 +117,17 @@ max_leaf_nodes : int
     Leaves of a tree, at most; those that gain most are split first. None: no limit.
 min_samples_leaf : int
     Least number of rows of positive weight on each side of a split.
+max_features : float
+    Share of the columns, of those that may be used, that are drawn at each node.
 l2_regularization : float
     What is added to the second derivative of each leaf; it makes steps smaller.
+subsample : float
+    How likely a row is among those that an iteration is grown from, drawn by (seed, iteration,
+    row). All rows take the steps of their leaves.
+category_penalty : float
+    What each category takes off the gain of a split that parts it from the others, beyond five,
+    where a node has more than eleven: so many times what one gains that says nothing. Those of
+    less than some ten rows are not parted. 0: nothing, and a column of names wins by chance.
 early_stopping : "auto" or bool
     Whether the fit ends when its score does not get better. "auto": with more than 10,000 rows
     of positive weight.
@@ -132,8 +147,8 @@ warm_start : bool
 verbose : int
     1 or more shows a bar of the iterations (`dtrees.callbacks.ProgressBar`).
 random_state : int, RandomState or None
-    Seed of the rows that are held out, and of the sample behind cuts of tables of more than
-    200,000 rows (see `max_bins`).
+    Seed of the rows that are held out, of `subsample`, and of the sample behind cuts of tables of
+    more than 200,000 rows (see `max_bins`).
 class_weight : dict or "balanced"
     Weight of each class by its label, 1 for classes left out; "balanced" gives all classes
     the same total weight. None: every class has weight one.
@@ -164,8 +179,14 @@ n_jobs : int
     cores. Changes nothing but the time.
 ccp_alpha : float
     What a leaf costs in minimal cost-complexity pruning of a tree.
-monotonic_cst : None
-    Not supported yet.
+monotonic_cst : array-like of shape (n_features_in_,) or dict
+    Along which columns predictions rise (1) or fall (-1), by number or by name; 0: either.
+    Of two classes, the share of the second one. Columns without categories only; not for three
+    classes or more. Missing values are in no order.
+interaction_cst : {"pairwise", "no_interactions"} or sequence of lists
+    Sets of columns, numbers or names. On the way to a leaf, a tree tests columns of one of them
+    only; columns in no set are one more. "no_interactions": each column alone; "pairwise": each
+    two.
 max_bins : int
     Largest number of distinct values that a numeric column keeps; columns with more are cut
     at quantiles. None: every value is kept, and trees are exact.
@@ -214,6 +235,8 @@ estimators_ : object array of shape (n_iter_, n_trees_per_iteration_)
     The trees as fitted `DecisionTreeRegressor`, which predict steps. Made at the first look.
 n_trees_per_iteration_ : int
     1, or the number of classes where there are more than two.
+is_categorical_ : bool array of shape (n_features_in_,) or None
+    Which columns have categories; None: there are none.
 do_early_stopping_ : bool
     Whether the fit could end early.
 validation_score_ : float64 array of shape (n_iter_ + 1,) or (0,)

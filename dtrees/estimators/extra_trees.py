@@ -68,6 +68,7 @@ class ExtraTreesClassifier(ForestClassifier):
         ccp_alpha=0.0,
         max_samples=None,
         monotonic_cst=None,
+        interaction_cst=None,
         max_bins=255,
         categorical_features="from_dtype",
         handle_unknown="missing",
@@ -93,6 +94,7 @@ class ExtraTreesClassifier(ForestClassifier):
         self.ccp_alpha = ccp_alpha
         self.max_samples = max_samples
         self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
@@ -160,6 +162,7 @@ class ExtraTreesRegressor(ForestRegressor):
         ccp_alpha=0.0,
         max_samples=None,
         monotonic_cst=None,
+        interaction_cst=None,
         max_bins=255,
         categorical_features="from_dtype",
         handle_unknown="missing",
@@ -184,6 +187,7 @@ class ExtraTreesRegressor(ForestRegressor):
         self.ccp_alpha = ccp_alpha
         self.max_samples = max_samples
         self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown

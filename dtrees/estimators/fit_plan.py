@@ -32,6 +32,7 @@ from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow.shared import n_alone
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.membership.shares import Shares
+from dtrees.estimators.column_rules import directions_of, interactions_of
 from dtrees.estimators.constraints import check_parameters
 from dtrees.estimators.limits import columns_per_split, depth_of, least_rows
 from dtrees.estimators.training import Encoded, Training
@@ -139,14 +140,6 @@ class FitPlan(TablePlan):
         estimator._check_parameters()
         return estimator._unfitted()._fit_plan()
 
-    def check_supported(self) -> None:
-        """Refuse (NotImplementedError) parameters that scikit-learn has and dtrees not yet."""
-        if self.estimator.monotonic_cst is not None:
-            raise NotImplementedError(
-                f"The 'monotonic_cst' parameter of {self.name} is not supported yet: it must be "
-                f"None. Got {self.estimator.monotonic_cst!r} instead."
-            )
-
     def resolve(
         self, book: CodeBook, coded: CodedMatrix | CodedPartitions, target: Target, seed: int
     ) -> Encoded:
@@ -165,8 +158,10 @@ class FitPlan(TablePlan):
             category_penalty=float(own.category_penalty),
             seed=seed,
             handle_unknown="majority" if own.handle_unknown == "majority" else "missing",
+            monotonic=directions_of(own.monotonic_cst, book, target),
+            interactions=interactions_of(own.interaction_cst, book),
         )
-        return Encoded(book, coded, target, self.rules(numbers, target), max_features, seed)
+        return Encoded(book, coded, target, seed, self.rules(numbers, target), max_features)
 
     def encode(
         self,
@@ -177,7 +172,6 @@ class FitPlan(TablePlan):
         stats: FitStatistics | None = None,
     ) -> Encoded:
         """Code a table and its target (`columns`: y and weights), and resolve the rules."""
-        self.check_supported()
         y, sample_weight = columns
         table, values = self.read(X, y)
         target = self.target(values, sample_weight)

@@ -15,7 +15,7 @@ import numpy as np
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.binned import LeafLookup
 from dtrees.core.predict.means import mean_of_sums
-from dtrees.estimators.training import Encoded
+from dtrees.estimators.training import EncodedTable
 from dtrees.parallel import threaded
 
 
@@ -24,7 +24,7 @@ class FittedSets:
     """Models of several training sets."""
 
     models: list[Any]  # a fitted estimator for each set, or the error that its fit would raise
-    encoded: Encoded  # the table, and its target with all rows
+    encoded: EncodedTable  # the table, and its target with all rows
     coded_rows: LeafLookup  # the table, ready to be walked
     y: np.ndarray  # numbers of classes, or the target as given; (n_rows,)
     n_live: np.ndarray  # rows of positive weight in each set, int64 (n_sets,)

@@ -24,7 +24,8 @@ from sklearn.base import is_classifier
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.sparse_positions import check_sparse
 from dtrees.coding.tables import Table, read_table
-from dtrees.core.losses.losses import Loss, shares_of_classes
+from dtrees.core.losses.losses import Loss
+from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.boosted import raw_predictions, staged_raw_predictions
 from dtrees.core.predict.raw import apply, decision_path, forest_apply, forest_values
@@ -177,7 +178,7 @@ class BoostedPredictor(ForestPredictor):
     """The answers of a boosted model: the sum of the steps of its trees."""
 
     initial: np.ndarray  # raw predictions before the first tree, float64 (n_values,)
-    loss: Loss
+    loss: Loss | OwnLoss
 
     def answer(self, method: str) -> Answer:
         """Type, dtype and columns of what a method returns."""
@@ -218,7 +219,7 @@ class BoostedPredictor(ForestPredictor):
             return self.loss.predictions(np.ascontiguousarray(raw[:, 0]))[:, None]
         if len(self.classes) == 1:
             return np.ones((len(raw), 1))
-        return shares_of_classes(raw)
+        return self.loss.shares(raw)
 
     def scores_of(self, raw: np.ndarray) -> np.ndarray:
         """Raw predictions as users get them, float64 (n_rows,) or (n_rows, n_classes)."""

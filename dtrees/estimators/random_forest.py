@@ -64,6 +64,7 @@ class RandomForestClassifier(ForestClassifier):
         ccp_alpha=0.0,
         max_samples=None,
         monotonic_cst=None,
+        interaction_cst=None,
         max_bins=255,
         categorical_features="from_dtype",
         handle_unknown="missing",
@@ -90,6 +91,7 @@ class RandomForestClassifier(ForestClassifier):
         self.ccp_alpha = ccp_alpha
         self.max_samples = max_samples
         self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
@@ -154,6 +156,7 @@ class RandomForestRegressor(ForestRegressor):
         ccp_alpha=0.0,
         max_samples=None,
         monotonic_cst=None,
+        interaction_cst=None,
         max_bins=255,
         categorical_features="from_dtype",
         handle_unknown="missing",
@@ -179,6 +182,7 @@ class RandomForestRegressor(ForestRegressor):
         self.ccp_alpha = ccp_alpha
         self.max_samples = max_samples
         self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown

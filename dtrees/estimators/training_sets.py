@@ -29,6 +29,8 @@ from dtrees.coding.target import Target
 from dtrees.core.grow.known import KnownTrees
 from dtrees.core.membership.resampling import Resampling, of_sets
 from dtrees.estimators.base import BaseTrees
+from dtrees.estimators.boosted_sets import fit_boosted
+from dtrees.estimators.boosting_base import BaseBoosting
 from dtrees.estimators.common_units import Companies, Company
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import FittedSets
@@ -52,7 +54,7 @@ def fit_sets(
 
 @tables_kept()
 def fit_table(
-    estimator: BaseTrees,
+    estimator: BaseTrees | BaseBoosting,
     table: TrainingTable,
     sets: Resampling,
     *,
@@ -62,11 +64,14 @@ def fit_table(
     """Fit a clone of an estimator to each training set; `bar` counts the trees of all sets.
 
     `known` has what is known of the trees from a growth of the same sets, and keeps those of this
-    one. Forests make no use of it.
+    one. Forests make no use of it. Boosted models grow side by side (`boosted_sets`), and are not
+    counted.
 
     Raises ClusterError where a Dask cluster is in force, or asked for, and cannot be used.
     ValueError: a parameter or the table is not what it should be.
     """
+    if isinstance(estimator, BaseBoosting):
+        return fit_boosted(estimator, table, sets)
     plan = FitPlan.of(estimator)
     run = threaded(plan.estimator.n_jobs)
     seed = table.seed_of(plan)  # the same draws for all sets, and all growths of a search

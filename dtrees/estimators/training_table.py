@@ -14,7 +14,7 @@ from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table
 from dtrees.core.predict.binned import LeafLookup
-from dtrees.estimators.fit_plan import FitPlan
+from dtrees.estimators.fit_plan import FitPlan, TablePlan
 from dtrees.estimators.training import Encoded, rows_of
 from dtrees.parallel import CodedPartitions, FitStatistics, LocalRunner, PartitionedTable, admitted
 
@@ -61,19 +61,26 @@ class TrainingTable:
 
     def encoded(self, plan: FitPlan, seed: int, run: LocalRunner) -> Encoded:
         """What a fit to all rows grows from; ValueError: an input is not what it should be."""
-        plan.check_supported()
+        target = plan.target(self.read(plan), self.sample_weight)
+        codes = self.codes(plan, seed, run)
+        return plan.resolve(codes.book, codes.coded, target, seed)
+
+    def read(self, plan: TablePlan) -> np.ndarray:
+        """The target; ValueError: it, or the table, is not what it should be."""
         if self._read is None:
             self._read = plan.read(self.X, self.y)
-        table, values = self._read
-        target = plan.target(values, self.sample_weight)
+        return self._read[1]
+
+    def codes(self, plan: TablePlan, seed: int, run: LocalRunner) -> Codes:
+        """The codes of a table that has been read; made when they are asked for first."""
+        assert self._read is not None
         key = self._key(plan, seed)
         if key not in self._codes:
             stats = self._stats.continued()
             with stats.phase("coding"):
-                book, coded = plan.code(table, seed, run, stats)
+                book, coded = plan.code(self._read[0], seed, run, stats)
             self._codes[key] = Codes(book, coded, rows_of(coded), stats)
-        codes = self._codes[key]
-        return plan.resolve(codes.book, codes.coded, target, seed)
+        return self._codes[key]
 
     @property
     def n_rows(self) -> int:
@@ -81,7 +88,7 @@ class TrainingTable:
         assert self._read is not None
         return self._read[0].n_rows
 
-    def seed_of(self, plan: FitPlan) -> int:
+    def seed_of(self, plan: TablePlan) -> int:
         """A seed for a fit; without a random state, the same for all of this table."""
         if plan.estimator.random_state is not None:
             return plan.seed()
@@ -102,7 +109,7 @@ class TrainingTable:
         assert self._read is not None
         return self._read[1]
 
-    def _key(self, plan: FitPlan, seed: int) -> Hashable:
+    def _key(self, plan: TablePlan, seed: int) -> Hashable:
         """What codes depend on; lists of columns as text."""
         coding = plan.coding(self.n_rows, seed)
         if all(value is None or type(value) in (str, int) for value in coding):

@@ -88,6 +88,7 @@ class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
         ccp_alpha=0.0,
         random_state=None,
         monotonic_cst=None,
+        interaction_cst=None,
         max_bins=None,
         categorical_features="from_dtype",
         handle_unknown="missing",
@@ -106,6 +107,7 @@ class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
         self.ccp_alpha = ccp_alpha
         self.random_state = random_state
         self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
@@ -232,6 +234,7 @@ class DecisionTreeRegressor(LazyScore, RegressorMixin, BaseDecisionTree):
         ccp_alpha=0.0,
         random_state=None,
         monotonic_cst=None,
+        interaction_cst=None,
         max_bins=None,
         categorical_features="from_dtype",
         handle_unknown="missing",
@@ -249,6 +252,7 @@ class DecisionTreeRegressor(LazyScore, RegressorMixin, BaseDecisionTree):
         self.ccp_alpha = ccp_alpha
         self.random_state = random_state
         self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown

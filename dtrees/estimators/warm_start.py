@@ -45,17 +45,29 @@ def kept_trees(forest: Any, plan: FitPlan) -> tuple[tuple[Tree, ...], int]:
     return kept, forest._fit_seed
 
 
+def has_same_columns(old: CodeBook, new: CodeBook) -> bool:
+    """Whether trees of one book can be kept beside those of another.
+
+    Trees name columns and categories by number. A category's number follows those of the numbers in
+    its column, so a hybrid column needs as many of these. Other columns may have other numbers, as
+    trees compare values with thresholds.
+    """
+    return (
+        old.n_columns == new.n_columns
+        and old.categories.keys() == new.categories.keys()
+        and all(
+            np.array_equal(old.categories[column], new.categories[column])
+            and old.n_ordered[column] == new.n_ordered[column]
+            for column in old.categories
+        )
+    )
+
+
 def check_same_labels(forest: Any, encoded: Encoded) -> None:
     """Refuse other labels: trees that are kept name columns, categories and classes by number."""
-    old, new = forest.codebook_.categories, encoded.book.categories
     classes = getattr(forest, "classes_", None)
-    same = (
-        encoded.book.n_columns == forest.n_features_in_
-        and old.keys() == new.keys()
-        and all(np.array_equal(old[column], new[column]) for column in old)
-        and (classes is None or np.array_equal(classes, np.asarray(encoded.target.classes)))
-    )
-    if not same:
+    same = classes is None or np.array_equal(classes, np.asarray(encoded.target.classes))
+    if not (same and has_same_columns(forest.codebook_, encoded.book)):
         raise ValueError(
             "warm_start=True keeps the trees that are there, so X must have the columns and "
             "categories of the first fit and y its classes. Set warm_start=False to begin anew."

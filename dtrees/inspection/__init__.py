@@ -1,6 +1,7 @@
 """What grown trees have to say: importances, rules as text, and what several trees agree on."""
 
 from dtrees.inspection.alignment import NodeTest
+from dtrees.inspection.dependence import PartialDependence, partial_dependence
 from dtrees.inspection.graphviz import export_graphviz
 from dtrees.inspection.importance import impurity_importances, split_counts
 from dtrees.inspection.overlay import SharedForest, SharedNode, shared_forest
@@ -17,12 +18,14 @@ __all__ = [
     "ImportanceStability",
     "LevelStability",
     "NodeTest",
+    "PartialDependence",
     "SharedForest",
     "SharedNode",
     "StabilityReport",
     "export_graphviz",
     "export_text",
     "impurity_importances",
+    "partial_dependence",
     "plot_shared_forest",
     "shared_forest",
     "split_counts",

@@ -152,7 +152,7 @@ class TreeFormatter:
         """What the test of a node sends left and right of what comes to it."""
         missing_left = bool(self.tree.missing_go_to_left[node])
         if self.tree.test[node] == IN_SUBSET:
-            goes_left = self._subset(node)
+            goes_left = self.subset(node)
             codes = np.arange(1, len(goes_left)) if reach.categories is None else reach.categories
             inside, outside = codes[goes_left[codes]], codes[~goes_left[codes]]
             numbers = False, reach.numbers
@@ -259,7 +259,7 @@ class TreeFormatter:
             words.append(f"... {len(codes) - len(shown)} more")
         return tuple(words)
 
-    def _subset(self, node: int) -> np.ndarray:
+    def subset(self, node: int) -> np.ndarray:
         """Whether a code goes left at a node that tests a set: bool, a multiple of 64 of them."""
         begin = self.tree.subset_offset[node]
         end = self.subset_starts[np.searchsorted(self.subset_starts, begin, side="right")]

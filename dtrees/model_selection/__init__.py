@@ -1,8 +1,9 @@
-"""Validation of trees and forests: folds, and their results.
+"""Validation of trees, forests and boosted models: folds, and their results.
 
 One floor above the estimators: everything here fits and scores them through their public names.
 """
 
+from dtrees.model_selection.boosting_curve import BoostingCurve, boosting_curve
 from dtrees.model_selection.cost_complexity import CostComplexity, cost_complexity_cv
 from dtrees.model_selection.folds import HashKFold
 from dtrees.model_selection.intervals import CrossValidation
@@ -13,6 +14,7 @@ from dtrees.model_selection.tuned_size import SizeChoice, TunedSize, tuned_size
 from dtrees.model_selection.validation import cross_val_predict, cross_val_score, cross_validate
 
 __all__ = [
+    "BoostingCurve",
     "CostComplexity",
     "CrossValidation",
     "GridSearchCV",
@@ -22,6 +24,7 @@ __all__ = [
     "SizeChoice",
     "TunedSize",
     "ValidationSurface",
+    "boosting_curve",
     "cost_complexity_cv",
     "cross_val_predict",
     "cross_val_score",

@@ -22,11 +22,13 @@ import numpy as np
 from sklearn.base import clone
 
 from dtrees.core.model.nested_trees import PruningGrid
+from dtrees.estimators.boosting_base import BaseBoosting
 from dtrees.estimators.fit_plan import check_value
 from dtrees.estimators.limits import MOST_ROWS, depth_of, rows_of_split
 
 LATE = ("max_depth", "min_samples_split", "min_impurity_decrease", "max_leaf_nodes", "ccp_alpha")
 N_TREES = "n_estimators"  # of a forest: decided later, too
+N_ITERATIONS = "max_iter"  # of a boosted model: the only thing that is
 
 Parameters = Mapping[str, Any]
 
@@ -48,6 +50,10 @@ class Growth:
     def n_trees(self) -> list[int | None]:
         """Trees of every candidate; None: a tree is no forest."""
         return _asked(self.given, self.candidates, N_TREES)
+
+    def n_iterations(self) -> list[Any]:
+        """Iterations that every candidate of a boosted model asks for."""
+        return _asked(self.given, self.candidates, N_ITERATIONS)
 
     def limits(self, n_rows: int) -> PruningGrid:
         """Where the trees of every candidate end; shares are of `n_rows` that weigh."""
@@ -84,7 +90,7 @@ def growths_of(
     errors: dict[int, Exception] = {}
     judged: dict[Any, Exception | None] = {}
     keys: dict[Any, str] = {}
-    late = (*LATE, N_TREES)
+    late = late_of(estimator)
     for names in {frozenset(candidate) for candidate in candidates}:
         clone(estimator).set_params(**dict.fromkeys(names))
     for place, candidate in enumerate(candidates):
@@ -110,6 +116,11 @@ def growths_of(
     return growths, errors
 
 
+def late_of(estimator: Any) -> tuple[str, ...]:
+    """Parameters that are decided on what has grown."""
+    return (N_ITERATIONS,) if isinstance(estimator, BaseBoosting) else (*LATE, N_TREES)
+
+
 def _has_more_than_trees(estimator: Any) -> bool:
     """Whether a fit learns what depends on how far its trees have grown."""
     return any(getattr(estimator, name, None) for name in ("oob_score", "oob_tol"))
@@ -117,6 +128,8 @@ def _has_more_than_trees(estimator: Any) -> bool:
 
 def _furthest(given: Any, candidates: Sequence[Parameters]) -> Any:
     """An estimator whose trees have those of every candidate inside."""
+    if isinstance(given, BaseBoosting):
+        return clone(given).set_params(max_iter=max(_asked(given, candidates, N_ITERATIONS)))
     depth, split, decrease, n_leaves, _ = (_asked(given, candidates, name) for name in LATE)
     deepest = max(map(depth_of, depth, n_leaves))
     of_one_kind = _are_integers(split) or not any(isinstance(least, Integral) for least in split)

@@ -112,6 +112,10 @@ class Cells:
         offsets = [tree.offset for tree in trees[:n_trees]]
         return mean_of_sums(walked.total, n_trees, offsets)
 
+    def scores(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
+        """Trees and forests have no ``decision_function``."""
+        raise NotImplementedError
+
     def distinct(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Candidates whose models are the same trees, in a set.
 

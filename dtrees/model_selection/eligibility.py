@@ -9,6 +9,7 @@ import numpy as np
 import sklearn
 
 from dtrees.estimators.base import BaseTrees
+from dtrees.estimators.boosting_base import BaseBoosting
 from dtrees.model_selection.splits import Split
 from dtrees.parallel import is_lazy, known_length
 
@@ -23,6 +24,7 @@ MODULES = (  # and not what is made of them
     "dtrees.estimators.extra_trees",
     "dtrees.estimators.bagging",
 )
+BOOSTING = "dtrees.estimators.boosting"
 
 
 def is_of_dtrees(estimator: Any) -> bool:
@@ -30,9 +32,14 @@ def is_of_dtrees(estimator: Any) -> bool:
     return isinstance(estimator, BaseTrees) and type(estimator).__module__ in MODULES
 
 
+def is_boosted(estimator: Any) -> bool:
+    """Whether an estimator is a boosted model of dtrees, and no subclass of one."""
+    return isinstance(estimator, BaseBoosting) and type(estimator).__module__ == BOOSTING
+
+
 def unsupported_reason(estimator: Any, y: Any, params: Iterable[str]) -> str | None:
     """Why the models are not grown together; None: they are. `params` are names for ``fit``."""
-    if not is_of_dtrees(estimator):
+    if not is_of_dtrees(estimator) and not is_boosted(estimator):
         return f"{type(estimator).__name__} is not an estimator of dtrees"
     return unsupported_fit(y, params, "sample_weight")
 

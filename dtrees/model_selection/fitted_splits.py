@@ -27,6 +27,7 @@ from dtrees.core.model.pruning import WHOLE
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training_sets import fit_table
 from dtrees.estimators.training_table import TrainingTable
+from dtrees.model_selection.boosted_cells import cells_of
 from dtrees.model_selection.candidates import Growth
 from dtrees.model_selection.cell_scores import score_models, scores_by_leaves
 from dtrees.model_selection.cells import Cells
@@ -68,12 +69,12 @@ class FittedSplits:
         so do `limits`, where they are known.
         """
         growth = Growth(given, self.estimator, range(len(candidates)), candidates, is_whole=False)
-        return Cells(growth, self.fitted, limits)
+        return cells_of(growth, self.fitted, limits)
 
     def whole(self) -> Cells:
         """The models as they are: one candidate."""
         growth = Growth(self.estimator, self.estimator, range(1), [{}], is_whole=True)
-        return Cells(growth, self.fitted, PruningGrid.of([WHOLE]))
+        return cells_of(growth, self.fitted, PruningGrid.of([WHOLE]))
 
     def within(self, estimator: Any) -> FittedSplits:
         """The models of an estimator of narrower limits, whose trees stand inside of these."""

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dtrees.estimators.boosted_sets import FittedBoosts
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.model_selection.eligibility import unsupported_reason
 from dtrees.model_selection.prepare import SplitTable
@@ -83,6 +84,12 @@ class FittedSearches:
         """What the best estimator of a set says of rows."""
         search, fitted = self._of(number)
         return fitted.values_of(search.best_estimator_, rows)
+
+    def scores(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
+        """Its raw predictions, if it is a boosted model."""
+        search, fitted = self._of(number)
+        assert isinstance(fitted, FittedBoosts)
+        return fitted.scores_of(search.best_estimator_, rows)
 
     def _of(self, number: int) -> tuple[Any, FittedSets]:
         found = self._found[number]

@@ -9,6 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from dtrees.model_selection.boosting_curve import BoostingCurve
     from dtrees.model_selection.cost_complexity import CostComplexity
     from dtrees.model_selection.surface import ValidationSurface
 
@@ -93,6 +94,29 @@ def plot_cost_complexity(path: CostComplexity, ax: Axes | None) -> Axes:
     what = "share of held-out rows misclassified" if is_classes else "mean squared error"
     ax.set(xlabel="leaves of the pruned tree", ylabel=what)
     ax.legend(fontsize="small")
+    return ax
+
+
+def plot_boosting_curve(curve: BoostingCurve, ax: Axes | None) -> Axes:
+    """Mean scores and their standard errors over the iterations, and a thin line each split."""
+    ax = new_axes(ax)
+    n, mean, error = curve.max_iter, curve.mean, curve.standard_error
+    ax.plot(n, curve.scores, color="grey", linewidth=0.5, alpha=0.6)
+    if np.isfinite(error).all():
+        ax.fill_between(
+            n, mean - error, mean + error, alpha=0.25, linewidth=0, label="± one standard error"
+        )
+    ax.plot(n, mean, linewidth=1.5, label=f"mean of {curve.scores.shape[1]} splits")
+    marks = (("best", curve.best, "o"), ("one standard error", curve.one_standard_error, "s"))
+    for label, at, marker in marks:
+        ax.plot(at, mean[at - 1], marker, color="red", label=f"{label}: {at} iterations")
+    finite = curve.scores[np.isfinite(curve.scores)]
+    low, high = np.quantile(finite, 0.1), finite.max()  # the first iterations set no scale
+    if high > low:
+        ax.set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
+    what = "mean loss, times -1" if curve.scoring == "loss" else curve.scoring
+    ax.set(xlabel="iterations", ylabel=what)
+    ax.legend(fontsize="small", loc="lower right")
     return ax
 
 

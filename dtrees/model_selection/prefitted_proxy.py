@@ -40,6 +40,9 @@ class Models(Protocol):
     def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
         """What a model says of rows: float64 (n, n_classes) or (n, 1)."""
 
+    def scores(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
+        """Raw predictions of rows, of boosted models of classes: float64 (n,) or (n, n_classes)."""
+
 
 class RowNumbers:
     """The rows of a table by number, and the splits by their training sides.
@@ -74,6 +77,11 @@ def _digest(table: np.ndarray) -> bytes:
 
 def _has_classes(proxy: PrefittedProxy) -> bool:
     return is_classifier(proxy.estimator)
+
+
+def _has_scores(proxy: PrefittedProxy) -> bool:
+    """Whether scorers ask the models for raw predictions before they ask for shares."""
+    return is_classifier(proxy.estimator) and hasattr(proxy.estimator, "decision_function")
 
 
 class PrefittedProxy(BaseEstimator):
@@ -141,6 +149,11 @@ class PrefittedProxy(BaseEstimator):
         """Logarithms of the shares."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
+
+    @available_if(_has_scores)
+    def decision_function(self, X: np.ndarray) -> np.ndarray:
+        """Raw predictions, of boosted models."""
+        return self.models.scores(*self._cell(), X[:, 0])
 
     def _values(self, X: np.ndarray) -> np.ndarray:
         return self.models.values(*self._cell(), X[:, 0])

@@ -16,11 +16,11 @@ class GridSearchCV(SharedSearch, sklearn.model_selection.GridSearchCV):
     these are. ``max_depth``, ``min_samples_split``, ``min_impurity_decrease``, ``max_leaf_nodes``,
     ``ccp_alpha``, and ``n_estimators`` of a forest, are decided on grown trees [SF] 3, however many
     values they have. Each combination of the *other* parameters is grown once, all splits together
-    ([CV] 2.2.2), from one coded table.
+    ([CV] 2.2.2), from one coded table. Of a boosted model, ``max_iter`` is what is decided later.
 
     Parameters
     ----------
-    estimator : tree or forest of dtrees, or a Pipeline that ends in one
+    estimator : tree, forest or boosted model of dtrees, or a Pipeline that ends in a tree or forest
         Of a pipeline, the steps before the last are fitted once for each split and each of their
         settings, to the training rows only, and the last step's candidates grow together there.
         Others are handed to scikit-learn's own search.
@@ -94,7 +94,7 @@ class RandomizedSearchCV(SharedSearch, sklearn.model_selection.RandomizedSearchC
 
     Parameters
     ----------
-    estimator : tree or forest of dtrees
+    estimator : tree, forest or boosted model of dtrees
         Others are handed to scikit-learn's own search.
     param_distributions : dict or list of dict
         Values, or distributions with a method ``rvs``, by parameter.

@@ -36,6 +36,7 @@ from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training_sets import fit_table
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.exceptions import ClusterError, NotSharedWarning
+from dtrees.model_selection.boosted_cells import cells_of
 from dtrees.model_selection.candidates import Growth, growths_of
 from dtrees.model_selection.cell_scores import score_models, scores_by_leaves
 from dtrees.model_selection.cells import Cells
@@ -238,7 +239,7 @@ class SharedSearch(PipelineSearch):
             return None
         except (ValueError, TypeError, NotImplementedError) as error:
             raise NotShareableError(str(error)) from error
-        cells = Cells(growth, fitted)
+        cells = cells_of(growth, fitted)
         seconds = (time.perf_counter() - start) / (len(growth.places) * sets.n_sets)
         found.fit_time[growth.places] = seconds
         self._score(cells, work, found)

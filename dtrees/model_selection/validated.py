@@ -65,7 +65,7 @@ def validate_folds(
 
     `splits` are two at least. Raises as `tuned_size`. Costs one growth, and with `folds_of` one
     more for each split, from one coded table. Boosted models, of which neither size nor path can
-    be asked, are fitted one by one.
+    be asked, grow side by side.
     """
     if isinstance(estimator, BaseBoosting):
         return _validated_apart(estimator, X, y, splits, asked)

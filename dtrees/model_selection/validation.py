@@ -71,7 +71,7 @@ def cross_validate(
 
     Parameters
     ----------
-    estimator : tree or forest of dtrees, or a search of dtrees.model_selection over one
+    estimator : tree, forest or boosted model of dtrees, or a search of dtrees over one
         Never fitted itself. Others are handed to scikit-learn's own function, and the final model
         is one fit more. A search is made anew on every training side (nested cross-validation),
         all of them from one coded table.
@@ -135,7 +135,7 @@ def cross_validate(
     Notes
     -----
     Costs one coding of the table and one shared growth ([CV] 2.2.2 and 3.4); the trees that splits
-    have in common are grown once.
+    have in common are grown once. Boosted models have the codes in common, and grow side by side.
 
     Models know the classes of all rows. Where a training side lacks one, scorers of shares
     ("neg_log_loss", "roc_auc") see a column of zeros for it. Models of scikit-learn's function do

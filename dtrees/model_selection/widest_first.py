@@ -42,6 +42,8 @@ def widest_first(growths: Sequence[Growth]) -> list[tuple[Growth, Growth | None]
 
     Growths are compared that differ in limits only; shares and numbers of rows are not compared.
     """
+    if not all(hasattr(growth.estimator, name) for growth in growths for name in OF_LEAVES):
+        return [(growth, None) for growth in growths]  # of boosted models nothing is known
     if not all(isinstance(limit, Real) for growth in growths for limit in _of_leaves(growth)):
         return [(growth, None) for growth in growths]  # some fits will fail
     alike: dict[str, list[Growth]] = {}

@@ -92,6 +92,7 @@ def test_the_options_of_boosting_become_parameters(csv, tmp_path):
         "learning_rate": 0.3,
         "loss": "quantile",
         "quantile": 0.9,
+        "max_features": 1.0,
         "l2_regularization": 2.0,
         "early_stopping": True,
         "max_leaf_nodes": None,

@@ -137,13 +137,16 @@ class TestCallbacks:
 class TestWarmStart:
     @given(
         seed=st.integers(0, 100),
-        loss=st.sampled_from(["log_loss", "squared_error", "absolute_error", "poisson"]),
+        loss=st.sampled_from(["log_loss", "squared_error", "absolute_error", "huber", "poisson"]),
         early=st.booleans(),
         apart=st.booleans(),
         weighted=st.booleans(),
         sparse=st.booleans(),
+        subsample=st.sampled_from([1.0, 0.6]),
     )
-    def test_the_model_is_the_one_of_a_single_fit(self, seed, loss, early, apart, weighted, sparse):
+    def test_the_model_is_the_one_of_a_single_fit(
+        self, seed, loss, early, apart, weighted, sparse, subsample
+    ):
         pytest.importorskip("pandas")
         rng = np.random.default_rng(seed)
         columns = random_columns(rng, 60, 3, ("numbers",) if sparse else ("missing", "categories"))
@@ -154,6 +157,7 @@ class TestWarmStart:
             "early_stopping": early,
             "n_iter_no_change": 2,
             "min_samples_leaf": 3,
+            "subsample": subsample,
             "validation_fraction": 0.2 if apart else None,
         }
         model = of_loss(loss, max_iter=2, warm_start=True, **how).fit(table, y, weight)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.ensemble import GradientBoostingRegressor as FriedmansRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import log_loss, mean_pinball_loss, mean_poisson_deviance, mean_squared_error
 
@@ -110,6 +111,20 @@ class TestNumbers:
             GradientBoostingRegressor("quantile").fit(X, NOISY)
         model = GradientBoostingRegressor("quantile", quantile=0.9, max_iter=50).fit(X, NOISY)
         assert np.mean(model.predict(X) >= NOISY) == pytest.approx(0.9, abs=0.03)
+
+    def test_huber_beside_scikit_learns_other_boosting(self):
+        y = SIGNAL + 0.2 * RNG.standard_t(1.2, size=len(X))
+        X0, shape = np.nan_to_num(X), {"max_leaf_nodes": 8, "min_samples_leaf": 20}
+        model = GradientBoostingRegressor("huber", max_iter=30, alpha=0.8, **shape)
+        other = FriedmansRegressor(
+            loss="huber", alpha=0.8, n_estimators=30, max_depth=None
+        ).set_params(**shape)
+        errors = [
+            np.abs(each.fit(X0[TRAIN], y[TRAIN]).predict(X0[TEST]) - SIGNAL[TEST]).mean()
+            for each in (model, other, GradientBoostingRegressor(max_iter=30, **shape))
+        ]
+        assert errors[0] < 1.05 * errors[1]
+        assert errors[0] < errors[2]
 
     @pytest.mark.parametrize("loss", ["poisson", "gamma"])
     def test_targets_out_of_range(self, loss):

@@ -22,6 +22,7 @@ TARGETS = {
     "classes": np.digitize(F, [-1, 1]),
     "squared_error": F,
     "absolute_error": F,
+    "huber": F,
     "poisson": np.exp(F.round(1)),
     "gamma": np.exp(F),
 }

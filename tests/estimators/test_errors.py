@@ -58,14 +58,6 @@ def test_class_weight():
 
 
 @both
-def test_monotonic_constraints_come_later(kind):
-    refused(
-        kind(monotonic_cst=[1, 0, 0]), "'monotonic_cst'.*not supported yet", X, CLASSES,
-        error=NotImplementedError,
-    )  # fmt: skip
-
-
-@both
 def test_several_targets_come_later(kind):
     several = np.c_[CLASSES, CLASSES]
     for y in (several, several.tolist(), pd.DataFrame(several)):

@@ -1,7 +1,6 @@
 """A table is read once, and coded once for each way of coding."""
 
 import numpy as np
-import pytest
 from sklearn.datasets import load_iris
 
 from dtrees import DecisionTreeClassifier, RandomForestClassifier
@@ -35,10 +34,3 @@ def test_without_a_random_state_there_is_one_seed():
     assert one == other
     given = table.seed_of(FitPlan.of(DecisionTreeClassifier(random_state=5)))
     assert given == FitPlan.of(DecisionTreeClassifier(random_state=5)).seed()
-
-
-def test_parameters_that_are_not_supported():
-    table = TrainingTable(*IRIS, None)
-    plan = FitPlan.of(DecisionTreeClassifier(monotonic_cst=[1, 0, 0, 0]))
-    with pytest.raises(NotImplementedError, match="monotonic_cst"):
-        table.encoded(plan, 0, threaded(1))

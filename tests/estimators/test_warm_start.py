@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from dtrees import (
-    RandomForestClassifier,
-)
+from dtrees import GradientBoostingClassifier, RandomForestClassifier
 from tests.estimators.forest_cases import FORESTS, IRIS, assert_same, mixed_table
 
 
@@ -50,3 +49,28 @@ def test_warm_start_without_a_seed_goes_on_with_its_own():
     assert not any(
         a.equals(b) for a, b in zip(forest.forest_.trees[:3], forest.forest_.trees[3:], strict=True)
     )
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomForestClassifier(2, warm_start=True, random_state=0),
+        GradientBoostingClassifier(max_iter=2, warm_start=True),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_other_numbers_in_a_column_with_categories_are_refused(model):
+    """Numbers of categories follow those of the numbers, so trees would ask for other ones."""
+    words, numbers = np.arange(200) % 5, np.arange(200) // 10
+    mixed = [int(n) if w == 0 else "pqrs"[w - 1] for w, n in zip(words, numbers, strict=True)]
+    first = pd.DataFrame({"h": pd.Series(mixed, dtype=object)})
+    other = first.map(lambda v: v if isinstance(v, str) else v // 2)
+    y = words % 2
+    limit = "max_iter" if isinstance(model, GradientBoostingClassifier) else "n_estimators"
+    model.fit(first, y)
+    expected = model.predict(first)
+    model.set_params(**{limit: 4})
+    with pytest.raises(ValueError, match="the columns and categories of the first fit"):
+        model.fit(other, y)
+    np.testing.assert_array_equal(model.predict(first), expected)
+    assert len(model.fit(first, y).forest_) == 4

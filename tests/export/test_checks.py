@@ -56,7 +56,6 @@ def test_trees_of_another_kind():
     ("name", "value", "match"),
     [
         ("feature", 7, "the column of a node"),
-        ("code", 10**6, "the code of a node"),
         ("threshold", np.nan, "the threshold of a node"),
     ],
 )
@@ -69,6 +68,21 @@ def test_tests_of_nodes(name, value, match):
         check_trees((replace(tree, **{name: array}),), book)
     with pytest.raises(ValueError, match="the number of columns"):
         check_trees((replace(tree, n_columns=5),), book)
+
+
+def test_codes_matter_where_categories_have_some():
+    mixed = pd.DataFrame({"h": pd.Series([i if i % 3 else "w" for i in range(60)], dtype=object)})
+    target = np.arange(60) % 3 * (np.arange(60) > 30)
+    for table, is_refused in ((mixed, True), (X[["x"]], False)):
+        model = GradientBoostingClassifier(max_iter=1, min_samples_leaf=2).fit(table, target)
+        tree, book = model.forest_[0], model.codebook_
+        assert (tree.code > 0).any()
+        other = replace(tree, code=np.where(tree.code > 0, 10**6, 0).astype(np.uint32))
+        if is_refused:
+            with pytest.raises(ValueError, match="the code of a node"):
+                check_trees((other,), book)
+        else:  # of a warm start
+            check_trees((other,), book)
 
 
 def test_names_of_bags():

@@ -239,6 +239,18 @@ def test_warm_start_goes_on_after_loading(tmp_path):
     assert_same(forest.set_params(n_estimators=6).fit(X, y), again)
 
 
+@pytest.mark.parametrize("kind", [RandomForestRegressor, GradientBoostingRegressor])
+def test_warm_start_with_another_table(kind, tmp_path):
+    """Trees that are kept have codes that the new table lacks."""
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    limit = "max_iter" if kind is GradientBoostingRegressor else "n_estimators"
+    model = made(kind, warm_start=True).fit(X, X[:, 0])
+    model.set_params(**{limit: 6}).fit(X.round(), X[:, 0])
+    again = there_and_back(model, tmp_path)
+    assert_same(model, again)
+    assert_equal(model.predict(X), again.predict(X))
+
+
 def test_parameters_that_no_file_can_hold_are_left_out(tmp_path):
     X, y = noisy()
     forest = RandomForestClassifier(

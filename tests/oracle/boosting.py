@@ -14,6 +14,7 @@ from dtrees.core.losses._derivatives import logistic
 
 LEAST_HESSIAN = 1e-3
 SMOOTHING = 10.0
+FEW, FREE, TOLD_APART = 11, 5, 10
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Rules:
     max_leaf_nodes: int = 31
     min_samples_leaf: int = 1
     l2_regularization: float = 0.0
+    category_penalty: float = 2.0
 
 
 @dataclass
@@ -33,6 +35,8 @@ class Units:
 
     gradient: Fraction
     hessian: Fraction
+    pays: float  # one of many categories
+    least: float  # weight of one that is told apart
 
 
 def nearest(x: float) -> int:
@@ -44,7 +48,7 @@ def bits(x: float) -> int:
     return math.frexp(x)[1]
 
 
-def derivatives_of(loss, y, raw, weight):
+def derivatives_of(loss, y, raw, weight, rules):
     """Gradient and hessian of each row, in fixed point, and their units."""
     n = len(y)
     if loss == "log_loss":
@@ -59,9 +63,13 @@ def derivatives_of(loss, y, raw, weight):
     total = most_h * math.fsum(weight)
     of_gradients = 30 - bits(most_g * 7)
     of_hessians = min(31 - bits(most_h * 7), 64 - n.bit_length() - 1 - bits(total))
-    g = [nearest(gi * 2.0**of_gradients) * int(wi) for gi, wi in zip(g, weight, strict=True)]
+    g = [nearest(gi * 2.0**of_gradients) for gi in g]
+    squares = sum((gi * gi >> 16 << 16) * int(wi) for gi, wi in zip(g, weight, strict=True))
+    g = [gi * int(wi) for gi, wi in zip(g, weight, strict=True)]
     h = [nearest(hi * 2.0**of_hessians) * int(wi) for hi, wi in zip(h, weight, strict=True)]
-    return g, h, Units(Fraction(2) ** -of_gradients, Fraction(2) ** -of_hessians)
+    pays = rules.category_penalty * (float(squares) / sum(h))
+    least = TOLD_APART * sum(h) / math.fsum(weight) if rules.category_penalty else 0.0
+    return g, h, Units(Fraction(2) ** -of_gradients, Fraction(2) ** -of_hessians, pays, least)
 
 
 def logistic_of(x: float) -> float:
@@ -70,8 +78,9 @@ def logistic_of(x: float) -> float:
     return float(logistic(np.array([x]))[0])
 
 
-def tests_of(column, rows, sums, smoothing):
-    """(left rows, missing goes left) of each candidate, in the order in which they are tried."""
+def tests_of(column, rows, sums, units):
+    """(left rows, what they pay) of each candidate, in the order in which they are tried."""
+    smoothing = SMOOTHING / float(units.hessian)
     values = {r: column[r] for r in rows}
     missing = [r for r in rows if values[r] is None]
     found = []
@@ -91,10 +100,17 @@ def tests_of(column, rows, sums, smoothing):
         order = sorted(groups)
     for with_missing in (False, True) if missing else (False,):
         left = list(missing) if with_missing else []
+        if there and isinstance(values[there[0]], str) and len(order) > FEW:
+            kept = [value for value in order if sums(groups[value])[1] >= units.least]
+            for end in (kept, kept[::-1]):
+                for i in range((len(kept) + 1) // 2):
+                    some = left + [r for value in end[: i + 1] for r in groups[value]]
+                    found.append((frozenset(some), units.pays * max(0, i + 1 - FREE)))
+            continue
         for i, value in enumerate(order):
             left = left + groups[value]
             if i < len(order) - 1 or (missing and not with_missing):
-                found.append((frozenset(left), with_missing))
+                found.append((frozenset(left), 0.0))
     return found
 
 
@@ -109,7 +125,7 @@ def best_split(columns, rows, g, h, units, rules):
     G, H = sums(rows)
     best = None
     for j, column in enumerate(columns):
-        for left, _ in tests_of(column, rows, sums, SMOOTHING / float(units.hessian)):
+        for left, pays in tests_of(column, rows, sums, units):
             right = [r for r in rows if r not in left]
             if min(len(left), len(right)) < rules.min_samples_leaf:
                 continue
@@ -117,8 +133,8 @@ def best_split(columns, rows, g, h, units, rules):
             if min(hl, hr) < least:
                 continue
             score = Fraction(gl * gl) / (hl + l2) + Fraction(gr * gr) / (hr + l2)
-            if best is None or score > best[0]:
-                best = (score, j, left)
+            if best is None or score - Fraction(pays) > best[3]:
+                best = (score, j, left, score - Fraction(pays))
     if best is None:
         return None
     gain = best[0] - Fraction(G * G) / (H + l2)
@@ -152,7 +168,7 @@ def boost(columns, y, loss, initial, rules, weight=None):
     raw = [initial] * len(y)
     used = []
     for _ in range(rules.max_iter):
-        g, h, units = derivatives_of(loss, y, raw, weight)
+        g, h, units = derivatives_of(loss, y, raw, weight, rules)
         leaves, splits = grow(columns, g, h, units, rules)
         used.append(splits)
         for leaf in leaves:

@@ -19,6 +19,7 @@ import math
 import numpy as np
 
 from tests.oracle.candidates import MAX_SUBSETS, Candidate, candidates, categories_of, numbers_of
+from tests.oracle.constraints import Above, below, is_allowed
 from tests.oracle.criterion import RowStatistics
 from tests.oracle.ties import ROOT, child, order_of_columns
 from tests.oracle.tree import (
@@ -53,20 +54,23 @@ class Walk:
         self.root_weight = whole.weight * self.statistics.weight_unit
         self.largest = self.statistics.largest(rows)
         self.next_node = 0
-        self.visit(rows, 0, ROOT)
+        self.visit(rows, 0, ROOT, Above())
         assert self.next_node == self.tree.node_count
 
-    def visit(self, rows: list[int], depth: int, path: int) -> None:
+    def visit(self, rows: list[int], depth: int, path: int, above: Above) -> None:
         node, self.next_node = self.next_node, self.next_node + 1  # preorder
         self.check_numbers(node, rows)
-        left = self.check_split(node, rows, depth, path)
-        if left is None:
+        split = self.check_split(node, rows, depth, path, above)
+        if split is None:
             self.check_leaf(node)
             return
+        left = split.left
+        whole = self.statistics.sums(rows)
+        of_left, of_right = below(self.statistics, whole, split, above, self.rules)
         assert self.tree.children_left[node] == self.next_node
-        self.visit([i for i in rows if i in left], depth + 1, child(path, True))
+        self.visit([i for i in rows if i in left], depth + 1, child(path, True), of_left)
         assert self.tree.children_right[node] == self.next_node
-        self.visit([i for i in rows if i not in left], depth + 1, child(path, False))
+        self.visit([i for i in rows if i not in left], depth + 1, child(path, False), of_right)
 
     def check_numbers(self, node: int, rows: list[int]) -> None:
         tree, statistics = self.tree, self.statistics
@@ -86,19 +90,23 @@ class Walk:
         close(tree.impurity[node], statistics.impurity(rows), "impurity", node, error)
 
     def check_split(
-        self, node: int, rows: list[int], depth: int, path: int
-    ) -> frozenset[int] | None:
-        """The rows that go left, or None for a leaf, after all that can be said about it."""
+        self, node: int, rows: list[int], depth: int, path: int, above: Above
+    ) -> Candidate | None:
+        """The split, or None for a leaf, after all that can be said about it."""
         tree, statistics, rules = self.tree, self.statistics, self.rules
         is_leaf = tree.test[node] == 0
         if must_be_leaf(rows, depth, statistics, rules):
             assert is_leaf, f"node {node} is split against the rules"
             return None
-        offered = candidates(self.table, rows, statistics, rules)
+        whole = statistics.sums(rows)
+        offered = [
+            c
+            for c in candidates(self.table, rows, statistics, rules)
+            if is_allowed(statistics, whole, c, above, rules)
+        ]
         if not offered:
             assert is_leaf, f"node {node} is split, but no candidate is permitted"
             return None
-        whole = statistics.sums(rows)
         gains = [statistics.gain(whole, c.sums) for c in offered]
         pays = [self.penalty(j, rows) for j in range(len(self.table))]
         worth = [
@@ -133,7 +141,7 @@ class Walk:
             assert first == split, f"node {node}: {split} ties with {first}, which comes first"
         close(tree.gain[node], max(float(gain), 0.0), "gain", node, 2 * slack + EPSILON)
         self.check_test(node, rows, split, whole)
-        return split.left
+        return split
 
     def penalty(self, column: int, rows: list[int]) -> float:
         """What a column without numbers pays for its categories in the node."""

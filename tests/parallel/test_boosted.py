@@ -144,6 +144,20 @@ class TestOneHash:
 
 
 class TestPlaces:
+    def test_the_worker_of_most_threads_gets_the_task(self):
+        class Some:
+            stats = FitStatistics()
+
+            def workers(self):
+                return {"c": 2, "b": 4, "a": 1, "d": 4}
+
+            def send(self, name, value):
+                return name
+
+        (call,) = boosted._calls(Some(), boosted.SharedArrays(X), [0])
+        assert (call.workers, call.arguments) == (("b",), ("boosting-rows",))
+        assert Some.stats.counts["bytes_moved"] >= X.nbytes
+
     def test_a_client_alone_changes_nothing(self, processes):
         with processes.as_current():
             choice = place_of_boosting(None, "Model")

@@ -67,6 +67,15 @@ cdef struct Totals:
     int64_t lowest          # regression: least and greatest y, to see purity
     int64_t highest
 
+cdef struct Inherited:
+    # What a node has from its ancestors: zeros allow everything.
+    bint has_lower          # bounds of the values of its leaves, as `Search.lower`
+    bint has_upper
+    double lower
+    double upper
+    # sets of columns that hold all columns of the tests above, a bit each; NULL: all. Its own
+    uint64_t* sets
+
 cdef struct Split:
     double score            # order of preference among the splits of a node
     double unpenalized      # of a subset: its score before the penalty of many categories

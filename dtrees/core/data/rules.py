@@ -8,7 +8,10 @@ early on them; both ways give the same tree.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 CRITERIA = ("gini", "entropy", "squared_error", "poisson")
 
@@ -45,6 +48,12 @@ class GrowthRules:
     handle_unknown : {"missing", "majority"}, default="missing"
         Where categories go that a node has not seen: with the missing values or to the heavier
         child.
+    monotonic : tuple of int or None, default=None
+        By column: 1 where values rise along it, -1 where they fall, else 0. Of numbers, or of the
+        share of class 1 of two; such a column has no categories. None: no column has a direction.
+    interactions : tuple of tuple of int, or None, default=None
+        Sets of columns; the tests on the way to a leaf look at columns of one of them. Each column
+        is in one. None: all columns interact.
     """
 
     criterion: str
@@ -60,6 +69,13 @@ class GrowthRules:
     seed: int = 0
     tree: int = 0
     handle_unknown: str = "missing"
+    monotonic: tuple[int, ...] | None = None
+    interactions: tuple[tuple[int, ...], ...] | None = None
+
+    @property
+    def has_constraints(self) -> bool:
+        """Whether what a node may do depends on its ancestors: sets of rows share nothing then."""
+        return self.monotonic is not None or self.interactions is not None
 
     def __post_init__(self) -> None:
         assert self.criterion in CRITERIA, self.criterion
@@ -80,12 +96,36 @@ class BoostingRules:
         Rows of positive weight.
     l2 : float, default=0.0
         Added to the second derivative of every leaf.
+    category_penalty : float, default=0.0
+        What each of many categories that go left takes off the gain, in mean squares of the
+        gradients divided by the mean of the hessians.
     handle_unknown : {"missing", "majority"}, default="missing"
         As for `GrowthRules`.
+    monotonic : tuple of int or None, default=None
+        As for `GrowthRules`, of raw predictions.
+    interactions : tuple of tuple of int, or None, default=None
+        As for `GrowthRules`.
+    max_features : float, default=1.0
+        Share of the columns, of those that may be used, that are drawn at each node.
+    seed : int, default=0
+        Key of these draws.
     """
 
     max_leaf_nodes: int | None = 31
     max_depth: int | None = None
     min_samples_leaf: int = 20
     l2: float = 0.0
+    category_penalty: float = 0.0
     handle_unknown: str = "missing"
+    monotonic: tuple[int, ...] | None = None
+    interactions: tuple[tuple[int, ...], ...] | None = None
+    max_features: float = 1.0
+    seed: int = 0
+
+
+def sets_of_columns(interactions: Sequence[Sequence[int]], n_columns: int) -> np.ndarray:
+    """The sets that each column is in, a bit each; uint64 (n_columns, n_sets // 64 + 1)."""
+    found = np.zeros((n_columns, len(interactions) // 64 + 1), dtype=np.uint64)
+    for number, columns in enumerate(interactions):
+        found[list(columns), number // 64] |= np.uint64(1 << number % 64)
+    return found

@@ -1,19 +1,15 @@
 """Trees grown leaf by leaf; see _leaf_wise.pyx."""
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from dtrees.core.data._structs cimport Split
-from dtrees.core.grow._node_buffer cimport NodeBuffer
+from dtrees.core.grow._column_draws cimport ColumnDraws
+from dtrees.core.grow._leaf_heap cimport Leaf, LeafHeap
+from dtrees.core.grow._node_buffer cimport NodeBuffer, Record
+from dtrees.core.grow._row_draws cimport RowDraws
 from dtrees.core.grow._team cimport Helpers
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores.boosted._boosted_store cimport BoostedStore
 from dtrees.core.stores.boosted._column_blocks cimport ColumnBlocks
-
-cdef struct Leaf:
-    OpenNode node
-    Split split             # the best one, as its search left it
-    bint is_open            # it has a split, which gains something
-
 
 cdef class LeafWiseGrower:
     cdef ColumnBlocks blocks
@@ -26,24 +22,26 @@ cdef class LeafWiseGrower:
     cdef Leaf* leaves
     cdef int64_t n_leaves
     cdef int64_t leaves_capacity
-    cdef int64_t* open_leaves       # a heap: the one that is split next comes first
-    cdef int64_t n_open
+    cdef LeafHeap open_leaves       # the one that is split next comes first
     cdef int64_t most_leaves
     cdef readonly int64_t n_rows
+    cdef readonly int64_t n_drawn       # rows that a tree is grown from
     cdef readonly int64_t n_counted     # rows of all nodes that were counted
     cdef uint64_t[::1] derivatives
     cdef const uint32_t[::1] chosen
     cdef const uint32_t* first_chosen   # NULL: all rows of the table
     cdef uint32_t[::1] rows
     cdef uint32_t[::1] scratch
+    cdef uint32_t[::1] counts
+    cdef RowDraws row_draws             # or None: all of them
+    cdef list alive                 # arrays whose memory the parameters point to
+    cdef ColumnDraws draws
 
     cdef bint search_children(self, Leaf* lesser, Leaf* other, bint search_lesser,
                               bint search_other) noexcept nogil
     cdef void take_split(self, Leaf* leaf, int which) noexcept nogil
     cdef bint grow_all(self) noexcept nogil
+    cdef void split_rest(self, Leaf* leaf, Leaf* right, Record* record) noexcept nogil
     cdef bint split_best(self, int64_t best) noexcept nogil
     cdef bint can_split(self, const OpenNode* node) noexcept nogil
     cdef bint reserve_leaves(self) noexcept nogil
-    cdef bint comes_before(self, int64_t first, int64_t second) noexcept nogil
-    cdef void push_open(self, int64_t leaf) noexcept nogil
-    cdef int64_t pop_open(self) noexcept nogil

@@ -5,12 +5,15 @@
           2.2   0.4   1.9   0.2                └─ 2   └─ 4  is counted, the larger one is the rest
 
 A leaf knows its best split as soon as it is there. Splits do not depend on the order in which
-leaves are split; the order only says which of them are made before there are `max_leaf_nodes`.
-Equal gains: the leaf that was recorded first. Without `max_leaf_nodes` the last leaf is split
-first, so that few histograms wait.
+leaves are split (`_leaf_heap`); the order only says which of them are made before there are
+`max_leaf_nodes`. A grower makes once what the trees of a model share.
 
-The trees of a boosted model are grown from the same rows and codes. A grower makes what they share
-once, and grows one after the other, from the derivatives of each row.
+A tree may be grown from some of the rows. The others walk along: they are partitioned with those of
+their leaf, and are not counted::
+
+    rows    [ drawn: leaf 2 | leaf 0 | leaf 1 ][ others: leaf 2 | leaf 0 | leaf 1 ]
+
+They go where the finished tree sends them (`split_rest`), which is known from the drawn rows alone.
 """
 import numpy as np
 
@@ -18,15 +21,21 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
+from dtrees.core.data._columns cimport Column
 from dtrees.core.data._memory cimport resize
-from dtrees.core.data._structs cimport GRADIENT, LEAF, RowStatistics
+from dtrees.core.data._structs cimport LEAF, RowStatistics, Split
+from dtrees.core.grow._leaf_heap cimport Leaf, pop_leaf, push_leaf, reserve_heap
 from dtrees.core.grow._node_buffer cimport Record, free_node_buffer, partial_tree_of, write_record
 from dtrees.core.grow._node_step cimport SPLIT, grow_node
+from dtrees.core.grow._row_draws cimport RowDraws, add_drawn, route_of_others
 from dtrees.core.grow._team cimport Helpers, lead
-from dtrees.core.histogram._layout cimport GRADIENTS, words_of
+from dtrees.core.histogram._layout cimport GRADIENTS
+from dtrees.core.search._open_node cimport OpenNode, free_node
 from dtrees.core.search._search cimport Search, finish_node, free_search, new_search
+from dtrees.core.stores._partition cimport Route
 from dtrees.core.stores.boosted._boosted_store cimport (
-    ChildSearch, boosted_store, choose_split, give_back_histogram, search_chunk, take_histogram
+    UNLIMITED, ChildSearch, bind_rules, boosted_store, choose_split, give_back_histogram,
+    partition_rows, search_chunk, take_histogram
 )
 
 LEAST_HESSIAN = 1e-3     # of a side, as in scikit-learn
@@ -34,7 +43,6 @@ MOST_HESSIAN = 2.0**61   # in units: no sum of two rows is as large, and twice i
 SMOOTHING = 10.0         # hessian of a step of zero, where categories are put in order: the same
 
 cdef double NOTHING = 2.0**-45      # of a score: what a difference of scores may be by rounding
-cdef int64_t UNLIMITED = 0x7FFFFFFFFFFFFFFF
 
 
 cdef class LeafWiseGrower:
@@ -65,18 +73,9 @@ cdef class LeafWiseGrower:
         self.n_rows = blocks.n_rows if chosen is None else chosen.shape[0]
         assert chosen is None or 0 < self.n_rows and chosen[self.n_rows - 1] < blocks.n_rows
         self.most_leaves = UNLIMITED if rules.max_leaf_nodes is None else rules.max_leaf_nodes
-        self.params.columns = blocks.columns
-        self.params.n_statistics = 2
-        self.params.criterion.impurity = GRADIENT
-        self.params.criterion.weight_unit = 1.0
-        self.params.layout.kind = GRADIENTS
-        self.params.layout.impurity = GRADIENT
-        self.params.layout.n_words = words_of(GRADIENTS, 0)
-        self.params.layout.shift = shift
-        self.params.limits.max_depth = UNLIMITED if rules.max_depth is None else rules.max_depth
-        self.params.limits.min_rows = rules.min_samples_leaf
-        self.params.limits.total_weight = 1.0
-        self.params.limits.unseen_by_majority = rules.handle_unknown == "majority"
+        self.open_leaves.by_gain = rules.max_leaf_nodes is not None
+        self.alive = bind_rules(&self.params, blocks, rules, shift)
+        self.draws = ColumnDraws(blocks.bound.n_columns, rules.max_features)
         self.rows = np.empty(self.n_rows + 1, dtype=np.uint32)
         self.scratch = np.empty(self.n_rows + 1, dtype=np.uint32)
         self.store = boosted_store()
@@ -85,6 +84,9 @@ cdef class LeafWiseGrower:
         self.store.n_blocks = blocks.n_blocks
         self.store.n_cells = blocks.n_cells
         self.store.cell_of_column = blocks.cell_of_column
+        self.counts = np.empty(blocks.n_laid_out + 1, dtype=np.uint32)
+        self.store.counts = &self.counts[0]
+        self.store.order = blocks.order
         self.store.rows = &self.rows[0]
         self.store.scratch = &self.scratch[0]
         self.store.found = <Split*>calloc(2 * blocks.n_blocks + 1, sizeof(Split))
@@ -104,17 +106,18 @@ cdef class LeafWiseGrower:
             for i in range(self.store.n_blocks + 1):
                 free_search(self.store.searches[i])
         for i in range(self.n_leaves):
-            free(self.leaves[i].node.histogram)
+            free_node(&self.leaves[i].node)
         for i in range(self.store.n_free):
             free(self.store.free_histograms[i])
         free(self.store.searches)
         free(self.store.found)
         free(self.store.free_histograms)
-        free(self.open_leaves)
+        free(self.open_leaves.leaves)
         free(self.leaves)
         free_node_buffer(&self.out)
 
-    def grow(self, uint64_t[::1] derivatives not None, int64_t hessian, int64_t gradient, units):
+    def grow(self, uint64_t[::1] derivatives not None, int64_t hessian, int64_t gradient, units,
+             uint64_t number=0, RowDraws row_draws=None, of_category=(0.0, 0.0)):
         """Grow one tree.
 
         Parameters
@@ -122,9 +125,15 @@ cdef class LeafWiseGrower:
         derivatives : uint64 (rows of the table,)
             ``gradient << 32 | hessian`` of each row, in their units.
         hessian, gradient : int
-            Their sums.
+            Their sums, over all rows.
         units : (float, float)
             What one unit of a hessian, and of a gradient, is in the units of the loss.
+        number : int, default=0
+            Of the tree, for its draws of columns.
+        row_draws : RowDraws or None
+            The rows that it is grown from; None: all of them.
+        of_category : (float, float)
+            What one of many categories takes off a score, and the least hessian of one that does.
 
         Returns
         -------
@@ -137,26 +146,31 @@ cdef class LeafWiseGrower:
         cdef bint complete
         assert derivatives.shape[0] == self.blocks.n_rows
         self.derivatives = derivatives
+        self.row_draws = row_draws
+        self.n_drawn = self.n_rows if row_draws is None else row_draws.n_drawn
         self.store.derivatives = &derivatives[0]
         self.l2 = self.rules.l2 / unit
         self.params.criterion.l2 = self.l2
         self.params.criterion.smoothing = SMOOTHING / unit
+        self.params.criterion.category_penalty, self.params.criterion.least_category = of_category
         self.params.criterion.gain_unit = gradient_unit * (gradient_unit / unit)
         self.params.limits.min_weight = <int64_t>min(max(1.0, LEAST_HESSIAN / unit), MOST_HESSIAN)
         for i in range(self.store.n_blocks + 1):
             self.store.searches[i].min_weight = self.params.limits.min_weight
-        self.out.count = 0
-        self.out.n_words = 0
-        self.n_leaves = 0
-        self.n_open = 0
+        self.params.limits.tree = number
+        self.out.count = self.out.n_words = self.n_leaves = self.open_leaves.n = 0
         if not self.reserve_leaves():
             raise MemoryError
         with nogil:
             memset(self.leaves, 0, sizeof(Leaf))
-            self.leaves[0].node.totals.n = self.n_rows
+            self.leaves[0].node.totals.n = self.n_drawn
             self.leaves[0].node.totals.weight = hessian
             self.leaves[0].node.totals.target = gradient
             self.leaves[0].node.parent = -1
+            self.leaves[0].rest_start = self.n_drawn
+            self.leaves[0].rest_n = self.n_rows - self.n_drawn
+            if self.n_drawn < self.n_rows:
+                add_drawn(row_draws, &derivatives[0], &self.leaves[0].node.totals)
             complete = self.grow_all()
         if not complete:
             raise MemoryError
@@ -208,20 +222,25 @@ cdef class LeafWiseGrower:
 
     @property
     def rows_of_leaves(self):
-        """Rows, leaf after leaf: uint32 (n_rows,)."""
-        return np.asarray(self.rows)[:self.n_rows]
+        """Rows that the tree was grown from, leaf after leaf: uint32 (n_drawn,)."""
+        return np.asarray(self.rows)[:self.n_drawn]
 
     def add_steps(self, const double[::1] steps, double[::1] raw):
         """Add to the raw prediction of each row the step of its leaf; raw: of the whole table."""
         cdef int64_t i, k
         cdef double step
         cdef const uint32_t* rows
+        cdef const Leaf* leaf
         assert steps.shape[0] == self.n_leaves and raw.shape[0] == self.blocks.n_rows
         with nogil:
             for i in range(self.n_leaves):
                 step = steps[i]
-                rows = self.store.rows + self.leaves[i].node.start
-                for k in range(self.leaves[i].node.totals.n):
+                leaf = self.leaves + i
+                rows = self.store.rows + leaf.node.start
+                for k in range(leaf.node.totals.n):
+                    raw[rows[k]] += step
+                rows = self.store.rows + leaf.rest_start
+                for k in range(leaf.rest_n):
                     raw[rows[k]] += step
 
     # -----------------------------------------------------------------------------------------
@@ -232,7 +251,7 @@ cdef class LeafWiseGrower:
         if self.n_leaves + 2 <= self.leaves_capacity:
             return True
         if not (resize(<void**>&self.leaves, capacity * sizeof(Leaf))
-                and resize(<void**>&self.open_leaves, capacity * sizeof(int64_t))
+                and reserve_heap(&self.open_leaves, capacity)
                 and resize(<void**>&self.store.free_histograms, 2 * capacity * sizeof(void*))):
             return False
         self.leaves_capacity = capacity
@@ -262,7 +281,8 @@ cdef class LeafWiseGrower:
         finish_node(q)
         leaf.split.gain = q.split.gain
         leaf.is_open = (leaf.split.test != LEAF
-                        and leaf.split.gain > NOTHING * leaf.split.score * q.criterion.gain_unit)
+                        and leaf.split.gain > NOTHING * abs(leaf.split.score)
+                        * q.criterion.gain_unit)
         if not leaf.is_open:
             give_back_histogram(s, &leaf.node)
 
@@ -275,6 +295,8 @@ cdef class LeafWiseGrower:
         search.other = &other.node if other != NULL else NULL
         search.search_lesser = search_lesser
         search.search_other = search_other
+        search.drawn_of_lesser = self.draws.draw(&self.params, search.lesser, 0)
+        search.drawn_of_other = self.draws.draw(&self.params, search.other, 1)
         lesser.node.histogram = take_histogram(&self.store)
         if lesser.node.histogram == NULL:
             return False
@@ -289,6 +311,16 @@ cdef class LeafWiseGrower:
         elif other != NULL:
             give_back_histogram(&self.store, &other.node)
         return True
+
+    cdef void split_rest(self, Leaf* leaf, Leaf* right, Record* record) noexcept nogil:
+        """Move the rows of a split leaf that it was not grown from, as the tree will say."""
+        cdef const Column* column = self.params.columns + record.column
+        cdef Route route = route_of_others(record, column, self.out.words)
+        cdef int64_t n_left = partition_rows(column, &route, self.store.rows + leaf.rest_start,
+                                             leaf.rest_n, self.store.scratch)
+        right.rest_start = leaf.rest_start + n_left
+        right.rest_n = leaf.rest_n - n_left
+        leaf.rest_n = n_left
 
     cdef bint split_best(self, int64_t best) noexcept nogil:
         """Split a leaf, which becomes its left child; the right one is the last leaf.
@@ -309,12 +341,17 @@ cdef class LeafWiseGrower:
         choose_split(&self.store, &node, &leaf.split)
         memset(right, 0, sizeof(Leaf))
         grow_node(&self.store.store, &self.out, &node, &leaf.node, &right.node, SPLIT)
+        free(node.above.sets)
         self.n_leaves += 1
+        if self.store.store.search.out_of_memory:
+            return False
         leaf.is_open = False
         write_record(&self.out, &self.params, &leaf.node)
         write_record(&self.out, &self.params, &right.node)
         if self.out.out_of_memory:
             return False
+        if leaf.rest_n > 0:
+            self.split_rest(leaf, right, self.out.nodes + node.record)
         left_is_lesser = 2 * leaf.node.totals.n <= node.totals.n
         lesser, other = (leaf, right) if left_is_lesser else (right, leaf)
         other.node.histogram = node.histogram
@@ -326,75 +363,35 @@ cdef class LeafWiseGrower:
         if not self.search_children(lesser, other, search_lesser, search_other):
             return False
         if leaf.is_open:
-            self.push_open(best)
+            push_leaf(&self.open_leaves, self.leaves, best)
         if right.is_open:
-            self.push_open(self.n_leaves - 1)
+            push_leaf(&self.open_leaves, self.leaves, self.n_leaves - 1)
         return True
-
-    cdef bint comes_before(self, int64_t first, int64_t second) noexcept nogil:
-        """Whether an open leaf is split before another one."""
-        cdef const Leaf* a = self.leaves + first
-        cdef const Leaf* b = self.leaves + second
-        if self.most_leaves == UNLIMITED:
-            return first > second
-        if a.split.gain != b.split.gain:
-            return a.split.gain > b.split.gain
-        return a.node.record < b.node.record
-
-    cdef void push_open(self, int64_t leaf) noexcept nogil:
-        """Put an open leaf into the heap. O(log open leaves)."""
-        cdef int64_t at = self.n_open
-        cdef int64_t above
-        self.n_open += 1
-        while at > 0:
-            above = (at - 1) // 2
-            if not self.comes_before(leaf, self.open_leaves[above]):
-                break
-            self.open_leaves[at] = self.open_leaves[above]
-            at = above
-        self.open_leaves[at] = leaf
-
-    cdef int64_t pop_open(self) noexcept nogil:
-        """Take the leaf that is split next from the heap. O(log open leaves)."""
-        cdef int64_t first = self.open_leaves[0]
-        cdef int64_t at = 0
-        cdef int64_t below = 1
-        cdef int64_t leaf
-        self.n_open -= 1
-        leaf = self.open_leaves[self.n_open]
-        while below < self.n_open:
-            if (below + 1 < self.n_open
-                    and self.comes_before(self.open_leaves[below + 1], self.open_leaves[below])):
-                below += 1
-            if not self.comes_before(self.open_leaves[below], leaf):
-                break
-            self.open_leaves[at] = self.open_leaves[below]
-            at = below
-            below = 2 * at + 1
-        self.open_leaves[at] = leaf
-        return first
 
     cdef bint grow_all(self) noexcept nogil:
         """Grow the tree whose root is leaf 0; False without memory."""
         cdef int64_t i
         self.n_leaves = 1
         write_record(&self.out, &self.params, &self.leaves[0].node)
-        if self.first_chosen == NULL:
+        if self.n_drawn < self.n_rows:
+            memcpy(self.store.rows, &self.row_draws.rows[0], self.n_rows * sizeof(uint32_t))
+        elif self.first_chosen != NULL:
+            memcpy(self.store.rows, self.first_chosen, self.n_rows * sizeof(uint32_t))
+        else:
             for i in range(self.n_rows):
                 self.store.rows[i] = <uint32_t>i
-        else:
-            memcpy(self.store.rows, self.first_chosen, self.n_rows * sizeof(uint32_t))
         if self.most_leaves < 2 or not self.can_split(&self.leaves[0].node):
             return not self.out.out_of_memory
-        self.store.is_whole = self.first_chosen == NULL
+        self.store.is_whole = self.first_chosen == NULL and self.n_drawn == self.n_rows
         if not self.search_children(self.leaves, NULL, True, False):
             return False
         self.store.is_whole = False
         if self.leaves[0].is_open:
-            self.push_open(0)
-        while self.n_open > 0 and self.n_leaves < self.most_leaves:
-            if not self.split_best(self.pop_open()):
+            push_leaf(&self.open_leaves, self.leaves, 0)
+        while self.open_leaves.n > 0 and self.n_leaves < self.most_leaves:
+            if not self.split_best(pop_leaf(&self.open_leaves, self.leaves)):
                 return False
         for i in range(self.n_leaves):
             give_back_histogram(&self.store, &self.leaves[i].node)
+            free_node(&self.leaves[i].node)
         return True

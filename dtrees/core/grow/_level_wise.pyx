@@ -27,7 +27,7 @@ from dtrees.core.stores.presorted._presorted_store cimport PresortedStore, preso
 from dtrees.core.grow._arena cimport ArenaLease, GrowthMemory
 from dtrees.core.grow._depth_first cimport Growth, begin_growth, end_growth, grow_for
 from dtrees.core.grow._level_wise_node cimport (
-    LevelWiseNode, SearchOfBlock, entries_of, partition_block, search_block
+    LevelWiseNode, SearchOfBlock, allow, entries_of, partition_block, search_block, sets_of
 )
 from dtrees.core.grow._node_buffer cimport (
     SUBTREE, NodeBuffer, free_node_buffer, partial_tree_of, write_record
@@ -36,7 +36,7 @@ from dtrees.core.grow._node_step cimport SPLIT, grow_node
 from dtrees.core.grow._presorted_root cimport PresortedRoot
 
 from dtrees.core.grow._level_wise_node import work_of
-from dtrees.core.stores.sampled._sampled_columns import drawn_columns
+from dtrees.core.stores.sampled._sampled_columns import drawn_columns, n_first_draws
 from dtrees.typing import serial
 
 cdef enum:
@@ -80,6 +80,9 @@ cdef class LevelWiseBuilder(PresortedRoot):
         """Sorted draws first..first+count of a node."""
         if self.params.limits.max_features >= self.params.limits.n_columns:
             return None
+        if first == 0:
+            node.n_drawn = count = n_first_draws(self.dataset, node.node.path,
+                                                 sets_of(&node.node, &self.params))
         return np.sort(drawn_columns(self.dataset, node.node.path, first, count))
 
     cdef SearchOfBlock best_of(self, LevelWiseNode node, list searches):
@@ -89,7 +92,7 @@ cdef class LevelWiseBuilder(PresortedRoot):
         cdef int64_t first
         for other in searches[1:]:
             best = other if is_better(best.q, &other.q.split) else best
-        first = self.params.limits.max_features
+        first = node.n_drawn
         while best.q.split.test == LEAF and first < self.params.limits.n_columns:
             node.drawn = self.draw(node, first, 1)
             for block in range(node.n_blocks):
@@ -142,6 +145,7 @@ cdef class LevelWiseBuilder(PresortedRoot):
         # taken over by the growth
         node.node.features = NULL
         node.node.class_totals = NULL
+        node.node.above.sets = NULL
         try:
             while more:
                 if cancelled():
@@ -172,7 +176,8 @@ cdef class LevelWiseBuilder(PresortedRoot):
             return True
         return levels >= FEW_LEVELS and entries <= BUSY
 
-    def grow(self, run, int n_threads, cancelled, int64_t depth=0, uint64_t path=0):
+    def grow(self, run, int n_threads, cancelled, int64_t depth=0, uint64_t path=0,
+             above=(None, None, None)):
         """Grow the tree of all rows.
 
         Parameters
@@ -184,6 +189,8 @@ cdef class LevelWiseBuilder(PresortedRoot):
             Asked between slices of work; True ends the growth.
         depth, path : int
             Of the root, when it is a node of a larger tree.
+        above : Above
+            What its ancestors allow it, as `dtrees.core.grow.source` has it.
 
         Returns
         -------
@@ -194,7 +201,7 @@ cdef class LevelWiseBuilder(PresortedRoot):
         """
         cdef LevelWiseNode node
         cdef list small = []
-        cdef list pieces = self.grow_large(run, n_threads, cancelled, depth, path, small)
+        cdef list pieces = self.grow_large(run, n_threads, cancelled, depth, path, above, small)
         small.sort(key=lambda node: -(<LevelWiseNode>node).node.totals.n)  # what costs most first
         for node in small:
             node.concatenate()
@@ -210,7 +217,7 @@ cdef class LevelWiseBuilder(PresortedRoot):
             self.arena.give_back(self.memory)
         return pieces
 
-    cdef list grow_large(self, run, int n_threads, cancelled, int64_t depth, uint64_t path,
+    cdef list grow_large(self, run, int n_threads, cancelled, int64_t depth, uint64_t path, above,
                          list small):
         """Grow the large nodes, as one piece; fills `small` with the others."""
         cdef NodeBuffer out
@@ -224,6 +231,7 @@ cdef class LevelWiseBuilder(PresortedRoot):
         cdef double entries
         memset(&out, 0, sizeof(NodeBuffer))
         root = self.open_root(run, blocks, depth, path)
+        allow(&root.node, above)
         try:
             write_record(&out, &self.params, &root.node)
             share = entries_of(root) // (4 * n_threads)

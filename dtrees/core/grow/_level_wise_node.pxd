@@ -18,6 +18,7 @@ cdef class LevelWiseNode:
     cdef LevelWiseNode right
     cdef bint is_large      # its level is still to come: not a leaf, not a task
     cdef object drawn       # sorted drawn columns, or None
+    cdef int64_t n_drawn    # how many were drawn at first
 
     cdef concatenate(self)
 
@@ -26,6 +27,8 @@ cdef class SearchOfBlock:
     cdef Search* q
 
 
+cdef allow(OpenNode* node, above)
+cdef sets_of(const OpenNode* node, const TrainParameters* params)
 cdef int64_t entries_of(LevelWiseNode node)
 cdef SearchOfBlock search_block(const TrainParameters* params, Buffers* w, const Counted* counted,
                                 LevelWiseNode node, int block)

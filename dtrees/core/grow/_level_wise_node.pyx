@@ -8,7 +8,8 @@ The features of a large node lie in blocks, and so do its histograms, if it keep
 A node that becomes small gets its features as one list and is finished by one call
 (`_depth_first`).
 """
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
@@ -78,6 +79,29 @@ cdef class SearchOfBlock:
         free_search(self.q)
 
 
+cdef allow(OpenNode* node, above):
+    """Let a root that is a node of a larger tree have what its ancestors allow it."""
+    cdef const uint8_t[::1] words
+    lower, upper, sets = above
+    node.above.has_lower, node.above.has_upper = lower is not None, upper is not None
+    node.above.lower = 0.0 if lower is None else lower
+    node.above.upper = 0.0 if upper is None else upper
+    if sets is not None:
+        words = sets
+        node.above.sets = <uint64_t*>malloc(len(sets))
+        if node.above.sets == NULL:
+            raise MemoryError
+        memcpy(node.above.sets, &words[0], len(sets))
+
+
+cdef sets_of(const OpenNode* node, const TrainParameters* params):
+    """The sets of columns that a node has from its ancestors, as bytes; None: all."""
+    cdef int64_t n = params.limits.n_set_words * <int64_t>sizeof(uint64_t)
+    if node.above.sets == NULL:
+        return None
+    return PyBytes_FromStringAndSize(<char*>node.above.sets, n)
+
+
 cdef int64_t entries_of(LevelWiseNode node):
     """Cells of the node that do not hold a majority value: what its subtree costs, about."""
     cdef int64_t entries = 0
@@ -116,7 +140,8 @@ cdef SearchOfBlock search_block(const TrainParameters* params, Buffers* w, const
     s.store.search = search.q
     s.w = w
     with nogil:
-        begin_node(search.q, &node.node.totals, node.node.class_totals, node.node.path)
+        begin_node(search.q, &node.node.totals, node.node.class_totals, node.node.path,
+                   &node.node.above)
         if (counted.n_words > 0 and node.histogram[block] == NULL
                 and keeps_histogram(node, counted)):
             node.histogram[block] = <int64_t*>calloc(counted.n_words, sizeof(int64_t))

@@ -3,7 +3,7 @@ from libc.stdint cimport uint64_t
 
 from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.data._structs cimport LEAF
-from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._open_node cimport OpenNode, has_constraints, restrict_children
 from dtrees.core.search._parameters cimport gains_enough
 from dtrees.core.search._search cimport Search, finish_node, take_known
 from dtrees.core.stores._partition cimport route_of, route_of_known
@@ -72,6 +72,12 @@ cdef inline uint64_t split_members(Store* store, NodeBuffer* out, Member* member
         if store.out_of_memory or first.out_of_memory:
             return is_split
         for m in range(n):
+            if (together >> m & 1 and has_constraints(members[m].params)
+                    and not restrict_children(members[m].params, members[m].node,
+                                              first.split.column, members[m].left,
+                                              members[m].right)):
+                members[m].search.out_of_memory = True
+                return is_split
             if together >> m & 1 and members[m].known != NULL:
                 write_known(&out[members[m].number], members[m].node.record, members[m].known)
             elif together >> m & 1:

@@ -8,11 +8,12 @@ search asks for. Records are those of every other growth, in the order of the ro
 """
 import numpy as np
 
+from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from dtrees.core.data._structs cimport IN_SUBSET, LEAF, int128_t
+from dtrees.core.data._structs cimport IN_SUBSET, LEAF, Inherited, int128_t
 from dtrees.core.histogram._layout cimport Layout
 from dtrees.core.search._open_node cimport OpenNode, describe, free_node
 from dtrees.core.search._parameters cimport TrainParameters
@@ -37,6 +38,7 @@ from dtrees.core.stores.blocks.messages import FoundSplit
 cdef class RoundNode:
     """A node of one training set, which has no split yet; a root is given its depth and key."""
     cdef OpenNode node
+    cdef int64_t n_set_words    # as in `Limits`
     cdef double lowest          # of targets for their weights, of a regression
     cdef double highest
 
@@ -57,6 +59,15 @@ cdef class RoundNode:
     @property
     def path(self):
         return self.node.path
+
+    @property
+    def above(self):
+        """What its ancestors allow it, as `dtrees.core.grow.source.Above`."""
+        cdef const Inherited* above = &self.node.above
+        cdef int64_t n = self.n_set_words * <int64_t>sizeof(uint64_t)
+        sets = None if above.sets == NULL else PyBytes_FromStringAndSize(<char*>above.sets, n)
+        return (above.lower if above.has_lower else None,
+                above.upper if above.has_upper else None, sets)
 
     @property
     def n(self):
@@ -313,6 +324,7 @@ cdef class RoundSearch:
         cdef Member member = self.member(&left.node, &right.node)
         cdef bint can_be_split = self.q.split.test != LEAF
         cdef bint is_split
+        left.n_set_words = right.n_set_words = self.tree.params.limits.n_set_words
         with nogil:
             is_split = split_members(&self.store.store, &self.tree.out, &member, 1) != 0
         self.check_memory()

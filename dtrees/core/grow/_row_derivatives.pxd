@@ -13,6 +13,7 @@ cdef class RowDerivatives:
     cdef readonly int64_t n_rows
     cdef readonly int64_t n_values
     cdef object y
+    cdef object given               # derivatives that were given
     cdef object weight
     cdef object chosen
     cdef int64_t[:, ::1] sums       # by stretch of rows

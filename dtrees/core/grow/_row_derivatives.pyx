@@ -5,15 +5,16 @@ stretches, so it does not matter which thread works on which.
 """
 import numpy as np
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from dtrees.core.grow._team cimport Helpers, lead
 from dtrees.core.losses._derivatives cimport (
-    LossRows, derive_rows, largest_of_rows, scratch_of
+    GIVEN, LossRows, derive_rows, largest_of_rows, scratch_of
 )
 
 cdef enum:
     STRETCH = 1 << 13           # rows
+    LOST_BITS = 16              # of squares: a stretch of rows of weight 7 has 60
 
 cdef struct Pass:
     const LossRows* rows
@@ -21,6 +22,8 @@ cdef struct Pass:
     double* largest
     double* scratch             # by stretch
     int64_t n_scratch
+    int64_t value               # whose squares are summed
+    double heaviest             # weight of all rows
 
 
 cdef void derive_stretch(void* job, int64_t number) noexcept nogil:
@@ -36,6 +39,30 @@ cdef void measure_stretch(void* job, int64_t number) noexcept nogil:
     cdef int64_t begin = number * STRETCH
     largest_of_rows(work.rows, begin, min(begin + STRETCH, work.rows.n_chosen),
                     work.largest + 2 * number)
+
+
+cdef void square_stretch(void* job, int64_t number) noexcept nogil:
+    """Squares of gradients times the weights of their rows; of a row of weight two, as of two."""
+    cdef Pass* work = <Pass*>job
+    cdef const LossRows* rows = work.rows
+    cdef const uint64_t* packed = rows.packed + work.value * rows.n_rows
+    cdef int64_t begin = number * STRETCH
+    cdef int64_t sum = 0
+    cdef int64_t i, row, g
+    cdef double w
+    for i in range(begin, min(begin + STRETCH, rows.n_chosen)):
+        row = i if rows.chosen == NULL else rows.chosen[i]
+        g = <int32_t>(packed[row] >> 32)
+        if rows.weight == NULL:
+            sum += g * g >> LOST_BITS
+            continue
+        w = rows.weight[row]
+        if rows.are_counts:
+            g = g // <int64_t>w
+            sum += (g * g >> LOST_BITS) * <int64_t>w
+        else:
+            sum += <int64_t>(<double>g * <double>g * (work.heaviest / w)) >> LOST_BITS
+    work.sums[number] = sum
 
 
 cdef class RowDerivatives:
@@ -100,9 +127,23 @@ cdef class RowDerivatives:
         self.largest = np.zeros((n_stretches, 2))
         self.scratch = np.empty((n_stretches, scratch_of(&self.rows)))
 
+    def give(self, const double[:, ::1] gradient not None, const double[:, ::1] hessian not None):
+        """Take the derivatives of a loss that is given by them, float64 (n_values, n_chosen)."""
+        assert gradient.shape[0] == hessian.shape[0] == self.n_values
+        assert gradient.shape[1] == hessian.shape[1] == self.rows.n_chosen
+        self.rows.n_given = self.rows.n_chosen
+        self.given = gradient, hessian
+        self.rows.gradient = &gradient[0, 0]
+        self.rows.hessian = &hessian[0, 0]
+
+    def bound(self, double level):
+        """Bound the gradients of Huber's loss."""
+        self.rows.level = level
+
     def largest_of_all(self):
         """The largest absolute gradient and the largest hessian of all rows, without weights."""
         cdef Pass work
+        assert self.rows.kind != GIVEN
         work.rows = &self.rows
         work.largest = &self.largest[0, 0]
         with nogil:
@@ -118,6 +159,7 @@ cdef class RowDerivatives:
             Sums of gradients and of hessians.
         """
         cdef Pass work
+        assert self.rows.kind != GIVEN or self.given is not None
         self.rows.gradient_scale = gradient_scale
         self.rows.hessian_scale = hessian_scale
         work.rows = &self.rows
@@ -127,3 +169,31 @@ cdef class RowDerivatives:
         with nogil:
             lead(&self.helpers.team, derive_stretch, &work, self.sums.shape[0])
         return np.asarray(self.sums).sum(axis=0).reshape(self.n_values, 2)
+
+    def squares(self, int64_t value):
+        """Sum of the squares of packed gradients, each divided by the weight of its row.
+
+        Integers are summed up, so the order of the rows does not matter.
+
+        Parameters
+        ----------
+        value : int
+            Whose gradients: below n_values.
+
+        Returns
+        -------
+        float
+            In squares of units of gradients, by the weight of a row.
+        """
+        cdef Pass work
+        cdef int64_t[::1] sums = np.zeros(self.sums.shape[0], dtype=np.int64)
+        assert 0 <= value < self.n_values
+        work.rows = &self.rows
+        work.value = value
+        work.sums = &sums[0]
+        work.heaviest = 1.0
+        if self.rows.weight != NULL and not self.rows.are_counts:
+            work.heaviest = np.max(self.weight if self.chosen is None else self.weight[self.chosen])
+        with nogil:
+            lead(&self.helpers.team, square_stretch, &work, sums.shape[0])
+        return float(sum(np.asarray(sums).tolist()) << LOST_BITS) / work.heaviest

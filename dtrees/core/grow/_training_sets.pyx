@@ -66,6 +66,7 @@ cdef class TrainingSets:
         cdef int s
         cdef bint draws = (dataset.params.limits.random_splits or
                            dataset.params.limits.max_features < dataset.params.limits.n_columns)
+        assert dataset.params.limits.monotonic == NULL
         assert has.shape[0] <= MOST_SETS and has.shape[1] <= MOST_CELLS
         self.dataset = dataset
         self.cell = cell

@@ -34,10 +34,13 @@ from dtrees.coding.target import Target
 from dtrees.core.data.rules import BoostingRules, GrowthRules
 from dtrees.core.grow._leaf_wise import LeafWiseGrower
 from dtrees.core.grow._row_derivatives import RowDerivatives
+from dtrees.core.grow._row_draws import RowDraws
 from dtrees.core.grow._team import Helpers
 from dtrees.core.grow.assembly import Thresholds, join, trees_of
 from dtrees.core.grow.node_record import PartialTree
-from dtrees.core.losses.losses import Loss, weighted_quantile
+from dtrees.core.grow.step_bounds import bounds_of_nodes, few_bits, stretches, within
+from dtrees.core.losses.losses import Loss
+from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
 from dtrees.typing import Runner
@@ -46,6 +49,8 @@ GRADIENT_BITS = 30  # a row's gradient is below 2**30
 HESSIAN_BITS = 31
 PLAIN_WEIGHT = 7.0  # whole weights up to it are counts of rows, and change no scale
 STEP_BITS = 61  # of the sum of weighted steps
+TOLD_APART = 10  # rows of one of many categories, at least, by their hessian
+MOST_EXPONENT = 1000  # of a power of two that anything is multiplied by
 COPIED_ROWS = 2**15  # at a time
 
 Watch = Callable[[list[Tree], np.ndarray], bool]
@@ -83,19 +88,31 @@ class Growing:
 
     Attributes
     ----------
-    loss : Loss
+    loss : Loss or OwnLoss
     initial : float64 (n_values,)
         Trees of an iteration, and the raw predictions before the first.
     rules : BoostingRules
     learning_rate : float
     n_iterations : int
+    first : int, default=0
+        Number of the first of them.
+    subsample : float, default=1.0
+        How likely a row is among those that an iteration is grown from.
+    seed : int, default=0
+        Of these draws.
+    n_there : int, default=0
+        Trees that are there, whose number goes on: draws of columns depend on it.
     """
 
-    loss: Loss
+    loss: Loss | OwnLoss
     initial: np.ndarray
     rules: BoostingRules
     learning_rate: float
     n_iterations: int
+    first: int = 0
+    subsample: float = 1.0
+    seed: int = 0
+    n_there: int = 0
 
 
 def boost(
@@ -141,7 +158,9 @@ def boost(
 
     def lead() -> None:
         try:
-            booster = Booster(rows, growing, helpers, blocks_of(rows.coded))
+            booster = Booster(
+                rows, growing, helpers, blocks_of(rows.coded, growing.rules.min_samples_leaf)
+            )
             made.extend(trees_of_model(booster, thresholds, cancelled, watch))
         finally:
             helpers.close()
@@ -153,9 +172,12 @@ def boost(
     return made
 
 
-def blocks_of(coded: CodedMatrix) -> ColumnBlocks:
-    """The codes by row, for any number of models. A byte a cell of columns of 8 bits."""
-    blocks = ColumnBlocks(coded)
+def blocks_of(coded: CodedMatrix, min_rows: int = 1) -> ColumnBlocks:
+    """The codes by row, for any number of models that have so many rows on each side of a split.
+
+    A byte a cell of columns of 8 bits, and 6 bytes a stored cell of sparse columns.
+    """
+    blocks = ColumnBlocks(coded, min_rows)
     for first, end in pairwise([*range(0, coded.n_rows, COPIED_ROWS), coded.n_rows]):
         blocks.fill(first, end)
     return blocks
@@ -214,10 +236,12 @@ class Booster:
     def __init__(
         self, rows: BoostedRows, growing: Growing, helpers: Helpers, blocks: ColumnBlocks
     ) -> None:
-        chosen = slice(None) if rows.chosen is None else rows.chosen
+        self._chosen = chosen = slice(None) if rows.chosen is None else rows.chosen
         n_rows = rows.coded.n_rows if rows.chosen is None else len(rows.chosen)
         self.rows = rows
         self._growing = growing
+        self._loss = growing.loss
+        self._n_trees = growing.n_there
         weight = own = None
         if rows.weight is not None:
             weight = rows.weight * rows.weight_unit
@@ -230,9 +254,13 @@ class Booster:
         self._derivatives = RowDerivatives(
             growing.loss, growing.initial, rows.y, weight, helpers, are_counts, rows.chosen
         )
+        of_categories = (rows.coded.n_ordered == 0) & (rows.coded.n_codes > 0)
+        self._has_categories = growing.rules.category_penalty > 0 and bool(of_categories.any())
         if rows.raw is not None:
             self.raw[:] = rows.raw
         self._hessian_bits = 64 - n_rows.bit_length()
+        self._number = growing.first
+        self._draws = RowDraws(n_rows, rows.chosen) if growing.subsample < 1.0 else None
         self._grower = LeafWiseGrower(
             blocks, growing.rules, self._hessian_bits, helpers, rows.chosen
         )
@@ -253,6 +281,11 @@ class Booster:
 
     def iterate(self) -> list[GrownTree]:
         """Grow the trees of one iteration, one for each value, and move the raw predictions."""
+        self._prepare()
+        growing = self._growing
+        if self._draws is not None:
+            self._draws.draw(growing.seed, self._number, growing.subsample)
+        self._number += 1
         gradient_exponent, hessian_exponent = self._exponents()
         sums = self._derivatives.derive(2.0**gradient_exponent, 2.0**hessian_exponent)
         found = []
@@ -262,34 +295,63 @@ class Booster:
                 hessian,
                 gradient,
                 (2.0**-hessian_exponent, 2.0**-gradient_exponent),
+                self._n_trees,
+                self._draws,
+                self._of_category(k, hessian),
             )
+            self._n_trees += 1
             found.append(self._with_steps(piece, k, gradient_exponent - hessian_exponent))
         return found
 
+    def _prepare(self) -> None:
+        """What a loss has to know of all rows before an iteration."""
+        loss, own = self._growing.loss, self._chosen
+        if isinstance(loss, OwnLoss):
+            gradient, hessian = loss.derivatives(self.rows.y[own], self.raw[:, own])
+            self._derivatives.give(gradient, hessian)
+            self._loss = loss.measured(gradient, hessian, self._largest_weight)
+        elif loss.beyond is not None:
+            weight = None if self._weight is None else self._weight[own]
+            self._loss = loss.with_width(self.rows.y[own], self.raw[0][own], weight)
+            self._derivatives.bound(self._loss.width)
+
+    def _of_category(self, k: int, hessian: int) -> tuple[float, float]:
+        """What one of many categories pays, and what it has to weigh, in units.
+
+        One that says nothing gains the mean square of a gradient by the mean hessian, on average.
+        """
+        if not self._has_categories or hessian <= 0:
+            return 0.0, 0.0
+        pays = self._growing.rules.category_penalty * (self._derivatives.squares(k) / hessian)
+        return pays, TOLD_APART * hessian / self._total_weight
+
     def _exponents(self) -> tuple[int, int]:
         """Powers of two that gradients and hessians are multiplied by."""
-        loss = self._growing.loss
-        gradient, hessian = loss.largest_gradient, loss.largest_hessian
+        gradient, hessian = self._loss.largest_gradient, self._loss.largest_hessian
         if gradient is None or hessian is None:
             gradient, hessian = self._derivatives.largest_of_all()
         weight = self._largest_weight
         of_sums = self._hessian_bits - 1 - _bits(hessian * self._total_weight)
         of_rows = HESSIAN_BITS - _bits(hessian * weight)
-        return GRADIENT_BITS - _bits(gradient * weight), min(of_rows, of_sums)
+        return (
+            min(GRADIENT_BITS - _bits(gradient * weight), MOST_EXPONENT),
+            min(of_rows, of_sums, MOST_EXPONENT),
+        )
 
     def _with_steps(self, piece: PartialTree, k: int, shift: int) -> GrownTree:
         """The tree with steps instead of derivatives; rows are moved."""
         leaves = self._grower.leaves_of_tree()
         weights = self._weights_of(leaves)
-        if self._growing.loss.level is None:
-            sums = piece.statistics[leaves[:, 0]]
-            # - gradient / (hessian + l2), in the units of both
-            below = sums[:, 0] + self._grower.l2
-            above = -np.ldexp(sums[:, 1].astype(np.float64), -shift)
-            steps = np.divide(above, below, out=np.zeros(len(below)), where=below > 0)
+        monotonic = self._growing.rules.monotonic
+        if monotonic is None:
+            steps = self._steps_of(piece, leaves, k, shift) * self._growing.learning_rate
         else:
-            steps = self._quantiles_of(leaves, k)
-        steps = steps * self._growing.learning_rate
+            every = np.arange(len(piece.nodes))
+            nodes = np.column_stack([every, *stretches(piece, leaves)])
+            values = self._steps_of(piece, nodes, k, shift) * self._growing.learning_rate
+            lower, upper = bounds_of_nodes(piece, values, monotonic)
+            own = leaves[:, 0]
+            steps, weights = within(values[own], lower[own], upper[own]), few_bits(weights)
         in_units = weights * self.rows.weight_unit
         exponent = STEP_BITS - _bits(np.abs(steps).max() * in_units.sum())
         unit = 2.0**-exponent
@@ -297,6 +359,20 @@ class Booster:
         self._grower.add_steps(weighted * unit / in_units, self.raw[k])
         statistics = self._grower.sums_of_nodes(piece, np.column_stack([weights, weighted]))
         return GrownTree(PartialTree(piece.nodes, statistics, piece.words), unit)
+
+    def _steps_of(self, piece: PartialTree, nodes: np.ndarray, k: int, shift: int) -> np.ndarray:
+        """The best step of some nodes.
+
+        nodes : int64 (n, 3)
+            Number, first row, rows.
+        """
+        if self._growing.loss.level is not None:
+            return self._quantiles_of(nodes, k)
+        sums = piece.statistics[nodes[:, 0]]
+        # - gradient / (hessian + l2), in the units of both
+        below = sums[:, 0] + self._grower.l2
+        above = -np.ldexp(sums[:, 1].astype(np.float64), -shift)
+        return np.divide(above, below, out=np.zeros(len(below)), where=below > 0)
 
     def _weights_of(self, leaves: np.ndarray) -> np.ndarray:
         """Weight of each leaf, in units."""
@@ -310,14 +386,12 @@ class Booster:
         return weights
 
     def _quantiles_of(self, leaves: np.ndarray, k: int) -> np.ndarray:
-        """The quantile of the residuals of each leaf."""
-        level = self._growing.loss.level
-        assert level is not None
+        """The quantile of the residuals of each leaf, or what else a loss says of them."""
         steps = np.empty(len(leaves))
         for i, (_, first, n) in enumerate(leaves.tolist()):
             rows = self._grower.rows_of_leaves[first : first + n]
             weight = None if self._weight is None else self._weight[rows]
-            steps[i] = weighted_quantile(self.rows.y[rows] - self.raw[k][rows], weight, level)
+            steps[i] = self._loss.step(self.rows.y[rows] - self.raw[k][rows], weight)
         return steps
 
 

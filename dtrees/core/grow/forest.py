@@ -165,11 +165,11 @@ class ForestGrowth:
             return [self.tree(number, run, n_threads)]
         rules = replace(self.rules, tree=number)
         target = self.target
-        apart = np.zeros(resampling.n_sets, dtype=bool)
+        apart = np.full(resampling.n_sets, rules.has_constraints)
         if self.bags is not None:
             times = self.times(number)
             target = target.bagged(times)
-            apart = self._without_a_row(resampling, times)
+            apart |= self._without_a_row(resampling, times)
         together = np.flatnonzero(~apart)
         trees = {}
         if len(together) > 0:

@@ -56,6 +56,12 @@ class OpenNode:
         return int(next(iter(self.of_sets.values())).path)
 
     @property
+    def sets(self) -> bytes | None:
+        """The sets of columns that its ancestors have left it."""
+        sets: bytes | None = next(iter(self.of_sets.values())).above[2]
+        return sets
+
+    @property
     def is_large(self) -> bool:
         """Whether its histogram is the parent's less that of its sibling."""
         return self.pair is not None and self.pair.large == self.node

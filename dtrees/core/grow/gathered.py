@@ -15,7 +15,7 @@ from dtrees.core.data.scale import Scale
 from dtrees.core.grow._arena import Arena
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.shared import pieces_of_sets
-from dtrees.core.grow.source import DatasetSource
+from dtrees.core.grow.source import FREE, Above, DatasetSource
 from dtrees.core.membership.class_weights import ClassWeights
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.stores.blocks.block import EVERYONE, GatheredRows
@@ -41,6 +41,8 @@ class GatheredNode:
         By set.
     class_weights : ClassWeights or None, default=None
         By set, where rows are without them.
+    above : Above, default=FREE
+        What ancestors allow it; of one set, where anything is not.
     """
 
     node: int
@@ -53,6 +55,7 @@ class GatheredNode:
     rules: tuple[GrowthRules, ...]
     scales: tuple[Scale, ...]
     class_weights: ClassWeights | None = None
+    above: Above = FREE
 
 
 def stacked(parts: Sequence[GatheredRows]) -> GatheredRows:
@@ -101,7 +104,7 @@ def grow_gathered(
     if rows.combination is None:
         if weights is not None:
             source = replace(source, target=weights.of(rows.target, 0))
-        return (source.finish(node.depth, node.path),)
+        return (source.finish(node.depth, node.path, node.above),)
     bits = np.array(node.sets, dtype=np.uint64)
     mix = (rows.masks >> bits[:, None]) & np.uint64(1) > 0
     resampling = Resampling(rows.combination, mix, weights)

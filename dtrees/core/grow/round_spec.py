@@ -73,8 +73,9 @@ class RoundSpec:
 
     @property
     def is_apart(self) -> bool:
-        """Whether what rows add depends on the set that they are in."""
-        return self.common.rules.criterion == "poisson"
+        """Whether what rows add, or what a node may do, depends on the set."""
+        rules = self.common.rules
+        return rules.criterion == "poisson" or rules.has_constraints
 
     @property
     def is_small(self) -> bool:

@@ -24,6 +24,9 @@ from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.stores._dataset import Dataset
 from dtrees.typing import Runner, serial
 
+# Bounds of the values of a node's leaves, and the bits of the sets of columns that are left.
+Above = tuple[float | None, float | None, bytes | None]
+FREE: Above = (None, None, None)
 MOST_ROWS = 2**32  # cells count rows in 32 bits
 
 
@@ -76,18 +79,20 @@ class DatasetSource:
         if self.cancelled():
             raise CancelledError("growth was cancelled")
 
-    def finish(self, depth: int = 0, path: int = 0) -> PartialTree:
+    def finish(self, depth: int = 0, path: int = 0, above: Above = FREE) -> PartialTree:
         """The whole subtree of a node that has all rows, in preorder.
 
         Parameters
         ----------
         depth, path : int, default=0
             Of the node; `path` is the key of its draws. A tree begins with 0.
+        above : Above, default=FREE
+            What the ancestors of the node allow it.
         """
         scale = scale_of([self.target], self.rules) if self.scale is None else self.scale
         values, n_threads = self.values, self.n_threads
         dataset = Dataset(self.coded, self.target, self.rules, scale, values, n_threads, alone=True)
         builder = LevelWiseBuilder(dataset, self.tuning, self.arena)
-        subtrees = builder.grow(self.run, n_threads, self.cancelled, depth, path)
+        subtrees = builder.grow(self.run, n_threads, self.cancelled, depth, path, above)
         self.check_cancelled()
         return join(subtrees)

@@ -29,7 +29,7 @@ from dtrees.core.stores.blocks.messages import (
     NodeSplit,
     SplitUpdate,
 )
-from dtrees.core.stores.sampled._sampled_columns import drawn_columns
+from dtrees.core.stores.sampled._sampled_columns import drawn_columns, n_first_draws
 
 Split = tuple[FoundSplit, RoundNode, RoundNode]  # the test, and the children
 
@@ -127,9 +127,10 @@ class TreeBatch:
             return self._all_columns[:0]
         if self._n_drawn == len(self._all_columns):
             return self._all_columns
-        drawn: np.ndarray = drawn_columns(
-            self._columns[node.tree], node.path, node.first, self._n_drawn
-        )
+        dataset, n_drawn = self._columns[node.tree], self._n_drawn
+        if node.first == 0:
+            n_drawn = n_first_draws(dataset, node.path, node.sets)
+        drawn: np.ndarray = drawn_columns(dataset, node.path, node.first, n_drawn)
         return np.sort(drawn) if node.first == 0 else drawn
 
     def _is_last(self, node: OpenNode) -> bool:
@@ -290,7 +291,11 @@ class TreeBatch:
                 self._gather(new)
             else:
                 opened.append(new)
-        if len(opened) == 2 and len(self._columns_of(opened[0])) == len(self._all_columns):
+        if (
+            len(opened) == 2
+            and self._n_drawn == len(self._all_columns)
+            and not self._is_last(opened[0])
+        ):
             small, large = (left, right) if n_rows[0] <= n_rows[1] else (right, left)
             pair = Pair(small, large, {each: histograms[each] for each in splits})
             for new in opened:
@@ -311,7 +316,8 @@ class TreeBatch:
         rules, scales = zip(*[(tree.rules, tree.scale) for tree in trees], strict=True)
         weights = self._class_weights[node.tree]
         own = None if weights is None else weights.some(list(sets))
-        self.gathered.append(GatheredNode(*identity, rules, scales, own))
+        above = next(iter(node.of_sets.values())).above
+        self.gathered.append(GatheredNode(*identity, rules, scales, own, above))
 
     def graft(self, index: int, pieces: Sequence[PartialTree]) -> int:
         """Take the finished subtrees of a node, one for each of its sets; returns the tree."""

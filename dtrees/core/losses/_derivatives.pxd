@@ -7,15 +7,17 @@ cdef extern from "losses/derivatives.h" nogil:
         SQUARED_ERROR
         ABSOLUTE_ERROR
         QUANTILE
+        HUBER
         POISSON_LOSS
         GAMMA_LOSS
+        GIVEN
     enum:
         ROWS_AT_ONCE
 
 cdef struct LossRows:
     # The rows of a table, and what their derivatives are packed with.
     LossKind kind
-    double level            # of a quantile
+    double level            # of a quantile; the largest gradient of Huber's loss
     int64_t n_rows          # of the table
     const uint32_t* chosen  # those of the fit, ascending; NULL: all of them
     int64_t n_chosen
@@ -24,6 +26,9 @@ cdef struct LossRows:
     const double* y         # (n_rows,): numbers, 0 and 1, or classes 0, 1, 2, ...
     const double* weight    # (n_rows,), or NULL
     bint are_counts         # weights say how often a row is there: derivatives are rounded first
+    const double* gradient  # (n_classes, n_given), of a loss that is GIVEN by its derivatives:
+    const double* hessian   # of the chosen rows
+    int64_t n_given
     double gradient_scale
     double hessian_scale
     uint64_t* packed        # (n_classes, n_rows)

@@ -17,6 +17,7 @@ A fit to some rows of a table gathers them 256 at a time, and scatters what it m
     raw, y, weight  ──gather──▶ side by side ──derive──▶ words ──scatter──▶ rows 1, 4, 5, 9
 """
 from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 import numpy as np
 
@@ -86,6 +87,18 @@ cdef inline void pack(const LossRows* rows, int64_t begin, int64_t n, int64_t k,
         pack_plain(n, gradient, hessian, gradient_scale, hessian_scale, out, sums + 2 * k)
 
 
+cdef void pack_given(const LossRows* rows, int64_t begin, int64_t n, int64_t* sums) noexcept nogil:
+    """Pack derivatives that are there."""
+    cdef double[ROWS_AT_ONCE] gradient
+    cdef double[ROWS_AT_ONCE] hessian
+    cdef int64_t at, k
+    for k in range(rows.n_classes):
+        at = k * rows.n_given + begin
+        memcpy(gradient, rows.gradient + at, n * sizeof(double))
+        memcpy(hessian, rows.hessian + at, n * sizeof(double))
+        pack(rows, begin, n, k, gradient, hessian, sums)
+
+
 cdef void derive_classes(const LossRows* rows, int64_t begin, int64_t n, double* values,
                          int64_t* sums) noexcept nogil:
     """Pack the derivatives of several classes. values : scratch (n_classes, ROWS_AT_ONCE)."""
@@ -135,6 +148,8 @@ cdef void gather(const LossRows* rows, int64_t begin, int64_t n, Gathered* out, 
     for k in range(rows.n_classes):
         copy_rows(rows.raw + k * rows.n_rows, chosen, n, raw + k * ROWS_AT_ONCE)
     copy_rows(rows.y, chosen, n, out.y)
+    out.rows.gradient = rows.gradient + begin
+    out.rows.hessian = rows.hessian + begin
     if rows.weight != NULL:
         copy_rows(rows.weight, chosen, n, out.weight)
         out.rows.weight = out.weight
@@ -145,7 +160,9 @@ cdef void derive_some(const LossRows* rows, int64_t begin, int64_t n, double* va
     """Pack the derivatives of at most ROWS_AT_ONCE rows that stand side by side."""
     cdef double[ROWS_AT_ONCE] gradient
     cdef double[ROWS_AT_ONCE] hessian
-    if rows.n_classes > 1:
+    if rows.kind == GIVEN:
+        pack_given(rows, begin, n, sums)
+    elif rows.n_classes > 1:
         derive_classes(rows, begin, n, values, sums)
     else:
         derive(rows, begin, n, gradient, hessian)
@@ -280,5 +297,6 @@ def softmax(const double[:, ::1] raw):
 
 KINDS = {
     "log_loss": LOGISTIC, "squared_error": SQUARED_ERROR, "absolute_error": ABSOLUTE_ERROR,
-    "quantile": QUANTILE, "poisson": POISSON_LOSS, "gamma": GAMMA_LOSS,
+    "quantile": QUANTILE, "huber": HUBER, "poisson": POISSON_LOSS, "gamma": GAMMA_LOSS,
+    "given": GIVEN,
 }

@@ -7,10 +7,19 @@
 
 #define ROWS_AT_ONCE 256
 
-typedef enum { LOGISTIC, SQUARED_ERROR, ABSOLUTE_ERROR, QUANTILE, POISSON_LOSS, GAMMA_LOSS } LossKind;
+typedef enum {
+    LOGISTIC,
+    SQUARED_ERROR,
+    ABSOLUTE_ERROR,
+    QUANTILE,
+    HUBER,
+    POISSON_LOSS,
+    GAMMA_LOSS,
+    GIVEN /* derivatives are there already */
+} LossKind;
 
 /* By row, as derivatives of the loss by the raw prediction. y : 0 or 1 for LOGISTIC.
-   level : of QUANTILE. `kind` is a constant where this is inlined. */
+   level : of QUANTILE; the largest gradient of HUBER. `kind` is a constant where this is inlined. */
 static inline void derive_as(LossKind kind, int64_t n, const double *raw, const double *y,
                              double level, double *gradient, double *hessian) {
     if (kind == LOGISTIC) {
@@ -32,6 +41,13 @@ static inline void derive_as(LossKind kind, int64_t n, const double *raw, const 
     } else if (kind == QUANTILE) {
         for (int64_t i = 0; i < n; i++) {
             gradient[i] = raw[i] >= y[i] ? 1.0 - level : -level;
+            hessian[i] = 1.0;
+        }
+    } else if (kind == HUBER) {
+        for (int64_t i = 0; i < n; i++) {
+            double above = raw[i] - y[i];
+            above = above > level ? level : above;
+            gradient[i] = above < -level ? -level : above;
             hessian[i] = 1.0;
         }
     } else if (kind == POISSON_LOSS) {
@@ -56,6 +72,7 @@ static inline void derive_in(LossKind kind, int64_t n, const double *raw, const 
     case SQUARED_ERROR: derive_as(SQUARED_ERROR, n, raw, y, level, gradient, hessian); break;
     case ABSOLUTE_ERROR: derive_as(ABSOLUTE_ERROR, n, raw, y, level, gradient, hessian); break;
     case QUANTILE: derive_as(QUANTILE, n, raw, y, level, gradient, hessian); break;
+    case HUBER: derive_as(HUBER, n, raw, y, level, gradient, hessian); break;
     case POISSON_LOSS: derive_as(POISSON_LOSS, n, raw, y, level, gradient, hessian); break;
     default: derive_as(GAMMA_LOSS, n, raw, y, level, gradient, hessian);
     }

@@ -6,20 +6,24 @@
     squared_error     number            mean                Newton: the mean of the residuals
     absolute_error    number            median              median of the residuals
     quantile          number            quantile            quantile of the residuals
+    huber             number            median              median, and the mean of what is beyond
     poisson           log of the mean   log of the mean     Newton
     gamma             log of the mean   log of the mean     Newton
 
 A Newton step is ``- sum of gradients / (sum of hessians + l2)``. The losses of medians and
 quantiles have no second derivative. So their trees are grown by gradients alone and get their steps
-afterwards, as in scikit-learn.
+afterwards, as in scikit-learn. So do those of Huber's loss: the square of residuals up to a width,
+and beyond it a line. The width is a quantile of the absolute residuals before each iteration. Where
+iterations are compared (early stopping), it is the one before the first, for all of them.
 
-Sources: Friedman 2001; scikit-learn's ``HistGradientBoosting*``, whose losses these are.
+Sources: Friedman 2001, Algorithm 4 for Huber's loss; scikit-learn's ``HistGradientBoosting*`` and
+``GradientBoostingRegressor``, whose losses these are.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -46,6 +50,10 @@ class Loss:
         Whether a raw prediction is the logarithm of a number.
     positive : {"", "y >= 0", "y > 0"}, default=""
         What targets have to be; of the first, not all may be zero.
+    beyond : float or None, default=None
+        Of Huber's loss: the quantile of absolute residuals that is its width.
+    width : float, default=inf
+        Of Huber's loss, where iterations are compared.
     """
 
     name: str
@@ -54,6 +62,8 @@ class Loss:
     largest_hessian: float | None = None
     is_log: bool = False
     positive: str = ""
+    beyond: float | None = None
+    width: float = field(default=math.inf, compare=False)
 
     @property
     def kind(self) -> int:
@@ -64,6 +74,29 @@ class Loss:
     def with_level(self, level: float) -> Loss:
         """The same loss of another quantile."""
         return replace(self, level=level)
+
+    def with_width(self, y: np.ndarray, raw: float | np.ndarray, weight: np.ndarray | None) -> Loss:
+        """The same loss, with the width of residuals; itself, if it is not Huber's."""
+        if self.beyond is None:
+            return self
+        return replace(self, width=weighted_quantile(np.abs(y - raw), weight, self.beyond))
+
+    def step(self, residuals: np.ndarray, weight: np.ndarray | None) -> float:
+        """What a leaf adds, of a loss with a `level`.
+
+        Parameters
+        ----------
+        residuals : float64 (n_rows,)
+        weight : float64 (n_rows,) or None
+        """
+        assert self.level is not None
+        middle = weighted_quantile(residuals, weight, self.level)
+        if self.beyond is None:
+            return middle
+        rest = np.clip(residuals - middle, -self.width, self.width)
+        if weight is None:
+            return middle + math.fsum(rest) / len(rest)
+        return middle + math.fsum(rest * weight) / math.fsum(weight)
 
     def check(self, y: np.ndarray) -> None:
         """Refuse (ValueError) targets that the loss has no use for."""
@@ -132,11 +165,18 @@ class Loss:
             return 0.5 * above * above
         if self.name == "absolute_error":
             return np.abs(above)
+        if self.name == "huber":
+            bounded = np.minimum(np.abs(above), self.width)
+            return bounded * (np.abs(above) - 0.5 * bounded)
         return np.maximum(self.level * above, (self.level - 1.0) * above)
 
     def predictions(self, raw: np.ndarray) -> np.ndarray:
         """Numbers of raw predictions, both float64 (n_rows,)."""
         return exponential(raw) if self.is_log else raw
+
+    def shares(self, raw: np.ndarray) -> np.ndarray:
+        """Shares of classes; see `shares_of_classes`."""
+        return shares_of_classes(raw)
 
 
 def initial_of_classes(shares: np.ndarray) -> np.ndarray:
@@ -174,12 +214,13 @@ def weighted_quantile(values: np.ndarray, weight: np.ndarray | None, level: floa
     """The least value that has at least a share `level` of the weight at or below it.
 
     Where it has just that share, the middle between it and the next value; so level 1/2 is the
-    median. A row of weight two is a row given twice. O(n log n).
+    median. A row of weight two is a row given twice. O(n log n); O(n) without weights.
     """
+    if weight is None:
+        return _quantile(values, level)
     order = np.argsort(values, kind="stable")
     ascending = values[order]
-    weights = np.ones(len(values)) if weight is None else weight[order]
-    up_to = np.cumsum(weights)
+    up_to = np.cumsum(weight[order])
     wanted = level * up_to[-1]
     at = min(int(np.searchsorted(up_to, wanted)), len(values) - 1)
     if up_to[at] == wanted and at + 1 < len(values):
@@ -187,11 +228,23 @@ def weighted_quantile(values: np.ndarray, weight: np.ndarray | None, level: floa
     return float(ascending[at])
 
 
+def _quantile(values: np.ndarray, level: float) -> float:
+    """The same of values without weights."""
+    n = len(values)
+    wanted = level * n
+    at = min(max(math.ceil(wanted) - 1, 0), n - 1)
+    if at + 1 == wanted and at + 1 < n:
+        below, above = np.partition(values, (at, at + 1))[at : at + 2]
+        return float(below / 2 + above / 2)
+    return float(np.partition(values, at)[at])
+
+
 CLASSES = {"log_loss": Loss("log_loss", None, 1.0, 0.25)}
 NUMBERS = {
     "squared_error": Loss("squared_error", None, None, 1.0),
     "absolute_error": Loss("absolute_error", MEDIAN, 1.0, 1.0),
     "quantile": Loss("quantile", MEDIAN, 1.0, 1.0),
+    "huber": Loss("huber", MEDIAN, None, 1.0, beyond=0.9),
     "poisson": Loss("poisson", is_log=True, positive="y >= 0"),
     "gamma": Loss("gamma", is_log=True, positive="y > 0"),
 }

@@ -24,13 +24,13 @@ from dtrees.core.histogram._layout cimport (
     CLASSES, COUNT, GRADIENTS, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout,
     decode_gradients
 )
-from dtrees.core.search._category_penalty cimport penalty
+from dtrees.core.search._buffered_scores cimport flush
 from dtrees.core.search._category_subsets cimport (
     add_to_subset, begin_bins, one_versus_rest, search_categories
 )
 from dtrees.core.search._search cimport (
-    BUFFER, NONE, SMALL_WEIGHT, Bins, Keyed, Search, add_bin, begin_pass, by_class, consider,
-    enlarge, flush, heavy_enough, offer, permitted, score_side, take_best
+    BUFFER, SMALL_WEIGHT, Bins, Keyed, Search, add_bin, allowed_score, begin_column,
+    begin_pass, by_class, consider, enlarge, heavy_enough, offer, permitted, take_best
 )
 
 
@@ -257,18 +257,15 @@ cdef void search_bins(Search* q, int32_t column, uint32_t last_ordered) noexcept
     cdef int64_t first = 1 if g.count > 0 and g.rank[0] == 0 else 0
     cdef int64_t last = first
     cdef int64_t missing
-    cdef double unpenalized
-    q.best = NONE
+    cdef double whole
+    begin_column(q, column)
     while last < g.count and g.rank[last] <= last_ordered:
         last += 1
     if last == first and last < g.count:
-        search_categories(q, first)
-        unpenalized = q.best
-        if q.best > NONE:
-            q.best -= penalty(q, first)
+        whole = search_categories(q, first)
         keep_best(q, column, first, last)
         if q.split.column == column:
-            q.split.unpenalized = unpenalized
+            q.split.unpenalized = whole
         return
     for missing in range(first + 1):
         if last > first:
@@ -294,7 +291,7 @@ cdef void search_above(Search* q, int64_t first, int64_t last, bint missing) noe
     for i in range(first, last - 1):
         add_bin(q, i, 1)
         if permitted(q):
-            offer(q, score_side(q, True), i, False)
+            offer(q, allowed_score(q, True), i, False)
 
 
 cdef void keep_best(Search* q, int32_t column, int64_t first, int64_t last) noexcept nogil:

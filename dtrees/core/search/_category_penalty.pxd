@@ -5,5 +5,6 @@ from dtrees.core.search._search cimport Search
 
 cdef enum:
     FEW_CATEGORIES = 11     # all their 1,023 subsets are tried, and they cost nothing
+    FREE_CATEGORIES = 5     # the most of these on the side of fewer
 
 cdef double penalty(const Search* q, int64_t first) noexcept nogil

@@ -5,7 +5,7 @@ from dtrees.core.search._search cimport Search, add_bin, begin_pass
 
 cdef bint clear_subset(Search* q) noexcept nogil
 cdef void one_versus_rest(Search* q, int64_t begin, bint missing) noexcept nogil
-cdef void search_categories(Search* q, int64_t first) noexcept nogil
+cdef double search_categories(Search* q, int64_t first) noexcept nogil
 
 
 cdef inline void begin_bins(Search* q, uint8_t test, bint missing) noexcept nogil:

@@ -6,19 +6,37 @@
     first principal component of the class shares (`_category_order`), and one-versus-rest
     Poisson: a side without any target is not allowed, so with categories of zero target the best
     subset need not be a prefix
+    gradients: of many categories, those of the lowest means, or those of the highest, against the
+    rest; each of them pays, and those of few rows are in the rest (`scan_ends`)
 """
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
-from dtrees.core.data._structs cimport IN_SUBSET
+from dtrees.core.data._structs cimport GRADIENT, IN_SUBSET
 from dtrees.core.search._category_order cimport order_by_component
-from dtrees.core.search._category_penalty cimport FEW_CATEGORIES
-from dtrees.core.search._search cimport Bins, Search, add_bin, by_class, consider, enlarge
+from dtrees.core.search._category_penalty cimport FEW_CATEGORIES, FREE_CATEGORIES, penalty
+from dtrees.core.search._search cimport (
+    NONE, Bins, Keyed, Search, add_bin, allowed_score, by_class, consider, enlarge, offer, permitted
+)
 from dtrees.core.search._sort cimport merge_sort
 
 
-cdef void search_categories(Search* q, int64_t first) noexcept nogil:
-    """Subsets of the categories first..count of the bins; bin 0 is missing when first is 1."""
+cdef double search_categories(Search* q, int64_t first) noexcept nogil:
+    """Subsets of the categories first..count of the bins; bin 0 is missing when first is 1.
+
+    q.best is without what the best one pays. Returns its whole score.
+    """
+    cdef double whole = NONE
+    find_subset(q, first, &whole)
+    if q.criterion.impurity != GRADIENT or whole == NONE:
+        whole = q.best
+        if q.best > NONE:
+            q.best -= penalty(q, first)
+    return whole
+
+
+cdef void find_subset(Search* q, int64_t first, double* whole) noexcept nogil:
+    """The best subset. whole : OUT, its score where each subset pays by itself."""
     cdef Bins* g = &q.bins
     cdef int64_t count = g.count - first
     cdef int64_t K = q.criterion.n_classes
@@ -35,6 +53,9 @@ cdef void search_categories(Search* q, int64_t first) noexcept nogil:
             g.order[i - first].bin = i
             g.order[i - first].key = (<double>g.target[at]
                                       / (<double>g.weight[i] + q.criterion.smoothing))
+    if q.criterion.impurity == GRADIENT and count > FEW_CATEGORIES:
+        scan_ends(q, first, count, whole)
+        return
     scan_in_order(q, first, count)
     if by_class(q) and K != 2:
         for missing in range(first + 1):
@@ -58,6 +79,47 @@ cdef void scan_in_order(Search* q, int64_t first, int64_t count) noexcept nogil:
             return
         for i in range(n_best):
             add_to_subset(q, g.rank[g.order[i].bin])
+
+
+cdef void scan_ends(Search* q, int64_t first, int64_t count, double* whole) noexcept nogil:
+    """Prefixes of bins.order[0..count) of up to one half, and as many from the other end.
+
+        means    -3   -2   -1    0    1    2    3        pays
+        left      *    *                                  2
+        left                                    *         1
+
+    Categories that weigh less than `least_category` are never among them: their means are noise.
+    Each one beyond FREE_CATEGORIES takes `category_penalty` off the score. So a category goes left
+    only if it gains more than what noise would, and a column of thousands is worth what it tells.
+    """
+    cdef Bins* g = &q.bins
+    cdef Keyed* order = g.order
+    cdef int64_t kept = 0
+    cdef int64_t missing, end, i, at, n_best
+    cdef double pays, score
+    for i in range(count):
+        if <double>g.weight[order[i].bin] >= q.criterion.least_category:
+            order[kept] = order[i]
+            kept += 1
+    merge_sort(order, order + g.capacity, kept)
+    for missing in range(first + 1):
+        for end in range(2):
+            begin_bins(q, IN_SUBSET, missing)
+            n_best = 0
+            for i in range((kept + 1) // 2):
+                at = kept - 1 - i if end else i
+                add_bin(q, order[at].bin, 1)
+                pays = q.criterion.category_penalty * <double>max(0, i + 1 - FREE_CATEGORIES)
+                if not permitted(q):
+                    continue
+                score = allowed_score(q, True)
+                if offer(q, score - pays, i, False):
+                    n_best = i + 1
+                    whole[0] = score
+            if n_best > 0 and not clear_subset(q):
+                return
+            for i in range(n_best):
+                add_to_subset(q, g.rank[order[kept - 1 - i if end else i].bin])
 
 
 cdef void search_subsets(Search* q, int64_t first, int64_t count) noexcept nogil:

@@ -28,11 +28,12 @@ from dtrees.core.data._structs cimport (
 )
 from dtrees.core.histogram._layout cimport CLASSES, COUNT
 from dtrees.core.search._bins cimport bins_of_entries, search_bins
+from dtrees.core.search._buffered_scores cimport flush
 from dtrees.core.search._criterion cimport xlogx
 from dtrees.core.search._number_scan cimport scan_numbers
 from dtrees.core.search._search cimport (
-    BUFFER, NONE, Search, add_row, add_to_class, begin_pass, by_class, consider, entropy_score,
-    flush, heavy_enough, take_best
+    BUFFER, Search, add_row, add_to_class, begin_column, begin_pass, by_class, consider,
+    entropy_score, heavy_enough, is_bound, take_best
 )
 from dtrees.core.search._two_class_scan cimport scan_two_classes
 
@@ -73,12 +74,11 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
     cdef int64_t cross = <int64_t>q.cross
     cdef int64_t node_squares = <int64_t>q.squares
     cdef int64_t m = end - begin
-    cdef int64_t i = 0
-    cdef int64_t name
+    cdef int64_t name, i = 0
     cdef double a, b
     cdef const entry_t* at = entries + (end - 1 if down else begin)
     cdef entry_t rank
-    cdef bint was_clear = q.side_is_clear
+    cdef bint was_clear = q.side_is_clear, bound = is_bound(q)
     while i < m:
         rank = at[0] >> shift
         while True:
@@ -107,6 +107,8 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
         if entropy:
             q.buffer_a[q.buffered] = entropy_score(
                 q, q.side_squares if weighted else squares, W - w if down else w)
+            if bound:
+                q.buffer_b[q.buffered] = <double>(totals[1] - side[1] if down else side[1])
         else:
             if weighted:
                 a = <double>q.side_squares
@@ -212,6 +214,7 @@ cdef bint search_feature(Search* q, const entry_t* entries,
     cdef int64_t m = feature.length
     cdef int64_t n_fill = q.totals.n - m
     cdef uint32_t lowest, highest
+    cdef bint distinct = feature.distinct and not is_bound(q)   # else ends of classes are enough
     cdef int64_t n_missing = 0
     cdef int64_t fill_at, i, missing, close
     lowest = <uint32_t>(e[0] >> shift)
@@ -223,7 +226,7 @@ cdef bint search_feature(Search* q, const entry_t* entries,
         bins_of_entries(q, entries, feature)
         search_bins(q, feature.column, feature.last_ordered)
         return True
-    q.best = NONE
+    begin_column(q, feature.column)
     if lowest == 0:
         n_missing = first_above(e, 0, m, 0)
     if n_fill == 0 or highest < feature.fill:
@@ -244,7 +247,7 @@ cdef bint search_feature(Search* q, const entry_t* entries,
                 close = BEFORE_FILL
             elif n_missing > 0 and not missing:
                 close = LAST
-            scan(q, e, n_missing, fill_at, close, False, feature.distinct, ones)
+            scan(q, e, n_missing, fill_at, close, False, distinct, ones)
         # down: the side is the right one
         if n_fill > 0:
             begin_pass(q, AT_MOST, missing)
@@ -253,7 +256,7 @@ cdef bint search_feature(Search* q, const entry_t* entries,
                     add_row(q, e[i] & mask)
                 consider(q, LAST, True)
             if fill_at < m:
-                scan(q, e, fill_at, m, fill_at, True, feature.distinct, ones)
+                scan(q, e, fill_at, m, fill_at, True, distinct, ones)
     if take_best(q, feature.column, n_missing > 0):
         if n_fill > 0:
             pass_over_short(q)

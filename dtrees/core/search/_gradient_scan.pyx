@@ -11,20 +11,21 @@ A cell is two sums side by side, so the sums up to a code are one addition of 12
 without rows repeat the boundary before them, and the first of equal scores wins. Boundaries are
 scored together, so that divisions run side by side.
 """
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 import numpy as np
 
 from dtrees.core.data._structs cimport (
-    ALL_ORDERED, AT_MOST, GRADIENT, LEAF, RowStatistics, Totals
+    ALL_ORDERED, AT_MOST, GRADIENT, LEAF, Inherited, RowStatistics, Totals
 )
 from dtrees.core.histogram._layout cimport GRADIENTS, Layout
 from dtrees.core.search._bins cimport search_histogram
+from dtrees.core.search._buffered_scores cimport flush
 from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._parameters cimport Limits
 from dtrees.core.search._search cimport (
-    BUFFER, NONE, Search, begin_node, begin_pass, finish_node, flush, free_search, new_search,
+    BUFFER, Search, begin_column, begin_node, begin_pass, finish_node, free_search, new_search,
     take_best
 )
 
@@ -75,7 +76,7 @@ cdef void scan_gradients(Search* q, const Layout* layout, const int64_t* cells, 
     """
     cdef bint saw_missing = cells[0] != 0 or cells[1] != 0
     cdef int64_t code
-    q.best = NONE
+    begin_column(q, column)
     scan_pass(q, layout.shift, cells, n_codes, False)
     if saw_missing:
         scan_pass(q, layout.shift, cells, n_codes, True)
@@ -89,7 +90,7 @@ cdef void scan_gradients(Search* q, const Layout* layout, const int64_t* cells, 
 
 
 def split_of_cells(const int64_t[:, ::1] sums, int64_t min_rows, int64_t min_weight, double l2,
-                   bint by_bins=False):
+                   bint by_bins=False, tuple monotonic=None):
     """The best split of a column, for tests.
 
     Parameters
@@ -98,6 +99,8 @@ def split_of_cells(const int64_t[:, ::1] sums, int64_t min_rows, int64_t min_wei
         Rows, hessian and gradient of each code.
     by_bins : bool, default=False
         As columns with categories are searched.
+    monotonic : (int, float, float) or None, default=None
+        Direction of the column, and bounds of the steps.
 
     Returns
     -------
@@ -112,6 +115,9 @@ def split_of_cells(const int64_t[:, ::1] sums, int64_t min_rows, int64_t min_wei
     cdef int64_t n_codes = sums.shape[0] - 1
     cdef int64_t[:, ::1] cells = np.zeros((n_codes + 1, 2), dtype=np.int64)
     cdef int64_t i
+    cdef int8_t direction = 0
+    cdef Inherited above
+    memset(&above, 0, sizeof(Inherited))
     memset(&criterion, 0, sizeof(Criterion))
     memset(&limits, 0, sizeof(Limits))
     memset(&layout, 0, sizeof(Layout))
@@ -120,6 +126,10 @@ def split_of_cells(const int64_t[:, ::1] sums, int64_t min_rows, int64_t min_wei
     criterion.impurity, criterion.l2, criterion.gain_unit = GRADIENT, l2, 1.0
     limits.min_rows, limits.min_weight = min_rows, min_weight
     layout.kind, layout.n_words, layout.shift = GRADIENTS, 2, 40
+    if monotonic is not None:
+        direction, above.lower, above.upper = monotonic
+        above.has_lower = above.has_upper = True
+        limits.monotonic = &direction
     for i in range(n_codes + 1):
         cells[i, 0] = sums[i, 0] << layout.shift | sums[i, 1]
         cells[i, 1] = sums[i, 2]
@@ -130,7 +140,7 @@ def split_of_cells(const int64_t[:, ::1] sums, int64_t min_rows, int64_t min_wei
     if q == NULL:
         raise MemoryError
     try:
-        begin_node(q, &totals, NULL, 0)
+        begin_node(q, &totals, NULL, 0, &above)
         if by_bins:
             search_histogram(q, &layout, &cells[0, 0], n_codes, 0, ALL_ORDERED)
         else:

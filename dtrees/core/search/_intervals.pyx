@@ -266,7 +266,7 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
                 q.bins.target[q.bins.count * K + k] = target[i, k]
             q.bins.count += 1
     totals.weight = totals.n
-    begin_node(q, &totals, &of_class[0], 0)
+    begin_node(q, &totals, &of_class[0], 0, NULL)
     bounds.lowest, bounds.highest = span
     bound_intervals(q, &ends[0], &bounds)
     if away is not None:

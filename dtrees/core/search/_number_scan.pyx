@@ -34,7 +34,9 @@ from dtrees.core.data._structs cimport SQUARED, RowStatistics, entry_t
 from dtrees.core.histogram._layout cimport COUNT, SUM, WEIGHTED_SUM, CellKind
 from dtrees.core.search._criterion cimport poisson_limit, poisson_score, squared_score
 from dtrees.core.search._reach cimport LAST_LOGARITHMS, Reach, may_reach, note_rates
-from dtrees.core.search._search cimport NONE, Search, heavy_enough, offer
+from dtrees.core.search._search cimport (
+    NONE, Search, constrain, heavy_enough, is_bound, offer
+)
 
 cdef enum:
     STRETCH = 16            # entries that are bounded together
@@ -216,6 +218,8 @@ cdef bint look_at(Search* q, const entry_t* entries, int64_t at, int64_t w, int6
         score = squared_score(q.W, q.S, left, rest, <double>s)
     else:
         score = poisson_score(q.S, left, rest, <double>s)
+    if is_bound(q):
+        score = constrain(q, left, rest, <double>s, score)
     return offer(q, score, at + 1 if down else at, down)
 
 

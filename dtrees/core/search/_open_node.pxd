@@ -1,8 +1,8 @@
 """Nodes that have no split yet; see _open_node.pyx."""
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from dtrees._random cimport hash64
-from dtrees.core.data._structs cimport PresortedFeature, Totals
+from dtrees.core.data._structs cimport Inherited, PresortedFeature, Totals
 from dtrees.core.search._parameters cimport TrainParameters
 
 
@@ -20,11 +20,14 @@ cdef struct OpenNode:
     bint is_leaf
     uint64_t path           # key of the node's draws
     double impurity
+    Inherited above
 
 cdef void free_node(OpenNode* node) noexcept nogil
 cdef void describe(OpenNode* node, const TrainParameters* params) noexcept nogil
 cdef bint open_children(const OpenNode* node, int64_t n_left, int n_classes, OpenNode* left,
                         OpenNode* right) noexcept nogil
+cdef bint restrict_children(const TrainParameters* params, const OpenNode* node, int32_t column,
+                            OpenNode* left, OpenNode* right) noexcept nogil
 cdef void subtract_child(const OpenNode* node, const OpenNode* child, int n_classes,
                          OpenNode* other) noexcept nogil
 
@@ -32,6 +35,11 @@ cdef void subtract_child(const OpenNode* node, const OpenNode* child, int n_clas
 cdef inline uint64_t key_of_child(uint64_t path, bint is_left) noexcept nogil:
     """Key of a child's draws, from that of its parent."""
     return hash64(path, 1 if is_left else 2)
+
+
+cdef inline bint has_constraints(const TrainParameters* params) noexcept nogil:
+    """Whether nodes inherit anything."""
+    return params.limits.monotonic != NULL or params.limits.n_set_words > 0
 
 
 cdef inline void open_child(const OpenNode* node, bint is_left, OpenNode* child) noexcept nogil:

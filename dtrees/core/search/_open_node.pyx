@@ -4,14 +4,15 @@ The rows of a node are partitioned, then the smaller child is summed up. The lar
 less the smaller one: sums are integers, so nothing is lost. Regression also wants the least and the
 greatest target of both children, which tell whether a node is pure.
 """
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from dtrees.core.data._fixed_point cimport natural_log, spread_of
-from dtrees.core.data._structs cimport ENTROPY, POISSON, Totals, int128_t
+from dtrees.core.data._structs cimport ENTROPY, POISSON, Inherited, Totals, int128_t
 from dtrees.core.histogram._totals cimport subtract_totals
 from dtrees.core.search._criterion cimport xlogx
+from dtrees.core.search._monotonic cimport inherit_bounds, value_of
 from dtrees.core.search._parameters cimport Limits, TrainParameters
 
 
@@ -19,6 +20,8 @@ cdef void free_node(OpenNode* node) noexcept nogil:
     free(node.class_totals)
     free(node.features)
     free(node.histogram)
+    free(node.above.sets)
+    node.above.sets = NULL
     node.class_totals = NULL
     node.features = NULL
     node.histogram = NULL
@@ -121,3 +124,39 @@ cdef void subtract_child(const OpenNode* node, const OpenNode* child, int n_clas
     subtract_totals(&node.totals, &child.totals, &other.totals)
     for k in range(n_classes):
         other.class_totals[k] = node.class_totals[k] - child.class_totals[k]
+
+
+cdef inline double value_of_node(const TrainParameters* params,
+                                 const OpenNode* node) noexcept nogil:
+    """What a node predicts, of two classes or of numbers."""
+    cdef const Totals* t = &node.totals
+    cdef int64_t target = t.target if node.class_totals == NULL else node.class_totals[1]
+    return value_of(&params.criterion, <double>t.weight, <double>target)
+
+
+cdef bint restrict_children(const TrainParameters* params, const OpenNode* node, int32_t column,
+                            OpenNode* left, OpenNode* right) noexcept nogil:
+    """Tell the children of a split along a column, summed up, what they inherit: bounds of their
+    values, and sets of columns. False without memory."""
+    cdef const Limits* limits = &params.limits
+    if limits.monotonic != NULL:
+        inherit_bounds(&node.above, limits.monotonic[column], value_of_node(params, left),
+                       value_of_node(params, right), &left.above, &right.above)
+    return (inherit_sets(limits, &node.above, column, &left.above)
+            and inherit_sets(limits, &node.above, column, &right.above))
+
+
+cdef bint inherit_sets(const Limits* limits, const Inherited* above, int32_t column,
+                       Inherited* child) noexcept nogil:
+    """The sets of a node that have the column of its test, too; False without memory."""
+    cdef int64_t n = limits.n_set_words
+    cdef const uint64_t* of_column = limits.sets_of_column + column * n
+    cdef int64_t i
+    if n == 0:
+        return True
+    child.sets = <uint64_t*>malloc(n * sizeof(uint64_t))
+    if child.sets == NULL:
+        return False
+    for i in range(n):
+        child.sets[i] = of_column[i] if above.sets == NULL else above.sets[i] & of_column[i]
+    return True

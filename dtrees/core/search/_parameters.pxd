@@ -1,5 +1,5 @@
 """What does not change while a tree grows. No code but one rule, no Python objects."""
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 
 from dtrees.core.data._columns cimport Column, RowCodes, RowLists
 from dtrees.core.histogram._layout cimport Layout
@@ -28,10 +28,30 @@ cdef struct Limits:
     bint unseen_by_majority
     bint random_splits
     bint random_ties
+    # (n_columns, n_set_words): sets that a column is in, a bit each; NULL: all columns interact
+    const uint64_t* sets_of_column
+    int64_t n_set_words
+    const int8_t* monotonic  # by column: 1, -1: values rise, fall along it; NULL: none has to
 
 cdef inline bint gains_enough(const Limits* limits, double gain) noexcept nogil:
     """The rule of `dtrees.core.model.pruning.decrease`, with the same rounding."""
     return gain / limits.total_weight + 2.220446049250313e-16 >= limits.min_decrease
+
+
+cdef inline bint may_use(const Limits* limits, const uint64_t* sets,
+                         int32_t column) noexcept nogil:
+    """Whether a column interacts with all columns of the tests above a node.
+
+    sets : of the node, as in `Inherited`.
+    """
+    cdef const uint64_t* of_column = limits.sets_of_column + column * limits.n_set_words
+    cdef int64_t i
+    if sets == NULL:
+        return True
+    for i in range(limits.n_set_words):
+        if sets[i] & of_column[i]:
+            return True
+    return False
 
 
 cdef struct TrainParameters:

@@ -20,13 +20,14 @@ from libc.string cimport memset
 from dtrees._random cimport hash64
 from dtrees.core.data._memory cimport resize
 from dtrees.core.data._structs cimport (
-    AT_MOST, ENTROPY, GINI, GRADIENT, LEAF, POISSON, SQUARED, KnownTest, RowStatistics, Split,
-    Totals, int128_t
+    AT_MOST, ENTROPY, GINI, GRADIENT, LEAF, POISSON, SQUARED, Inherited, KnownTest, RowStatistics,
+    Split, Totals, int128_t
 )
 from dtrees.core.histogram._layout cimport CLASSES, COUNT, SUM, CellKind, has_classes
 from dtrees.core.search._criterion cimport (
     Criterion, gradient_score, poisson_score, squared_score, xlogx
 )
+from dtrees.core.search._monotonic cimport Monotonic, constrained_score
 from dtrees.core.search._parameters cimport SPLITS, TIES, Limits
 
 cdef enum:
@@ -74,6 +75,8 @@ cdef struct Search:
     int128_t squares        # gini: sum of squared class weights
     int64_t entropy         # entropy: sum f(t)
     int64_t too_short       # features of fewer entries cannot beat the split found so far
+    Monotonic monotonic
+    const uint64_t* sets    # as in `Inherited`
     # state of a pass: sums over the side that rows are added to
     int64_t n
     int64_t w
@@ -114,8 +117,8 @@ cdef Search* new_search(const Criterion* criterion, CellKind kind, RowStatistics
                         const Limits* limits) noexcept nogil
 cdef void free_search(Search* q) noexcept nogil
 cdef void free_scratch(Search* q) noexcept nogil
-cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_totals,
-                     uint64_t path) noexcept nogil
+cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_totals, uint64_t path,
+                     const Inherited* above) noexcept nogil
 cdef void finish_node(Search* q) noexcept nogil
 cdef bint beats(const Search* q, int32_t column) noexcept nogil
 cdef bint take_best(Search* q, int32_t column, bint saw_missing) noexcept nogil
@@ -178,6 +181,11 @@ cdef inline void take_known(Search* q, const KnownTest* known) noexcept nogil:
     q.split.test = known.test
     q.split.column = known.column
     q.split.gain = known.gain
+
+
+cdef inline bint is_bound(const Search* q) noexcept nogil:
+    """Whether values have to rise or fall along some column."""
+    return q.monotonic.of_column != NULL
 
 
 cdef inline bint by_class(const Search* q) noexcept nogil:
@@ -257,6 +265,13 @@ cdef inline void add_bin(Search* q, int64_t g, int sign) noexcept nogil:
                 add_to_class(q, k, sign * of_class[k])
 
 
+cdef inline void begin_column(Search* q, int32_t column) noexcept nogil:
+    """Forget the best boundary of the column before."""
+    q.best = NONE
+    if is_bound(q):
+        q.monotonic.direction = q.monotonic.of_column[column]
+
+
 cdef inline double gini_score(double w, double rest, double left, double right) noexcept nogil:
     """sum(l*l)/w + sum(r*r)/rest, with one division."""
     return (left * rest + right * w) / (w * rest)
@@ -315,10 +330,30 @@ cdef inline bint offer(Search* q, double score, int64_t at, bint down) noexcept 
     return False
 
 
+cdef inline double constrain(const Search* q, double w, double rest, double s,
+                             double score) noexcept nogil:
+    """The score of a candidate of bound values. s : target of the left side, or of class 1."""
+    cdef double S = <double>q.class_totals[1] if by_class(q) else q.S
+    return constrained_score(&q.monotonic, q.criterion, S, w, rest, s, score)
+
+
+cdef inline double allowed_score(const Search* q, bint down) noexcept nogil:
+    """`score_side`; below NONE where values would break an order."""
+    cdef double score = score_side(q, down)
+    cdef int64_t w, s
+    if not is_bound(q):
+        return score
+    w = q.totals.weight - q.w if down else q.w
+    s = q.side[1] if by_class(q) else q.s
+    if down:
+        s = (q.class_totals[1] if by_class(q) else q.totals.target) - s
+    return constrain(q, <double>w, <double>(q.totals.weight - w), <double>s, score)
+
+
 cdef inline bint consider(Search* q, int64_t at, bint down) noexcept nogil:
     if not permitted(q):
         return False
-    return offer(q, score_side(q, down), at, down)
+    return offer(q, allowed_score(q, down), at, down)
 
 
 cdef inline void begin_pass(Search* q, uint8_t test, uint8_t missing) noexcept nogil:
@@ -331,58 +366,3 @@ cdef inline void begin_pass(Search* q, uint8_t test, uint8_t missing) noexcept n
 cdef inline bint heavy_enough(const Search* q, int64_t w) noexcept nogil:
     """Whether both sides have the least weight, in integers: sums in doubles would be rounded."""
     return w >= q.min_weight and q.totals.weight - w >= q.min_weight
-
-
-cdef inline void flush(Search* q, bint down, bint classes, bint unit_weights,
-                       int64_t shift) noexcept nogil:
-    """Score the buffered boundaries together, so that the divisions run side by side.
-
-    unit_weights : every row weighs 1; the left weight of the boundary `at` is at + shift.
-    Otherwise both weights are in the buffer, and enough (`heavy_enough`).
-    """
-    cdef int64_t j
-    cdef double D, w, rest, l2
-    cdef double W = q.W
-    cdef double S = q.S
-    cdef double* bw = q.buffer_w
-    cdef double* br = q.buffer_rest
-    cdef double* ba = q.buffer_a
-    cdef double* bb = q.buffer_b
-    cdef double* score = q.buffer_score
-    cdef double best = q.best
-    cdef double moved = <double>shift
-    if unit_weights:
-        for j in range(q.buffered):
-            w = <double>q.buffer_at[j] + moved
-            bw[j] = w
-            br[j] = W - w
-    if classes:
-        if q.criterion.impurity == GINI:
-            for j in range(q.buffered):
-                w = bw[j]
-                rest = br[j]
-                score[j] = (ba[j] * rest + bb[j] * w) / (w * rest)
-        else:
-            for j in range(q.buffered):
-                score[j] = ba[j]
-    elif q.criterion.impurity == SQUARED:
-        for j in range(q.buffered):
-            w = bw[j]
-            D = W * ba[j] - w * S
-            score[j] = D * D / (w * br[j])
-    elif q.criterion.impurity == GRADIENT:
-        l2 = q.criterion.l2
-        for j in range(q.buffered):
-            score[j] = gradient_score(S, bw[j], br[j], ba[j], l2)
-    else:
-        for j in range(q.buffered):
-            score[j] = poisson_score(S, bw[j], br[j], ba[j])
-    if unit_weights and q.min_weight > 1:
-        for j in range(q.buffered):
-            if bw[j] < q.min_weight or br[j] < q.min_weight:
-                score[j] = 2 * NONE
-    for j in range(q.buffered):
-        if score[j] >= best:
-            offer(q, score[j], q.buffer_at[j], down)
-            best = q.best
-    q.buffered = 0

@@ -6,11 +6,12 @@ from libc.string cimport memset
 from dtrees._random cimport hash64
 from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._structs cimport (
-    ENTROPY, GINI, GRADIENT, IN_SUBSET, LEAF, POISSON, SQUARED, RowStatistics, Split, Totals,
-    int128_t
+    ENTROPY, GINI, GRADIENT, IN_SUBSET, LEAF, POISSON, SQUARED, Inherited, RowStatistics, Split,
+    Totals, int128_t
 )
 from dtrees.core.histogram._layout cimport CLASSES, WEIGHTED_CLASSES, CellKind
 from dtrees.core.search._criterion cimport Criterion, xlogx
+from dtrees.core.search._monotonic cimport begin_bounds, loss_of_side
 from dtrees.core.search._parameters cimport Limits
 
 
@@ -27,6 +28,7 @@ cdef Search* new_search(const Criterion* criterion, CellKind kind, RowStatistics
     q.min_rows = limits.min_rows
     q.min_weight = limits.min_weight
     q.random_ties = limits.random_ties
+    q.monotonic.of_column = limits.monotonic
     q.of_tree = hash64(limits.seed, limits.tree)
     q.n_columns_of_target = k if kind == CLASSES or kind == WEIGHTED_CLASSES else 1
     q.most_columns_of_target = q.n_columns_of_target
@@ -62,9 +64,12 @@ cdef void free_scratch(Search* q) noexcept nogil:
     q.component_size = 0
 
 
-cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_totals,
-                     uint64_t path) noexcept nogil:
-    """Take a node's totals and its key; forget the split of the last one."""
+cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_totals, uint64_t path,
+                     const Inherited* above) noexcept nogil:
+    """Take a node's totals and its key; forget the split of the last one.
+
+    above : what its ancestors allow it.
+    """
     cdef int k
     cdef int64_t t
     q.totals = totals[0]
@@ -81,6 +86,9 @@ cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_total
             for k in range(q.criterion.n_classes):
                 t = class_totals[k]
                 q.squares += <int128_t>t * t
+    if is_bound(q):
+        begin_bounds(&q.monotonic, above)
+    q.sets = NULL if above == NULL else above.sets
     q.of_node = hash64(q.of_tree, path)
     q.too_short = 1
     q.split.test = LEAF
@@ -103,7 +111,10 @@ cdef void finish_node(Search* q) noexcept nogil:
     elif q.criterion.impurity == POISSON:
         raw = raw - q.S * natural_log(q.S / q.W)
     elif q.criterion.impurity == GRADIENT:
-        raw = raw - q.S * q.S / (q.W + q.criterion.l2)
+        if is_bound(q):
+            raw = raw - loss_of_side(&q.monotonic, q.criterion, q.W, q.S)
+        else:
+            raw = raw - q.S * q.S / (q.W + q.criterion.l2)
     q.split.gain = raw * q.criterion.gain_unit if raw > 0 else 0.0
 
 

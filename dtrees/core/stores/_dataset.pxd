@@ -3,7 +3,10 @@ from libc.stdint cimport int64_t, uint8_t
 
 from dtrees.core.data._columns cimport Column, Columns
 from dtrees.core.data._structs cimport RowStatistics
-from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.search._parameters cimport Limits, TrainParameters
+
+
+cdef bind_constraints(Limits* limits, rules, list alive)
 
 
 cdef class Dataset:
@@ -16,6 +19,7 @@ cdef class Dataset:
     cdef readonly bint rows_only
     cdef readonly bint is_weighted
     cdef uint8_t[::1] live      # 1: the row has a positive weight
+    cdef readonly object sets_of_column     # uint64 (n_columns, n_words), or None
     cdef list alive             # arrays whose memory the structs point to
 
     cdef bind_target(self, target, rules, bint zero_one)

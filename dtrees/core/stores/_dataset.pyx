@@ -10,7 +10,7 @@ the same gain, bit for bit, wherever its rows are.
 """
 import numpy as np
 
-from libc.stdint cimport int64_t, uint16_t
+from libc.stdint cimport int8_t, int64_t, uint16_t, uint64_t
 from libc.string cimport memset
 
 from dtrees.core.data._columns cimport columns_of, pointer
@@ -21,6 +21,7 @@ from dtrees.core.histogram._layout cimport (
 from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._parameters cimport Limits
 
+from dtrees.core.data.rules import sets_of_columns
 from dtrees.core.data.scale import gain_unit_of
 from dtrees.core.search._criterion import xlogx_table
 
@@ -39,6 +40,20 @@ cdef bint is_zero_one(target):
     if target.w_exponent != 0 or target.wy_exponent != target.y_exponent:
         return False
     return bool(target.w.max(initial=0) <= 1)
+
+
+cdef bind_constraints(Limits* limits, rules, list alive):
+    """Set what nodes inherit; returns the sets of each column, or None. alive : gets arrays."""
+    cdef object sets = None
+    if rules.monotonic is not None:
+        directions = np.asarray(rules.monotonic, dtype=np.int8)
+        assert len(directions) == limits.n_columns
+        limits.monotonic = <const int8_t*>pointer(alive, directions, np.int8)
+    if rules.interactions is not None:
+        sets = sets_of_columns(rules.interactions, limits.n_columns)
+        limits.sets_of_column = <const uint64_t*>pointer(alive, sets.ravel(), np.uint64)
+        limits.n_set_words = sets.shape[1]
+    return sets
 
 
 cdef class Dataset:
@@ -155,6 +170,7 @@ cdef class Dataset:
         limits.unseen_by_majority = rules.handle_unknown == "majority"
         limits.random_splits = rules.random_splits
         limits.random_ties = rules.random_ties
+        self.sets_of_column = bind_constraints(limits, rules, self.alive)
 
     cdef bind_statistics(self, target, rules, weight, bint classification):
         """Point the row statistics at the target's arrays; choose kind and formula.

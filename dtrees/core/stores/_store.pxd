@@ -63,7 +63,7 @@ cdef inline void begin_members(Member* members, int n) noexcept nogil:
     cdef int m
     for m in range(n):
         begin_node(members[m].search, &members[m].node.totals, members[m].node.class_totals,
-                   members[m].node.path)
+                   members[m].node.path, &members[m].node.above)
 
 
 cdef inline uint32_t code_of(const Column* column, const CodesOfRanks* codes, uint32_t rank,

@@ -43,13 +43,13 @@ def table_of(columns):
     return pd.DataFrame(made)
 
 
-def grown(table, gradient, hessian, rules, helped=False):
+def grown(table, gradient, hessian, rules, helped=False, draws=None):
     """A tree grown from integers; the grower and the piece."""
     _, coded = CodeBook.fit_encode(table, max_bins=None)
-    return grown_from(coded, gradient, hessian, rules, helped)
+    return grown_from(coded, gradient, hessian, rules, helped, draws=draws)
 
 
-def grown_from(coded, gradient, hessian, rules, helped=False, chosen=None):
+def grown_from(coded, gradient, hessian, rules, helped=False, chosen=None, draws=None):
     """The same from codes, and from some of their rows."""
     blocks = ColumnBlocks(coded)
     blocks.fill(0, coded.n_rows)
@@ -63,7 +63,7 @@ def grown_from(coded, gradient, hessian, rules, helped=False, chosen=None):
         grower = LeafWiseGrower(blocks, rules, shift, team, chosen)
         packed = (gradient.astype(np.int64) << 32 | hessian).view(np.uint64)
         sums = int(hessian[own].sum()), int(gradient[own].sum())
-        piece = grower.grow(packed, *sums, UNITS)
+        piece = grower.grow(packed, *sums, UNITS, row_draws=draws)
     finally:
         team.close()
         if helped:

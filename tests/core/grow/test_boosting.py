@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
+from dtrees.core.grow._row_draws import RowDraws
+from dtrees.core.predict.raw import leaves_by_tree
+from dtrees.typing import serial
 from tests.core.grow.boosted_cases import random_columns, table_of
 from tests.oracle.boosting import Rules, boost
 
@@ -46,6 +50,54 @@ def test_the_slow_model(seed, loss, leaves, min_rows, l2, weighted):
     np.testing.assert_allclose(found, raw, rtol=1e-10, atol=1e-12)
 
 
+@given(
+    seed=st.integers(0, 1000),
+    loss=st.sampled_from(["log_loss", "squared_error"]),
+    penalty=st.sampled_from([0.0, 0.1, 2.0]),
+    weighted=st.booleans(),
+    missing=st.booleans(),
+)
+def test_many_categories(seed, loss, penalty, weighted, missing):
+    rng = np.random.default_rng(seed)
+    n = 200
+    names = [f"c{k:02d}" for k in range(int(rng.integers(12, 24)))]
+    column = [names[int(k)] for k in rng.beta(1, 2, n) * len(names)]  # of few rows and of many
+    value = {name: rng.normal() for name in names}
+    noise = rng.normal(size=n)
+    y = np.array([value[name] for name in column]) + noise
+    if missing:
+        column[::9] = [None] * len(column[::9])
+    is_classes = loss == "log_loss"
+    y = (y > 0).astype(int) if is_classes else y.round(2)
+    columns = [column, noise.round().tolist()]
+    weight = rng.integers(1, 4, n).astype(float) if weighted else None
+    kind = GradientBoostingClassifier if is_classes else GradientBoostingRegressor
+    rules = {"max_leaf_nodes": 5, "min_samples_leaf": 3, "category_penalty": penalty}
+    model = kind(max_iter=2, max_bins=None, **rules).fit(table_of(columns), y, weight)
+    start = float(model._initial[0])
+    raw, used = boost(columns, y.astype(float).tolist(), loss, start, Rules(2, **rules), weight)
+    assert columns_of(model.forest_.trees) == [sorted(each) for each in used]
+    found = model._predictor().raw(model._predictor().check(table_of(columns)))[:, 0]
+    np.testing.assert_allclose(found, raw, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [GradientBoostingClassifier, GradientBoostingRegressor])
+def test_many_categories_that_say_nothing_are_left_alone(kind):
+    """A column of names would win by what it fits by chance."""
+    rng = np.random.default_rng(3)
+    n = 6000
+    name = [f"n{k}" for k in rng.integers(0, 150, n)]
+    number = rng.normal(size=n)
+    y = 0.4 * number + rng.normal(size=n)
+    y = y > 0 if kind is GradientBoostingClassifier else y
+    table = table_of([name, number.tolist()])
+    models = [kind(category_penalty=p).fit(table[::2], y[::2]) for p in (0.0, 2.0)]
+    free, paid = (model.feature_importances_[0] for model in models)
+    assert paid < free / 1.5
+    free, paid = (model.score(table[1::2], y[1::2]) for model in models)
+    assert paid > free + 0.01
+
+
 class TestTrees:
     """Trees of steps are trees of numbers."""
 
@@ -75,6 +127,71 @@ class TestTrees:
         few = GradientBoostingRegressor(max_iter=1).fit(X, y - model.predict(X) + y.mean())
         more = GradientBoostingRegressor(max_iter=5).fit(X, y)
         assert few.forest_[0].feature.tolist() == more.forest_[4].feature.tolist()
+
+
+class TestSubsample:
+    """Trees are grown from the rows that are drawn, and move all of them."""
+
+    RNG = np.random.default_rng(0)
+    X, Y = RNG.normal(size=(300, 3)), RNG.normal(size=300)
+
+    def model(self, **parameters):
+        how = {"max_iter": 4, "max_leaf_nodes": 5, "subsample": 0.5, "random_state": 1}
+        return GradientBoostingRegressor(**{**how, **parameters})
+
+    @given(seed=st.integers(0, 300), weighted=st.booleans())
+    def test_steps_are_those_of_the_rows_that_are_drawn(self, seed, weighted):
+        """And all rows are moved by what the model predicts for them, whatever columns hold."""
+        rng = np.random.default_rng(seed)
+        table = table_of(random_columns(rng, 60, 3))
+        y = rng.normal(size=60)
+        weight = rng.integers(1, 4, 60).astype(float) if weighted else None
+        model = self.model(min_samples_leaf=2, random_state=seed, max_bins=None)
+        model.fit(table, y, weight)
+        before, draws = np.full(60, model._initial[0]), RowDraws(60)
+        checked = model.codebook_.check(table)
+        leaves = leaves_by_tree(model.forest_.trees, model.codebook_, checked, serial)
+        stages = model.staged_predict(table)
+        for number, (after, leaf) in enumerate(zip(stages, leaves, strict=True)):
+            draws.draw(model._fit_seed, number, 0.5)
+            assert model.forest_[number].n_node_samples[0] == draws.n_drawn
+            for each in np.unique(leaf):
+                own = draws.drawn[leaf[draws.drawn] == each]
+                assert len(own) == model.forest_[number].n_node_samples[each]
+                of_own = None if weight is None else weight[own]
+                mean = np.average(y[own] - before[own], weights=of_own)
+                assert (after - before)[leaf == each] == pytest.approx(0.1 * mean, abs=1e-7)
+            before = after
+
+    @pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+    def test_threads_storage_and_rows_without_weight_change_nothing(self, loss):
+        table = np.where(np.abs(self.X) < 0.7, 0.0, self.X.round(1))
+        model = self.model(loss=loss).fit(table, self.Y)
+        more, y = np.vstack([table, table[:50]]), np.append(self.Y, np.zeros(50))
+        weight = np.append(np.ones(300), np.zeros(50))
+        for other in (
+            self.model(loss=loss, n_jobs=2).fit(table, self.Y),
+            self.model(loss=loss).fit(sp.csr_array(table), self.Y),
+            self.model(loss=loss).fit(more, y, weight),
+        ):
+            for tree, own in zip(other.forest_.trees, model.forest_.trees, strict=True):
+                assert tree.equals(own)
+
+    def test_a_share_of_next_to_nothing(self):
+        model = self.model(subsample=1e-9, max_iter=3).fit(self.X, self.Y)
+        assert [tree.node_count for tree in model.forest_.trees] == [1] * 3
+
+    def test_classes_share_the_rows_of_an_iteration(self):
+        y = np.digitize(self.Y, [-0.5, 0.5])
+        model = GradientBoostingClassifier(max_iter=3, subsample=0.5, random_state=1)
+        sizes = [tree.n_node_samples[0] for tree in model.fit(self.X, y).forest_.trees]
+        assert sizes[0:9:3] == sizes[1:9:3] == sizes[2:9:3]
+        assert len(set(sizes)) > 1
+
+    @pytest.mark.parametrize("share", [0.0, 1.5, "half"])
+    def test_what_is_no_share(self, share):
+        with pytest.raises(ValueError, match=r"'subsample' parameter .* \(0.0, 1.0\]"):
+            self.model(subsample=share).fit(self.X, self.Y)
 
 
 def test_a_cancelled_growth_ends():

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.coding import CodeBook
+from dtrees.core.grow._row_draws import RowDraws
 from tests.core.grow.boosted_cases import (
     free_rules,
     grown,
@@ -137,6 +138,44 @@ def test_columns_of_many_codes_are_read_by_column(n_values):
         inside = (column >= own.min()) & (column <= own.max())
         assert inside.sum() == n >= 100  # leaves are stretches of values
     assert len(piece.nodes) == 15
+
+
+@given(st.integers(0, 40), st.sampled_from([0.3, 0.8]))
+def test_a_tree_of_some_rows_is_theirs_alone(seed, share):
+    rng = np.random.default_rng(seed)
+    table = table_of(random_columns(rng, 80, 3))
+    gradient, hessian = derivatives(rng, 80)
+    draws = RowDraws(80)
+    draws.draw(seed, 0, share)
+    rules = free_rules(max_leaf_nodes=7)
+    own = draws.drawn
+    _, coded = CodeBook.fit_encode(table, max_bins=None)
+    grower, piece = grown_from(coded, gradient, hessian, rules, draws=draws)
+    _, alone = grown_from(coded.take(own), gradient[own], hessian[own], rules)
+    for name in piece.nodes.dtype.names:
+        if name != "beyond":  # the next code of the column, not of the rows
+            np.testing.assert_array_equal(piece.nodes[name], alone.nodes[name])
+    np.testing.assert_array_equal(piece.statistics, alone.statistics)
+    np.testing.assert_array_equal(piece.words, alone.words)
+    assert sorted(grower.rows_of_leaves.tolist()) == own.tolist()
+
+
+@given(st.integers(0, 40))
+def test_other_rows_walk_along(seed):
+    """Each row gets the step of the leaf that it would have reached."""
+    rng = np.random.default_rng(seed)
+    column = rng.integers(0, 9, 80).astype(float)
+    gradient, hessian = derivatives(rng, 80)
+    draws = RowDraws(80)
+    draws.draw(seed, 0, 0.5)
+    grower, _ = grown(column[:, None], gradient, hessian, free_rules(max_leaf_nodes=4), draws=draws)
+    raw, steps = np.zeros(80), np.arange(1.0, grower.leaves_of_tree().shape[0] + 1)
+    grower.add_steps(steps, raw)
+    assert (raw > 0).all()
+    for value in np.unique(column):
+        assert len(set(raw[column == value])) == 1
+    for (_, first, n), step in zip(grower.leaves_of_tree().tolist(), steps, strict=True):
+        assert set(raw[grower.rows_of_leaves[first : first + n]]) == {step}
 
 
 def test_a_grower_grows_one_tree_after_the_other():

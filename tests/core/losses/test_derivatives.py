@@ -12,6 +12,7 @@ from dtrees.core.grow._row_derivatives import RowDerivatives
 from dtrees.core.grow._team import Helpers
 from dtrees.core.losses._derivatives import KINDS, exponential, logarithm, logistic, softmax
 from dtrees.core.losses.losses import CLASSES, NUMBERS
+from dtrees.core.losses.own import OwnLoss
 
 ENDS = [0.0, -0.0, 1e-320, -1e-20, 709.78, 709.782712893384, 709.79, 710.5, 1e300, -708.3, -708.4]
 ENDS += [-744.44, -745.13, -745.14, -746.5, -1e300, np.inf, -np.inf]
@@ -76,6 +77,7 @@ FORMULAS = {
     "squared_error": lambda y, r, _: (r - y, np.ones_like(r)),
     "absolute_error": lambda y, r, _: (np.where(r >= y, 1.0, -1.0), np.ones_like(r)),
     "quantile": lambda y, r, q: (np.where(r >= y, 1 - q, -q), np.ones_like(r)),
+    "huber": lambda y, r, q: (np.clip(r - y, -q, q), np.ones_like(r)),
     "poisson": lambda y, r, _: (np.exp(r) - y, np.exp(r)),
     "gamma": lambda y, r, _: (1 - y * np.exp(-r), y * np.exp(-r)),
 }
@@ -96,7 +98,28 @@ def unpacked(packed):
 
 
 def test_there_is_a_formula_for_each_loss():
-    assert FORMULAS.keys() == KINDS.keys() == (CLASSES | NUMBERS).keys()
+    assert FORMULAS.keys() == KINDS.keys() - {"given"} == (CLASSES | NUMBERS).keys()
+
+
+@given(seed=st.integers(0, 50), n_values=st.integers(1, 3), weights=st.sampled_from([*OFF]))
+def test_derivatives_that_are_given(seed, n_values, weights):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 600))
+    weight = weights_of(weights, rng, n)
+    loss = OwnLoss(None)
+    rows = RowDerivatives(
+        loss, np.zeros(n_values), np.zeros(n), weight, Helpers(), weights == "counts"
+    )
+    gradient, hessian = rng.normal(size=(n_values, n)), rng.random((n_values, n))
+    rows.give(gradient, hessian)
+    sums = rows.derive(2.0**20, 2.0**18)
+    times = 1 if weight is None else weight
+    for k in range(n_values):
+        found = unpacked(rows.packed[k])
+        exact = {"rtol": 0, "atol": OFF[weights]}
+        np.testing.assert_allclose(found[0], gradient[k] * times * 2.0**20, **exact)
+        np.testing.assert_allclose(found[1], hessian[k] * times * 2.0**18, **exact)
+        assert sums[k].tolist() == [found[0].sum(), found[1].sum()]
 
 
 @pytest.mark.parametrize("name", FORMULAS)

@@ -1,5 +1,7 @@
 """Losses by name: where a model begins, what raw predictions mean, quantiles with weights."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -51,6 +53,7 @@ def test_a_class_of_next_to_no_weight_begins_with_a_finite_number():
         ("squared_error", 3.0, 3.0),
         ("absolute_error", 2.0, 2.0),
         ("quantile", 2.0, 2.0),
+        ("huber", 2.0, 2.0),
         ("poisson", np.log(3.0), 3.0),
         ("gamma", np.log(3.0), 3.0),
     ],
@@ -60,6 +63,39 @@ def test_numbers_begin_with_what_they_predict_best(name, begins, predicts):
     initial = NUMBERS[name].initial(y, None, 3.0)
     assert initial == pytest.approx(begins)
     assert NUMBERS[name].predictions(np.array([initial])) == pytest.approx(predicts)
+
+
+class TestHuber:
+    LOSS = NUMBERS["huber"]
+
+    def test_its_width_is_a_quantile_of_absolute_residuals(self):
+        y, raw = np.arange(10.0), np.full(10, 4.0)
+        assert self.LOSS.with_width(y, raw, None).width == np.quantile(
+            np.abs(y - 4), 0.9, method="averaged_inverted_cdf"
+        )
+        assert NUMBERS["squared_error"].with_width(y, raw, None) is NUMBERS["squared_error"]
+
+    def test_a_step_is_friedmans(self):
+        """Algorithm 4: the median, and the mean of what is beyond it, cut at the width."""
+        residuals = np.array([-1.0, 0.0, 1.0, 2.0, 50.0])
+        loss = replace(self.LOSS, width=3.0)
+        assert loss.step(residuals, None) == pytest.approx(1 + (-2 - 1 + 0 + 1 + 3) / 5)
+        weight = np.array([1.0, 1, 3, 1, 1])
+        assert loss.step(residuals, weight) == loss.step(
+            np.repeat(residuals, [1, 1, 3, 1, 1]), None
+        )
+
+    @given(st.permutations(range(9)))
+    def test_a_step_does_not_depend_on_the_order(self, order):
+        residuals = np.array([0.1, 0.2, 0.3, 1e9, -1e-9, 7.7, -1e5, 3.3, 0.7])
+        loss = replace(self.LOSS, width=1e6)
+        assert loss.step(residuals[list(order)], None) == loss.step(residuals, None)
+
+    def test_of_a_row(self):
+        loss = replace(self.LOSS, width=2.0)
+        raw = np.array([[0.0], [0.0], [0.0]])
+        for y, wanted in ((1.0, 0.5), (2.0, 2.0), (-5.0, 8.0)):
+            assert loss.mean(np.full(3, y), raw, None) == pytest.approx(wanted)
 
 
 def test_another_quantile():
@@ -96,7 +132,7 @@ def test_the_slope_of_the_mean_loss_is_the_mean_gradient(name):
     """Beside derivatives that are packed: they stand in another file."""
     rng = np.random.default_rng(0)
     y, raw, weight = rng.random(50) + 0.1, rng.normal(size=50), rng.random(50)
-    loss, step = NUMBERS[name], 1e-6
+    loss, step = replace(NUMBERS[name], width=NUMBERS[name].level or 1.0), 1e-6
     means = [loss.mean(y, (raw + d)[:, None], weight) for d in (-step, step)]
     rows = RowDerivatives(loss, np.zeros(1), y, weight, Helpers())
     rows.raw[0] = raw

@@ -35,7 +35,7 @@ from dtrees.core.search._entry_scan cimport pass_over_short
 from dtrees.core.search._bounds cimport Bounds
 from dtrees.core.search._intervals cimport lowest_best
 from dtrees.core.search._open_node cimport OpenNode, open_children
-from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.search._parameters cimport TrainParameters, may_use
 from dtrees.core.search._search cimport NONE, Search
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores._partition cimport goes_left
@@ -140,10 +140,12 @@ cdef void search_column(Store* store, int32_t j) noexcept nogil:
     """Search a column that is given as bins."""
     cdef const TrainParameters* params = store.params
     cdef Search* q = store.search
-    if q.bins.count > 1 and params.limits.random_splits:
+    if q.bins.count <= 1 or not may_use(&params.limits, q.sets, j):
+        return
+    if params.limits.random_splits:
         search_random(q, j, last_ordered(params.columns + j),
                       params.values + params.first_value[j])
-    elif q.bins.count > 1:
+    else:
         search_bins(q, j, last_ordered(params.columns + j))
 
 
@@ -294,13 +296,14 @@ cdef bint bound_intervals_of(HistogramStore* s) noexcept nogil:
     cdef Bounds bounds = empty_bounds(s)
     cdef double highest = NONE
     cdef IntervalCells cells
+    cdef Search* q = s.store.search
     cdef int64_t k
     s.best = s.store.search.split.score
     for k in range(s.n_columns):
         s.reach[k] = NONE
-        if way_of(s, s.columns[k]) > 0:
+        if way_of(s, s.columns[k]) > 0 and may_use(&s.store.params.limits, q.sets, s.columns[k]):
             cells = intervals_of(s, s.columns[k], histogram)
-            s.reach[k] = bound_cells(s.store.search, s.layout, &cells, s.cell, &bounds, &s.best)
+            s.reach[k] = bound_cells(q, s.layout, &cells, s.cell, &bounds, &s.best)
             highest = max(highest, s.reach[k])
         histogram += sent_of(s, s.columns[k])
     s.best = lowest_best(s.best)
@@ -379,14 +382,19 @@ cdef void partition(Store* store, Member* member, uint64_t together) noexcept no
     cdef const Search* q = store.search
     cdef OpenNode* left = member.left
     cdef OpenNode* right = member.right
-    cdef int64_t n = 0
-    cdef int64_t weight = 0
+    cdef int64_t n = 0, weight = 0, target = 0
+    cdef int64_t one = q.n_columns_of_target > 1    # the class whose share is the value
     cdef int64_t g
     for g in range(q.bins.count):
         if goes_left(&member.route, q.bins.rank[g]):
             n += q.bins.n[g]
             weight += q.bins.weight[g]
+            target += q.bins.target[g * q.n_columns_of_target + one]
     store.out_of_memory = not open_children(member.node, n, store.params.layout.n_classes, left,
                                             right)
-    left.totals.weight = weight
+    left.totals.weight, left.totals.target = weight, target
     right.totals.weight = member.node.totals.weight - weight
+    right.totals.target = member.node.totals.target - target
+    if store.params.layout.n_classes > 1 and not store.out_of_memory:
+        left.class_totals[1] = target
+        right.class_totals[1] = member.node.class_totals[1] - target

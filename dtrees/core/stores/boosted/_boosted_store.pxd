@@ -1,11 +1,14 @@
 """A store of rows that grow leaf after leaf; see _boosted_store.pyx."""
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from dtrees.core.data._columns cimport Column
 from dtrees.core.data._structs cimport Split
 from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
+from dtrees.core.stores._partition cimport Route
 from dtrees.core.stores._store cimport Store
-from dtrees.core.stores.boosted._column_blocks cimport ColumnBlock
+from dtrees.core.stores.boosted._column_blocks cimport ColumnBlock, ColumnBlocks
 
 cdef struct BoostedStore:
     Store store                 # its search: of the leader
@@ -17,6 +20,8 @@ cdef struct BoostedStore:
     uint32_t* rows              # leaf after leaf, ascending in each
     uint32_t* scratch           # as many
     Search** searches           # by block
+    uint32_t* counts            # scratch of sparse blocks: by column, block after block
+    const int32_t* order        # columns, block after block
     Split* found                # by block, of the smaller and of the larger child
     int64_t** free_histograms
     int64_t n_free
@@ -29,9 +34,18 @@ cdef struct ChildSearch:
     OpenNode* other             # NULL: there is none (the root)
     bint search_lesser
     bint search_other
+    const uint8_t* drawn_of_lesser  # by column, whether it is searched; NULL: all are
+    const uint8_t* drawn_of_other
+
+
+cdef enum:
+    UNLIMITED = 0x7FFFFFFFFFFFFFFF
 
 
 cdef BoostedStore boosted_store() noexcept nogil
+cdef int64_t partition_rows(const Column* column, const Route* route, uint32_t* rows, int64_t n,
+                            uint32_t* scratch) noexcept nogil
+cdef list bind_rules(TrainParameters* params, ColumnBlocks blocks, rules, int shift)
 cdef void search_chunk(void* job, int64_t number) noexcept nogil
 cdef int64_t* take_histogram(BoostedStore* s) noexcept nogil
 cdef void give_back_histogram(BoostedStore* s, OpenNode* node) noexcept nogil

@@ -6,6 +6,9 @@ A job has a chunk for each block of columns, which no other touches::
                cells of the larger child = cells of the node - cells of the smaller child
                search both children in the columns of block b
 
+Of sparse columns, stored cells of the smaller child's rows are taken off those of the node
+(`_stored_rows`).
+
 The histogram of the node becomes that of its larger child. Histograms of leaves that are not
 searched any more are used again.
 """
@@ -16,15 +19,20 @@ from libc.string cimport memcpy, memset
 from dtrees.core.data._columns cimport (
     STORED_SPARSE, STORED_U16, STORED_U8, Column, code_t, last_ordered, next_code
 )
-from dtrees.core.data._structs cimport ALL_ORDERED, IN_SUBSET, Split
-from dtrees.core.histogram._layout cimport decode_gradients, subtract_words
+from dtrees.core.data._structs cimport ALL_ORDERED, GRADIENT, IN_SUBSET, Split
+from dtrees.core.histogram._layout cimport GRADIENTS, decode_gradients, subtract_words, words_of
 from dtrees.core.search._bins cimport search_histogram
 from dtrees.core.search._gradient_scan cimport scan_gradients
 from dtrees.core.search._open_node cimport OpenNode, open_children
+from dtrees.core.search._parameters cimport Limits, TrainParameters, may_use
 from dtrees.core.search._search cimport Search, begin_node
+from dtrees.core.stores._dataset cimport bind_constraints
 from dtrees.core.stores._partition cimport Route, goes_left
 from dtrees.core.stores._store cimport Member, Store
-from dtrees.core.stores.boosted._column_blocks cimport CELL, ColumnBlock, count_block
+from dtrees.core.stores.boosted._column_blocks cimport CELL, ColumnBlock, ColumnBlocks, count_block
+from dtrees.core.stores.boosted._stored_rows cimport (
+    RowsOfNode, complete_column, count_stored, take_off_stored
+)
 
 
 cdef BoostedStore boosted_store() noexcept nogil:
@@ -35,6 +43,31 @@ cdef BoostedStore boosted_store() noexcept nogil:
     s.store.partition = partition
     s.store.codes.same = True
     return s
+
+
+cdef list bind_rules(TrainParameters* params, ColumnBlocks blocks, rules, int shift):
+    """Describe trees of a boosted model, but for what each has of its own.
+
+    rules : dtrees.core.data.rules.BoostingRules. shift : as for the layout. Returns arrays whose
+    memory the parameters point to.
+    """
+    cdef list alive = []
+    params.columns = blocks.columns
+    params.n_statistics = 2
+    params.criterion.impurity = GRADIENT
+    params.criterion.weight_unit = 1.0
+    params.layout.kind = GRADIENTS
+    params.layout.impurity = GRADIENT
+    params.layout.n_words = words_of(GRADIENTS, 0)
+    params.layout.shift = shift
+    params.limits.max_depth = UNLIMITED if rules.max_depth is None else rules.max_depth
+    params.limits.min_rows = rules.min_samples_leaf
+    params.limits.total_weight = 1.0
+    params.limits.unseen_by_majority = rules.handle_unknown == "majority"
+    params.limits.n_columns = blocks.bound.n_columns
+    params.limits.seed = rules.seed
+    bind_constraints(&params.limits, rules, alive)
+    return alive
 
 
 # ---------------------------------------------------------------------------------------------
@@ -59,26 +92,33 @@ cdef void give_back_histogram(BoostedStore* s, OpenNode* node) noexcept nogil:
 # ---------------------------------------------------------------------------------------------
 # search
 
-cdef void search_column(BoostedStore* s, Search* q, const int64_t* histogram,
+cdef void search_column(BoostedStore* s, Search* q, int64_t* histogram,
                         int32_t j) noexcept nogil:
     """Search a column; the node's split is that of the column if it is better."""
     cdef const Column* column = s.store.params.columns + j
-    cdef const int64_t* cells = histogram + CELL * s.cell_of_column[j]
+    cdef int64_t* cells = histogram + CELL * s.cell_of_column[j]
     cdef uint32_t last = last_ordered(column)
+    if column.storage == STORED_SPARSE and not complete_column(
+        column, &q.totals, s.store.params.layout.shift, s.store.params.limits.min_rows, cells
+    ):
+        return
     if last == ALL_ORDERED:
         scan_gradients(q, &s.store.params.layout, cells, column.n_codes, j)
     else:
         search_histogram(q, &s.store.params.layout, cells, column.n_codes, j, last)
 
 
-cdef void search_block(BoostedStore* s, int64_t b, OpenNode* node, Split* found) noexcept nogil:
-    """The best split of a node in the columns of a block."""
+cdef void search_block(BoostedStore* s, int64_t b, OpenNode* node, const uint8_t* drawn,
+                       Split* found) noexcept nogil:
+    """The best split of a node in the columns of a block that are drawn; NULL: all are."""
     cdef const ColumnBlock* block = s.blocks + b
+    cdef const Limits* limits = &s.store.params.limits
     cdef Search* q = s.searches[b]
-    cdef int k
-    begin_node(q, &node.totals, NULL, node.path)
+    cdef int64_t k
+    begin_node(q, &node.totals, NULL, node.path, &node.above)
     for k in range(block.n_columns):
-        search_column(s, q, node.histogram, block.column[k])
+        if may_use(limits, q.sets, block.column[k]) and (drawn == NULL or drawn[block.column[k]]):
+            search_column(s, q, node.histogram, block.column[k])
     found[0] = q.split
 
 
@@ -90,20 +130,39 @@ cdef void search_chunk(void* job, int64_t number) noexcept nogil:
     cdef OpenNode* lesser = search.lesser
     cdef int64_t first = CELL * block.first_cell
     cdef const uint32_t* rows = NULL if s.is_whole else s.rows + lesser.start
+    if block.is_sparse:
+        search_stored(search, number, rows)
+        return
     memset(lesser.histogram + first, 0, CELL * block.n_cells * sizeof(int64_t))
     count_block(block, s.store.params.columns, rows, lesser.totals.n, s.derivatives,
                 s.store.params.layout.shift, lesser.histogram)
     if search.search_lesser:
-        search_block(s, number, lesser, s.found + 2 * number)
+        search_block(s, number, lesser, search.drawn_of_lesser, s.found + 2 * number)
     if search.search_other:
         subtract_words(search.other.histogram + first, lesser.histogram + first,
                        CELL * block.n_cells)
-        search_block(s, number, search.other, s.found + 2 * number + 1)
+        search_block(s, number, search.other, search.drawn_of_other, s.found + 2 * number + 1)
+
+
+cdef void search_stored(ChildSearch* search, int64_t number, const uint32_t* rows) noexcept nogil:
+    """The same of a block of sparse columns: what is not searched is not counted."""
+    cdef BoostedStore* s = search.s
+    cdef const ColumnBlock* block = s.blocks + number
+    cdef RowsOfNode node = RowsOfNode(rows, search.lesser.totals.n, s.derivatives,
+                                      s.store.params.layout.shift)
+    if search.search_lesser:
+        count_stored(&block.stored, s.store.params.columns, &node,
+                     s.store.params.limits.min_rows, s.counts + (block.column - s.order),
+                     search.lesser.histogram)
+        search_block(s, number, search.lesser, search.drawn_of_lesser, s.found + 2 * number)
+    if search.search_other:
+        take_off_stored(&block.stored, &node, search.other.histogram)
+        search_block(s, number, search.other, search.drawn_of_other, s.found + 2 * number + 1)
 
 
 cdef void choose_split(BoostedStore* s, OpenNode* node, const Split* split) noexcept nogil:
     """Make a split that was found the one of the leader's search; of a subset, with its bins."""
-    begin_node(s.store.search, &node.totals, NULL, node.path)
+    begin_node(s.store.search, &node.totals, NULL, node.path, &node.above)
     if split.test == IN_SUBSET:
         search_column(s, s.store.search, node.histogram, split.column)
     else:

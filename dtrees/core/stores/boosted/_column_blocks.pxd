@@ -2,6 +2,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport Column, Columns
+from dtrees.core.stores.boosted._stored_rows cimport StoredCells
 
 cdef enum:
     WIDTH = 8               # columns of a block, at most
@@ -9,13 +10,15 @@ cdef enum:
 
 cdef struct ColumnBlock:
     int n_columns
-    bint is_narrow          # codes are bytes, by row; otherwise one column, read by column
+    bint is_narrow          # codes are bytes, by row
+    bint is_sparse          # stored cells, by row; neither: one column, read by column
     uint8_t* codes          # of its first column, in row 0
     int64_t stride          # bytes from row to row
     int64_t first_cell      # in a histogram of all columns
     int64_t n_cells
-    int32_t column[WIDTH]
-    int64_t cell[WIDTH]     # first cell of each column
+    const int32_t* column   # (n_columns,)
+    const int64_t* cell     # first cell of each column
+    StoredCells stored      # of a sparse block
 
 
 cdef class ColumnBlocks:
@@ -28,8 +31,15 @@ cdef class ColumnBlocks:
     cdef const Column* columns
     cdef Columns bound
     cdef int64_t* cell_of_column        # (n_columns,)
+    cdef int32_t* order                 # columns, block after block
+    cdef int64_t* cell_in_order
+    cdef list kept                      # arrays of sparse blocks
+    cdef readonly int64_t n_laid_out    # columns that may be split
 
-    cdef _lay_out(self, coded, int64_t width)
+    cdef _lay_out(self, coded, int64_t width, int64_t min_rows)
+    cdef ColumnBlock* _begin_block(self)
+    cdef void _append(self, ColumnBlock* block, int64_t j) noexcept
+    cdef _lay_out_sparse(self, columns)
     cdef void _point_at_codes(self) noexcept
 
 

@@ -9,14 +9,20 @@ cache, 4 KB a column, and a row's derivatives are read once for all of them:
                         column 1, code 0    += the same, by one addition of 128 bits
                         ...
 
-Columns of more codes than a byte holds are blocks of their own, and read by column.
+Columns of more codes than a byte holds are blocks of their own, and read by column. Sparse columns
+stand in blocks of many, and their stored cells row by row (`_stored_rows`).
 """
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memset
 
 import numpy as np
 
-from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U16, STORED_U8, columns_of, next_code
+from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U16, STORED_U8, columns_of
+from dtrees.core.data._structs cimport Totals
+from dtrees.core.stores.boosted._stored_rows cimport (
+    RowsOfNode, complete_column, count_stored, stored_by_row
+)
 
 cdef extern from "stores/boosted/count_rows.h" nogil:
     void count_rows(int width, const uint32_t* rows, int64_t n, const uint8_t* codes,
@@ -25,6 +31,9 @@ cdef extern from "stores/boosted/count_rows.h" nogil:
 
 cdef enum:
     FEW_COLUMNS = 16        # below, blocks are half as wide, so that there are several
+    SPARSE_BLOCKS = 16      # at most
+    STORED_TOGETHER = 1 << 15   # stored cells of a sparse block, at least, but for the last
+    MOST_COLUMNS = 0xFFFF       # of a sparse block
 
 
 cdef class ColumnBlocks:
@@ -34,27 +43,37 @@ cdef class ColumnBlocks:
     ----------
     coded : CodedMatrix
         Held as long as this lives.
+    min_rows : int, default=1
+        Of each side of a split. Sparse columns that store fewer cells are left out: they have no
+        split.
 
     Attributes
     ----------
     n_rows, n_blocks : int
     n_cells : int
         Of a histogram of all columns: ``n_codes + 1`` for each.
+    n_laid_out : int
+        Columns that are not left out.
 
     Notes
     -----
-    A byte for each cell of the columns of 8 bits, which are copied. O(cells).
+    A byte for each cell of the columns of 8 bits, which are copied, and 6 for each stored cell of
+    sparse columns. O(cells).
     """
 
-    def __cinit__(self, coded):
+    def __cinit__(self, coded, int64_t min_rows=1):
         self.bound = columns_of(coded)
         self.columns = self.bound.columns
         self.n_rows = coded.n_rows
         self.cell_of_column = <int64_t*>PyMem_RawCalloc(coded.n_columns + 1, sizeof(int64_t))
         self.blocks = <ColumnBlock*>PyMem_RawCalloc(coded.n_columns + 1, sizeof(ColumnBlock))
-        if self.cell_of_column == NULL or self.blocks == NULL:
+        self.order = <int32_t*>PyMem_RawCalloc(coded.n_columns + 1, sizeof(int32_t))
+        self.cell_in_order = <int64_t*>PyMem_RawCalloc(coded.n_columns + 1, sizeof(int64_t))
+        if (self.cell_of_column == NULL or self.blocks == NULL or self.order == NULL
+                or self.cell_in_order == NULL):
             raise MemoryError
-        self._lay_out(coded, WIDTH if coded.n_columns > FEW_COLUMNS else WIDTH // 2)
+        self.kept = []
+        self._lay_out(coded, WIDTH if coded.n_columns > FEW_COLUMNS else WIDTH // 2, min_rows)
         self.codes = <uint8_t*>PyMem_RawMalloc(self.n_rows * self.stride + WIDTH)
         if self.codes == NULL:
             raise MemoryError
@@ -64,27 +83,66 @@ cdef class ColumnBlocks:
         PyMem_RawFree(self.codes)
         PyMem_RawFree(self.blocks)
         PyMem_RawFree(self.cell_of_column)
+        PyMem_RawFree(self.order)
+        PyMem_RawFree(self.cell_in_order)
 
-    cdef _lay_out(self, coded, int64_t width):
+    cdef _lay_out(self, coded, int64_t width, int64_t min_rows):
         """Which columns are in which block, and where their cells and bytes are."""
         cdef ColumnBlock* block = NULL
         cdef int64_t j
-        narrow = np.asarray(coded.storage) == STORED_U8
-        order = np.concatenate([np.flatnonzero(narrow), np.flatnonzero(~narrow)])
-        for j in order.tolist():
-            is_narrow = self.columns[j].storage == STORED_U8
-            if block == NULL or not is_narrow or block.n_columns == width:
-                block = self.blocks + self.n_blocks
-                self.n_blocks += 1
-                block.is_narrow = is_narrow
-                block.first_cell = self.n_cells
-            self.stride += is_narrow
-            self.cell_of_column[j] = self.n_cells
-            block.column[block.n_columns] = <int>j
-            block.cell[block.n_columns] = self.n_cells
-            block.n_columns += 1
-            block.n_cells += self.columns[j].n_codes + 1
-            self.n_cells += self.columns[j].n_codes + 1
+        storage = np.asarray(coded.storage)
+        narrow, sparse = storage == STORED_U8, storage == STORED_SPARSE
+        for j in np.flatnonzero(narrow).tolist():
+            if block == NULL or block.n_columns == width:
+                block = self._begin_block()
+                block.is_narrow = True
+            self._append(block, j)
+            self.stride += 1
+        for j in np.flatnonzero(~narrow & ~sparse).tolist():
+            self._append(self._begin_block(), j)
+        self._lay_out_sparse(
+            [j for j in np.flatnonzero(sparse).tolist() if self.columns[j].stored >= min_rows]
+        )
+
+    cdef ColumnBlock* _begin_block(self):
+        cdef ColumnBlock* block = self.blocks + self.n_blocks
+        self.n_blocks += 1
+        block.first_cell = self.n_cells
+        block.column = self.order + self.n_laid_out
+        block.cell = self.cell_in_order + self.n_laid_out
+        return block
+
+    cdef void _append(self, ColumnBlock* block, int64_t j) noexcept:
+        self.order[self.n_laid_out] = <int32_t>j
+        self.cell_in_order[self.n_laid_out] = self.n_cells
+        self.cell_of_column[j] = self.n_cells
+        self.n_laid_out += 1
+        block.n_columns += 1
+        block.n_cells += self.columns[j].n_codes + 1
+        self.n_cells += self.columns[j].n_codes + 1
+
+    cdef _lay_out_sparse(self, columns):
+        """Sparse columns, in blocks that store about as much as each other."""
+        cdef ColumnBlock* block = NULL
+        cdef int64_t stored = 0
+        cdef int64_t j, most
+        for j in columns:
+            stored += self.columns[j].stored
+        most = max(stored // SPARSE_BLOCKS + 1, <int64_t>STORED_TOGETHER)
+        stored = most
+        for j in columns:
+            if stored >= most or block.n_columns == MOST_COLUMNS:
+                if block != NULL:
+                    self.kept += stored_by_row(self.columns, block.column, block.n_columns,
+                                               block.cell, self.n_rows, &block.stored)
+                block = self._begin_block()
+                block.is_sparse = True
+                stored = 0
+            self._append(block, j)
+            stored += self.columns[j].stored
+        if block != NULL:
+            self.kept += stored_by_row(self.columns, block.column, block.n_columns, block.cell,
+                                       self.n_rows, &block.stored)
 
     cdef void _point_at_codes(self) noexcept:
         """Blocks of narrow columns come first, and stand side by side in a row."""
@@ -127,15 +185,12 @@ cdef inline void add_derivatives(int64_t* cell, uint64_t derivatives, int shift)
 
 cdef void count_wide(const Column* column, const uint32_t* rows, int64_t n,
                      const uint64_t* derivatives, int shift, int64_t* cells) noexcept nogil:
-    """Rows of one column of more codes, or of a sparse one."""
-    cdef int64_t at = 0
+    """Rows of one column of more codes."""
     cdef int64_t i
     cdef uint32_t row, code
     for i in range(n):
         row = <uint32_t>i if rows == NULL else rows[i]
-        if column.storage == STORED_SPARSE:
-            code = next_code(column, row, &at)
-        elif column.storage == STORED_U16:
+        if column.storage == STORED_U16:
             code = (<const uint16_t*>column.codes)[row]
         else:
             code = (<const uint32_t*>column.codes)[row]
@@ -145,7 +200,7 @@ cdef void count_wide(const Column* column, const uint32_t* rows, int64_t n,
 cdef void count_block(const ColumnBlock* block, const Column* columns, const uint32_t* rows,
                       int64_t n, const uint64_t* derivatives, int shift,
                       int64_t* histogram) noexcept nogil:
-    """Add rows of a node to the cells of a block.
+    """Add rows of a node to the cells of a block, which is not sparse.
 
     rows : ascending, (n,); NULL: the first n rows of the table
     derivatives : by row: gradient << 32 | hessian
@@ -183,13 +238,28 @@ def histogram_of(ColumnBlocks blocks not None, int64_t j, rows, const uint64_t[:
     cdef int64_t n = blocks.n_rows
     cdef int64_t b
     cdef int64_t[::1] cells = np.zeros(CELL * blocks.n_cells, dtype=np.int64)
+    cdef uint32_t[::1] counts = np.empty(blocks.n_laid_out + 1, dtype=np.uint32)
+    cdef RowsOfNode node
+    cdef Totals totals
     if rows is not None:
         some = rows
         first = &some[0]
         n = len(rows)
+    node = RowsOfNode(first, n, &derivatives[0], <int>shift)
+    memset(&totals, 0, sizeof(Totals))
+    for row in range(n) if rows is None else rows:
+        totals.n += 1
+        totals.weight += <int64_t>(derivatives[row] & <uint64_t>0xFFFFFFFF)
+        totals.target += <int64_t>derivatives[row] >> 32
     for b in range(blocks.n_blocks):
-        count_block(&blocks.blocks[b], blocks.columns, first, n, &derivatives[0], <int>shift,
-                    &cells[0])
+        if blocks.blocks[b].is_sparse:
+            count_stored(&blocks.blocks[b].stored, blocks.columns, &node, 0, &counts[0], &cells[0])
+        else:
+            count_block(&blocks.blocks[b], blocks.columns, first, n, &derivatives[0], <int>shift,
+                        &cells[0])
+    if blocks.columns[j].storage == STORED_SPARSE:
+        complete_column(blocks.columns + j, &totals, <int>shift, 0,
+                        &cells[CELL * blocks.cell_of_column[j]])
     begin = CELL * blocks.cell_of_column[j]
     own = np.asarray(cells)[begin:begin + CELL * (blocks.columns[j].n_codes + 1)].reshape(-1, CELL)
     return np.column_stack([own[:, 0] >> shift, own[:, 0] & ((<int64_t>1 << shift) - 1), own[:, 1]])

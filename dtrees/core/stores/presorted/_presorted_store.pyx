@@ -16,7 +16,7 @@ from dtrees.core.search._bins cimport bins_of_entries, bins_of_histogram, search
 from dtrees.core.search._bound cimport cannot_win, perfect_score, work_of_bins
 from dtrees.core.search._entry_scan cimport search_feature
 from dtrees.core.search._open_node cimport OpenNode, describe, open_children, subtract_child
-from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.search._parameters cimport TrainParameters, may_use
 from dtrees.core.search._search cimport Search, key_of_tie
 from dtrees.core.stores._partition cimport (
     ChildFeatures, Route, mark_codes, mark_feature, partition_features
@@ -139,12 +139,15 @@ cdef void order_by_key(const Search* q, const OpenNode* node, uint8_t* order,
 
 cdef bint search_presorted(PresortedStore* s, const OpenNode* node,
                            const PresortedFeature* feature) noexcept nogil:
-    """Search one column of the node, however it is read; False when it is constant."""
+    """Search one column of the node, however it is read; False when it is constant, or may not be
+    used: not here, and not below."""
     cdef Search* q = s.store.search
     cdef const TrainParameters* params = s.store.params
     cdef const Column* column = params.columns + feature.column
     cdef int64_t* fresh = NULL
     cdef bint varies
+    if not may_use(&params.limits, q.sets, feature.column):
+        return False
     if feature.length == 0:
         s.store.work += column.n_codes * params.layout.n_words
         if feature.offset < 0 or s.histogram == NULL:

@@ -20,8 +20,8 @@ from dtrees.core.search._bins cimport keep_best
 from dtrees.core.search._category_subsets cimport add_to_subset, begin_bins, clear_subset
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._search cimport (
-    NONE, Bins, Search, add_bin, add_to_class, beats, begin_pass, by_class, consider, key_of_split,
-    take_split
+    NONE, Bins, Search, add_bin, add_to_class, beats, begin_column, begin_pass, by_class, consider,
+    key_of_split, take_split
 )
 from dtrees.core.stores.sampled._column_loader cimport ColumnLoader, pack_rows, pack_small
 from dtrees.core.stores.sampled._row_partition cimport RowPartition, label_of, target_at, weight_at
@@ -71,7 +71,7 @@ cdef void search_random(Search* q, int32_t column, uint32_t last_number,
     cdef bint at_number
     cdef int64_t i, n_left
     cdef uint32_t code
-    q.best = NONE
+    begin_column(q, column)
     while last < g.count and g.rank[last] <= last_number:
         last += 1
     at_number = last - first > 1 and (last == g.count or key & 2)
@@ -186,7 +186,7 @@ cdef inline bint draw_threshold(ColumnLoader* loader, Search* q, const code_t* c
     drawn.at = at
     drawn.has_above = most > at
     begin_pass(q, AT_MOST, drawn.missing_left)
-    q.best = NONE
+    begin_column(q, number)
     q.floor = NONE
     if loader.is_small:
         for i in range(n):

@@ -22,7 +22,7 @@ from dtrees.core.data._structs cimport AT_MOST
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport (
-    NONE, Search, beats, begin_pass, consider, take_split
+    NONE, Search, beats, begin_column, begin_pass, consider, take_split
 )
 from dtrees.core.stores.sampled._column_loader cimport ColumnLoader
 from dtrees.core.stores.sampled._random_split cimport (
@@ -133,7 +133,7 @@ cdef void search_block(ColumnLoader* loader, Search* q, const OpenNode* node,
         column = drawn[i]
         slot = params.columns[column].row_slot - first
         begin_pass(q, AT_MOST, x.missing_left[slot] & 1)
-        q.best = NONE
+        begin_column(q, column)
         q.floor = NONE
         q.n = x.n[slot]
         q.w = x.w[slot]

@@ -30,7 +30,9 @@ from dtrees.core.search._criterion cimport Criterion, squared_score
 from dtrees.core.search._entry_scan cimport search_feature
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
-from dtrees.core.search._search cimport NONE, Search, beats, by_class, heavy_enough, take_split
+from dtrees.core.search._search cimport (
+    NONE, Search, beats, begin_column, by_class, constrain, heavy_enough, is_bound, take_split
+)
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.sampled._column_loader cimport FEW, ColumnLoader
 from dtrees.core.stores.sampled._sampled_entries cimport read_entries
@@ -73,6 +75,21 @@ def drawn_columns(Dataset dataset, uint64_t path, int64_t first, int64_t count):
     if dataset.params.limits.max_features < n_columns:
         draw_columns(&dataset.params, path, &order[0], NULL, 0, first + count)
     return np.asarray(order)[first:first + count].copy()
+
+
+def n_first_draws(Dataset dataset, uint64_t path, sets):
+    """How many draws a node begins with: so many that it may use `max_features` of them.
+
+    sets : bytes or None
+        A bit for each set of columns that its ancestors have left it. None: all.
+    """
+    cdef int64_t n_columns = dataset.params.limits.n_columns
+    cdef int64_t n_used = dataset.params.limits.max_features
+    if sets is None:
+        return n_used
+    order = drawn_columns(dataset, path, 0, n_columns)
+    used = (dataset.sets_of_column[order] & np.frombuffer(sets, dtype=np.uint64)).any(axis=1)
+    return min(int(np.searchsorted(np.cumsum(used), n_used)) + 1, n_columns)
 
 
 cdef bint search_drawn(ColumnLoader* loader, Search* q, const OpenNode* node, const Column* column,
@@ -196,6 +213,7 @@ cdef bint search_few(ColumnLoader* loader, Search* q, const OpenNode* node, cons
         return True
     if keys[0] >> 8 == 0:
         return False
+    begin_column(q, number)
     previous = keys[0] >> 8
     for i in range(n):
         code = keys[i] >> 8
@@ -204,6 +222,8 @@ cdef bint search_few(ColumnLoader* loader, Search* q, const OpenNode* node, cons
             if i >= q.min_rows and n - i >= q.min_rows and heavy_enough(q, w):
                 score = squared_score(q.W, q.S, <double>w, <double>(q.totals.weight - w),
                                       <double>s)
+                if is_bound(q):
+                    score = constrain(q, <double>w, <double>(q.totals.weight - w), <double>s, score)
                 if score > best:
                     best = score
                     best_at = i

@@ -12,7 +12,7 @@ from dtrees.core.data._memory cimport claim
 from dtrees.core.data._structs cimport IN_SUBSET, LEAF, RowStatistics
 from dtrees.core.search._bound cimport cannot_win, perfect_score, work_of_bins
 from dtrees.core.search._open_node cimport OpenNode, describe, open_children, subtract_child
-from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.search._parameters cimport Limits, TrainParameters, may_use
 from dtrees.core.search._search cimport Search, key_of_tie
 from dtrees.core.stores._partition cimport Route
 from dtrees.core.stores._store cimport Member, Store
@@ -94,7 +94,10 @@ cdef bint number_columns(SampledStore* s, int64_t n_columns) noexcept nogil:
 # search
 
 cdef void search_node(Store* store, Member* member) noexcept nogil:
-    """The best split over drawn columns; on beyond max_features, one by one, while none varies."""
+    """The best split over drawn columns; on beyond max_features, one by one, while none varies.
+
+    Columns that may not be used do not count as drawn.
+    """
     cdef SampledStore* s = <SampledStore*>store
     cdef OpenNode* node = member.node
     cdef Search* q = store.search
@@ -103,15 +106,18 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
     cdef double perfect = perfect_score(q, params, node, NULL)
     cdef int64_t first = 0
     cdef int64_t count = params.limits.max_features
+    cdef int64_t n_used = 0
     cdef int64_t i, kept
     cdef int32_t column
     read_rows(s.loader, q, node)
     store.work += 2 * node.totals.n
     mark_present(s.loader, node)
-    while first < n_columns and q.split.test == LEAF:
+    while first < n_columns and (q.split.test == LEAF or n_used < params.limits.max_features):
         count = draw_columns(params, node.path, s.drawn, s.swapped, first, count)
         memcpy(s.ascending, s.drawn + first, count * sizeof(int32_t))
-        kept = drop_absent(s.loader, s.ascending, count)
+        kept = drop_barred(&params.limits, q, s.ascending, count)
+        n_used += kept
+        kept = drop_absent(s.loader, s.ascending, kept)
         store.work += count
         if s.loader.is_small and params.row_codes.codes != NULL:
             store.work += 2 * node.totals.n
@@ -139,6 +145,19 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
         column = s.drawn[i]
         s.drawn[i] = s.drawn[s.swapped[i]]
         s.drawn[s.swapped[i]] = column
+
+
+cdef inline int64_t drop_barred(const Limits* limits, const Search* q, int32_t* columns,
+                                int64_t n) noexcept nogil:
+    """Columns that the node may use come to the front; returns how many."""
+    cdef int64_t kept = 0
+    cdef int64_t i
+    if q.sets == NULL:
+        return n
+    for i in range(n):
+        columns[kept] = columns[i]
+        kept += may_use(limits, q.sets, columns[i])
+    return kept
 
 
 cdef inline void fetch_ahead(const Column* columns, const int32_t* drawn, int64_t i,

@@ -1,0 +1,30 @@
+"""Stored cells of sparse columns, row by row; see _stored_rows.pyx."""
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
+
+from dtrees.core.data._columns cimport Column
+from dtrees.core.data._structs cimport Totals
+
+cdef struct StoredCells:
+    # Of the columns of a block.
+    int64_t n_columns
+    const int32_t* column       # (n_columns,)
+    const int64_t* first_cell   # (n_columns,), in a histogram of all columns
+    const int64_t* start        # (n_rows + 1,)
+    const uint32_t* cell        # of each stored cell: its place in the histogram
+    const uint16_t* place       # and the number of its column in the block
+
+cdef struct RowsOfNode:
+    const uint32_t* rows        # ascending, (n,); NULL: the first n of the table
+    int64_t n
+    const uint64_t* derivatives     # by row: gradient << 32 | hessian
+    int shift
+
+
+cdef list stored_by_row(const Column* columns, const int32_t* column, int64_t n_columns,
+                        const int64_t* first_cell, int64_t n_rows, StoredCells* out)
+cdef void count_stored(const StoredCells* stored, const Column* columns, const RowsOfNode* node,
+                       int64_t min_rows, uint32_t* counts, int64_t* histogram) noexcept nogil
+cdef void take_off_stored(const StoredCells* stored, const RowsOfNode* node,
+                          int64_t* histogram) noexcept nogil
+cdef bint complete_column(const Column* column, const Totals* totals, int shift, int64_t min_rows,
+                          int64_t* cells) noexcept nogil

@@ -1,0 +1,181 @@
+"""Boosted models of several training sets of one table, from one coding, side by side.
+
+    TrainingTable(X, y, weights) ──once──▶ codes, codes by row
+    set of rows ─▶ weights, 0 outside ─▶ what a fit to them begins with ─┐
+                                                                         ├─▶ threads, a model each
+    codes ───────────────────────────────────────────────────────────────┘
+
+The model of a set is that of a fit in which the rows outside of the set weigh nothing: the same
+steps make it, from the target to the attributes (`BaseBoosting._start`, `_learn`). Derivatives of
+models differ after their first tree, so sums are not shared, as those of trees are. What is shared
+is the table: its codes, in columns and by row, which all models read in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from dtrees.coding.target import Target
+from dtrees.core.grow.lockstep import Model, boost_together
+from dtrees.core.membership.resampling import Resampling
+from dtrees.core.model.tree import Tree
+from dtrees.estimators.boosting_base import BaseBoosting
+from dtrees.estimators.fit_plan import TablePlan
+from dtrees.estimators.fitted_sets import FittedSets
+from dtrees.estimators.training import CodedTable, EncodedTable
+from dtrees.estimators.training_table import TrainingTable
+from dtrees.estimators.tree_view import columns_with_missing
+from dtrees.parallel import codes_in_one_place, place_of_boosting, threaded
+from dtrees.typing import Runner
+
+TREES_AT_ONCE = 32  # that rows walk down before their steps are added
+
+
+@dataclass(frozen=True, eq=False)
+class FittedBoosts(FittedSets):
+    """Boosted models of several training sets."""
+
+    @property
+    def has_many_trees(self) -> bool:
+        """No score is a sum over the leaves of one tree."""
+        return True
+
+    def values_of(self, model: Any, rows: np.ndarray) -> np.ndarray:
+        """What a model says of rows: shares of classes, or a number."""
+        found: np.ndarray = model._predictor().values_of(self.raw_of(model, rows))
+        return found
+
+    def scores_of(self, model: Any, rows: np.ndarray) -> np.ndarray:
+        """Raw predictions as ``decision_function``, float64 (n,) or (n, n_classes)."""
+        found: np.ndarray = model._predictor().scores_of(self.raw_of(model, rows))
+        return found
+
+    def raw_of(self, model: Any, rows: np.ndarray) -> np.ndarray:
+        """Raw predictions of rows, float64 (n, n_values)."""
+        raw = first_raw(model, len(rows))
+        for stage in self.stages_of(model, rows):
+            raw = stage
+        return raw
+
+    def stages_of(
+        self, model: Any, rows: np.ndarray, run: Runner | None = None
+    ) -> Iterator[np.ndarray]:
+        """The same after 1, 2, ... iterations; the array changes when the next one is asked for.
+
+        `run` is for the walk; None: the threads of the model. The bits are those of
+        ``staged_decision_function``: steps are added in the same order.
+        """
+        raw, trees = first_raw(model, len(rows)), model.forest_.trees
+        n_values, run = raw.shape[1], run or threaded(model.n_jobs)
+        at_once = n_values * max(1, TREES_AT_ONCE // n_values)
+        for first in range(0, len(trees), at_once):
+            some = trees[first : first + at_once]
+            found = run([partial(self._steps, tree, rows) for tree in some])
+            for number, steps in enumerate(found):
+                k = number % n_values
+                raw[:, k] += steps
+                if k == n_values - 1:
+                    yield raw
+
+    def _steps(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
+        return tree.value_of(self.coded_rows.leaves(tree, rows))[:, 0]
+
+
+def first_raw(model: Any, n_rows: int) -> np.ndarray:
+    """Raw predictions before the first iteration, float64 (n_rows, n_values)."""
+    return np.repeat(model._initial[None, :], n_rows, axis=0)
+
+
+def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling) -> FittedBoosts:
+    """Fit a clone of an estimator to each training set.
+
+    Parameters
+    ----------
+    estimator : BaseBoosting
+        Not fitted itself.
+    table : TrainingTable
+    sets : Resampling
+        Whose cells are known.
+
+    Returns
+    -------
+    FittedBoosts
+        Where a fit fails, its error stands in the place of the model. ``fit_report_`` of all models
+        is that of the growth; ``models_together`` counts those that were grown in it.
+
+    Raises
+    ------
+    ValueError
+        A parameter or the table is not what it should be.
+    ClusterError
+        A cluster is asked for by ``regime`` and cannot be used. Otherwise models grow here.
+    TableTooLargeError
+        The codes of a Dask collection do not fit one place.
+    """
+    estimator._check_parameters()
+    place_of_boosting(estimator.regime, type(estimator).__name__)  # or its error
+    plan = TablePlan(clone(estimator))
+    run = threaded(estimator.n_jobs)
+    seed = table.seed_of(plan)  # the same draws for all sets, and all growths of a search
+    values = table.read(plan)
+    target = estimator._encode_target(values, table.sample_weight)
+    codes = table.codes(plan, seed, run)
+    coded = codes_in_one_place(codes.coded, plan.name)
+    assert sets.cells is not None
+    if len(sets.cells) != coded.n_rows:
+        raise ValueError(f"X has {coded.n_rows} rows, but the sets are of {len(sets.cells)}.")
+    common = CodedTable(table.X, values, codes.book, coded, codes.rows, seed)
+    models: list[Any] = [None] * sets.n_sets
+
+    def fit(number: int, grow: Callable[[Model], list[Tree]]) -> None:
+        model = clone(plan.estimator)
+        try:
+            start = model._start(
+                common, _target_of(model, values, table.sample_weight, sets, number)
+            )
+            watch = start.watch
+            heard = None if watch is None else lambda trees, raw: watch(trees)
+            trees = grow(Model(start.rows, start.growing, heard))
+            scores = [] if watch is None else watch.scores
+            model._learn(start.learned, trees, scores, columns_with_missing(trees, coded))
+        except MemoryError:
+            raise
+        except Exception as error:  # of a fit: who asked for the models decides what it is worth
+            model = error
+        models[number] = model
+
+    stats = codes.stats.continued()
+    with stats.phase("growth"):
+        boost_together(
+            coded,
+            [partial(fit, number) for number in range(sets.n_sets)],
+            codes.book.thresholds,
+            run,
+            run.n_threads,
+            run.cancelled.is_set,
+            min_rows=int(estimator.min_samples_leaf),
+        )
+    fitted = [model for model in models if not isinstance(model, Exception)]
+    stats.counts["models_together"] += len(fitted)
+    for model in fitted:
+        model._fit_report = stats.report()
+    y = target.y.astype(np.int64) if target.kind == "classification" else values.astype(np.float64)
+    encoded = EncodedTable(codes.book, coded, target, seed)
+    return FittedBoosts(models, encoded, codes.rows, y, sets.totals(target.has_weight))
+
+
+def _target_of(
+    model: BaseBoosting, values: np.ndarray, sample_weight: Any, sets: Resampling, number: int
+) -> Target:
+    """What a fit makes of `y`, where the rows outside of a set weigh nothing."""
+    rows = sets.rows(number)
+    if rows.all():
+        return model._encode_target(values, sample_weight)
+    weight = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, float)
+    return model._encode_target(values, weight * rows)

@@ -1,0 +1,145 @@
+"""Rules for single columns: along which ones predictions rise or fall, and which ones interact.
+
+Both are given as in scikit-learn, by number or by name, and are resolved here once the table is
+read. What they do in a node stands in `dtrees.core.search._monotonic` and
+`dtrees.core.search._open_node`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from dtrees.coding.codebook import CodeBook
+from dtrees.coding.target import Target
+
+
+def directions_of(given: Any, book: CodeBook, target: Target) -> tuple[int, ...] | None:
+    """The direction of every column: 1, -1, or 0 where it has none.
+
+    Parameters
+    ----------
+    given : array-like of shape (n_columns,), dict or None
+        ``monotonic_cst``: a direction for each column, or directions by name.
+    book : CodeBook
+        Of the table.
+    target : Target
+
+    Returns
+    -------
+    tuple of int or None
+        None: no column has one.
+
+    Raises
+    ------
+    ValueError
+        Not one for each column, other values or names, columns with categories, three classes or
+        more.
+    """
+    if given is None:
+        return None
+    directions = _by_name(given, book) if isinstance(given, Mapping) else np.asarray(given)
+    if directions.shape != (book.n_columns,):
+        raise ValueError(
+            f"monotonic_cst has shape {directions.shape} but the input data X has "
+            f"{book.n_columns} features."
+        )
+    if not np.isin(directions, (-1, 0, 1)).all():
+        raise ValueError(
+            "monotonic_cst must be an array-like of -1, 0 or 1. Observed values: "
+            f"{np.unique(directions).tolist()}."
+        )
+    if not directions.any():
+        return None
+    if target.kind == "classification" and target.n_classes > 2:
+        raise ValueError(
+            "Monotonicity constraints are not supported with multiclass classification: y has "
+            f"{target.n_classes} classes. Set monotonic_cst=None."
+        )
+    with_categories = np.flatnonzero((directions != 0) & (book.n_ordered < book.n_codes))
+    if len(with_categories) > 0:
+        raise ValueError(
+            "Categorical features cannot have monotonic constraints: column "
+            f"{book.name(int(with_categories[0]))} has categories. Give it 0 in monotonic_cst."
+        )
+    return tuple(directions.astype(int).tolist())
+
+
+def _by_name(given: Mapping[Any, Any], book: CodeBook) -> np.ndarray:
+    """Directions by the names of columns, as an array."""
+    if book.feature_names is None:
+        raise ValueError(
+            "monotonic_cst is a dict, and X has no feature names. Give an array, or fit a data "
+            "frame whose columns have names."
+        )
+    place = {name: number for number, name in enumerate(book.feature_names.tolist())}
+    unknown = [name for name in given if name not in place]
+    if unknown:
+        raise ValueError(
+            f"monotonic_cst contains {len(unknown)} unexpected feature names: {unknown[:5]}."
+        )
+    directions = np.zeros(book.n_columns)
+    for name, value in given.items():
+        if value not in (-1, 0, 1):
+            raise ValueError(f"monotonic_cst[{name!r}] must be either -1, 0 or 1. Got {value!r}.")
+        directions[place[name]] = value
+    return directions
+
+
+def interactions_of(given: Any, book: CodeBook) -> tuple[tuple[int, ...], ...] | None:
+    """Sets of columns that may be tested on the way to one leaf.
+
+    Parameters
+    ----------
+    given : "pairwise", "no_interactions", sequence of lists, tuples or sets, or None
+        ``interaction_cst``: column numbers, or names; columns in none of the sets are one more.
+    book : CodeBook
+        Of the table.
+
+    Returns
+    -------
+    tuple of tuple of int, or None
+        Each column is in one. None: all interact.
+
+    Raises
+    ------
+    ValueError
+        No such sets, or no such columns.
+    """
+    if given is None:
+        return None
+    every = range(book.n_columns)
+    if isinstance(given, str):
+        found = list(combinations(every, 1 if given == "no_interactions" else 2))
+    else:
+        found = [_columns_of(group, book) for group in given]
+    rest = tuple(sorted(set(every).difference(*found)))
+    sets = [*found, rest] if rest else found
+    if any(len(group) == book.n_columns for group in sets):
+        return None
+    return tuple(sets)
+
+
+def _columns_of(group: Any, book: CodeBook) -> tuple[int, ...]:
+    """The columns of a set, ascending."""
+    if isinstance(group, str) or not hasattr(group, "__iter__"):
+        raise ValueError(
+            f"Interaction constraints must be a sequence of tuples, lists or sets, got: {group!r}."
+        )
+    names = [] if book.feature_names is None else book.feature_names.tolist()
+    columns = set()
+    for column in group:
+        if isinstance(column, str) and column in names:
+            columns.add(names.index(column))
+        elif isinstance(column, Integral) and 0 <= int(column) < book.n_columns:
+            columns.add(int(column))
+        else:
+            raise ValueError(
+                f"Interaction constraints must consist of names of columns or of numbers from 0 to "
+                f"{book.n_columns - 1}, got {column!r} in {group!r}."
+            )
+    return tuple(sorted(columns))

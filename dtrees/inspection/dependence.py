@@ -1,0 +1,264 @@
+"""What a model predicts on average when a column has a given value: partial dependence.
+
+A row that comes to a test of the column goes where the value says. At any other test it goes both
+ways, with the shares of the training rows [Friedman 2001, 8.2]::
+
+    age <= 40 ─┬─ left   hours <= 35 ─┬─ 30 % of its rows: 0.2
+               │                      └─ 70 %            : 0.6
+               └─ right  0.9
+
+    at age 30: 0.3 x 0.2 + 0.7 x 0.6 = 0.48        at age 50: 0.9
+
+So no row is predicted: it takes trees alone. scikit-learn calls it ``method="recursion"``, for its
+own trees. Brute force asks all rows instead, each with the value in its column. The two differ
+where columns depend on each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dtrees.coding.labels import object_array
+from dtrees.core.model.tree import ABOVE, IN_SUBSET, LEAF, Tree
+from dtrees.inspection.alignment import trees_of
+from dtrees.inspection.tree_formatter import (
+    TreeFormatter,
+    adds_steps,
+    check_sizes,
+    column_names,
+    parts_of,
+)
+
+if TYPE_CHECKING:
+    from dtrees.coding.codebook import CodeBook
+
+TIMES = ("datetime64[ns]", "timedelta64[ns]")  # units whose numbers are nanoseconds
+
+
+@dataclass(frozen=True, eq=False)
+class PartialDependence:
+    """Mean predictions by the value of a column.
+
+    Attributes
+    ----------
+    name : str
+        Of the column.
+    values : array (n,)
+        As the user has them: numbers, dates, categories.
+    average : float64 (n_outputs, n)
+        Of a classifier the shares of the classes, of a regressor one number. Of a boosted model raw
+        predictions: log odds of the second of two classes, a number for each of more, or the
+        number that the loss predicts or the logarithm of.
+    missing : float64 (n_outputs,) or None
+        Of a missing value; None where there was none at fit, or no tree asks for the column.
+    """
+
+    name: str
+    values: np.ndarray
+    average: np.ndarray
+    missing: np.ndarray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Values of a column as tests see them; a missing value has neither number nor code.
+
+    Attributes
+    ----------
+    numbers : float64 (n,)
+        NaN where there is none; dates and durations in nanoseconds.
+    codes : int64 (n,)
+        Of categories; 0 where there is none.
+    """
+
+    numbers: np.ndarray
+    codes: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def with_missing(self) -> Points:
+        """The same, and a missing value behind them."""
+        return Points(np.append(self.numbers, np.nan), np.append(self.codes, 0))
+
+    def go_left(self, formatter: TreeFormatter, node: int) -> np.ndarray:
+        """Which of them the test of a node sends left, bool (n,)."""
+        tree = formatter.tree
+        if tree.test[node] == IN_SUBSET:
+            left = formatter.subset(node)[self.codes] & (self.codes > 0)
+        elif tree.test[node] == ABOVE:
+            left = self.numbers > tree.threshold[node]  # False for categories
+        else:
+            left = self.numbers <= tree.threshold[node]
+        is_missing = np.isnan(self.numbers) & (self.codes == 0)
+        return np.where(is_missing, bool(tree.missing_go_to_left[node]), left)
+
+
+def partial_dependence(
+    model: Any, column: int | str, *, values: Sequence | None = None, resolution: int = 100
+) -> PartialDependence:
+    """Compute the partial dependence of a model on a column, from its trees alone.
+
+    Parameters
+    ----------
+    model : tree, forest or boosted model of dtrees, or TreeView
+        Fitted.
+    column : int or str
+        Its number, or its name at fit.
+    values : sequence, default=None
+        Numbers, dates or categories. None: the thresholds of the column, up to each of which a step
+        goes, with one number above them; and all categories.
+    resolution : int, default=100
+        Most numbers that are taken of these.
+
+    Returns
+    -------
+    PartialDependence
+        O(nodes x values).
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        The estimator has not been fitted.
+    TypeError
+        Nothing of this kind, or a tree on codes.
+    ValueError
+        There is no such column, or a category was not there at fit.
+
+    Notes
+    -----
+    Trees of a boosted model grow to gradients, but know how many rows come to each node. With
+    weights, these are sums of weights.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from dtrees import GradientBoostingRegressor
+    >>> from dtrees.inspection import partial_dependence
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = GradientBoostingRegressor(max_iter=20).fit(X, y)
+    >>> found = partial_dependence(model, "bmi", values=[-0.05, 0.05])
+    >>> bool(found.average[0, 0] < found.average[0, 1])
+    True
+    """
+    check_sizes("partial_dependence", resolution=(resolution, 2))
+    trees = trees_of(model)
+    grown, view, _ = parts_of(trees[0])
+    if view is None:
+        raise TypeError("A tree on codes does not know what they mean: give the estimator.")
+    names, book = column_names(grown, view, None), view.codebook
+    number = _number_of(column, names)
+    models = [parts_of(tree)[0] for tree in trees]
+    if values is None:
+        shown, points = _values_of(models, book, number, resolution)
+    else:
+        is_mixed = number in book.categories and not isinstance(values, np.ndarray)
+        shown = object_array(list(values)) if is_mixed else np.asarray(values)
+        points = _points_of(book, number, shown)
+    saw_missing = bool(view.saw_missing[number])
+    asked = points.with_missing() if saw_missing else points
+    found = [mean_of_tree(tree, book, number, asked) for tree in models]
+    if adds_steps(model):
+        n_values = len(model._initial)
+        sums = [np.sum(found[k::n_values], axis=0)[0] for k in range(n_values)]
+        average = model._initial[:, None] + np.array(sums)
+    else:
+        average = np.mean(found, axis=0)
+    missing = average[:, -1].copy() if saw_missing else None
+    return PartialDependence(names[number], shown, average[:, : len(points)], missing)
+
+
+def mean_of_tree(tree: Tree, book: CodeBook, column: int, points: Points) -> np.ndarray:
+    """Mean values of a tree, float64 (n_values, n_points).
+
+    Parameters
+    ----------
+    tree : Tree
+    book : CodeBook
+    column : int
+    points : Points
+        Of the column.
+    """
+    formatter = TreeFormatter(tree, book, None)
+    weight, value = tree.weighted_n_node_samples, tree.value
+    share = np.zeros((tree.node_count, len(points)))
+    share[0] = 1.0
+    for node in np.flatnonzero(tree.test != LEAF).tolist():  # parents stand before their children
+        left, right = int(tree.children_left[node]), int(tree.children_right[node])
+        if tree.feature[node] == column:
+            goes_left = points.go_left(formatter, node).astype(np.float64)
+        else:
+            goes_left = np.full(len(points), weight[left] / weight[node])
+        share[left] = share[node] * goes_left
+        share[right] = share[node] * (1.0 - goes_left)
+    leaves = tree.test == LEAF
+    return value[leaves].T @ share[leaves]
+
+
+def _number_of(column: int | str, names: Sequence[str]) -> int:
+    """The number of a column."""
+    if isinstance(column, str) and column in names:
+        return list(names).index(column)
+    if isinstance(column, Integral) and 0 <= int(column) < len(names):
+        return int(column)
+    raise ValueError(f"There is no column {column!r} among the {len(names)} of the fit.")
+
+
+def _values_of(
+    trees: Sequence[Tree], book: CodeBook, column: int, resolution: int
+) -> tuple[np.ndarray, Points]:
+    """Where the answers of trees change, a number above, and all categories."""
+    numbers = np.empty(0)
+    if book.n_ordered[column] > 0:
+        numbers = np.array([0.0, 1.0]) if book.unit(column) == "bool" else _steps(trees, column)
+    if len(numbers) > resolution:
+        numbers = numbers[np.linspace(0, len(numbers) - 1, resolution).astype(np.int64)]
+    categories = book.categories.get(column)
+    if categories is None:
+        shown = numbers
+        if book.unit(column) in TIMES:
+            shown = np.floor(numbers).astype(np.int64).astype(book.unit(column))
+            numbers = shown.astype(np.int64).astype(np.float64)
+        return shown, Points(numbers, np.zeros(len(numbers), dtype=np.int64))
+    first = int(book.n_ordered[column]) + 1
+    codes = np.arange(first, first + len(categories))
+    shown = np.empty(len(numbers) + len(codes), dtype=object)
+    shown[:] = [*numbers.tolist(), *categories.tolist()]
+    points = Points(
+        np.append(numbers, np.full(len(codes), np.nan)),
+        np.append(np.zeros(len(numbers), dtype=np.int64), codes),
+    )
+    return shown, points
+
+
+def _steps(trees: Sequence[Tree], column: int) -> np.ndarray:
+    """Thresholds of a column, and a number above the last; 0 where there is none."""
+    found = np.concatenate([tree.threshold[tree.feature == column] for tree in trees])
+    found = np.unique(found[np.isfinite(found)])
+    if len(found) == 0:
+        return np.zeros(1)
+    beyond = found[-1] + max((found[-1] - found[0]) / 10, abs(found[-1]) / 10)
+    return np.append(found, beyond if beyond > found[-1] else found[-1] + 1.0)
+
+
+def _points_of(book: CodeBook, column: int, values: np.ndarray) -> Points:
+    """Values of the user's."""
+    unit = book.unit(column)
+    if unit in TIMES:
+        nanoseconds = values.astype(unit).astype(np.int64).astype(np.float64)
+        return Points(nanoseconds, np.zeros(len(values), dtype=np.int64))
+    known = book.numbers_of_categories(column)
+    numbers, codes = np.full(len(values), np.nan), np.zeros(len(values), dtype=np.int64)
+    for i, value in enumerate(values.tolist()):
+        if value in known:
+            codes[i] = known[value]
+        elif isinstance(value, bool | int | float) and book.n_ordered[column] > 0:
+            numbers[i] = value
+        else:
+            raise ValueError(f"{value!r} was not in column {book.name(column)} at fit.")
+    return Points(numbers, codes)

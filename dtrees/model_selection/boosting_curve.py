@@ -1,0 +1,326 @@
+"""Scores over the iterations of boosted models, by cross-validation, from one growth.
+
+The models of all training sides grow side by side, to the last iteration that is asked for. Their
+held-out rows walk down each tree once, and are scored after it::
+
+    iterations    1     2     3   ...   100
+    split 0     .71   .74   .76         .81      each a sum of one more step
+    split 1     .69   .73   .74         .80
+    mean        .70   .735  .75         .805     best, one standard error, early stopping
+
+A model of n iterations is the first n of them, so nothing is fitted for a choice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from dtrees.core.model.tree import Forest
+from dtrees.estimators.boosted_sets import FittedBoosts
+from dtrees.estimators.boosted_stopping import Held, has_stopped, scored
+from dtrees.estimators.fitted_boosting import first_iterations
+from dtrees.model_selection.fitted_splits import FittedSplits, grow_splits
+from dtrees.model_selection.prepare import Arguments, prepare_shared
+from dtrees.parallel import threaded
+from dtrees.typing import serial
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class BoostingCurve:
+    """Scores over ``max_iter``.
+
+    Holds the table's codes and the trees of all splits, from which `shrunken` is computed. A copy
+    that is pickled holds the model of all rows only.
+
+    Attributes
+    ----------
+    max_iter : int64 array of shape (n_iterations,)
+        1, 2, 3, ...
+    scores : float64 array of shape (n_iterations, n_splits)
+        Of the held-out rows; higher is better.
+    scoring : str
+        Name of the score.
+    shrinkage : float
+        What all steps are multiplied by.
+    """
+
+    max_iter: np.ndarray
+    scores: np.ndarray
+    scoring: str
+    shrinkage: float
+    _estimator: Any = field(repr=False)  # not fitted, as given
+    _final: Any = field(repr=False)  # of all rows and iterations, not shrunken
+    _grown: FittedSplits | None = field(repr=False)  # not in a pickle
+    _scorer: Any = field(repr=False)
+
+    def __repr__(self) -> str:
+        found = "every mean is nan"
+        if not np.isnan(self.mean).all():
+            found = f"best: {np.nanmax(self.mean):.4g} after {self.best} iterations"
+        return f"BoostingCurve({self.scoring}, shape {self.scores.shape}, {found})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_grown": None}
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean over the splits, float64 array of shape (n_iterations,)."""
+        return self.scores.mean(axis=1)
+
+    @property
+    def standard_error(self) -> np.ndarray:
+        """Its standard error, ``s / sqrt(n_splits)``; nan for one split. The same shape."""
+        n_splits = self.scores.shape[1]
+        if n_splits < 2:
+            return np.full(len(self.scores), np.nan)
+        return self.scores.std(axis=1, ddof=1) / math.sqrt(n_splits)
+
+    @property
+    def best(self) -> int:
+        """The number of iterations of the highest mean; of equal ones the least.
+
+        Raises
+        ------
+        ValueError
+            Every mean is nan.
+        """
+        return int(self.max_iter[self._place_of_best()])
+
+    @property
+    def one_standard_error(self) -> int:
+        """The least number of iterations whose mean is at most a standard error below the highest.
+
+        Raises
+        ------
+        ValueError
+            Every mean is nan.
+        """
+        best = self._place_of_best()
+        allowed = self.mean[best] - np.nan_to_num(self.standard_error[best])
+        return int(self.max_iter[np.flatnonzero(self.mean >= allowed)[0]])
+
+    def stopped(self, n_iter_no_change: int = 10, tol: float = 1e-7) -> int:
+        """Return the number of iterations after which early stopping would have ended the growth.
+
+        By the mean of the splits, with the rule of a fit: none of the last `n_iter_no_change`
+        means is better than the one before them.
+
+        Parameters
+        ----------
+        n_iter_no_change : int, default=10
+        tol : float, default=1e-7
+            Less than that is not better.
+
+        Returns
+        -------
+        int
+            All of them, if it would not.
+        """
+        mean = self.mean.tolist()
+        for n in range(1, len(mean) + 1):
+            if has_stopped(mean[:n], n_iter_no_change, tol):
+                return n
+        return len(mean)
+
+    def shrunken(self, shrinkage: float) -> BoostingCurve:
+        """Score the same models with all their steps multiplied by a number.
+
+        Nothing is grown. A model that has gone too far may predict better with smaller steps.
+
+        Parameters
+        ----------
+        shrinkage : float
+            Above 0.
+
+        Returns
+        -------
+        curve : BoostingCurve
+
+        Raises
+        ------
+        ValueError
+            `shrinkage` is not a finite number above 0.
+        RuntimeError
+            The curve was pickled, and has left the trees of the splits behind.
+        """
+        shrinkage = float(shrinkage)
+        if not 0 < shrinkage < math.inf:
+            raise ValueError(f"shrinkage must be a finite number above 0. Got {shrinkage!r}.")
+        if self._grown is None:
+            raise RuntimeError(
+                "A curve that was pickled or copied has left behind the table and the trees of the "
+                "splits. Ask the first one, or call boosting_curve."
+            )
+        return _curve_of(self._estimator, self._grown, self._scorer, shrinkage)
+
+    def model(self, max_iter: int) -> Any:
+        """The estimator with that ``max_iter``, fitted to all rows; it is cut out, not grown.
+
+        Steps are multiplied by `shrinkage`. It does not stop early.
+
+        Parameters
+        ----------
+        max_iter : int
+            1 to the largest of the curve.
+
+        Raises
+        ------
+        ValueError
+            It is not.
+        """
+        if not 1 <= max_iter <= len(self.max_iter):
+            raise ValueError(
+                f"The curve has 1 to {len(self.max_iter)} iterations, and not max_iter={max_iter}."
+            )
+        estimator = clone(self._final).set_params(max_iter=int(max_iter))
+        return _shrunken(first_iterations(estimator, self._final, int(max_iter)), self.shrinkage)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the mean score and its standard error over the iterations, and a line each split.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None: of a new figure.
+
+        Raises
+        ------
+        ImportError
+            matplotlib is not there.
+        """
+        from dtrees.model_selection.plots import plot_boosting_curve
+
+        return plot_boosting_curve(self, ax)
+
+    def _place_of_best(self) -> int:
+        mean = self.mean
+        if np.isnan(mean).all():
+            raise ValueError("Every mean of the curve is nan, so that no iteration is the best.")
+        return int(np.nanargmax(mean))
+
+
+def boosting_curve(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    cv: Any = None,
+    scoring: Any = "loss",
+    groups: Any = None,
+    params: Mapping[str, Any] | None = None,
+) -> BoostingCurve:
+    """Score a boosted model after each of its iterations, by cross-validation.
+
+    Parameters
+    ----------
+    estimator : GradientBoostingClassifier or GradientBoostingRegressor
+        Its ``max_iter`` is the last iteration. Early stopping is not looked at: it is decided
+        afterwards.
+    X : table of shape (n_rows, n_columns)
+        Anything that the estimator takes, in memory.
+    y : array-like of shape (n_rows,)
+        The target.
+    cv : int, cross-validation generator or iterable of (train, test), default=None
+        None: 5 folds, stratified for classifiers.
+    scoring : str or callable, default="loss"
+        One scorer; "loss" is the mean loss of the estimator, times -1. None: its ``score``.
+    groups : array-like of shape (n_rows,), default=None
+        For the splitter.
+    params : dict, default=None
+        For the estimator's ``fit``: ``sample_weight``. Held-out rows count once.
+
+    Returns
+    -------
+    curve : BoostingCurve
+
+    Raises
+    ------
+    TypeError
+        `estimator` is not a boosted model of dtrees, or its models cannot be grown together.
+    ValueError
+        A fit fails, or no row is held out in a split.
+
+    Notes
+    -----
+    Costs the cross-validation of the estimator, and a score for each iteration and split. The area
+    under the curve costs more than the iterations themselves; the loss costs a tenth of them. A
+    scorer of your own predicts by all trees so far.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from dtrees import GradientBoostingClassifier
+    >>> from dtrees.model_selection import boosting_curve
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> curve = boosting_curve(GradientBoostingClassifier(max_iter=60), X, y, cv=5)
+    >>> curve.scores.shape
+    (60, 5)
+    >>> curve.one_standard_error <= curve.best <= 60
+    True
+    >>> model = curve.model(curve.one_standard_error)
+    """
+    if not (scoring is None or isinstance(scoring, str) or callable(scoring)):
+        raise ValueError(f"A curve has one scorer: a name or a callable. Got {scoring!r}.")
+    arguments = Arguments("boosting_curve", estimator, cv, groups, params)
+    work = prepare_shared(arguments, X, y, boosted=True)
+    for number, (_, test) in enumerate(work.splits):
+        if len(np.arange(len(work.table.y))[test]) == 0:
+            raise ValueError(f"Split {number} holds out no row, so that nothing can be scored.")
+    grown = grow_splits(clone(estimator).set_params(early_stopping=False), work)
+    return _curve_of(estimator, grown, scoring, 1.0)
+
+
+def _curve_of(estimator: Any, grown: FittedSplits, scoring: Any, shrinkage: float) -> BoostingCurve:
+    """Scores of models that have grown."""
+    final, run = grown.final_estimator, threaded(estimator.n_jobs)
+    splits = range(len(grown.splits))
+    scores = run([partial(_scores_of_split, grown, scoring, shrinkage, i) for i in splits])
+    name = "loss" if scoring == "loss" else str(getattr(scoring, "__name__", scoring))
+    if scoring is None:
+        name = "accuracy" if hasattr(final, "classes_") else "r2"
+    n_iterations = np.arange(1, final.n_iter_ + 1)
+    return BoostingCurve(
+        n_iterations, np.column_stack(scores), name, shrinkage, estimator, final, grown, scoring
+    )
+
+
+def _scores_of_split(
+    grown: FittedSplits, scoring: Any, shrinkage: float, number: int
+) -> np.ndarray:
+    """Scores of the test side after each iteration, float64 (n_iterations,)."""
+    table, fitted = grown.table, grown.fitted
+    assert isinstance(fitted, FittedBoosts)
+    rows = np.arange(len(fitted.y))[grown.splits[number][1]]
+    model = _shrunken(fitted.models[number], shrinkage)
+    held = Held(
+        table.X, rows, _safe_indexing(table.y, rows), fitted.y[rows].astype(np.float64), None
+    )
+    score = scored(model, model._predictor(), held, scoring)
+    n_values = model.n_trees_per_iteration_
+    found = []
+    for iteration, raw in enumerate(fitted.stages_of(model, rows, serial), start=1):
+        found.append(score(raw, list(model.forest_.trees[: iteration * n_values])))
+    return np.array(found)
+
+
+def _shrunken(model: Any, shrinkage: float) -> Any:
+    """A model with all steps multiplied by a number."""
+    if shrinkage == 1.0:
+        return model
+    made = clone(model)
+    made.__dict__.update(vars(model))
+    made.forest_ = Forest(
+        tuple(replace(tree, unit=tree.unit * shrinkage) for tree in model.forest_.trees)
+    )
+    return made

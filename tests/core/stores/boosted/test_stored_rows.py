@@ -1,0 +1,80 @@
+"""Sparse columns in a boosted tree: the tree of the dense table, from stored cells."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
+from dtrees.coding import CodeBook
+from dtrees.core.stores.boosted._column_blocks import ColumnBlocks, histogram_of
+
+RNG = np.random.default_rng(0)
+
+
+def text(rng, n_rows, n_columns, density=0.1):
+    """Counts of words: most are in few rows."""
+    share = rng.random(n_columns) ** 3 * 2 * density
+    return np.where(rng.random((n_rows, n_columns)) < share, rng.integers(1, 4, (n_rows, 1)), 0.0)
+
+
+@given(
+    seed=st.integers(0, 200),
+    min_rows=st.sampled_from([1, 3, 20]),
+    n_classes=st.sampled_from([0, 2, 3]),
+    weighted=st.booleans(),
+    subsample=st.sampled_from([1.0, 0.6]),
+    negative=st.booleans(),
+    n_jobs=st.sampled_from([1, 2]),
+)
+def test_dense_and_sparse_are_the_same_model(
+    seed, min_rows, n_classes, weighted, subsample, negative, n_jobs
+):
+    rng = np.random.default_rng(seed)
+    table = text(rng, 120, int(rng.integers(1, 40)), 0.3)
+    if negative:  # stored cells on both sides of the fill
+        table *= rng.choice([-1, 1], table.shape)
+    table[rng.random(table.shape) < 0.01] = np.nan
+    signal = np.nan_to_num(table) @ rng.normal(size=table.shape[1]) + rng.normal(size=120)
+    weight = rng.integers(0, 3, 120).astype(float) if weighted else None
+    how = {"max_iter": 3, "min_samples_leaf": min_rows, "subsample": subsample, "random_state": 0}
+    if n_classes == 0:
+        y, model = signal, GradientBoostingRegressor(n_jobs=n_jobs, **how)
+    else:
+        y = np.searchsorted(np.quantile(signal, np.arange(1, n_classes) / n_classes), signal)
+        model = GradientBoostingClassifier(n_jobs=n_jobs, **how)
+    dense = model.fit(table, y, weight).forest_.trees
+    for form in (sp.csr_array, sp.csc_array):
+        sparse = model.fit(form(table), y, weight).forest_.trees
+        assert all(a.equals(b) for a, b in zip(dense, sparse, strict=True))
+
+
+def test_columns_of_few_stored_cells_are_left_out():
+    table = np.zeros((100, 5))
+    for j, n in enumerate([0, 1, 9, 10, 60]):
+        table[:n, j] = 1 + np.arange(n) % 3
+    _, coded = CodeBook.fit_encode(sp.csc_array(table))
+    assert [ColumnBlocks(coded, n).n_laid_out for n in (1, 2, 10, 11, 61)] == [4, 3, 2, 1, 0]
+    y = table[:, 3] + 10 * table[:, 2]
+    model = GradientBoostingRegressor(max_iter=2, min_samples_leaf=10).fit(sp.csc_array(table), y)
+    assert set(model.forest_[0].feature) <= {-2, 3, 4}
+    none = GradientBoostingRegressor(max_iter=2, min_samples_leaf=41)
+    assert none.fit(sp.csc_array(table[:, :4]), y).forest_[0].node_count == 1
+
+
+@pytest.mark.parametrize("n_rows", [300, 5_000])
+def test_many_stored_cells_stand_in_several_blocks(n_rows):
+    table = sp.csc_array(text(RNG, n_rows, 100, 0.5))
+    _, coded = CodeBook.fit_encode(table)
+    blocks = ColumnBlocks(coded)
+    assert (blocks.n_blocks > 1) == (table.nnz > 2**15)
+    gradient, hessian = RNG.integers(-99, 99, n_rows), RNG.integers(0, 99, n_rows)
+    packed = (gradient << 32 | hessian).view(np.uint64)
+    rows = np.flatnonzero(RNG.random(n_rows) < 0.3).astype(np.uint32)
+    for j in range(0, 100, 9):
+        codes = coded.column(j)[rows]
+        found = histogram_of(blocks, j, rows, packed)
+        for k, values in enumerate((np.ones(len(rows), dtype=int), hessian[rows], gradient[rows])):
+            wanted = np.bincount(codes, values, minlength=len(found))
+            np.testing.assert_array_equal(found[:, k], wanted)

@@ -1,0 +1,172 @@
+"""Partial dependence: scikit-learn's recursion, and predictions where there is one column."""
+
+import doctest
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn.inspection
+import sklearn.tree
+from sklearn.exceptions import NotFittedError
+
+from dtrees import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from dtrees.inspection import dependence, partial_dependence
+
+RNG = np.random.default_rng(0)
+N = 300
+NUMBERS = RNG.normal(size=(N, 3))
+NUMBERS[:, 1] += NUMBERS[:, 0]
+F = NUMBERS[:, 0] * 2 + np.sin(3 * NUMBERS[:, 1])
+GRID = np.linspace(-2, 2, 9)
+
+
+def test_the_example():
+    results = doctest.testmod(dependence)
+    assert results.attempted > 4
+    assert results.failed == 0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("column", [0, 1, 2])
+def test_as_scikit_learns_recursion(column, weighted):
+    weight = RNG.exponential(size=N) if weighted else None
+    limits = {"min_samples_leaf": 15, "random_state": 0}
+    X = NUMBERS.astype(np.float32)
+    ours = DecisionTreeRegressor(**limits).fit(X, F, weight)
+    theirs = sklearn.tree.DecisionTreeRegressor(**limits).fit(X, F, weight)
+    np.testing.assert_array_equal(ours.tree_.feature, theirs.tree_.feature)
+    asked = {"method": "recursion", "custom_values": {column: GRID}}
+    expected = sklearn.inspection.partial_dependence(theirs, X, [column], **asked)["average"]
+    found = partial_dependence(ours, column, values=GRID)
+    np.testing.assert_allclose(found.average, expected, rtol=1e-7)
+    assert found.missing is None
+
+
+@pytest.mark.parametrize(
+    "model", [RandomForestRegressor(5, random_state=0), GradientBoostingRegressor(max_iter=9)]
+)
+def test_trees_vote_or_add_up(model):
+    model.fit(NUMBERS, F)
+    each = [
+        partial_dependence(tree, 0, values=GRID).average for tree in np.ravel(model.estimators_)
+    ]
+    found = partial_dependence(model, 0, values=GRID).average
+    is_boosted = hasattr(model, "staged_predict")
+    together = model._initial[0] + np.sum(each, axis=0) if is_boosted else np.mean(each, axis=0)
+    np.testing.assert_allclose(found, together, rtol=1e-12)
+
+
+KINDS = {
+    "numbers": NUMBERS[:, 0],
+    "gaps": np.where(RNG.random(N) < 0.2, np.nan, NUMBERS[:, 0]),
+    "categories": pd.Categorical(RNG.choice(list("abcde"), N)),
+    "categories with gaps": pd.Categorical(RNG.choice(["a", "b", "c", None], N)),
+    "numbers and words": np.where(RNG.random(N) < 0.5, RNG.integers(0, 9, N), "w").astype(object),
+    "flags": NUMBERS[:, 0] > 0,
+    "numbers, words and gaps": np.array(
+        [(1, 2, 3, 4, "u", "v", "w", None)[i] for i in RNG.integers(0, 8, N)], dtype=object
+    ),
+    "dates": pd.Timestamp("2024-01-01") + pd.to_timedelta(RNG.integers(0, 99, N), unit="D"),
+}
+MODELS = {
+    "tree": DecisionTreeClassifier(max_depth=5),
+    "forest": RandomForestClassifier(4, random_state=0),
+    "numbers": DecisionTreeRegressor(max_depth=5),
+    "boosted classes": GradientBoostingClassifier(max_iter=4, min_samples_leaf=5),
+    "boosted numbers": GradientBoostingRegressor(max_iter=4, min_samples_leaf=5),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_the_only_column_it_is_the_prediction(kind, name):
+    frame = pd.DataFrame({"x": KINDS[kind]})
+    rank = np.argsort(np.argsort(frame["x"].astype(str)))
+    y = rank + 50 * RNG.normal(size=N) if "numbers" in name else (rank // 7) % 3
+    model = MODELS[name].fit(frame, y)
+    found = partial_dependence(model, "x")
+    again = partial_dependence(model, 0, values=found.values)
+    np.testing.assert_array_equal(found.average, again.average)
+    method = "predict_proba" if hasattr(model, "predict_proba") else "predict"
+    if hasattr(model, "decision_function"):
+        method = "decision_function"
+    asked = pd.DataFrame({"x": pd.Series(found.values, dtype=frame["x"].dtype)})
+    expected = np.reshape(getattr(model, method)(asked), (len(asked), -1)).T
+    np.testing.assert_allclose(found.average, expected, rtol=1e-12)
+    gap = pd.DataFrame({"x": pd.Series([None], dtype=frame["x"].dtype)}) if "gaps" in kind else None
+    assert (found.missing is None) == (gap is None)
+    if gap is not None:
+        np.testing.assert_allclose(found.missing, np.ravel(getattr(model, method)(gap)), rtol=1e-12)
+    assert found.name == "x"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_numbers_do_not_go_where_missing_values_go_in_tests_of_categories(seed):
+    rng = np.random.default_rng(seed)
+    values = np.array([(1, 2, "u", "v", "w", None)[i] for i in rng.integers(0, 6, N)], dtype=object)
+    y = np.array([v in ("u", None) for v in values]) + 0.1 * rng.normal(size=N)
+    frame = pd.DataFrame({"x": values})
+    tree = DecisionTreeRegressor(max_depth=2).fit(frame, y)
+    found = partial_dependence(tree, "x", values=[1, 2, "u", "v", "w"])
+    asked = pd.DataFrame({"x": pd.Series([1, 2, "u", "v", "w"], dtype=object)})
+    np.testing.assert_allclose(found.average[0], tree.predict(asked), rtol=1e-12)
+
+
+def test_classes_of_a_boosted_model_are_raw_predictions():
+    model = GradientBoostingClassifier(max_iter=3).fit(NUMBERS, np.digitize(F, [-1, 1]))
+    found = partial_dependence(model, 0)
+    assert found.average.shape == (3, len(found.values))
+    by_brute_force = sklearn.inspection.partial_dependence(
+        model, NUMBERS, [0], response_method="decision_function", custom_values={0: GRID}
+    )["average"]
+    near = partial_dependence(model, 0, values=GRID).average
+    assert np.corrcoef(near.ravel(), by_brute_force.ravel())[0, 1] > 0.95
+
+
+def test_few_numbers_are_taken_and_all_categories():
+    model = DecisionTreeRegressor().fit(NUMBERS, F)
+    assert len(partial_dependence(model, 0).values) <= 100
+    found = partial_dependence(model, 0, resolution=7)
+    assert len(found.values) == 7
+    cuts = model.tree_.threshold[model.tree_.feature == 0]
+    assert (found.values[0], found.values[-1] > cuts.max()) == (cuts.min(), True)
+    alone = partial_dependence(DecisionTreeRegressor().fit(NUMBERS * 0, F), 0)
+    assert alone.values.tolist() == [0.0]
+    assert alone.average.tolist() == [[pytest.approx(F.mean())]]
+    letters = pd.DataFrame({"c": pd.Categorical(RNG.integers(0, 200, N).astype(str))})
+    many = partial_dependence(DecisionTreeRegressor().fit(letters, F), "c", resolution=2)
+    assert len(many.values) == letters["c"].nunique()
+
+
+def test_values_are_where_the_answer_changes():
+    tree = DecisionTreeRegressor(max_leaf_nodes=6).fit(NUMBERS[:, :1], F)
+    found = partial_dependence(tree, 0)
+    (cuts,) = [np.sort(tree.tree_.threshold[tree.tree_.feature == 0])]
+    assert found.values[:-1].tolist() == cuts.tolist()
+    assert len(np.unique(found.average)) == 6
+    between = (cuts[:-1] + cuts[1:]) / 2
+    again = partial_dependence(tree, 0, values=between).average
+    np.testing.assert_array_equal(again, found.average[:, 1:-1])
+
+
+def test_errors():
+    with pytest.raises(NotFittedError):
+        partial_dependence(DecisionTreeRegressor(), 0)
+    tree = DecisionTreeRegressor().fit(NUMBERS, F)
+    for column in (3, -1, "x", 1.5):
+        with pytest.raises(ValueError, match=f"There is no column {column!r} among the 3"):
+            partial_dependence(tree, column)
+    with pytest.raises(TypeError, match="A tree on codes does not know"):
+        partial_dependence(tree.tree_.model, 0)
+    with pytest.raises(ValueError, match="'resolution' parameter of partial_dependence"):
+        partial_dependence(tree, 0, resolution=1)
+    words = pd.DataFrame({"c": pd.Categorical(["a", "b"] * 150)})
+    with pytest.raises(ValueError, match="'z' was not in column 'c' at fit"):
+        partial_dependence(DecisionTreeRegressor().fit(words, F), "c", values=["a", "z"])

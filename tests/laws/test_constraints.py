@@ -1,0 +1,96 @@
+"""Trees whose columns are monotonic, or do not interact: greedy, however the rows are given."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrees.core.data.tuning import Tuning
+from tests.laws.tables import (
+    KINDS,
+    ORDERED,
+    Example,
+    coded,
+    coded_mixed,
+    coded_sparse,
+    cut_in_parts,
+    examples,
+    fit,
+    grow_parts,
+    grow_tree,
+)
+from tests.laws.test_growth import assert_equal, check
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def with_constraints(draw, example: Example, which: str) -> Example:
+    """An example with some constraints; of two classes, or of numbers."""
+    n_columns = len(example.table)
+    own = {}
+    if which != "interactions":
+        own["monotonic"] = tuple(
+            draw(st.sampled_from([-1, 0, 1]))
+            if all(value is None or isinstance(value, float) for value in column)
+            else 0
+            for column in example.table
+        )
+    if which != "monotonic":
+        columns = st.sets(st.integers(0, n_columns - 1), min_size=1)
+        found = [tuple(sorted(group)) for group in draw(st.lists(columns, max_size=3))]
+        rest = set(range(n_columns)).difference(*found)
+        own["interactions"] = (*found, tuple(sorted(rest))) if rest else tuple(found)
+    y = np.minimum(example.y, 1) if example.criterion in ("gini", "entropy") else example.y
+    return replace(example, y=y, class_weight=None, limits={**example.limits, **own})
+
+
+@st.composite
+def constrained(draw, **how):
+    """An example with constraints, at least half of whose columns are numbers."""
+    kinds = draw(st.sampled_from([ORDERED, KINDS]))
+    example = draw(examples(kinds=kinds, **how))
+    return with_constraints(draw, example, draw(st.sampled_from(["monotonic", "interactions", ""])))
+
+
+class TestGreedy:
+    @given(constrained())
+    def test_dense(self, example):
+        check(example, fit(example))
+
+    @given(constrained(), SEEDS)
+    def test_sparse(self, example, seed):
+        check(example, grow_tree(example, coded_sparse(example.table, seed)))
+
+    @given(constrained(max_rows=60), st.integers(1, 40), st.sampled_from([0, 8]))
+    def test_rounds(self, example, middle, gather_rows):
+        parts = cut_in_parts(example, min(middle, example.n_rows - 1))
+        check(example, grow_parts(example, parts, gather_rows=gather_rows))
+
+
+class TestStorageDoesNotMatter:
+    @given(constrained(draws=True, random_splits=True), SEEDS)
+    def test_dense_is_sparse(self, example, seed):
+        assert_equal(fit(example), grow_tree(example, coded_sparse(example.table, seed)))
+        assert_equal(fit(example), grow_tree(example, coded_mixed(example.table, seed)))
+
+    @given(constrained(draws=True, random_splits=True), st.sampled_from([300, 70_000]))
+    def test_width(self, example, largest_code):
+        assert_equal(fit(example), grow_tree(example, coded(example.table, largest_code)))
+
+    @given(constrained(draws=True, random_splits=True), st.integers(2, 3), st.integers(0, 1))
+    def test_threads(self, example, n_threads, is_level_wise):
+        tuning = Tuning(level_entries=0 if is_level_wise else 1 << 19, task_entries=0)
+        assert_equal(fit(example), fit(example, n_threads=n_threads, tuning=tuning))
+
+    @given(constrained(max_rows=150), st.sampled_from([0, 2, 5, 9]))
+    def test_histograms(self, example, counted_rows):
+        counted = Tuning(counted_rows=counted_rows, level_entries=0, task_entries=0)
+        assert_equal(fit(example), fit(example, tuning=counted))
+
+    @given(constrained(draws=True, max_rows=60), st.integers(1, 40), st.sampled_from([0, 8]))
+    def test_rounds(self, example, middle, gather_rows):
+        parts = cut_in_parts(example, min(middle, example.n_rows - 1))
+        assert_equal(fit(example), grow_parts(example, parts, gather_rows=gather_rows))
