@@ -10,11 +10,18 @@ from sklearn.metrics import accuracy_score
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.estimators.training_sets import fit_sets
+from dtrees.losses import Loss
 from tests.core.grow.boosted_cases import random_columns, table_of
 
 pytest.importorskip("pandas")
 
-LOSSES = ("log_loss", "squared_error", "absolute_error", "poisson", "gamma")
+LOSSES = ("log_loss", "squared_error", "absolute_error", "huber", "poisson", "gamma", "own")
+RULES = {
+    "none": {},
+    "some rows": {"subsample": 0.6},
+    "drawn columns": {"max_features": 0.5, "category_penalty": 0.1},
+    "apart": {"interaction_cst": "no_interactions", "l2_regularization": 0.5},
+}
 STOPPING = {
     "none": {"early_stopping": False},
     "loss": {"early_stopping": True, "n_iter_no_change": 2, "validation_fraction": 0.3},
@@ -22,6 +29,16 @@ STOPPING = {
     "score": {"early_stopping": True, "n_iter_no_change": 2, "scoring": None},
     "own": {"early_stopping": True, "n_iter_no_change": 2, "scoring": "own"},
 }
+
+
+class Squares(Loss):
+    """A loss of one's own."""
+
+    def gradient_and_hessian(self, y, raw):
+        return raw - y, np.ones(len(y))
+
+    def of_rows(self, y, raw):
+        return (raw - y) ** 2 / 2
 
 
 def own_score(model, X, y):
@@ -75,10 +92,11 @@ def fitted(estimator, X, y, weight):
     weights=st.sampled_from(["none", "counts", "fractions"]),
     stopping=st.sampled_from(sorted(STOPPING)),
     balanced=st.booleans(),
+    rules=st.sampled_from(sorted(RULES)),
     n_jobs=st.sampled_from([1, 2]),
 )
 def test_models_are_those_of_fits_with_zero_weights(
-    seed, loss, n_classes, storage, weights, stopping, balanced, n_jobs
+    seed, loss, n_classes, storage, weights, stopping, balanced, rules, n_jobs
 ):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(12, 60))
@@ -94,12 +112,13 @@ def test_models_are_those_of_fits_with_zero_weights(
     how = dict(STOPPING[stopping])
     if how.get("scoring") == "own":
         how["scoring"] = own_score
-    common = {"max_iter": 5, "min_samples_leaf": 2, "random_state": seed, "n_jobs": n_jobs, **how}
+    how |= {"max_iter": 5, "min_samples_leaf": 2, "random_state": seed, "n_jobs": n_jobs}
+    common = {**how, **RULES[rules]}
     if loss == "log_loss":
         class_weight = "balanced" if balanced else None
         estimator = GradientBoostingClassifier(class_weight=class_weight, **common)
     else:
-        estimator = GradientBoostingRegressor(loss, **common)
+        estimator = GradientBoostingRegressor(Squares() if loss == "own" else loss, **common)
     sets = rng.random((4, n)) < rng.random((4, 1))  # overlap in any way, and may be empty
     sets[3] = True
     found = fit_sets(estimator, X, y, weight, sets)
