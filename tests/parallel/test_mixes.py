@@ -39,6 +39,7 @@ from dtrees.model_selection import (
     GridSearchCV,
     HashKFold,
     RandomizedSearchCV,
+    boosting_curve,
     cost_complexity_cv,
     cross_val_predict,
     cross_val_score,
@@ -115,16 +116,6 @@ def fit(estimator, **given):
 @functools.cache
 def fitted(make, has_names):
     return make().fit(given("X", "pandas" if has_names else "numpy"), VALUES["y"])
-
-
-def boosted(**given):
-    """Predictions of a model whose fit refuses collections, and asks for what they compute to."""
-    model = GradientBoostingClassifier(max_iter=2)
-    if any(map(dask.is_dask_collection, given.values())):
-        with pytest.raises(TypeError, match="Compute it before the fit"):
-            model.fit(**given)
-        given = {name: dask.compute(values)[0] for name, values in given.items()}
-    return model.fit(**given).predict(given["X"]).tolist()
 
 
 def score(make, X, y, **given):
@@ -246,7 +237,7 @@ ENTRIES = [
     ),
     Entry(of_forests("resume"), BAGGED, resumed),
     Entry(of_forests("score"), WEIGHTED, functools.partial(score, FOREST)),
-    Entry(of_boosting("fit"), WEIGHTED, boosted),
+    Entry(of_boosting("fit"), WEIGHTED, lambda **given: fit(BOOSTED(), **given)),
     Entry(of_boosting("score"), WEIGHTED, functools.partial(score, BOOSTED)),
     Entry(
         ("model_selection.cross_validate",),
@@ -278,6 +269,13 @@ ENTRIES = [
         GROUPED,
         lambda **given: found_by(
             cost_complexity_cv, TREE(), result=lambda found: repr(found), **given
+        ),
+    ),
+    Entry(
+        ("model_selection.boosting_curve",),
+        GROUPED,
+        lambda **given: found_by(
+            boosting_curve, BOOSTED(), result=lambda found: found.scores.tolist(), **given
         ),
     ),
     Entry(
