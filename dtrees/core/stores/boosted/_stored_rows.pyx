@@ -66,6 +66,12 @@ cdef inline int64_t row_of(const RowsOfNode* node, int64_t i) noexcept nogil:
     return i if node.rows == NULL else node.rows[i]
 
 
+cdef inline void add_words(int64_t* cell, uint64_t first, uint64_t second) noexcept nogil:
+    """Rows beside hessians fill a word to its last bit, so words wrap around: no signs here."""
+    cell[0] = <int64_t>(<uint64_t>cell[0] + first)
+    cell[1] = <int64_t>(<uint64_t>cell[1] + second)
+
+
 cdef void count_stored(const StoredCells* stored, const Column* columns, const RowsOfNode* node,
                        int64_t min_rows, uint32_t* counts, int64_t* histogram) noexcept nogil:
     """Count the rows of a node in columns that store at least `min_rows` of them.
@@ -75,8 +81,8 @@ cdef void count_stored(const StoredCells* stored, const Column* columns, const R
     """
     cdef const Column* column
     cdef int64_t* cell
-    cdef uint64_t derivatives
-    cdef int64_t c, i, k, row, first, second
+    cdef uint64_t derivatives, first, second
+    cdef int64_t c, i, k, row
     memset(counts, 0, stored.n_columns * sizeof(uint32_t))
     for i in range(node.n):
         row = row_of(node, i)
@@ -92,30 +98,25 @@ cdef void count_stored(const StoredCells* stored, const Column* columns, const R
     for i in range(node.n):
         row = row_of(node, i)
         derivatives = node.derivatives[row]
-        first = (<int64_t>1 << node.shift) + <int64_t>(derivatives & <uint64_t>0xFFFFFFFF)
-        second = <int64_t>derivatives >> 32
+        first = (<uint64_t>1 << node.shift) + (derivatives & <uint64_t>0xFFFFFFFF)
+        second = <uint64_t>(<int64_t>derivatives >> 32)
         for k in range(stored.start[row], stored.start[row + 1]):
             if counts[stored.place[k]] >= min_rows:
-                cell = histogram + CELL * <int64_t>stored.cell[k]
-                cell[0] += first
-                cell[1] += second
+                add_words(histogram + CELL * <int64_t>stored.cell[k], first, second)
 
 
 cdef void take_off_stored(const StoredCells* stored, const RowsOfNode* node,
                           int64_t* histogram) noexcept nogil:
     """Take rows off a histogram that they are in. O(stored cells of the rows)."""
-    cdef int64_t* cell
-    cdef uint64_t derivatives
-    cdef int64_t i, k, row, first, second
+    cdef uint64_t derivatives, first, second
+    cdef int64_t i, k, row
     for i in range(node.n):
         row = row_of(node, i)
         derivatives = node.derivatives[row]
-        first = (<int64_t>1 << node.shift) + <int64_t>(derivatives & <uint64_t>0xFFFFFFFF)
-        second = <int64_t>derivatives >> 32
+        first = (<uint64_t>1 << node.shift) + (derivatives & <uint64_t>0xFFFFFFFF)
+        second = <uint64_t>(<int64_t>derivatives >> 32)
         for k in range(stored.start[row], stored.start[row + 1]):
-            cell = histogram + CELL * <int64_t>stored.cell[k]
-            cell[0] -= first
-            cell[1] -= second
+            add_words(histogram + CELL * <int64_t>stored.cell[k], 0 - first, 0 - second)
 
 
 cdef bint complete_column(const Column* column, const Totals* totals, int shift, int64_t min_rows,
@@ -125,19 +126,19 @@ cdef bint complete_column(const Column* column, const Totals* totals, int shift,
     It has none where fewer than `min_rows` rows are elsewhere; it is out then. O(codes).
     """
     cdef int64_t* fill = cells + CELL * <int64_t>column.fill
-    cdef int64_t first = 0
-    cdef int64_t second = 0
+    cdef uint64_t first = 0
+    cdef uint64_t second = 0
     cdef int64_t code
     if fill[0] == OUT:
         return False
     for code in range(<int64_t>column.n_codes + 1):
-        first += cells[CELL * code]
-        second += cells[CELL * code + 1]
-    first -= fill[0]
-    second -= fill[1]
-    if <int64_t>(<uint64_t>first >> shift) < min_rows:
+        first += <uint64_t>cells[CELL * code]
+        second += <uint64_t>cells[CELL * code + 1]
+    first -= <uint64_t>fill[0]
+    second -= <uint64_t>fill[1]
+    if <int64_t>(first >> shift) < min_rows:
         fill[0] = OUT
         return False
-    fill[0] = <int64_t>(<uint64_t>totals.n << shift) + totals.weight - first
-    fill[1] = totals.target - second
+    fill[0] = <int64_t>((<uint64_t>totals.n << shift) + <uint64_t>totals.weight - first)
+    fill[1] = <int64_t>(<uint64_t>totals.target - second)
     return True
