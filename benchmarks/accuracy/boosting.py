@@ -76,9 +76,10 @@ def loss(fit: Fit, X: Any, y: np.ndarray, seed: int, train: np.ndarray, out: np.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = fit(take(X, train), y[train], THREADS)
-        rows = take(X, out)
         if is_regression(y):
-            return float(root_mean_squared_error(y[out], model.predict(rows)))
+            return float(root_mean_squared_error(y[out], model.predict(take(X, out))))
+        out = out[np.isin(y[out], y[train])]  # nobody gives a share to a class of no row
+        rows = take(X, out)
         return float(log_loss(y[out], model.predict_proba(rows), labels=np.unique(y[train])))
 
 
