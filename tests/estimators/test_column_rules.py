@@ -255,3 +255,20 @@ class TestWhatIsGiven:
         with pytest.raises(ValueError, match="features"):
             model.set_params(monotonic_cst=[1]).fit(X, Y)
         np.testing.assert_array_equal(model.predict(X), before)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("criterion", ["squared_error", "poisson"])
+def test_means_that_differ_by_rounding_alone_keep_the_order(criterion, weighted):
+    """Sums have up to 62 bits: that of a side must not be a difference of two doubles."""
+    for seed in (21, 63, 178):  # broke it
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(20, 200))
+        table = np.column_stack([rng.integers(0, 12, n), rng.integers(0, 4, n)])
+        y = rng.choice([0.1, 0.2, 0.3], n)
+        weight = rng.choice([0.1, 0.7, 1.3], n) if weighted else None
+        model = dtrees.DecisionTreeRegressor(criterion=criterion, monotonic_cst=[1, 0])
+        model.fit(table, y, weight)
+        for value in range(4):
+            found = model.predict(np.column_stack([np.arange(13), np.full(13, value)]))
+            assert (np.diff(found) >= 0).all()
