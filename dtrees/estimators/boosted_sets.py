@@ -119,7 +119,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
         The codes of a Dask collection do not fit one place.
     """
     estimator._check_parameters()
-    place_of_boosting(estimator.regime, type(estimator).__name__)  # or its error
+    place = place_of_boosting(estimator.regime, type(estimator).__name__, side_by_side=True)
     plan = TablePlan(clone(estimator))
     run = threaded(estimator.n_jobs)
     seed = table.seed_of(plan)  # the same draws for all sets, and all growths of a search
@@ -151,6 +151,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
         models[number] = model
 
     stats = codes.stats.continued()
+    stats.regime, stats.reason = place.regime, place.reason
     with stats.phase("growth"):
         boost_together(
             coded,
