@@ -152,6 +152,7 @@ class TestTheReport:
         for number in (0, 2):
             report = found.models[number].fit_report_
             assert report["models_together"] == 2
+            assert (report["regime"], report["reason"]) == ("local", "no client")
             assert set(report["seconds"]) == {"coding", "growth"}
 
     def test_a_model_that_grew_alone_says_nothing_of_others(self):
