@@ -1,14 +1,18 @@
 """Monotonic columns and sets of columns, as users give them, and what models make of them."""
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from distributed import Client
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor as TheirExtraTrees
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.ensemble import RandomForestRegressor as TheirForest
+from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeRegressor as TheirTree
 
 import dtrees
@@ -16,6 +20,8 @@ from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.coding import CodeBook
 from dtrees.coding.target import Target
 from dtrees.estimators.column_rules import directions_of, interactions_of
+from dtrees.model_selection import cross_validate
+from tests.parallel.clusters import connect, digest
 
 RNG = np.random.default_rng(0)
 N = 600
@@ -193,6 +199,37 @@ class TestInteractions:
         ).fit(X, Y)
         assert broken(model, X[:20], 0, 1) == 0
         assert all(len(path) <= 1 for tree in model.forest_.trees for path in paths_of(tree))
+
+
+BOTH = {"monotonic_cst": DIRECTIONS, "interaction_cst": [{0, 1}, {1, 2, 3}]}
+
+
+class TestWherever:
+    @pytest.mark.parametrize(
+        "kind", [dtrees.RandomForestRegressor, dtrees.ExtraTreesClassifier], ids=["numbers", "two"]
+    )
+    def test_every_regime_of_a_cluster_grows_the_same_trees(self, kind):
+        y = LABELS if kind is dtrees.ExtraTreesClassifier else Y
+        made = kind(4, random_state=0, max_depth=6, **BOTH)
+        expected = digest(made.fit(X, y).forest_.trees)
+        assert expected != digest(kind(4, random_state=0, max_depth=6).fit(X, y).forest_.trees)
+        rows = da.from_array(X, chunks=(200, -1)), da.from_array(y, chunks=200)
+        with connect(2, 1, False) as cluster, Client(cluster):
+            for regime in ("local", "replicated", "partitioned"):
+                made.set_params(regime=regime).fit(*rows)
+                assert made.fit_report_["regime"] == regime
+                assert digest(made.forest_.trees) == expected
+
+    @pytest.mark.parametrize(("is_classifier", "name"), [(True, "tree"), (False, "forest")])
+    def test_models_of_folds_are_fits_with_zero_weights(self, is_classifier, name):
+        y = target_of(is_classifier, name, Y)
+        made = estimator(is_classifier, name, **BOTH)
+        splits = list(KFold(3).split(X))
+        found = cross_validate(made, X, y, cv=splits, return_estimator=True)
+        for model, (train, _) in zip(found["estimator"], splits, strict=True):
+            alone = clone(made).fit(X, y, np.isin(np.arange(N), train).astype(float))
+            assert digest(trees_of(model)) == digest(trees_of(alone))
+        assert digest(trees_of(found["final_estimator"])) == digest(trees_of(made.fit(X, y)))
 
 
 BOOK, _ = CodeBook.fit_encode(
