@@ -19,11 +19,22 @@ from dtrees.cli.errors import RequestError
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of model: the beginning of its classes' names, what people and JSON call it."""
+    """A kind of model.
+
+    Attributes
+    ----------
+    stem : str
+        The beginning of its classes' names.
+    noun, field : str
+        What people and JSON call it.
+    all_columns : float or None
+        What ``max_features`` is where all columns are looked at.
+    """
 
     stem: str
     noun: str
     field: str
+    all_columns: float | None = None
 
 
 KINDS = {
@@ -31,7 +42,7 @@ KINDS = {
     "forest": Kind("RandomForest", "forest", "forest"),
     "extra-trees": Kind("ExtraTrees", "forest", "forest"),
     "bagging": Kind("Bagging", "forest", "forest"),
-    "boosting": Kind("GradientBoosting", "boosted model", "boosting"),
+    "boosting": Kind("GradientBoosting", "boosted model", "boosting", all_columns=1.0),
 }
 CRITERIA = {
     "classification": ("gini", "entropy", "log_loss"),
@@ -39,7 +50,7 @@ CRITERIA = {
 }
 LOSSES = {
     "classification": ("log_loss",),
-    "regression": ("squared_error", "absolute_error", "quantile", "poisson", "gamma"),
+    "regression": ("squared_error", "absolute_error", "quantile", "huber", "poisson", "gamma"),
 }
 OF_TASKS = {"criterion": CRITERIA, "loss": LOSSES}
 PARAMETER_OF = {
@@ -172,8 +183,8 @@ MODEL = (
     click.option(
         "--max-features",
         type=Amount(1, "sqrt", "log2", "all", shares=True),
-        help="Columns that are drawn at each node; not for bagging. By default all of them, and "
-        "sqrt for the classes of a forest or of extra trees.",
+        help="Columns that are drawn at each node; not for bagging, and of boosting a share or "
+        "all. By default all of them, and sqrt for the classes of a forest or of extra trees.",
     ),
     click.option(
         "--trees", type=click.IntRange(min=1), help="Of a forest. 100 by default, bagging 10."
@@ -236,7 +247,7 @@ MODEL = (
 
 
 def check_options(model: str, **given: Any) -> None:
-    """Refuse options that the kind of model does not take; None: not given."""
+    """Refuse options that the kind of model does not take, or not together; None: not given."""
     for name, value in given.items():
         if value is None or name in OF_ALL_KINDS:
             continue
@@ -245,6 +256,14 @@ def check_options(model: str, **given: Any) -> None:
             raise RequestError(
                 f"{option_of(name)} is not for --model {model}, only for {', '.join(takers)}"
             )
+    columns = given.get("max_features")
+    if model == "boosting" and not (columns in (None, "all") or isinstance(columns, float)):
+        raise RequestError(
+            f"--max-features {columns} is not for --model boosting: give a share such as 0.5, or "
+            "all"
+        )
+    if (given.get("loss") == "quantile") != (given.get("quantile") is not None):
+        raise RequestError("--loss quantile and --quantile SHARE: give both")
 
 
 def estimator_of(task: str, model: str, **given: Any) -> Any:
@@ -254,14 +273,13 @@ def estimator_of(task: str, model: str, **given: Any) -> Any:
     """
     check_options(model, **given)
     check_task(task, given)
+    no_limit = {"max_features": KINDS[model].all_columns}
     parameters = {
-        PARAMETER_OF[name]: None if value in NO_LIMIT else value
+        PARAMETER_OF[name]: no_limit.get(name) if value in NO_LIMIT else value
         for name, value in given.items()
         if value is not None
     }
     estimator = estimator_class(model, task)(**parameters)
-    if (given.get("loss") == "quantile") != (given.get("quantile") is not None):
-        raise RequestError("--loss quantile and --quantile SHARE: give both")
     for name in ("oob", "max_samples"):
         if given.get(name) is not None and not estimator.bootstrap:
             raise RequestError(

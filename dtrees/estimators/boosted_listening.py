@@ -58,10 +58,14 @@ class Iterations:
         self._raw = self.rows.raw
         self.fit.measure = self._training_score
 
+    def _so_far(self) -> np.ndarray:
+        """Raw predictions after the last iteration, float64 (n_values, n_rows)."""
+        if self._raw is not None:
+            return self._raw
+        return np.repeat(self.growing.initial[:, None], len(self.rows.y), axis=1)
+
     def _training_score(self) -> float:
-        rows, raw = self.rows, self._raw
-        if raw is None:
-            raw = np.repeat(self.growing.initial[:, None], len(rows.y), axis=1)
+        rows, raw = self.rows, self._so_far()
         own = slice(None) if rows.chosen is None else rows.chosen
         weight = None if rows.weight is None else rows.weight[own] * rows.weight_unit
         return -self.growing.loss.mean(rows.y[own], raw[:, own].T, weight)
@@ -91,10 +95,7 @@ class Iterations:
         if not self.is_heard:
             return trees
         n_values = self.fit.n_values
-        raw = self._raw
-        if raw is None:
-            raw = np.repeat(self.growing.initial[:, None], len(self.rows.y), axis=1)
-        raw, walked = raw.copy(), CodedRows(self.rows.coded)
+        raw, walked = self._so_far().copy(), CodedRows(self.rows.coded)
         everywhere = np.arange(len(self.rows.y))
         for first in range(0, len(trees), n_values):
             own = trees[first : first + n_values]

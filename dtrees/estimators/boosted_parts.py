@@ -101,8 +101,8 @@ def said_of(loss: Loss | OwnLoss, owner: str) -> dict[str, Any]:
     """
     if type(loss) is not Loss:
         raise TypeError(
-            f"The loss of this {owner} is a {type(loss).__name__}, which is code, and a model file "
-            "holds none. Pickle the model, or save one of a loss that has a name."
+            f"The loss of this {owner} is an object of the class {loss.name}, which is code, and a "
+            "model file holds none. Pickle the model, or save one of a loss that has a name."
         )
     return {"name": loss.name, "level": loss.level if loss.beyond is None else loss.beyond}
 

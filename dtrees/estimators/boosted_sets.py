@@ -6,9 +6,9 @@
     codes ───────────────────────────────────────────────────────────────┘
 
 The model of a set is that of a fit in which the rows outside of the set weigh nothing: the same
-steps make it, from the target to the attributes (`BaseBoosting._start`, `_learn`). Derivatives of
-models differ after their first tree, so sums are not shared, as those of trees are. What is shared
-is the table: its codes, in columns and by row, which all models read in place.
+steps make it, from the target (`boosted_start`) to the attributes. Derivatives of models differ
+after their first tree, so sums are not shared, as those of trees are. What is shared is the table:
+its codes, in columns and by row, which all models read in place.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from dtrees.coding.target import Target
 from dtrees.core.grow.lockstep import Model, boost_together
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.model.tree import Tree
+from dtrees.estimators.boosted_start import CodedTable
 from dtrees.estimators.boosting_base import BaseBoosting
 from dtrees.estimators.fit_plan import TablePlan
 from dtrees.estimators.fitted_sets import FittedSets
-from dtrees.estimators.training import CodedTable, EncodedTable
+from dtrees.estimators.training import EncodedTable
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.estimators.tree_view import columns_with_missing
 from dtrees.parallel import codes_in_one_place, place_of_boosting, threaded
@@ -119,7 +120,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
         The codes of a Dask collection do not fit one place.
     """
     estimator._check_parameters()
-    place_of_boosting(estimator.regime, type(estimator).__name__)  # or its error
+    place = place_of_boosting(estimator.regime, type(estimator).__name__, side_by_side=True)
     plan = TablePlan(clone(estimator))
     run = threaded(estimator.n_jobs)
     seed = table.seed_of(plan)  # the same draws for all sets, and all growths of a search
@@ -151,6 +152,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
         models[number] = model
 
     stats = codes.stats.continued()
+    stats.regime, stats.reason = place.regime, place.reason
     with stats.phase("growth"):
         boost_together(
             coded,

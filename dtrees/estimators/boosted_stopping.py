@@ -28,7 +28,7 @@ from dtrees.core.predict.binned import LeafLookup
 from dtrees.estimators.prediction import BoostedPredictor
 
 if TYPE_CHECKING:
-    from dtrees.estimators.boosting_base import BaseBoosting
+    from dtrees.estimators.boosted_start import StartingBoosting
 
 ENOUGH_ROWS = 10_000  # more of them stop early by themselves, as in scikit-learn
 
@@ -161,13 +161,13 @@ class Held:
 
 
 def scored(
-    estimator: BaseBoosting, predictor: BoostedPredictor, held: Held, scoring: Any
+    estimator: StartingBoosting, predictor: BoostedPredictor, held: Held, scoring: Any
 ) -> Callable[[np.ndarray, list[Tree]], float]:
     """How a model is scored: by its loss, a scorer of scikit-learn, or a function of the user.
 
     Parameters
     ----------
-    estimator : BaseBoosting
+    estimator : StartingBoosting
         With attributes of the fit, but for its trees.
     predictor : BoostedPredictor
     held : Held
@@ -201,7 +201,7 @@ class ByLoss:
 class ByPredictions:
     """Scores by a scorer of scikit-learn's, which looks at predictions only; may be sent."""
 
-    estimator: BaseBoosting
+    estimator: StartingBoosting
     predictor: BoostedPredictor
     scorer: Any
     held: tuple[np.ndarray, np.ndarray, np.ndarray | None]  # numbers of rows, y, weight
@@ -218,7 +218,7 @@ class ByPredictions:
 class ByModel:
     """Scores by a function of the user's, which may ask anything and be anything."""
 
-    estimator: BaseBoosting
+    estimator: StartingBoosting
     scorer: Any
     X: Any
     y: np.ndarray

@@ -1,37 +1,23 @@
 """How a boosted model is fitted; what a fitted one answers stands in `fitted_boosting`.
 
     X ──────────▶ codebook, codes ─┐
-    y, weights ─▶ numbers, codes ──┴──▶ boost ──▶ trees of steps ──▶ forest_
-    loss ───────▶ its beginning ────────────────────────────────▶ _initial
+    y, weights ─▶ numbers, codes ──┴─▶ Start ──▶ boost ──▶ trees of steps ──▶ forest_
 
-Rows without weight are left out before anything is grown; of the others, early stopping holds some
-out (`dtrees.estimators.boosted_stopping`). Attributes are set in one go when all
-trees stand; a fit that fails leaves the estimator as it was.
+What is known before the first tree is the business of `boosted_start`. Attributes are set in one go
+when all trees stand; a fit that fails leaves the estimator as it was.
 """
 
 from __future__ import annotations
 
-import copy
-import math
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from dtrees.callbacks import BoostingFit, Callback, ProgressBar, check_callbacks, listening
-from dtrees.coding.codebook import CodeBook
-from dtrees.coding.coded import CodedMatrix
-from dtrees.coding.target import Target
-from dtrees.core.data.rules import BoostingRules
-from dtrees.core.data.scale import units_of
-from dtrees.core.grow.boosting import BoostedRows, Growing
-from dtrees.core.losses.losses import Loss
-from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest, Tree
-from dtrees.core.predict.binned import CodedRows, LeafLookup
+from dtrees.core.predict.binned import CodedRows
 from dtrees.estimators.boosted_listening import (
     Iterations,
     Kept,
@@ -39,27 +25,11 @@ from dtrees.estimators.boosted_listening import (
     in_memory,
     kept_forest,
 )
-from dtrees.estimators.boosted_stopping import Held, Watch, is_wanted, scored, split
-from dtrees.estimators.column_rules import directions_of, interactions_of
-from dtrees.estimators.constraints import (
-    COLUMN_RULES,
-    ArrayLike,
-    CallableObject,
-    Constraint,
-    InstanceOf,
-    IntegerIn,
-    Nothing,
-    OneOf,
-    RandomState,
-    RealIn,
-)
+from dtrees.estimators.boosted_start import CodedTable, StartingBoosting
 from dtrees.estimators.fit_plan import TablePlan
-from dtrees.estimators.fitted_boosting import FittedBoosting
 from dtrees.estimators.growing_forest import all_or_nothing
-from dtrees.estimators.training import CodedTable, Start
 from dtrees.estimators.tree_view import columns_with_missing, read_only
 from dtrees.parallel import (
-    REGIMES,
     BoostedWork,
     Choice,
     FitStatistics,
@@ -72,82 +42,8 @@ from dtrees.parallel import (
 )
 
 
-class BaseBoosting(FittedBoosting):
+class BaseBoosting(StartingBoosting):
     """What boosted models of classes and of numbers share; not meant to be used itself."""
-
-    _constraints: ClassVar[Mapping[str, tuple[Constraint, ...]]] = {
-        "learning_rate": (RealIn(0, math.inf, "()"),),
-        "max_iter": (IntegerIn(1),),
-        "max_leaf_nodes": (IntegerIn(2), Nothing()),
-        "max_depth": (IntegerIn(1), Nothing()),
-        "min_samples_leaf": (IntegerIn(1),),
-        "l2_regularization": (RealIn(0, math.inf, "[)"),),
-        "subsample": (RealIn(0, 1, "(]"),),
-        "max_features": (RealIn(0, 1, "(]", integers=False),),
-        "max_bins": (IntegerIn(2), Nothing()),
-        "categorical_features": (OneOf(("from_dtype",)), ArrayLike(), Nothing()),
-        **COLUMN_RULES,
-        "handle_unknown": (OneOf(("missing", "majority", "error")),),
-        "category_penalty": (RealIn(0, math.inf, "[)"),),
-        "early_stopping": (OneOf(("auto",)), InstanceOf(bool, "bool")),
-        "scoring": (InstanceOf(str, "str"), CallableObject(), Nothing()),
-        "validation_fraction": (IntegerIn(1), RealIn(0, 1, "()", integers=False), Nothing()),
-        "n_iter_no_change": (IntegerIn(1),),
-        "tol": (RealIn(0, math.inf, "[)"),),
-        "warm_start": (InstanceOf(bool, "bool"),),
-        "verbose": (InstanceOf(Integral, "int"),),
-        "regime": (OneOf(REGIMES), Nothing()),
-        "random_state": (RandomState(),),
-        "n_jobs": (InstanceOf(Integral, "int"), Nothing()),
-    }
-
-    loss: Any
-    learning_rate: float
-    max_iter: int
-    max_leaf_nodes: int | None
-    max_depth: int | None
-    min_samples_leaf: int
-    l2_regularization: float
-    subsample: float
-    max_features: float
-    max_bins: int | None
-    categorical_features: Any
-    monotonic_cst: Any
-    interaction_cst: Any
-    handle_unknown: str
-    category_penalty: float
-    early_stopping: str | bool
-    scoring: Any
-    validation_fraction: float | None
-    n_iter_no_change: int
-    tol: float
-    warm_start: bool
-    verbose: int
-    regime: str | None
-    random_state: Any
-    n_jobs: int | None
-
-    @abstractmethod
-    def _loss(self) -> Loss | OwnLoss:
-        """The loss that the parameters name."""
-
-    @abstractmethod
-    def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
-        """`y` and the weights as integers."""
-
-    @abstractmethod
-    def _begin(
-        self, loss: Loss | OwnLoss, target: Target, y: np.ndarray, weight: np.ndarray | None
-    ) -> np.ndarray:
-        """Raw predictions before the first tree, float64 (n_values,), of rows that all count.
-
-        y : float64 (n_rows,), as the loss wants it
-        weight : float64 (n_rows,) or None
-        """
-
-    @abstractmethod
-    def _learned(self, target: Target) -> dict[str, Any]:
-        """Attributes that only classifiers or only regressors have."""
 
     def fit(
         self,
@@ -233,47 +129,6 @@ class BaseBoosting(FittedBoosting):
             iterations = Iterations(fit, callbacks, watch, growing, start.rows)
             return self._grow(start.learned, iterations, run, place, stats)
 
-    def _start(
-        self,
-        given: CodedTable,
-        target: Target,
-        kept: tuple[np.ndarray, np.ndarray] | None = None,
-    ) -> Start:
-        """What a fit knows before its first tree; `kept` are raw predictions that it goes on from.
-
-        kept : float64 (n_values,), and (n_values, n_rows)
-            Before the first tree of all, and by the trees that are there.
-        """
-        loss, book = self._loss(), given.book
-        of_loss = np.ascontiguousarray(
-            target.y if target.kind == "classification" else given.y, dtype=np.float64
-        )
-        counted = _counted(target)
-        loss.check(of_loss[counted])  # before rows are held out: of the parts it is not asked
-        train, held = self._sides(target, counted, given.seed)
-        rules = self._rules(book, target, given.seed)
-        rows, growing = self._rows_of(target, of_loss, given.coded, loss, rules, train)
-        growing = replace(growing, seed=given.seed)
-        if kept is not None:
-            rows = replace(rows, raw=kept[1])
-            growing = replace(growing, initial=kept[0])
-        learned = {
-            **self._learned(target),
-            "n_features_in_": book.n_columns,
-            "n_trees_per_iteration_": len(growing.initial),
-            "do_early_stopping_": held is not None,
-            "codebook_": book,
-            "_initial": growing.initial,
-            "_fit_loss": growing.loss,
-            "_fit_seed": given.seed,
-        }
-        if book.feature_names is not None:
-            learned["feature_names_in_"] = book.feature_names
-        watch = None
-        if held is not None:
-            watch = self._watch(learned, self._held(given, of_loss, target, held), given.walked)
-        return Start(learned, rows, growing, watch)
-
     def _grow(
         self,
         learned: dict[str, Any],
@@ -318,83 +173,3 @@ class BaseBoosting(FittedBoosting):
             train_score_=none if is_apart else found,
             validation_score_=found if is_apart else none,
         )
-
-    def _sides(
-        self, target: Target, counted: np.ndarray | slice, seed: int
-    ) -> tuple[np.ndarray | slice, np.ndarray | slice | None]:
-        """Rows that are grown from, and rows that are scored; None: no early stopping."""
-        numbers = np.arange(target.n_rows)[counted]
-        if not is_wanted(self.early_stopping, len(numbers)):
-            return counted, None
-        if self.validation_fraction is None:
-            return counted, counted
-        labels = target.y[counted] if target.kind == "classification" else None
-        return split(numbers, labels, self.validation_fraction, seed)
-
-    def _held(
-        self, given: CodedTable, of_loss: np.ndarray, target: Target, rows: np.ndarray | slice
-    ) -> Held:
-        """The rows that are scored."""
-        units = units_of(target)
-        weight = None if units is None else units[rows] * target.weight_unit
-        numbers = np.arange(target.n_rows)[rows]
-        return Held(given.X, numbers, given.y[rows], of_loss[rows], weight)
-
-    def _watch(self, learned: dict[str, Any], held: Held, walked: LeafLookup) -> Watch:
-        """What scores each iteration on some rows."""
-        model = copy.copy(self)
-        model.__dict__.update(learned, forest_=Forest(()))
-        predictor = model._predictor()
-        score = scored(model, predictor, held, self.scoring)
-        numbers = int(self.n_iter_no_change), float(self.tol)
-        return Watch(predictor, walked, held.rows, score, *numbers)
-
-    def _rules(self, book: CodeBook, target: Target, seed: int) -> BoostingRules:
-        """The rules of all trees."""
-        return BoostingRules(
-            max_leaf_nodes=self.max_leaf_nodes,
-            max_depth=self.max_depth,
-            min_samples_leaf=int(self.min_samples_leaf),
-            l2=float(self.l2_regularization),
-            category_penalty=float(self.category_penalty),
-            handle_unknown="majority" if self.handle_unknown == "majority" else "missing",
-            monotonic=directions_of(self.monotonic_cst, book, target),
-            interactions=interactions_of(self.interaction_cst, book),
-            max_features=float(self.max_features),
-            seed=seed,
-        )
-
-    def _rows_of(
-        self,
-        target: Target,
-        y: np.ndarray,
-        coded: CodedMatrix,
-        loss: Loss | OwnLoss,
-        rules: BoostingRules,
-        rows: np.ndarray | slice,
-    ) -> tuple[BoostedRows, Growing]:
-        """The rows that are grown from, and what is grown; `y` is as the loss wants it."""
-        units = units_of(target)
-        if units is not None:
-            units = np.ascontiguousarray(units, dtype=np.int64)
-        own = target if isinstance(rows, slice) else target.take(rows)
-        weight = None if units is None else units[rows] * target.weight_unit
-        if weight is not None and (weight == 1).all():
-            units = weight = None  # rows without weight are not there
-        initial = self._begin(loss, own, y[rows], weight)
-        growing = Growing(
-            loss.with_width(y[rows], initial[0], weight),
-            initial,
-            rules,
-            float(self.learning_rate),
-            int(self.max_iter),
-            subsample=float(self.subsample),
-        )
-        chosen = None if isinstance(rows, slice) else rows.astype(np.uint32)
-        return BoostedRows(coded, y, units, target.weight_unit, chosen), growing
-
-
-def _counted(target: Target) -> np.ndarray | slice:
-    """Rows that have a weight."""
-    units = units_of(target)
-    return slice(None) if units is None or (units > 0).all() else np.flatnonzero(units > 0)

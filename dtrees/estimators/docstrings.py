@@ -147,8 +147,8 @@ warm_start : bool
 verbose : int
     1 or more shows a bar of the iterations (`dtrees.callbacks.ProgressBar`).
 random_state : int, RandomState or None
-    Seed of the rows that are held out, of `subsample`, and of the sample behind cuts of tables of
-    more than 200,000 rows (see `max_bins`).
+    Seed of the rows that are held out, of `subsample` and `max_features`, and of the sample behind
+    cuts of tables of more than 200,000 rows (see `max_bins`).
 class_weight : dict or "balanced"
     Weight of each class by its label, 1 for classes left out; "balanced" gives all classes
     the same total weight. None: every class has weight one.

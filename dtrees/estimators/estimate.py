@@ -225,9 +225,10 @@ def _of_boosting(
     """The estimate of a boosted model; with early stopping, of all iterations."""
     estimator._check_parameters()
     owner = type(estimator).__name__
-    place = place_of_boosting(estimator.regime, owner)
+    place = place_of_boosting(estimator.regime, owner, side_by_side=n_sets > 1)
+    asked = None if estimator.regime is None else place.regime
     size = size_of_table(X, estimator.max_bins)
-    choice, machines = place_of(size, estimator.regime, estimator.n_jobs, n_trees=1)
+    choice, machines = place_of(size, asked, estimator.n_jobs, n_trees=1)
     check_one_place(choice, owner)
     is_sent = place.regime == "replicated"
     has_classes = hasattr(estimator, "predict_proba") and n_classes > 2

@@ -108,6 +108,8 @@ class Stored(BaseEstimator, ABC):
           threads.
           In the replicated regime, fewer nodes are shared where a cluster has more threads than the
           forest has trees: the sets are divided then.
+        - Of several training sets of a boosted model, ``models_together``: how many models grew
+          side by side, each with sums of its own.
         - On a cluster, ``lost_workers``, and where it happened ``retries`` of tasks and
           ``restarts``: everything had to be sent or made again.
         - In the replicated regime: ``tasks``, and ``bytes_moved``: the table, once for every worker

@@ -6,16 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.grow.boosting import BoostedRows, Growing
 from dtrees.core.grow.known import KnownTrees
 from dtrees.core.predict.binned import CodedRows, LeafLookup
-from dtrees.estimators.boosted_stopping import Watch
 from dtrees.parallel import CodedPartitions, FitStatistics, LocalRunner, PartitionedRows
 
 
@@ -53,49 +49,3 @@ class Training:
 def rows_of(coded: CodedMatrix | CodedPartitions, stats: FitStatistics | None = None) -> LeafLookup:
     """Codes, ready to be walked, wherever they are; what is lost then is counted."""
     return CodedRows(coded) if isinstance(coded, CodedMatrix) else PartitionedRows(coded, stats)
-
-
-@dataclass(frozen=True, eq=False)
-class CodedTable:
-    """A table that boosted models are fitted to.
-
-    Attributes
-    ----------
-    X : table
-        As given.
-    y : array (n_rows,)
-        As read.
-    book : CodeBook
-    coded : CodedMatrix
-    walked : LeafLookup
-        The same codes, ready to be walked.
-    seed : int
-        Of draws.
-    """
-
-    X: Any
-    y: np.ndarray
-    book: CodeBook
-    coded: CodedMatrix
-    walked: LeafLookup
-    seed: int
-
-
-@dataclass(frozen=True, eq=False)
-class Start:
-    """What a fit of a boosted model knows before its first tree.
-
-    Attributes
-    ----------
-    learned : dict
-        Attributes of the fitted model, but for those that depend on its trees.
-    rows : BoostedRows
-    growing : Growing
-    watch : Watch or None
-        Scores held-out rows.
-    """
-
-    learned: dict[str, Any]
-    rows: BoostedRows
-    growing: Growing
-    watch: Watch | None

@@ -9,6 +9,7 @@ Everything else is an object of one key, which says what it is::
     {"member": "values/0"}                              a large one, in a member of the file
     {"objects": [[2], ["a", "b"]]}                      an array of objects: shape and items
     {"tuple": [...]}, {"dict": [[key, value], ...]}
+    {"set": [...]}, {"frozenset": [...]}                items in the order of their JSON
     {"bytes": "6162"}, {"decimal": "1.10"}, {"fraction": [1, 3]}
     {"datetime": "2024-05-01T13:30:00"}, {"date": ...}, {"time": ...}
     {"timedelta": [days, seconds, microseconds]}
@@ -27,6 +28,7 @@ they are written, too.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import sys
@@ -46,6 +48,7 @@ MOST_EXPONENT = 6176  # of a decimal, up or down: that of IEEE 754's decimal128
 LONGEST_NAME = 100  # of a time zone or a frequency
 KINDS = "biufcSUMm"  # of dtypes that a file may hold
 TYPE = re.compile(r"[<>|][biufcSUMm][0-9]{1,10}(\[[0-9]{0,10}[A-Za-z]{1,7}\])?")  # "<M8[25s]"
+SETS: dict[str, type] = {"set": set, "frozenset": frozenset}
 FLOAT_BYTES = {"f": (2, 4, 8), "c": (8, 16)}  # wider ones differ between machines
 
 
@@ -104,6 +107,9 @@ class Encoder:
         if kind is dict:
             pairs = value.items()
             return {"dict": [[self.encode(k, owner), self.encode(v, owner)] for k, v in pairs]}
+        if kind in SETS.values():  # sets have an order of their own in each process
+            items = [self.encode(item, owner) for item in value]
+            return {kind.__name__: sorted(items, key=json.dumps)}
         if isinstance(value, np.generic) and is_storable(value.dtype):
             return {"scalar": [value.dtype.str, value.tobytes().hex()]}
         if isinstance(value, np.generic) and value.dtype.kind in "US":
@@ -182,6 +188,11 @@ def decode(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
         if len(found) != len(pairs):
             raise ValueError("keys are equal")
         return found
+    if name in SETS:
+        items = [decode(item, arrays) for item in inside]
+        if len(set(items)) != len(items):
+            raise ValueError("items of a set are equal")
+        return SETS[name](items)
     return _READ[name](decode(inside, arrays))
 
 

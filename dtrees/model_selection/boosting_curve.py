@@ -21,14 +21,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing
 
-from dtrees.core.model.tree import Forest
+from dtrees.core.model.tree import Forest, Tree
 from dtrees.estimators.boosted_sets import FittedBoosts
 from dtrees.estimators.boosted_stopping import Held, has_stopped, scored
 from dtrees.estimators.fitted_boosting import first_iterations
 from dtrees.model_selection.fitted_splits import FittedSplits, grow_splits
 from dtrees.model_selection.prepare import Arguments, prepare_shared
+from dtrees.model_selection.split_scores import SplitScores
 from dtrees.parallel import threaded
 from dtrees.typing import serial
 
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class BoostingCurve:
+class BoostingCurve(SplitScores):
     """Scores over ``max_iter``.
 
     Holds the table's codes and the trees of all splits, from which `shrunken` is computed. A copy
@@ -70,22 +72,6 @@ class BoostingCurve:
             found = f"best: {np.nanmax(self.mean):.4g} after {self.best} iterations"
         return f"BoostingCurve({self.scoring}, shape {self.scores.shape}, {found})"
 
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_grown": None}
-
-    @property
-    def mean(self) -> np.ndarray:
-        """Mean over the splits, float64 array of shape (n_iterations,)."""
-        return self.scores.mean(axis=1)
-
-    @property
-    def standard_error(self) -> np.ndarray:
-        """Its standard error, ``s / sqrt(n_splits)``; nan for one split. The same shape."""
-        n_splits = self.scores.shape[1]
-        if n_splits < 2:
-            return np.full(len(self.scores), np.nan)
-        return self.scores.std(axis=1, ddof=1) / math.sqrt(n_splits)
-
     @property
     def best(self) -> int:
         """The number of iterations of the highest mean; of equal ones the least.
@@ -106,8 +92,7 @@ class BoostingCurve:
         ValueError
             Every mean is nan.
         """
-        best = self._place_of_best()
-        allowed = self.mean[best] - np.nan_to_num(self.standard_error[best])
+        allowed = self._allowed(self._place_of_best())
         return int(self.max_iter[np.flatnonzero(self.mean >= allowed)[0]])
 
     def stopped(self, n_iter_no_change: int = 10, tol: float = 1e-7) -> int:
@@ -249,7 +234,8 @@ def boosting_curve(
     TypeError
         `estimator` is not a boosted model of dtrees, or its models cannot be grown together.
     ValueError
-        A fit fails, or no row is held out in a split.
+        A fit fails, no row is held out in a split, or there is no such score. The last two are
+        known before anything grows.
 
     Notes
     -----
@@ -274,6 +260,8 @@ def boosting_curve(
         raise ValueError(f"A curve has one scorer: a name or a callable. Got {scoring!r}.")
     arguments = Arguments("boosting_curve", estimator, cv, groups, params)
     work = prepare_shared(arguments, X, y, boosted=True)
+    if scoring != "loss":
+        check_scoring(estimator, scoring)
     for number, (_, test) in enumerate(work.splits):
         if len(np.arange(len(work.table.y))[test]) == 0:
             raise ValueError(f"Split {number} holds out no row, so that nothing can be scored.")
@@ -308,9 +296,11 @@ def _scores_of_split(
     )
     score = scored(model, model._predictor(), held, scoring)
     n_values = model.n_trees_per_iteration_
-    found = []
-    for iteration, raw in enumerate(fitted.stages_of(model, rows, serial), start=1):
-        found.append(score(raw, list(model.forest_.trees[: iteration * n_values])))
+    found: list[float] = []
+    trees: list[Tree] = []
+    for raw in fitted.stages_of(model, rows, serial):
+        trees += model.forest_.trees[len(trees) : len(trees) + n_values]
+        found.append(score(raw, trees))
     return np.array(found)
 
 

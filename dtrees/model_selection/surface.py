@@ -7,7 +7,6 @@ They stand inside the grown ones, and no cell costs a fit.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from dtrees.model_selection.cost_complexity import CostComplexity, path_of
 from dtrees.model_selection.fitted_splits import FittedSplits, grow_splits
 from dtrees.model_selection.leaf_scores import leaf_scores_of
 from dtrees.model_selection.prepare import Arguments, SplitTable, prepare_shared
+from dtrees.model_selection.split_scores import SplitScores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +34,7 @@ LARGEST_SHARE = 0.04  # of the rows, of those values
 
 
 @dataclass(frozen=True, eq=False)
-class ValidationSurface:
+class ValidationSurface(SplitScores):
     """Scores over ``max_depth`` and ``min_samples_split``.
 
     Holds the table's codes and the trees of all splits, from which `cost_complexity` is computed. A
@@ -67,22 +67,6 @@ class ValidationSurface:
             highest = f"best: {np.nanmax(mean):.4g} at {self.best}"
         return f"ValidationSurface({self.scoring}, shape {self.scores.shape}, {highest})"
 
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_grown": None}
-
-    @property
-    def mean(self) -> np.ndarray:
-        """Mean over the splits, float64 array of shape (n_depths, n_limits)."""
-        return self.scores.mean(axis=2)
-
-    @property
-    def standard_error(self) -> np.ndarray:
-        """Its standard error, ``s / sqrt(n_splits)``; nan for one split. The same shape."""
-        n_splits = self.scores.shape[2]
-        if n_splits < 2:
-            return np.full(self.scores.shape[:2], np.nan)
-        return self.scores.std(axis=2, ddof=1) / math.sqrt(n_splits)
-
     @property
     def best(self) -> dict[str, int]:
         """The parameters of the highest mean; of equal ones the shallowest, then the largest nodes.
@@ -100,8 +84,7 @@ class ValidationSurface:
 
         Simplest is the shallowest, then the one that splits the fewest nodes.
         """
-        best = self._place_of_best()
-        allowed = self.mean[best] - np.nan_to_num(self.standard_error[best])
+        allowed = self._allowed(self._place_of_best())
         depth, limit = np.argwhere(self.mean >= allowed)[:, 0].min(), 0
         limit = int(np.flatnonzero(self.mean[depth] >= allowed)[-1])
         return self._parameters(int(depth), limit)

@@ -75,7 +75,7 @@ class BoostedWork:
     thresholds: Thresholds
 
 
-def place_of_boosting(regime: str | None, owner: str) -> Choice:
+def place_of_boosting(regime: str | None, owner: str, *, side_by_side: bool = False) -> Choice:
     """Where a boosted model grows.
 
     Parameters
@@ -84,6 +84,8 @@ def place_of_boosting(regime: str | None, owner: str) -> Choice:
         As for `choose_regime`.
     owner : str
         Name of the estimator, for messages.
+    side_by_side : bool, default=False
+        Whether it is one of several training sets. They grow in this process.
 
     Raises
     ------
@@ -96,6 +98,8 @@ def place_of_boosting(regime: str | None, owner: str) -> Choice:
     check_one_place(choice, owner)
     if choice.reason == TOO_LITTLE:
         choice = Choice("local", "a boosted model grows in one place")
+    if side_by_side and choice.regime == "replicated":
+        choice = Choice("local", "boosted models grow side by side in this process")
     logger.info("regime %s: %s", choice.regime, choice.reason)
     return choice
 

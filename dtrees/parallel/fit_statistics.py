@@ -28,7 +28,8 @@ class FitStatistics:
     counts : Counter
         lost_workers (that have gone, whatever the reason), retries (tasks that were submitted
         again), restarts (of all that is on the workers: codes that are learned, the table that was
-        sent, blocks), bytes_moved, `SHARED` where several training sets grew, and by regime:
+        sent, blocks), bytes_moved, `SHARED` where several training sets grew (of boosted models
+        models_together, those that grew side by side), and by regime:
 
         replicated: tasks (that trees were grown in); bytes_moved is the table, once for every
         worker, and the packed trees on their way back.

@@ -32,7 +32,7 @@ def test_nothing_given_is_the_estimators_default(task, model):
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_losses_are_those_of_the_estimators(task):
-    assert set(LOSSES[task]) <= set(estimator_class("boosting", task)._losses)
+    assert set(LOSSES[task]) == set(estimator_class("boosting", task)._losses)
 
 
 @pytest.mark.parametrize("model", list(KINDS))
@@ -111,6 +111,19 @@ def test_amounts(csv, text, value):
     run = ask_json("cv", csv, "--target", "class", "--folds", 2, "--max-features", text)
     assert run["parameters"]["max_features"] == value
     assert type(run["parameters"]["max_features"]) is type(value)
+
+
+@pytest.mark.parametrize(("text", "value"), [("all", 1.0), ("1.0", 1.0), ("0.25", 0.25)])
+def test_shares_of_columns_of_boosting(csv, text, value):
+    args = ["--target", "class", "--folds", 2, "--model", "boosting", "--max-iter", 1]
+    run = ask_json("cv", csv, *args, "--max-features", text)
+    assert run["parameters"]["max_features"] == value
+
+
+@pytest.mark.parametrize("text", ["1", "2", "sqrt", "log2"])
+def test_boosting_draws_shares_of_columns_only(unreadable, text):
+    args = ["cv", unreadable, "--target", "class", "--model", "boosting", "--max-features", text]
+    check_refused(ask(*args), f"--max-features {text} is not for --model boosting: give a share")
 
 
 @pytest.mark.parametrize(
@@ -265,9 +278,10 @@ def test_what_cv_does_not_ask_boosted_models(unreadable, args, words):
 
 
 @pytest.mark.parametrize("args", [["--loss", "quantile"], ["--quantile", 0.5]])
-def test_a_quantile_needs_its_loss_and_a_loss_its_quantile(csv, args):
-    result = ask("cv", csv, "--target", "amount", "--model", "boosting", *args)
-    check_refused(result, "--loss quantile and --quantile SHARE: give both", is_read=True)
+@pytest.mark.parametrize("target", ["amount", "class"])
+def test_a_quantile_needs_its_loss_and_a_loss_its_quantile(unreadable, target, args):
+    result = ask("cv", unreadable, "--target", target, "--model", "boosting", *args)
+    check_refused(result, "--loss quantile and --quantile SHARE: give both")
 
 
 def test_rows_without_a_vote_are_a_note(csv):

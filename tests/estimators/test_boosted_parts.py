@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
+from dtrees import GradientBoostingClassifier, GradientBoostingRegressor, losses
 from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss
 from dtrees.estimators.boosted_parts import loss_of, said_of
 
@@ -22,6 +22,13 @@ MODELS = {
     "quantile": (GradientBoostingRegressor("quantile", quantile=0.3, max_iter=4), F),
     "gamma": (GradientBoostingRegressor("gamma", max_iter=4), np.exp(F)),
 }
+
+
+class Half(losses.Loss):
+    """A loss of one's own."""
+
+    def gradient_and_hessian(self, y, raw):
+        return (raw - y) / 2, np.full(len(y), 0.5)
 
 
 def fitted(name):
@@ -99,8 +106,12 @@ def test_a_loss_of_ones_own_is_in_no_file():
     class Own(Loss):
         pass
 
-    with pytest.raises(TypeError, match="The loss of this Model is a Own, which is code"):
+    with pytest.raises(TypeError, match=r"The loss of this Model .* class log_loss, which is code"):
         said_of(Own("log_loss"), "Model")
+    with pytest.raises(
+        TypeError, match="GradientBoostingRegressor is an object of the class Half,"
+    ):
+        GradientBoostingRegressor(Half(), max_iter=2).fit(X, F)._parts()
 
 
 def test_a_fitted_model_does_not_keep_the_values_of_its_table():

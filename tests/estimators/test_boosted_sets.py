@@ -1,5 +1,7 @@
 """Boosted models that grow side by side are those of fits with zero weights, bit for bit."""
 
+import inspect
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -9,6 +11,7 @@ from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
+from dtrees.estimators.stored import Stored
 from dtrees.estimators.training_sets import fit_sets
 from dtrees.losses import Loss
 from tests.core.grow.boosted_cases import random_columns, table_of
@@ -152,7 +155,10 @@ class TestTheReport:
         for number in (0, 2):
             report = found.models[number].fit_report_
             assert report["models_together"] == 2
+            assert (report["regime"], report["reason"]) == ("local", "no client")
             assert set(report["seconds"]) == {"coding", "growth"}
+            said = inspect.getdoc(Stored.fit_report_)
+            assert all(f"``{name}``" in said for name in report)
 
     def test_a_model_that_grew_alone_says_nothing_of_others(self):
         model = GradientBoostingRegressor(max_iter=2).fit(np.arange(40.0)[:, None], np.arange(40.0))

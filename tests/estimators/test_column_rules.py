@@ -1,14 +1,18 @@
 """Monotonic columns and sets of columns, as users give them, and what models make of them."""
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from distributed import Client
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor as TheirExtraTrees
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.ensemble import RandomForestRegressor as TheirForest
+from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeRegressor as TheirTree
 
 import dtrees
@@ -16,6 +20,8 @@ from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.coding import CodeBook
 from dtrees.coding.target import Target
 from dtrees.estimators.column_rules import directions_of, interactions_of
+from dtrees.model_selection import cross_validate
+from tests.parallel.clusters import connect, digest
 
 RNG = np.random.default_rng(0)
 N = 600
@@ -195,6 +201,37 @@ class TestInteractions:
         assert all(len(path) <= 1 for tree in model.forest_.trees for path in paths_of(tree))
 
 
+BOTH = {"monotonic_cst": DIRECTIONS, "interaction_cst": [{0, 1}, {1, 2, 3}]}
+
+
+class TestWherever:
+    @pytest.mark.parametrize(
+        "kind", [dtrees.RandomForestRegressor, dtrees.ExtraTreesClassifier], ids=["numbers", "two"]
+    )
+    def test_every_regime_of_a_cluster_grows_the_same_trees(self, kind):
+        y = LABELS if kind is dtrees.ExtraTreesClassifier else Y
+        made = kind(4, random_state=0, max_depth=6, **BOTH)
+        expected = digest(made.fit(X, y).forest_.trees)
+        assert expected != digest(kind(4, random_state=0, max_depth=6).fit(X, y).forest_.trees)
+        rows = da.from_array(X, chunks=(200, -1)), da.from_array(y, chunks=200)
+        with connect(2, 1, False) as cluster, Client(cluster):
+            for regime in ("local", "replicated", "partitioned"):
+                made.set_params(regime=regime).fit(*rows)
+                assert made.fit_report_["regime"] == regime
+                assert digest(made.forest_.trees) == expected
+
+    @pytest.mark.parametrize(("is_classifier", "name"), [(True, "tree"), (False, "forest")])
+    def test_models_of_folds_are_fits_with_zero_weights(self, is_classifier, name):
+        y = target_of(is_classifier, name, Y)
+        made = estimator(is_classifier, name, **BOTH)
+        splits = list(KFold(3).split(X))
+        found = cross_validate(made, X, y, cv=splits, return_estimator=True)
+        for model, (train, _) in zip(found["estimator"], splits, strict=True):
+            alone = clone(made).fit(X, y, np.isin(np.arange(N), train).astype(float))
+            assert digest(trees_of(model)) == digest(trees_of(alone))
+        assert digest(trees_of(found["final_estimator"])) == digest(trees_of(made.fit(X, y)))
+
+
 BOOK, _ = CodeBook.fit_encode(
     pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "c": pd.Categorical(["x", "y"])})
 )
@@ -255,3 +292,20 @@ class TestWhatIsGiven:
         with pytest.raises(ValueError, match="features"):
             model.set_params(monotonic_cst=[1]).fit(X, Y)
         np.testing.assert_array_equal(model.predict(X), before)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("criterion", ["squared_error", "poisson"])
+def test_means_that_differ_by_rounding_alone_keep_the_order(criterion, weighted):
+    """Sums have up to 62 bits: that of a side must not be a difference of two doubles."""
+    for seed in (21, 63, 178):  # broke it
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(20, 200))
+        table = np.column_stack([rng.integers(0, 12, n), rng.integers(0, 4, n)])
+        y = rng.choice([0.1, 0.2, 0.3], n)
+        weight = rng.choice([0.1, 0.7, 1.3], n) if weighted else None
+        model = dtrees.DecisionTreeRegressor(criterion=criterion, monotonic_cst=[1, 0])
+        model.fit(table, y, weight)
+        for value in range(4):
+            found = model.predict(np.column_stack([np.arange(13), np.full(13, value)]))
+            assert (np.diff(found) >= 0).all()

@@ -189,9 +189,12 @@ class TestBoosting:
             assert estimate_cost(model, frame, client=client).regime == "local"
             model.set_params(regime="replicated")
             cost = estimate_cost(model, frame, client=client)
+            several = estimate_cost(model, frame, n_sets=3, client=client)
             with client.as_current():
                 report = model.fit(frame, Y).fit_report_
         assert (cost.regime, cost.reason) == (report["regime"], report["reason"])
+        assert several.regime == "local"  # those of a cross-validation grow here
+        assert several.bytes_moved == 0
         assert (cost.n_workers, cost.n_threads) == (1, 2)  # of the one that grows it
         assert 0.5 * cost.bytes_moved < report["bytes_moved"] < 2 * cost.bytes_moved
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import json
 import pickle
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -672,3 +673,80 @@ def test_what_would_not_load_is_not_saved(tmp_path):
         save(broken, path)
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["tree.dtrees"]
+
+
+RULES = {
+    "by number": {"monotonic_cst": [1, 0, 0, -1], "interaction_cst": [{0, 1}, (2, 3)]},
+    "by name": {"monotonic_cst": {"a": 1}, "interaction_cst": [{"a", "b"}, frozenset("c")]},
+    "in arrays": {
+        "monotonic_cst": np.array([0, 1, 0, 0]),
+        "interaction_cst": np.eye(2, 2, dtype=int),
+    },
+    "in words": {"interaction_cst": "pairwise"},
+}
+
+
+def comes_back(model, path, table):
+    """Save and load a model, and compare parameters and predictions."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        save(model, path)
+    loaded = load(path)
+    given, found = model.get_params(), loaded.get_params()
+    assert given.keys() == found.keys()
+    for name, value in given.items():
+        assert type(found[name]) is type(value), name
+        np.testing.assert_equal(found[name], value, err_msg=name)
+    np.testing.assert_array_equal(loaded.predict(table), model.predict(table))
+    return loaded
+
+
+@pytest.mark.one_of(3)
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_rules_for_columns_come_back(kind, rules, tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60, 4)), columns=list("abcd"))
+    y = (table["a"] + table["d"] > 0).astype(int)
+    comes_back(made(kind, **RULES[rules]).fit(table, y), tmp_path / "m.dtrees", table)
+
+
+def test_every_parameter_of_a_boosted_model_comes_back(tmp_path):
+    parameters = {
+        "loss": "huber",
+        "quantile": 0.25,
+        "alpha": 0.8,
+        "learning_rate": 0.2,
+        "max_iter": 4,
+        "max_leaf_nodes": 5,
+        "max_depth": 3,
+        "min_samples_leaf": 2,
+        "l2_regularization": 1.5,
+        "subsample": 0.7,
+        "max_features": 0.6,
+        "max_bins": 15,
+        "categorical_features": ["d"],
+        "monotonic_cst": {"a": 1},
+        "interaction_cst": [{"a", "b"}, {"c", "d"}],
+        "handle_unknown": "majority",
+        "category_penalty": 0.5,
+        "early_stopping": True,
+        "scoring": "r2",
+        "validation_fraction": 0.3,
+        "n_iter_no_change": 3,
+        "tol": 1e-3,
+        "warm_start": True,
+        "verbose": -1,
+        "regime": "local",
+        "random_state": 7,
+        "n_jobs": 2,
+    }
+    assert parameters.keys() == GradientBoostingRegressor().get_params().keys()
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(80, 4)), columns=list("abcd")).round(1)
+    y = (table["a"] + table["b"]).to_numpy()
+    model = GradientBoostingRegressor(**parameters).fit(table, y)
+    loaded = comes_back(model, tmp_path / "m.dtrees", table)
+    both = [each.set_params(max_iter=6).fit(table, y) for each in (model, loaded)]
+    np.testing.assert_array_equal(*(each.predict(table) for each in both))
+    np.testing.assert_array_equal(*(each.validation_score_ for each in both))

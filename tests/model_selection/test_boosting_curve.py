@@ -1,6 +1,7 @@
 """Every iteration's score of every split: prefixes are models of fewer iterations."""
 
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from dtrees import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
 )
+from dtrees.losses import Loss
 from dtrees.model_selection import boosting_curve
 
 RNG = np.random.default_rng(0)
@@ -22,11 +24,37 @@ N = 90
 X = RNG.normal(size=(N, 3))
 LABELS = np.digitize(X[:, 0] + RNG.normal(size=N) / 2, [-0.6, 0.6])
 NUMBERS = X[:, 1] * X[:, 2] + RNG.normal(size=N) / 4
+
+
+class Squares(Loss):
+    """A loss of one's own."""
+
+    def gradient_and_hessian(self, y, raw):
+        return raw - y, np.ones(len(y))
+
+    def of_rows(self, y, raw):
+        return (raw - y) ** 2
+
+    def __eq__(self, other):
+        return type(self) is type(other)
+
+    __hash__ = Loss.__hash__
+
+
+DRAWN = {"max_iter": 5, "random_state": 0}
 WORK = {
     "two": (GradientBoostingClassifier(max_iter=5), LABELS == 1),
     "three": (GradientBoostingClassifier(max_iter=5, early_stopping=True), LABELS),
     "numbers": (GradientBoostingRegressor(max_iter=5, max_leaf_nodes=4), NUMBERS),
     "counts": (GradientBoostingRegressor("poisson", max_iter=5), LABELS.astype(float)),
+    "some rows": (GradientBoostingRegressor("huber", subsample=0.6, **DRAWN), NUMBERS),
+    "own": (GradientBoostingRegressor(Squares(), max_features=0.5, **DRAWN), NUMBERS),
+    "rules": (
+        GradientBoostingClassifier(
+            monotonic_cst=[1, 0, -1], interaction_cst=[{0, 1}], max_features=0.7, **DRAWN
+        ),
+        LABELS == 1,
+    ),
 }
 SPLITS = list(KFold(3, shuffle=True, random_state=0).split(X))
 
@@ -149,6 +177,12 @@ def test_what_is_refused():
         boosting_curve(estimator, X, y, cv=[(np.arange(N), np.arange(0))])
     with pytest.raises(ValueError, match="not all of it may be zero"):
         boosting_curve(WORK["counts"][0], X, 0 * y, cv=2)
+
+
+def test_a_score_that_there_is_not_is_refused_before_anything_grows(monkeypatch):
+    monkeypatch.setattr(sys.modules[boosting_curve.__module__], "grow_splits", None)
+    with pytest.raises(ValueError, match="Got 'of_luck' instead"):
+        curve_of("two", scoring="of_luck")
 
 
 def test_names_of_scores():

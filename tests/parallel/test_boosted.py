@@ -16,6 +16,7 @@ from distributed import Client
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.callbacks import Callback
 from dtrees.exceptions import ClusterError, TableTooLargeError, WorkerLostError
+from dtrees.losses import Loss
 from dtrees.parallel import boosted
 from dtrees.parallel.boosted import boost_replicated, check_one_place, place_of_boosting
 from dtrees.parallel.fit_statistics import FitStatistics
@@ -37,6 +38,16 @@ TARGETS = {
     "three classes": (GradientBoostingClassifier, np.digitize(F, [0, 1])),
     "numbers": (GradientBoostingRegressor, F),
 }
+
+
+class Squares(Loss):
+    """A loss of one's own."""
+
+    def gradient_and_hessian(self, y, raw):
+        return raw - y, np.ones(len(y))
+
+    def of_rows(self, y, raw):
+        return (raw - y) ** 2
 
 
 def model_of(name="two classes", **parameters):
@@ -97,6 +108,24 @@ class TestOneHash:
         )
         assert report["bytes_moved"] > X.shape[0] * X.shape[1]
         assert ours(processes) == []
+
+    @pytest.mark.one_of(2)
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {"loss": "huber", "subsample": 0.6},
+            {"loss": Squares(), "subsample": 0.5, "early_stopping": True, "n_iter_no_change": 1},
+            {"monotonic_cst": [1, 0, 0, 0, -1], "interaction_cst": [{0, 1}], "max_features": 0.5},
+        ],
+        ids=["huber", "own loss", "rules"],
+    )
+    def test_of_every_parameter_that_changes_trees(self, parameters, here):
+        expected = expected_of("numbers", **parameters)
+        model, y = model_of("numbers", regime="replicated", **parameters)
+        with here.as_current():
+            model.fit(X, y, sample_weight=WEIGHT)
+        assert model.fit_report_["regime"] == "replicated"
+        assert found(model) == expected
 
     @pytest.mark.parametrize("layout", [(1, 1), (1, 3), (2, 2)])
     def test_any_number_of_threads(self, layout):
@@ -162,6 +191,11 @@ class TestPlaces:
         with processes.as_current():
             choice = place_of_boosting(None, "Model")
         assert choice == Choice("local", "a boosted model grows in one place")
+
+    def test_models_side_by_side_grow_here(self, processes):
+        with processes.as_current():
+            choice = place_of_boosting("replicated", "Model", side_by_side=True)
+        assert choice == Choice("local", "boosted models grow side by side in this process")
 
     def test_partitions_are_refused(self, processes):
         model, y = model_of(regime="partitioned")

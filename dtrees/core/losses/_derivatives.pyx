@@ -148,8 +148,9 @@ cdef void gather(const LossRows* rows, int64_t begin, int64_t n, Gathered* out, 
     for k in range(rows.n_classes):
         copy_rows(rows.raw + k * rows.n_rows, chosen, n, raw + k * ROWS_AT_ONCE)
     copy_rows(rows.y, chosen, n, out.y)
-    out.rows.gradient = rows.gradient + begin
-    out.rows.hessian = rows.hessian + begin
+    if rows.kind == GIVEN:
+        out.rows.gradient = rows.gradient + begin
+        out.rows.hessian = rows.hessian + begin
     if rows.weight != NULL:
         copy_rows(rows.weight, chosen, n, out.weight)
         out.rows.weight = out.weight

@@ -30,7 +30,7 @@ from dtrees.core.search._category_subsets cimport (
 )
 from dtrees.core.search._search cimport (
     BUFFER, SMALL_WEIGHT, Bins, Keyed, Search, add_bin, allowed_score, begin_column,
-    begin_pass, by_class, consider, enlarge, heavy_enough, offer, permitted, take_best
+    begin_pass, by_class, consider, enlarge, heavy_enough, is_bound, offer, permitted, take_best
 )
 
 
@@ -358,6 +358,7 @@ cdef inline void scan_buffered(Search* q, int64_t first, int64_t end,
     cdef int64_t s = q.s
     cdef int64_t k = 0
     cdef int64_t i, c, x, old
+    cdef bint bound = is_bound(q)
     if classes:
         q.side_is_clear = False
     for i in range(first, end):
@@ -372,6 +373,8 @@ cdef inline void scan_buffered(Search* q, int64_t first, int64_t end,
             q.buffer_b[k] = <double>((node_squares - cross) + (squares - cross))
         else:
             s += g.target[i]
+            if bound:
+                q.buffer_b[k] = <double>(q.totals.target - s)
         n += g.n[i]
         w += g.weight[i]
         q.buffer_w[k] = <double>w

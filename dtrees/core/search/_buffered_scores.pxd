@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 
 from dtrees.core.data._structs cimport GINI, GRADIENT, SQUARED
 from dtrees.core.search._criterion cimport gradient_score, poisson_score
-from dtrees.core.search._search cimport NONE, Search, constrain, is_bound, offer
+from dtrees.core.search._search cimport NONE, Search, constrain_buffered, is_bound, offer
 
 
 cdef inline void flush(Search* q, bint down, bint classes, bint unit_weights,
@@ -55,8 +55,7 @@ cdef inline void flush(Search* q, bint down, bint classes, bint unit_weights,
             if bw[j] < q.min_weight or br[j] < q.min_weight:
                 score[j] = 2 * NONE
     if is_bound(q):
-        for j in range(q.buffered):
-            score[j] = constrain(q, bw[j], br[j], bb[j] if classes else ba[j], score[j])
+        constrain_buffered(q)
     for j in range(q.buffered):
         if score[j] >= best:
             offer(q, score[j], q.buffer_at[j], down)

@@ -19,8 +19,9 @@ cdef struct Monotonic:
 
 
 cdef void begin_bounds(Monotonic* m, const Inherited* above) noexcept nogil
-cdef double constrained_score(const Monotonic* m, const Criterion* criterion, double S, double w,
-                              double rest, double s, double score) noexcept nogil
+cdef double constrained_score(const Monotonic* m, const Criterion* criterion, double w,
+                              double rest, double s, double target_of_rest,
+                              double score) noexcept nogil
 cdef double loss_of_side(const Monotonic* m, const Criterion* criterion, double w,
                          double s) noexcept nogil
 cdef void inherit_bounds(const Inherited* above, int direction, double value_left,

@@ -16,6 +16,10 @@ leaf, however deep, breaks the order. scikit-learn has the same bounds, and Ligh
 Bounds of scores (`_number_scan`, `_bound`) hold for candidates that are not allowed as well, so
 what they pass over is not needed here either. But a boundary between two rows of one class may be
 the best one that is allowed.
+
+Values that are compared are those of the children, to the last bit. So the target of a side is
+rounded once, from its integer: sums have up to 62 bits, and a difference of two doubles may be off
+by the last bits of the larger one.
 """
 cdef double INFINITY = float("inf")
 
@@ -39,19 +43,21 @@ cdef double loss_of_side(const Monotonic* m, const Criterion* criterion, double 
     return -step * (2 * s + (w + criterion.l2) * step)
 
 
-cdef double constrained_score(const Monotonic* m, const Criterion* criterion, double S, double w,
-                              double rest, double s, double score) noexcept nogil:
+cdef double constrained_score(const Monotonic* m, const Criterion* criterion, double w,
+                              double rest, double s, double target_of_rest,
+                              double score) noexcept nogil:
     """The score of a candidate; `NOT_ALLOWED` when it is not.
 
-    w, s : weight and target of the left side; S: target of the node; rest: weight of the right.
-    score : without constraints.
+    w, s : weight and target of the left side. rest, target_of_rest : of the right one, from its
+        integers, as of a node. score : without constraints.
     """
     cdef double left = value_of(criterion, w, s)
-    cdef double right = value_of(criterion, rest, S - s)
+    cdef double right = value_of(criterion, rest, target_of_rest)
     if criterion.impurity == GRADIENT:
         left = clipped(m, left)
         right = clipped(m, right)
-        score = loss_of_side(m, criterion, w, s) + loss_of_side(m, criterion, rest, S - s)
+        score = (loss_of_side(m, criterion, w, s)
+                 + loss_of_side(m, criterion, rest, target_of_rest))
     elif left < m.lower or right < m.lower or left > m.upper or right > m.upper:
         return NOT_ALLOWED
     if (m.direction > 0 and left > right) or (m.direction < 0 and left < right):

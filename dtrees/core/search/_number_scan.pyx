@@ -219,7 +219,7 @@ cdef bint look_at(Search* q, const entry_t* entries, int64_t at, int64_t w, int6
     else:
         score = poisson_score(q.S, left, rest, <double>s)
     if is_bound(q):
-        score = constrain(q, left, rest, <double>s, score)
+        score = constrain(q, q.totals.weight - w if down else w, s, score)
     return offer(q, score, at + 1 if down else at, down)
 
 

@@ -27,7 +27,7 @@ from dtrees.core.histogram._layout cimport CLASSES, COUNT, SUM, CellKind, has_cl
 from dtrees.core.search._criterion cimport (
     Criterion, gradient_score, poisson_score, squared_score, xlogx
 )
-from dtrees.core.search._monotonic cimport Monotonic, constrained_score
+from dtrees.core.search._monotonic cimport Monotonic
 from dtrees.core.search._parameters cimport SPLITS, TIES, Limits
 
 cdef enum:
@@ -122,6 +122,9 @@ cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_total
 cdef void finish_node(Search* q) noexcept nogil
 cdef bint beats(const Search* q, int32_t column) noexcept nogil
 cdef bint take_best(Search* q, int32_t column, bint saw_missing) noexcept nogil
+cdef double constrain(const Search* q, int64_t w, int64_t s, double score) noexcept nogil
+cdef double constrain_side(const Search* q, bint down, double score) noexcept nogil
+cdef void constrain_buffered(Search* q) noexcept nogil
 
 
 cdef inline bint enlarge(Search* q, void** memory, int64_t n_bytes) noexcept nogil:
@@ -330,24 +333,10 @@ cdef inline bint offer(Search* q, double score, int64_t at, bint down) noexcept 
     return False
 
 
-cdef inline double constrain(const Search* q, double w, double rest, double s,
-                             double score) noexcept nogil:
-    """The score of a candidate of bound values. s : target of the left side, or of class 1."""
-    cdef double S = <double>q.class_totals[1] if by_class(q) else q.S
-    return constrained_score(&q.monotonic, q.criterion, S, w, rest, s, score)
-
-
 cdef inline double allowed_score(const Search* q, bint down) noexcept nogil:
     """`score_side`; below NONE where values would break an order."""
     cdef double score = score_side(q, down)
-    cdef int64_t w, s
-    if not is_bound(q):
-        return score
-    w = q.totals.weight - q.w if down else q.w
-    s = q.side[1] if by_class(q) else q.s
-    if down:
-        s = (q.class_totals[1] if by_class(q) else q.totals.target) - s
-    return constrain(q, <double>w, <double>(q.totals.weight - w), <double>s, score)
+    return constrain_side(q, down, score) if is_bound(q) else score
 
 
 cdef inline bint consider(Search* q, int64_t at, bint down) noexcept nogil:

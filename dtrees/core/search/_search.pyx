@@ -11,7 +11,7 @@ from dtrees.core.data._structs cimport (
 )
 from dtrees.core.histogram._layout cimport CLASSES, WEIGHTED_CLASSES, CellKind
 from dtrees.core.search._criterion cimport Criterion, xlogx
-from dtrees.core.search._monotonic cimport begin_bounds, loss_of_side
+from dtrees.core.search._monotonic cimport begin_bounds, constrained_score, loss_of_side
 from dtrees.core.search._parameters cimport Limits
 
 
@@ -141,3 +141,44 @@ cdef bint take_best(Search* q, int32_t column, bint saw_missing) noexcept nogil:
     split.boundary_row = -1
     split.beyond_row = -1
     return True
+
+
+# ---------------------------------------------------------------------------------------------
+# candidates of bound values: not inlined, so that others pay for nothing but the question
+
+cdef double constrain(const Search* q, int64_t w, int64_t s, double score) noexcept nogil:
+    """The score of a candidate. w, s : of the left side; s is its target, or that of class 1."""
+    cdef int64_t target = q.class_totals[1] if by_class(q) else q.totals.target
+    return constrained_score(&q.monotonic, q.criterion, <double>w, <double>(q.totals.weight - w),
+                             <double>s, <double>(target - s), score)
+
+
+cdef double constrain_side(const Search* q, bint down, double score) noexcept nogil:
+    """The score of the boundary beside the side."""
+    cdef int64_t w = q.totals.weight - q.w if down else q.w
+    cdef int64_t s = q.side[1] if by_class(q) else q.s
+    if down:
+        s = (q.class_totals[1] if by_class(q) else q.totals.target) - s
+    return constrain(q, w, s, score)
+
+
+cdef void constrain_buffered(Search* q) noexcept nogil:
+    """The scores of boundaries in the buffer.
+
+    Of classes, buffer_b has the weights of class 1 on the left, which are small. Of numbers,
+    buffer_b has the targets on the right; but of gradients, whose steps are moved to their bounds
+    when the tree is grown, they are what the left leaves.
+    """
+    cdef bint is_step = q.criterion.impurity == GRADIENT
+    cdef double s, target_of_rest
+    cdef int64_t j
+    for j in range(q.buffered):
+        if by_class(q):
+            s = q.buffer_b[j]
+            target_of_rest = <double>q.class_totals[1] - s
+        else:
+            s = q.buffer_a[j]
+            target_of_rest = q.S - s if is_step else q.buffer_b[j]
+        q.buffer_score[j] = constrained_score(&q.monotonic, q.criterion, q.buffer_w[j],
+                                              q.buffer_rest[j], s, target_of_rest,
+                                              q.buffer_score[j])

@@ -53,6 +53,7 @@ cdef inline Member only_member(OpenNode* node, const TrainParameters* params, Se
     member.search = search
     member.number = 0
     member.known = NULL
+    member.route = Route(NULL, 0, 0, 0, 0)
     member.left = left
     member.right = right
     return member

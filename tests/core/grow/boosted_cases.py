@@ -16,7 +16,7 @@ UNITS = 2.0**-20, 2.0**-20
 
 
 def random_columns(rng, n_rows, n_columns, kinds=("numbers", "missing", "categories")):
-    """Columns of raw values: lists of numbers, with None where one is missing, or of strings."""
+    """Columns of raw values: numbers, with None where one is missing, strings, or both."""
     found = []
     for _ in range(n_columns):
         kind = rng.choice(kinds)
@@ -24,22 +24,29 @@ def random_columns(rng, n_rows, n_columns, kinds=("numbers", "missing", "categor
             found.append(["abcdefgh"[k] for k in rng.integers(0, 7, n_rows)])
             continue
         values = rng.integers(0, rng.integers(2, 9), n_rows).astype(float).tolist()
+        if kind == "mixed":
+            values = ["ab"[int(value) % 2] if rng.random() < 0.3 else value for value in values]
         if kind == "missing":
             values = [None if rng.random() < 0.25 else value for value in values]
         found.append(values)
     return found
 
 
+def column_of(values):
+    """Categories, objects where numbers are among them, or numbers."""
+    import pandas as pd
+
+    n_names = sum(isinstance(value, str) for value in values)
+    if n_names == 0:
+        return np.array([np.nan if value is None else value for value in values])
+    return pd.Categorical(values) if n_names == len(values) else np.array(values, dtype=object)
+
+
 def table_of(columns):
     """The columns as a data frame."""
     import pandas as pd
 
-    made = {
-        f"c{j}": pd.Categorical(column)
-        if any(isinstance(value, str) for value in column)
-        else np.array([np.nan if value is None else value for value in column])
-        for j, column in enumerate(columns)
-    }
+    made = {f"c{j}": column_of(column) for j, column in enumerate(columns)}
     return pd.DataFrame(made)
 
 

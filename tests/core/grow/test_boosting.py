@@ -143,7 +143,8 @@ class TestSubsample:
     def test_steps_are_those_of_the_rows_that_are_drawn(self, seed, weighted):
         """And all rows are moved by what the model predicts for them, whatever columns hold."""
         rng = np.random.default_rng(seed)
-        table = table_of(random_columns(rng, 60, 3))
+        kinds = "numbers", "missing", "categories", "mixed"
+        table = table_of(random_columns(rng, 60, 3, kinds))
         y = rng.normal(size=60)
         weight = rng.integers(1, 4, 60).astype(float) if weighted else None
         model = self.model(min_samples_leaf=2, random_state=seed, max_bins=None)

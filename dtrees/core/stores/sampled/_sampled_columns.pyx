@@ -223,7 +223,7 @@ cdef bint search_few(ColumnLoader* loader, Search* q, const OpenNode* node, cons
                 score = squared_score(q.W, q.S, <double>w, <double>(q.totals.weight - w),
                                       <double>s)
                 if is_bound(q):
-                    score = constrain(q, <double>w, <double>(q.totals.weight - w), <double>s, score)
+                    score = constrain(q, w, s, score)
                 if score > best:
                     best = score
                     best_at = i
