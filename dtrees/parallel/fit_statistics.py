@@ -23,8 +23,8 @@ class FitStatistics:
     seconds : dict of str to float
         By phase: reading (of what belongs to rows of Dask collections, and of the lengths of their
         partitions), coding, growth. Parts of growth: table (until a worker has it, in the
-        replicated regime), and blocks, bags, rounds, codes (second requests),
-        subtrees (in the partitioned one).
+        replicated regime; 0 where an earlier growth of a search has brought it), and blocks, bags,
+        rounds, codes (second requests), subtrees (in the partitioned one).
     counts : Counter
         lost_workers (that have gone, whatever the reason), retries (tasks that were submitted
         again), restarts (of all that is on the workers: codes that are learned, the table that was
