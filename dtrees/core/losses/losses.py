@@ -22,9 +22,10 @@ The parabola that the step is the end of holds nearby only. Where shares are sma
 grows without a limit, and a few iterations are sure of a rare class where it is not.
 
 The losses of medians and quantiles have no second derivative. So their trees are grown by gradients
-alone and get their steps afterwards, as in scikit-learn. So do those of Huber's loss: the square of residuals up to a width,
-and beyond it a line. The width is a quantile of the absolute residuals before each iteration. Where
-iterations are compared (early stopping), it is the one before the first, for all of them.
+alone and get their steps afterwards, as in scikit-learn. So do those of Huber's loss: the square of
+residuals up to a width, and beyond it a line. The width is a quantile of the absolute residuals
+before each iteration. Where iterations are compared (early stopping), it is the one before the
+first, for all of them.
 
 Sources: Friedman, Hastie, Tibshirani 2000 (Additive Logistic Regression, section 5), who bound the
 response of a row by 2 to 4 of half a log odds; Friedman 2001, Algorithm 4 for Huber's loss;
