@@ -38,11 +38,12 @@ def reports(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reports")
     pd.read_csv(ADULT, nrows=3_000).to_csv(folder / "few.csv", index=False)
     wanted = {
-        "adult": [folder / "few.csv", *"--target target --folds 3 --max-depth 6 --tune".split()],
+        "adult": [folder / "few.csv", "--target", "target", "--folds", 3, "--max-depth", 6],
         "forest": [folder / "few.csv", "--target", "age", "--task", "regression", "--folds", 2],
         "evil": [evil_table(folder), "--target", EVIL_TARGET, "--folds", 3, "--tune-simplest"],
     }
     wanted["boosting"] = [*wanted["forest"], "--model", "boosting", "--max-iter", 3]
+    wanted["adult"].append("--tune")
     wanted["forest"] += ["--model", "forest", "--trees", 3, "--max-depth", 5]
     pages = {}
     for name, words in wanted.items():
