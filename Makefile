@@ -19,7 +19,7 @@ INSTALL := $(PIP) install --no-build-isolation --editable
 KERNELS := $(shell find dtrees -name '*.pyx' -o -name '*.pxd')
 DEBUG_TREE := build/debug-tree
 # Neighbours stay in one process, which makes their clusters once; who is done takes over from others.
-# Two, on two cores: a third would cost 15 s to find the tests and to load what workers need.
+# Two, on two cores: a third would take 11 s to find the tests, and more to load what workers need.
 IN_PROCESSES := -n 2 --dist worksteal
 
 # pytest rewrites the modules of tests, which takes 7 seconds in each process where none may keep the
