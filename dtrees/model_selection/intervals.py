@@ -109,8 +109,8 @@ class CrossValidation(dict[str, Any]):
             models = [getattr(model, "best_estimator_", model) for model in models]
             if not all(isinstance(model, BaseTrees | BaseBoosting) for model in models):
                 raise TypeError(
-                    "Intervals of a Dask collection are of trees, forests, boosted models and searches "
-                    f"over them, not of {type(models[0]).__name__}: give X.compute()."
+                    "Intervals of a Dask collection are of trees, forests and boosted models, and "
+                    f"searches over them, not of {type(models[0]).__name__}: give X.compute()."
                 )
             predictors = Predictors(
                 tuple(model._predictor() for model in models), held_out, confidence
