@@ -361,18 +361,15 @@ class Booster:
         return GrownTree(PartialTree(piece.nodes, statistics, piece.words), unit)
 
     def _steps_of(self, piece: PartialTree, nodes: np.ndarray, k: int, shift: int) -> np.ndarray:
-        """The best step of some nodes.
-
-        nodes : int64 (n, 3)
-            Number, first row, rows.
-        """
+        """The best step of some nodes, int64 (n, 3): number, first row, rows."""
         if self._growing.loss.level is not None:
             return self._quantiles_of(nodes, k)
-        sums = piece.statistics[nodes[:, 0]]
+        sums, most = piece.statistics[nodes[:, 0]], self._growing.loss.largest_step
         # - gradient / (hessian + l2), in the units of both
         below = sums[:, 0] + self._grower.l2
         above = -np.ldexp(sums[:, 1].astype(np.float64), -shift)
-        return np.divide(above, below, out=np.zeros(len(below)), where=below > 0)
+        steps = np.divide(above, below, out=np.zeros(len(below)), where=below > 0)
+        return np.clip(steps, -most, most)
 
     def _weights_of(self, leaves: np.ndarray) -> np.ndarray:
         """Weight of each leaf, in units."""
