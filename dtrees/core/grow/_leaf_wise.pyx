@@ -84,6 +84,7 @@ cdef class LeafWiseGrower:
         self.store.n_blocks = blocks.n_blocks
         self.store.n_cells = blocks.n_cells
         self.store.cell_of_column = blocks.cell_of_column
+        self.store.is_bundled = blocks.is_bundled
         self.counts = np.empty(blocks.n_laid_out + 1, dtype=np.uint32)
         self.store.counts = &self.counts[0]
         self.store.order = blocks.order
