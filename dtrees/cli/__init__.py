@@ -18,6 +18,7 @@ what they tell, and what they share::
     number_forms.py  decimal marks and thousands separators
     column_notes.py  what is worth a note: ids, stray words, a single class
     models.py        options that say which model; the estimator they ask for
+    column_rules.py  options that say along which columns predictions rise, and which go together
     scoring.py       which scorers there are, and whether they fit a target
     files.py         models that are read, models and predictions that are written
     columns.py       a table's columns as a model knows them

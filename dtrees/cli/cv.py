@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dtrees.cli.column_notes import note_ids
+from dtrees.cli.column_rules import check_columns
 from dtrees.cli.errors import RequestError, note, notes, one_line_errors
 from dtrees.cli.files import (
     bytes_in_words,
@@ -83,8 +84,9 @@ LEAST_NESTED = 3  # folds, of which two are left out
         "--tune",
         is_flag=True,
         help="Choose the size of the model by the folds: max_depth with min_samples_split or, of a "
-        "tree, ccp_alpha, whichever has the better mean score. The score is then somewhat too "
-        "good: --tune-nested. --max-depth is the largest depth that is tried.",
+        "tree, ccp_alpha, whichever has the better mean score; of boosting, the number of "
+        "iterations. The score is then somewhat too good: --tune-nested. --max-depth and "
+        "--max-iter are the largest that are tried.",
     ),
     click.option(
         "--tune-simplest",
@@ -165,7 +167,7 @@ def command(
         scorers = check_scoring(scoring)
         rule = rule_of(tune, tune_simplest, model)
         check_nested(folds, scorers, rule, tune_nested, nested_error)
-        check_kind(model["model"], rule, nested_error, pruning_table, cluster)
+        check_kind(model["model"], pruning_table)
         if report is not None:
             check_report(report, files, force)
         if not as_json:
@@ -176,6 +178,7 @@ def command(
             check_folds(problem, folds, nested=tune_nested)
             check_scores(scorers, problem)
             check_task(problem.task, model)
+            check_columns(model, problem.X.columns)
             if not as_json:  # before scikit-learn is imported, which takes a second
                 for line in headlines(label_of(files), target, problem):
                     say(line)
@@ -224,6 +227,11 @@ def rule_of(tune: bool, tune_simplest: bool, model: dict[str, Any]) -> str | Non
     for name in CHOSEN_BY_TUNING:
         if model[name] is not None:
             raise RequestError(f"{option_of(name)} is what --tune chooses: give either")
+    if model["early_stopping"]:
+        raise RequestError(
+            "--early-stopping ends a boosted model by rows that it holds out, and --tune by the "
+            "folds: give either"
+        )
     return "simplest" if tune_simplest else "best"
 
 
@@ -252,22 +260,10 @@ def check_nested(
         )
 
 
-def check_kind(
-    kind: str, rule: str | None, nested_error: int | None, pruning_table: bool, cluster: str | None
-) -> None:
+def check_kind(kind: str, pruning_table: bool) -> None:
     """Refuse what is not asked of a kind of models."""
     if pruning_table and kind != "tree":
         raise RequestError(f"--pruning-table is for --model tree, not for {kind}")
-    if kind != "boosting":
-        return
-    if rule is not None:
-        raise RequestError(
-            "--tune is for trees and forests: a boosted model ends by itself with --early-stopping"
-        )
-    if nested_error is not None:
-        raise RequestError("--nested-error is for trees and forests, not for --model boosting")
-    if cluster is not None:
-        raise RequestError("--cluster: folds of boosted models grow in this process; leave it out")
 
 
 def check_report(report: Path, files: Sequence[str], force: bool) -> None:

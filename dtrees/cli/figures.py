@@ -20,7 +20,7 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dtrees.model_selection import CostComplexity, ValidationSurface
+    from dtrees.model_selection import BoostingCurve, CostComplexity, ValidationSurface
 
 BLUE, ORANGE = "C0", "C1"  # of the theme
 THEMES = {  # text, lines, behind the pictures (as in the page), blue, orange
@@ -110,6 +110,14 @@ def path_picture(path: CostComplexity) -> Picture:
     best, simple = (f"{path.n_leaves[s]:,} leaves, {path.errors[s]:.4g}" for s in steps)
     alt = f"Error over leaves of the pruned tree: least at {best}; one standard error at {simple}"
     return _picture(lambda ax: path.plot(ax), (5.4, 4.0), alt)
+
+
+def curve_picture(curve: BoostingCurve) -> Picture:
+    """Scores over the iterations of boosted models."""
+    steps = curve.best, curve.one_standard_error
+    best, simple = (f"{n:,} iterations, {curve.mean[n - 1]:.4g}" for n in steps)
+    alt = f"Mean {curve.scoring} over iterations: best after {best}; one standard error at {simple}"
+    return _picture(lambda ax: curve.plot(ax), (5.4, 4.0), alt)
 
 
 def shared_forest_picture(models: Sequence[Any]) -> Picture:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from dtrees.cli.column_notes import note_ids
+from dtrees.cli.column_rules import check_columns
 from dtrees.cli.description import (
     columns_of,
     growth_document,
@@ -90,6 +91,7 @@ def command(
         with table_of(files, form, cluster, regime) as table:
             problem = problem_in(table, target, task, drop=drop, form=form, files=files)
             check_task(problem.task, model)
+            check_columns(model, problem.X.columns)
             if not as_json:
                 for line in headlines(label_of(files), target, problem):
                     say(line)

@@ -28,7 +28,8 @@ def fit_command(context: click.Context, parameters: Mapping[str, Any]) -> str:
     names = {PARAMETER_OF[name]: name for name in PARAMETER_OF if PARAMETER_OF[name] in parameters}
     words = words_of(context, without={*OF_CV_ALONE, *names.values()})
     for parameter, value in parameters.items():
-        words += [option_of(names[parameter]), repr(value)]
+        option = option_of(names[parameter])
+        words += [option.replace("--", "--no-")] if value is False else [option, repr(value)]
     return shlex.join([*START, "fit", *words, "--out", "MODEL"])
 
 

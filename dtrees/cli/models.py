@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 import dtrees
+from dtrees.cli.column_rules import RULES, rules_of
 from dtrees.cli.errors import RequestError
 
 
@@ -67,14 +68,20 @@ PARAMETER_OF = {
     "learning_rate": "learning_rate",
     "loss": "loss",
     "quantile": "quantile",
+    "alpha": "alpha",
     "l2_regularization": "l2_regularization",
+    "subsample": "subsample",
     "early_stopping": "early_stopping",
     "max_samples": "max_samples",
     "bootstrap": "bootstrap",
     "oob": "oob_score",
     "seed": "random_state",
     "jobs": "n_jobs",
+    "rising": "monotonic_cst",
+    "falling": "monotonic_cst",
+    "interaction": "interaction_cst",
 }
+OF_RULES = ("rising", "falling", "interaction")
 OF_ALL_KINDS = (
     "max_depth",
     "max_leaf_nodes",
@@ -82,6 +89,7 @@ OF_ALL_KINDS = (
     "max_bins",
     "seed",
     "jobs",
+    *OF_RULES,
 )
 NO_LIMIT = ("all", "exact")  # words for None
 
@@ -224,10 +232,22 @@ MODEL = (
         help="The quantile that --loss quantile predicts.",
     ),
     click.option(
+        "--alpha",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        metavar="SHARE",
+        help="The quantile of residuals up to which --loss huber takes squares. 0.9 by default.",
+    ),
+    click.option(
         "--l2-regularization",
         type=click.FloatRange(min=0),
         metavar="NUMBER",
         help="Makes the steps of boosting smaller. 0 by default.",
+    ),
+    click.option(
+        "--subsample",
+        type=click.FloatRange(0, 1, min_open=True),
+        metavar="SHARE",
+        help="Of the rows that each iteration of boosting draws. 1 by default.",
     ),
     click.option(
         "--early-stopping/--no-early-stopping",
@@ -235,6 +255,7 @@ MODEL = (
         help="Whether boosting ends when a tenth of the rows, which it holds out, is predicted no "
         "better. By default with more than 10,000 rows.",
     ),
+    *RULES,
     click.option(
         "--seed",
         type=click.IntRange(min=0, max=2**32 - 1),
@@ -264,6 +285,9 @@ def check_options(model: str, **given: Any) -> None:
         )
     if (given.get("loss") == "quantile") != (given.get("quantile") is not None):
         raise RequestError("--loss quantile and --quantile SHARE: give both")
+    if given.get("alpha") is not None and given.get("loss") != "huber":
+        raise RequestError("--alpha is a width of --loss huber: add it")
+    rules_of(given)
 
 
 def estimator_of(task: str, model: str, **given: Any) -> Any:
@@ -277,9 +301,9 @@ def estimator_of(task: str, model: str, **given: Any) -> Any:
     parameters = {
         PARAMETER_OF[name]: no_limit.get(name) if value in NO_LIMIT else value
         for name, value in given.items()
-        if value is not None
+        if value is not None and name not in OF_RULES
     }
-    estimator = estimator_class(model, task)(**parameters)
+    estimator = estimator_class(model, task)(**parameters, **rules_of(given))
     for name in ("oob", "max_samples"):
         if given.get(name) is not None and not estimator.bootstrap:
             raise RequestError(

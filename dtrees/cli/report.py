@@ -31,6 +31,7 @@ from dtrees.cli.description import (
     size_in_words,
 )
 from dtrees.cli.figures import (
+    curve_picture,
     fold_picture,
     importance_picture,
     path_picture,
@@ -181,9 +182,12 @@ def _size(run: Run) -> dict[str, Any] | None:
     """The choice of a size, and pruning; None: nobody asked."""
     if run.found.tuned is None and run.found.path is None:
         return None
-    found: dict[str, Any] = {"choices": [], "surface": None, "path": None, "steps": []}
+    found: dict[str, Any] = dict.fromkeys(("surface", "curve", "path"))
+    found |= {"choices": [], "steps": []}
     if run.found.tuned is not None:
-        found["surface"] = surface_picture(run.found.tuned.surface)
+        surface, curve = run.found.tuned.surface, run.found.tuned.curve
+        found["surface"] = None if surface is None else surface_picture(surface)
+        found["curve"] = None if curve is None else curve_picture(curve)
         found["untuned"] = untuned_score(run.found.tuned)
         found["rule"] = run.found.tuned.chosen.rule
         found["choices"] = size_lines(run.found.tuned)

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     import numpy as np
 
     from dtrees.io import Problem
-    from dtrees.model_selection import CostComplexity, NestedStandardError, SizeChoice, TunedSize
+    from dtrees.model_selection import (
+        BoostingCurve,
+        CostComplexity,
+        NestedStandardError,
+        SizeChoice,
+        TunedSize,
+    )
     from dtrees.model_selection.validated import ValidatedFolds
 
 CONFIDENCE = 0.9  # of the interval that is told beside a nested standard error
@@ -144,6 +150,8 @@ class Run:
                 mean, standard_error = self.nested_mean_and_error
                 nested = {"mean": mean, "standard_error": standard_error}
                 document["tuned"]["nested"] = nested
+            if self.found.tuned.curve is not None:
+                document["boosting_curve"] = _curve_document(self.found.tuned.curve)
         if self.nested is not None:
             document["nested_error"] = nested_document(self.nested, self.problem.task)
         if self.found.path is not None:
@@ -220,7 +228,11 @@ def size_lines(tuned: TunedSize) -> list[tuple[str, str, str, str, bool]]:
     return [
         (
             choice.rule,
-            ", ".join(f"{name} {value:.4g}" for name, value in choice.parameters.items()),
+            ", ".join(
+                f"{name} {value:.4g}"
+                for name, value in choice.parameters.items()
+                if not isinstance(value, bool)
+            ),
             with_error(*choice.mean_and_error),
             f"{choice.n_leaves:,}",
             choice is tuned.chosen,
@@ -282,6 +294,18 @@ def _path_document(path: CostComplexity) -> dict[str, Any]:
     return {
         "best": path.best_index,
         "one_standard_error": path.one_standard_error_index,
+        "steps": [
+            dict(zip(steps, values, strict=True))
+            for values in zip(*(column.tolist() for column in steps.values()), strict=True)
+        ],
+    }
+
+
+def _curve_document(curve: BoostingCurve) -> dict[str, Any]:
+    steps = {"max_iter": curve.max_iter, "mean": curve.mean, "standard_error": curve.standard_error}
+    return {
+        "best": curve.best - 1,
+        "one_standard_error": curve.one_standard_error - 1,
         "steps": [
             dict(zip(steps, values, strict=True))
             for values in zip(*(column.tolist() for column in steps.values()), strict=True)

@@ -26,6 +26,7 @@ from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows
 from dtrees.core.predict.boosted import raw_predictions, staged_raw_predictions
 from dtrees.estimators.boosted_stopping import ByModel, Watch
+from dtrees.estimators.boosted_validation import ValueRows
 from dtrees.estimators.warm_start import has_same_columns
 from dtrees.typing import Runner
 
@@ -184,7 +185,8 @@ class Kept:
     def shown_to(self, watch: Watch, run: Runner) -> bool:
         """Score each iteration; whether one of them was the last."""
         is_last = False
-        stages = staged_raw_predictions(self.forest, self.initial, self.book, self.table, run)
+        table = watch.walked.table if isinstance(watch.walked, ValueRows) else self.table
+        stages = staged_raw_predictions(self.forest, self.initial, self.book, table, run)
         n_values = len(self.initial)
         for number, raw in enumerate(stages):
             trees = self.forest.trees[number * n_values : (number + 1) * n_values]

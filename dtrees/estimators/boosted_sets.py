@@ -143,8 +143,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
             watch = start.watch
             heard = None if watch is None else lambda trees, raw: watch(trees)
             trees = grow(Model(start.rows, start.growing, heard))
-            scores = [] if watch is None else watch.scores
-            model._learn(start.learned, trees, scores, columns_with_missing(trees, coded))
+            model._learn(start.learned, trees, watch, columns_with_missing(trees, coded))
         except MemoryError:
             raise
         except Exception as error:  # of a fit: who asked for the models decides what it is worth

@@ -30,7 +30,8 @@ from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest
 from dtrees.core.predict.binned import LeafLookup
-from dtrees.estimators.boosted_stopping import Held, Watch, is_wanted, scored, split
+from dtrees.estimators.boosted_stopping import Held, Walked, Watch, is_wanted, scored, split
+from dtrees.estimators.boosted_validation import GivenRows
 from dtrees.estimators.column_rules import directions_of, interactions_of
 from dtrees.estimators.constraints import (
     COLUMN_RULES,
@@ -176,8 +177,11 @@ class StartingBoosting(FittedBoosting):
         given: CodedTable,
         target: Target,
         kept: tuple[np.ndarray, np.ndarray] | None = None,
+        shown: GivenRows | None = None,
     ) -> Start:
         """What a fit knows before its first tree; `kept` are raw predictions that it goes on from.
+
+        With `shown` these rows are scored, and all rows of the table are grown from.
 
         kept : float64 (n_values,), and (n_values, n_rows)
             Before the first tree of all, and by the trees that are there.
@@ -188,7 +192,9 @@ class StartingBoosting(FittedBoosting):
         )
         counted = _counted(target)
         loss.check(of_loss[counted])  # before rows are held out: of the parts it is not asked
-        train, held = self._sides(target, counted, given.seed)
+        train, held = counted, None
+        if shown is None:
+            train, held = self._sides(target, counted, given.seed)
         rules = self._rules(book, target, given.seed)
         rows, growing = self._rows_of(target, of_loss, given.coded, loss, rules, train)
         growing = replace(growing, seed=given.seed)
@@ -199,7 +205,7 @@ class StartingBoosting(FittedBoosting):
             **self._learned(target),
             "n_features_in_": book.n_columns,
             "n_trees_per_iteration_": len(growing.initial),
-            "do_early_stopping_": held is not None,
+            "do_early_stopping_": shown is not None or held is not None,
             "codebook_": book,
             "_initial": growing.initial,
             "_fit_loss": growing.loss,
@@ -208,8 +214,13 @@ class StartingBoosting(FittedBoosting):
         if book.feature_names is not None:
             learned["feature_names_in_"] = book.feature_names
         watch = None
-        if held is not None:
+        if shown is not None:
+            classes = target.classes if target.kind == "classification" else None
+            own = shown.read(book, classes, loss, type(self).__name__)
+            watch = self._watch(learned, *own)
+        elif held is not None:
             watch = self._watch(learned, self._held(given, of_loss, target, held), given.walked)
+            watch.is_apart = self.validation_fraction is not None
         return Start(learned, rows, growing, watch)
 
     def _sides(
@@ -233,7 +244,7 @@ class StartingBoosting(FittedBoosting):
         numbers = np.arange(target.n_rows)[rows]
         return Held(given.X, numbers, given.y[rows], of_loss[rows], weight)
 
-    def _watch(self, learned: dict[str, Any], held: Held, walked: LeafLookup) -> Watch:
+    def _watch(self, learned: dict[str, Any], held: Held, walked: Walked) -> Watch:
         """What scores each iteration on some rows."""
         model = copy.copy(self)
         model.__dict__.update(learned, forest_=Forest(()))

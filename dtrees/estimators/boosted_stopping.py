@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
@@ -24,7 +24,6 @@ from sklearn.utils.metaestimators import available_if
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest, Tree
-from dtrees.core.predict.binned import LeafLookup
 from dtrees.estimators.prediction import BoostedPredictor
 
 if TYPE_CHECKING:
@@ -82,6 +81,14 @@ def split(
     return np.sort(train), np.sort(held)
 
 
+class Walked(Protocol):
+    """Rows of a table, wherever they come from."""
+
+    def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
+        """Leaf of some rows, intp (n,)."""
+        ...
+
+
 @dataclass(eq=False)
 class Watch:
     """Scores the model of each iteration on some rows.
@@ -90,24 +97,27 @@ class Watch:
     ----------
     predictor : BoostedPredictor
         Without trees.
-    walked : LeafLookup
-        The table.
+    walked : Walked
+        The table of the rows.
     rows : intp (n,)
         Numbers of those that are scored.
     score : callable (raw, trees) -> float
         Higher is better. raw : float64 (n_rows, n_values); trees : all so far.
     n_iter_no_change : int
     tol : float
+    is_apart : bool, default=True
+        Whether none of the rows is grown from.
     scores : list of float
         Of 0, 1, 2, ... iterations.
     """
 
     predictor: BoostedPredictor
-    walked: LeafLookup
+    walked: Walked
     rows: np.ndarray
     score: Callable[[np.ndarray, list[Tree]], float]
     n_iter_no_change: int
     tol: float
+    is_apart: bool = True
     scores: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -26,6 +26,8 @@ from dtrees.estimators.boosted_listening import (
     kept_forest,
 )
 from dtrees.estimators.boosted_start import CodedTable, StartingBoosting
+from dtrees.estimators.boosted_stopping import Watch
+from dtrees.estimators.boosted_validation import GivenRows
 from dtrees.estimators.fit_plan import TablePlan
 from dtrees.estimators.growing_forest import all_or_nothing
 from dtrees.estimators.tree_view import columns_with_missing, read_only
@@ -51,6 +53,9 @@ class BaseBoosting(StartingBoosting):
         y: Any,
         sample_weight: Any = None,
         *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
         callbacks: Sequence[Callback] | None = None,
     ) -> Any:
         """Fit the model.
@@ -63,6 +68,13 @@ class BaseBoosting(StartingBoosting):
             The target.
         sample_weight : array-like of shape (n_rows,), default=None
             Not negative, not all zero. None: every row has weight one.
+        X_val : table of shape (n_val, n_columns), default=None
+            Rows that early stopping scores, instead of some of `X`; in memory. They are not grown
+            from, and have no part in the codes.
+        y_val : array-like of shape (n_val,), default=None
+            Their target; of a classifier, labels that `y` has.
+        sample_weight_val : array-like of shape (n_val,), default=None
+            Their weights in the score. Class weights do not concern them.
         callbacks : sequence of dtrees.callbacks.Callback, default=None
             Hear of every iteration in this thread, and may stop the fit; the iterations so far are
             then the model. In the replicated regime they hear when all iterations are grown.
@@ -76,8 +88,10 @@ class BaseBoosting(StartingBoosting):
         ------
         ValueError
             A parameter or an input is not what it should be; the estimator is then as it was.
+            `X_val` is given without `y_val`, or with ``early_stopping=False``.
         TypeError
-            `callbacks` are no callbacks, or a scorer asks for rows of a Dask collection.
+            `callbacks` are no callbacks, `X_val` is a Dask collection, or a scorer asks for rows of
+            one.
         dtrees.exceptions.ClusterError
             A Dask cluster is asked for by ``regime``, or has the collection, and cannot be used.
         dtrees.exceptions.TableTooLargeError
@@ -88,6 +102,7 @@ class BaseBoosting(StartingBoosting):
         Costs one coding of the table and, for each tree, about O(rows x columns x log leaves).
         """
         self._check_parameters()
+        shown = GivenRows.of(X_val, y_val, sample_weight_val, self.early_stopping)
         callbacks, name = check_callbacks(callbacks), type(self).__name__
         place, stats = place_of_boosting(self.regime, name), FitStatistics()
         if self.verbose > 0:
@@ -107,7 +122,7 @@ class BaseBoosting(StartingBoosting):
             kept = Kept(there, self._initial, book, in_memory(table))
         given = CodedTable(X, values, book, coded, CodedRows(coded), seed)
         start = self._start(
-            given, target, None if kept is None else (kept.initial, kept.raw_of(run))
+            given, target, None if kept is None else (kept.initial, kept.raw_of(run)), shown
         )
         watch, growing = start.watch, start.growing
         n_there = 0 if kept is None else self.n_iter_
@@ -150,7 +165,7 @@ class BaseBoosting(StartingBoosting):
             saw_missing = columns_with_missing(trees, rows.coded)
             if n_kept > 0:
                 saw_missing = read_only(saw_missing | self._saw_missing)
-            self._learn(learned, trees, fit.scores, saw_missing)
+            self._learn(learned, trees, iterations.watch, saw_missing)
             self._fit_report = stats.report()
         return self
 
@@ -158,12 +173,13 @@ class BaseBoosting(StartingBoosting):
         self,
         learned: dict[str, Any],
         trees: Sequence[Tree],
-        scores: list[float],
+        watch: Watch | None,
         saw_missing: np.ndarray,
     ) -> None:
-        """Become the model of these trees; scores are those of early stopping."""
-        found, none = np.array(scores), np.array([])
-        is_apart = self.validation_fraction is not None
+        """Become the model of these trees; `watch` has the scores of early stopping."""
+        none = np.array([])
+        found = none if watch is None else np.array(watch.scores)
+        is_apart = watch is None or watch.is_apart
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(
             learned,

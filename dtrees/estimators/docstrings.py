@@ -130,13 +130,14 @@ category_penalty : float
     less than some ten rows are not parted. 0: nothing, and a column of names wins by chance.
 early_stopping : "auto" or bool
     Whether the fit ends when its score does not get better. "auto": with more than 10,000 rows
-    of positive weight.
+    of positive weight, or if `fit` gets ``X_val``.
 scoring : str, callable or None
     What is scored: "loss" is the loss; otherwise a scorer of scikit-learn's by name, None for
     `score`, or a function (model, X, y). Such a function is not told of weights.
 validation_fraction : int, float or None
     Rows that are held out for the score: their number or their share, drawn by `random_state`;
-    of classes, each has its share. None: the score is that of the training rows.
+    of classes, each has its share. None: the score is that of the training rows. Not looked at
+    if `fit` gets ``X_val``.
 n_iter_no_change : int
     The fit ends when none of so many last iterations is better than the one before them.
 tol : float

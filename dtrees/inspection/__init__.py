@@ -1,7 +1,11 @@
 """What grown trees have to say: importances, rules as text, and what several trees agree on."""
 
 from dtrees.inspection.alignment import NodeTest
-from dtrees.inspection.dependence import PartialDependence, partial_dependence
+from dtrees.inspection.dependence import (
+    JointDependence,
+    PartialDependence,
+    partial_dependence,
+)
 from dtrees.inspection.graphviz import export_graphviz
 from dtrees.inspection.importance import impurity_importances, split_counts
 from dtrees.inspection.overlay import SharedForest, SharedNode, shared_forest
@@ -16,6 +20,7 @@ from dtrees.inspection.text import export_text
 
 __all__ = [
     "ImportanceStability",
+    "JointDependence",
     "LevelStability",
     "NodeTest",
     "PartialDependence",

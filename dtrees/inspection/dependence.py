@@ -9,17 +9,20 @@ ways, with the shares of the training rows [Friedman 2001, 8.2]::
 
     at age 30: 0.3 x 0.2 + 0.7 x 0.6 = 0.48        at age 50: 0.9
 
-So no row is predicted: it takes trees alone. scikit-learn calls it ``method="recursion"``, for its
+Of two columns, a leaf has a share of the rows by tests of other columns, and a value of either
+column comes to it or does not. So the pairs of values are a product of two matrices.
+
+No row is predicted: it takes trees alone. scikit-learn calls it ``method="recursion"``, for its
 own trees. Brute force asks all rows instead, each with the value in its column. The two differ
 where columns depend on each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -65,6 +68,25 @@ class PartialDependence:
 
 
 @dataclass(frozen=True, eq=False)
+class JointDependence:
+    """Mean predictions by the values of two columns.
+
+    Attributes
+    ----------
+    names : tuple of two str
+        Of the columns.
+    values : tuple of two arrays, (n,) and (m,)
+        As the user has them. NaN is a missing value.
+    average : float64 (n_outputs, n, m)
+        As of one column.
+    """
+
+    names: tuple[str, str]
+    values: tuple[np.ndarray, np.ndarray]
+    average: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class Points:
     """Values of a column as tests see them; a missing value has neither number nor code.
 
@@ -99,27 +121,44 @@ class Points:
         return np.where(is_missing, bool(tree.missing_go_to_left[node]), left)
 
 
+@overload
 def partial_dependence(
     model: Any, column: int | str, *, values: Sequence | None = None, resolution: int = 100
-) -> PartialDependence:
-    """Compute the partial dependence of a model on a column, from its trees alone.
+) -> PartialDependence: ...
+
+
+@overload
+def partial_dependence(
+    model: Any,
+    column: Sequence[int | str],
+    *,
+    values: Sequence | None = None,
+    resolution: int = 100,
+) -> JointDependence: ...
+
+
+def partial_dependence(
+    model: Any, column: Any, *, values: Sequence | None = None, resolution: int = 100
+) -> PartialDependence | JointDependence:
+    """Compute the partial dependence of a model on a column or two, from its trees alone.
 
     Parameters
     ----------
     model : tree, forest or boosted model of dtrees, or TreeView
         Fitted.
-    column : int or str
+    column : int, str, or list or tuple of two of these
         Its number, or its name at fit.
     values : sequence, default=None
-        Numbers, dates or categories. None: the thresholds of the column, up to each of which a step
-        goes, with one number above them; and all categories.
+        Numbers, dates or categories; of two columns a pair of sequences, or of None. None: the
+        thresholds of the column, up to each of which a step goes, with one number above them; and
+        all categories.
     resolution : int, default=100
         Most numbers that are taken of these.
 
     Returns
     -------
-    PartialDependence
-        O(nodes x values).
+    PartialDependence, or JointDependence of two columns
+        O(nodes x values), and O(leaves x pairs of values).
 
     Raises
     ------
@@ -128,7 +167,7 @@ def partial_dependence(
     TypeError
         Nothing of this kind, or a tree on codes.
     ValueError
-        There is no such column, or a category was not there at fit.
+        There is no such column, a category was not there at fit, or columns are not two.
 
     Notes
     -----
@@ -145,6 +184,8 @@ def partial_dependence(
     >>> found = partial_dependence(model, "bmi", values=[-0.05, 0.05])
     >>> bool(found.average[0, 0] < found.average[0, 1])
     True
+    >>> partial_dependence(model, ["bmi", "bp"], resolution=5).average.shape
+    (1, 5, 5)
     """
     check_sizes("partial_dependence", resolution=(resolution, 2))
     trees = trees_of(model)
@@ -152,52 +193,106 @@ def partial_dependence(
     if view is None:
         raise TypeError("A tree on codes does not know what they mean: give the estimator.")
     names, book = column_names(grown, view, None), view.codebook
-    number = _number_of(column, names)
     models = [parts_of(tree)[0] for tree in trees]
-    if values is None:
-        shown, points = _values_of(models, book, number, resolution)
+    if isinstance(column, tuple | list):
+        numbers, given = _pair_of(column, values, names)
     else:
-        is_mixed = number in book.categories and not isinstance(values, np.ndarray)
-        shown = object_array(list(values)) if is_mixed else np.asarray(values)
-        points = _points_of(book, number, shown)
+        numbers, given = [_number_of(column, names)], [values]
+    shown, points = zip(
+        *(
+            _asked_of(models, book, number, own, resolution)
+            for number, own in zip(numbers, given, strict=True)
+        ),
+        strict=True,
+    )
+    if len(numbers) == 2:
+        average = mean_of_model(model, models, book, dict(zip(numbers, points, strict=True)))
+        return JointDependence((names[numbers[0]], names[numbers[1]]), shown, average)
+    (number,), (own,) = numbers, points
     saw_missing = bool(view.saw_missing[number])
-    asked = points.with_missing() if saw_missing else points
-    found = [mean_of_tree(tree, book, number, asked) for tree in models]
-    if adds_steps(model):
-        n_values = len(model._initial)
-        sums = [np.sum(found[k::n_values], axis=0)[0] for k in range(n_values)]
-        average = model._initial[:, None] + np.array(sums)
-    else:
-        average = np.mean(found, axis=0)
+    asked = own.with_missing() if saw_missing else own
+    average = mean_of_model(model, models, book, {number: asked})
     missing = average[:, -1].copy() if saw_missing else None
-    return PartialDependence(names[number], shown, average[:, : len(points)], missing)
+    return PartialDependence(names[number], shown[0], average[:, : len(own)], missing)
 
 
-def mean_of_tree(tree: Tree, book: CodeBook, column: int, points: Points) -> np.ndarray:
-    """Mean values of a tree, float64 (n_values, n_points).
+def _asked_of(
+    trees: Sequence[Tree], book: CodeBook, column: int, values: Any, resolution: int
+) -> tuple[np.ndarray, Points]:
+    """The values of a column that are asked for; None: those where answers change."""
+    if values is None:
+        return _values_of(trees, book, column, resolution)
+    is_mixed = column in book.categories and not isinstance(values, np.ndarray)
+    shown = object_array(list(values)) if is_mixed else np.asarray(values)
+    return shown, _points_of(book, column, shown)
+
+
+def mean_of_tree(tree: Tree, book: CodeBook, asked: Mapping[int, Points]) -> np.ndarray:
+    """Mean values of a tree.
 
     Parameters
     ----------
     tree : Tree
     book : CodeBook
-    column : int
-    points : Points
-        Of the column.
+    asked : mapping of int to Points
+        Of one column or two.
+
+    Returns
+    -------
+    float64 (n_values, n_points), or (n_values, n_points, n_points of the second column)
+        O(nodes x points of a column + leaves x all of them).
     """
     formatter = TreeFormatter(tree, book, None)
-    weight, value = tree.weighted_n_node_samples, tree.value
-    share = np.zeros((tree.node_count, len(points)))
-    share[0] = 1.0
-    for node in np.flatnonzero(tree.test != LEAF).tolist():  # parents stand before their children
+    weight, leaves = tree.weighted_n_node_samples, tree.test == LEAF
+    share = np.ones(tree.node_count)  # of the rows, by tests of other columns
+    comes = {j: np.ones((tree.node_count, len(own)), dtype=bool) for j, own in asked.items()}
+    for node in np.flatnonzero(~leaves).tolist():  # parents stand before their children
         left, right = int(tree.children_left[node]), int(tree.children_right[node])
-        if tree.feature[node] == column:
-            goes_left = points.go_left(formatter, node).astype(np.float64)
+        share[[left, right]] = share[node]
+        for reached in comes.values():
+            reached[[left, right]] = reached[node]
+        tested = int(tree.feature[node])
+        if tested in asked:
+            goes_left = asked[tested].go_left(formatter, node)
+            comes[tested][left] &= goes_left
+            comes[tested][right] &= ~goes_left
         else:
-            goes_left = np.full(len(points), weight[left] / weight[node])
-        share[left] = share[node] * goes_left
-        share[right] = share[node] * (1.0 - goes_left)
-    leaves = tree.test == LEAF
-    return value[leaves].T @ share[leaves]
+            ratio = weight[left] / weight[node]
+            share[left] *= ratio
+            share[right] *= 1.0 - ratio
+    parts = tree.value[leaves].T * share[leaves]
+    first, *others = (reached[leaves].astype(np.float64) for reached in comes.values())
+    if not others:
+        return parts @ first
+    return np.stack([(first.T * part) @ others[0] for part in parts])
+
+
+def mean_of_model(
+    model: Any, trees: Sequence[Tree], book: CodeBook, asked: Mapping[int, Points]
+) -> np.ndarray:
+    """Mean predictions of a model of these trees, or raw predictions; shaped as of a tree."""
+    lengths = [len(points) for points in asked.values()]
+    steps = adds_steps(model)
+    n_values = len(model._initial) if steps else trees[0].n_values
+    total = np.zeros((n_values, *lengths))
+    for number, tree in enumerate(trees):
+        found = mean_of_tree(tree, book, asked)
+        total[number % n_values if steps else slice(None)] += found[0] if steps else found
+    if steps:
+        return model._initial.reshape(-1, *[1] * len(lengths)) + total
+    return total / len(trees)
+
+
+def _pair_of(columns: Sequence[int | str], values: Any, names: Sequence[str]) -> tuple[Any, Any]:
+    """The numbers of two columns, and the values that are given for each."""
+    numbers = [_number_of(column, names) for column in columns]
+    if len(set(numbers)) != 2 or len(numbers) != 2:
+        raise ValueError(f"Partial dependence is on one column or on two. Got {columns!r}.")
+    if values is None:
+        return numbers, (None, None)
+    if len(values) != 2:
+        raise ValueError(f"values of two columns are two sequences. Got {len(values)}.")
+    return numbers, values
 
 
 def _number_of(column: int | str, names: Sequence[str]) -> int:

@@ -28,8 +28,9 @@ from dtrees.core.model.tree import Forest, Tree
 from dtrees.estimators.boosted_sets import FittedBoosts
 from dtrees.estimators.boosted_stopping import Held, has_stopped, scored
 from dtrees.estimators.fitted_boosting import first_iterations
+from dtrees.losses import Loss
 from dtrees.model_selection.fitted_splits import FittedSplits, grow_splits
-from dtrees.model_selection.prepare import Arguments, prepare_shared
+from dtrees.model_selection.prepare import Arguments, SplitTable, prepare_shared
 from dtrees.model_selection.split_scores import SplitScores
 from dtrees.parallel import threaded
 from dtrees.typing import serial
@@ -234,8 +235,8 @@ def boosting_curve(
     TypeError
         `estimator` is not a boosted model of dtrees, or its models cannot be grown together.
     ValueError
-        A fit fails, no row is held out in a split, or there is no such score. The last two are
-        known before anything grows.
+        A fit fails, no row is held out in a split, or there is no such score: a loss of your own
+        without ``of_rows`` has none. The last two are known before anything grows.
 
     Notes
     -----
@@ -259,14 +260,29 @@ def boosting_curve(
     if not (scoring is None or isinstance(scoring, str) or callable(scoring)):
         raise ValueError(f"A curve has one scorer: a name or a callable. Got {scoring!r}.")
     arguments = Arguments("boosting_curve", estimator, cv, groups, params)
-    work = prepare_shared(arguments, X, y, boosted=True)
-    if scoring != "loss":
+    return grown_curve(estimator, prepare_shared(arguments, X, y, boosted=True), scoring)
+
+
+def grown_curve(estimator: Any, work: SplitTable, scoring: Any) -> BoostingCurve:
+    """The same of a table and splits of it; raises as `boosting_curve`."""
+    if scoring == "loss":
+        _check_losses(estimator.loss)
+    else:
         check_scoring(estimator, scoring)
     for number, (_, test) in enumerate(work.splits):
         if len(np.arange(len(work.table.y))[test]) == 0:
             raise ValueError(f"Split {number} holds out no row, so that nothing can be scored.")
     grown = grow_splits(clone(estimator).set_params(early_stopping=False), work)
     return _curve_of(estimator, grown, scoring, 1.0)
+
+
+def _check_losses(loss: Any) -> None:
+    """Refuse (ValueError) a loss of the user's own that does not say the loss of a row."""
+    if isinstance(loss, Loss) and getattr(loss.of_rows, "__func__", None) is Loss.of_rows:
+        raise ValueError(
+            f"{type(loss).__name__} has no method of_rows(y, raw), so that a curve has no loss of "
+            "the held-out rows. Define it, or give another score (scoring=...)."
+        )
 
 
 def _curve_of(estimator: Any, grown: FittedSplits, scoring: Any, shrinkage: float) -> BoostingCurve:

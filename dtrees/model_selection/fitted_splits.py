@@ -111,7 +111,7 @@ class FittedSplits:
         found = {} if by_leaves is None else by_leaves.scores
         others = {name: scorer for name, scorer in scoring.items() if ("test", name) not in found}
         if others:
-            n_sizes, n_splits = len(cells.limits(0)), len(self.splits)
+            n_sizes, n_splits = len(cells.growth.places), len(self.splits)
             if n_sizes > 1:
                 logger.info(
                     "up to %d scores by predictions, which are no sums over leaves: %d sizes, %d "

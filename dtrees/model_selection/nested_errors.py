@@ -122,8 +122,9 @@ def nested_standard_error(
     Parameters
     ----------
     estimator : estimator
-        Never fitted itself. Models of trees and forests of dtrees grow together. Searches of
-        dtrees share one coded table. Pipelines and other estimators are fitted one by one.
+        Never fitted itself. Models of trees and forests of dtrees grow together, boosted ones
+        side by side. Searches of dtrees share one coded table. Pipelines and other
+        estimators are fitted one by one.
     X : table of shape (n_rows, n_columns)
         As for `cross_validate`; a Dask collection for trees, forests and searches of dtrees.
     y : array-like of shape (n_rows,)

@@ -67,7 +67,7 @@ def models_of(prepared: Prepared) -> Models:
 
 
 class GrownTogether:
-    """Trees and forests: training sets of one growth, from a table that is coded once."""
+    """Trees, forests, boosted models: training sets of a growth, from a table coded once."""
 
     def __init__(self, prepared: Prepared) -> None:
         self._estimator, self._table = prepared.arguments.estimator, prepared.shared().table

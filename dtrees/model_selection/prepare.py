@@ -159,19 +159,19 @@ def prepare_shared(
     y: Any,
     *,
     single: bool = False,
-    boosted: bool = False,
+    boosted: bool | None = False,
     bar: Bar | None = None,
     draw: Draw | None = None,
 ) -> SplitTable:
     """A table and splits for models that grow together, where there is no other way.
 
-    `single`: only a single tree will do; `boosted`: only a boosted model; otherwise a tree or a
-    forest. `draw` as for `prepare`. Raises as `prepare`, and TypeError where the models cannot be
-    grown together: before a split is drawn, where that is known.
+    `single`: only a single tree will do; `boosted`: only a boosted model; None: any of these;
+    otherwise a tree or a forest. `draw` as for `prepare`. Raises as `prepare`, and TypeError where
+    the models cannot be grown together: before a split is drawn, where that is known.
     """
     estimator = arguments.estimator
     reason = unsupported_reason(estimator, y, arguments.params or ())
-    if reason is None and is_boosted(estimator) != boosted:
+    if reason is None and boosted not in (None, is_boosted(estimator)):
         is_one = "no boosted model" if boosted else "a boosted model"
         reason = f"{type(estimator).__name__} is {is_one}"
     if reason is None and single and not isinstance(estimator, BaseDecisionTree):

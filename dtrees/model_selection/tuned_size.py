@@ -12,7 +12,8 @@ it::
 worse. The way whose best model has the higher mean score is taken; of equal ones, the smaller
 model. A cell of a forest costs a prediction, so forests have few limits to choose from, and no
 pruning. A score that is no sum over leaves costs a prediction of a tree, too, which has as few
-limits then.
+limits then. Boosted models have a way of their own, the number of iterations
+(`dtrees.model_selection.boosting_curve`).
 
 A score that was the highest of many is somewhat too good. `tuned_scores` tells what a choice is
 worth on new rows. It chooses anew for each fold, from the rows outside of it, as nested searches do
@@ -32,7 +33,9 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from dtrees.estimators.fit_plan import FitPlan
+from dtrees.model_selection.boosting_curve import BoostingCurve, grown_curve
 from dtrees.model_selection.cost_complexity import CostComplexity
+from dtrees.model_selection.eligibility import is_boosted
 from dtrees.model_selection.fitted_splits import FittedSplits
 from dtrees.model_selection.folds import Split, mean_and_standard_error
 from dtrees.model_selection.leaf_scores import leaf_scores_of
@@ -42,7 +45,7 @@ from dtrees.model_selection.splits import TrainingRows
 from dtrees.model_selection.surface import ValidationSurface, surface_of
 
 Rule = Literal["best", "simplest"]
-Way = Literal["limits", "pruning"]
+Way = Literal["limits", "pruning", "iterations"]
 
 FEW_DEPTHS = (4, 8, 12, 16, 24, 64)
 FEW_SPLITS = (2, 10)
@@ -54,11 +57,12 @@ class SizeChoice:
 
     Attributes
     ----------
-    way : 'limits' or 'pruning'
+    way : 'limits', 'pruning' or 'iterations'
     rule : 'best' or 'simplest'
         What it is, of its way.
     parameters : dict
-        ``max_depth`` and ``min_samples_split``, or ``ccp_alpha``.
+        ``max_depth`` and ``min_samples_split``, or ``ccp_alpha``; of a boosted model ``max_iter``
+        and ``early_stopping=False``.
     scores : float64 (n_splits,)
         Of the held-out rows.
     n_leaves : int
@@ -87,17 +91,22 @@ class TunedSize:
     choices : tuple of SizeChoice
         The best and the simplest model of each way.
     untuned : float64 (n_splits,)
-        Scores of the largest model: as deep as is allowed, with nodes of two rows split.
-    surface : ValidationSurface
+        Scores of the largest model: as deep as is allowed, with nodes of two rows split; of a
+        boosted model, all iterations.
+    surface : ValidationSurface or None
+        None: of a boosted model.
     path : CostComplexity or None
-        None: of a forest.
+        None: of a forest or a boosted model.
+    curve : BoostingCurve or None
+        None: of a tree or a forest.
     """
 
     chosen: SizeChoice
     choices: tuple[SizeChoice, ...]
     untuned: np.ndarray
-    surface: ValidationSurface
+    surface: ValidationSurface | None
     path: CostComplexity | None
+    curve: BoostingCurve | None = None
 
 
 def tuned_size(
@@ -109,13 +118,15 @@ def tuned_size(
     *,
     scoring: Any = None,
 ) -> TunedSize:
-    """Choose the size of a tree or a forest by cross-validation.
+    """Choose the size of a tree, a forest or a boosted model by cross-validation.
 
     Parameters
     ----------
-    estimator : tree or forest of dtrees
+    estimator : tree, forest or boosted model of dtrees
         Its ``max_depth`` is the largest that is tried. ``min_samples_split`` and ``ccp_alpha`` are
-        what is chosen, so they are at their defaults; the other parameters stay as they are.
+        what is chosen, so they are at their defaults; the other parameters stay as they are. Of a
+        boosted model the number of iterations is chosen, from 1 to ``max_iter``, without early
+        stopping.
     X : table of shape (n_rows, n_columns)
     y : array of shape (n_rows,)
     splits : sequence of (train, test) pairs of row arrays, splitter or int
@@ -144,7 +155,8 @@ def tuned_size(
     Notes
     -----
     Costs one growth; for a forest also twelve predictions of every held-out row, and of a tree
-    where the score is no sum over leaves (the area under the curve).
+    where the score is no sum over leaves (the area under the curve). For a boosted model, a score
+    of the held-out rows for each iteration.
 
     Examples
     --------
@@ -157,7 +169,7 @@ def tuned_size(
     >>> tuned = tuned_size(DecisionTreeClassifier(random_state=0), X, y, splits)
     >>> tree = DecisionTreeClassifier(random_state=0, **tuned.chosen.parameters)
     """
-    work = prepare_shared(Arguments("tuned_size", estimator, splits), X, y)
+    work = prepare_shared(Arguments("tuned_size", estimator, splits), X, y, boosted=None)
     return tune(estimator, work, rule, scoring=scoring)[0]
 
 
@@ -165,6 +177,8 @@ def tune(
     estimator: Any, work: SplitTable, rule: Rule, *, scoring: Any = None
 ) -> tuple[TunedSize, FittedSplits]:
     """The same for a table and splits of it; and the models of the size that was chosen."""
+    if is_boosted(estimator):
+        return _tune_iterations(estimator, work, rule, scoring)
     is_forest = hasattr(estimator, "n_estimators")
     by_leaves = leaf_scores_of(scoring, of_classes=is_classifier(estimator))
     has_few = is_forest or by_leaves is None
@@ -189,6 +203,28 @@ def tune(
     return tuned, grown.within(clone(estimator).set_params(**chosen.parameters))
 
 
+def _tune_iterations(
+    estimator: Any, work: SplitTable, rule: Rule, scoring: Any
+) -> tuple[TunedSize, FittedSplits]:
+    """The same of a boosted model, whose iterations are chosen."""
+    curve = grown_curve(estimator, work, scoring)
+    found: dict[Rule, int] = {"best": curve.best, "simplest": curve.one_standard_error}
+    choices = {
+        name: SizeChoice(
+            "iterations",
+            name,
+            {"max_iter": n, "early_stopping": False},
+            curve.scores[n - 1],
+            size_of(curve.model(n)).n_leaves,
+        )
+        for name, n in found.items()
+    }
+    assert curve._grown is not None
+    chosen = choices[rule]
+    tuned = TunedSize(chosen, tuple(choices.values()), curve.scores[-1], None, None, curve)
+    return tuned, curve._grown.within(clone(estimator).set_params(**chosen.parameters))
+
+
 def tuned_scores(
     estimator: Any,
     work: SplitTable,
@@ -204,13 +240,13 @@ def tuned_scores(
     numbers 0 to n - 1. Costs a growth, and what else `tuned_size` does, for each split; the table
     is coded once.
     """
-    scores, bar = [], work.bar
+    scores, bar = [], None if is_boosted(estimator) else work.bar  # iterations are not counted
     sides = TrainingRows(work.splits, len(work.table.y))
     for number, split in enumerate(work.splits):
         rows = sides[number]
         numbers = np.flatnonzero(rows)
         own = [(numbers[train], numbers[test]) for train, test in folds_of(numbers)]
-        n_trees = (len(own) + 1) * FitPlan.of(estimator).n_trees
+        n_trees = 0 if bar is None else (len(own) + 1) * FitPlan.of(estimator).n_trees
         if bar is not None and number == 0:  # of all sides at once, as a total that grows says less
             bar.expect(n_trees * len(work.splits))
         side = SplitTable(work.table, own, rows)

@@ -20,13 +20,11 @@ import numpy as np
 from sklearn.base import clone
 
 from dtrees.callbacks import Bar
-from dtrees.estimators.boosting_base import BaseBoosting
 from dtrees.model_selection.cost_complexity import CostComplexity, path_of
 from dtrees.model_selection.fitted_splits import grow_splits
 from dtrees.model_selection.folds import FoldResult, Split, fold_results
 from dtrees.model_selection.prepare import Arguments, prepare_shared
 from dtrees.model_selection.tuned_size import Rule, TunedSize, tune, tuned_scores
-from dtrees.model_selection.validation import cross_validate
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +36,7 @@ class ValidatedFolds:
     models: list[Any]  # of the folds
     final_estimator: Any  # of all rows
     tuned: TunedSize | None = None  # if the size was to be chosen
-    path: CostComplexity | None = None  # if it was asked for, or a size was chosen; not of forests
+    path: CostComplexity | None = None  # if it was asked for, or a tree's size was chosen
     tuned_scores: np.ndarray | None = None  # of choices without the rows that score them
 
 
@@ -64,14 +62,12 @@ def validate_folds(
     """Score the models of folds and fit the one of all rows, of a size that they may choose.
 
     `splits` are two at least. Raises as `tuned_size`. Costs one growth, and with `folds_of` one
-    more for each split, from one coded table. Boosted models, of which neither size nor path can
-    be asked, grow side by side.
+    more for each split, from one coded table.
     """
-    if isinstance(estimator, BaseBoosting):
-        return _validated_apart(estimator, X, y, splits, asked)
     arguments = Arguments("validate_folds", estimator, splits)
     single = asked.with_path and asked.rule is None
-    work = prepare_shared(arguments, X, y, single=single, bar=bar)
+    boosted = False if asked.with_path else None
+    work = prepare_shared(arguments, X, y, single=single, boosted=boosted, bar=bar)
     tuned = path = of_others = None
     first = asked.scoring[0] if asked.scoring else None
     if asked.rule is not None:
@@ -94,24 +90,3 @@ def validate_folds(
     return ValidatedFolds(
         folds, scores, grown.models, grown.final_estimator, tuned, path, of_others
     )
-
-
-def _validated_apart(
-    estimator: Any, X: Any, y: np.ndarray, splits: Sequence[Split], asked: Questions
-) -> ValidatedFolds:
-    """The same of a boosted model, for which `cross_validate` does the work."""
-    if asked.rule is not None or asked.with_path:
-        raise TypeError(f"The size of a {type(estimator).__name__} is not chosen by folds.")
-    splits = list(splits)
-    found = cross_validate(
-        estimator,
-        X,
-        y,
-        cv=splits,
-        scoring=list(asked.scoring) or None,
-        return_estimator=True,
-        error_score="raise",
-    )
-    scores = {name: found[f"test_{name}"] for name in asked.scoring or ["score"]}
-    folds = fold_results(splits, next(iter(scores.values())), found["estimator"])
-    return ValidatedFolds(folds, scores, found["estimator"], found["final_estimator"])

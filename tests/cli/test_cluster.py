@@ -68,6 +68,21 @@ def test_cv_of_many_files(regime, folder, address):
     assert found["growth"]["lost_workers"] == 0
 
 
+@pytest.mark.parametrize("asked", [(), ("--tune", "--regime", "replicated")])
+def test_cv_of_a_boosted_model(asked, folder, address):
+    """The workers read and code the table; the models of the folds grow in this process."""
+    how = ("--target", "class", "--drop", "amount", "--folds", 3, "--model", "boosting")
+    how = (*how, "--max-iter", 3, *asked[:1])
+    expected = ask_json("cv", folder / "whole.parquet", *how)
+    found = ask_json("cv", folder / "part-*.parquet", *how, "--cluster", address, *asked[1:])
+    assert told(found) == told(expected)
+    words = "does not grow in the partitioned regime"
+    where = ("--cluster", address, "--regime", "partitioned")
+    refused = ask("cv", folder / "part-*.parquet", *how, *where)
+    assert refused.exit_code == 2
+    assert words in refused.stderr
+
+
 def test_cv_of_a_tree(folder, address):
     how = ("--target", "amount", "--folds", 3, "--max-depth", 3)
     expected = ask_json("cv", folder / "whole.parquet", *how)

@@ -120,15 +120,16 @@ def test_version_and_help():
 
 
 @pytest.mark.parametrize("target", ["class", "amount"])
-@pytest.mark.parametrize("kind", ["tree", "forest"])
+@pytest.mark.parametrize("kind", ["tree", "forest", "boosting"])
 def test_the_nested_standard_error(target, kind, csv):
     how = ("--target", target, "--folds", 3, "--seed", 2, "--model", kind, "--max-depth", 2)
-    how = (*how, *(("--trees", 3) * (kind == "forest")), "--nested-error", 4)
+    number = {"tree": (), "forest": ("--trees", 3), "boosting": ("--max-iter", 3)}[kind]
+    how = (*how, *number, "--nested-error", 4)
     told = cv_json(csv, *how)["nested_error"]
     problem = problem_of(read_table(csv), target)
-    stem = {"tree": "DecisionTree", "forest": "RandomForest"}[kind]
+    stem = {"tree": "DecisionTree", "forest": "RandomForest", "boosting": "GradientBoosting"}[kind]
     is_class = target == "class"
-    size = {"n_estimators": 3} if kind == "forest" else {}
+    size = {"tree": {}, "forest": {"n_estimators": 3}, "boosting": {"max_iter": 3}}[kind]
     model = getattr(dtrees, stem + ("Classifier" if is_class else "Regressor"))
     found = nested_standard_error(
         model(max_depth=2, random_state=2, **size),

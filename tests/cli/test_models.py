@@ -76,6 +76,8 @@ def test_the_options_become_parameters(csv, tmp_path):
         "criterion": "entropy",
         "n_jobs": 1,
         "max_depth": 4,
+        "monotonic_cst": None,
+        "interaction_cst": None,
     }
 
 
@@ -84,6 +86,7 @@ def test_the_options_of_boosting_become_parameters(csv, tmp_path):
     options = ["--max-iter", 7, "--learning-rate", "0.3", "--loss", "quantile", "--quantile", 0.9]
     options += ["--l2-regularization", 2, "--early-stopping", "--max-leaf-nodes", "all"]
     options += ["--min-samples-leaf", 2, "--max-bins", 9, "--max-depth", 3, "--jobs", 1]
+    options += ["--subsample", "0.5", "--rising", "number", "--interaction", "number,word"]
     result = ask("fit", csv, "--target", "amount", "--model", "boosting", "--out", out, *options)
     assert result.exit_code == 0, result.output
     parameters = dtrees.export.load(out).get_params()
@@ -92,6 +95,10 @@ def test_the_options_of_boosting_become_parameters(csv, tmp_path):
         "learning_rate": 0.3,
         "loss": "quantile",
         "quantile": 0.9,
+        "alpha": 0.9,
+        "subsample": 0.5,
+        "monotonic_cst": {"number": 1},
+        "interaction_cst": [["number", "word"]],
         "max_features": 1.0,
         "l2_regularization": 2.0,
         "early_stopping": True,
@@ -158,6 +165,9 @@ def test_what_is_no_amount(csv, option, text):
             "--learning-rate is not for --model forest",
         ),
         (["--no-early-stopping"], "--early-stopping is not for --model tree"),
+        (["--subsample", 0.5], "--subsample is not for --model tree, only for boosting"),
+        (["--alpha", 0.5], "--alpha is not for --model tree, only for boosting"),
+        (["--model", "boosting", "--alpha", 0.5], "--alpha is a width of --loss huber: add it"),
     ],
 )
 def test_options_that_do_not_go_together(csv, tmp_path, args, words):
@@ -266,15 +276,25 @@ def test_cv_of_a_boosted_model_is_the_estimators_on_the_same_folds(csv):
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["--tune"], "--tune is for trees and forests: a boosted model ends by itself"),
-        (["--nested-error", 2], "--nested-error is for trees and forests"),
         (["--pruning-table"], "--pruning-table is for --model tree, not for boosting"),
-        (["--cluster", "local:2"], "--cluster: folds of boosted models grow in this process"),
+        (["--tune", "--early-stopping"], "--early-stopping ends a boosted model by rows that it"),
+        (["--tune-nested"], "--tune-nested is for --tune or --tune-simplest: add either"),
     ],
 )
 def test_what_cv_does_not_ask_boosted_models(unreadable, args, words):
     args = ["cv", unreadable, "--target", "class", "--model", "boosting", *args]
     check_refused(ask(*args), words)
+
+
+def test_the_width_of_huber(csv, tmp_path):
+    out = tmp_path / "a.dtrees"
+    how = ["--model", "boosting", "--loss", "huber", "--alpha", 0.6, "--max-iter", 3]
+    result = ask("fit", csv, "--target", "amount", "--out", out, *how)
+    assert result.exit_code == 0, result.output
+    assert dtrees.export.load(out).alpha == 0.6
+    refused = ask("cv", csv, "--target", "amount", *how[:4], "--alpha", 1)
+    assert refused.exit_code == 2
+    assert "0<x<1" in refused.stderr
 
 
 @pytest.mark.parametrize("args", [["--loss", "quantile"], ["--quantile", 0.5]])

@@ -42,7 +42,7 @@ def reports(tmp_path_factory):
         "forest": [folder / "few.csv", "--target", "age", "--task", "regression", "--folds", 2],
         "evil": [evil_table(folder), "--target", EVIL_TARGET, "--folds", 3, "--tune-simplest"],
     }
-    wanted["boosting"] = [*wanted["forest"], "--model", "boosting", "--max-iter", 3]
+    wanted["boosting"] = [*wanted["forest"], "--model", "boosting", "--max-iter", 3, "--tune"]
     wanted["forest"] += ["--model", "forest", "--trees", 3, "--max-depth", 5]
     pages = {}
     for name, words in wanted.items():
@@ -97,6 +97,7 @@ def test_what_the_page_of_a_forest_tells(reports):
 def test_what_the_page_of_a_boosted_model_tells(reports):
     words = words_of(reports["boosting"])
     told = ("How well a boosted model predicts age", "R²", "3 iterations, 3 trees, depth up to")
+    told = (*told, "rule size R² leaves", "max_iter 3", "Iterations", "Every number of them was")
     for each in (*told, "learning_rate", "GradientBoostingRegressor"):
         assert each in words, each
     assert "Stability" not in words

@@ -1,12 +1,14 @@
 """`cv --tune`, `--tune-simplest` and `--pruning-table`."""
 
+import shlex
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 import dtrees
 from dtrees.io import problem_of, read_table
-from dtrees.model_selection import cost_complexity_cv, tuned_size
+from dtrees.model_selection import boosting_curve, cost_complexity_cv, tuned_size
 from dtrees.model_selection.folds import shuffled_folds
 from tests.cli.asking import NOISY, ask, ask_json, check_refused
 
@@ -127,6 +129,67 @@ def test_a_forest(csv):
     result = ask("cv", csv, *options, "--tune")
     assert result.exit_code == 0, result.output
     assert "ccp_alpha" not in result.stdout
+
+
+BOOSTED = ("--model", "boosting", "--max-iter", 9, "--min-samples-leaf", 4)
+
+
+@pytest.mark.parametrize("scoring", [(), ("neg_log_loss", "accuracy")])
+@pytest.mark.parametrize(("option", "rule"), [("--tune", "best"), ("--tune-simplest", "simplest")])
+def test_iterations_of_a_boosted_model(noisy, option, rule, scoring):
+    scorers = [word for name in scoring for word in ("--scoring", name)]
+    run = ask_json("cv", noisy, *NOISY, *BOOSTED, *scorers, option)
+    problem = problem_of(read_table(noisy), "class", drop=["amount", "mixed"])
+    splits = shuffled_folds(problem.y, 3, 1, stratified=True)
+    model = dtrees.GradientBoostingClassifier(max_iter=9, min_samples_leaf=4, random_state=1)
+    first = scoring[0] if scoring else None
+    curve = boosting_curve(model, problem.X, problem.y, cv=splits, scoring=first)
+    n = curve.best if rule == "best" else curve.one_standard_error
+    tuned = run["tuned"]
+    assert (tuned["way"], tuned["rule"]) == ("iterations", rule)
+    assert tuned["parameters"] == {"max_iter": n, "early_stopping": False}
+    assert [fold["score"] for fold in run["folds"]] == curve.scores[n - 1].tolist()
+    assert run["boosting"]["iterations"] == run["parameters"]["max_iter"] == n
+    chosen = model.set_params(max_iter=n).fit(problem.X, problem.y)
+    importances = [column["importance"] for column in run["columns"]]
+    assert importances == chosen.feature_importances_.tolist()
+    assert tuned["untuned"]["mean"] == curve.mean[-1]
+    steps = run["boosting_curve"]["steps"]
+    assert [step["max_iter"] for step in steps] == list(range(1, 10))
+    assert [step["mean"] for step in steps] == curve.mean.tolist()
+    assert [step["standard_error"] for step in steps] == curve.standard_error.tolist()
+    marked = run["boosting_curve"]["best"], run["boosting_curve"]["one_standard_error"]
+    assert marked == (curve.best - 1, curve.one_standard_error - 1)
+    assert "cost_complexity" not in run
+
+
+def test_iterations_on_new_rows(noisy):
+    run = ask_json("cv", noisy, *NOISY, *BOOSTED, "--tune", "--tune-nested")
+    problem = problem_of(read_table(noisy), "class", drop=["amount", "mixed"])
+    X, y = problem.X, problem.y
+    model = dtrees.GradientBoostingClassifier(max_iter=9, min_samples_leaf=4, random_state=1)
+    scores = []
+    for train, test in shuffled_folds(y, 3, 1, stratified=True):
+        inner = shuffled_folds(y[train], 3, 1, stratified=True)
+        own = X.iloc[train], y[train]
+        chosen = tuned_size(model, *own, inner).chosen.parameters
+        scores.append(clone(model).set_params(**chosen).fit(*own).score(X.iloc[test], y[test]))
+    assert run["tuned"]["nested"]["mean"] == pytest.approx(np.mean(scores))
+
+
+def test_the_command_that_saves_a_boosted_model(noisy, tmp_path):
+    how = (*NOISY, *BOOSTED, "--no-early-stopping", "--subsample", 0.7, "--rising", "number")
+    text = ask("cv", noisy, *how, "--tune").stdout
+    told = ask_json("cv", noisy, *how, "--tune")
+    n = told["tuned"]["parameters"]["max_iter"]
+    assert f"max_iter {n} " in text
+    words = shlex.split(text.splitlines()[-1])[6:]
+    words[words.index("MODEL")] = out = str(tmp_path / "a.dtrees")
+    assert ask(*words).exit_code == 0
+    model = dtrees.export.load(out)
+    assert (model.max_iter, model.early_stopping, model.subsample) == (n, False, 0.7)
+    importances = [column["importance"] for column in told["columns"]]
+    assert model.feature_importances_.tolist() == importances
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,9 @@ import pandas as pd
 import pytest
 import sklearn.inspection
 import sklearn.tree
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from dtrees import (
@@ -119,6 +122,84 @@ def test_numbers_do_not_go_where_missing_values_go_in_tests_of_categories(seed):
     np.testing.assert_allclose(found.average[0], tree.predict(asked), rtol=1e-12)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("columns", [(0, 1), (2, 0)])
+def test_two_columns_as_scikit_learns_recursion(columns, weighted):
+    weight = RNG.exponential(size=N) if weighted else None
+    limits = {"min_samples_leaf": 10, "random_state": 0}
+    X = NUMBERS.astype(np.float32)
+    grids = {columns[0]: GRID, columns[1]: GRID[:4] + 0.1}
+    ours = DecisionTreeRegressor(**limits).fit(X, F, weight)
+    theirs = sklearn.tree.DecisionTreeRegressor(**limits).fit(X, F, weight)
+    asked = {"method": "recursion", "custom_values": grids}
+    expected = sklearn.inspection.partial_dependence(theirs, X, list(columns), **asked)["average"]
+    found = partial_dependence(ours, columns, values=[grids[column] for column in columns])
+    np.testing.assert_allclose(found.average, expected, rtol=1e-7)
+    assert found.names == tuple(f"feature_{column}" for column in columns)
+
+
+@settings(max_examples=25)
+@given(kinds=st.lists(st.sampled_from(sorted(KINDS)), min_size=2, max_size=2), data=st.data())
+def test_of_the_only_two_columns_it_is_the_prediction(kinds, data):
+    name = data.draw(st.sampled_from(sorted(MODELS)))
+    frame = pd.DataFrame({"a": KINDS[kinds[0]], "b": KINDS[kinds[1]]})
+    rank = np.argsort(np.argsort(frame["a"].astype(str) + frame["b"].astype(str)))
+    y = rank + 50 * np.sin(rank) if "numbers" in name else (rank // 7) % 3
+    model = clone(MODELS[name]).fit(frame, y)
+    found = partial_dependence(model, ["a", "b"], resolution=9)
+    assert found.names == ("a", "b")
+    first, second = (
+        pd.Series(v, dtype=frame[c].dtype) for c, v in zip("ab", found.values, strict=True)
+    )
+    assert found.average.shape[1:] == (len(first), len(second))
+    asked = pd.DataFrame(
+        {
+            "a": first.repeat(len(second)).reset_index(drop=True),
+            "b": pd.concat([second] * len(first), ignore_index=True),
+        }
+    )
+    method = "predict_proba" if hasattr(model, "predict_proba") else "predict"
+    if hasattr(model, "decision_function"):
+        method = "decision_function"
+    expected = np.reshape(getattr(model, method)(asked), (len(first), len(second), -1))
+    np.testing.assert_allclose(found.average, np.moveaxis(expected, -1, 0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_two_columns_in_either_order_and_one_that_tells_nothing(name):
+    y = F if "numbers" in name else np.digitize(F, [-1, 1])
+    X = np.column_stack([NUMBERS, np.zeros(N)])
+    model = clone(MODELS[name]).fit(X, y)
+    found = partial_dependence(model, (0, 1), values=(GRID, None))
+    turned = partial_dependence(model, (1, 0), values=(None, GRID))
+    np.testing.assert_allclose(found.average, turned.average.swapaxes(1, 2), rtol=1e-12)
+    alone = partial_dependence(model, 0, values=GRID).average
+    beside = partial_dependence(model, (0, 3), values=(GRID, [0.0, 1.0, np.nan])).average
+    np.testing.assert_allclose(beside, np.repeat(alone[:, :, None], 3, axis=2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["forest", "boosted numbers", "boosted classes"])
+def test_two_columns_of_many_trees(name):
+    y = F if "numbers" in name else np.digitize(F, [-1, 1])
+    model = clone(MODELS[name]).fit(NUMBERS, y)
+    how = {"values": (GRID, GRID[:3])}
+    found = partial_dependence(model, (0, 2), **how).average
+    trees = np.reshape(model.estimators_, (-1, found.shape[0] if "boosted" in name else 1))
+    each = [[partial_dependence(tree, (0, 2), **how).average for tree in row] for row in trees]
+    if name == "forest":
+        expected = np.mean(each, axis=(0, 1))
+    else:
+        expected = model._initial[:, None, None] + np.sum(each, axis=0)[:, 0]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_missing_values_beside_others():
+    X = np.column_stack([KINDS["gaps"], NUMBERS[:, 1]])
+    model = GradientBoostingRegressor(max_iter=5).fit(X, F)
+    found = partial_dependence(model, (0, 1), values=([0.0, np.nan], [0.5])).average
+    np.testing.assert_allclose(found[0, :, 0], model.predict([[0.0, 0.5], [np.nan, 0.5]]))
+
+
 def test_classes_of_a_boosted_model_are_raw_predictions():
     model = GradientBoostingClassifier(max_iter=3).fit(NUMBERS, np.digitize(F, [-1, 1]))
     found = partial_dependence(model, 0)
@@ -163,6 +244,11 @@ def test_errors():
     for column in (3, -1, "x", 1.5):
         with pytest.raises(ValueError, match=f"There is no column {column!r} among the 3"):
             partial_dependence(tree, column)
+    for columns in ((0,), (0, 0), [0, 1, 2], ()):
+        with pytest.raises(ValueError, match="on one column or on two"):
+            partial_dependence(tree, columns)
+    with pytest.raises(ValueError, match="two sequences"):
+        partial_dependence(tree, (0, 1), values=[1.0, 2.0, 3.0])
     with pytest.raises(TypeError, match="A tree on codes does not know"):
         partial_dependence(tree.tree_.model, 0)
     with pytest.raises(ValueError, match="'resolution' parameter of partial_dependence"):

@@ -41,6 +41,12 @@ class Squares(Loss):
     __hash__ = Loss.__hash__
 
 
+class WithoutLosses(Squares):
+    """The same, of which nobody knows what a row loses."""
+
+    of_rows = Loss.of_rows
+
+
 DRAWN = {"max_iter": 5, "random_state": 0}
 WORK = {
     "two": (GradientBoostingClassifier(max_iter=5), LABELS == 1),
@@ -183,6 +189,16 @@ def test_a_score_that_there_is_not_is_refused_before_anything_grows(monkeypatch)
     monkeypatch.setattr(sys.modules[boosting_curve.__module__], "grow_splits", None)
     with pytest.raises(ValueError, match="Got 'of_luck' instead"):
         curve_of("two", scoring="of_luck")
+    with pytest.raises(ValueError, match="WithoutLosses has no method of_rows"):
+        boosting_curve(GradientBoostingRegressor(WithoutLosses()), X, NUMBERS)
+
+
+def test_without_its_losses_a_loss_has_other_scores():
+    model = GradientBoostingRegressor(WithoutLosses(), max_iter=2)
+    found = boosting_curve(model, X, NUMBERS, cv=SPLITS, scoring="r2").scores
+    model = GradientBoostingRegressor(Squares(), max_iter=2)
+    expected = boosting_curve(model, X, NUMBERS, cv=SPLITS, scoring="r2").scores
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_names_of_scores():

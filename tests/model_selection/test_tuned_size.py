@@ -7,8 +7,14 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import StratifiedKFold
 
-from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestRegressor
-from dtrees.model_selection import cost_complexity_cv, tuned_size
+from dtrees import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestRegressor,
+)
+from dtrees.model_selection import boosting_curve, cost_complexity_cv, tuned_size
 from dtrees.model_selection.folds import shuffled_folds
 from dtrees.model_selection.tuned_size import alpha_of_step
 
@@ -53,6 +59,31 @@ def test_every_choice_is_what_its_fits_score(is_classes, rule):
         way = max(means, key=means.get)
     assert (tuned.chosen.way, tuned.chosen.rule) == (way, rule)
     assert tuned.chosen in tuned.choices
+
+
+@pytest.mark.parametrize("is_classes", [True, False])
+@pytest.mark.parametrize("rule", ["best", "simplest"])
+def test_iterations_are_what_their_fits_score(is_classes, rule):
+    X, y, splits = problem(is_classes)
+    kind = GradientBoostingClassifier if is_classes else GradientBoostingRegressor
+    model = kind(max_iter=6, early_stopping=True, max_leaf_nodes=4)
+    scoring = "neg_log_loss" if is_classes else None
+    tuned = tuned_size(model, X, y, splits, rule, scoring=scoring)
+    curve = boosting_curve(model, X, y, cv=splits, scoring=scoring)
+    np.testing.assert_array_equal(tuned.curve.scores, curve.scores)
+    assert (tuned.surface, tuned.path) == (None, None)
+    assert [(c.way, c.rule) for c in tuned.choices] == [
+        ("iterations", "best"),
+        ("iterations", "simplest"),
+    ]
+    assert tuned.chosen.rule == rule
+    for choice, n in zip(tuned.choices, (curve.best, curve.one_standard_error), strict=True):
+        assert choice.parameters == {"max_iter": n, "early_stopping": False}
+        own = clone(model).set_params(**choice.parameters)
+        if scoring is None:
+            assert choice.scores.tolist() == scores_of_fits(own, X, y, splits)
+        assert sum(tree.n_leaves for tree in own.fit(X, y).forest_.trees) == choice.n_leaves
+    assert tuned.untuned.tolist() == curve.scores[-1].tolist()
 
 
 def test_splits_are_what_other_functions_call_cv():

@@ -186,9 +186,26 @@ def test_errors():
         validate_folds(poisson, DIABETES[0], -DIABETES[1], splits)
 
 
-def test_sizes_of_boosted_models_are_not_chosen():
-    X, y = DIABETES
-    model = dtrees.GradientBoostingRegressor(max_iter=2)
-    for asked in (Questions(rule="best"), Questions(with_path=True)):
-        with pytest.raises(TypeError, match="size of a GradientBoostingRegressor is not chosen"):
-            validate_folds(model, X, y, folds_of(y), asked)
+BOOSTED = {
+    "boosted numbers": (dtrees.GradientBoostingRegressor(max_iter=5), DIABETES),
+    "boosted classes": (
+        dtrees.GradientBoostingClassifier(max_iter=5, early_stopping=True, random_state=0),
+        CANCER,
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", [None, "best", "simplest"])
+@pytest.mark.parametrize("name", BOOSTED)
+def test_folds_of_boosted_models(name, rule):
+    estimator, (X, y) = BOOSTED[name]
+    splits = folds_of(y)
+    found = validate_folds(estimator, X, y, splits, Questions(rule))
+    if rule is not None:
+        tuned = tuned_size(estimator, X, y, splits, rule)
+        assert found.tuned.chosen.parameters == tuned.chosen.parameters
+        estimator = clone(estimator).set_params(**tuned.chosen.parameters)
+    check(found, estimator, X, y, splits)
+    assert found.path is None
+    with pytest.raises(TypeError, match="is a boosted model"):
+        validate_folds(estimator, X, y, splits, Questions(with_path=True))
