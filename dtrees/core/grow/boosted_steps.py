@@ -92,7 +92,9 @@ class LeafSteps:
         unit = 2.0**-exponent
         weighted = np.rint(np.ldexp(steps * in_units, exponent)).astype(np.int64)
         grower.add_steps(weighted * unit / in_units, self.raw[k])
-        statistics = grower.sums_of_nodes(piece, np.column_stack([weights, weighted]))
+        of_leaves = np.empty((len(leaves), 2), dtype=np.int64)
+        of_leaves[:, 0], of_leaves[:, 1] = weights, weighted
+        statistics = grower.sums_of_nodes(piece, of_leaves)
         return GrownTree(PartialTree(piece.nodes, statistics, piece.words), unit)
 
     def _steps_of(
