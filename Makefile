@@ -19,8 +19,8 @@ INSTALL := $(PIP) install --no-build-isolation --editable
 KERNELS := $(shell find dtrees -name '*.pyx' -o -name '*.pxd')
 DEBUG_TREE := build/debug-tree
 # Neighbours stay in one process, which makes their clusters once; who is done takes over from others.
-# Three, on two cores: those that wait for workers which hang leave their core to others.
-IN_PROCESSES := -n 3 --dist worksteal
+# Two, on two cores: a third would cost 15 s to find the tests and to load what workers need.
+IN_PROCESSES := -n 2 --dist worksteal
 
 # pytest rewrites the modules of tests, which takes 7 seconds in each process where none may keep the
 # result.

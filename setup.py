@@ -95,6 +95,7 @@ EXTENSIONS = [
     "dtrees.core.stores.blocks._stored_counts",
     "dtrees.core.stores.boosted._bundles",
     "dtrees.core.stores.boosted._stored_rows",
+    "dtrees.core.stores.boosted._stored_bounds",
     "dtrees.core.stores.boosted._column_blocks",
     "dtrees.core.stores.boosted._boosted_store",
     "dtrees.core.grow._node_buffer",

@@ -38,9 +38,20 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 # tenth of the time. `make chaos` starts them as Dask does by default; so do commands in processes.
 STARTED_BY = "DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD"
 ARE_FORKED = "forkserver" in multiprocessing.get_all_start_methods()
-NEEDED = ("distributed.nanny", "distributed.worker", "pyarrow", "dtrees.parallel.position_cache")
+NEEDED = ("distributed.nanny", "distributed.worker", "pyarrow", "dtrees.parallel.worker_blocks")
 if ARE_FORKED and STARTED_BY not in os.environ:
     dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+
+
+# What Dask measures of its own loops and tasks, which no test asks for: half of what small fits on
+# a cluster cost, and nearly all of what a cluster costs that waits.
+dask.config.set(
+    {
+        "distributed.worker.profile.enabled": False,
+        "distributed.admin.tick.interval": "1s",
+        "distributed.admin.system-monitor.interval": "5s",
+    }
+)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -67,7 +78,7 @@ def pytest_collection_finish(session):
 
         from tests.fuzz.children import LOADED
 
-        get_mp_context().set_forkserver_preload([*LOADED, *NEEDED])
+        get_mp_context().set_forkserver_preload([*LOADED, *NEEDED, "tests.frozen"])
         forkserver.ensure_running()
 
 

@@ -16,7 +16,7 @@ from dtrees.model_selection.cells import Cells
 TREE = dtrees.DecisionTreeClassifier(random_state=0)
 
 
-@settings(max_examples=max(10, settings.default.max_examples // 40))
+@settings(max_examples=max(6, settings.default.max_examples // 40))
 @given(seed=st.integers(0, 10**6), n_trees=st.sampled_from([None, 1, 3]))
 def test_distinct_models_are_those_of_different_trees(seed, n_trees):
     rng = np.random.default_rng(seed)

@@ -17,7 +17,7 @@ from dtrees.model_selection import (
     cross_validate,
 )
 
-CANCER = load_breast_cancer(return_X_y=True)
+CANCER = tuple(part[:250] for part in load_breast_cancer(return_X_y=True))
 DIABETES = load_diabetes(return_X_y=True)
 TREE = dtrees.DecisionTreeClassifier(random_state=0)
 GRID = {"max_depth": [1, 3, None], "ccp_alpha": [0.0, 0.01], "criterion": ["gini", "entropy"]}

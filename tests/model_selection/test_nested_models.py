@@ -63,7 +63,7 @@ def fits(estimator, X, y, cv, rows_only=True):
 )
 def test_a_loop_of_fits(estimator):
     X, y = data(estimator)
-    cv = KFold(4, shuffle=True, random_state=0)
+    cv = KFold(3, shuffle=True, random_state=0)
     agree(nested_standard_error(estimator, X, y, cv=cv), fits(estimator, X, y, cv))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn.model_selection
+from joblib import parallel_config
 from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
@@ -174,7 +175,8 @@ class TestFits:
         assert_same(*found)
 
     def test_threads_of_the_search(self):
-        with config_context():
+        """Of scikit-learn's, too: its processes would import all of this for themselves."""
+        with config_context(), parallel_config(backend="threading"):
             found = both(scaled(first=StandardScaler()), LIMITS, n_jobs=2)
         assert_same(*found)
 
@@ -258,6 +260,7 @@ def test_frames(steps):
         LIMITS,
         table,
         y,
+        cv=2,
         return_train_score=True,
         scoring=["accuracy", "neg_log_loss"],
         refit="accuracy",

@@ -220,7 +220,7 @@ def test_every_cell_is_its_fit(seed, kind, max_features):
         "max_leaf_nodes": some[: rng.integers(1, 3)],
         "ccp_alpha": [0.0, float(rng.random() / 30)],
     }
-    cv = theirs.ShuffleSplit(3, test_size=0.3, random_state=seed)
+    cv = theirs.ShuffleSplit(2, test_size=0.3, random_state=seed)
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         both(estimator, grid, (X, y), scoring=scoring, refit=scoring[0], cv=cv)
 

@@ -17,7 +17,7 @@ from tests.parallel.test_collections import Folds, X, Y, cut, hash_of
 
 ROUNDS = {"dtrees.regime": "partitioned", "dtrees.gather-rows": 100}
 PHASES = ("blocks", "bags", "rounds", "subtrees")
-FOREST = RandomForestClassifier(4, random_state=5, max_bins=32, regime="partitioned")
+FOREST = RandomForestClassifier(2, random_state=5, max_bins=32, regime="partitioned")
 FOLDS = Folds(FOREST)
 WEIGHED = Folds(clone(FOREST).set_params(n_estimators=2, class_weight="balanced"))
 BALANCED = Folds(clone(FOREST).set_params(n_estimators=2, class_weight="balanced_subsample"))

@@ -15,7 +15,7 @@ from tests.parallel.faults import Fault, assert_nothing_is_left, expected, fitte
 from tests.parallel.test_collections import Folds, hash_of
 
 pytestmark = pytest.mark.timeout(90)  # a hang is a failure
-FOREST = RandomForestClassifier(4, random_state=5, regime="partitioned")
+FOREST = RandomForestClassifier(2, random_state=5, regime="partitioned")
 MODELS = {
     "forest": FOREST,
     "folds": Folds(FOREST),

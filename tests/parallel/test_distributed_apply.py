@@ -62,7 +62,7 @@ def table():
 
 X, Y, Z = table()
 WEIGHTS = np.random.default_rng(2).integers(0, 3, N_ROWS).astype(float)
-FOREST = RandomForestClassifier(6, random_state=0, max_depth=5, n_jobs=2)
+FOREST = RandomForestClassifier(3, random_state=0, max_depth=5, n_jobs=2)
 TREE = DecisionTreeClassifier(random_state=0, max_depth=6)
 CV = HashKFold(3, stratify=True, random_state=1)
 
@@ -343,12 +343,13 @@ def test_a_worker_dies_while_rows_walk(monkeypatch, tmp_path):
 
 
 @pytest.mark.one_of(2)
+@pytest.mark.filterwarnings(OF_FEW_VOTES)
 @pytest.mark.parametrize("together", [False, True])
 def test_a_worker_dies_while_rows_out_of_bags_walk(together, monkeypatch, tmp_path):
     """Which is part of a fit, and of a growth that models share: their reports tell of it."""
     path = tmp_path / "deadly"
     path.touch()
-    forest = RandomForestClassifier(30, random_state=0, max_depth=3, oob_score=True)
+    forest = RandomForestClassifier(6, random_state=0, max_depth=3, oob_score=True)
     expected = forest.fit(X, Y).oob_score_
     monkeypatch.setattr(distributed_apply, "walk_codes_of_part", DeadlyWalk(str(path)))
     with partitioned(), connect(2, 1, True) as cluster, Client(cluster):

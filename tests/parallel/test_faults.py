@@ -191,7 +191,7 @@ def test_a_deadly_task_beside_others(how, loop, processes, tmp_path):
     """
     deadly = Deadly(loop, processes, tmp_path, how)
     come = []
-    found = (come.append(number) for number, _ in loop.each(40, deadly.calls, at_once=2))
+    found = (come.append(number) for number, _ in loop.each(16, deadly.calls, at_once=2))
     with pytest.raises(WorkerLostError, match="died 4 times over in a task"):
         list(found)
     assert len(os.listdir(tmp_path)) == ATTEMPTS

@@ -1,8 +1,11 @@
 """What a task does on a worker, whatever its work is."""
 
+import gc
+import multiprocessing
 from concurrent.futures import CancelledError
 from types import SimpleNamespace
 
+import dask
 import distributed
 import pytest
 
@@ -15,6 +18,14 @@ def test_run_call(here):
     assert run_call(dtrees.__version__, max, 3, 5) == 5
     with pytest.raises(ClusterError, match=r"has dtrees .*, the client has 9\.9"):
         here.submit(run_call, "9.9", max, 3, 5).result()
+
+
+@pytest.mark.skipif(
+    "forkserver" not in multiprocessing.get_all_start_methods(), reason="no process can be forked"
+)
+def test_what_workers_of_tests_are_forked_with_is_never_garbage(processes):
+    assert min(processes.run(gc.get_freeze_count).values()) > 100_000
+    assert not processes.run(dask.config.get, "distributed.worker.profile.enabled").popitem()[1]
 
 
 def test_who_is_not_waited_for_gives_the_task_back():

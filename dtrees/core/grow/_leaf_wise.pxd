@@ -32,7 +32,7 @@ cdef class LeafWiseGrower:
     cdef const uint32_t* first_chosen   # NULL: all rows of the table
     cdef uint32_t[::1] rows
     cdef uint32_t[::1] scratch
-    cdef uint32_t[::1] counts
+    cdef readonly object n_searched     # sparse columns of nodes, by block: int64
     cdef RowDraws row_draws             # or None: all of them
     cdef list alive                 # arrays whose memory the parameters point to
     cdef ColumnDraws draws

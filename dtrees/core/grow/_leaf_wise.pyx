@@ -64,6 +64,7 @@ cdef class LeafWiseGrower:
                   const uint32_t[::1] chosen=None):
         cdef int64_t b
         cdef RowStatistics of_row
+        cdef int64_t[::1] searched = np.zeros(blocks.n_blocks + 1, dtype=np.int64)
         memset(&of_row, 0, sizeof(RowStatistics))
         self.blocks = blocks
         self.rules = rules
@@ -85,8 +86,9 @@ cdef class LeafWiseGrower:
         self.store.n_cells = blocks.n_cells
         self.store.cell_of_column = blocks.cell_of_column
         self.store.is_bundled = blocks.is_bundled
-        self.counts = np.empty(blocks.n_laid_out + 1, dtype=np.uint32)
-        self.store.counts = &self.counts[0]
+        self.store.n_sums = blocks.n_laid_out if blocks.bound.has_sparse else 0
+        self.store.n_searched = &searched[0]
+        self.n_searched = np.asarray(searched)
         self.store.order = blocks.order
         self.store.rows = &self.rows[0]
         self.store.scratch = &self.scratch[0]

@@ -21,7 +21,8 @@ cdef struct BoostedStore:
     uint32_t* rows              # leaf after leaf, ascending in each
     uint32_t* scratch           # as many
     Search** searches           # by block
-    uint32_t* counts            # scratch of sparse blocks: by column, block after block
+    int64_t n_sums              # `StoredSums` behind the cells of a histogram; 0 or n_laid_out
+    int64_t* n_searched         # sparse columns, by block
     const int32_t* order        # columns, block after block
     Split* found                # by block, of the smaller and of the larger child
     int64_t** free_histograms

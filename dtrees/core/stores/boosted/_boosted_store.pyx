@@ -31,8 +31,13 @@ from dtrees.core.stores._partition cimport Route, goes_left
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.boosted._bundles cimport complete_bundled
 from dtrees.core.stores.boosted._column_blocks cimport CELL, ColumnBlock, ColumnBlocks, count_block
+from dtrees.core.stores.boosted._stored_bounds cimport (
+    Removal, begin_bounds_of, bound_of, common_score, most_promising, note_searched, removal_of,
+    take_off_sums
+)
 from dtrees.core.stores.boosted._stored_rows cimport (
-    RowsOfNode, complete_column, count_stored, take_off_stored
+    RowsOfNode, StoredSums, complete_column, count_by_column, count_by_row, is_out, sum_by_row,
+    take_off_stored
 )
 
 
@@ -79,7 +84,13 @@ cdef int64_t* take_histogram(BoostedStore* s) noexcept nogil:
     if s.n_free > 0:
         s.n_free -= 1
         return s.free_histograms[s.n_free]
-    return <int64_t*>malloc(CELL * s.n_cells * sizeof(int64_t))
+    return <int64_t*>malloc(CELL * s.n_cells * sizeof(int64_t) + s.n_sums * sizeof(StoredSums))
+
+
+cdef inline StoredSums* sums_of(BoostedStore* s, const ColumnBlock* block,
+                                int64_t* histogram) noexcept nogil:
+    """Of the columns of a sparse block; they stand behind the cells of all columns."""
+    return <StoredSums*>(histogram + CELL * s.n_cells) + (block.column - s.order)
 
 
 cdef void give_back_histogram(BoostedStore* s, OpenNode* node) noexcept nogil:
@@ -99,10 +110,6 @@ cdef void search_column(BoostedStore* s, Search* q, int64_t* histogram,
     cdef const Column* column = s.store.params.columns + j
     cdef int64_t* cells = histogram + CELL * s.cell_of_column[j]
     cdef uint32_t last = last_ordered(column)
-    if column.storage == STORED_SPARSE and not complete_column(
-        column, &q.totals, s.store.params.layout.shift, s.store.params.limits.min_rows, cells
-    ):
-        return
     if s.is_bundled[j] and not complete_bundled(
         column, &q.totals, s.store.params.layout.shift, s.store.params.limits.min_rows, cells
     ):
@@ -149,20 +156,72 @@ cdef void search_chunk(void* job, int64_t number) noexcept nogil:
         search_block(s, number, search.other, search.drawn_of_other, s.found + 2 * number + 1)
 
 
+cdef void search_stored_column(BoostedStore* s, Search* q, OpenNode* node, int32_t j,
+                               double common, StoredSums* sums) noexcept nogil:
+    """Search a sparse column, and keep what it is worth."""
+    cdef const Column* column = s.store.params.columns + j
+    cdef int64_t* cells = node.histogram + CELL * s.cell_of_column[j]
+    cdef int shift = s.store.params.layout.shift
+    complete_column(column, sums, &node.totals, shift, cells)
+    search_column(s, q, node.histogram, j)
+    note_searched(q, column, cells, shift, common, sums)
+
+
+cdef void search_stored_block(BoostedStore* s, int64_t b, OpenNode* node, const uint8_t* drawn,
+                              Split* found) noexcept nogil:
+    """The best split of a node in the sparse columns of a block that may have it.
+
+    The column that promises most is searched first, so that it beats most others.
+    """
+    cdef const ColumnBlock* block = s.blocks + b
+    cdef const Limits* limits = &s.store.params.limits
+    cdef StoredSums* sums = sums_of(s, block, node.histogram)
+    cdef Search* q = s.searches[b]
+    cdef int64_t first = most_promising(sums, block.n_columns)
+    cdef int64_t k, i
+    cdef int32_t j
+    cdef double common
+    begin_node(q, &node.totals, NULL, node.path, &node.above)
+    common = common_score(q)
+    for i in range(-1, block.n_columns):
+        k = first if i < 0 else i
+        if k < 0 or i == first or is_out(sums + k) or bound_of(sums + k, common) < q.split.score:
+            continue
+        j = block.column[k]
+        if may_use(limits, q.sets, j) and (drawn == NULL or drawn[j]):
+            search_stored_column(s, q, node, j, common, sums + k)
+            s.n_searched[b] += 1
+    found[0] = q.split
+
+
 cdef void search_stored(ChildSearch* search, int64_t number, const uint32_t* rows) noexcept nogil:
     """The same of a block of sparse columns: what is not searched is not counted."""
     cdef BoostedStore* s = search.s
     cdef const ColumnBlock* block = s.blocks + number
-    cdef RowsOfNode node = RowsOfNode(rows, search.lesser.totals.n, s.derivatives,
-                                      s.store.params.layout.shift)
-    if search.search_lesser:
-        count_stored(&block.stored, s.store.params.columns, &node,
-                     s.store.params.limits.min_rows, s.counts + (block.column - s.order),
-                     search.lesser.histogram)
-        search_block(s, number, search.lesser, search.drawn_of_lesser, s.found + 2 * number)
+    cdef const Column* columns = s.store.params.columns
+    cdef int shift = s.store.params.layout.shift
+    cdef RowsOfNode node = RowsOfNode(rows, search.lesser.totals.n, s.derivatives, shift)
+    cdef StoredSums* sums = sums_of(s, block, search.lesser.histogram)
+    cdef StoredSums* of_other
+    cdef Removal removal
+    if s.is_whole:
+        count_by_column(&block.stored, columns, &node, sums, search.lesser.histogram)
+    else:
+        sum_by_row(&block.stored, &node, sums)
     if search.search_other:
-        take_off_stored(&block.stored, &node, search.other.histogram)
-        search_block(s, number, search.other, search.drawn_of_other, s.found + 2 * number + 1)
+        of_other = sums_of(s, block, search.other.histogram)
+        removal = removal_of(s.searches[number], &search.lesser.totals, &search.other.totals,
+                             shift)
+        take_off_sums(&removal, sums, block.n_columns, of_other)
+        take_off_stored(&block.stored, &node, of_other, search.other.histogram)
+        search_stored_block(s, number, search.other, search.drawn_of_other,
+                            s.found + 2 * number + 1)
+    if search.search_lesser:
+        begin_bounds_of(sums, block.n_columns, shift, s.store.params.limits.min_rows)
+        if not s.is_whole:
+            count_by_row(&block.stored, columns, &node, sums, search.lesser.histogram)
+        search_stored_block(s, number, search.lesser, search.drawn_of_lesser,
+                            s.found + 2 * number)
 
 
 cdef void choose_split(BoostedStore* s, OpenNode* node, const Split* split) noexcept nogil:

@@ -23,7 +23,8 @@ from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U16, STORED_U8, col
 from dtrees.core.data._structs cimport Totals
 from dtrees.core.stores.boosted._bundles cimport add_codes, bundles_of, complete_bundled
 from dtrees.core.stores.boosted._stored_rows cimport (
-    RowsOfNode, complete_column, count_stored, stored_by_row
+    RowsOfNode, StoredSums, complete_column, count_by_column, count_by_row, stored_by_row,
+    sum_by_row
 )
 
 cdef extern from "stores/boosted/count_rows.h" nogil:
@@ -280,7 +281,10 @@ def histogram_of(ColumnBlocks blocks not None, int64_t j, rows, const uint64_t[:
     cdef int64_t n = blocks.n_rows
     cdef int64_t b
     cdef int64_t[::1] cells = np.zeros(CELL * blocks.n_cells, dtype=np.int64)
-    cdef uint32_t[::1] counts = np.empty(blocks.n_laid_out + 1, dtype=np.uint32)
+    cdef const StoredCells* stored
+    cdef int64_t[:, ::1] memory = np.empty((blocks.n_laid_out + 1, 5), dtype=np.int64)
+    cdef StoredSums* sums = <StoredSums*>&memory[0, 0]
+    cdef StoredSums* own_sums
     cdef RowsOfNode node
     cdef Totals totals
     if rows is not None:
@@ -295,7 +299,13 @@ def histogram_of(ColumnBlocks blocks not None, int64_t j, rows, const uint64_t[:
         totals.target += <int64_t>derivatives[row] >> 32
     for b in range(blocks.n_blocks):
         if blocks.blocks[b].is_sparse:
-            count_stored(&blocks.blocks[b].stored, blocks.columns, &node, 0, &counts[0], &cells[0])
+            stored = &blocks.blocks[b].stored
+            own_sums = sums + (blocks.blocks[b].column - blocks.order)
+            if first == NULL:
+                count_by_column(stored, blocks.columns, &node, own_sums, &cells[0])
+            else:
+                sum_by_row(stored, &node, own_sums)
+                count_by_row(stored, blocks.columns, &node, own_sums, &cells[0])
         else:
             count_block(&blocks.blocks[b], blocks.columns, first, n, &derivatives[0], <int>shift,
                         &cells[0])
@@ -303,7 +313,8 @@ def histogram_of(ColumnBlocks blocks not None, int64_t j, rows, const uint64_t[:
         complete_bundled(blocks.columns + j, &totals, <int>shift, 0,
                          &cells[CELL * blocks.cell_of_column[j]])
     if blocks.columns[j].storage == STORED_SPARSE:
-        complete_column(blocks.columns + j, &totals, <int>shift, 0,
+        own_sums = sums + [blocks.order[k] for k in range(blocks.n_laid_out)].index(j)
+        complete_column(blocks.columns + j, own_sums, &totals, <int>shift,
                         &cells[CELL * blocks.cell_of_column[j]])
     begin = CELL * blocks.cell_of_column[j]
     own = np.asarray(cells)[begin:begin + CELL * (blocks.columns[j].n_codes + 1)].reshape(-1, CELL)

@@ -13,6 +13,14 @@ cdef struct StoredCells:
     const uint32_t* cell        # of each stored cell: its place in the histogram
     const uint16_t* place       # and the number of its column in the block
 
+cdef struct StoredSums:
+    # Of a column in a node, over its stored cells.
+    uint64_t first          # rows << shift | sum of hessians
+    uint64_t second         # sum of gradients
+    uint64_t size           # sum of what gradients are without their signs
+    double most             # bounds of its splits, and whether it is out (`_stored_bounds`)
+    double least
+
 cdef struct RowsOfNode:
     const uint32_t* rows        # ascending, (n,); NULL: the first n of the table
     int64_t n
@@ -22,9 +30,18 @@ cdef struct RowsOfNode:
 
 cdef list stored_by_row(const Column* columns, const int32_t* column, int64_t n_columns,
                         const int64_t* first_cell, int64_t n_rows, StoredCells* out)
-cdef void count_stored(const StoredCells* stored, const Column* columns, const RowsOfNode* node,
-                       int64_t min_rows, uint32_t* counts, int64_t* histogram) noexcept nogil
+cdef void count_by_column(const StoredCells* stored, const Column* columns, const RowsOfNode* node,
+                          StoredSums* sums, int64_t* histogram) noexcept nogil
+cdef void sum_by_row(const StoredCells* stored, const RowsOfNode* node,
+                     StoredSums* sums) noexcept nogil
+cdef void count_by_row(const StoredCells* stored, const Column* columns, const RowsOfNode* node,
+                       const StoredSums* sums, int64_t* histogram) noexcept nogil
 cdef void take_off_stored(const StoredCells* stored, const RowsOfNode* node,
-                          int64_t* histogram) noexcept nogil
-cdef bint complete_column(const Column* column, const Totals* totals, int shift, int64_t min_rows,
-                          int64_t* cells) noexcept nogil
+                          const StoredSums* sums, int64_t* histogram) noexcept nogil
+cdef void complete_column(const Column* column, const StoredSums* sums, const Totals* totals,
+                          int shift, int64_t* cells) noexcept nogil
+
+
+cdef inline bint is_out(const StoredSums* sums) noexcept nogil:
+    """Whether the column has no split in the node, nor below it."""
+    return sums.most < 0

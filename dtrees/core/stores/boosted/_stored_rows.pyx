@@ -2,11 +2,11 @@
 
     row 17     column 3, code 2 | column 40, code 1 | column 977, code 6        its stored cells
 
-A node reads the stored cells of its own rows, not those of all columns. What it reads it adds to
-the cells of columns that store at least `min_rows` of its rows. Others have no split, neither in
-the node nor below it. They are *out*: their fill cell says so, and nobody looks at the rest.
+A node sums up the stored cells of its own rows by column, not those of all rows. What it reads it
+adds to the cells of columns that store at least `min_rows` of its rows. Others have no split,
+neither in the node nor below it. They are *out*, and nobody looks at their cells.
 
-The fill cell of a column is what the node has beyond its other cells. It is computed when the
+The fill cell of a column is what the node has beyond its stored cells. It is computed when the
 column is searched. A larger child is its parent without the rows of the smaller one, whose stored
 cells are taken off one by one: most columns of a text are in few rows, and stay as they are.
 """
@@ -20,7 +20,6 @@ from dtrees.core.data._structs cimport Totals
 
 cdef enum:
     CELL = 2                # words
-    OUT = -1                # first word of the fill cell: no sum of rows and hessians is that
 
 
 cdef list stored_by_row(const Column* columns, const int32_t* column, int64_t n_columns,
@@ -72,73 +71,102 @@ cdef inline void add_words(int64_t* cell, uint64_t first, uint64_t second) noexc
     cell[1] = <int64_t>(<uint64_t>cell[1] + second)
 
 
-cdef void count_stored(const StoredCells* stored, const Column* columns, const RowsOfNode* node,
-                       int64_t min_rows, uint32_t* counts, int64_t* histogram) noexcept nogil:
-    """Count the rows of a node in columns that store at least `min_rows` of them.
+cdef inline uint64_t first_of(uint64_t derivatives, int shift) noexcept nogil:
+    """A row and its hessian."""
+    return (<uint64_t>1 << shift) + (derivatives & <uint64_t>0xFFFFFFFF)
 
-    counts : scratch (n_columns,). histogram : of all columns; cells of these may hold anything.
-    O(stored cells of the rows + cells of the columns that are counted).
+
+cdef inline uint64_t second_of(uint64_t derivatives) noexcept nogil:
+    """Its gradient."""
+    return <uint64_t>(<int64_t>derivatives >> 32)
+
+
+cdef inline void add_to_sums(StoredSums* sums, uint64_t derivatives, int shift) noexcept nogil:
+    cdef int64_t gradient = <int64_t>derivatives >> 32
+    sums.first += first_of(derivatives, shift)
+    sums.second += <uint64_t>gradient
+    sums.size += <uint64_t>(-gradient if gradient < 0 else gradient)
+
+
+cdef void count_by_column(const StoredCells* stored, const Column* columns, const RowsOfNode* node,
+                          StoredSums* sums, int64_t* histogram) noexcept nogil:
+    """Sum and count all rows of the table, which needs no look at what stands by row.
+
+    O(stored cells + cells).
     """
     cdef const Column* column
+    cdef const uint32_t* codes
+    cdef StoredSums own
     cdef int64_t* cell
-    cdef uint64_t derivatives, first, second
-    cdef int64_t c, i, k, row
-    memset(counts, 0, stored.n_columns * sizeof(uint32_t))
-    for i in range(node.n):
-        row = row_of(node, i)
-        for k in range(stored.start[row], stored.start[row + 1]):
-            counts[stored.place[k]] += 1
+    cdef uint64_t derivatives
+    cdef int64_t c, i
     for c in range(stored.n_columns):
         column = columns + stored.column[c]
+        codes = <const uint32_t*>column.codes
         cell = histogram + CELL * stored.first_cell[c]
-        if counts[c] < min_rows:
-            cell[CELL * <int64_t>column.fill] = OUT
-        else:
-            memset(cell, 0, CELL * (<int64_t>column.n_codes + 1) * sizeof(int64_t))
+        memset(cell, 0, CELL * (<int64_t>column.n_codes + 1) * sizeof(int64_t))
+        memset(&own, 0, sizeof(StoredSums))
+        for i in range(column.stored):
+            if codes[i] != column.fill:
+                derivatives = node.derivatives[column.rows[i]]
+                add_to_sums(&own, derivatives, node.shift)
+                add_words(cell + CELL * <int64_t>codes[i], first_of(derivatives, node.shift),
+                          second_of(derivatives))
+        sums[c] = own
+
+
+cdef void sum_by_row(const StoredCells* stored, const RowsOfNode* node,
+                     StoredSums* sums) noexcept nogil:
+    """Sums of the rows of a node in each column; O(stored cells of the rows + columns)."""
+    cdef uint64_t derivatives
+    cdef int64_t i, k, row
+    memset(sums, 0, stored.n_columns * sizeof(StoredSums))
     for i in range(node.n):
-        row = row_of(node, i)
+        row = node.rows[i]
         derivatives = node.derivatives[row]
-        first = (<uint64_t>1 << node.shift) + (derivatives & <uint64_t>0xFFFFFFFF)
-        second = <uint64_t>(<int64_t>derivatives >> 32)
         for k in range(stored.start[row], stored.start[row + 1]):
-            if counts[stored.place[k]] >= min_rows:
+            add_to_sums(sums + stored.place[k], derivatives, node.shift)
+
+
+cdef void count_by_row(const StoredCells* stored, const Column* columns, const RowsOfNode* node,
+                       const StoredSums* sums, int64_t* histogram) noexcept nogil:
+    """Count the rows of a node in the columns that are not out.
+
+    histogram : of all columns; cells of these may hold anything.
+    O(stored cells of the rows + cells of the columns that are counted).
+    """
+    cdef uint64_t first, second
+    cdef int64_t c, i, k, row
+    for c in range(stored.n_columns):
+        if not is_out(sums + c):
+            memset(histogram + CELL * stored.first_cell[c], 0,
+                   CELL * (<int64_t>columns[stored.column[c]].n_codes + 1) * sizeof(int64_t))
+    for i in range(node.n):
+        row = node.rows[i]
+        first = first_of(node.derivatives[row], node.shift)
+        second = second_of(node.derivatives[row])
+        for k in range(stored.start[row], stored.start[row + 1]):
+            if not is_out(sums + stored.place[k]):
                 add_words(histogram + CELL * <int64_t>stored.cell[k], first, second)
 
 
 cdef void take_off_stored(const StoredCells* stored, const RowsOfNode* node,
-                          int64_t* histogram) noexcept nogil:
+                          const StoredSums* sums, int64_t* histogram) noexcept nogil:
     """Take rows off a histogram that they are in. O(stored cells of the rows)."""
-    cdef uint64_t derivatives, first, second
+    cdef uint64_t first, second
     cdef int64_t i, k, row
     for i in range(node.n):
-        row = row_of(node, i)
-        derivatives = node.derivatives[row]
-        first = (<uint64_t>1 << node.shift) + (derivatives & <uint64_t>0xFFFFFFFF)
-        second = <uint64_t>(<int64_t>derivatives >> 32)
+        row = node.rows[i]
+        first = 0 - first_of(node.derivatives[row], node.shift)
+        second = 0 - second_of(node.derivatives[row])
         for k in range(stored.start[row], stored.start[row + 1]):
-            add_words(histogram + CELL * <int64_t>stored.cell[k], 0 - first, 0 - second)
+            if not is_out(sums + stored.place[k]):
+                add_words(histogram + CELL * <int64_t>stored.cell[k], first, second)
 
 
-cdef bint complete_column(const Column* column, const Totals* totals, int shift, int64_t min_rows,
-                          int64_t* cells) noexcept nogil:
-    """Compute the fill cell of a column; whether it may have a split in the node.
-
-    It has none where fewer than `min_rows` rows are elsewhere; it is out then. O(codes).
-    """
+cdef void complete_column(const Column* column, const StoredSums* sums, const Totals* totals,
+                          int shift, int64_t* cells) noexcept nogil:
+    """Compute the fill cell of a column: what the node has beyond its stored cells."""
     cdef int64_t* fill = cells + CELL * <int64_t>column.fill
-    cdef uint64_t first = 0
-    cdef uint64_t second = 0
-    cdef int64_t code
-    if fill[0] == OUT:
-        return False
-    for code in range(<int64_t>column.n_codes + 1):
-        first += <uint64_t>cells[CELL * code]
-        second += <uint64_t>cells[CELL * code + 1]
-    first -= <uint64_t>fill[0]
-    second -= <uint64_t>fill[1]
-    if <int64_t>(first >> shift) < min_rows:
-        fill[0] = OUT
-        return False
-    fill[0] = <int64_t>((<uint64_t>totals.n << shift) + <uint64_t>totals.weight - first)
-    fill[1] = <int64_t>(<uint64_t>totals.target - second)
-    return True
+    fill[0] = <int64_t>((<uint64_t>totals.n << shift) + <uint64_t>totals.weight - sums.first)
+    fill[1] = <int64_t>(<uint64_t>totals.target - sums.second)
