@@ -82,12 +82,15 @@ class Fit:
     max_bins : int or None
     limit_mb : float
         Most that it may need above the table.
+    model : str, default="DecisionTreeClassifier"
+        A class of dtrees.
     """
 
     n_rows: int
     n_columns: int
     max_bins: int | None
     limit_mb: float
+    model: str = "DecisionTreeClassifier"
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ from benchmarks.cases import THREADS, Contest, Fit
 
 SHORT = 0.2  # seconds; opponents of shorter work have a first turn that does not count, too
 MB = 1e6
+FEW_ITERATIONS = 3  # of a boosted model whose memory is measured
 
 
 @dataclass
@@ -220,7 +221,7 @@ def memory(fit: Fit) -> Memory:
         np.save(Path(folder) / "y.npy", y)
         data.classification.cache_clear()
         del X, y
-        words = in_a_child("benchmarks.measure", folder, str(fit.max_bins))
+        words = in_a_child("benchmarks.measure", folder, str(fit.max_bins), fit.model)
     peak, table, seconds, how, nodes = words
     return Memory(float(peak), float(table), float(seconds), how, f"{int(nodes):,} nodes")
 
@@ -277,27 +278,30 @@ class Sampler(threading.Thread):
             self.peak = max(self.peak, resident())
 
 
-def fit_in_this_process(folder: str, max_bins: int | None) -> str:
+def fit_in_this_process(folder: str, max_bins: int | None, name: str) -> str:
     """The child's side of `memory`: loads, fits, and prints what it needed."""
-    from dtrees import DecisionTreeClassifier
+    import dtrees
 
     X, y = np.load(Path(folder) / "X.npy"), np.load(Path(folder) / "y.npy")
-    tree = DecisionTreeClassifier(max_bins=max_bins, random_state=0, n_jobs=THREADS)
-    tree.fit(X[:20_000], y[:20_000])
+    model = getattr(dtrees, name)(max_bins=max_bins, random_state=0, n_jobs=THREADS)
+    if hasattr(model, "max_iter"):
+        model.set_params(max_iter=FEW_ITERATIONS, early_stopping=False)
+    model.fit(X[:20_000], y[:20_000])
     gc.collect()
     before = resident()
     exact = forget_peak()
     sampler = Sampler()
     if not exact:
         sampler.start()
-    seconds, _ = timed(lambda: tree.fit(X, y))
+    seconds, _ = timed(lambda: model.fit(X, y))
     sampler.done.set()
     peak = recorded_peak() if exact else sampler.peak
     how = "VmHWM" if exact else "sampled"
-    nodes = tree.tree_.node_count
+    trees = model.forest_.trees if hasattr(model, "forest_") else [model.tree_]
+    nodes = sum(tree.node_count for tree in trees)
     return f"{(peak - before) / MB:.1f} {X.nbytes / MB:.1f} {seconds:.2f} {how} {nodes}"
 
 
 if __name__ == "__main__":
     chosen = None if sys.argv[2] == "None" else int(sys.argv[2])
-    print(fit_in_this_process(sys.argv[1], chosen))
+    print(fit_in_this_process(sys.argv[1], chosen, sys.argv[3]))

@@ -75,12 +75,15 @@ def loss(fit: Fit, X: Any, y: np.ndarray, seed: int, train: np.ndarray, out: np.
     del seed  # nothing is drawn: it parts the rows
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = fit(take(X, train), y[train], THREADS)
         if is_regression(y):
+            model = fit(take(X, train), y[train], THREADS)
             return float(root_mean_squared_error(y[out], model.predict(take(X, out))))
-        out = out[np.isin(y[out], y[train])]  # nobody gives a share to a class of no row
-        rows = take(X, out)
-        return float(log_loss(y[out], model.predict_proba(rows), labels=np.unique(y[train])))
+        classes, own = np.unique(y[train], return_inverse=True)
+        out = out[np.isin(y[out], classes)]  # nobody gives a share to a class of no row
+        model = fit(take(X, train), own, THREADS)
+        of_out = np.searchsorted(classes, y[out])
+        shares = model.predict_proba(take(X, out))
+        return float(log_loss(of_out, shares, labels=np.arange(len(classes))))
 
 
 def _lines(name: str, scale: Scale) -> Iterator[tuple[str, ...]]:

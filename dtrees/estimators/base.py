@@ -50,13 +50,9 @@ from dtrees.estimators.constraints import (
 )
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.limits import shares_of
-from dtrees.estimators.prediction import Predictor
+from dtrees.estimators.prediction import Predictor, answered
 from dtrees.estimators.stored import LEARNS_COLUMNS, MOST, Stored
 from dtrees.estimators.training import Encoded, Training
-from dtrees.parallel import is_lazy, map_rows, threaded
-from dtrees.typing import serial
-
-FEW_ROWS = 64  # which one thread predicts sooner than another is asked for
 
 
 class BaseTrees(Stored):
@@ -179,20 +175,10 @@ class BaseTrees(Stored):
         """The predictor's answer for a table; for a Dask collection a lazy one."""
         if "n_features_in_" not in self.__dict__:  # which takes longer than a row
             check_is_fitted(self)
-        predictor = self._predictor() if predictor is None else predictor
-        if is_lazy(X):
-            return map_rows(predictor, method, X)
-        run = serial if _is_small(X, self.n_jobs) else threaded(self.n_jobs)
-        return getattr(predictor, method)(X, run)
+        return answered(predictor or self._predictor(), method, X, self.n_jobs)
 
 
 @lru_cache(maxsize=64)
 def _parameter_names(kind: type[BaseTrees]) -> tuple[str, ...]:
     """Of an estimator's signature, which is read once: that takes longer than a small tree."""
     return tuple(kind._get_param_names())
-
-
-def _is_small(X: Any, n_jobs: Any) -> bool:
-    """Whether an array is not worth the question how many threads there are."""
-    is_valid = n_jobs is None or (type(n_jobs) is int and n_jobs > 0)
-    return is_valid and type(X) is np.ndarray and X.ndim == 2 and len(X) <= FEW_ROWS

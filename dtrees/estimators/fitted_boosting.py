@@ -15,7 +15,7 @@ from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest
 from dtrees.estimators.boosted_parts import BoostedParts
-from dtrees.estimators.prediction import BoostedPredictor
+from dtrees.estimators.prediction import BoostedPredictor, answered
 from dtrees.estimators.tree_view import columns_tested, read_only
 from dtrees.inspection.importance import summed_importances
 from dtrees.parallel import is_lazy, map_rows, threaded
@@ -41,11 +41,9 @@ class FittedBoosting(BoostedParts):
 
     def _answer(self, method: str, X: Any) -> Any:
         """The predictor's answer for a table; for a Dask collection a lazy one."""
-        check_is_fitted(self)
-        predictor = self._predictor()
-        if is_lazy(X):
-            return map_rows(predictor, method, X)
-        return getattr(predictor, method)(X, threaded(self.n_jobs))
+        if "n_features_in_" not in self.__dict__:  # which takes longer than a row
+            check_is_fitted(self)
+        return answered(self._predictor(), method, X, self.n_jobs)
 
     def _staged(self, method: str, X: Any) -> Iterator[Any]:
         """The answers of 1, 2, ... iterations; the table is checked at once."""

@@ -29,8 +29,10 @@ from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.boosted import raw_predictions, staged_raw_predictions
 from dtrees.core.predict.raw import apply, decision_path, forest_apply, forest_values
-from dtrees.parallel import Answer, computed, is_lazy
+from dtrees.parallel import Answer, computed, is_lazy, map_rows, threaded
 from dtrees.typing import Runner, serial
+
+FEW_ROWS = 64  # which one thread predicts sooner than another is asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,3 +260,17 @@ class LazyScore:
 
         metric = accuracy_score if is_classifier(self) else r2_score
         return float(metric(y, np.asarray(predicted), sample_weight=weight))
+
+
+def answered(predictor: Predictor, method: str, X: Any, n_jobs: int | None) -> Any:
+    """A predictor's answer for a table; for a Dask collection a lazy one."""
+    if is_lazy(X):
+        return map_rows(predictor, method, X)
+    run = serial if _is_small(X, n_jobs) else threaded(n_jobs)
+    return getattr(predictor, method)(X, run)
+
+
+def _is_small(X: Any, n_jobs: Any) -> bool:
+    """Whether an array is not worth the question how many threads there are."""
+    is_valid = n_jobs is None or (type(n_jobs) is int and n_jobs > 0)
+    return is_valid and type(X) is np.ndarray and X.ndim == 2 and len(X) <= FEW_ROWS

@@ -37,9 +37,14 @@ def is_boosted(estimator: Any) -> bool:
     return isinstance(estimator, BaseBoosting) and type(estimator).__module__ == BOOSTING
 
 
+def is_any_of_dtrees(estimator: Any) -> bool:
+    """Whether an estimator is a tree, a forest or a boosted model of dtrees, and no subclass."""
+    return is_of_dtrees(estimator) or is_boosted(estimator)
+
+
 def unsupported_reason(estimator: Any, y: Any, params: Iterable[str]) -> str | None:
     """Why the models are not grown together; None: they are. `params` are names for ``fit``."""
-    if not is_of_dtrees(estimator) and not is_boosted(estimator):
+    if not is_any_of_dtrees(estimator):
         return f"{type(estimator).__name__} is not an estimator of dtrees"
     return unsupported_fit(y, params, "sample_weight")
 

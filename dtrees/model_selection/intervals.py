@@ -31,7 +31,7 @@ from dtrees.estimators.intervals import ENDS
 from dtrees.estimators.prediction import Predictor
 from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.nested import FittedSearches
-from dtrees.model_selection.pipelines import ends_in_dtrees
+from dtrees.model_selection.pipelines import ends_in_dtrees, last_step
 from dtrees.model_selection.prepare import Prepared
 from dtrees.model_selection.shared_search import SharedSearch
 from dtrees.model_selection.splits import Split
@@ -147,7 +147,8 @@ class Predictors:
 def unsupported_intervals(estimator: Any, return_estimator: Any) -> str | None:
     """Why a cross-validation has no intervals, as far as its arguments tell; None: it may."""
     model = estimator.estimator if isinstance(estimator, SharedSearch) else estimator
-    if not (isinstance(model, BaseTrees) or ends_in_dtrees(model)) or not is_regressor(model):
+    last = last_step(model)[1] if ends_in_dtrees(model) else model
+    if not isinstance(last, BaseTrees) or not is_regressor(model):
         return f"{NO_REGRESSOR} {type(model).__name__}, which is no regressor of dtrees"
     if not return_estimator:
         return "call cross_validate with return_estimator=True, which keeps its models"

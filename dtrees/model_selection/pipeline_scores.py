@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from threading import Lock
 from time import perf_counter
 from typing import Any
 
@@ -33,10 +34,12 @@ from dtrees.core.membership.resampling import of_sets
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.binned import Asked
 from dtrees.core.predict.raw import apply
+from dtrees.estimators.boosted_sets import FittedBoosts
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training_sets import fit_table
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.exceptions import ClusterError
+from dtrees.model_selection.boosted_cells import BoostedCells
 from dtrees.model_selection.candidates import Growth
 from dtrees.model_selection.cell_scores import ModelScores, score_models, scores_by_leaves
 from dtrees.model_selection.cells import Cells
@@ -72,6 +75,7 @@ class TransformedRows:
     def __init__(self, transformed: Transformed, book: CodeBook, estimator: str) -> None:
         self._transformed, self._book, self._estimator = transformed, book, estimator
         self._tables: dict[int, Table] = {}
+        self._lock = Lock()
 
     def bring(self, asked: Sequence[Asked]) -> None:
         """There is nothing to fetch."""
@@ -81,9 +85,10 @@ class TransformedRows:
 
     def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
         """Leaf of some rows, intp (n,), which are a side of a split."""
-        number, table = self._transformed.rows(rows)
-        if number not in self._tables:
-            self._tables[number] = self._book.check(table, estimator=self._estimator)
+        with self._lock:  # trees may be walked on several threads
+            number, table = self._transformed.rows(rows)
+            if number not in self._tables:
+                self._tables[number] = self._book.check(table, estimator=self._estimator)
         return apply(tree, self._book, self._tables[number])
 
     def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
@@ -104,6 +109,10 @@ class PipelineCells(Cells):
     def model(self, candidate: int, number: int) -> Any:
         """The fitted pipeline of a cell."""
         return _with_last(self._steps, super().model(candidate, number))
+
+
+class BoostedPipelineCells(PipelineCells, BoostedCells):
+    """The same of a last step that is boosted, whose candidates are prefixes."""
 
 
 def _with_last(steps: Pipeline, model: Any) -> Pipeline:
@@ -195,7 +204,8 @@ class PipelineWork:
         """Scores of the candidates of a growth."""
         rows = TransformedRows(transformed, fitted.encoded.book, type(growth.given).__name__)
         y = self._values(fitted.classes)
-        cells = PipelineCells(growth, replace(fitted, coded_rows=rows, y=y), transformed.steps)
+        kind = BoostedPipelineCells if isinstance(fitted, FittedBoosts) else PipelineCells
+        cells = kind(growth, replace(fitted, coded_rows=rows, y=y), transformed.steps)
         return self._scores_of_leaves(cells, split) or score_models(
             *(cells, self.X, self.y, [split]),
             *(self.scoring, self.error_score, self.return_train_score),

@@ -1,9 +1,9 @@
-"""Pipelines that end in a tree or forest of dtrees: which of their candidates share a growth.
+"""Pipelines that end in an estimator of dtrees: which of their candidates share a growth.
 
 A pipeline's steps before the last see the training rows of a split only. So every split has a table
 of its own, and trees are not shared between splits. The candidates of a split share them
 (`dtrees.model_selection.pipeline_scores`). A growth has the trees of every candidate that differs
-in limits only (`dtrees.model_selection.candidates`).
+in limits only (`dtrees.model_selection.candidates`), or of a boosted model in iterations only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from dtrees.model_selection.candidates import Growth, Parameters, growths_of
-from dtrees.model_selection.eligibility import NotShareableError, is_of_dtrees, unsupported_fit
+from dtrees.model_selection.eligibility import (
+    NotShareableError,
+    is_any_of_dtrees,
+    unsupported_fit,
+)
 
 
 def last_step(pipeline: Pipeline) -> tuple[str, Any]:
@@ -29,8 +33,8 @@ def last_step(pipeline: Pipeline) -> tuple[str, Any]:
 
 
 def ends_in_dtrees(estimator: Any) -> bool:
-    """Whether an estimator is a pipeline whose last step is a tree or forest of dtrees."""
-    return isinstance(estimator, Pipeline) and is_of_dtrees(last_step(estimator)[1])
+    """Whether an estimator is a pipeline whose last step is an estimator of dtrees."""
+    return isinstance(estimator, Pipeline) and is_any_of_dtrees(last_step(estimator)[1])
 
 
 def unsupported_pipeline(pipeline: Pipeline, y: Any, params: Iterable[str]) -> str | None:
@@ -73,7 +77,7 @@ def settings_of(pipeline: Pipeline, candidates: Sequence[Parameters]) -> list[Se
                 f"{min(above & candidate.keys())} is a parameter of a candidate"
             )
         last = candidate.get(name, given)
-        if not is_of_dtrees(last):
+        if not is_any_of_dtrees(last):
             raise NotShareableError(f"{name} is {type(last).__name__} in a candidate")
         start = f"{name}__"
         own.append({k.removeprefix(start): v for k, v in candidate.items() if k.startswith(start)})

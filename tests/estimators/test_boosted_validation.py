@@ -76,14 +76,15 @@ def losses_of(model, X, y, weight=None):
     weighted=st.booleans(),
     patience=st.integers(1, 4),
     n_jobs=st.sampled_from([1, 2]),
+    early=st.sampled_from(["auto", True]),
 )
 @pytest.mark.filterwarnings("ignore:X has feature names")
 def test_scores_are_those_of_the_stages_and_trees_those_of_all_rows(
-    table, target, weighted, patience, n_jobs
+    table, target, weighted, patience, n_jobs, early
 ):
     (rows, shown), (kind, y) = TABLES[table], TARGETS[target]
     weight = np.arange(N) % 4.0 if weighted else None
-    model = kind(n_iter_no_change=patience, n_jobs=n_jobs, **FEW)
+    model = kind(n_iter_no_change=patience, n_jobs=n_jobs, early_stopping=early, **FEW)
     model.fit(rows, y[:N], X_val=shown, y_val=y[N:], sample_weight_val=weight)
     found = losses_of(model, shown, y[N:], weight)
     np.testing.assert_array_equal(model.validation_score_, found)

@@ -35,6 +35,8 @@ from dtrees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -436,6 +438,54 @@ class TestNotShared:
             warnings.simplefilter("always")
             GridSearchCV(made, {"gaussiannb__var_smoothing": [1e-9, 1e-3]}, cv=3).fit(X, Y)
         assert told == []
+
+
+BOOSTED = {"max_leaf_nodes": 5, "min_samples_leaf": 5, "random_state": 0}
+
+
+@pytest.mark.one_of(3)
+@pytest.mark.parametrize("scoring", [None, "neg_log_loss", "roc_auc", "several", "own"])
+def test_iterations_of_boosted_models(scoring, fits, growths):
+    own = {
+        "several": ["accuracy", "roc_auc"],
+        "own": lambda model, X, y: model[-1].n_iter_ + (model.predict(X) == y).mean(),
+    }
+    last = GradientBoostingClassifier(**BOOSTED)
+    grid = {"tree__max_iter": [2, 6, 3], "tree__learning_rate": [0.1, 0.5]}
+    how = {"scoring": own.get(scoring, scoring), "return_train_score": True}
+    how |= {"refit": "roc_auc"} if scoring == "several" else {}
+    assert_same(*both(scaled(last), grid, **how))
+    assert [model.max_iter for model in growths] == [6] * 8  # two rates, four splits
+    assert fits.total() == 4 + 1 + 6 * 4 + 1  # ours, and scikit-learn's
+
+
+@pytest.mark.parametrize("parameters", [{}, {"early_stopping": True, "n_jobs": 2}], ids=str)
+@pytest.mark.parametrize("last", ["three", "numbers"])
+def test_other_boosted_models(last, parameters):
+    grid = {"tree__max_iter": [1, 4], "first__shift": [0.0, 1.0]}
+    X_, y = load_iris(return_X_y=True) if last == "three" else load_diabetes(return_X_y=True)
+    kind = GradientBoostingClassifier if last == "three" else GradientBoostingRegressor
+    model = kind(subsample=0.8, **BOOSTED, **parameters)
+    assert_same(*both(scaled(model), grid, X_, y), X=X_)
+
+
+def test_trees_and_boosted_models_in_one_search(growths):
+    grid = [
+        {"tree__max_depth": [1, 2]},
+        {"tree": [GradientBoostingClassifier(**BOOSTED)], "tree__max_iter": [1, 3]},
+    ]
+    assert_same(*both(scaled(), grid))
+    assert len(growths) == 2 * 4
+
+
+def test_cross_validation_of_a_boosted_pipeline_is_one_by_one(fits):
+    made = scaled(GradientBoostingClassifier(max_iter=3, **BOOSTED))
+    ours = cross_validate(made, X, Y, cv=3, return_estimator=True)
+    theirs = sklearn.model_selection.cross_validate(made, X, Y, cv=3)
+    np.testing.assert_array_equal(ours["test_score"], theirs["test_score"])
+    alone = clone(made).fit(X, Y)
+    np.testing.assert_array_equal(ours["final_estimator"].predict_proba(X), alone.predict_proba(X))
+    assert fits.total() == 3 + 1 + 3 + 1
 
 
 def test_nested_searches(fits, growths):

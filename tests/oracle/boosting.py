@@ -15,6 +15,7 @@ from dtrees.core.losses._derivatives import logistic
 LEAST_HESSIAN = 1e-3
 SMOOTHING = 10.0
 FEW, FREE, TOLD_APART = 11, 5, 10
+LARGEST_STEP = 8.0  # of log odds
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,10 @@ def boost(columns, y, loss, initial, rules, weight=None):
         for leaf in leaves:
             gradient = sum(g[r] for r in leaf) * units.gradient
             hessian = sum(h[r] for r in leaf) * units.hessian + Fraction(rules.l2_regularization)
-            step = -rules.learning_rate * float(gradient / hessian)
+            newton = -float(gradient / hessian)
+            if loss == "log_loss":
+                newton = max(-LARGEST_STEP, min(newton, LARGEST_STEP))
+            step = rules.learning_rate * newton
             for r in leaf:
                 raw[r] += step
     return raw, used

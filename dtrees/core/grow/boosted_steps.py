@@ -106,18 +106,19 @@ class LeafSteps:
         shift: int,
         loss: Loss | OwnLoss,
     ) -> np.ndarray:
-        """The best step of some nodes.
+        """The best step of some nodes, within the bound of the loss.
 
         nodes : int64 (n, 3)
             Number, first row, rows.
         """
         if loss.level is not None:
             return self._quantiles_of(grower, nodes, k, loss)
-        sums = piece.statistics[nodes[:, 0]]
+        sums, most = piece.statistics[nodes[:, 0]], loss.largest_step
         # - gradient / (hessian + l2), in the units of both
         below = sums[:, 0] + grower.l2
         above = -np.ldexp(sums[:, 1].astype(np.float64), -shift)
-        return np.divide(above, below, out=np.zeros(len(below)), where=below > 0)
+        steps = np.divide(above, below, out=np.zeros(len(below)), where=below > 0)
+        return np.clip(steps, -most, most)
 
     def _weights_of(self, grower: LeafWiseGrower, leaves: np.ndarray) -> np.ndarray:
         """Weight of each leaf, in units."""

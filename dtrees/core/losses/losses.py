@@ -10,14 +10,26 @@
     poisson           log of the mean   log of the mean     Newton
     gamma             log of the mean   log of the mean     Newton
 
-A Newton step is ``- sum of gradients / (sum of hessians + l2)``. The losses of medians and
-quantiles have no second derivative. So their trees are grown by gradients alone and get their steps
-afterwards, as in scikit-learn. So do those of Huber's loss: the square of residuals up to a width,
-and beyond it a line. The width is a quantile of the absolute residuals before each iteration. Where
-iterations are compared (early stopping), it is the one before the first, for all of them.
+A Newton step is ``- sum of gradients / (sum of hessians + l2)``. One of a logarithm is at most
+`LARGEST_STEP`, before the learning rate::
 
-Sources: Friedman 2001, Algorithm 4 for Huber's loss; scikit-learn's ``HistGradientBoosting*`` and
-``GradientBoostingRegressor``, whose losses these are.
+    a leaf of 20 rows       20 rows that say 0.001, of which one is of the class
+    sum of gradients        20 x 0.001 - 1 = -0.98
+    sum of hessians         20 x 0.001 x 0.999 = 0.02
+    step                    49, so 8: from 0.001 to 0.74
+
+The parabola that the step is the end of holds nearby only. Where shares are small, the quotient
+grows without a limit, and a few iterations are sure of a rare class where it is not.
+
+The losses of medians and quantiles have no second derivative. So their trees are grown by gradients
+alone and get their steps afterwards, as in scikit-learn. So do those of Huber's loss: the square of
+residuals up to a width, and beyond it a line. The width is a quantile of the absolute residuals
+before each iteration. Where iterations are compared (early stopping), it is the one before the
+first, for all of them.
+
+Sources: Friedman, Hastie, Tibshirani 2000 (Additive Logistic Regression, section 5), who bound the
+response of a row by 2 to 4 of half a log odds; Friedman 2001, Algorithm 4 for Huber's loss;
+scikit-learn's ``HistGradientBoosting*`` and ``GradientBoostingRegressor``, whose losses these are.
 """
 
 from __future__ import annotations
@@ -32,6 +44,7 @@ from dtrees.core.search._criterion import log
 
 MEDIAN = 0.5
 LEAST_SHARE = 2.0**-53  # of a class that has next to no weight
+LARGEST_STEP = 8.0  # in log odds or logarithms; 4 to 16 predict alike (docs/algorithms/boosting.md)
 
 
 @dataclass(frozen=True)
@@ -70,6 +83,11 @@ class Loss:
         """Number of its derivatives."""
         number: int = KINDS[self.name]
         return number
+
+    @property
+    def largest_step(self) -> float:
+        """Of a leaf, before the learning rate."""
+        return LARGEST_STEP if self.is_log or self.name == "log_loss" else math.inf
 
     def with_level(self, level: float) -> Loss:
         """The same loss of another quantile."""
@@ -206,7 +224,9 @@ def shares_of_classes(raw: np.ndarray) -> np.ndarray:
     """
     if raw.shape[1] == 1:
         second = logistic(np.ascontiguousarray(raw[:, 0]))
-        return np.column_stack([1.0 - second, second])
+        shares = np.empty((len(raw), 2))
+        shares[:, 0], shares[:, 1] = 1.0 - second, second
+        return shares
     return np.ascontiguousarray(softmax(np.ascontiguousarray(raw.T)).T)
 
 

@@ -34,6 +34,7 @@ class OwnLoss:
     kind_of_own: type = field(init=False)
     level: None = None
     beyond: None = None
+    largest_step: float = field(default=math.inf, init=False, compare=False)
     kind: int = field(init=False)
 
     def __post_init__(self) -> None:

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import log_loss
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.core.grow._row_draws import RowDraws
@@ -127,6 +128,37 @@ class TestTrees:
         few = GradientBoostingRegressor(max_iter=1).fit(X, y - model.predict(X) + y.mean())
         more = GradientBoostingRegressor(max_iter=5).fit(X, y)
         assert few.forest_[0].feature.tolist() == more.forest_[4].feature.tolist()
+
+
+class TestLargestStep:
+    """A step of a logarithm has a bound, so rare classes do not drive models out of the world."""
+
+    def test_the_slow_model_of_a_rare_class(self):
+        x = [float(i) for i in range(60)]
+        y = np.array([1] + [0] * 59)
+        raw, _ = boost([x], y.astype(float).tolist(), "log_loss", np.log(1 / 59), Rules())
+        assert max(raw) == pytest.approx(np.log(1 / 59) + 3 * 0.1 * 8)  # the bound was met
+        model = GradientBoostingClassifier(max_iter=3, min_samples_leaf=1, max_bins=None)
+        found = model.fit(np.array(x)[:, None], y).decision_function(np.array(x)[:, None])
+        np.testing.assert_allclose(found, raw, rtol=1e-10)
+
+    @pytest.mark.parametrize("loss", ["poisson", "gamma"])
+    def test_numbers_of_many_sizes(self, loss):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(400, 3))
+        y = 10.0 ** np.where(X[:, 0] > 1.5, 6, -2)
+        model = GradientBoostingRegressor(loss=loss, max_iter=3, min_samples_leaf=2).fit(X, y)
+        steps = np.abs([np.ptp(tree.value) for tree in model.forest_.trees])
+        assert steps.max() <= 2 * 0.8
+        assert max(abs(tree.value).max() for tree in model.forest_.trees) == pytest.approx(0.8)
+
+    def test_rows_of_rare_classes(self):
+        """Half of the rows are held out; without a bound their mean loss is above 20."""
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(6000, 6))
+        y = np.digitize(X[:, 0], [-3.0, -0.8, 1.0, 2.6]) + (rng.random(6000) < 0.002)
+        model = GradientBoostingClassifier().fit(X[:3000], y[:3000])
+        assert log_loss(y[3000:], model.predict_proba(X[3000:]), labels=model.classes_) < 0.1
 
 
 class TestSubsample:
