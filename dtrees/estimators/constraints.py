@@ -102,6 +102,18 @@ class InstanceOf:
 
 
 @dataclass(frozen=True)
+class Boolean:
+    """True or False, of Python or of NumPy: a grid of parameters may be an array."""
+
+    def accepts(self, value: Any) -> bool:
+        """Whether the value is one of the two."""
+        return isinstance(value, bool | np.bool_)
+
+    def __str__(self) -> str:
+        return "an instance of 'bool'"
+
+
+@dataclass(frozen=True)
 class CallableObject:
     """Something that can be called."""
 

@@ -36,6 +36,7 @@ from dtrees.estimators.bags import bags_of, check_bootstrap
 from dtrees.estimators.base import BaseTrees
 from dtrees.estimators.constraints import (
     ArrayOf,
+    Boolean,
     CallableObject,
     InstanceOf,
     IntegerIn,
@@ -79,11 +80,11 @@ class BaseForest(GrowingForest):
     _constraints: ClassVar = {
         **BaseTrees._constraints,
         "n_estimators": (IntegerIn(1),),
-        "bootstrap": (InstanceOf(bool, "bool"),),
+        "bootstrap": (Boolean(),),
         "max_samples": (IntegerIn(1), RealIn(0, 1, "(]", integers=False), Nothing()),
-        "oob_score": (InstanceOf(bool, "bool"), CallableObject()),
+        "oob_score": (Boolean(), CallableObject()),
         "oob_tol": (RealIn(0, math.inf, "[)"), Nothing()),
-        "warm_start": (InstanceOf(bool, "bool"),),
+        "warm_start": (Boolean(),),
         "verbose": (InstanceOf(Integral, "int"),),
         "regime": (OneOf(REGIMES), Nothing()),
     }

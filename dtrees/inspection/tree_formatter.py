@@ -295,7 +295,9 @@ def parts_of(decision_tree: Any) -> tuple[Tree, Any, Sequence | None]:
             "its trees, forest[0]"
         )
     check_is_fitted(decision_tree)
-    view = decision_tree.tree_
+    view: Any = getattr(decision_tree, "tree_", None)
+    if not hasattr(view, "codebook"):
+        raise TypeError(f"one tree of dtrees is needed, and {type(decision_tree).__name__} is none")
     return view.model, view, getattr(decision_tree, "classes_", None)
 
 

@@ -27,6 +27,7 @@ from dtrees.core.membership.resampling import of_sets
 from dtrees.core.predict.blas import one_blas_thread
 from dtrees.core.predict.intervals import Calibration, check_confidence
 from dtrees.estimators.base import BaseTrees
+from dtrees.estimators.boosting_base import BaseBoosting
 from dtrees.estimators.intervals import ENDS
 from dtrees.estimators.prediction import Predictor
 from dtrees.model_selection.cells import Cells
@@ -106,10 +107,10 @@ class CrossValidation(dict[str, Any]):
         models = self["estimator"]
         if is_lazy(X):
             models = [getattr(model, "best_estimator_", model) for model in models]
-            if not all(isinstance(model, BaseTrees) for model in models):
+            if not all(isinstance(model, BaseTrees | BaseBoosting) for model in models):
                 raise TypeError(
-                    "Intervals of a Dask collection are of trees and forests, and of searches over "
-                    f"them, not of {type(models[0]).__name__}: give X.compute()."
+                    "Intervals of a Dask collection are of trees, forests and boosted models, and "
+                    f"searches over them, not of {type(models[0]).__name__}: give X.compute()."
                 )
             predictors = Predictors(
                 tuple(model._predictor() for model in models), held_out, confidence
@@ -148,7 +149,7 @@ def unsupported_intervals(estimator: Any, return_estimator: Any) -> str | None:
     """Why a cross-validation has no intervals, as far as its arguments tell; None: it may."""
     model = estimator.estimator if isinstance(estimator, SharedSearch) else estimator
     last = last_step(model)[1] if ends_in_dtrees(model) else model
-    if not isinstance(last, BaseTrees) or not is_regressor(model):
+    if not isinstance(last, BaseTrees | BaseBoosting) or not is_regressor(model):
         return f"{NO_REGRESSOR} {type(model).__name__}, which is no regressor of dtrees"
     if not return_estimator:
         return "call cross_validate with return_estimator=True, which keeps its models"

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import sklearn
 
-from dtrees import DecisionTreeClassifier
+from dtrees import DecisionTreeClassifier, GradientBoostingClassifier, RandomForestClassifier
 from dtrees.estimators import InvalidParameterError
 from dtrees.estimators.constraints import (
     ArrayLike,
     ArrayOf,
+    Boolean,
     CallableObject,
     InstanceOf,
     IntegerIn,
@@ -151,3 +152,15 @@ def test_the_sentence_names_all_that_would_be_right():
         check_parameters(allowed, {"x": "many"}, "Owner")
         with pytest.raises(InvalidParameterError):
             check_values(allowed, {"x": "many"}, "attribute", "Owner")
+
+
+def test_booleans_of_numpy():
+    """As in a grid of parameters that is an array."""
+    for value in (np.True_, True, np.False_):
+        assert Boolean().accepts(value)
+    for value in (1, "yes", None, np.array([True])):
+        assert not Boolean().accepts(value)
+    forest = RandomForestClassifier(2, bootstrap=np.False_, warm_start=np.True_, random_state=0)
+    assert forest.fit([[0], [1]], [0, 1]).predict([[1]]) == [1]
+    model = GradientBoostingClassifier(early_stopping=np.False_, max_iter=1, min_samples_leaf=1)
+    assert not model.fit([[0], [1]], [0, 1]).do_early_stopping_

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn.tree
 from sklearn.datasets import load_iris
 
 from dtrees import (
@@ -173,3 +174,10 @@ def test_where_one_tree_is_needed_the_trees_of_many_are_named():
     forest = RandomForestClassifier(2, random_state=0).fit(X, y)
     with pytest.raises(TypeError, match=r"give one of its trees, forest\[0\]"):
         export_graphviz(forest)
+
+
+def test_trees_of_others_are_none_of_ours():
+    X, y = load_iris(return_X_y=True)
+    other = sklearn.tree.DecisionTreeClassifier().fit(X, y)
+    with pytest.raises(TypeError, match="tree of dtrees is needed, and DecisionTreeClassifier is"):
+        export_text(other)

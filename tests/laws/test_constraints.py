@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.core.data.tuning import Tuning
+from dtrees.core.grow.shared import is_out_of_bounds
 from tests.laws.tables import (
     KINDS,
     ORDERED,
@@ -23,6 +25,8 @@ from tests.laws.tables import (
     grow_tree,
 )
 from tests.laws.test_growth import assert_equal, check
+from tests.laws.test_shared import TOGETHER, folds, grow_sets, masks
+from tests.laws.test_shared import check as check_sets
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -94,3 +98,43 @@ class TestStorageDoesNotMatter:
     def test_rounds(self, example, middle, gather_rows):
         parts = cut_in_parts(example, min(middle, example.n_rows - 1))
         assert_equal(fit(example), grow_parts(example, parts, gather_rows=gather_rows))
+
+
+class TestSetsShare:
+    """Each training set has the tree that it gets alone; that nodes were shared is counted."""
+
+    @given(constrained(draws=True, random_splits=True), st.integers(2, 11), SEEDS)
+    def test_folds(self, example, n_folds, seed):
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        check_sets(example, rows, tuning=TOGETHER)
+
+    @given(constrained(draws=True, random_splits=True), st.integers(2, 5), SEEDS)
+    def test_sparse(self, example, n_folds, seed):
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        matrices = coded_sparse(example.table, seed), coded_mixed(example.table, seed)
+        check_sets(example, rows, matrices[seed % 2], tuning=TOGETHER)
+
+    @given(constrained(draws=True, max_rows=120), st.integers(1, 9), SEEDS)
+    def test_some_go_on_alone(self, example, n_sets, seed):
+        check_sets(example, masks(example.n_rows, n_sets, seed), tuning=Tuning(shared_rows=30))
+
+    @given(constrained(max_rows=150), st.integers(2, 5), SEEDS)
+    def test_columns_of_many_codes(self, example, n_folds, seed):
+        """By intervals, but not where a column is monotonic: bounds do not know what is allowed."""
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        how = {"tuning": Tuning(shared_rows=0, interval_rows=1, interval_codes=1)}
+        matrix = coded(example.table, 70_000)
+        if not is_out_of_bounds(matrix, example.target, example.rules, how["tuning"]):
+            check_sets(example, rows, matrix, **how)
+            return
+        work = Counter()
+        trees = grow_sets(example, matrix, rows, work=work, **how).trees
+        assert work["shared_nodes"] == 0
+        for mine, tree in zip(rows, trees, strict=True):
+            assert_equal(grow_tree(example, matrix, example.target.only(mine)), tree)
+
+    @given(constrained(draws=True, random_splits=True), st.integers(2, 5), SEEDS)
+    def test_threads(self, example, n_folds, seed):
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        tuning = Tuning(shared_rows=0, task_entries=0, level_entries=0)
+        check_sets(example, rows, n_threads=2, tuning=tuning)

@@ -26,13 +26,19 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestRegressor
+from dtrees import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    GradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from dtrees.model_selection import CrossValidation, GridSearchCV, HashKFold, cross_validate
 from dtrees.model_selection.intervals import HeldOutRows, unsupported_intervals
 from tests.core.predict.test_intervals import listed
 
 TREE = DecisionTreeRegressor(min_samples_leaf=3, random_state=0)
 FOREST = RandomForestRegressor(4, max_depth=4, random_state=0)
+BOOSTED = GradientBoostingRegressor(max_iter=3, min_samples_leaf=3)
 SPLITTERS = {
     "folds": KFold(5, shuffle=True, random_state=0),
     "by hash": HashKFold(4, random_state=0),
@@ -77,7 +83,7 @@ def looped(estimator, X, y, splits, new, confidence, weight=None):
 
 
 @pytest.mark.parametrize("name", SPLITTERS)
-@pytest.mark.parametrize("estimator", [TREE, FOREST], ids=["tree", "forest"])
+@pytest.mark.parametrize("estimator", [TREE, FOREST, BOOSTED], ids=["tree", "forest", "boosted"])
 def test_a_loop_over_models(name, estimator):
     X, y = table(30 if name == "leave one out" else 60)
     splits = [(train, test) for train, test in SPLITTERS[name].split(X, y)]
@@ -238,3 +244,10 @@ def test_coverage(estimator):
     spread = np.sqrt(0.09 * (1 / n_rows + 1 / n_new) / n_tables)
     assert np.mean(inside) > 0.9 - 4 * spread
     assert np.mean(inside) < 0.99
+
+
+def test_boosted_models_answer_collections():
+    X, y = table()
+    found = validated(BOOSTED, X, y, cv=3)
+    lazy = found.prediction_interval(da.from_array(NEW, chunks=(10, -1)))
+    np.testing.assert_array_equal(lazy.compute(), found.prediction_interval(NEW))

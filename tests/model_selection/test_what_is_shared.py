@@ -39,6 +39,7 @@ def classes_of(X):
 
 
 TREE = {"max_depth": 4, "random_state": 0}
+RISES = [1, 0, 0, 0, 0]
 FOREST = {**TREE, "n_estimators": 3}
 TOGETHER = {  # the lines of the table in docs/user_guide/validation.md
     "tree": (DecisionTreeClassifier(**TREE), FEW, None),
@@ -76,8 +77,19 @@ TOGETHER = {  # the lines of the table in docs/user_guide/validation.md
     "oob_tol": (RandomForestClassifier(21, max_depth=4, oob_tol=0.5, random_state=0), FEW, None),
     "drawn from many codes": (ExtraTreesClassifier(**FOREST, max_bins=None), MANY, None),
     "sparse extra trees": (ExtraTreesClassifier(**FOREST), ENTRIES, None),
+    "monotonic": (DecisionTreeClassifier(**TREE, monotonic_cst=RISES), FEW, None),
+    "monotonic forest": (
+        RandomForestRegressor(**FOREST, max_bins=255, monotonic_cst=RISES),
+        *(MANY, None),
+    ),
+    "exact, two columns": (DecisionTreeClassifier(**TREE, interaction_cst="pairwise"), MANY, None),
+    "sparse, two columns": (
+        DecisionTreeClassifier(**TREE, interaction_cst="pairwise"),
+        *(ENTRIES, None),
+    ),
 }
 ONE_BY_ONE = {
+    "order of many values": (DecisionTreeClassifier(**TREE, monotonic_cst=RISES), MANY, None),
     "products with fractions": (
         DecisionTreeClassifier(**TREE, class_weight="balanced"),
         *(FEW, NO_UNIT),

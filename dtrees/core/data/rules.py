@@ -74,7 +74,7 @@ class GrowthRules:
 
     @property
     def has_constraints(self) -> bool:
-        """Whether what a node may do depends on its ancestors: sets of rows share nothing then."""
+        """Whether what a node may do depends on its ancestors."""
         return self.monotonic is not None or self.interactions is not None
 
     def __post_init__(self) -> None:

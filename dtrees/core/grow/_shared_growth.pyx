@@ -306,10 +306,13 @@ cdef class SharedGrowth:
         return True
 
     cdef void note_lost(self, const SharedNode* node) noexcept nogil:
-        """Look whether records of the node's sets were lost without memory."""
+        """Look whether records of the node's sets, or what its children inherit, were lost without
+        memory."""
         cdef int m
         for m in range(node.n_members):
-            self.store.store.out_of_memory |= self.records[node.set_of[m]].out_of_memory
+            self.store.store.out_of_memory |= (
+                self.records[node.set_of[m]].out_of_memory
+                or self.store.searches[node.set_of[m]].out_of_memory)
 
     cdef void offload(self, SharedNode* node) noexcept nogil:
         """Leave the subtrees to another thread; a record of each set stands for its own."""

@@ -23,13 +23,14 @@ from dtrees.core.grow._depth_first cimport begin_growth
 
 cdef bint begin_member(Growth* growth, Buffers* view, SharedStore* s, const SharedNode* node,
                        int member) noexcept nogil:
-    """Begin the subtree of one set of a node; False without memory.
+    """Begin the subtree of one set of a node, which inherits what it may do; False without memory.
 
     view : gets the rows of the set, and the entries of sparse columns.
     """
     cdef const TrainParameters* params = &s.params_of[node.set_of[member]]
-    cdef OpenNode root = node.open[member]
+    cdef OpenNode root = node.open[member]  # from here on with the node's sets of columns
     cdef size_t n_bytes = params.criterion.n_classes * sizeof(int64_t)
+    node.open[member].above.sets = NULL
     if not reserve_root(params, view, &root, s.n_dense + node.n_features, node.n_entries):
         return False
     if root.class_totals != NULL:

@@ -9,7 +9,6 @@ from dtrees.core.histogram._layout cimport (
     COUNT, LARGEST_FIELD, PACKED, WEIGHTED_CLASSES, WEIGHTED_SUM, has_classes, words_of
 )
 from dtrees.core.search._bounds cimport MOST_CLASSES
-from dtrees.core.search._open_node cimport has_constraints
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.grow._known_tree cimport Known, KnownTree
 from dtrees.core.stores._dataset cimport Dataset
@@ -67,7 +66,6 @@ cdef class TrainingSets:
         cdef int s
         cdef bint draws = (dataset.params.limits.random_splits or
                            dataset.params.limits.max_features < dataset.params.limits.n_columns)
-        assert not has_constraints(&dataset.params)
         assert has.shape[0] <= MOST_SETS and has.shape[1] <= MOST_CELLS
         self.dataset = dataset
         self.cell = cell

@@ -165,7 +165,7 @@ class ForestGrowth:
             return [self.tree(number, run, n_threads)]
         rules = replace(self.rules, tree=number)
         target = self.target
-        apart = np.full(resampling.n_sets, rules.has_constraints)
+        apart = np.zeros(resampling.n_sets, dtype=bool)
         if self.bags is not None:
             times = self.times(number)
             target = target.bagged(times)
@@ -181,7 +181,9 @@ class ForestGrowth:
                 totals = some.class_totals(target)
                 some = some.weighing(ClassWeights.of_totals(totals, target.balanced_multipliers))
             own = self.shares.rules_of_sets(rules, some, self.target, target)
-            known = self.known if self.bags is None else None
+            # what is known of a tree does not say what its nodes inherit
+            is_known = self.bags is None and not rules.has_constraints
+            known = self.known if is_known else None
             how = source, rules, some, self.thresholds
             grown = grow(*how, rules_of_sets=own, known=known).trees
             trees = dict(zip(together.tolist(), map(self.pruned, grown), strict=True))

@@ -54,6 +54,21 @@ cdef inline bint may_use(const Limits* limits, const uint64_t* sets,
     return False
 
 
+cdef inline bint may_follow(const Limits* limits, const uint64_t* sets, int32_t above,
+                            int32_t column) noexcept nogil:
+    """Whether a column may be used below a test of the column `above` in a node.
+
+    sets : of the node, as in `Inherited`. There are sets.
+    """
+    cdef const uint64_t* of_above = limits.sets_of_column + above * limits.n_set_words
+    cdef const uint64_t* of_column = limits.sets_of_column + column * limits.n_set_words
+    cdef int64_t i
+    for i in range(limits.n_set_words):
+        if of_above[i] & of_column[i] & (~<uint64_t>0 if sets == NULL else sets[i]):
+            return True
+    return False
+
+
 cdef struct TrainParameters:
     # What does not change while a tree grows.
     const Column* columns

@@ -19,7 +19,7 @@ from dtrees.core.data._columns cimport (
 )
 from dtrees.core.data._memory cimport resize
 from dtrees.core.data._structs cimport PresortedFeature
-from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.search._parameters cimport TrainParameters, may_use
 from dtrees.core.search._sort cimport merge_sort
 from dtrees.core.stores.shared._drawn_ranges cimport is_drawn_by_range, search_ranges
 from dtrees.core.stores.shared._shared_entries cimport reserve_own, search_entries
@@ -33,14 +33,18 @@ cdef enum:
 
 cdef void search_drawn(SharedStore* s, SharedNode* node, const int32_t* drawn, int64_t count,
                        uint64_t members) noexcept nogil:
-    """Search some columns, in any order, for these members; `note_members` was called."""
+    """Search some columns, in any order, for these members; `note_members` was called. Those that
+    the node may not use are left out."""
     cdef const TrainParameters* params = s.store.params
+    cdef const uint64_t* sets = node.open[0].above.sets  # those of all members
     cdef int64_t before = node.n_features
     cdef int64_t i
     if s.n_dense < params.limits.n_columns and not reserve_drawn(s, node, drawn, count):
         s.store.out_of_memory = True
         return
     for i in range(count):
+        if not may_use(&params.limits, sets, drawn[i]):
+            continue
         if params.columns[drawn[i]].storage != STORED_SPARSE:
             search_dense(s, node, drawn[i], members)
             continue

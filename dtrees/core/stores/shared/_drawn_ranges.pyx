@@ -22,7 +22,9 @@ from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.data._columns cimport STORED_U16, STORED_U8, Column, code_t
 from dtrees.core.data._structs cimport AT_MOST, Split
 from dtrees.core.search._category_subsets cimport begin_bins
-from dtrees.core.search._search cimport NONE, Search, add_bin, beats, consider, take_split
+from dtrees.core.search._search cimport (
+    NONE, Search, add_bin, beats, begin_column, consider, take_split
+)
 from dtrees.core.stores._store cimport Member
 from dtrees.core.stores.sampled._random_split cimport (
     has_threshold, threshold_code, toss_missing
@@ -236,7 +238,7 @@ cdef void take_drawn(Search* q, int32_t number, const Drawn* drawn, int threshol
     cdef int64_t i
     if q.out_of_memory:
         return
-    q.best = NONE
+    begin_column(q, number)
     q.floor = NONE
     begin_bins(q, AT_MOST, drawn.missing_left)
     for i in range(first, q.bins.count):

@@ -6,6 +6,7 @@ from libc.string cimport memcpy
 from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.data._columns cimport STORED_SPARSE, Column
 from dtrees.core.search._open_node cimport open_child
+from dtrees.core.search._parameters cimport Limits, may_follow
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.shared._shared_entries cimport partition_entries, spread_codes
 from dtrees.core.stores.shared._shared_nodes cimport (
@@ -61,7 +62,9 @@ cdef void partition_members(Store* store, Member* members, uint64_t together) no
             p.n += 1
     sum_child(s, left, p.left_sums)
     sum_child(s, right, p.right_sums)
-    store.out_of_memory |= not partition_entries(s, left, right)
+    if store.params.limits.n_set_words > 0:
+        bar_columns(s, number, left, right)
+    store.out_of_memory |= not partition_entries(s, number, left, right)
     right.below = s.top
     left.below = right
     s.top = left
@@ -88,6 +91,18 @@ cdef bint fill_children(SharedStore* s, const Column* column, uint64_t together,
     if p.n < node.n_members:
         free(who)
     return found
+
+
+cdef void bar_columns(const SharedStore* s, int32_t number, SharedNode* left,
+                      SharedNode* right) noexcept nogil:
+    """Dense columns that may not be used below a test of a column are passed over from here on, as
+    if they were constant. All members inherit the same sets: the tests above are on one column."""
+    cdef const Limits* limits = &s.store.params.limits
+    cdef const uint64_t* sets = s.node.open[0].above.sets
+    cdef int64_t i
+    for i in range(s.n_dense):
+        if not may_follow(limits, sets, number, s.dense[i]):
+            left.constant[i] = right.constant[i] = 1
 
 
 cdef void sum_child(SharedStore* s, SharedNode* child, const int64_t* sums) noexcept nogil:

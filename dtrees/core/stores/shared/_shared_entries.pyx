@@ -27,7 +27,7 @@ from dtrees.core.data._structs cimport ALL_ORDERED, PresortedFeature
 from dtrees.core.search._bins cimport bins_of_entries
 from dtrees.core.search._bound cimport work_of_bins
 from dtrees.core.search._entry_scan cimport search_feature
-from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.search._parameters cimport Limits, TrainParameters, may_follow
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores.presorted._sorted_entries cimport sorted_entries
 from dtrees.core.stores.shared._entry_histogram cimport (
@@ -302,10 +302,15 @@ cdef bint reserve_child(const SharedNode* node, SharedNode* child) noexcept nogi
             and claim(<void**>&child.features, (node.n_features + 1) * sizeof(PresortedFeature)))
 
 
-cdef bint partition_entries(SharedStore* s, SharedNode* left, SharedNode* right) noexcept nogil:
+cdef bint partition_entries(SharedStore* s, int32_t number, SharedNode* left,
+                            SharedNode* right) noexcept nogil:
     """Partition the entries of the node at hand between its children, whose rows and sums are
-    known; False without memory."""
+    known; False without memory. Columns that may not be used below the test are left behind.
+
+    number : of the column of the test.
+    """
     cdef const SharedNode* node = s.node
+    cdef const Limits* limits = &s.store.params.limits
     cdef uint8_t* side = s.side
     cdef const PresortedFeature* feature
     cdef bint to_left = needs_entries(left)
@@ -328,6 +333,9 @@ cdef bint partition_entries(SharedStore* s, SharedNode* left, SharedNode* right)
     mark_rows(right, 2, side)
     for r in range(node.n_features):
         feature = node.features + r
+        if limits.n_set_words > 0 and not may_follow(limits, node.open[0].above.sets, number,
+                                                     feature.column):
+            continue
         e = node.entries + feature.offset
         lower = left.entries + left.n_entries
         upper = right.entries + right.n_entries

@@ -25,7 +25,8 @@ cdef struct SharedNode:
     uint64_t* who           # a bit for each of them
     int64_t n_some
     int64_t room
-    uint8_t* constant       # by dense column: 1 where it is known to be, for all active members
+    # by dense column: 1 where it is known to be, for all active members, or may not be used
+    uint8_t* constant
     PresortedFeature* features  # sparse columns that have entries here, ascending
     int64_t n_features
     uint64_t* entries       # (code | row) of these, of rows that somebody has

@@ -63,8 +63,11 @@ cdef SharedNode* new_shared(int n_members, int n_cells, const TrainParameters* p
 
 
 cdef void free_shared(SharedNode* node) noexcept nogil:
+    cdef int m
     if node == NULL:
         return
+    for m in range(node.n_members):
+        free(node.open[m].above.sets)
     free(node.open)
     free(node.rows)
     free(node.cell)

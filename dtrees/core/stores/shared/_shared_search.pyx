@@ -3,7 +3,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcpy
 
 from dtrees.core.data._structs cimport IN_SUBSET, LEAF
-from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.search._parameters cimport TrainParameters, may_use
 from dtrees.core.search._search cimport Search, enlarge, is_better
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.sampled._sampled_columns cimport draw_columns
@@ -23,6 +23,7 @@ cdef void search_node(Store* store, Member* members) noexcept nogil:
     cdef int64_t n_columns = params.limits.n_columns
     cdef int64_t first = 0
     cdef int64_t count = params.limits.max_features
+    cdef int64_t n_used = 0  # those that the node may not use do not count as drawn
     cdef uint64_t wanting = node.active
     cdef int64_t i
     cdef int32_t column
@@ -38,8 +39,11 @@ cdef void search_node(Store* store, Member* members) noexcept nogil:
             count = draw_columns(params, node.open[0].path, s.order, s.swapped, first,
                                  count)
             search_drawn(s, node, s.order + first, count, wanting)
+            for i in range(first, first + count):
+                n_used += may_use(&params.limits, node.open[0].above.sets, s.order[i])
             for m in range(node.n_members):
-                if members[m].search.split.test != LEAF:
+                if (members[m].search.split.test != LEAF
+                        and n_used >= params.limits.max_features):
                     wanting &= ~(<uint64_t>1 << m)
             first += count
             count = 1
