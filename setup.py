@@ -93,6 +93,7 @@ EXTENSIONS = [
     "dtrees.core.stores.blocks._code_lists",
     "dtrees.core.stores.blocks._stored_cells",
     "dtrees.core.stores.blocks._stored_counts",
+    "dtrees.core.stores.boosted._bundles",
     "dtrees.core.stores.boosted._stored_rows",
     "dtrees.core.stores.boosted._stored_bounds",
     "dtrees.core.stores.boosted._column_blocks",

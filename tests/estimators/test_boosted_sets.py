@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
+from dtrees.estimators import boosted_sets
 from dtrees.estimators.stored import Stored
 from dtrees.estimators.training_sets import fit_sets
 from dtrees.losses import Loss
@@ -142,6 +143,18 @@ def test_models_are_those_of_fits_with_zero_weights(
             stages = [raw.copy() for raw in found.stages_of(model, rows)]
             for raw, staged in zip(stages, model.staged_decision_function(X), strict=True):
                 np.testing.assert_array_equal(raw[:, 0] if raw.shape[1] == 1 else raw, staged)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_steps_of_many_trees_are_their_values(weighted):
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(60, 3)), rng.random(60) + 0.5 if weighted else None
+    model = GradientBoostingRegressor(max_iter=5, min_samples_leaf=3)
+    trees = model.fit(X, X[:, 0] * X[:, 1], weight).forest_.trees
+    found = boosted_sets.steps_of(trees)
+    assert len(found) == 5
+    for steps, tree in zip(found, trees, strict=True):
+        np.testing.assert_array_equal(steps, tree.value[:, 0])
 
 
 class TestTheReport:

@@ -13,7 +13,7 @@ from dtrees.core.stores.boosted._column_blocks cimport ColumnBlocks
 
 cdef class LeafWiseGrower:
     cdef ColumnBlocks blocks
-    cdef Helpers helpers
+    cdef public Helpers helpers
     cdef object rules
     cdef readonly double l2         # in units of the hessians of the last tree
     cdef TrainParameters params

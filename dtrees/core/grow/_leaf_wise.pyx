@@ -85,6 +85,7 @@ cdef class LeafWiseGrower:
         self.store.n_blocks = blocks.n_blocks
         self.store.n_cells = blocks.n_cells
         self.store.cell_of_column = blocks.cell_of_column
+        self.store.is_bundled = blocks.is_bundled
         self.store.n_sums = blocks.n_laid_out if blocks.bound.has_sparse else 0
         self.store.n_searched = &searched[0]
         self.n_searched = np.asarray(searched)

@@ -11,6 +11,9 @@ A job's chunks are claimed by a counter, by the leader as well. So the leader ne
 helper that has not come, or does something else; it waits for claimed chunks only, which are being
 worked on. A helper without work spins for some microseconds, then gives way, then dozes.
 
+A chunk may call Python (`Helpers.share`): whole trees are, which hold the interpreter for the least
+part of their time.
+
 Chunks of a job write to different places, and the leader sees what they wrote when its call
 returns. Who worked on a chunk changes nothing.
 """
@@ -30,6 +33,42 @@ cdef class Helpers:
     def close(self):
         """Send all helpers away; those who come later leave at once."""
         close_team(&self.team)
+
+    def share(self, work, int64_t n_chunks):
+        """Lead a job whose chunks are calls of Python.
+
+        Parameters
+        ----------
+        work : callable (number) -> None
+            Called once for each chunk, on any thread of the team, in the order of their numbers.
+        n_chunks : int
+            At most 2**20 - 1.
+
+        Raises
+        ------
+        BaseException
+            What the first chunk of those that failed has raised; the others are done.
+        """
+        cdef list errors = []
+        cdef tuple both = (work, errors)
+        cdef void* job = <void*>both
+        with nogil:
+            lead(&self.team, call_chunk, job, n_chunks)
+        if errors:
+            raise min(errors, key=number_of)[1]
+
+
+cdef void call_chunk(void* job, int64_t number) noexcept with gil:
+    work, errors = <tuple>job
+    try:
+        work(number)
+    except BaseException as error:
+        errors.append((number, error))
+
+
+def number_of(numbered):
+    """Of a chunk that failed."""
+    return numbered[0]
 
 
 cdef void count_chunk(void* job, int64_t number) noexcept nogil:

@@ -17,7 +17,8 @@ the largest derivative, which is the same in any order. Whole weights up to 7 mu
 rounded already, so a row of weight two adds what two rows add. Where others are among them, weights
 multiply before anything is rounded, so the heaviest rows keep all bits, however heavy they are.
 
-All of it is one task of the runner, on the leader's thread; helpers join it (`_team`).
+All of it is one task of the runner, on the leader's thread; helpers join it (`_team`). Several
+classes have a tree each in an iteration, and a thread takes a whole one (`trees_at_once`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -37,8 +39,8 @@ from dtrees.core.grow._row_derivatives import RowDerivatives
 from dtrees.core.grow._row_draws import RowDraws
 from dtrees.core.grow._team import Helpers
 from dtrees.core.grow.assembly import Thresholds, join, trees_of
-from dtrees.core.grow.node_record import PartialTree
-from dtrees.core.grow.step_bounds import bounds_of_nodes, few_bits, stretches, within
+from dtrees.core.grow.boosted_steps import GrownTree, LeafSteps, bits_of
+from dtrees.core.grow.trees_at_once import grow_at_once
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Tree
@@ -48,7 +50,6 @@ from dtrees.typing import Runner
 GRADIENT_BITS = 30  # a row's gradient is below 2**30
 HESSIAN_BITS = 31
 PLAIN_WEIGHT = 7.0  # whole weights up to it are counts of rows, and change no scale
-STEP_BITS = 61  # of the sum of weighted steps
 TOLD_APART = 10  # rows of one of many categories, at least, by their hessian
 MOST_EXPONENT = 1000  # of a power of two that anything is multiplied by
 COPIED_ROWS = 2**15  # at a time
@@ -151,16 +152,16 @@ def boost(
     -----
     O(rows x columns) for each level of a balanced tree. Memory: a byte for each cell of columns of
     8 bits, 8 bytes a row for each value of raw predictions and for its derivatives, 8 for the order
-    of the rows, and 16 bytes for each code of a column and open leaf.
+    of the rows, and 16 bytes for each code of a column and open leaf. Of several values, the last
+    two are there for each thread.
     """
     helpers = Helpers()
     made: list[Tree] = []
 
     def lead() -> None:
         try:
-            booster = Booster(
-                rows, growing, helpers, blocks_of(rows.coded, growing.rules.min_samples_leaf)
-            )
+            blocks = blocks_of(rows.coded, growing.rules.min_samples_leaf)
+            booster = Booster(rows, growing, helpers, blocks, n_threads)
             made.extend(trees_of_model(booster, thresholds, cancelled, watch))
         finally:
             helpers.close()
@@ -222,19 +223,26 @@ def finished(trees: list[GrownTree], rows: BoostedRows, thresholds: Thresholds) 
     )
 
 
-@dataclass(frozen=True, eq=False)
-class GrownTree:
-    """A tree whose statistics are weights and weighted steps, the latter in units of its own."""
-
-    piece: PartialTree
-    unit: float
-
-
 class Booster:
-    """Grows the trees of one model, iteration by iteration."""
+    """Grows the trees of one model, iteration by iteration.
+
+    Parameters
+    ----------
+    rows : BoostedRows
+    growing : Growing
+    helpers : Helpers
+    blocks : ColumnBlocks
+    n_threads : int, default=1
+        At most so many trees of an iteration grow at a time; of more threads, all work on a tree.
+    """
 
     def __init__(
-        self, rows: BoostedRows, growing: Growing, helpers: Helpers, blocks: ColumnBlocks
+        self,
+        rows: BoostedRows,
+        growing: Growing,
+        helpers: Helpers,
+        blocks: ColumnBlocks,
+        n_threads: int = 1,
     ) -> None:
         self._chosen = chosen = slice(None) if rows.chosen is None else rows.chosen
         n_rows = rows.coded.n_rows if rows.chosen is None else len(rows.chosen)
@@ -261,14 +269,29 @@ class Booster:
         self._hessian_bits = 64 - n_rows.bit_length()
         self._number = growing.first
         self._draws = RowDraws(n_rows, rows.chosen) if growing.subsample < 1.0 else None
-        self._grower = LeafWiseGrower(
-            blocks, growing.rules, self._hessian_bits, helpers, rows.chosen
+        self._helpers, self._n_threads = helpers, n_threads
+        self._growers = [
+            LeafWiseGrower(blocks, growing.rules, self._hessian_bits, helpers, rows.chosen)
+            for _ in range(min(n_threads, len(growing.initial)))
+        ]
+        self._steps = LeafSteps(
+            growing.rules,
+            growing.learning_rate,
+            rows.y,
+            self.raw,
+            rows.weight,
+            rows.weight_unit,
         )
 
     @property
     def n_iterations(self) -> int:
         """How many are asked for."""
         return self._growing.n_iterations
+
+    @property
+    def n_growers(self) -> int:
+        """Trees of an iteration that may grow at a time."""
+        return len(self._growers)
 
     @property
     def raw(self) -> np.ndarray:
@@ -288,19 +311,26 @@ class Booster:
         self._number += 1
         gradient_exponent, hessian_exponent = self._exponents()
         sums = self._derivatives.derive(2.0**gradient_exponent, 2.0**hessian_exponent)
-        found = []
-        for k, (gradient, hessian) in enumerate(sums.tolist()):
-            piece = self._grower.grow(
+        units = 2.0**-hessian_exponent, 2.0**-gradient_exponent
+        of_categories = [self._of_category(k, int(sums[k, 1])) for k in range(len(sums))]
+        found: list[Any] = [None] * len(sums)
+
+        def grow(k: int, grower: LeafWiseGrower) -> None:
+            gradient, hessian = sums[k].tolist()
+            piece = grower.grow(
                 self._derivatives.packed[k],
                 hessian,
                 gradient,
-                (2.0**-hessian_exponent, 2.0**-gradient_exponent),
-                self._n_trees,
+                units,
+                self._n_trees + k,
                 self._draws,
-                self._of_category(k, hessian),
+                of_categories[k],
             )
-            self._n_trees += 1
-            found.append(self._with_steps(piece, k, gradient_exponent - hessian_exponent))
+            shift = gradient_exponent - hessian_exponent
+            found[k] = self._steps.of_tree(grower, piece, k, shift, self._loss)
+
+        grow_at_once(self._helpers, self._growers, grow, len(found), self._n_threads)
+        self._n_trees += len(found)
         return found
 
     def _prepare(self) -> None:
@@ -331,67 +361,9 @@ class Booster:
         if gradient is None or hessian is None:
             gradient, hessian = self._derivatives.largest_of_all()
         weight = self._largest_weight
-        of_sums = self._hessian_bits - 1 - _bits(hessian * self._total_weight)
-        of_rows = HESSIAN_BITS - _bits(hessian * weight)
+        of_sums = self._hessian_bits - 1 - bits_of(hessian * self._total_weight)
+        of_rows = HESSIAN_BITS - bits_of(hessian * weight)
         return (
-            min(GRADIENT_BITS - _bits(gradient * weight), MOST_EXPONENT),
+            min(GRADIENT_BITS - bits_of(gradient * weight), MOST_EXPONENT),
             min(of_rows, of_sums, MOST_EXPONENT),
         )
-
-    def _with_steps(self, piece: PartialTree, k: int, shift: int) -> GrownTree:
-        """The tree with steps instead of derivatives; rows are moved."""
-        leaves = self._grower.leaves_of_tree()
-        weights = self._weights_of(leaves)
-        monotonic = self._growing.rules.monotonic
-        if monotonic is None:
-            steps = self._steps_of(piece, leaves, k, shift) * self._growing.learning_rate
-        else:
-            every = np.arange(len(piece.nodes))
-            nodes = np.column_stack([every, *stretches(piece, leaves)])
-            values = self._steps_of(piece, nodes, k, shift) * self._growing.learning_rate
-            lower, upper = bounds_of_nodes(piece, values, monotonic)
-            own = leaves[:, 0]
-            steps, weights = within(values[own], lower[own], upper[own]), few_bits(weights)
-        in_units = weights * self.rows.weight_unit
-        exponent = STEP_BITS - _bits(np.abs(steps).max() * in_units.sum())
-        unit = 2.0**-exponent
-        weighted = np.rint(np.ldexp(steps * in_units, exponent)).astype(np.int64)
-        self._grower.add_steps(weighted * unit / in_units, self.raw[k])
-        statistics = self._grower.sums_of_nodes(piece, np.column_stack([weights, weighted]))
-        return GrownTree(PartialTree(piece.nodes, statistics, piece.words), unit)
-
-    def _steps_of(self, piece: PartialTree, nodes: np.ndarray, k: int, shift: int) -> np.ndarray:
-        """The best step of some nodes, int64 (n, 3): number, first row, rows."""
-        if self._growing.loss.level is not None:
-            return self._quantiles_of(nodes, k)
-        sums, most = piece.statistics[nodes[:, 0]], self._growing.loss.largest_step
-        # - gradient / (hessian + l2), in the units of both
-        below = sums[:, 0] + self._grower.l2
-        above = -np.ldexp(sums[:, 1].astype(np.float64), -shift)
-        steps = np.divide(above, below, out=np.zeros(len(below)), where=below > 0)
-        return np.clip(steps, -most, most)
-
-    def _weights_of(self, leaves: np.ndarray) -> np.ndarray:
-        """Weight of each leaf, in units."""
-        if self.rows.weight is None:
-            n_rows: np.ndarray = leaves[:, 2]
-            return n_rows
-        order = np.argsort(leaves[:, 1])
-        sums = np.add.reduceat(self.rows.weight[self._grower.rows_of_leaves], leaves[order, 1])
-        weights = np.empty(len(leaves), dtype=np.int64)
-        weights[order] = sums
-        return weights
-
-    def _quantiles_of(self, leaves: np.ndarray, k: int) -> np.ndarray:
-        """The quantile of the residuals of each leaf, or what else a loss says of them."""
-        steps = np.empty(len(leaves))
-        for i, (_, first, n) in enumerate(leaves.tolist()):
-            rows = self._grower.rows_of_leaves[first : first + n]
-            weight = None if self._weight is None else self._weight[rows]
-            steps[i] = self._loss.step(self.rows.y[rows] - self.raw[k][rows], weight)
-        return steps
-
-
-def _bits(value: float) -> int:
-    """The least power of two that is above a number that is not negative; 0 of 0."""
-    return math.frexp(value)[1]

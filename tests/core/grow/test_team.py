@@ -53,3 +53,27 @@ def test_helpers_that_come_late_leave_at_once():
     late.join(60)
     assert not late.is_alive()
     assert (times_done(team, 5, 3) == 3).all()
+
+
+class TestShare:
+    """Chunks that are calls of Python."""
+
+    @pytest.mark.parametrize("n_helpers", [0, 2])
+    @pytest.mark.parametrize("n_chunks", [1, 2, 50])
+    def test_each_is_called_once(self, n_helpers, n_chunks):
+        called = []
+        with_helpers(n_helpers, lambda team: team.share(called.append, n_chunks))
+        assert sorted(called) == list(range(n_chunks))
+
+    @pytest.mark.parametrize("n_helpers", [0, 2])
+    def test_the_first_error_is_raised_when_all_are_done(self, n_helpers):
+        called = []
+
+        def work(number):
+            called.append(number)
+            if number in (3, 5):
+                raise KeyError(number)
+
+        with pytest.raises(KeyError, match="3"):
+            with_helpers(n_helpers, lambda team: team.share(work, 8))
+        assert sorted(called) == list(range(8))

@@ -10,6 +10,7 @@ rows of its smaller child:
     open leaf histogram of all columns           (rows << shift | hessian, gradient) a code
 
     `_column_blocks`   codes by row, and which columns a thread takes together
+    `_bundles`         columns of which a row has one byte together
     `_gradient_scan`   the search of ordered columns, straight from the cells
     `_stored_rows`     stored cells of sparse columns, row by row
     `_stored_bounds`   what a sparse column can gain at most, so that most are not searched

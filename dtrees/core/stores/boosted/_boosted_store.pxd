@@ -16,6 +16,7 @@ cdef struct BoostedStore:
     int64_t n_blocks
     int64_t n_cells
     const int64_t* cell_of_column
+    const uint8_t* is_bundled   # by column
     uint64_t* derivatives       # by row
     uint32_t* rows              # leaf after leaf, ascending in each
     uint32_t* scratch           # as many

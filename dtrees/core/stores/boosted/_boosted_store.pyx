@@ -29,6 +29,7 @@ from dtrees.core.search._search cimport Search, begin_node
 from dtrees.core.stores._dataset cimport bind_constraints
 from dtrees.core.stores._partition cimport Route, goes_left
 from dtrees.core.stores._store cimport Member, Store
+from dtrees.core.stores.boosted._bundles cimport complete_bundled
 from dtrees.core.stores.boosted._column_blocks cimport CELL, ColumnBlock, ColumnBlocks, count_block
 from dtrees.core.stores.boosted._stored_bounds cimport (
     Removal, begin_bounds_of, bound_of, common_score, most_promising, note_searched, removal_of,
@@ -109,6 +110,10 @@ cdef void search_column(BoostedStore* s, Search* q, int64_t* histogram,
     cdef const Column* column = s.store.params.columns + j
     cdef int64_t* cells = histogram + CELL * s.cell_of_column[j]
     cdef uint32_t last = last_ordered(column)
+    if s.is_bundled[j] and not complete_bundled(
+        column, &q.totals, s.store.params.layout.shift, s.store.params.limits.min_rows, cells
+    ):
+        return
     if last == ALL_ORDERED:
         scan_gradients(q, &s.store.params.layout, cells, column.n_codes, j)
     else:

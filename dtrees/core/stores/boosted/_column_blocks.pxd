@@ -5,14 +5,21 @@ from dtrees.core.data._columns cimport Column, Columns
 from dtrees.core.stores.boosted._stored_rows cimport StoredCells
 
 cdef enum:
-    WIDTH = 8               # columns of a block, at most
+    WIDTH = 8               # bytes of a block in a row, at most
     CELL = 2                # words
+
+cdef struct Byte:
+    int64_t first_cell      # of the code 0, in a histogram of all columns
+    int n_columns           # more than one: a bundle (`_bundles`)
+    const int32_t* column
 
 cdef struct ColumnBlock:
     int n_columns
     bint is_narrow          # codes are bytes, by row
     bint is_sparse          # stored cells, by row; neither: one column, read by column
-    uint8_t* codes          # of its first column, in row 0
+    int n_bytes             # of a row: a column each, or a bundle of several
+    const Byte* bytes
+    uint8_t* codes          # of its first byte, in row 0
     int64_t stride          # bytes from row to row
     int64_t first_cell      # in a histogram of all columns
     int64_t n_cells
@@ -33,11 +40,15 @@ cdef class ColumnBlocks:
     cdef int64_t* cell_of_column        # (n_columns,)
     cdef int32_t* order                 # columns, block after block
     cdef int64_t* cell_in_order
+    cdef Byte* bytes
+    cdef uint8_t* is_bundled            # (n_columns,)
     cdef list kept                      # arrays of sparse blocks
     cdef readonly int64_t n_laid_out    # columns that may be split
+    cdef readonly int64_t n_bundled     # columns that share a byte
 
-    cdef _lay_out(self, coded, int64_t width, int64_t min_rows)
+    cdef _lay_out(self, coded, int64_t min_rows)
     cdef ColumnBlock* _begin_block(self)
+    cdef void _append_byte(self, ColumnBlock* block, list columns)
     cdef void _append(self, ColumnBlock* block, int64_t j) noexcept
     cdef _lay_out_sparse(self, columns)
     cdef void _point_at_codes(self) noexcept

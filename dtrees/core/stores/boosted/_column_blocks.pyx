@@ -1,7 +1,8 @@
 """Codes by row, and the columns that a thread counts together.
 
-A block has at most eight columns, whose codes in a row are one word. Their histograms fit the first
-cache, 4 KB a column, and a row's derivatives are read once for all of them:
+A block has at most eight bytes of a row, which are one word: the codes of a column each, or those
+of a bundle of columns (`_bundles`). Their histograms fit the first cache, 4 KB a byte, and a row's
+derivatives are read once for all of them:
 
     row 17    3 0 255 12 7 1 0 44 | 9 2 0 0 1 . . .        block 0 | block 1
                   v
@@ -20,6 +21,7 @@ import numpy as np
 
 from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U16, STORED_U8, columns_of
 from dtrees.core.data._structs cimport Totals
+from dtrees.core.stores.boosted._bundles cimport add_codes, bundles_of, complete_bundled
 from dtrees.core.stores.boosted._stored_rows cimport (
     RowsOfNode, StoredSums, complete_column, count_by_column, count_by_row, stored_by_row,
     sum_by_row
@@ -31,7 +33,7 @@ cdef extern from "stores/boosted/count_rows.h" nogil:
                     int64_t** cells)
 
 cdef enum:
-    FEW_COLUMNS = 16        # below, blocks are half as wide, so that there are several
+    FEW_BYTES = 16          # below, blocks are half as wide, so that there are several
     SPARSE_BLOCKS = 16      # at most
     STORED_TOGETHER = 1 << 15   # stored cells of a sparse block, at least, but for the last
     MOST_COLUMNS = 0xFFFF       # of a sparse block
@@ -52,9 +54,11 @@ cdef class ColumnBlocks:
     ----------
     n_rows, n_blocks : int
     n_cells : int
-        Of a histogram of all columns: ``n_codes + 1`` for each.
+        Of a histogram of all columns: ``n_codes + 1`` for each, and one for each bundle.
     n_laid_out : int
         Columns that are not left out.
+    n_bundled : int
+        Columns that are bundled with others.
 
     Notes
     -----
@@ -70,11 +74,13 @@ cdef class ColumnBlocks:
         self.blocks = <ColumnBlock*>PyMem_RawCalloc(coded.n_columns + 1, sizeof(ColumnBlock))
         self.order = <int32_t*>PyMem_RawCalloc(coded.n_columns + 1, sizeof(int32_t))
         self.cell_in_order = <int64_t*>PyMem_RawCalloc(coded.n_columns + 1, sizeof(int64_t))
+        self.bytes = <Byte*>PyMem_RawCalloc(coded.n_columns + 1, sizeof(Byte))
+        self.is_bundled = <uint8_t*>PyMem_RawCalloc(coded.n_columns + 1, sizeof(uint8_t))
         if (self.cell_of_column == NULL or self.blocks == NULL or self.order == NULL
-                or self.cell_in_order == NULL):
+                or self.cell_in_order == NULL or self.bytes == NULL or self.is_bundled == NULL):
             raise MemoryError
         self.kept = []
-        self._lay_out(coded, WIDTH if coded.n_columns > FEW_COLUMNS else WIDTH // 2, min_rows)
+        self._lay_out(coded, min_rows)
         self.codes = <uint8_t*>PyMem_RawMalloc(self.n_rows * self.stride + WIDTH)
         if self.codes == NULL:
             raise MemoryError
@@ -86,19 +92,24 @@ cdef class ColumnBlocks:
         PyMem_RawFree(self.cell_of_column)
         PyMem_RawFree(self.order)
         PyMem_RawFree(self.cell_in_order)
+        PyMem_RawFree(self.bytes)
+        PyMem_RawFree(self.is_bundled)
 
-    cdef _lay_out(self, coded, int64_t width, int64_t min_rows):
+    cdef _lay_out(self, coded, int64_t min_rows):
         """Which columns are in which block, and where their cells and bytes are."""
         cdef ColumnBlock* block = NULL
-        cdef int64_t j
+        cdef int64_t width, j
         storage = np.asarray(coded.storage)
         narrow, sparse = storage == STORED_U8, storage == STORED_SPARSE
-        for j in np.flatnonzero(narrow).tolist():
-            if block == NULL or block.n_columns == width:
+        bundles = bundles_of(self.columns, np.flatnonzero(narrow).tolist(), self.n_rows)
+        n_wide = np.count_nonzero(~narrow & ~sparse)
+        width = WIDTH if len(bundles) + n_wide > FEW_BYTES else WIDTH // 2
+        for columns in bundles:
+            if block == NULL or block.n_bytes == width:
                 block = self._begin_block()
                 block.is_narrow = True
-            self._append(block, j)
-            self.stride += 1
+                block.bytes = self.bytes + self.stride
+            self._append_byte(block, columns)
         for j in np.flatnonzero(~narrow & ~sparse).tolist():
             self._append(self._begin_block(), j)
         self._lay_out_sparse(
@@ -112,6 +123,23 @@ cdef class ColumnBlocks:
         block.column = self.order + self.n_laid_out
         block.cell = self.cell_in_order + self.n_laid_out
         return block
+
+    cdef void _append_byte(self, ColumnBlock* block, list columns):
+        """The next byte of a row: a column, or a bundle, whose first cell is no column's."""
+        cdef Byte* byte = self.bytes + self.stride
+        cdef bint is_bundle = len(columns) > 1
+        cdef int64_t j
+        byte.first_cell = self.n_cells
+        byte.n_columns = len(columns)
+        byte.column = self.order + self.n_laid_out
+        self.n_cells += is_bundle
+        block.n_cells += is_bundle
+        for j in columns:
+            self._append(block, j)
+            self.is_bundled[j] = is_bundle
+            self.n_bundled += is_bundle
+        self.stride += 1
+        block.n_bytes += 1
 
     cdef void _append(self, ColumnBlock* block, int64_t j) noexcept:
         self.order[self.n_laid_out] = <int32_t>j
@@ -153,7 +181,7 @@ cdef class ColumnBlocks:
             if self.blocks[b].is_narrow:
                 self.blocks[b].codes = codes
                 self.blocks[b].stride = self.stride
-                codes += self.blocks[b].n_columns
+                codes += self.blocks[b].n_bytes
 
     def fill(self, int64_t begin, int64_t end):
         """Copy the codes of rows begin..end; callable from any thread, by stretches."""
@@ -162,21 +190,34 @@ cdef class ColumnBlocks:
         with nogil:
             for b in range(self.n_blocks):
                 if self.blocks[b].is_narrow:
-                    copy_block(&self.blocks[b], self.columns, begin, end)
+                    copy_block(&self.blocks[b], self.columns, self.cell_of_column, begin, end)
 
 
-cdef void copy_block(const ColumnBlock* block, const Column* columns, int64_t begin,
-                     int64_t end) noexcept nogil:
-    cdef const uint8_t* of_column[WIDTH]
+cdef void copy_block(const ColumnBlock* block, const Column* columns,
+                     const int64_t* cell_of_column, int64_t begin, int64_t end) noexcept nogil:
+    """Write the bytes of rows begin..end."""
+    cdef const uint8_t* of_byte[WIDTH]
+    cdef const Byte* byte
     cdef uint8_t* row
     cdef int64_t i
-    cdef int j
-    for j in range(block.n_columns):
-        of_column[j] = <const uint8_t*>columns[block.column[j]].codes
+    cdef int32_t column
+    cdef int j, k
+    for j in range(block.n_bytes):
+        of_byte[j] = <const uint8_t*>columns[block.bytes[j].column[0]].codes
     for i in range(begin, end):
         row = block.codes + i * block.stride
-        for j in range(block.n_columns):
-            row[j] = of_column[j][i]
+        for j in range(block.n_bytes):
+            row[j] = of_byte[j][i]
+    for j in range(block.n_bytes):
+        byte = block.bytes + j
+        if byte.n_columns == 1:
+            continue
+        for i in range(begin, end):
+            block.codes[i * block.stride + j] = 0
+        for k in range(byte.n_columns):
+            column = byte.column[k]
+            add_codes(columns + column, cell_of_column[column] - byte.first_cell, begin, end,
+                      block.codes + j, block.stride)
 
 
 cdef inline void add_derivatives(int64_t* cell, uint64_t derivatives, int shift) noexcept nogil:
@@ -201,7 +242,7 @@ cdef void count_wide(const Column* column, const uint32_t* rows, int64_t n,
 cdef void count_block(const ColumnBlock* block, const Column* columns, const uint32_t* rows,
                       int64_t n, const uint64_t* derivatives, int shift,
                       int64_t* histogram) noexcept nogil:
-    """Add rows of a node to the cells of a block, which is not sparse.
+    """Add rows of a node to the cells of a block, which is not sparse; bundles are not completed.
 
     rows : ascending, (n,); NULL: the first n rows of the table
     derivatives : by row: gradient << 32 | hessian
@@ -211,13 +252,14 @@ cdef void count_block(const ColumnBlock* block, const Column* columns, const uin
     cdef int j
     if n == 0:
         return
-    for j in range(block.n_columns):
-        cells[j] = histogram + CELL * block.cell[j]
+    for j in range(block.n_bytes):
+        cells[j] = histogram + CELL * block.bytes[j].first_cell
     if block.is_narrow:
-        count_rows(block.n_columns, rows, n, block.codes, block.stride, derivatives,
+        count_rows(block.n_bytes, rows, n, block.codes, block.stride, derivatives,
                    <uint64_t>1 << shift, cells)
     else:
-        count_wide(columns + block.column[0], rows, n, derivatives, shift, cells[0])
+        count_wide(columns + block.column[0], rows, n, derivatives, shift,
+                   histogram + CELL * block.first_cell)
 
 
 def histogram_of(ColumnBlocks blocks not None, int64_t j, rows, const uint64_t[::1] derivatives):
@@ -267,6 +309,9 @@ def histogram_of(ColumnBlocks blocks not None, int64_t j, rows, const uint64_t[:
         else:
             count_block(&blocks.blocks[b], blocks.columns, first, n, &derivatives[0], <int>shift,
                         &cells[0])
+    if blocks.is_bundled[j]:
+        complete_bundled(blocks.columns + j, &totals, <int>shift, 0,
+                         &cells[CELL * blocks.cell_of_column[j]])
     if blocks.columns[j].storage == STORED_SPARSE:
         own_sums = sums + [blocks.order[k] for k in range(blocks.n_laid_out)].index(j)
         complete_column(blocks.columns + j, own_sums, &totals, <int>shift,

@@ -1,0 +1,148 @@
+"""Steps of a grown tree: what its leaves add to the raw predictions of their rows.
+
+    sums of gradients and hessians ──▶ step of each leaf ──▶ weights and weighted steps, in integers
+                                             └──▶ rows are moved
+
+A step is stored as the quotient of two integers, and rows are moved by that quotient.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dtrees.core.data.rules import BoostingRules
+from dtrees.core.grow._leaf_wise import LeafWiseGrower
+from dtrees.core.grow.node_record import PartialTree
+from dtrees.core.grow.step_bounds import bounds_of_nodes, few_bits, stretches, within
+from dtrees.core.losses.losses import Loss
+from dtrees.core.losses.own import OwnLoss
+
+STEP_BITS = 61  # of the sum of weighted steps
+
+
+@dataclass(frozen=True, eq=False)
+class GrownTree:
+    """A tree whose statistics are weights and weighted steps, the latter in units of its own."""
+
+    piece: PartialTree
+    unit: float
+
+
+@dataclass(frozen=True, eq=False)
+class LeafSteps:
+    """Makes steps of the sums of leaves, and moves rows by them.
+
+    Attributes
+    ----------
+    rules : BoostingRules
+    learning_rate : float
+    y : float64 (n_rows,)
+    raw : float64 (n_values, n_rows)
+        Raw predictions, which are moved.
+    weight : int64 (n_rows,) or None
+    weight_unit : float
+    """
+
+    rules: BoostingRules
+    learning_rate: float
+    y: np.ndarray
+    raw: np.ndarray
+    weight: np.ndarray | None
+    weight_unit: float
+
+    def of_tree(
+        self,
+        grower: LeafWiseGrower,
+        piece: PartialTree,
+        k: int,
+        shift: int,
+        loss: Loss | OwnLoss,
+    ) -> GrownTree:
+        """The tree with steps instead of derivatives; its rows are moved.
+
+        Parameters
+        ----------
+        grower : LeafWiseGrower
+            Which has grown it last.
+        piece : PartialTree
+        k : int
+            The value whose raw predictions it moves.
+        shift : int
+            Bits of a unit of gradients, in those of a unit of hessians.
+        loss : Loss or OwnLoss
+            As it is in this iteration.
+        """
+        leaves = grower.leaves_of_tree()
+        weights = self._weights_of(grower, leaves)
+        monotonic = self.rules.monotonic
+        if monotonic is None:
+            steps = self._steps_of(grower, piece, leaves, k, shift, loss) * self.learning_rate
+        else:
+            every = np.arange(len(piece.nodes))
+            nodes = np.column_stack([every, *stretches(piece, leaves)])
+            values = self._steps_of(grower, piece, nodes, k, shift, loss) * self.learning_rate
+            lower, upper = bounds_of_nodes(piece, values, monotonic)
+            own = leaves[:, 0]
+            steps, weights = within(values[own], lower[own], upper[own]), few_bits(weights)
+        in_units = weights * self.weight_unit
+        exponent = STEP_BITS - bits_of(np.abs(steps).max() * in_units.sum())
+        unit = 2.0**-exponent
+        weighted = np.rint(np.ldexp(steps * in_units, exponent)).astype(np.int64)
+        grower.add_steps(weighted * unit / in_units, self.raw[k])
+        of_leaves = np.empty((len(leaves), 2), dtype=np.int64)
+        of_leaves[:, 0], of_leaves[:, 1] = weights, weighted
+        statistics = grower.sums_of_nodes(piece, of_leaves)
+        return GrownTree(PartialTree(piece.nodes, statistics, piece.words), unit)
+
+    def _steps_of(
+        self,
+        grower: LeafWiseGrower,
+        piece: PartialTree,
+        nodes: np.ndarray,
+        k: int,
+        shift: int,
+        loss: Loss | OwnLoss,
+    ) -> np.ndarray:
+        """The best step of some nodes, within the bound of the loss.
+
+        nodes : int64 (n, 3)
+            Number, first row, rows.
+        """
+        if loss.level is not None:
+            return self._quantiles_of(grower, nodes, k, loss)
+        sums, most = piece.statistics[nodes[:, 0]], loss.largest_step
+        # - gradient / (hessian + l2), in the units of both
+        below = sums[:, 0] + grower.l2
+        above = -np.ldexp(sums[:, 1].astype(np.float64), -shift)
+        steps = np.divide(above, below, out=np.zeros(len(below)), where=below > 0)
+        return np.clip(steps, -most, most)
+
+    def _weights_of(self, grower: LeafWiseGrower, leaves: np.ndarray) -> np.ndarray:
+        """Weight of each leaf, in units."""
+        if self.weight is None:
+            n_rows: np.ndarray = leaves[:, 2]
+            return n_rows
+        order = np.argsort(leaves[:, 1])
+        sums = np.add.reduceat(self.weight[grower.rows_of_leaves], leaves[order, 1])
+        weights = np.empty(len(leaves), dtype=np.int64)
+        weights[order] = sums
+        return weights
+
+    def _quantiles_of(
+        self, grower: LeafWiseGrower, leaves: np.ndarray, k: int, loss: Loss | OwnLoss
+    ) -> np.ndarray:
+        """The quantile of the residuals of each leaf, or what else a loss says of them."""
+        steps = np.empty(len(leaves))
+        for i, (_, first, n) in enumerate(leaves.tolist()):
+            rows = grower.rows_of_leaves[first : first + n]
+            weight = None if self.weight is None else self.weight[rows] * self.weight_unit
+            steps[i] = loss.step(self.y[rows] - self.raw[k][rows], weight)
+        return steps
+
+
+def bits_of(value: float) -> int:
+    """The least power of two that is above a number that is not negative; 0 of 0."""
+    return math.frexp(value)[1]
