@@ -127,7 +127,7 @@ subsample : float
 category_penalty : float
     What each category takes off the gain of a split that parts it from the others, beyond five,
     where a node has more than eleven: so many times what one gains that says nothing. Those of
-    less than some ten rows are not parted. 0: nothing, and a column of names wins by chance.
+    less than some fifteen rows are not parted. 0: nothing, and a column of names wins by chance.
 early_stopping : "auto" or bool
     Whether the fit ends when its score does not get better. "auto": with more than 10,000 rows
     of positive weight, or if `fit` gets ``X_val``.

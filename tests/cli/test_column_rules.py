@@ -67,7 +67,10 @@ def test_parameters():
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["--rising", "numbr"], "--rising: no column 'numbr' in the table, did you mean 'number'?"),
+        (
+            ["--rising", "numbers"],
+            "--rising: no column 'numbers' in the table, did you mean 'number'?",
+        ),
         (["--falling", "class"], "--falling: no column 'class' in the table"),
         (["--interaction", "number,none"], "--interaction: no column 'none' in the table"),
         (["--rising", "word"], "Categorical features cannot have monotonic constraints"),

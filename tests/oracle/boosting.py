@@ -14,7 +14,7 @@ from dtrees.core.losses._derivatives import logistic
 
 LEAST_HESSIAN = 1e-3
 SMOOTHING = 10.0
-FEW, FREE, TOLD_APART = 11, 5, 10
+FEW, FREE, TOLD_APART = 11, 5, 15
 LARGEST_STEP = 8.0  # of log odds
 
 

@@ -50,7 +50,7 @@ from dtrees.typing import Runner
 GRADIENT_BITS = 30  # a row's gradient is below 2**30
 HESSIAN_BITS = 31
 PLAIN_WEIGHT = 7.0  # whole weights up to it are counts of rows, and change no scale
-TOLD_APART = 10  # rows of one of many categories, at least, by their hessian
+TOLD_APART = 15  # rows of one of many categories, at least, by their hessian
 MOST_EXPONENT = 1000  # of a power of two that anything is multiplied by
 COPIED_ROWS = 2**15  # at a time
 
