@@ -75,6 +75,11 @@ def split(
     """
     from sklearn.model_selection import train_test_split
 
+    if labels is not None and 1 in np.bincount(labels):
+        raise ValueError(
+            "Early stopping holds out a share of each class, and a class has one row only. Leave "
+            "the row out, give X_val and y_val, or set early_stopping=False (--no-early-stopping)."
+        )
     train, held = train_test_split(
         counted, test_size=validation_fraction, stratify=labels, random_state=seed
     )

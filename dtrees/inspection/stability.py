@@ -42,9 +42,10 @@ class ImportanceStability:
     ----------
     names : tuple of str
         Of the columns, in their order.
-    mean, deviation : float64 (n_columns,)
-        Mean and standard deviation (n_models - 1 in the denominator; 0 for a single model) of the
-        share of a column in the impurity decrease of a model.
+    mean : float64 (n_columns,)
+        Of the share of a column in the impurity decrease of a model.
+    deviation : float64 (n_columns,)
+        Its standard deviation (n_models - 1 in the denominator; 0 for a single model).
     final : float64 (n_columns,) or None
         Of the final model, where there is one.
     n_models : int64 (n_columns,)

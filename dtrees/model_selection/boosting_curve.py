@@ -276,9 +276,14 @@ def grown_curve(estimator: Any, work: SplitTable, scoring: Any) -> BoostingCurve
     return _curve_of(estimator, grown, scoring, 1.0)
 
 
+def has_loss_of_rows(loss: Any) -> bool:
+    """Whether held-out rows can be asked; a loss of the user's own need not say it."""
+    return not isinstance(loss, Loss) or getattr(loss.of_rows, "__func__", None) is not Loss.of_rows
+
+
 def _check_losses(loss: Any) -> None:
     """Refuse (ValueError) a loss of the user's own that does not say the loss of a row."""
-    if isinstance(loss, Loss) and getattr(loss.of_rows, "__func__", None) is Loss.of_rows:
+    if not has_loss_of_rows(loss):
         raise ValueError(
             f"{type(loss).__name__} has no method of_rows(y, raw), so that a curve has no loss of "
             "the held-out rows. Define it, or give another score (scoring=...)."

@@ -33,7 +33,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from dtrees.estimators.fit_plan import FitPlan
-from dtrees.model_selection.boosting_curve import BoostingCurve, grown_curve
+from dtrees.model_selection.boosting_curve import BoostingCurve, grown_curve, has_loss_of_rows
 from dtrees.model_selection.cost_complexity import CostComplexity
 from dtrees.model_selection.eligibility import is_boosted
 from dtrees.model_selection.fitted_splits import FittedSplits
@@ -136,7 +136,9 @@ def tuned_size(
         Of the way that is taken, the best size or the simplest.
     scoring : str or callable, default=None
         One scorer, by which limits and the way are chosen; the best and the simplest step of
-        pruning are told by errors, as CART has it. None: the estimator's ``score``.
+        pruning are told by errors, as CART has it. None: the estimator's ``score``. Iterations of a
+        regression by another loss than squared errors are then chosen by that loss, as R^2 is of
+        means.
 
     Returns
     -------
@@ -207,22 +209,27 @@ def _tune_iterations(
     estimator: Any, work: SplitTable, rule: Rule, scoring: Any
 ) -> tuple[TunedSize, FittedSplits]:
     """The same of a boosted model, whose iterations are chosen."""
-    curve = grown_curve(estimator, work, scoring)
+    by = "loss" if scoring is None and _has_other_aim(estimator) else scoring
+    curve = grown_curve(estimator, work, by)
+    grown = curve._grown
+    assert grown is not None
     found: dict[Rule, int] = {"best": curve.best, "simplest": curve.one_standard_error}
-    choices = {
-        name: SizeChoice(
-            "iterations",
-            name,
-            {"max_iter": n, "early_stopping": False},
-            curve.scores[n - 1],
-            size_of(curve.model(n)).n_leaves,
-        )
-        for name, n in found.items()
-    }
-    assert curve._grown is not None
-    chosen = choices[rule]
-    tuned = TunedSize(chosen, tuple(choices.values()), curve.scores[-1], None, None, curve)
-    return tuned, curve._grown.within(clone(estimator).set_params(**chosen.parameters))
+    choices, models = {}, {}
+    for name, n in found.items():
+        parameters = {"max_iter": n, "early_stopping": False}
+        models[name] = grown.within(clone(estimator).set_params(**parameters))
+        scores = curve.scores[n - 1] if by is scoring else models[name].scores(scoring)
+        n_leaves = size_of(curve.model(n)).n_leaves
+        choices[name] = SizeChoice("iterations", name, parameters, scores, n_leaves)
+    untuned = curve.scores[-1] if by is scoring else grown.scores(scoring)
+    tuned = TunedSize(choices[rule], tuple(choices.values()), untuned, None, None, curve)
+    return tuned, models[rule]
+
+
+def _has_other_aim(estimator: Any) -> bool:
+    """Whether R^2 says little of a boosted regression, and its loss can be asked."""
+    loss = estimator.loss
+    return not is_classifier(estimator) and loss != "squared_error" and has_loss_of_rows(loss)
 
 
 def tuned_scores(

@@ -159,6 +159,14 @@ def test_training_rows_that_are_all_zero_are_refused():
 
 
 @pytest.mark.usefixtures("one_openmp_thread")
+def test_a_class_of_one_row_cannot_be_held_out():
+    X, y = np.arange(60.0)[:, None], np.array([0, 1] * 29 + [0, 2])
+    model = GradientBoostingClassifier(max_iter=2, early_stopping=True)
+    with pytest.raises(ValueError, match=r"a class has one row only\. .* early_stopping=False"):
+        model.fit(X, y)
+    assert model.fit(X, y, X_val=X, y_val=y).n_iter_ == 2
+
+
 def test_poisson_beside_scikit_learn():
     y = RNG.poisson(np.exp(SIGNAL / 2)).astype(float)
     deviances = [

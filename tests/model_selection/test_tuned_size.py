@@ -86,6 +86,23 @@ def test_iterations_are_what_their_fits_score(is_classes, rule):
     assert tuned.untuned.tolist() == curve.scores[-1].tolist()
 
 
+@pytest.mark.parametrize("loss", ["quantile", "absolute_error", "poisson", "huber"])
+def test_iterations_for_another_loss_are_chosen_by_it(loss):
+    X, y, splits = problem(is_classes=False)
+    y = np.abs(y)
+    more = {"quantile": 0.9} if loss == "quantile" else {}
+    model = GradientBoostingRegressor(loss=loss, max_iter=9, max_leaf_nodes=4, **more)
+    tuned = tuned_size(model, X, y, splits)
+    curve = boosting_curve(model, X, y, cv=splits)
+    np.testing.assert_array_equal(tuned.curve.scores, curve.scores)
+    assert tuned.chosen.parameters["max_iter"] == curve.best
+    own = clone(model).set_params(**tuned.chosen.parameters)
+    assert tuned.chosen.scores.tolist() == scores_of_fits(own, X, y, splits)
+    assert tuned.untuned.tolist() == scores_of_fits(model, X, y, splits)
+    by_score = tuned_size(model, X, y, splits, scoring="r2")
+    assert by_score.curve.scoring == "r2"
+
+
 def test_splits_are_what_other_functions_call_cv():
     X, y, _ = problem(is_classes=True)
     splitter = StratifiedKFold(3)

@@ -102,7 +102,7 @@ class Shape:
 
         Parameters
         ----------
-        of_leaves : int64 (n_leaves, k)
+        of_leaves : int64 (n, k)
 
         Returns
         -------
