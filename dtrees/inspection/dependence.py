@@ -19,14 +19,14 @@ where columns depend on each other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from dtrees.coding.labels import object_array
+from dtrees.coding.labels import is_missing, object_array
 from dtrees.core.model.tree import ABOVE, IN_SUBSET, LEAF, Tree
 from dtrees.inspection.alignment import trees_of
 from dtrees.inspection.tree_formatter import (
@@ -108,17 +108,16 @@ class Points:
         """The same, and a missing value behind them."""
         return Points(np.append(self.numbers, np.nan), np.append(self.codes, 0))
 
-    def go_left(self, formatter: TreeFormatter, node: int) -> np.ndarray:
-        """Which of them the test of a node sends left, bool (n,)."""
-        tree = formatter.tree
-        if tree.test[node] == IN_SUBSET:
-            left = formatter.subset(node)[self.codes] & (self.codes > 0)
-        elif tree.test[node] == ABOVE:
-            left = self.numbers > tree.threshold[node]  # False for categories
-        else:
-            left = self.numbers <= tree.threshold[node]
-        is_missing = np.isnan(self.numbers) & (self.codes == 0)
-        return np.where(is_missing, bool(tree.missing_go_to_left[node]), left)
+    def go_left(self, formatter: TreeFormatter, nodes: np.ndarray) -> np.ndarray:
+        """Which of them the tests of nodes send left, bool (n_nodes, n)."""
+        tree, tests = formatter.tree, formatter.tree.test[nodes][:, None]
+        cuts = tree.threshold[nodes][:, None]
+        left = np.where(tests == ABOVE, self.numbers > cuts, self.numbers <= cuts)
+        for i in np.flatnonzero(tests == IN_SUBSET).tolist():
+            left[i] = formatter.subset(int(nodes[i]))[self.codes] & (self.codes > 0)
+        gaps = np.isnan(self.numbers) & (self.codes == 0)
+        left[:, gaps] = tree.missing_go_to_left[nodes][:, None]
+        return left
 
 
 @overload
@@ -146,11 +145,11 @@ def partial_dependence(
     ----------
     model : tree, forest or boosted model of dtrees, or TreeView
         Fitted.
-    column : int, str, or list or tuple of two of these
+    column : int, str, or list or tuple of one or two of these
         Its number, or its name at fit.
     values : sequence, default=None
-        Numbers, dates or categories; of two columns a pair of sequences, or of None. None: the
-        thresholds of the column, up to each of which a step goes, with one number above them; and
+        Numbers, dates or categories, and None, NaN or NaT for a missing value; of two columns a
+        pair of sequences, or of None. None: the thresholds of the column, up to each of which a step goes, with one number above them; and
         all categories.
     resolution : int, default=100
         Most numbers that are taken of these.
@@ -167,7 +166,7 @@ def partial_dependence(
     TypeError
         Nothing of this kind, or a tree on codes.
     ValueError
-        There is no such column, a category was not there at fit, or columns are not two.
+        There is no such column, a category was not there at fit, or columns are more than two.
 
     Notes
     -----
@@ -194,6 +193,8 @@ def partial_dependence(
         raise TypeError("A tree on codes does not know what they mean: give the estimator.")
     names, book = column_names(grown, view, None), view.codebook
     models = [parts_of(tree)[0] for tree in trees]
+    if isinstance(column, tuple | list) and len(column) == 1:
+        (column,) = column
     if isinstance(column, tuple | list):
         numbers, given = _pair_of(column, values, names)
     else:
@@ -246,25 +247,31 @@ def mean_of_tree(tree: Tree, book: CodeBook, asked: Mapping[int, Points]) -> np.
     weight, leaves = tree.weighted_n_node_samples, tree.test == LEAF
     share = np.ones(tree.node_count)  # of the rows, by tests of other columns
     comes = {j: np.ones((tree.node_count, len(own)), dtype=bool) for j, own in asked.items()}
-    for node in np.flatnonzero(~leaves).tolist():  # parents stand before their children
-        left, right = int(tree.children_left[node]), int(tree.children_right[node])
-        share[[left, right]] = share[node]
-        for reached in comes.values():
-            reached[[left, right]] = reached[node]
-        tested = int(tree.feature[node])
-        if tested in asked:
-            goes_left = asked[tested].go_left(formatter, node)
-            comes[tested][left] &= goes_left
-            comes[tested][right] &= ~goes_left
-        else:
-            ratio = weight[left] / weight[node]
-            share[left] *= ratio
-            share[right] *= 1.0 - ratio
+    for nodes in _levels(tree):
+        left, right = tree.children_left[nodes], tree.children_right[nodes]
+        tested = tree.feature[nodes]
+        ratio = weight[left] / weight[nodes]
+        is_asked = np.isin(tested, list(asked))
+        share[left] = share[nodes] * np.where(is_asked, 1.0, ratio)
+        share[right] = share[nodes] * np.where(is_asked, 1.0, 1.0 - ratio)
+        for j, reached in comes.items():
+            reached[left] = reached[right] = reached[nodes]
+            here = tested == j
+            goes_left = asked[j].go_left(formatter, nodes[here])
+            reached[left[here]] &= goes_left
+            reached[right[here]] &= ~goes_left
     parts = tree.value[leaves].T * share[leaves]
     first, *others = (reached[leaves].astype(np.float64) for reached in comes.values())
     if not others:
         return parts @ first
     return np.stack([(first.T * part) @ others[0] for part in parts])
+
+
+def _levels(tree: Tree) -> Iterator[np.ndarray]:
+    """Inner nodes of a tree, level by level."""
+    depth, inner = tree.depth, tree.test != LEAF
+    ends = np.cumsum(np.bincount(depth[inner]))
+    yield from np.split(np.flatnonzero(inner)[np.argsort(depth[inner], kind="stable")], ends)[:-1]
 
 
 def mean_of_model(
@@ -345,11 +352,14 @@ def _points_of(book: CodeBook, column: int, values: np.ndarray) -> Points:
     """Values of the user's."""
     unit = book.unit(column)
     if unit in TIMES:
-        nanoseconds = values.astype(unit).astype(np.int64).astype(np.float64)
+        times = values.astype(unit)
+        nanoseconds = np.where(np.isnat(times), np.nan, times.astype(np.int64))
         return Points(nanoseconds, np.zeros(len(values), dtype=np.int64))
     known = book.numbers_of_categories(column)
     numbers, codes = np.full(len(values), np.nan), np.zeros(len(values), dtype=np.int64)
     for i, value in enumerate(values.tolist()):
+        if is_missing(value):
+            continue
         if value in known:
             codes[i] = known[value]
         elif isinstance(value, bool | int | float) and book.n_ordered[column] > 0:

@@ -200,6 +200,30 @@ def test_missing_values_beside_others():
     np.testing.assert_allclose(found[0, :, 0], model.predict([[0.0, 0.5], [np.nan, 0.5]]))
 
 
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "gaps" in kind])
+@pytest.mark.parametrize("gap", [None, np.nan, pd.NaT, pd.NA])
+def test_a_missing_value_is_asked_for_as_users_write_it(kind, gap):
+    tree = DecisionTreeRegressor(max_depth=4).fit(pd.DataFrame({"x": KINDS[kind]}), F)
+    found = partial_dependence(tree, "x", values=[gap])
+    np.testing.assert_array_equal(found.average, found.missing[:, None])
+
+
+def test_a_missing_date():
+    dates = pd.Series(KINDS["dates"]).where(NUMBERS[:, 1] < 1)
+    frame = pd.DataFrame({"x": dates})
+    tree = DecisionTreeRegressor(max_depth=4).fit(frame, F)
+    gaps = partial_dependence(tree, "x", values=["NaT", dates[0]]).average[0]
+    asked = pd.DataFrame({"x": pd.to_datetime([None, dates[0]])})
+    np.testing.assert_allclose(gaps, tree.predict(asked))
+
+
+def test_a_list_of_one_column():
+    model = DecisionTreeRegressor(max_depth=3).fit(NUMBERS, F)
+    found, alone = partial_dependence(model, [1]), partial_dependence(model, 1)
+    np.testing.assert_array_equal(found.average, alone.average)
+    assert found.name == "feature_1"
+
+
 def test_classes_of_a_boosted_model_are_raw_predictions():
     model = GradientBoostingClassifier(max_iter=3).fit(NUMBERS, np.digitize(F, [-1, 1]))
     found = partial_dependence(model, 0)
@@ -244,7 +268,7 @@ def test_errors():
     for column in (3, -1, "x", 1.5):
         with pytest.raises(ValueError, match=f"There is no column {column!r} among the 3"):
             partial_dependence(tree, column)
-    for columns in ((0,), (0, 0), [0, 1, 2], ()):
+    for columns in ((0, 0), [0, 1, 2], ()):
         with pytest.raises(ValueError, match="on one column or on two"):
             partial_dependence(tree, columns)
     with pytest.raises(ValueError, match="two sequences"):
