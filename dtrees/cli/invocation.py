@@ -84,8 +84,10 @@ class Commands(click.Group):
 def stray_hint(word: str) -> str:
     """What to write where a word stands alone that belongs to an option; empty: to none."""
     context = click.get_current_context(silent=True)
+    if context is None:
+        return ""
     meant = []
-    for parameter in [] if context is None else context.command.params:
+    for parameter in context.command.params:
         given = context.params.get(str(parameter.name))
         if not (isinstance(parameter, click.Option) and parameter.multiple and given):
             continue
