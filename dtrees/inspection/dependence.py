@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from dtrees.coding.codebook import CodeBook
 
 TIMES = ("datetime64[ns]", "timedelta64[ns]")  # units whose numbers are nanoseconds
+SECOND, DAY = 10**9, 86_400 * 10**9
+LAST_TIME = 2**63 - 2**10  # the last float64 that is a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +81,16 @@ class JointDependence:
         As the user has them. NaN is a missing value.
     average : float64 (n_outputs, n, m)
         As of one column.
+    missing : tuple of two, float64 (n_outputs, m) or None, and float64 (n_outputs, n) or None
+        Of a missing value in the first column, by the values of the second; and of one in the
+        second, by the values of the first. None as of one column. Both at once can be asked for by
+        `values`.
     """
 
     names: tuple[str, str]
     values: tuple[np.ndarray, np.ndarray]
     average: np.ndarray
+    missing: tuple[np.ndarray | None, np.ndarray | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +157,8 @@ def partial_dependence(
     values : sequence, default=None
         Numbers, dates or categories, and None, NaN or NaT for a missing value; of two columns a
         pair of sequences, or of None. None: the thresholds of the column, up to each of which a
-        step goes, with one number above them; and all categories.
+        step goes, with one number above them (of dates a whole day or second, of two whole numbers
+        the larger one); and all categories.
     resolution : int, default=100
         Most numbers that are taken of these.
 
@@ -206,15 +214,26 @@ def partial_dependence(
         ),
         strict=True,
     )
-    if len(numbers) == 2:
-        average = mean_of_model(model, models, book, dict(zip(numbers, points, strict=True)))
-        return JointDependence((names[numbers[0]], names[numbers[1]]), shown, average)
-    (number,), (own,) = numbers, points
-    saw_missing = bool(view.saw_missing[number])
-    asked = own.with_missing() if saw_missing else own
-    average = mean_of_model(model, models, book, {number: asked})
-    missing = average[:, -1].copy() if saw_missing else None
-    return PartialDependence(names[number], shown[0], average[:, : len(own)], missing)
+    asked = {
+        number: own.with_missing() if view.saw_missing[number] else own
+        for number, own in zip(numbers, points, strict=True)
+    }
+    average = mean_of_model(model, models, book, asked)
+    missing = [
+        average.take(-1, axis).copy() if view.saw_missing[number] else None
+        for axis, number in enumerate(numbers, start=1)
+    ]
+    if len(numbers) == 1:
+        known = average[:, : len(points[0])]
+        return PartialDependence(names[numbers[0]], shown[0], known, missing[0])
+    n, m = map(len, points)
+    first, second = missing
+    return JointDependence(
+        (names[numbers[0]], names[numbers[1]]),
+        shown,
+        average[:, :n, :m],
+        (None if first is None else first[:, :m], None if second is None else second[:, :n]),
+    )
 
 
 def _asked_of(
@@ -317,7 +336,8 @@ def _values_of(
     """Where the answers of trees change, a number above, and all categories."""
     numbers = np.empty(0)
     if book.n_ordered[column] > 0:
-        numbers = np.array([0.0, 1.0]) if book.unit(column) == "bool" else _steps(trees, column)
+        is_bool = book.unit(column) == "bool"
+        numbers = np.array([0.0, 1.0]) if is_bool else _steps(trees, book, column)
     if len(numbers) > resolution:
         numbers = numbers[np.linspace(0, len(numbers) - 1, resolution).astype(np.int64)]
     categories = book.categories.get(column)
@@ -338,14 +358,26 @@ def _values_of(
     return shown, points
 
 
-def _steps(trees: Sequence[Tree], column: int) -> np.ndarray:
+def _steps(trees: Sequence[Tree], book: CodeBook, column: int) -> np.ndarray:
     """Thresholds of a column, and a number above the last; 0 where there is none."""
     found = np.concatenate([tree.threshold[tree.feature == column] for tree in trees])
     found = np.unique(found[np.isfinite(found)])
     if len(found) == 0:
         return np.zeros(1)
-    beyond = found[-1] + max((found[-1] - found[0]) / 10, abs(found[-1]) / 10)
-    return np.append(found, beyond if beyond > found[-1] else found[-1] + 1.0)
+    last, reach = float(found[-1]), float(found[-1] - found[0])
+    beyond = min(last + (max(reach, abs(last)) / 10 or 1.0), np.finfo(np.float64).max)
+    if book.unit(column) in TIMES:
+        beyond = _whole_time_after(last, reach)
+    elif book.n_ordered[column] == 2 and reach == 0 and last % 0.5 == 0 and abs(last) < 2**52:
+        beyond = np.floor(last) + 1.0  # halfway between 0 and 1, 1 and 2, -1 and 1
+    return np.append(found, beyond) if beyond > last else found
+
+
+def _whole_time_after(last: float, reach: float) -> float:
+    """The next whole day after a number of nanoseconds; the next second where times are close."""
+    is_of_days = reach >= DAY or last % (DAY // 2) == 0  # halfway between two days
+    unit = DAY if is_of_days else SECOND
+    return float(min((int(last) // unit + 1) * unit, LAST_TIME))
 
 
 def _points_of(book: CodeBook, column: int, values: np.ndarray) -> Points:

@@ -200,6 +200,41 @@ def test_missing_values_beside_others():
     np.testing.assert_allclose(found[0, :, 0], model.predict([[0.0, 0.5], [np.nan, 0.5]]))
 
 
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("kinds", [("gaps", "numbers"), ("numbers", "categories with gaps")])
+def test_missing_values_of_two_columns(kinds, name):
+    """As where they are asked for, and None where there were none at fit."""
+    frame = pd.DataFrame({"a": KINDS[kinds[0]], "b": KINDS[kinds[1]]})
+    model = clone(MODELS[name]).fit(frame, F if "numbers" in name else np.digitize(F, [-1, 1]))
+    found = partial_dependence(model, ["a", "b"], resolution=5)
+    with_gaps = [[*values, None] for values in found.values]
+    if kinds[1] == "numbers":
+        with_gaps[1] = found.values[1]
+    else:
+        with_gaps[0] = found.values[0]
+    asked = partial_dependence(model, ["a", "b"], values=with_gaps).average
+    first, second = found.missing
+    if kinds[1] == "numbers":
+        assert second is None
+        np.testing.assert_array_equal(first, asked[:, -1])
+        np.testing.assert_array_equal(found.average, asked[:, :-1])
+    else:
+        assert first is None
+        np.testing.assert_array_equal(second, asked[:, :, -1])
+        np.testing.assert_array_equal(found.average, asked[:, :, :-1])
+
+
+def test_missing_values_of_both_columns():
+    frame = pd.DataFrame({"a": KINDS["gaps"], "b": KINDS["categories with gaps"]})
+    tree = DecisionTreeRegressor(max_depth=6).fit(frame, F)
+    (n, m), found = (3, 2), partial_dependence(tree, ("a", "b"), values=([0, 1, 2], ["a", "c"]))
+    asked = partial_dependence(tree, ("a", "b"), values=([0, 1, 2, None], ["a", "c", None]))
+    assert found.average.shape == (1, n, m)
+    assert [each.shape for each in found.missing] == [(1, m), (1, n)]
+    np.testing.assert_array_equal(found.missing[0], asked.average[:, n, :m])
+    np.testing.assert_array_equal(found.missing[1], asked.average[:, :n, m])
+
+
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "gaps" in kind])
 @pytest.mark.parametrize("gap", [None, np.nan, pd.NaT, pd.NA])
 def test_a_missing_value_is_asked_for_as_users_write_it(kind, gap):
@@ -259,6 +294,52 @@ def test_values_are_where_the_answer_changes():
     between = (cuts[:-1] + cuts[1:]) / 2
     again = partial_dependence(tree, 0, values=between).average
     np.testing.assert_array_equal(again, found.average[:, 1:-1])
+
+
+DAYS = pd.Timestamp("1965-03-01") + pd.to_timedelta(np.arange(N) % 40, unit="D")
+
+
+@pytest.mark.parametrize(
+    ("column", "end"),
+    [
+        (DAYS, DAYS[39]),
+        (DAYS[0] + pd.to_timedelta(np.arange(N) % 2, unit="D"), DAYS[1]),
+        (DAYS[0] + pd.to_timedelta(np.arange(N) % 9, unit="s"), "1965-03-01T00:00:08"),
+        (pd.Series(DAYS - DAYS[1]), pd.Timedelta(38, "D")),
+        (pd.to_timedelta(-2 + np.arange(N) % 2, unit="s"), pd.Timedelta(-1, "s")),
+        (DAYS + (pd.Timestamp("2262-04-11") - DAYS[39]), "2262-04-11"),
+        (np.arange(N) % 2, 1),
+        (1 + np.arange(N) % 2, 2),
+        (2 * (np.arange(N) % 2) - 1.0, 1),
+        (np.arange(N) % 2 * 0.25, 0.1375),
+        (np.arange(N) % 3, 1.65),  # numbers of which nobody knows whether they are whole
+        (np.arange(N) % 2 * 1e308, 5.5e307),
+        (np.where(np.arange(N) % 2, 1.7e308, 1.6e308), np.finfo(np.float64).max),
+    ],
+)
+def test_a_grid_ends_at_a_value_that_is_easy_to_read(column, end):
+    frame = pd.DataFrame({"x": column})
+    tree = DecisionTreeRegressor().fit(frame, np.arange(N) % 40 + F / 100)
+    values = partial_dependence(tree, "x").values
+    end = end if isinstance(end, int | float) else np.array([end]).astype(values.dtype)[0]
+    assert values[-1] == pytest.approx(end) if isinstance(end, float) else values[-1] == end
+    assert values[-2] < values[-1]
+
+
+def test_a_grid_goes_beyond_a_threshold_of_zero():
+    frame = pd.DataFrame({"x": np.array([-1.0, 1.0, 5.0])[np.arange(N) % 3]})
+    found = partial_dependence(DecisionTreeRegressor().fit(frame, frame["x"] > 0), "x")
+    assert found.values.tolist() == [0.0, 1.0]
+    assert found.average.tolist() == [[0.0, 1.0]]
+
+
+def test_a_grid_of_times_ends_where_times_end():
+    last = pd.Timestamp.max.floor("us")
+    frame = pd.DataFrame({"x": last - pd.to_timedelta(np.arange(N) % 3, unit="D")})
+    tree = DecisionTreeRegressor().fit(frame, np.arange(N) % 3)
+    values = partial_dependence(tree, "x").values
+    assert not np.isnat(values).any()
+    assert values[-2] < values[-1] <= pd.Timestamp.max
 
 
 def test_errors():
