@@ -225,7 +225,7 @@ class BoostedPredictor(ForestPredictor):
 
     def scores_of(self, raw: np.ndarray) -> np.ndarray:
         """Raw predictions as users get them, float64 (n_rows,) or (n_rows, n_classes)."""
-        return raw[:, 0] if raw.shape[1] == 1 else raw
+        return raw[:, 0] if raw.shape[1] == 1 else np.ascontiguousarray(raw)
 
     def decision_function(self, X: Any, run: Runner = serial) -> np.ndarray:
         """Raw predictions, float64 (n_rows,) or (n_rows, n_classes)."""

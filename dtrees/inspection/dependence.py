@@ -149,8 +149,8 @@ def partial_dependence(
         Its number, or its name at fit.
     values : sequence, default=None
         Numbers, dates or categories, and None, NaN or NaT for a missing value; of two columns a
-        pair of sequences, or of None. None: the thresholds of the column, up to each of which a step goes, with one number above them; and
-        all categories.
+        pair of sequences, or of None. None: the thresholds of the column, up to each of which a
+        step goes, with one number above them; and all categories.
     resolution : int, default=100
         Most numbers that are taken of these.
 

@@ -28,7 +28,7 @@ trees at the same time. Cost of a row: O(used columns * log thresholds + trees *
 """
 from libc.stdint cimport int32_t, int64_t, uint16_t
 
-from dtrees.core.predict._forest_leaves cimport add_row, add_values
+from dtrees.core.predict._forest_leaves cimport Totals, add_row, add_values, as_totals
 from dtrees.core.predict._forest_nodes cimport ForestNodes
 from dtrees.core.predict._walk cimport COMPLETE, GAPS, NARROW, RULES, ForestRow, ForestRows, walk
 
@@ -79,11 +79,14 @@ cdef void walk_row(ForestNodes forest, const uint16_t* row, int32_t* leaves,
 
 
 def walk_values(ForestNodes forest not None, const uint16_t[:, ::1] rows, bint with_missing,
-                int32_t[::1] leaves, double[:, ::1] total):
-    """Add the values of the rows' leaves to `total` (n_rows, width), tree by tree.
+                int32_t[::1] leaves, double[:, :] total, int64_t first_tree):
+    """Add the values of the rows' leaves to `total`, tree by tree.
 
-    ``leaves`` is scratch, at least as many as rows and as trees.
+    ``leaves`` is scratch, at least as many as rows and as trees. ``total`` is (n_rows, width); or
+    (n_rows, n_outputs) of any strides, of which trees of one value have one in turn, the first
+    tree that with the number ``first_tree % n_outputs``.
     """
+    cdef Totals to
     cdef int64_t n = rows.shape[0]
     cdef int64_t t, i
     if not (
@@ -91,19 +94,18 @@ def walk_values(ForestNodes forest not None, const uint16_t[:, ::1] rows, bint w
         and leaves.shape[0] >= max(n, forest.n_trees)
     ):
         raise ValueError("The rows do not fit the forest.")
-    if total.shape[1] != forest.width:
-        raise ValueError("The totals do not fit the forest.")
     if n == 0:
         return
+    to = as_totals(forest, total, first_tree)
     with nogil:
         if n <= FEW_ROWS:
             for i in range(n):
                 walk_row(forest, &rows[i, 0], &leaves[0], with_missing)
-                add_row(forest, &leaves[0], &total[i, 0])
+                add_row(forest, &leaves[0], i, &to)
         else:
             for t in range(forest.n_trees):
                 walk_tree(forest, t, &rows[0, 0], n, &leaves[0], with_missing)
-                add_values(forest, t, &leaves[0], n, &total[0, 0])
+                add_values(forest, t, &leaves[0], n, &to)
 
 
 def walk_leaves(ForestNodes forest not None, const uint16_t[:, ::1] rows, bint with_missing,

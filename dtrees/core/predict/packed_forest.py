@@ -162,10 +162,19 @@ class CodedStretches:
             rows[:, slot] = codes[labels[first:end]]
         return rows, missing
 
-    def add_values(self, first: int, end: int, total: np.ndarray) -> None:
-        """Add the values of the leaves of a stretch of rows, IN and OUT (end - first, width)."""
+    def add_values(self, first: int, end: int, total: np.ndarray, tree: int) -> None:
+        """Add the values of the leaves of a stretch of rows.
+
+        Parameters
+        ----------
+        first, end : int
+        total : float64 (end - first, n_outputs), IN and OUT
+            Trees of one value have an output in turn.
+        tree : int
+            Number of the first tree.
+        """
         leaves = np.empty(max(end - first, self._packed.n_trees), dtype=np.int32)
-        walk_values(self._packed.nodes, *self.code(first, end), leaves, total)
+        walk_values(self._packed.nodes, *self.code(first, end), leaves, total, tree)
 
     def find_leaves(self, first: int, end: int, leaves: np.ndarray) -> None:
         """Leaves of a stretch of rows, OUT int32 (n_trees, end - first)."""
@@ -181,21 +190,26 @@ class SparseStretches:
         self._packed = packed
         self._table = table
 
-    def add_values(self, first: int, end: int, total: np.ndarray) -> None:
+    def add_values(self, first: int, end: int, total: np.ndarray, tree: int) -> None:
         """As for dense tables."""
-        self._walk(first, end, None, total)
+        self._walk(first, end, None, total, tree)
 
     def find_leaves(self, first: int, end: int, leaves: np.ndarray) -> None:
         """As for dense tables."""
-        self._walk(first, end, leaves, None)
+        self._walk(first, end, leaves, None, 0)
 
     def _walk(
-        self, first: int, end: int, leaves: np.ndarray | None, total: np.ndarray | None
+        self,
+        first: int,
+        end: int,
+        leaves: np.ndarray | None,
+        total: np.ndarray | None,
+        tree: int,
     ) -> None:
         packed = self._packed
         slots = packed.number_columns, packed.thresholds, packed.first
         rows = code_sparse(*self._table, *slots, first, end)
-        walk_sparse(packed.nodes, *rows, leaves, total)
+        walk_sparse(packed.nodes, *rows, leaves, total, tree)
 
 
 def is_walkable(block: np.ndarray) -> bool:

@@ -155,12 +155,18 @@ def forest_values(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) 
 def sums_of_values(
     forest: Forest, book: CodeBook, table: Table, run: Runner, total: np.ndarray
 ) -> None:
-    """Add the values of every row's leaves to ``total``, IN and OUT float64 (n_rows, n_values)."""
+    """Add the values of every row's leaves to ``total``, IN and OUT float64 (n_rows, n_outputs).
+
+    There are as many outputs as a leaf has values. Or leaves have one, and each tree has an output
+    in turn: tree 0 the first.
+    """
     stretches = _stretches(forest, RawCells(book, table), run)
 
     def block(first: int, end: int) -> None:
-        for _, rows in stretches:
-            rows.add_values(first, end, total[first:end])
+        tree = 0
+        for n_trees, rows in stretches:
+            rows.add_values(first, end, total[first:end], tree)
+            tree += n_trees
 
     _in_blocks(block, table.n_rows, run, FOREST_ROWS)
 
@@ -221,10 +227,12 @@ class UncodedStretches:
             walk(first, end, leaves)
             yield leaves
 
-    def add_values(self, first: int, end: int, total: np.ndarray) -> None:
-        """Add the values of the leaves of a stretch of rows, IN and OUT (end - first, width)."""
-        for leaves, values in zip(self._by_tree(first, end), self._values, strict=True):
-            add_up(total, values.take(leaves, axis=0))
+    def add_values(self, first: int, end: int, total: np.ndarray, tree: int) -> None:
+        """Add the values of the leaves of a stretch of rows; see `CodedStretches.add_values`."""
+        outputs = np.split(total, total.shape[1] // self._forest[0].n_values, axis=1)
+        walked = zip(self._by_tree(first, end), self._values, strict=True)
+        for number, (leaves, values) in enumerate(walked, start=tree):
+            add_up(outputs[number % len(outputs)], values.take(leaves, axis=0))
 
     def find_leaves(self, first: int, end: int, leaves: np.ndarray) -> None:
         """Leaves of a stretch of rows, OUT int32 (n_trees, end - first)."""

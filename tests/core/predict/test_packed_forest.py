@@ -15,7 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import inspection
 
-from dtrees import BaggingClassifier, DecisionTreeClassifier, RandomForestClassifier
+from dtrees import (
+    BaggingClassifier,
+    DecisionTreeClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from dtrees.coding import CodeBook
 from dtrees.coding.labels import Labels
 from dtrees.core.model.tree import ABOVE, AT_MOST, IN_SUBSET, LEAF, Forest
@@ -228,6 +233,15 @@ class TestLabelsAreReadOnce:
             reads.clear()
             model.predict(X)
             assert reads == ONCE
+
+    def test_of_boosted_models_of_classes(self, reads):
+        X, _ = table_of(300, seed=1)
+        model = GradientBoostingClassifier(max_iter=9, min_samples_leaf=5).fit(
+            X, np.arange(300) % 4
+        )
+        reads.clear()
+        model.predict_proba(X)
+        assert reads == ONCE
 
     def test_of_forests_that_walk_tree_by_tree(self, reads, monkeypatch):
         monkeypatch.setattr(packed_forest, "MOST_SLOTS", 2)
