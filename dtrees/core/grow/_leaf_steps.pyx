@@ -1,6 +1,6 @@
 """What the leaves of a tree of derivatives add to raw predictions, without the interpreter.
 
-    sums of leaves ──newton_steps──▶ steps ──add_leaf_steps──▶ weights and weighted steps of all nodes
+    sums of leaves ──newton_steps──▶ steps ──add_leaf_steps──▶ weights and weighted steps of nodes
                                                   └──────────▶ rows are moved
 """
 import numpy as np
@@ -70,7 +70,8 @@ def weights_of_leaves(LeafWiseGrower grower not None, const int64_t[::1] weight)
 
 
 def add_leaf_steps(LeafWiseGrower grower not None, piece, const double[::1] steps not None,
-                   const int64_t[::1] weights not None, double weight_unit, double[::1] raw not None):
+                   const int64_t[::1] weights not None, double weight_unit,
+                   double[::1] raw not None):
     """Move the rows of the tree that was grown last, and tell its statistics.
 
     A weighted step is rounded to an integer, and rows are moved by the quotient of that and the

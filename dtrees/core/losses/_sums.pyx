@@ -34,8 +34,8 @@ def sum_in_any_order(const double[::1] values not None):
     Returns
     -------
     float
-        As by `math.fsum` up to 2**-80 of the largest number for each; infinite where it is too large;
-        nan where a number is nan, or where infinities have both signs. O(n).
+        As by `math.fsum`, up to 2**-80 of the largest number for each. Infinite where it is too
+        large; nan where a number is nan, or where infinities have both signs. O(n).
     """
     cdef double largest = 0
     cdef double scale, number, first, rest
