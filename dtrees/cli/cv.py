@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dtrees.cli.column_notes import note_ids
-from dtrees.cli.column_rules import check_columns
+from dtrees.cli.column_rules import check_columns, rules_as_options
 from dtrees.cli.errors import RequestError, note, notes, one_line_errors
 from dtrees.cli.files import (
     bytes_in_words,
@@ -199,7 +199,7 @@ def command(
                 n_divisions=nested_error,
             )
             with notes():
-                with trees_grown(show=not as_json) as bar:
+                with rules_as_options(model), trees_grown(show=not as_json) as bar:
                     run = validated(request, estimator, bar)
                 note_ids(run.model, len(problem.y), form, files)
                 if report is not None:

@@ -14,6 +14,7 @@ from dtrees.cli.description import (
     is_boosted,
     is_tree,
 )
+from dtrees.cli.formatting import counted
 from dtrees.cli.models import KINDS, chosen_parameters
 
 if TYPE_CHECKING:
@@ -64,6 +65,13 @@ class Run:
     def problem(self) -> Problem:
         """The table that was asked about."""
         return self.request.problem
+
+    @property
+    def is_on_cluster(self) -> bool:
+        """Whether workers hold the table."""
+        from dtrees.parallel import is_lazy
+
+        return is_lazy(self.problem.X)
 
     @property
     def noun(self) -> str:
@@ -141,7 +149,7 @@ class Run:
             "seconds": self.seconds,
             KINDS[self.request.kind].field: self._final(),
         }
-        document.update(growth_document(self.model))
+        document.update(growth_document(self.model, on_cluster=self.is_on_cluster))
         if self.request.scoring:
             document["scores"] = self._scores_document()
         if self.found.tuned is not None:
@@ -206,9 +214,11 @@ def nested_lines(nested: NestedStandardError, task: str) -> list[str]:
     told = nested_document(nested, task)
     of, mean, error = told["score"], told["mean"], told["standard_error"]
     lower, upper = told["interval"]
+    naive = told["naive_standard_error"]
+    others = counted(told["divisions"], "other division")
     return [
-        f"{of} {mean:.4g} ± {error:.2g} by nested cross-validation, "
-        f"{told['naive_standard_error']:.2g} if rows of different folds were independent",
+        f"{of} {mean:.4g} ± {error:.2g} (nested cross-validation: mean of {others} into folds)",
+        f"its ± knows that folds share rows; without that it is {naive:.2g}",
         f"{CONFIDENCE:.0%} interval for new rows: {lower:.4g} to {upper:.4g}",
     ]
 

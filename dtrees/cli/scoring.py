@@ -19,6 +19,10 @@ from dtrees.cli.errors import RequestError
 if TYPE_CHECKING:
     from dtrees.io import Problem
 
+USUAL = (  # scorers that a message lists first
+    *("accuracy", "balanced_accuracy", "f1_macro", "roc_auc", "neg_log_loss"),
+    *("r2", "neg_mean_squared_error", "neg_root_mean_squared_error", "neg_mean_absolute_error"),
+)
 ROWS_OF_A_CLASS = 2  # that a scorer is tried on
 ROWS_OF_NUMBERS = 1000
 
@@ -31,10 +35,11 @@ def check_scoring(names: Sequence[str]) -> tuple[str, ...]:
 
     from dtrees.io.problem import near
 
-    known = get_scorer_names()
+    known = sorted(get_scorer_names(), key=lambda name: USUAL.index(name) if name in USUAL else 99)
     for name in names:
         if name not in known:
-            raise RequestError(f"--scoring: scikit-learn has no scorer {name!r}{near(name, known)}")
+            likely = near(name.removesuffix("_score"), known)  # of a function of sklearn.metrics
+            raise RequestError(f"--scoring: scikit-learn has no scorer {name!r}{likely}")
     return tuple(dict.fromkeys(names))
 
 

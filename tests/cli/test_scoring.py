@@ -104,7 +104,10 @@ def test_the_first_scorer_chooses_the_size(csv, name, nested):
     ("target", "name", "words"),
     [
         ("class", "f1_makro", "scikit-learn has no scorer 'f1_makro', did you mean 'f1_macro'"),
-        ("class", "xyz", "scikit-learn has no scorer 'xyz'; there are accuracy, "),
+        ("class", "xyz", "scikit-learn has no scorer 'xyz'; there are accuracy, balanced_"),
+        ("class", "xyz", " neg_mean_absolute_error, "),
+        ("class", "f1_score", "no scorer 'f1_score', did you mean 'f1'?"),
+        ("class", "acc", "no scorer 'acc', did you mean 'accuracy'?"),
         ("class", "f1", "--scoring f1 does not fit the target: pos_label=1 is not a valid label"),
         ("class", "f1", "For labels other than 0 and 1, try f1_macro"),
         ("class", "r2", "--scoring r2 does not fit the target: "),
