@@ -253,16 +253,42 @@ def exponential(const double[::1] x):
     return out
 
 
+cdef inline void logistics(int64_t n, const double* x, double* out) noexcept nogil:
+    if is_wide:
+        logistic_wide(n, x, out)
+    else:
+        logistic_plain(n, x, out)
+
+
 def logistic(const double[::1] x):
     """1 / (1 + exp(-x)), the same bits everywhere; float64 (n,)."""
     out = np.empty(x.shape[0])
     cdef double[::1] to = out
     if x.shape[0] > 0:
         with nogil:
-            if is_wide:
-                logistic_wide(x.shape[0], &x[0], &to[0])
-            else:
-                logistic_plain(x.shape[0], &x[0], &to[0])
+            logistics(x.shape[0], &x[0], &to[0])
+    return out
+
+
+def shares_of_two(const double[:, :] log_odds):
+    """Shares of two classes, of which the second has these log odds (n, 1); float64 (n, 2)."""
+    cdef int64_t n = log_odds.shape[0]
+    cdef int64_t begin = 0
+    cdef int64_t some, i
+    cdef double[ROWS_AT_ONCE] own
+    cdef double[ROWS_AT_ONCE] second
+    out = np.empty((n, 2))
+    cdef double[:, ::1] to = out
+    with nogil:
+        while begin < n:
+            some = min(<int64_t>ROWS_AT_ONCE, n - begin)
+            for i in range(some):
+                own[i] = log_odds[begin + i, 0]
+            logistics(some, own, second)
+            for i in range(some):
+                to[begin + i, 0] = 1.0 - second[i]
+                to[begin + i, 1] = second[i]
+            begin += some
     return out
 
 

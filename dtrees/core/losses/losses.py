@@ -39,7 +39,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dtrees.core.losses._derivatives import KINDS, exponential, logarithm, logistic, softmax
+from dtrees.core.losses._derivatives import KINDS, exponential, logarithm, shares_of_two, softmax
 from dtrees.core.losses._sums import mean_in_any_order
 from dtrees.core.search._criterion import log
 
@@ -219,10 +219,8 @@ def shares_of_classes(raw: np.ndarray) -> np.ndarray:
     float64 (n_rows, n_classes)
     """
     if raw.shape[1] == 1:
-        second = logistic(np.ascontiguousarray(raw[:, 0]))
-        shares = np.empty((len(raw), 2))
-        shares[:, 0], shares[:, 1] = 1.0 - second, second
-        return shares
+        of_two: np.ndarray = shares_of_two(raw)
+        return of_two
     return np.ascontiguousarray(softmax(np.ascontiguousarray(raw.T)).T)
 
 

@@ -47,8 +47,8 @@ def raw_predictions(
         The values of a class stand side by side. O(rows x trees x depth).
     """
     table = X if isinstance(X, Table) else book.check(X, run=run)
-    raw = np.empty((len(initial), table.n_rows)).T
-    raw[:] = initial
+    n_rows = table.n_rows
+    raw = initial[:, None].repeat(n_rows, axis=1).T if n_rows > 1 else initial[None].copy()
     if forest.trees:  # before the first iteration there are none
         sums_of_values(forest, book, table, run, raw)
     return raw

@@ -44,6 +44,7 @@ from dtrees.core.predict.means import add_up, mean_of_sums
 from dtrees.core.predict.packed_forest import (
     CodedStretches,
     SparseStretches,
+    add_few_rows,
     is_walkable,
     pack_forest,
 )
@@ -149,7 +150,10 @@ def forest_values(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) 
     table = X if isinstance(X, Table) else book.check(X, run=run)
     total = np.zeros((table.n_rows, forest[0].n_values))
     sums_of_values(forest, book, table, run, total)
-    return mean_of_sums(total, len(forest), forest.offsets)
+    if not forest.has_bounded_sums:
+        return mean_of_sums(total, len(forest), forest.offsets)
+    total /= len(forest)  # one row costs the calls
+    return total
 
 
 def sums_of_values(
@@ -160,6 +164,8 @@ def sums_of_values(
     There are as many outputs as a leaf has values. Or leaves have one, and each tree has an output
     in turn: tree 0 the first.
     """
+    if add_few_rows(forest, book, table, total):
+        return
     stretches = _stretches(forest, RawCells(book, table), run)
 
     def block(first: int, end: int) -> None:
