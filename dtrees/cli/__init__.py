@@ -40,9 +40,10 @@ import click
 
 import dtrees
 from dtrees.cli import cv, fit, predict, show
+from dtrees.cli.invocation import Commands
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(dtrees.__version__, prog_name="dtrees")
 def main() -> None:
     """Decision trees and forests on tables."""

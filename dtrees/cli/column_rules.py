@@ -6,13 +6,15 @@
     --interaction age,price               interaction_cst=[["age", "price"]]
     --interaction 'town,"street, no"'     a name with a comma stands in quotation marks
 
-A set is a line of a CSV file. What rules mean is the business of the estimators.
+A set is a line of a CSV file. What rules mean is the business of the estimators. Their refusals are
+told by the names of the options.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -20,6 +22,7 @@ import click
 from dtrees.cli.errors import RequestError
 
 WORDS = ("pairwise", "no_interactions")  # of ``interaction_cst``; each stands alone
+DIRECTIONS = ("rising", "falling")
 RULES = (
     click.option(
         "--rising",
@@ -79,8 +82,37 @@ def check_columns(given: Mapping[str, Any], names: Collection[str]) -> None:
     rules = rules_of(given)
     sets = rules.get("interaction_cst", [])
     asked = [(name, "interaction") for each in sets if isinstance(each, list) for name in each]
-    for option in ("rising", "falling"):
+    for option in DIRECTIONS:
         asked += [(name, option) for name in given.get(option) or ()]
     for name, option in asked:
         if name not in names:
             raise RequestError(f"--{option}: no column {name!r} in the table{near(name, names)}")
+
+
+@contextmanager
+def rules_as_options(given: Mapping[str, Any]) -> Iterator[None]:
+    """Tell (RequestError) by options what estimators say of the parameters that stand for them."""
+    try:
+        yield
+    except ValueError as error:
+        reason = _reason_of(str(error), given)
+        if reason is None:
+            raise
+        raise RequestError(reason) from error
+
+
+def _reason_of(said: str, given: Mapping[str, Any]) -> str | None:
+    """What an error says, with options; None: it is not about them."""
+    from dtrees.estimators.column_rules import NO_ORDER, TWO_CLASSES_ONLY
+
+    asked = [(f"--{option}", name) for option in DIRECTIONS for name in given.get(option) or ()]
+    if said.startswith(TWO_CLASSES_ONLY):
+        option, name = asked[0]
+        return f"{option} {name!r}: the target has to be numbers or two classes, and there are more"
+    for option, name in asked if said.startswith(NO_ORDER) else ():
+        if f"column {name!r} has" in said:
+            return (
+                f"{option} {name!r}: the column holds words, which are in no order. Give a column "
+                "of numbers or dates, or leave the option out"
+            )
+    return None

@@ -82,20 +82,26 @@ def oob_line(model: Any) -> list[str]:
     return [f"out-of-bag {score} {model.oob_score_:.4f}"]
 
 
-def growth_document(model: Any) -> dict[str, Any]:
+def growth_document(model: Any, *, on_cluster: bool = False) -> dict[str, Any]:
     """What a growth took that was not simply here, as `fit_report_` has it; empty where it was.
 
-    On workers, that is, or in rounds. Of models that grew together, the growth of all of them.
+    On workers, that is, or in rounds; and of a table `on_cluster` wherever it grew. Of models that
+    grew together, the growth of all of them.
     """
     report: dict[str, Any] | None = getattr(model, "fit_report_", None)
-    return {} if report is None or report["regime"] == "local" else {"growth": report}
+    if report is None or (report["regime"] == "local" and not on_cluster):
+        return {}
+    return {"growth": report}
 
 
-def growth_lines(model: Any) -> list[str]:
+def growth_lines(model: Any, *, on_cluster: bool = False) -> list[str]:
     """The same in words."""
-    report = growth_document(model).get("growth")
+    report = growth_document(model, on_cluster=on_cluster).get("growth")
     if report is None:
         return []
+    regime = f"regime {report['regime']} ({report['reason']})"
+    if report["regime"] == "local":
+        return [f"{regime}: grown in this process"]
     facts = [
         counted(report[name], one, many)
         for name, one, many in GROWTH_FACTS
@@ -103,7 +109,7 @@ def growth_lines(model: Any) -> list[str]:
     ]
     if "bytes_moved" in report:
         facts.append(f"{in_units(report['bytes_moved'])} moved")
-    return [f"regime {report['regime']} ({report['reason']}): {', '.join(facts)}"]
+    return [f"{regime}: {', '.join(facts)}"]
 
 
 def first_rules(model: Any) -> str:

@@ -114,9 +114,12 @@ def path_picture(path: CostComplexity) -> Picture:
 
 def curve_picture(curve: BoostingCurve) -> Picture:
     """Scores over the iterations of boosted models."""
-    steps = curve.best, curve.one_standard_error
-    best, simple = (f"{n:,} iterations, {curve.mean[n - 1]:.4g}" for n in steps)
-    alt = f"Mean {curve.scoring} over iterations: best after {best}; one standard error at {simple}"
+    from dtrees.model_selection.plots import shown_scores
+
+    steps, (shown, what) = (curve.best, curve.one_standard_error), shown_scores(curve)
+    best, simple = (f"{n:,} iterations, {shown[n - 1].mean():.4g}" for n in steps)
+    what = what if curve.scoring == "loss" else f"mean {what}"
+    alt = f"{what.capitalize()} over iterations: best after {best}; one standard error at {simple}"
     return _picture(lambda ax: curve.plot(ax), (5.4, 4.0), alt)
 
 

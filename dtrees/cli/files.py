@@ -21,12 +21,12 @@ def is_stream(file: Path) -> bool:
     return file == STANDARD_STREAM
 
 
-def check_there(path: Path) -> None:
-    """Refuse a file that cannot be read, since there is none."""
+def check_there(path: Path, hint: str = "") -> None:
+    """Refuse a file that cannot be read, since there is none; a hint says what was meant, then."""
     if any(letter in str(path) for letter in "*?[") and not path.exists():
         raise RequestError(f"{path}: patterns are read on a cluster: add --cluster local:2")
     if not path.is_file():
-        raise RequestError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
+        raise RequestError(f"{path}: {'not a file' if path.exists() else 'no such file' + hint}")
 
 
 def check_out(out: Path, *sources: Path, option: str = "--out") -> None:

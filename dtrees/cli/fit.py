@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from dtrees.cli.column_notes import note_ids
-from dtrees.cli.column_rules import check_columns
+from dtrees.cli.column_rules import check_columns, rules_as_options
 from dtrees.cli.description import (
     columns_of,
     growth_document,
@@ -97,21 +97,24 @@ def command(
                     say(line)
             estimator = estimator_of(problem.task, **model)
             start = perf_counter()
-            with notes(), waiting("fitting", show=not as_json):
+            with notes(), rules_as_options(model), waiting("fitting", show=not as_json):
                 estimator.fit(problem.X, problem.y)
             seconds = perf_counter() - start
             note_ids(estimator, len(problem.y), form, files)
         with file_errors(out, "written"):
             save(estimator, target_of(out))
+    on_cluster = cluster is not None
     if as_json:
         rows = len(problem.y)
         facts = {"target": target, "rows": rows, "seconds": seconds}
-        document = {**model_document(estimator, out), **facts, **growth_document(estimator)}
+        growth = growth_document(estimator, on_cluster=on_cluster)
+        document = {**model_document(estimator, out), **facts, **growth}
         print_json(document)
         return
     say(kinds_line(column["kind"] for column in columns_of(estimator)))
     name = type(estimator).__name__
     say(f"{name}: {size_in_words(estimator)}, fitted in {seconds:.2f} s")
-    for line in (*growth_lines(estimator), *oob_line(estimator), *stopping_line(estimator)):
+    grown = growth_lines(estimator, on_cluster=on_cluster)
+    for line in (*grown, *oob_line(estimator), *stopping_line(estimator)):
         say(line)
     say(f"{out}: {bytes_in_words(out)}")

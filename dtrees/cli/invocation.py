@@ -1,4 +1,4 @@
-"""A command as it was given, and the one that may come next: words for a shell."""
+"""A command as it was given, and the one that may come next or was meant: words for a shell."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from dtrees.cli.models import PARAMETER_OF, option_of
 
 START = ("python", "-m", "dtrees")
+TUNING = ("--tune", "--tune-simplest")
 OF_CV_ALONE = (
     *("folds", "hash_folds", "scoring", "tune", "tune_simplest", "tune_nested", "pruning_table"),
     *("report", "force", "as_json"),
@@ -50,3 +51,49 @@ def words_of(context: click.Context, without: Collection[str] = ()) -> list[str]
             for one in value if parameter.multiple else [value]:
                 words += [parameter.opts[0], str(one)]
     return words
+
+
+class Commands(click.Group):
+    """Commands that say of an option whose it is."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that is named."""
+        try:
+            return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            told = None if error.ctx is None else self.told(error.option_name, error.ctx)
+            if told is None:
+                raise
+            raise click.UsageError(told, error.ctx) from error
+
+    def told(self, option: str, context: click.Context) -> str | None:
+        """Which other commands have an option; None: no one has it."""
+        takers = [
+            name
+            for name, command in self.commands.items()
+            if any(option in (*each.opts, *each.secondary_opts) for each in command.params)
+        ]
+        if not takers:
+            return None
+        what = f"{context.info_name} has no {option}, only {' and '.join(takers)}."
+        if option in TUNING and context.info_name == "fit":
+            what += f" The last line of cv {option} is the command fit that saves its choice."
+        return what
+
+
+def stray_hint(word: str) -> str:
+    """What to write where a word stands alone that belongs to an option; empty: to none."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return ""
+    meant = []
+    for parameter in context.command.params:
+        given = context.params.get(str(parameter.name))
+        if not (isinstance(parameter, click.Option) and parameter.multiple and given):
+            continue
+        option, last = parameter.opts[0], str(given[-1])
+        takes_many = "," in (parameter.metavar or "")
+        meant.append([option, f"{last},{word}"] if takes_many else [option, last, option, word])
+    if not meant:
+        return ""
+    return f". An option takes one word: write {' or '.join(map(shlex.join, meant))}"

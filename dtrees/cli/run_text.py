@@ -24,7 +24,7 @@ from dtrees.cli.run import (
     with_error,
 )
 from dtrees.cli.tables import kinds_line
-from dtrees.cli.terminal import console, say
+from dtrees.cli.terminal import console, print_sentence, say
 
 if TYPE_CHECKING:
     from dtrees.model_selection import CostComplexity, TunedSize
@@ -48,29 +48,26 @@ def print_run(run: Run) -> None:
         out.print(path_table(run.found.path))
     out.print(fold_table(run))
     for name, mean_and_error in run.means_and_errors.items():
-        out.print(f"[bold]{name} {with_error(*mean_and_error)}[/bold]", end="")
-        out.print(
-            f" (mean ± standard error of {len(run.found.folds)} folds)" if name == score else ""
-        )
+        what = f" (mean ± standard error of {len(run.found.folds)} folds)" if name == score else ""
+        print_sentence(out, f"{name} {with_error(*mean_and_error)}", what)
     for name in run.no_better_than_guess:
-        out.print(f"[bold]No better than {run.guess}: {name} {run.baseline[name]:.4f}[/bold]")
+        print_sentence(out, f"No better than {run.guess}: {name} {run.baseline[name]:.4f}")
     if run.nested_mean_and_error is not None:
-        out.print(f"[bold]{score} {with_error(*run.nested_mean_and_error)}[/bold]", end="")
-        out.print(" on new rows: the size was chosen anew for each fold, without it")
+        what = " on new rows: the size was chosen anew for each fold, without it"
+        print_sentence(out, f"{score} {with_error(*run.nested_mean_and_error)}", what)
     if run.nested is not None:
-        for line in nested_lines(run.nested, run.problem.task):
-            say(line)
+        say("\n  ".join(nested_lines(run.nested, run.request.row_score)))
     out.print(importance_table(columns))
     model = run.model
     is_cut = is_tree(model) and model.get_depth() > TEXT_LEVELS
     shown = f"; its first {TEXT_LEVELS} levels" if is_cut else ""
-    out.print(f"[bold]The {run.noun} on all rows[/bold]: {size_in_words(model)}{shown}")
+    print_sentence(out, f"The {run.noun} on all rows", f": {size_in_words(model)}{shown}")
     for line in (*oob_line(model), *stopping_line(model)):
         say(line)
     if is_tree(model):
         say(first_rules(model).rstrip("\n"))
     say(f"All models took {run.seconds:.2f} s.")
-    for line in growth_lines(model):
+    for line in growth_lines(model, on_cluster=run.is_on_cluster):
         say(line)
 
 

@@ -24,6 +24,7 @@ from dtrees.cli.form import (
     separator_hint,
 )
 from dtrees.cli.formatting import counted
+from dtrees.cli.invocation import stray_hint
 from dtrees.cli.number_forms import number_hints
 
 if TYPE_CHECKING:
@@ -151,9 +152,12 @@ def problem_in(
 
 
 def check_files(files: Sequence[str], cluster: str | None) -> None:
-    """Refuse a file that is not there, before much is imported; workers look for theirs."""
-    if cluster is None and len(files) == 1 and not is_stream(Path(files[0])):
-        check_there(Path(files[0]))
+    """Refuse files that are not there, before much is imported; workers look for theirs."""
+    if cluster is not None:
+        return
+    for path in map(Path, files):
+        if not is_stream(path):
+            check_there(path, stray_hint(str(path)) if len(files) > 1 else "")
 
 
 @contextmanager

@@ -58,6 +58,13 @@ def _terminal(show: bool) -> Any:
     return error if error.is_terminal else None
 
 
+def print_sentence(out: Any, bold: str, rest: str = "") -> None:
+    """Print a line that begins bold, in one piece however narrow the terminal or the pipe is."""
+    from rich.text import Text
+
+    out.print(Text.assemble((bold, "bold"), rest), soft_wrap=True)
+
+
 def say(text: str) -> None:
     """Print lines for people; what a terminal would obey is made visible."""
     click.echo("\n".join(map(visible, text.split("\n"))))

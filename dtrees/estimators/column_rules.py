@@ -17,6 +17,9 @@ import numpy as np
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.target import Target
 
+NO_ORDER = "Categorical features cannot have monotonic constraints"  # scikit-learn's words
+TWO_CLASSES_ONLY = "Monotonicity constraints are not supported with multiclass classification"
+
 
 def directions_of(given: Any, book: CodeBook, target: Target) -> tuple[int, ...] | None:
     """The direction of every column: 1, -1, or 0 where it has none.
@@ -57,13 +60,12 @@ def directions_of(given: Any, book: CodeBook, target: Target) -> tuple[int, ...]
         return None
     if target.kind == "classification" and target.n_classes > 2:
         raise ValueError(
-            "Monotonicity constraints are not supported with multiclass classification: y has "
-            f"{target.n_classes} classes. Set monotonic_cst=None."
+            f"{TWO_CLASSES_ONLY}: y has {target.n_classes} classes. Set monotonic_cst=None."
         )
     with_categories = np.flatnonzero((directions != 0) & (book.n_ordered < book.n_codes))
     if len(with_categories) > 0:
         raise ValueError(
-            "Categorical features cannot have monotonic constraints: column "
+            f"{NO_ORDER}: column "
             f"{book.name(int(with_categories[0]))} has categories. Give it 0 in monotonic_cst."
         )
     return tuple(directions.astype(int).tolist())

@@ -44,7 +44,7 @@ def out_of_bag_errors(y: Any, mean: np.ndarray, counts: np.ndarray | None) -> np
     return errors
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class IntervalPredictor(ForestPredictor):
     """The answers of a forest, and intervals."""
 

@@ -28,14 +28,13 @@ from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.boosted import raw_predictions, staged_raw_predictions
+from dtrees.core.predict.packed_forest import FEW_ROWS
 from dtrees.core.predict.raw import apply, decision_path, forest_apply, forest_values
 from dtrees.parallel import Answer, computed, is_lazy, map_rows, threaded
 from dtrees.typing import Runner, serial
 
-FEW_ROWS = 64  # which one thread predicts sooner than another is asked for
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Predictor(ABC):
     """What trees and forests answer alike."""
 
@@ -124,7 +123,7 @@ class Predictor(ABC):
         return self._paths(self.apply(X, run))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class TreePredictor(Predictor):
     """The answers of one tree."""
 
@@ -151,7 +150,7 @@ class TreePredictor(Predictor):
         return answers if by_row else answers.take(leaves)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class ForestPredictor(Predictor):
     """The answers of many trees: the mean of their values."""
 
@@ -175,7 +174,7 @@ class ForestPredictor(Predictor):
         return hstack(paths, format="csr")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class BoostedPredictor(ForestPredictor):
     """The answers of a boosted model: the sum of the steps of its trees."""
 
@@ -225,7 +224,7 @@ class BoostedPredictor(ForestPredictor):
 
     def scores_of(self, raw: np.ndarray) -> np.ndarray:
         """Raw predictions as users get them, float64 (n_rows,) or (n_rows, n_classes)."""
-        return raw[:, 0] if raw.shape[1] == 1 else raw
+        return raw[:, 0] if raw.shape[1] == 1 else np.ascontiguousarray(raw)
 
     def decision_function(self, X: Any, run: Runner = serial) -> np.ndarray:
         """Raw predictions, float64 (n_rows,) or (n_rows, n_classes)."""
@@ -264,10 +263,11 @@ class LazyScore:
 
 def answered(predictor: Predictor, method: str, X: Any, n_jobs: int | None) -> Any:
     """A predictor's answer for a table; for a Dask collection a lazy one."""
+    if _is_small(X, n_jobs):
+        return getattr(predictor, method)(X)
     if is_lazy(X):
         return map_rows(predictor, method, X)
-    run = serial if _is_small(X, n_jobs) else threaded(n_jobs)
-    return getattr(predictor, method)(X, run)
+    return getattr(predictor, method)(X, threaded(n_jobs))
 
 
 def _is_small(X: Any, n_jobs: Any) -> bool:

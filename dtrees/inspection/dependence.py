@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from dtrees.coding.labels import is_missing, object_array
-from dtrees.core.model.tree import ABOVE, IN_SUBSET, LEAF, Tree
+from dtrees.core.model.tree import LEAF, Tree
 from dtrees.inspection.alignment import trees_of
+from dtrees.inspection.dependence_points import Points, points_asked_for
 from dtrees.inspection.tree_formatter import (
     TreeFormatter,
     adds_steps,
@@ -39,8 +39,6 @@ from dtrees.inspection.tree_formatter import (
 
 if TYPE_CHECKING:
     from dtrees.coding.codebook import CodeBook
-
-TIMES = ("datetime64[ns]", "timedelta64[ns]")  # units whose numbers are nanoseconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,45 +77,16 @@ class JointDependence:
         As the user has them. NaN is a missing value.
     average : float64 (n_outputs, n, m)
         As of one column.
+    missing : tuple of two, float64 (n_outputs, m) or None, and float64 (n_outputs, n) or None
+        Of a missing value in the first column, by the values of the second; and of one in the
+        second, by the values of the first. None as of one column. Both at once can be asked for by
+        `values`.
     """
 
     names: tuple[str, str]
     values: tuple[np.ndarray, np.ndarray]
     average: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class Points:
-    """Values of a column as tests see them; a missing value has neither number nor code.
-
-    Attributes
-    ----------
-    numbers : float64 (n,)
-        NaN where there is none; dates and durations in nanoseconds.
-    codes : int64 (n,)
-        Of categories; 0 where there is none.
-    """
-
-    numbers: np.ndarray
-    codes: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def with_missing(self) -> Points:
-        """The same, and a missing value behind them."""
-        return Points(np.append(self.numbers, np.nan), np.append(self.codes, 0))
-
-    def go_left(self, formatter: TreeFormatter, nodes: np.ndarray) -> np.ndarray:
-        """Which of them the tests of nodes send left, bool (n_nodes, n)."""
-        tree, tests = formatter.tree, formatter.tree.test[nodes][:, None]
-        cuts = tree.threshold[nodes][:, None]
-        left = np.where(tests == ABOVE, self.numbers > cuts, self.numbers <= cuts)
-        for i in np.flatnonzero(tests == IN_SUBSET).tolist():
-            left[i] = formatter.subset(int(nodes[i]))[self.codes] & (self.codes > 0)
-        gaps = np.isnan(self.numbers) & (self.codes == 0)
-        left[:, gaps] = tree.missing_go_to_left[nodes][:, None]
-        return left
+    missing: tuple[np.ndarray | None, np.ndarray | None]
 
 
 @overload
@@ -149,8 +118,9 @@ def partial_dependence(
         Its number, or its name at fit.
     values : sequence, default=None
         Numbers, dates or categories, and None, NaN or NaT for a missing value; of two columns a
-        pair of sequences, or of None. None: the thresholds of the column, up to each of which a step goes, with one number above them; and
-        all categories.
+        pair of sequences, or of None. None: the thresholds of the column, up to each of which a
+        step goes, with one number above them (of dates a whole day or second, of two whole numbers
+        the larger one); and all categories.
     resolution : int, default=100
         Most numbers that are taken of these.
 
@@ -201,31 +171,31 @@ def partial_dependence(
         numbers, given = [_number_of(column, names)], [values]
     shown, points = zip(
         *(
-            _asked_of(models, book, number, own, resolution)
+            points_asked_for(models, book, number, own, resolution)
             for number, own in zip(numbers, given, strict=True)
         ),
         strict=True,
     )
-    if len(numbers) == 2:
-        average = mean_of_model(model, models, book, dict(zip(numbers, points, strict=True)))
-        return JointDependence((names[numbers[0]], names[numbers[1]]), shown, average)
-    (number,), (own,) = numbers, points
-    saw_missing = bool(view.saw_missing[number])
-    asked = own.with_missing() if saw_missing else own
-    average = mean_of_model(model, models, book, {number: asked})
-    missing = average[:, -1].copy() if saw_missing else None
-    return PartialDependence(names[number], shown[0], average[:, : len(own)], missing)
-
-
-def _asked_of(
-    trees: Sequence[Tree], book: CodeBook, column: int, values: Any, resolution: int
-) -> tuple[np.ndarray, Points]:
-    """The values of a column that are asked for; None: those where answers change."""
-    if values is None:
-        return _values_of(trees, book, column, resolution)
-    is_mixed = column in book.categories and not isinstance(values, np.ndarray)
-    shown = object_array(list(values)) if is_mixed else np.asarray(values)
-    return shown, _points_of(book, column, shown)
+    asked = {
+        number: own.with_missing() if view.saw_missing[number] else own
+        for number, own in zip(numbers, points, strict=True)
+    }
+    average = mean_of_model(model, models, book, asked)
+    missing = [
+        average.take(-1, axis).copy() if view.saw_missing[number] else None
+        for axis, number in enumerate(numbers, start=1)
+    ]
+    if len(numbers) == 1:
+        known = average[:, : len(points[0])]
+        return PartialDependence(names[numbers[0]], shown[0], known, missing[0])
+    n, m = map(len, points)
+    first, second = missing
+    return JointDependence(
+        (names[numbers[0]], names[numbers[1]]),
+        shown,
+        average[:, :n, :m],
+        (None if first is None else first[:, :m], None if second is None else second[:, :n]),
+    )
 
 
 def mean_of_tree(tree: Tree, book: CodeBook, asked: Mapping[int, Points]) -> np.ndarray:
@@ -309,61 +279,3 @@ def _number_of(column: int | str, names: Sequence[str]) -> int:
     if isinstance(column, Integral) and 0 <= int(column) < len(names):
         return int(column)
     raise ValueError(f"There is no column {column!r} among the {len(names)} of the fit.")
-
-
-def _values_of(
-    trees: Sequence[Tree], book: CodeBook, column: int, resolution: int
-) -> tuple[np.ndarray, Points]:
-    """Where the answers of trees change, a number above, and all categories."""
-    numbers = np.empty(0)
-    if book.n_ordered[column] > 0:
-        numbers = np.array([0.0, 1.0]) if book.unit(column) == "bool" else _steps(trees, column)
-    if len(numbers) > resolution:
-        numbers = numbers[np.linspace(0, len(numbers) - 1, resolution).astype(np.int64)]
-    categories = book.categories.get(column)
-    if categories is None:
-        shown = numbers
-        if book.unit(column) in TIMES:
-            shown = np.floor(numbers).astype(np.int64).astype(book.unit(column))
-            numbers = shown.astype(np.int64).astype(np.float64)
-        return shown, Points(numbers, np.zeros(len(numbers), dtype=np.int64))
-    first = int(book.n_ordered[column]) + 1
-    codes = np.arange(first, first + len(categories))
-    shown = np.empty(len(numbers) + len(codes), dtype=object)
-    shown[:] = [*numbers.tolist(), *categories.tolist()]
-    points = Points(
-        np.append(numbers, np.full(len(codes), np.nan)),
-        np.append(np.zeros(len(numbers), dtype=np.int64), codes),
-    )
-    return shown, points
-
-
-def _steps(trees: Sequence[Tree], column: int) -> np.ndarray:
-    """Thresholds of a column, and a number above the last; 0 where there is none."""
-    found = np.concatenate([tree.threshold[tree.feature == column] for tree in trees])
-    found = np.unique(found[np.isfinite(found)])
-    if len(found) == 0:
-        return np.zeros(1)
-    beyond = found[-1] + max((found[-1] - found[0]) / 10, abs(found[-1]) / 10)
-    return np.append(found, beyond if beyond > found[-1] else found[-1] + 1.0)
-
-
-def _points_of(book: CodeBook, column: int, values: np.ndarray) -> Points:
-    """Values of the user's."""
-    unit = book.unit(column)
-    if unit in TIMES:
-        times = values.astype(unit)
-        nanoseconds = np.where(np.isnat(times), np.nan, times.astype(np.int64))
-        return Points(nanoseconds, np.zeros(len(values), dtype=np.int64))
-    known = book.numbers_of_categories(column)
-    numbers, codes = np.full(len(values), np.nan), np.zeros(len(values), dtype=np.int64)
-    for i, value in enumerate(values.tolist()):
-        if is_missing(value):
-            continue
-        if value in known:
-            codes[i] = known[value]
-        elif isinstance(value, bool | int | float) and book.n_ordered[column] > 0:
-            numbers[i] = value
-        else:
-            raise ValueError(f"{value!r} was not in column {book.name(column)} at fit.")
-    return Points(numbers, codes)

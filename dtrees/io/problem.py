@@ -16,7 +16,8 @@ and not touched here.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -28,6 +29,10 @@ Task = Literal["classification", "regression"]
 
 MOST_CLASSES = 20
 """Whole numbers with more distinct values than this are a quantity."""
+
+MOST_LIKELY = 3  # names that a message takes for the one that was meant
+MOST_SHOWN, FEW_SHOWN = 20, 10  # names that a message lists; and those of more
+LETTERS_OF_A_PART = 3  # by which a name is told from its middle
 
 
 @dataclass(frozen=True)
@@ -166,9 +171,30 @@ def problem_of(
 def near(name: str, names: Iterable[str]) -> str:
     """What a name that is none of the names was perhaps to be, for messages."""
     names = list(names)
-    alike = [other for other in names if other.strip().casefold() == name.strip().casefold()]
-    near = alike or difflib.get_close_matches(name, names, n=3)
-    if near:
-        return f", did you mean {' or '.join(map(repr, near))}?"
-    more = ", ..." if len(names) > 20 else ""
-    return f"; there are {', '.join(names[:20])}{more}"
+    likely = _alike(name.strip().casefold(), names)
+    if likely:
+        return f", did you mean {' or '.join(map(repr, likely[:MOST_LIKELY]))}?"
+    shown = names if len(names) <= MOST_SHOWN else names[:FEW_SHOWN]
+    more = f", ... and {len(names) - len(shown):,} more" if len(shown) < len(names) else ""
+    return f"; there are {', '.join(shown)}{more}"
+
+
+def _alike(word: str, names: Sequence[str]) -> list[str]:
+    """Names that are the word but for case, or else begin with it, hold it, or look like it."""
+    plain = {name: name.strip().casefold() for name in names}
+    rules: list[Callable[[str], bool]] = [lambda other: other == word]
+    if word:
+        rules.append(lambda other: other.startswith(word))
+    if len(word) >= LETTERS_OF_A_PART and len(names) > 1:  # one name is a header, read wrongly
+        rules += [
+            lambda other: any(part.startswith(word) for part in re.split(r"[\W_]+", other)),
+            lambda other: word in other,
+            lambda other: word in "".join(part[:1] for part in re.split(r"[\W_]+", other)),
+        ]
+    found: list[str] = []
+    for rule in rules:
+        found = found or [name for name in names if rule(plain[name])]
+    if found:
+        return found
+    close = difflib.get_close_matches(word, set(plain.values()), n=MOST_LIKELY)
+    return [name for other in close for name in names if plain[name] == other]

@@ -175,6 +175,8 @@ class BoostingCurve(SplitScores):
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the mean score and its standard error over the iterations, and a line each split.
 
+        The score "loss" is drawn as a loss, without the minus of `scores`.
+
         Parameters
         ----------
         ax : matplotlib Axes, default=None

@@ -98,26 +98,51 @@ def plot_cost_complexity(path: CostComplexity, ax: Axes | None) -> Axes:
 
 
 def plot_boosting_curve(curve: BoostingCurve, ax: Axes | None) -> Axes:
-    """Mean scores and their standard errors over the iterations, and a thin line each split."""
+    """Means and their standard errors over the iterations, and a thin line each split.
+
+    Scores rise to the best one; losses fall to it.
+    """
     ax = new_axes(ax)
-    n, mean, error = curve.max_iter, curve.mean, curve.standard_error
-    ax.plot(n, curve.scores, color="grey", linewidth=0.5, alpha=0.6)
+    shown, what = shown_scores(curve)
+    n, mean, error = curve.max_iter, shown.mean(axis=1), curve.standard_error
+    ax.plot(n, shown, color="grey", linewidth=0.5, alpha=0.6)
     if np.isfinite(error).all():
         ax.fill_between(
             n, mean - error, mean + error, alpha=0.25, linewidth=0, label="± one standard error"
         )
-    ax.plot(n, mean, linewidth=1.5, label=f"mean of {curve.scores.shape[1]} splits")
+    ax.plot(n, mean, linewidth=1.5, label=f"mean of {shown.shape[1]} splits")
     marks = (("best", curve.best, "o"), ("one standard error", curve.one_standard_error, "s"))
     for label, at, marker in marks:
-        ax.plot(at, mean[at - 1], marker, color="red", label=f"{label}: {at} iterations")
-    finite = curve.scores[np.isfinite(curve.scores)]
-    low, high = np.quantile(finite, 0.1), finite.max()  # the first iterations set no scale
-    if high > low:
-        ax.set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
-    what = "mean loss, times -1" if curve.scoring == "loss" else curve.scoring
+        ax.plot(
+            at,
+            mean[at - 1],
+            marker,
+            label=f"{label}: {at} iterations",
+            markerfacecolor="none",  # both may stand in one place
+            markeredgecolor="red",
+            markeredgewidth=1.5,
+            linestyle="none",
+        )
+    is_loss = curve.scoring == "loss"
+    finite = shown[np.isfinite(shown)]
+    ends = np.quantile(finite, [0.0, 0.9] if is_loss else [0.1, 1.0])  # the start sets no scale
+    margin = (ends[1] - ends[0]) / 10
+    if margin > 0:
+        ax.set_ylim(ends[0] - margin, ends[1] + margin)
+    if ax.get_xscale() == "linear":
+        ax.locator_params(axis="x", integer=True)
     ax.set(xlabel="iterations", ylabel=what)
-    ax.legend(fontsize="small", loc="lower right")
+    ax.legend(fontsize="small", loc="upper right" if is_loss else "lower right")
     return ax
+
+
+def shown_scores(curve: BoostingCurve) -> tuple[np.ndarray, str]:
+    """Scores (n_iterations, n_splits) and their name as people read them: losses without minus."""
+    if curve.scoring != "loss":
+        return curve.scores, curve.scoring
+    loss = curve._estimator.loss
+    name = loss if isinstance(loss, str) else type(loss).__name__
+    return -curve.scores, f"mean loss of held-out rows ({name})"
 
 
 def _edges(values: np.ndarray) -> np.ndarray:

@@ -76,11 +76,19 @@ def test_cv_of_a_boosted_model(asked, folder, address):
     expected = ask_json("cv", folder / "whole.parquet", *how)
     found = ask_json("cv", folder / "part-*.parquet", *how, "--cluster", address, *asked[1:])
     assert told(found) == told(expected)
+    assert found["growth"]["regime"] == "local" or asked
     words = "does not grow in the partitioned regime"
     where = ("--cluster", address, "--regime", "partitioned")
     refused = ask("cv", folder / "part-*.parquet", *how, *where)
     assert refused.exit_code == 2
     assert words in refused.stderr
+
+
+def test_cv_says_that_a_boosted_model_grew_here(folder, address):
+    how = ("--target", "class", "--folds", 2, "--model", "boosting", "--max-iter", 2)
+    result = ask("cv", folder / "part-*.parquet", *how, "--cluster", address)
+    last = "regime local (a boosted model grows in one place): grown in this process\n"
+    assert result.stdout.endswith(last)
 
 
 def test_cv_of_a_tree(folder, address):

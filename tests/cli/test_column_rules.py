@@ -3,7 +3,7 @@
 import pytest
 
 import dtrees
-from dtrees.cli.column_rules import check_columns, names_in, rules_of
+from dtrees.cli.column_rules import check_columns, names_in, rules_as_options, rules_of
 from dtrees.cli.errors import RequestError
 from dtrees.cli.models import KINDS, estimator_class
 from dtrees.io import problem_of, read_table
@@ -73,11 +73,24 @@ def test_parameters():
         ),
         (["--falling", "class"], "--falling: no column 'class' in the table"),
         (["--interaction", "number,none"], "--interaction: no column 'none' in the table"),
-        (["--rising", "word"], "Categorical features cannot have monotonic constraints"),
+        (["--rising", "word"], "--rising 'word': the column holds words, which are in no order"),
+        (["--rising", "number", "--falling", "word"], "--falling 'word': the column holds words"),
     ],
 )
 def test_columns_that_are_not_there_or_no_numbers(csv, args, words):
     check_refused(ask("cv", csv, "--target", "class", *args), words, is_read="word" in args)
+
+
+@pytest.mark.parametrize("command", ["cv", "fit"])
+def test_directions_of_many_classes(command, csv, tmp_path):
+    out = ["--out", tmp_path / "a.dtrees"] if command == "fit" else []
+    result = ask(command, csv, "--target", "word", "--rising", "number", *out)
+    check_refused(result, "--rising 'number': the target has to be numbers or two", is_read=True)
+
+
+def test_other_errors_are_told_as_they_are():
+    with pytest.raises(ValueError, match=r"^no option$"), rules_as_options({"rising": ("a",)}):
+        raise ValueError("no option")
 
 
 def test_rules_that_contradict_each_other_are_refused_before_the_table_is_read(unreadable):

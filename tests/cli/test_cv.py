@@ -150,7 +150,8 @@ def test_the_nested_standard_error(target, kind, csv):
         "divisions": 4,
     }
     out = cv(csv, *how).stdout
-    assert f"{told['score']} {told['mean']:.4g} ± {told['standard_error']:.2g} by nested" in out
+    assert f"{told['score']} {told['mean']:.4g} ± {told['standard_error']:.2g} (nested" in out
+    assert "mean of 4 other divisions into folds)" in out
     assert f"90% interval for new rows: {ends[0]:.4g} to {ends[1]:.4g}" in out
 
 

@@ -39,6 +39,8 @@ def grown(**report):
 def test_growth_is_told_where_it_was_not_simply_here():
     assert growth_lines(SimpleNamespace()) == []
     assert growth_lines(grown(regime="local", reason="small", rounds=3)) == []
+    told = growth_lines(grown(regime="local", reason="small", lost_workers=0), on_cluster=True)
+    assert told == ["regime local (small): grown in this process"]
     model = grown(
         regime="partitioned", reason="asked for", rounds=1, passes=2, tasks=1_200, retries=0,
         lost_workers=0, bytes_moved=2_500,

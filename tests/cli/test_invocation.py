@@ -6,8 +6,8 @@ import click
 import pytest
 
 import dtrees
-from dtrees.cli.invocation import cv_command, words_of
-from tests.cli.asking import NOISY, ask, ask_json
+from dtrees.cli.invocation import cv_command, stray_hint, words_of
+from tests.cli.asking import NOISY, ask, ask_json, check_refused
 
 pd = pytest.importorskip("pandas")
 
@@ -74,3 +74,43 @@ def test_a_command_can_be_given_to_a_shell():
     context = given.make_context("given", ["it's $HOME.csv", "--quiet"])
     line = cv_command(context)
     assert shlex.split(line) == ["python", "-m", "dtrees", "cv", "it's $HOME.csv", "--quiet"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["fit", "a.csv", "--tune"], "fit has no --tune, only cv. The last line of cv --tune is"),
+        (["fit", "a.csv", "--folds=3"], "fit has no --folds, only cv.\n"),
+        (["cv", "a.csv", "--out", "b"], "cv has no --out, only fit and predict.\n"),
+        (["predict", "a", "--no-oob"], "No such option '--no-oob'.\n"),
+        (["show", "a", "--no-bootstrap"], "show has no --no-bootstrap, only cv and fit.\n"),
+        (["cv", "a.csv", "--fold", "3"], "No such option '--fold'. (Did you mean"),
+    ],
+)
+def test_an_option_of_another_command_is_told(words, said):
+    result = ask(*words)
+    assert result.exit_code == 2
+    assert f"Error: {said}" in result.stderr
+    assert f"Usage: main {words[0]} " in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["--interaction", "a", "b c"], "--interaction 'a,b c'"),
+        (["--rising", "a", "b"], "--rising a --rising b"),
+        (["--drop", "d", "--drop", "e", "f"], "--drop e --drop f"),
+        (["--drop", "d", "--interaction", "a,b", "c"], "--drop d --drop c or --interaction a,b,c"),
+    ],
+)
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_word_that_is_no_file_may_belong_to_an_option(words, meant, is_first, csv):
+    given = [*words, csv] if is_first else [csv, *words]
+    said = f"{words[-1]}: no such file. An option takes one word: write {meant}\n"
+    check_refused(ask("cv", *given, "--target", "class"), said)
+
+
+def test_a_word_without_such_an_option_is_a_file_that_is_not_there(csv):
+    assert stray_hint("a") == ""
+    result = ask("cv", csv, "none.csv", "--target", "class")
+    check_refused(result, "none.csv: no such file\n")

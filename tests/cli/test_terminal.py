@@ -6,7 +6,15 @@ import os
 
 import pytest
 
-from dtrees.cli.terminal import finite, print_json, say, trees_grown, waiting
+from dtrees.cli.terminal import (
+    console,
+    finite,
+    print_json,
+    print_sentence,
+    say,
+    trees_grown,
+    waiting,
+)
 from tests.cli.asking import forked, process
 from tests.forked import start_forked
 
@@ -64,6 +72,11 @@ def test_what_is_no_terminal_sees_no_progress(capsys):
 def test_lines_for_people_keep_their_ends_and_nothing_else(capsys):
     say("a\nb\x1b[2J")
     assert capsys.readouterr().out == "a\nb\\x1b[2J\n"
+
+
+def test_a_long_sentence_stays_in_one_line(capsys):
+    print_sentence(console(), "bold [words]", " and others" * 20)
+    assert capsys.readouterr().out == f"bold [words]{' and others' * 20}\n"
 
 
 def test_a_document_is_json_that_every_reader_takes(capsys):

@@ -200,6 +200,41 @@ def test_missing_values_beside_others():
     np.testing.assert_allclose(found[0, :, 0], model.predict([[0.0, 0.5], [np.nan, 0.5]]))
 
 
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("kinds", [("gaps", "numbers"), ("numbers", "categories with gaps")])
+def test_missing_values_of_two_columns(kinds, name):
+    """As where they are asked for, and None where there were none at fit."""
+    frame = pd.DataFrame({"a": KINDS[kinds[0]], "b": KINDS[kinds[1]]})
+    model = clone(MODELS[name]).fit(frame, F if "numbers" in name else np.digitize(F, [-1, 1]))
+    found = partial_dependence(model, ["a", "b"], resolution=5)
+    with_gaps = [[*values, None] for values in found.values]
+    if kinds[1] == "numbers":
+        with_gaps[1] = found.values[1]
+    else:
+        with_gaps[0] = found.values[0]
+    asked = partial_dependence(model, ["a", "b"], values=with_gaps).average
+    first, second = found.missing
+    if kinds[1] == "numbers":
+        assert second is None
+        np.testing.assert_array_equal(first, asked[:, -1])
+        np.testing.assert_array_equal(found.average, asked[:, :-1])
+    else:
+        assert first is None
+        np.testing.assert_array_equal(second, asked[:, :, -1])
+        np.testing.assert_array_equal(found.average, asked[:, :, :-1])
+
+
+def test_missing_values_of_both_columns():
+    frame = pd.DataFrame({"a": KINDS["gaps"], "b": KINDS["categories with gaps"]})
+    tree = DecisionTreeRegressor(max_depth=6).fit(frame, F)
+    (n, m), found = (3, 2), partial_dependence(tree, ("a", "b"), values=([0, 1, 2], ["a", "c"]))
+    asked = partial_dependence(tree, ("a", "b"), values=([0, 1, 2, None], ["a", "c", None]))
+    assert found.average.shape == (1, n, m)
+    assert [each.shape for each in found.missing] == [(1, m), (1, n)]
+    np.testing.assert_array_equal(found.missing[0], asked.average[:, n, :m])
+    np.testing.assert_array_equal(found.missing[1], asked.average[:, :n, m])
+
+
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "gaps" in kind])
 @pytest.mark.parametrize("gap", [None, np.nan, pd.NaT, pd.NA])
 def test_a_missing_value_is_asked_for_as_users_write_it(kind, gap):
@@ -233,32 +268,6 @@ def test_classes_of_a_boosted_model_are_raw_predictions():
     )["average"]
     near = partial_dependence(model, 0, values=GRID).average
     assert np.corrcoef(near.ravel(), by_brute_force.ravel())[0, 1] > 0.95
-
-
-def test_few_numbers_are_taken_and_all_categories():
-    model = DecisionTreeRegressor().fit(NUMBERS, F)
-    assert len(partial_dependence(model, 0).values) <= 100
-    found = partial_dependence(model, 0, resolution=7)
-    assert len(found.values) == 7
-    cuts = model.tree_.threshold[model.tree_.feature == 0]
-    assert (found.values[0], found.values[-1] > cuts.max()) == (cuts.min(), True)
-    alone = partial_dependence(DecisionTreeRegressor().fit(NUMBERS * 0, F), 0)
-    assert alone.values.tolist() == [0.0]
-    assert alone.average.tolist() == [[pytest.approx(F.mean())]]
-    letters = pd.DataFrame({"c": pd.Categorical(RNG.integers(0, 200, N).astype(str))})
-    many = partial_dependence(DecisionTreeRegressor().fit(letters, F), "c", resolution=2)
-    assert len(many.values) == letters["c"].nunique()
-
-
-def test_values_are_where_the_answer_changes():
-    tree = DecisionTreeRegressor(max_leaf_nodes=6).fit(NUMBERS[:, :1], F)
-    found = partial_dependence(tree, 0)
-    (cuts,) = [np.sort(tree.tree_.threshold[tree.tree_.feature == 0])]
-    assert found.values[:-1].tolist() == cuts.tolist()
-    assert len(np.unique(found.average)) == 6
-    between = (cuts[:-1] + cuts[1:]) / 2
-    again = partial_dependence(tree, 0, values=between).average
-    np.testing.assert_array_equal(again, found.average[:, 1:-1])
 
 
 def test_errors():

@@ -5,7 +5,7 @@ import pytest
 
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
 from dtrees.io import problem_of
-from dtrees.io.problem import task_of
+from dtrees.io.problem import near, task_of
 from dtrees.model_selection import cross_validate
 from dtrees.model_selection.baseline import baseline_scores
 
@@ -16,6 +16,34 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are_near():
     table = pd.DataFrame({"number": [1.5], "word": ["a"], "class": ["yes"]})
     with pytest.raises(ValueError, match=r"'number3' .*, did you mean 'number' or 'number2'\?"):
         problem_of(table.assign(number2=1), "class", drop=["word", "number3"])
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("acc", ["accuracy"]),  # and not jaccard
+        ("AUC", ["roc_auc"]),
+        ("score", ["rand_score"]),
+        ("card", ["jaccard"]),
+        ("mse", ["neg_mean_squared_error", "Neg Median.Squared Error"]),
+        ("accurcay", ["accuracy"]),
+        (" roc_AUC", ["roc_auc"]),
+    ],
+)
+def test_a_near_name_begins_alike_or_holds_the_word_or_has_most_of_its_letters(word, meant):
+    names = ["jaccard", "accuracy", "roc_auc", "rand_score", "neg_mean_squared_error"]
+    names.append("Neg Median.Squared Error")
+    assert near(word, names) == f", did you mean {' or '.join(map(repr, meant))}?"
+
+
+def test_near_names_are_few_and_a_list_says_how_many_are_left_out():
+    names = [f"column {i:,}" for i in range(2_000)]
+    assert near("col", names).count(" or ") == 2
+    for word in ("", "xyz"):
+        assert near(word, names[:20]) == f"; there are {', '.join(names[:20])}"
+        few = ", ".join(names[:10])
+        assert near(word, names[:21]) == f"; there are {few}, ... and 11 more"
+        assert near(word, names).endswith("column 9, ... and 1,990 more")
 
 
 @pytest.mark.parametrize(

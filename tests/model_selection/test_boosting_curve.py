@@ -219,7 +219,14 @@ def test_the_picture():
     curve = curve_of("two")
     ax = curve.plot()
     assert ax.get_xlabel() == "iterations"
-    assert ax.get_ylabel() == "mean loss, times -1"
+    assert ax.get_ylabel() == "mean loss of held-out rows (log_loss)"
     marked = [line for line in ax.lines if "iterations" in str(line.get_label())]
     assert [int(line.get_xdata()[0]) for line in marked] == [curve.best, curve.one_standard_error]
+    (best,) = marked[0].get_ydata()
+    assert best == -curve.mean.max() > 0
+    assert ax.get_ylim()[0] < best < ax.get_ylim()[1]
+    assert all(tick == int(tick) for tick in ax.get_xticks())
     assert curve_of("numbers", scoring=None).plot(ax) is ax
+    assert ax.get_ylabel() == "r2"
+    own = boosting_curve(GradientBoostingRegressor(Squares(), max_iter=2), X, NUMBERS, cv=SPLITS)
+    assert own.plot().get_ylabel() == "mean loss of held-out rows (Squares)"

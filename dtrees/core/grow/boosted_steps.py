@@ -14,13 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dtrees.core.data.rules import BoostingRules
+from dtrees.core.grow._leaf_steps import add_leaf_steps, newton_steps, weights_of_leaves
 from dtrees.core.grow._leaf_wise import LeafWiseGrower
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.step_bounds import bounds_of_nodes, few_bits, stretches, within
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
-
-STEP_BITS = 61  # of the sum of weighted steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +75,7 @@ class LeafSteps:
             As it is in this iteration.
         """
         leaves = grower.leaves_of_tree()
-        weights = self._weights_of(grower, leaves)
+        weights = weights_of_leaves(grower, self.weight)
         monotonic = self.rules.monotonic
         if monotonic is None:
             steps = self._steps_of(grower, piece, leaves, k, shift, loss) * self.learning_rate
@@ -87,14 +86,9 @@ class LeafSteps:
             lower, upper = bounds_of_nodes(piece, values, monotonic)
             own = leaves[:, 0]
             steps, weights = within(values[own], lower[own], upper[own]), few_bits(weights)
-        in_units = weights * self.weight_unit
-        exponent = STEP_BITS - bits_of(np.abs(steps).max() * in_units.sum())
-        unit = 2.0**-exponent
-        weighted = np.rint(np.ldexp(steps * in_units, exponent)).astype(np.int64)
-        grower.add_steps(weighted * unit / in_units, self.raw[k])
-        of_leaves = np.empty((len(leaves), 2), dtype=np.int64)
-        of_leaves[:, 0], of_leaves[:, 1] = weights, weighted
-        statistics = grower.sums_of_nodes(piece, of_leaves)
+        statistics, unit = add_leaf_steps(
+            grower, piece, steps, weights, self.weight_unit, self.raw[k]
+        )
         return GrownTree(PartialTree(piece.nodes, statistics, piece.words), unit)
 
     def _steps_of(
@@ -113,23 +107,8 @@ class LeafSteps:
         """
         if loss.level is not None:
             return self._quantiles_of(grower, nodes, k, loss)
-        sums, most = piece.statistics[nodes[:, 0]], loss.largest_step
-        # - gradient / (hessian + l2), in the units of both
-        below = sums[:, 0] + grower.l2
-        above = -np.ldexp(sums[:, 1].astype(np.float64), -shift)
-        steps = np.divide(above, below, out=np.zeros(len(below)), where=below > 0)
-        return np.clip(steps, -most, most)
-
-    def _weights_of(self, grower: LeafWiseGrower, leaves: np.ndarray) -> np.ndarray:
-        """Weight of each leaf, in units."""
-        if self.weight is None:
-            n_rows: np.ndarray = leaves[:, 2]
-            return n_rows
-        order = np.argsort(leaves[:, 1])
-        sums = np.add.reduceat(self.weight[grower.rows_of_leaves], leaves[order, 1])
-        weights = np.empty(len(leaves), dtype=np.int64)
-        weights[order] = sums
-        return weights
+        sums = piece.statistics[nodes[:, 0]]
+        return newton_steps(sums, grower.l2, shift, loss.largest_step)
 
     def _quantiles_of(
         self, grower: LeafWiseGrower, leaves: np.ndarray, k: int, loss: Loss | OwnLoss

@@ -6,6 +6,7 @@
 
     `losses`         the losses by name: beginnings, links, the loss of rows
     `_derivatives`   their derivatives, row by row, as integers; shares of classes
+    `_sums`          means of rows that are the same in any order
     `exponential.h`  an exponential function
 
 An exponential function is our own, as the logarithm is (`core.data._fixed_point`): those of the C

@@ -34,6 +34,8 @@ cdef extern from "losses/derivatives.h" nogil:
                     double gradient_scale, double hessian_scale, uint64_t* out, int64_t* sums)
     void pack_wide(int64_t n, const double* gradient, const double* hessian,
                    double gradient_scale, double hessian_scale, uint64_t* out, int64_t* sums)
+    void largest_plain(int64_t n, const double* gradient, const double* hessian, double* largest)
+    void largest_wide(int64_t n, const double* gradient, const double* hessian, double* largest)
     void softmax_plain(int64_t n_classes, int64_t n, const double* raw, int64_t stride,
                        double* values)
     void softmax_wide(int64_t n_classes, int64_t n, const double* raw, int64_t stride,
@@ -221,9 +223,9 @@ cdef void largest_of_rows(const LossRows* rows, int64_t begin, int64_t end,
     cdef double[ROWS_AT_ONCE] hessian
     cdef Gathered some
     cdef uint64_t unused
-    cdef double of_gradients = 0
-    cdef double of_hessians = 0
-    cdef int64_t i, n
+    cdef int64_t n
+    largest[0] = 0
+    largest[1] = 0
     while begin < end:
         n = min(<int64_t>ROWS_AT_ONCE, end - begin)
         if rows.chosen == NULL:
@@ -231,13 +233,11 @@ cdef void largest_of_rows(const LossRows* rows, int64_t begin, int64_t end,
         else:
             gather(rows, begin, n, &some, some.raw, &unused)
             derive(&some.rows, 0, n, gradient, hessian)
-        for i in range(n):
-            gradient[i] = -gradient[i] if gradient[i] < 0 else gradient[i]
-            of_gradients = gradient[i] if gradient[i] > of_gradients else of_gradients
-            of_hessians = hessian[i] if hessian[i] > of_hessians else of_hessians
+        if is_wide:
+            largest_wide(n, gradient, hessian, largest)
+        else:
+            largest_plain(n, gradient, hessian, largest)
         begin += n
-    largest[0] = of_gradients
-    largest[1] = of_hessians
 
 
 def exponential(const double[::1] x):
@@ -253,16 +253,42 @@ def exponential(const double[::1] x):
     return out
 
 
+cdef inline void logistics(int64_t n, const double* x, double* out) noexcept nogil:
+    if is_wide:
+        logistic_wide(n, x, out)
+    else:
+        logistic_plain(n, x, out)
+
+
 def logistic(const double[::1] x):
     """1 / (1 + exp(-x)), the same bits everywhere; float64 (n,)."""
     out = np.empty(x.shape[0])
     cdef double[::1] to = out
     if x.shape[0] > 0:
         with nogil:
-            if is_wide:
-                logistic_wide(x.shape[0], &x[0], &to[0])
-            else:
-                logistic_plain(x.shape[0], &x[0], &to[0])
+            logistics(x.shape[0], &x[0], &to[0])
+    return out
+
+
+def shares_of_two(const double[:, :] log_odds):
+    """Shares of two classes, of which the second has these log odds (n, 1); float64 (n, 2)."""
+    cdef int64_t n = log_odds.shape[0]
+    cdef int64_t begin = 0
+    cdef int64_t some, i
+    cdef double[ROWS_AT_ONCE] own
+    cdef double[ROWS_AT_ONCE] second
+    out = np.empty((n, 2))
+    cdef double[:, ::1] to = out
+    with nogil:
+        while begin < n:
+            some = min(<int64_t>ROWS_AT_ONCE, n - begin)
+            for i in range(some):
+                own[i] = log_odds[begin + i, 0]
+            logistics(some, own, second)
+            for i in range(some):
+                to[begin + i, 0] = 1.0 - second[i]
+                to[begin + i, 1] = second[i]
+            begin += some
     return out
 
 

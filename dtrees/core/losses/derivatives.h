@@ -2,10 +2,13 @@
 #ifndef DTREES_DERIVATIVES_H
 #define DTREES_DERIVATIVES_H
 
+#include <math.h>
+
 #include "data/cpu.h"
 #include "losses/exponential.h"
 
 #define ROWS_AT_ONCE 256
+#define LANES 8
 
 typedef enum {
     LOGISTIC,
@@ -94,6 +97,29 @@ static inline void pack_in(int64_t n, const double *gradient, const double *hess
     sums[1] += (int64_t)h_sum;
 }
 
+/* The largest absolute gradient and the largest hessian, and what is in `largest`, (2,), already. Eight
+   at a time, as one after the other each would wait for the one before it. */
+static inline void largest_in(int64_t n, const double *gradient, const double *hessian,
+                              double *largest) {
+    double g[LANES] = {0}, h[LANES] = {0};
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int j = 0; j < LANES; j++) {
+            double above = fabs(gradient[i + j]);
+            g[j] = above > g[j] ? above : g[j];
+            h[j] = hessian[i + j] > h[j] ? hessian[i + j] : h[j];
+        }
+    for (int j = 0; i < n; i++, j++) {
+        double above = fabs(gradient[i]);
+        g[j] = above > g[j] ? above : g[j];
+        h[j] = hessian[i] > h[j] ? hessian[i] : h[j];
+    }
+    for (int j = 0; j < LANES; j++) {
+        largest[0] = g[j] > largest[0] ? g[j] : largest[0];
+        largest[1] = h[j] > largest[1] ? h[j] : largest[1];
+    }
+}
+
 /* Shares of classes, from raw predictions that stand class by class, `stride` apart; the largest is
    taken off first. values : (n_classes, ROWS_AT_ONCE), OUT. */
 static inline void softmax_in(int64_t n_classes, int64_t n, const double *raw, int64_t stride,
@@ -137,6 +163,8 @@ TWICE(void, pack,
       (int64_t n, const double *gradient, const double *hessian, double gradient_scale,
        double hessian_scale, uint64_t *out, int64_t *sums),
       (n, gradient, hessian, gradient_scale, hessian_scale, out, sums))
+TWICE(void, largest, (int64_t n, const double *gradient, const double *hessian, double *largest),
+      (n, gradient, hessian, largest))
 TWICE(void, softmax,
       (int64_t n_classes, int64_t n, const double *raw, int64_t stride, double *values),
       (n_classes, n, raw, stride, values))

@@ -39,7 +39,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dtrees.core.losses._derivatives import KINDS, exponential, logarithm, logistic, softmax
+from dtrees.core.losses._derivatives import KINDS, exponential, logarithm, shares_of_two, softmax
+from dtrees.core.losses._sums import mean_in_any_order
 from dtrees.core.search._criterion import log
 
 MEDIAN = 0.5
@@ -112,9 +113,7 @@ class Loss:
         if self.beyond is None:
             return middle
         rest = np.clip(residuals - middle, -self.width, self.width)
-        if weight is None:
-            return middle + math.fsum(rest) / len(rest)
-        return middle + math.fsum(rest * weight) / math.fsum(weight)
+        return middle + float(mean_in_any_order(rest, weight))
 
     def check(self, y: np.ndarray) -> None:
         """Refuse (ValueError) targets that the loss has no use for."""
@@ -158,10 +157,7 @@ class Loss:
         float
             The same in any order of the rows.
         """
-        values = self._of_rows(y, raw)
-        if weight is None:
-            return math.fsum(values) / len(values)
-        return math.fsum(values * weight) / math.fsum(weight)
+        return float(mean_in_any_order(self._of_rows(y, raw), weight))
 
     def _of_rows(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
         """The loss of each row, float64 (n_rows,)."""
@@ -223,10 +219,8 @@ def shares_of_classes(raw: np.ndarray) -> np.ndarray:
     float64 (n_rows, n_classes)
     """
     if raw.shape[1] == 1:
-        second = logistic(np.ascontiguousarray(raw[:, 0]))
-        shares = np.empty((len(raw), 2))
-        shares[:, 0], shares[:, 1] = 1.0 - second, second
-        return shares
+        of_two: np.ndarray = shares_of_two(raw)
+        return of_two
     return np.ascontiguousarray(softmax(np.ascontiguousarray(raw.T)).T)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dtrees.core.losses._sums import mean_in_any_order
 from dtrees.core.losses.losses import shares_of_classes
 
 NAME = "given"
@@ -119,9 +120,7 @@ class OwnLoss:
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> float:
         """The mean loss of rows; see `dtrees.core.losses.losses.Loss.mean`."""
         values = self._checked(self.own.of_rows(_read_only(y), _as_asked(raw)), y.shape, "losses")
-        if weight is None:
-            return math.fsum(values) / len(values)
-        return math.fsum(values * weight) / math.fsum(weight)
+        return float(mean_in_any_order(values, weight))
 
     def predictions(self, raw: np.ndarray) -> np.ndarray:
         """Numbers of raw predictions, both float64 (n_rows,)."""

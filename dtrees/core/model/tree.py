@@ -18,6 +18,8 @@ Rows that pass go left. Missing values (code 0) go where ``missing_go_to_left`` 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -53,6 +55,11 @@ def total_of(statistics: np.ndarray, criterion: str) -> np.ndarray:
     if criterion in REGRESSION:
         return statistics[:, 0]
     return statistics.sum(axis=1, dtype=np.int64)
+
+
+def are_bounded(offsets: Sequence[float]) -> bool:
+    """Whether no sum of values of trees with these offsets overflows."""
+    return not any(offsets) or math.isfinite(max(map(abs, offsets)) * (2.0 * len(offsets)))
 
 
 def count_type(roots: np.ndarray) -> np.dtype:
@@ -249,6 +256,11 @@ class Forest:
     def offsets(self) -> list[float]:
         """The offset of every tree."""
         return [tree.offset for tree in self.trees]
+
+    @cached_property
+    def has_bounded_sums(self) -> bool:
+        """Whether no sum of the values of leaves overflows."""
+        return are_bounded(self.offsets)
 
     def __len__(self) -> int:
         return len(self.trees)

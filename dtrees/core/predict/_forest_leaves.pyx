@@ -6,6 +6,11 @@ shares is the same without its zeros::
 
     shares of 26 classes    0 0 0 1 0 ...            entries    (1.0, 3)
                             0 0 .25 0 0 .75 0 ...               (.25, 2)  (.75, 5)
+
+Trees of one value may belong to several outputs in turn, as those of boosted models of classes::
+
+    tree                    0  1  2  3  4  5         three outputs
+    adds to output          0  1  2  0  1  2
 """
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc, realloc
@@ -115,20 +120,52 @@ def fill_leaves(ForestNodes forest not None, GrownTrees grown not None, int64_t 
         raise MemoryError()
 
 
-cdef inline void add_pairs(double* total, const double* value, const int32_t* leaves,
-                           int64_t n) noexcept nogil:
+cdef Totals as_totals(ForestNodes forest, double[:, :] total, int64_t first_tree) except *:
+    """Where the values of the leaves of at least one row are added.
+
+    first_tree : of those that were added to the same totals, the number of the first one here
+    """
+    cdef int64_t n_outputs = total.shape[1]
+    cdef Totals to
+    if first_tree < 0 or not (
+        n_outputs == forest.width and total.strides[1] == sizeof(double)
+        or n_outputs > 0 and forest.width == 1
+    ):
+        raise ValueError("The totals do not fit the forest.")
+    to.cells = &total[0, 0]
+    to.row_step = total.strides[0] // <int64_t>sizeof(double)
+    to.output_step = total.strides[1] // <int64_t>sizeof(double)
+    to.n_outputs = n_outputs if forest.width == 1 else 1
+    to.output = first_tree % to.n_outputs
+    return to
+
+
+cdef inline void add_steps(double* total, int64_t step, const double* value,
+                           const int32_t* leaves, int64_t n) noexcept nogil:
+    """One value for each row."""
+    cdef int64_t i
+    for i in range(n):
+        if i + AHEAD < n:
+            prefetch(value + leaves[i + AHEAD])
+        total[i * step] += value[leaves[i]]
+
+
+cdef inline void add_pairs(double* total, int64_t step, const double* value,
+                           const int32_t* leaves, int64_t n) noexcept nogil:
     """The values of two classes; both are read before one is written."""
     cdef int64_t i
     cdef const double* pair
+    cdef double* own
     cdef double first, second
     for i in range(n):
         if i + AHEAD < n:
             prefetch(value + 2 * <int64_t>leaves[i + AHEAD])
         pair = value + 2 * <int64_t>leaves[i]
-        first = total[2 * i] + pair[0]
-        second = total[2 * i + 1] + pair[1]
-        total[2 * i] = first
-        total[2 * i + 1] = second
+        own = total + i * step
+        first = own[0] + pair[0]
+        second = own[1] + pair[1]
+        own[0] = first
+        own[1] = second
 
 
 cdef inline void add_leaf(ForestNodes forest, int64_t tree, int64_t leaf,
@@ -151,21 +188,26 @@ cdef inline void add_leaf(ForestNodes forest, int64_t tree, int64_t leaf,
 
 
 cdef void add_values(ForestNodes forest, int64_t tree, const int32_t* leaves, int64_t n,
-                     double* total) noexcept nogil:
-    """Add the values of the leaves of n rows in one tree to `total` (n, width)."""
+                     const Totals* to) noexcept nogil:
+    """Add the values of the leaves of n rows in one tree."""
     cdef int64_t width = forest.width
+    cdef double* total = to.cells
     cdef int64_t i
     cdef const int64_t* first
     cdef const double* value
     if forest.value != NULL:
         value = forest.value + forest.first_leaf[tree] * width
+        if width == 1:
+            total += (to.output + tree) % to.n_outputs * to.output_step
+            add_steps(total, to.row_step, value, leaves, n)
+            return
         if width == 2:
-            add_pairs(total, value, leaves, n)
+            add_pairs(total, to.row_step, value, leaves, n)
             return
         for i in range(n):
             if i + AHEAD < n:
                 prefetch(value + leaves[i + AHEAD] * width)
-            add_leaf(forest, tree, leaves[i], total + i * width)
+            add_leaf(forest, tree, leaves[i], total + i * to.row_step)
         return
     first = forest.first_entry + forest.first_leaf[tree] + tree
     for i in range(n):
@@ -173,11 +215,19 @@ cdef void add_values(ForestNodes forest, int64_t tree, const int32_t* leaves, in
             prefetch(first + leaves[i + 2 * AHEAD])
         if i + AHEAD < n:
             prefetch(forest.entries[tree] + first[leaves[i + AHEAD]])
-        add_leaf(forest, tree, leaves[i], total + i * width)
+        add_leaf(forest, tree, leaves[i], total + i * to.row_step)
 
 
-cdef void add_row(ForestNodes forest, const int32_t* leaves, double* total) noexcept nogil:
+cdef void add_row(ForestNodes forest, const int32_t* leaves, int64_t row,
+                  const Totals* to) noexcept nogil:
     """Add the values of the leaves of one row in all trees, in their order."""
+    cdef double* total = to.cells + row * to.row_step
+    cdef int64_t output = to.output
     cdef int64_t t
+    if forest.width > 1:
+        for t in range(forest.n_trees):
+            add_leaf(forest, t, leaves[t], total)
+        return
     for t in range(forest.n_trees):
-        add_leaf(forest, t, leaves[t], total)
+        total[output * to.output_step] += forest.value[forest.first_leaf[t] + leaves[t]]
+        output = output + 1 if output + 1 < to.n_outputs else 0

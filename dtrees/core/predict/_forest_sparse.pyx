@@ -17,7 +17,7 @@ from libc.string cimport memcpy
 import numpy as np
 
 from dtrees.core.data._columns cimport first_at_least
-from dtrees.core.predict._forest_leaves cimport add_row
+from dtrees.core.predict._forest_leaves cimport Totals, add_row, as_totals
 from dtrees.core.predict._forest_nodes cimport MISSING, ForestNodes
 from dtrees.core.predict._packed_forest cimport code_of, to_nodes, walk_row
 
@@ -115,25 +115,31 @@ def code_sparse(const int64_t[::1] indptr, const int32_t[::1] rows, const number
 
 def walk_sparse(ForestNodes forest not None, const int64_t[::1] row_first,
                 const uint32_t[::1] cells, const uint16_t[::1] zeros, bint with_missing,
-                int32_t[:, ::1] leaves, double[:, ::1] total):
+                int32_t[:, ::1] leaves, double[:, :] total, int64_t first_tree):
     """Leaves of coded rows, or the sums of their values.
 
     Each row walks alone, several trees at a time: blocks of rows would not fit the cache.
-    ``leaves`` is OUT (n_trees, n_rows), or None; ``total`` IN and OUT (n_rows, width), or None.
+    ``leaves`` is OUT (n_trees, n_rows), or None; ``total`` is IN and OUT, or None, and with
+    ``first_tree`` as for `walk_values`.
     """
     cdef int64_t n = row_first.shape[0] - 1
     cdef int64_t n_trees = forest.n_trees
     cdef int64_t i, j, t
     cdef int32_t* own = NULL
     cdef uint16_t* row = NULL
+    cdef Totals to
     cdef bint with_leaves = leaves is not None
     cdef bint with_total = total is not None
     if not (
         zeros.shape[0] == forest.n_slots and 0 <= row_first[0] and row_first[n] <= cells.shape[0]
         and (not with_leaves or leaves.shape[0] == n_trees and leaves.shape[1] == n)
-        and (not with_total or total.shape[0] == n and total.shape[1] == forest.width)
+        and (not with_total or total.shape[0] == n)
     ):
         raise ValueError("The rows do not fit the forest.")
+    if n == 0:
+        return
+    if with_total:
+        to = as_totals(forest, total, first_tree)
     own = <int32_t*>PyMem_Malloc(n_trees * sizeof(int32_t))
     row = <uint16_t*>PyMem_Malloc(forest.n_slots * sizeof(uint16_t))
     if own == NULL or row == NULL:
@@ -147,7 +153,7 @@ def walk_sparse(ForestNodes forest not None, const int64_t[::1] row_first,
                 row[cells[j] >> 16] = <uint16_t>(cells[j] & 0xFFFF)
             walk_row(forest, row, own, with_missing)
             if with_total:
-                add_row(forest, own, &total[i, 0])
+                add_row(forest, own, i, &to)
             if with_leaves:
                 for t in range(n_trees):
                     to_nodes(forest, t, &own[t], 1)

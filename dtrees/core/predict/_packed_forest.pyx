@@ -24,16 +24,18 @@ Subsets of more than 64 codes and comparisons in hybrid columns are looked up on
 Forests that test nothing but `<=` on columns of numbers do with half as large a node.
 
 Blocks of rows are coded once and walk all trees, tree by tree; a row that is alone walks several
-trees at the same time. Cost of a row: O(used columns * log thresholds + trees * depth).
+trees at the same time. Few rows of numbers cost the calls, so one call codes them and walks. Cost
+of a row: O(used columns * log thresholds + trees * depth).
 """
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport int32_t, int64_t, uint16_t
 
-from dtrees.core.predict._forest_leaves cimport add_row, add_values
+from dtrees.core.predict._forest_leaves cimport Totals, add_row, add_values, as_totals
 from dtrees.core.predict._forest_nodes cimport ForestNodes
 from dtrees.core.predict._walk cimport COMPLETE, GAPS, NARROW, RULES, ForestRow, ForestRows, walk
 
 cdef enum:
-    FEW_ROWS = 4                # that walk one after the other, each down several trees
+    ROWS_ALONE = 4              # that walk one after the other, each down several trees
 
 ctypedef fused number_t:
     float
@@ -78,32 +80,40 @@ cdef void walk_row(ForestNodes forest, const uint16_t* row, int32_t* leaves,
     walk_as(forest, &walking, forest.n_trees, with_missing)
 
 
-def walk_values(ForestNodes forest not None, const uint16_t[:, ::1] rows, bint with_missing,
-                int32_t[::1] leaves, double[:, ::1] total):
-    """Add the values of the rows' leaves to `total` (n_rows, width), tree by tree.
+cdef void walk_rows(ForestNodes forest, const uint16_t* rows, int64_t n, bint with_missing,
+                    int32_t* leaves, const Totals* to) noexcept nogil:
+    """Add the values of the leaves of n rows. leaves : scratch (max(n, n_trees),)."""
+    cdef int64_t i, t
+    if n <= ROWS_ALONE:
+        for i in range(n):
+            walk_row(forest, rows + i * forest.n_slots, leaves, with_missing)
+            add_row(forest, leaves, i, to)
+        return
+    for t in range(forest.n_trees):
+        walk_tree(forest, t, rows, n, leaves, with_missing)
+        add_values(forest, t, leaves, n, to)
 
-    ``leaves`` is scratch, at least as many as rows and as trees.
+
+def walk_values(ForestNodes forest not None, const uint16_t[:, ::1] rows, bint with_missing,
+                int32_t[::1] leaves, double[:, :] total, int64_t first_tree):
+    """Add the values of the rows' leaves to `total`, tree by tree.
+
+    ``leaves`` is scratch, at least as many as rows and as trees. ``total`` is (n_rows, width); or
+    (n_rows, n_outputs) of any strides, of which trees of one value have one in turn, the first
+    tree that with the number ``first_tree % n_outputs``.
     """
+    cdef Totals to
     cdef int64_t n = rows.shape[0]
-    cdef int64_t t, i
     if not (
         rows.shape[1] == forest.n_slots and total.shape[0] == n
         and leaves.shape[0] >= max(n, forest.n_trees)
     ):
         raise ValueError("The rows do not fit the forest.")
-    if total.shape[1] != forest.width:
-        raise ValueError("The totals do not fit the forest.")
     if n == 0:
         return
+    to = as_totals(forest, total, first_tree)
     with nogil:
-        if n <= FEW_ROWS:
-            for i in range(n):
-                walk_row(forest, &rows[i, 0], &leaves[0], with_missing)
-                add_row(forest, &leaves[0], &total[i, 0])
-        else:
-            for t in range(forest.n_trees):
-                walk_tree(forest, t, &rows[0, 0], n, &leaves[0], with_missing)
-                add_values(forest, t, &leaves[0], n, &total[0, 0])
+        walk_rows(forest, &rows[0, 0], n, with_missing, &leaves[0], &to)
 
 
 def walk_leaves(ForestNodes forest not None, const uint16_t[:, ::1] rows, bint with_missing,
@@ -153,30 +163,93 @@ def code_numbers(const number_t[:, :] numbers, const int64_t[::1] columns,
         Whether a number is missing.
     """
     cdef bint missing = False
-    cdef int64_t n = numbers.shape[0]
-    cdef int64_t k, s, i, column, length
-    cdef const double* base
-    cdef double x
-    if not (
-        rows.shape[0] == n and rows.shape[1] + 1 >= first.shape[0]
-        and slots.shape[0] == columns.shape[0]
-    ):
+    if rows.shape[0] != numbers.shape[0]:
+        raise ValueError("The rows do not fit the forest.")
+    check_slots(numbers.shape[1], columns, slots, thresholds, first, rows.shape[1])
+    if rows.shape[0] > 0 and rows.shape[1] > 0:
+        with nogil:
+            missing = code_block(numbers, columns, slots, thresholds, first, &rows[0, 0],
+                                 rows.shape[1])
+    return missing
+
+
+cdef class FewRows:
+    """Few rows of numbers down a forest that has slots of numbers only; arguments as above."""
+    cdef ForestNodes forest
+    cdef int64_t n_columns
+    cdef const int64_t[::1] columns
+    cdef const int64_t[::1] slots
+    cdef const double[::1] thresholds
+    cdef const int64_t[::1] first
+
+    def __init__(self, ForestNodes forest not None, int64_t n_columns,
+                 const int64_t[::1] columns, const int64_t[::1] slots,
+                 const double[::1] thresholds, const int64_t[::1] first):
+        if not first.shape[0] - 1 == columns.shape[0] == forest.n_slots:
+            raise ValueError("The rows do not fit the forest.")
+        check_slots(n_columns, columns, slots, thresholds, first, forest.n_slots)
+        self.forest, self.n_columns = forest, n_columns
+        self.columns, self.slots, self.thresholds, self.first = columns, slots, thresholds, first
+
+    def add_values(self, const number_t[:, :] numbers, double[:, :] total, int64_t first_tree):
+        """Add the values of the leaves of the rows, as `code_numbers` and `walk_values`."""
+        cdef ForestNodes forest = self.forest
+        cdef int64_t n = numbers.shape[0]
+        cdef uint16_t* rows = NULL
+        cdef int32_t* leaves = NULL
+        cdef bint missing
+        cdef Totals to
+        if total.shape[0] != n or numbers.shape[1] != self.n_columns:
+            raise ValueError("The rows do not fit the forest.")
+        if n == 0:
+            return
+        to = as_totals(forest, total, first_tree)
+        rows = <uint16_t*>PyMem_Malloc(n * forest.n_slots * sizeof(uint16_t))
+        leaves = <int32_t*>PyMem_Malloc(max(n, forest.n_trees) * sizeof(int32_t))
+        if rows == NULL or leaves == NULL:
+            PyMem_Free(rows)
+            PyMem_Free(leaves)
+            raise MemoryError()
+        with nogil:
+            missing = code_block(numbers, self.columns, self.slots, self.thresholds, self.first,
+                                 rows, forest.n_slots)
+            walk_rows(forest, rows, n, missing, leaves, &to)
+        PyMem_Free(rows)
+        PyMem_Free(leaves)
+
+
+cdef int check_slots(int64_t n_columns, const int64_t[::1] columns, const int64_t[::1] slots,
+                     const double[::1] thresholds, const int64_t[::1] first,
+                     int64_t n_slots) except -1:
+    """Raise ValueError when a column, a slot or a threshold is not there."""
+    cdef int64_t k
+    if not (n_slots + 1 >= first.shape[0] and slots.shape[0] == columns.shape[0]):
         raise ValueError("The rows do not fit the forest.")
     for k in range(slots.shape[0]):
         if not (
             0 <= slots[k] < first.shape[0] - 1
-            and 0 <= columns[k] < numbers.shape[1]
+            and 0 <= columns[k] < n_columns
             and 0 <= first[slots[k]] <= first[slots[k] + 1] <= thresholds.shape[0]
         ):
             raise ValueError("The rows do not fit the forest.")
-    with nogil:
-        for k in range(slots.shape[0]):
-            s = slots[k]
-            column = columns[k]
-            base = &thresholds[0] + first[s]
-            length = first[s + 1] - first[s]
-            for i in range(n):
-                x = numbers[i, column]
-                rows[i, s] = code_of(x, base, length)
-                missing |= x != x
+    return 0
+
+
+cdef bint code_block(const number_t[:, :] numbers, const int64_t[::1] columns,
+                     const int64_t[::1] slots, const double[::1] thresholds,
+                     const int64_t[::1] first, uint16_t* rows, int64_t n_slots) noexcept nogil:
+    """Code columns of rows that have `n_slots`; whether a number is missing."""
+    cdef bint missing = False
+    cdef int64_t k, s, i, column, length
+    cdef const double* base
+    cdef double x
+    for k in range(slots.shape[0]):
+        s = slots[k]
+        column = columns[k]
+        base = &thresholds[0] + first[s]
+        length = first[s + 1] - first[s]
+        for i in range(numbers.shape[0]):
+            x = numbers[i, column]
+            rows[i * n_slots + s] = code_of(x, base, length)
+            missing |= x != x
     return missing

@@ -5,15 +5,14 @@ The trees stand iteration by iteration, and within an iteration class by class::
     trees    0   1   2 | 3   4   5 | ...        three classes
     adds to  0   1   2   0   1   2
 
-Each class is a forest of its own, whose steps are added to what all rows begin with, in the order
-of the trees: the bits are those of the fit, and do not depend on blocks or threads.
+The steps of a class are added to what all rows begin with, in the order of the trees: the bits are
+those of the fit, and do not depend on blocks or threads. Rows are coded once for all trees.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -24,8 +23,6 @@ from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
     from dtrees.coding import CodeBook
-
-_of_class: WeakKeyDictionary[Forest, tuple[Forest, ...]] = WeakKeyDictionary()
 
 
 def raw_predictions(
@@ -47,15 +44,13 @@ def raw_predictions(
     Returns
     -------
     float64 (n_rows, n_values)
-        O(rows x trees x depth), and the rows are coded once for each value.
+        The values of a class stand side by side. O(rows x trees x depth).
     """
     table = X if isinstance(X, Table) else book.check(X, run=run)
-    raw = np.empty((table.n_rows, len(initial)))
-    for k, own in enumerate(forests_by_class(forest, len(initial))):
-        total = np.full((table.n_rows, 1), initial[k])
-        if own.trees:  # before the first iteration there are none
-            sums_of_values(own, book, table, run, total)
-        raw[:, k] = total[:, 0]
+    n_rows = table.n_rows
+    raw = initial[:, None].repeat(n_rows, axis=1).T if n_rows > 1 else initial[None].copy()
+    if forest.trees:  # before the first iteration there are none
+        sums_of_values(forest, book, table, run, raw)
     return raw
 
 
@@ -69,14 +64,3 @@ def staged_raw_predictions(
         raw[:, k] += forest[number].value_of(leaves)[:, 0]
         if k == len(initial) - 1:
             yield raw.copy()
-
-
-def forests_by_class(forest: Forest, n_values: int) -> tuple[Forest, ...]:
-    """The trees of each class, remembered as long as the forest lives."""
-    if n_values == 1:
-        return (forest,)
-    known = _of_class.get(forest)
-    if known is None:
-        known = tuple(Forest(forest.trees[k::n_values]) for k in range(n_values))
-        _of_class[forest] = known
-    return known

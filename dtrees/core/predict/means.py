@@ -14,6 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dtrees.core.model.tree import are_bounded
+
 
 def add_up(total: np.ndarray, values: np.ndarray) -> None:
     """Add values of leaves to ``total`` (IN and OUT); a sum may overflow, see `mean_of_sums`."""
@@ -38,13 +40,10 @@ def mean_of_sums(
     -------
     float64 (n_rows, n_values)
     """
-    if not (any(offsets) or isinstance(n_added, np.ndarray)):  # classes, and numbers about 0
-        of_all: np.ndarray = total / n_added
-        return of_all
     with np.errstate(over="ignore", invalid="ignore"):
         mean: np.ndarray = total / n_added
-        if np.isfinite(max(map(abs, offsets)) * (2.0 * len(offsets))):
-            return mean
+    if are_bounded(offsets):
+        return mean
     first = offsets[0]
     is_one = all(offset == first for offset in offsets)
     of_offsets = first if is_one else math.fsum(offset / len(offsets) for offset in offsets)

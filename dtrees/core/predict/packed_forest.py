@@ -44,16 +44,23 @@ from dtrees.core.predict._forest_nodes import (
 from dtrees.core.predict._forest_ranks import MOST_THRESHOLDS, rank_thresholds
 from dtrees.core.predict._forest_sparse import code_sparse, walk_sparse
 from dtrees.core.predict._grown_trees import GrownTrees
-from dtrees.core.predict._packed_forest import code_numbers, walk_leaves, walk_values
+from dtrees.core.predict._packed_forest import (
+    FewRows,
+    code_numbers,
+    walk_leaves,
+    walk_values,
+)
 from dtrees.core.predict.raw_cells import LabelCells, RawCells
 from dtrees.core.predict.used_columns import NOWHERE, slots_of
 from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
     from dtrees.coding import CodeBook
+    from dtrees.coding.tables import Table
 
 WORD_LIMIT = 2**32  # words of all subsets
 WORD_BITS = 64  # codes of a subset that fits into a rule
+FEW_ROWS = 64  # that cost the calls, not the cells
 PACKING_TASKS = 8  # of slots, and as many of trees
 
 
@@ -99,7 +106,13 @@ class PackedForest:
     @property
     def has_numbers_only(self) -> bool:
         """Whether no slot is one of categories."""
-        return self.nodes.n_slots == len(self.number_columns)
+        return bool(self.nodes.n_slots == len(self.number_columns))
+
+    @cached_property
+    def few(self) -> FewRows:
+        """The walk of few rows, of a forest that has numbers only."""
+        slots = self.number_columns, self.number_slots, self.thresholds, self.first
+        return FewRows(self.nodes, self.book.n_columns, *slots)
 
     def label_codes(self, cells: LabelCells) -> np.ndarray:
         """Codes of labels in their column's slot of categories; uint16 (n_labels + 1,)."""
@@ -162,10 +175,19 @@ class CodedStretches:
             rows[:, slot] = codes[labels[first:end]]
         return rows, missing
 
-    def add_values(self, first: int, end: int, total: np.ndarray) -> None:
-        """Add the values of the leaves of a stretch of rows, IN and OUT (end - first, width)."""
+    def add_values(self, first: int, end: int, total: np.ndarray, tree: int) -> None:
+        """Add the values of the leaves of a stretch of rows.
+
+        Parameters
+        ----------
+        first, end : int
+        total : float64 (end - first, n_outputs), IN and OUT
+            Trees of one value have an output in turn.
+        tree : int
+            Number of the first tree.
+        """
         leaves = np.empty(max(end - first, self._packed.n_trees), dtype=np.int32)
-        walk_values(self._packed.nodes, *self.code(first, end), leaves, total)
+        walk_values(self._packed.nodes, *self.code(first, end), leaves, total, tree)
 
     def find_leaves(self, first: int, end: int, leaves: np.ndarray) -> None:
         """Leaves of a stretch of rows, OUT int32 (n_trees, end - first)."""
@@ -181,26 +203,51 @@ class SparseStretches:
         self._packed = packed
         self._table = table
 
-    def add_values(self, first: int, end: int, total: np.ndarray) -> None:
+    def add_values(self, first: int, end: int, total: np.ndarray, tree: int) -> None:
         """As for dense tables."""
-        self._walk(first, end, None, total)
+        self._walk(first, end, None, total, tree)
 
     def find_leaves(self, first: int, end: int, leaves: np.ndarray) -> None:
         """As for dense tables."""
-        self._walk(first, end, leaves, None)
+        self._walk(first, end, leaves, None, 0)
 
     def _walk(
-        self, first: int, end: int, leaves: np.ndarray | None, total: np.ndarray | None
+        self,
+        first: int,
+        end: int,
+        leaves: np.ndarray | None,
+        total: np.ndarray | None,
+        tree: int,
     ) -> None:
         packed = self._packed
         slots = packed.number_columns, packed.thresholds, packed.first
         rows = code_sparse(*self._table, *slots, first, end)
-        walk_sparse(packed.nodes, *rows, leaves, total)
+        walk_sparse(packed.nodes, *rows, leaves, total, tree)
 
 
 def is_walkable(block: np.ndarray) -> bool:
-    """Whether the kernels read this memory as it is."""
-    return block.dtype in (np.float32, np.float64) and block.dtype.isnative and block.flags.aligned
+    """Whether the kernels read this memory as it is: native float32 or float64."""
+    return block.dtype.char in "fd" and block.dtype.isnative and block.flags.aligned
+
+
+def add_few_rows(forest: Forest, book: CodeBook, table: Table, total: np.ndarray) -> bool:
+    """Add the values of the leaves of few rows of numbers; whether that is what the table is.
+
+    A shorter way: one call for each part of the forest codes the rows and walks.
+
+    total : float64 (n_rows, n_outputs), IN and OUT, as `CodedStretches.add_values`
+    """
+    block = table.block if table.n_rows <= FEW_ROWS else None
+    if block is None or not is_walkable(block):
+        return False
+    parts = pack_forest(forest, book)
+    if not parts or not all(part.has_numbers_only for part in parts):
+        return False
+    tree = 0
+    for part in parts:
+        part.few.add_values(block, total, tree)
+        tree += part.n_trees
+    return True
 
 
 def _stretch(inside: np.ndarray) -> slice:

@@ -44,6 +44,7 @@ from dtrees.core.predict.means import add_up, mean_of_sums
 from dtrees.core.predict.packed_forest import (
     CodedStretches,
     SparseStretches,
+    add_few_rows,
     is_walkable,
     pack_forest,
 )
@@ -149,18 +150,29 @@ def forest_values(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) 
     table = X if isinstance(X, Table) else book.check(X, run=run)
     total = np.zeros((table.n_rows, forest[0].n_values))
     sums_of_values(forest, book, table, run, total)
-    return mean_of_sums(total, len(forest), forest.offsets)
+    if not forest.has_bounded_sums:
+        return mean_of_sums(total, len(forest), forest.offsets)
+    total /= len(forest)  # one row costs the calls
+    return total
 
 
 def sums_of_values(
     forest: Forest, book: CodeBook, table: Table, run: Runner, total: np.ndarray
 ) -> None:
-    """Add the values of every row's leaves to ``total``, IN and OUT float64 (n_rows, n_values)."""
+    """Add the values of every row's leaves to ``total``, IN and OUT float64 (n_rows, n_outputs).
+
+    There are as many outputs as a leaf has values. Or leaves have one, and each tree has an output
+    in turn: tree 0 the first.
+    """
+    if add_few_rows(forest, book, table, total):
+        return
     stretches = _stretches(forest, RawCells(book, table), run)
 
     def block(first: int, end: int) -> None:
-        for _, rows in stretches:
-            rows.add_values(first, end, total[first:end])
+        tree = 0
+        for n_trees, rows in stretches:
+            rows.add_values(first, end, total[first:end], tree)
+            tree += n_trees
 
     _in_blocks(block, table.n_rows, run, FOREST_ROWS)
 
@@ -221,10 +233,12 @@ class UncodedStretches:
             walk(first, end, leaves)
             yield leaves
 
-    def add_values(self, first: int, end: int, total: np.ndarray) -> None:
-        """Add the values of the leaves of a stretch of rows, IN and OUT (end - first, width)."""
-        for leaves, values in zip(self._by_tree(first, end), self._values, strict=True):
-            add_up(total, values.take(leaves, axis=0))
+    def add_values(self, first: int, end: int, total: np.ndarray, tree: int) -> None:
+        """Add the values of the leaves of a stretch of rows; see `CodedStretches.add_values`."""
+        outputs = np.split(total, total.shape[1] // self._forest[0].n_values, axis=1)
+        walked = zip(self._by_tree(first, end), self._values, strict=True)
+        for number, (leaves, values) in enumerate(walked, start=tree):
+            add_up(outputs[number % len(outputs)], values.take(leaves, axis=0))
 
     def find_leaves(self, first: int, end: int, leaves: np.ndarray) -> None:
         """Leaves of a stretch of rows, OUT int32 (n_trees, end - first)."""

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from dtrees.core.data._cpu import use_wide
 from dtrees.core.grow._row_derivatives import RowDerivatives
 from dtrees.core.grow._team import Helpers
-from dtrees.core.losses._derivatives import KINDS, exponential, logarithm, logistic, softmax
+from dtrees.core.losses._derivatives import (
+    KINDS,
+    exponential,
+    logarithm,
+    logistic,
+    shares_of_two,
+    softmax,
+)
 from dtrees.core.losses.losses import CLASSES, NUMBERS
 from dtrees.core.losses.own import OwnLoss
 
@@ -70,6 +77,15 @@ def test_shares_of_classes_sum_to_one_however_large():
     np.testing.assert_allclose(shares.sum(axis=0), 1)
     np.testing.assert_allclose(shares[:, 0], 1 / 3)
     np.testing.assert_array_equal(shares[:, 1:], [[1, 0], [0, 0], [0, 1]])
+
+
+@pytest.mark.parametrize("n", [0, 1, 255, 256, 257, 1_000])
+def test_shares_of_two_classes_are_those_of_the_log_odds(n):
+    log_odds = np.concatenate([ENDS, many_numbers()])[: 2 * n]
+    for rows in (log_odds[:n, None], log_odds.reshape(-1, 2)[::-1]):
+        second = logistic(np.ascontiguousarray(rows[:, 0]))
+        found = shares_of_two(rows)
+        assert found.tobytes() == np.column_stack([1.0 - second, second]).tobytes()
 
 
 FORMULAS = {

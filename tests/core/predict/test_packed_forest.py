@@ -15,7 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import inspection
 
-from dtrees import BaggingClassifier, DecisionTreeClassifier, RandomForestClassifier
+from dtrees import (
+    BaggingClassifier,
+    DecisionTreeClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from dtrees.coding import CodeBook
 from dtrees.coding.labels import Labels
 from dtrees.core.model.tree import ABOVE, AT_MOST, IN_SUBSET, LEAF, Forest
@@ -149,6 +154,45 @@ class TestWalk:
             np.testing.assert_array_equal(part, whole[:size])
 
 
+class TestFewRows:
+    """One call codes few rows of numbers and walks: their values are those of many rows."""
+
+    @pytest.mark.parametrize("most_slots", [99, 5])
+    @pytest.mark.parametrize("n_rows", [1, 4, 5, 64, 65])
+    @pytest.mark.parametrize("form", ["C", "F", "reversed", "other order of bytes", "float32"])
+    def test_are_those_of_many(self, form, n_rows, most_slots, monkeypatch):
+        monkeypatch.setattr(packed_forest, "MOST_SLOTS", most_slots)
+        X = numbers(300, 6, seed=23).astype(np.float32).astype(np.float64)
+        assert np.isnan(X[:n_rows]).any()
+        book, _ = CodeBook.fit_encode(X)
+        forest = random_forest(book, seed=24, n_trees=20, n_leaves=5)
+        assert (len(packed_forest.pack_forest(forest, book)) > 1) == (most_slots == 5)
+        rows = {
+            "C": X[:n_rows],
+            "F": np.asfortranarray(X)[:n_rows],
+            "reversed": X[::-1, ::-1].copy()[::-1, ::-1][:n_rows],
+            "other order of bytes": X[:n_rows].astype(">f8"),
+            "float32": X[:n_rows].astype(np.float32),
+        }[form]
+        found = raw.forest_values(forest, book, rows)
+        np.testing.assert_array_equal(found, raw.forest_values(forest, book, X)[:n_rows])
+
+    def test_are_refused_where_they_do_not_fit(self):
+        X = numbers(300, 4, seed=25)
+        book, _ = CodeBook.fit_encode(X)
+        (part,) = packed_forest.pack_forest(random_forest(book, seed=26), book)
+        rest = part.number_slots, part.thresholds, part.first
+        total = np.zeros((1, 2))
+        for wrong in (X[:2], X[:1, :3]):
+            with pytest.raises(ValueError, match="do not fit"):
+                part.few.add_values(wrong, total, 0)
+        with pytest.raises(ValueError, match="do not fit"):
+            part.few.add_values(X[:1], total[:, :1], 0)
+        for wrong in (part.number_columns[:-1], part.number_columns + 1):
+            with pytest.raises(ValueError, match="do not fit"):
+                packed_forest.FewRows(part.nodes, 4, wrong, *rest)
+
+
 class TestBrokenForests:
     """Trees may come from a file: a clear error, never a crash or an endless walk."""
 
@@ -228,6 +272,15 @@ class TestLabelsAreReadOnce:
             reads.clear()
             model.predict(X)
             assert reads == ONCE
+
+    def test_of_boosted_models_of_classes(self, reads):
+        X, _ = table_of(300, seed=1)
+        model = GradientBoostingClassifier(max_iter=9, min_samples_leaf=5).fit(
+            X, np.arange(300) % 4
+        )
+        reads.clear()
+        model.predict_proba(X)
+        assert reads == ONCE
 
     def test_of_forests_that_walk_tree_by_tree(self, reads, monkeypatch):
         monkeypatch.setattr(packed_forest, "MOST_SLOTS", 2)

@@ -63,6 +63,8 @@ def random_tree(book: CodeBook, n_leaves: int, seed: int, values: np.ndarray | N
     grow(n_leaves)
     column = {name: np.array([node[name] for node in nodes]) for name in nodes[0]}
     n = len(nodes)
+    weight = column["weight"].astype(np.int64)
+    of_first = rng.integers(0, 2 * weight + 1)
     return Tree(
         feature=column["feature"].astype(np.int32),
         children_left=column["left"].astype(np.int32),
@@ -74,7 +76,7 @@ def random_tree(book: CodeBook, n_leaves: int, seed: int, values: np.ndarray | N
         subset_offset=column["subset"].astype(np.int64),
         subset_words=np.concatenate([np.empty(0, np.uint64), *words]),
         n_node_samples=np.ones(n, dtype=np.int64),
-        statistics=np.outer(column["weight"].astype(np.int64), [1, 1]),
+        statistics=np.column_stack([of_first, 2 * weight - of_first]),
         impurity=np.zeros(n),
         gain=np.zeros(n),
         n_columns=book.n_columns,
