@@ -14,14 +14,15 @@ PACKAGE = Path(dtrees.__file__).parent
 SOURCES = ("*.py", "*.pyx", "*.pxd", "py.typed")
 
 
-@pytest.fixture
-def clone(tmp_path):
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory):
     """The package as a clone has it: its sources, and no compiled kernel."""
+    folder = tmp_path_factory.mktemp("clone")
     for source in (path for pattern in SOURCES for path in PACKAGE.rglob(pattern)):
-        copy = tmp_path / "dtrees" / source.relative_to(PACKAGE)
+        copy = folder / "dtrees" / source.relative_to(PACKAGE)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(source.read_bytes())
-    return tmp_path
+    return folder
 
 
 def python(clone, *words):

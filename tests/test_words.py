@@ -20,10 +20,10 @@ COMPLETE = [ROOT / "README.md", ROOT / "docs" / "index.md"]  # each of their blo
 
 @pytest.fixture
 def few_rows(tmp_path, monkeypatch):
-    """Its folder is that of the reader, with 2,000 rows of the example."""
+    """Its folder is that of the reader, with 700 rows of the example."""
     name = Path("examples") / "adult.csv.gz"
     (tmp_path / "examples").mkdir()
-    pd.read_csv(ROOT / name, nrows=2_000).to_csv(tmp_path / name, index=False)
+    pd.read_csv(ROOT / name, nrows=700).to_csv(tmp_path / name, index=False)
     monkeypatch.chdir(tmp_path)
 
 

@@ -393,6 +393,7 @@ SEVEN_WAYS = [
 ]
 
 
+@cache
 def seeded(
     criterion: str, n_classes: int, weights: str, kinds=KINDS, n_rows: int = 150, **limits
 ) -> Example:

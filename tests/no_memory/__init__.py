@@ -4,3 +4,5 @@
 the kernels fail. A model is made once to count the calls, then again while one of them fails, or
 all from one on. It must raise MemoryError or be the same model, and all blocks must be freed.
 """
+
+FOREVER = 1 << 62  # a call that never comes

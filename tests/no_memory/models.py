@@ -1,6 +1,6 @@
 """What the process does that has `no_memory.h` before its C library.
 
-``python -m tests.no_memory.models SEED N_MODELS N_FAULTS``, with the library in LD_PRELOAD.
+Its lines are a seed, a number of models and a number of faults (`preload.answer_with`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import sys
 import time
 
 from tests.golden.models import CASES, WAYS, Way, digests_of
-
-FOREVER = 1 << 62
+from tests.no_memory import FOREVER
+from tests.no_memory.preload import answer_with
 
 
 def made(library: ctypes.CDLL, name: str, way: Way, first: int, last: int) -> tuple[object, int]:
@@ -36,9 +36,9 @@ def made(library: ctypes.CDLL, name: str, way: Way, first: int, last: int) -> tu
     return found, n_calls
 
 
-def main() -> None:
-    """Print how many models were made, and how many of those ended in a MemoryError."""
-    seed, n_models, n_faults = map(int, sys.argv[1:])
+def work(*numbers: str) -> tuple[int, int]:
+    """How many models were made, and how many of those ended in a MemoryError."""
+    seed, n_models, n_faults = map(int, numbers)
     library = ctypes.CDLL(os.environ["LD_PRELOAD"])
     library.no_memory_end.restype = library.no_memory_blocks.restype = ctypes.c_int64
     gc.collect()
@@ -58,8 +58,8 @@ def main() -> None:
             assert found in (None, expected), (name, way, first, last)
             n_made += 1
             n_lost += found is None
-    print(n_made, n_lost)
+    return n_made, n_lost
 
 
 if __name__ == "__main__":
-    main()
+    answer_with(work)

@@ -6,9 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryFile, mkdtemp
 
 import pytest
 
@@ -28,14 +30,38 @@ def library() -> Path:
     return path
 
 
-def run(module: str, *arguments: object) -> tuple[int, ...]:
-    """What a module prints: how much was made while allocations failed, and how much was lost."""
-    done = subprocess.run(
-        [sys.executable, "-m", f"tests.no_memory.{module}", *map(str, arguments)],
-        cwd=FOLDER.parent.parent,
-        env={**os.environ, "LD_PRELOAD": str(library())},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
-    return tuple(map(int, done.stdout.split()))
+@contextmanager
+def process_of(module: str) -> Iterator[Callable[..., tuple[int, ...]]]:
+    """A process of a module, which takes three seconds to begin; a function that asks it.
+
+    It is given words, and returns how much was made while allocations failed, and how much was
+    lost.
+    """
+    with TemporaryFile("w+", encoding="utf-8") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", f"tests.no_memory.{module}"],
+            cwd=FOLDER.parent.parent,
+            env={**os.environ, "LD_PRELOAD": str(library())},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+
+        def ask(*words: object) -> tuple[int, ...]:
+            print(*words, sep="\t", file=process.stdin, flush=True)
+            answer = process.stdout.readline().split()
+            if not answer:
+                process.wait()
+                errors.seek(0)
+                pytest.fail(f"it ended with {process.returncode}: {errors.read()[-2000:]}")
+            return tuple(map(int, answer))
+
+        with process:
+            yield ask
+
+
+def answer_with(work: Callable[..., tuple[int, int]]) -> None:
+    """Do the work of each line that comes in; what that has come to goes out."""
+    for line in sys.stdin:
+        print(*work(*line.rstrip("\n").split("\t")), flush=True)

@@ -1,6 +1,6 @@
 """Trees of several training sets, grown together while allocations fail.
 
-``python -m tests.no_memory.sets WORK N_FAULTS``, with the library of `no_memory.h` in LD_PRELOAD.
+Its lines are the name of a work and a number of faults (`preload.answer_with`).
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import itertools
 import os
-import sys
 from functools import partial
 
 import numpy as np
@@ -23,8 +22,8 @@ from dtrees.core.membership.resampling import of_sets
 from dtrees.estimators.fitted_sets import FittedSets, trees_of
 from dtrees.estimators.training_sets import fit_sets, fit_table
 from dtrees.estimators.training_table import TrainingTable
-from tests.laws.test_growth import assert_equal
-from tests.no_memory.models import FOREVER
+from tests.no_memory import FOREVER
+from tests.no_memory.preload import answer_with
 
 N_ROWS = 1200
 WORKS = {
@@ -83,25 +82,25 @@ def from_known_trees(estimator, X, y, rows):
     return lambda: fit_table(estimator, *given, known=KnownTrees(wider, keeps=False))
 
 
-def main() -> None:
-    """Print how often the trees were grown while calls failed, and how often that was told."""
-    n_classes, kind, parameters = WORKS[sys.argv[1]]
+def work(name: str, n_faults: str) -> tuple[int, int]:
+    """How often the trees were grown while calls failed, and how often that was told."""
+    n_classes, kind, parameters = WORKS[name]
     library = ctypes.CDLL(os.environ["LD_PRELOAD"])
     X, y = table(n_classes)
     rows = sets()
     if "n_jobs" in parameters:  # enough to be divided
         X, y, rows = pd.concat([X] * 40, ignore_index=True), np.tile(y, 40), np.tile(rows, (1, 40))
     ends = [FOREVER]
-    if sys.argv[1].startswith("many codes"):  # enough for a search by intervals
+    if name.startswith("many codes"):  # enough for a search by intervals
         X = pd.DataFrame(np.random.default_rng(0).normal(size=(2 * N_ROWS, 2)))
         X.columns = X.columns.astype(str)
         y, rows = np.tile(y, 2), np.tile(rows, (1, 2))
         ends.append(0)
-    if sys.argv[1].startswith("sparse"):
+    if name.startswith("sparse"):
         X = sparse(y)
     estimator = kind(min_samples_leaf=5, random_state=0, **{"n_jobs": 1, **parameters})
     grown = partial(fit_sets, estimator, X, y, None, rows)
-    if sys.argv[1] == "known trees":
+    if name == "known trees":
         grown = from_known_trees(estimator, X, y, rows)
     n_grown = n_lost = 0
     for wide in (False, True):
@@ -110,7 +109,7 @@ def main() -> None:
         library.no_memory_begin(ctypes.c_int64(-1), ctypes.c_int64(-1))
         grown()
         n_calls = library.no_memory_end()
-        firsts = range(0, n_calls, max(1, n_calls // int(sys.argv[2])))
+        firsts = range(0, n_calls, max(1, n_calls // int(n_faults)))
         for first, end in itertools.product(firsts, ends):  # one call fails, or all from then on
             library.no_memory_begin(ctypes.c_int64(first), ctypes.c_int64(max(first, end)))
             try:
@@ -125,14 +124,14 @@ def main() -> None:
                 assert_same(found, expected)
         assert_same(grown(), expected)
         _cpu.use_wide(before)
-    print(n_grown, n_lost)
+    return n_grown, n_lost
 
 
 def assert_same(found: FittedSets, expected: FittedSets) -> None:
     for a, b in zip(found.models, expected.models, strict=True):
         for mine, other in zip(trees_of(a), trees_of(b), strict=True):
-            assert_equal(mine, other)
+            assert mine.equals(other)
 
 
 if __name__ == "__main__":
-    main()
+    answer_with(work)

@@ -2,11 +2,12 @@
 
 import pytest
 
-from tests.no_memory.preload import run
+from tests.no_memory.preload import process_of
 
 
 def test_a_failed_allocation_ends_in_a_memory_error():
-    n_made, n_lost = run("models", 1, 12, 3)
+    with process_of("models") as ask:
+        n_made, n_lost = ask(1, 12, 3)
     assert n_made > 24
     assert n_lost > n_made // 2
 
@@ -14,5 +15,6 @@ def test_a_failed_allocation_ends_in_a_memory_error():
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(2, 6))
 def test_many_failed_allocations(seed):
-    n_made, n_lost = run("models", seed, 190, 3)
+    with process_of("models") as ask:
+        n_made, n_lost = ask(seed, 190, 3)
     assert n_lost > n_made // 2

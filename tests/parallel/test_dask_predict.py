@@ -361,7 +361,8 @@ def seen(function, used):
 class TestSchedulers:
     def test_processes(self):
         model = CLASSIFIERS[1].fit(X, Y)
-        found = model.predict_proba(LAZY).compute(scheduler="processes", num_workers=1)
+        with dask.config.set({"multiprocessing.context": "forkserver"}):  # has the package loaded
+            found = model.predict_proba(LAZY).compute(scheduler="processes", num_workers=1)
         assert_array_equal(found, model.predict_proba(X))
 
     def test_workers_get_the_model_once(self):

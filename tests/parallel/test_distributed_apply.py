@@ -127,8 +127,8 @@ CASES = {
     "grid": search(GridSearchCV, TREE, {"max_depth": [2, 4], "min_samples_leaf": [1, 9]}),
     "grid of forests": search(
         GridSearchCV,
-        RandomForestClassifier(5, random_state=1),
-        {"max_depth": [2, None], "n_estimators": [2, 5]},
+        RandomForestClassifier(3, random_state=1),
+        {"max_depth": [2, None], "n_estimators": [2, 3]},
         return_train_score=True,
     ),
     "random grid": search(
