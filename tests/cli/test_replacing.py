@@ -12,6 +12,12 @@ pd = pytest.importorskip("pandas")
 TREE = ["--target", "class", "--max-depth", 2]
 
 
+@pytest.fixture(autouse=True)
+def blank(monkeypatch):
+    """Nobody looks at the pictures of these reports, which take most of their time."""
+    monkeypatch.setattr("dtrees.cli.figures._svg_of", lambda figure: "<svg></svg>")
+
+
 def fit(csv, out, *args):
     return ask("fit", csv, *TREE, "--out", out, *args)
 
