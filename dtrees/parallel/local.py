@@ -285,7 +285,7 @@ def effective_n_jobs(n_jobs: int | None = None) -> int:
     if share is not None and n_jobs is None and _joblib_uses_dask():
         return 1
     n_threads = int(joblib.effective_n_jobs(n_jobs))
-    if n_jobs is None or n_jobs < 0:
+    if n_threads > 1 and (n_jobs is None or n_jobs < 0):
         n_threads = min(n_threads, share or joblib.cpu_count() or os.cpu_count() or 1)
     return max(1, n_threads)
 
