@@ -78,7 +78,7 @@ LEAST_NESTED = 3  # folds, of which two are left out
         multiple=True,
         metavar="NAME",
         help="Score by one of scikit-learn's scorers (f1_macro, roc_auc, ...) instead of accuracy "
-        "or R²; repeatable, and --tune goes by the first.",
+        "or R² (of --loss quantile, the pinball loss); repeatable, and --tune goes by the first.",
     ),
     click.option(
         "--tune",
@@ -105,7 +105,7 @@ LEAST_NESTED = 3  # folds, of which two are left out
         metavar="N",
         help="Also the standard error by nested cross-validation, which knows that folds share "
         "rows, with N divisions into folds: 20 or more. Grows --folds times (--folds + 1) / 2 "
-        "models for each. Of numbers it is that of the squared error.",
+        "models for each. Of numbers it is that of the squared error, or of --loss quantile.",
     ),
     click.option(
         "--pruning-table",
@@ -164,9 +164,9 @@ def command(
         from dtrees.io.extras import extra
 
         check_options(**model)
-        scorers = check_scoring(scoring)
+        scorers = check_scoring(scoring, model["quantile"])
         rule = rule_of(tune, tune_simplest, model)
-        check_nested(folds, scorers, rule, tune_nested, nested_error)
+        check_nested(folds, scoring, rule, tune_nested, nested_error)
         check_kind(model["model"], pruning_table)
         if report is not None:
             check_report(report, files, force)
@@ -176,8 +176,8 @@ def command(
         with table_of(files, form, cluster, regime) as table:
             problem = problem_in(table, target, task, drop=drop, form=form, files=files)
             check_folds(problem, folds, nested=tune_nested)
-            check_scores(scorers, problem)
             check_task(problem.task, model)
+            check_scores(scorers, problem)
             check_columns(model, problem.X.columns)
             if not as_json:  # before scikit-learn is imported, which takes a second
                 for line in headlines(label_of(files), target, problem):
@@ -197,6 +197,7 @@ def command(
                 wants_nested=tune_nested,
                 wants_path=pruning_table,
                 n_divisions=nested_error,
+                quantile=model["quantile"],
             )
             with notes():
                 with rules_as_options(model), trees_grown(show=not as_json) as bar:
@@ -256,7 +257,8 @@ def check_nested(
         raise RequestError("--nested-error is for a size that is given, not for --tune")
     if scorers:
         raise RequestError(
-            "--nested-error is of the accuracy, or of the squared error: not with --scoring"
+            "--nested-error is of the accuracy, or of the squared error (of --loss quantile, the "
+            "pinball loss): not with --scoring"
         )
 
 

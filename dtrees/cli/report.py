@@ -119,7 +119,7 @@ def _facts(run: Run) -> dict[str, Any]:
         "model_leaves": leaves,
         "shown_levels": TEXT_LEVELS if is_cut else None,
         "seconds": f"{run.seconds:.1f}",
-        "nested_lines": nested_lines(run.nested, run.problem.task) if run.nested else [],
+        "nested_lines": nested_lines(run.nested, run.request.row_score) if run.nested else [],
         "oob_score": f"{run.model.oob_score_:.4f}" if hasattr(run.model, "oob_score_") else None,
     }
 

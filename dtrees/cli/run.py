@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -43,11 +44,19 @@ class Request:
     problem: Problem
     n_folds: int
     has_hash_folds: bool  # folds are drawn row by row
-    scoring: tuple[str, ...]  # names, the first chooses the size; none: accuracy or R^2
+    scoring: Mapping[str, Any]  # by name, the first chooses the size; none: accuracy or R^2
     rule: Any  # by which the size is chosen: 'best', 'simplest' or None
     wants_nested: bool  # it is also chosen without each fold, to be scored there
     wants_path: bool  # cost-complexity pruning is to be told
     n_divisions: int | None = None  # into folds, of a nested cross-validation; None: not asked
+    quantile: float | None = None  # that is predicted; None: a class or a mean
+
+    @property
+    def row_score(self) -> str:
+        """What a nested cross-validation tells of each row."""
+        if self.problem.task == "classification":
+            return "accuracy"
+        return "squared error" if self.quantile is None else "pinball loss"
 
 
 @dataclass(frozen=True)
@@ -107,8 +116,10 @@ class Run:
     @property
     def guess(self) -> str:
         """What the baseline does."""
-        is_classes = self.problem.task == "classification"
-        return "always saying the largest class" if is_classes else "always saying the mean"
+        if self.problem.task == "classification":
+            return "always saying the largest class"
+        quantile = self.request.quantile
+        return f"always saying the {'mean' if quantile is None else f'quantile {quantile:g}'}"
 
     @property
     def no_better_than_guess(self) -> list[str]:
@@ -136,7 +147,7 @@ class Run:
             "target": self.request.target,
             "task": self.problem.task,
             "model": self.request.kind,
-            "score": self.request.scoring[0] if self.request.scoring else of_task,
+            "score": next(iter(self.request.scoring), of_task),
             "rows": len(self.problem.y),
             "rows_without_target": self.problem.rows_without_target,
             "dropped": list(self.problem.dropped),
@@ -161,7 +172,7 @@ class Run:
             if self.found.tuned.curve is not None:
                 document["boosting_curve"] = _curve_document(self.found.tuned.curve)
         if self.nested is not None:
-            document["nested_error"] = nested_document(self.nested, self.problem.task)
+            document["nested_error"] = nested_document(self.nested, self.request.row_score)
         if self.found.path is not None:
             document["cost_complexity"] = _path_document(self.found.path)
         return document
@@ -194,12 +205,12 @@ class Run:
         return found
 
 
-def nested_document(nested: NestedStandardError, task: str) -> dict[str, Any]:
-    """A standard error by nested cross-validation; errors are positive."""
-    is_error = task == "regression"
+def nested_document(nested: NestedStandardError, of: str) -> dict[str, Any]:
+    """A standard error by nested cross-validation, of a score; errors are positive."""
+    is_error = of != "accuracy"
     lower, upper = nested.interval(CONFIDENCE)
     return {
-        "score": "squared error" if is_error else "accuracy",
+        "score": of,
         "mean": -nested.mean if is_error else nested.mean,
         "standard_error": nested.standard_error,
         "naive_standard_error": nested.naive_standard_error,
@@ -209,10 +220,10 @@ def nested_document(nested: NestedStandardError, task: str) -> dict[str, Any]:
     }
 
 
-def nested_lines(nested: NestedStandardError, task: str) -> list[str]:
+def nested_lines(nested: NestedStandardError, of: str) -> list[str]:
     """The same in words."""
-    told = nested_document(nested, task)
-    of, mean, error = told["score"], told["mean"], told["standard_error"]
+    told = nested_document(nested, of)
+    mean, error = told["mean"], told["standard_error"]
     lower, upper = told["interval"]
     naive = told["naive_standard_error"]
     others = counted(told["divisions"], "other division")

@@ -56,7 +56,7 @@ def print_run(run: Run) -> None:
         what = " on new rows: the size was chosen anew for each fold, without it"
         print_sentence(out, f"{score} {with_error(*run.nested_mean_and_error)}", what)
     if run.nested is not None:
-        say("\n  ".join(nested_lines(run.nested, run.problem.task)))
+        say("\n  ".join(nested_lines(run.nested, run.request.row_score)))
     out.print(importance_table(columns))
     model = run.model
     is_cut = is_tree(model) and model.get_depth() > TEXT_LEVELS

@@ -1,4 +1,4 @@
-"""What models are scored by: names of scikit-learn's scorers.
+"""What models are scored by: names of scikit-learn's scorers, and the loss of a quantile.
 
 ::
 
@@ -11,8 +11,8 @@ model that always says the same.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from dtrees.cli.errors import RequestError
 
@@ -27,25 +27,37 @@ ROWS_OF_A_CLASS = 2  # that a scorer is tried on
 ROWS_OF_NUMBERS = 1000
 
 
-def check_scoring(names: Sequence[str]) -> tuple[str, ...]:
-    """The scorers that are asked for, each once; RequestError: scikit-learn has no such scorer."""
-    if not names:
-        return ()
+def check_scoring(names: Sequence[str], quantile: float | None = None) -> dict[str, Any]:
+    """The scorers that are asked for, by name; empty: the score of the estimator.
+
+    Of a model that predicts a `quantile`, minus its loss. RequestError: there is no such scorer.
+    """
+    if quantile is None and not names:
+        return {}
     from sklearn.metrics import get_scorer_names
 
     from dtrees.io.problem import near
+    from dtrees.model_selection.quantile_scores import PINBALL, pinball_scorer
 
-    known = sorted(get_scorer_names(), key=lambda name: USUAL.index(name) if name in USUAL else 99)
-    for name in names:
+    scorers: dict[str, Any] = {name: name for name in names}
+    if quantile is not None:
+        own = pinball_scorer(quantile)
+        scorers = {name: own if name == PINBALL else name for name in names or (PINBALL,)}
+    elif PINBALL in scorers:
+        raise RequestError(f"--scoring {PINBALL} is for --loss quantile and --quantile SHARE")
+
+    known = get_scorer_names() if quantile is None else [*get_scorer_names(), PINBALL]
+    known.sort(key=lambda name: USUAL.index(name) if name in USUAL else len(USUAL))
+    for name in scorers:
         if name not in known:
             likely = near(name.removesuffix("_score"), known)  # of a function of sklearn.metrics
             raise RequestError(f"--scoring: scikit-learn has no scorer {name!r}{likely}")
-    return tuple(dict.fromkeys(names))
+    return scorers
 
 
-def check_scores(names: Sequence[str], problem: Problem) -> None:
+def check_scores(scorers: Mapping[str, Any], problem: Problem) -> None:
     """Refuse, before the models grow, scorers that do not fit the target; with their own reason."""
-    if not names:
+    if not scorers:
         return
     import numpy as np
     from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -58,9 +70,9 @@ def check_scores(names: Sequence[str], problem: Problem) -> None:
     X = np.zeros((len(y), 1))
     with warnings.catch_warnings(action="ignore"):
         model.fit(X, y)
-        for name in names:
+        for name, scorer in scorers.items():
             try:
-                get_scorer(name)(model, X, y)
+                get_scorer(scorer)(model, X, y)
             except (AttributeError, TypeError, ValueError) as error:
                 reason = reason_of(error, name, problem.task, known)
                 raise RequestError(f"--scoring {name} does not fit the target: {reason}") from error

@@ -74,7 +74,7 @@ def validated(request: Request, estimator: Any, bar: Bar | None = None) -> Run:
         final = estimator.fit(X, y)
     nested = None if request.n_divisions is None else nested_error_of(request, of_fold)
     seconds = perf_counter() - start
-    baseline = baseline_scores(y, request.problem.task, splits, request.scoring)
+    baseline = baseline_scores(y, request.problem.task, splits, request.scoring, request.quantile)
     if not request.scoring:
         baseline = dict(zip([SCORE_NAME[request.problem.task]], baseline.values(), strict=False))
     return Run(request, found, final, seconds, baseline, nested)
@@ -83,11 +83,14 @@ def validated(request: Request, estimator: Any, bar: Bar | None = None) -> Run:
 def nested_error_of(request: Request, estimator: Any) -> NestedStandardError:
     """The standard error of an estimator by nested cross-validation."""
     from dtrees.model_selection import nested_standard_error
+    from dtrees.model_selection.quantile_scores import pinball_of_rows
 
+    scoring = None if request.quantile is None else pinball_of_rows(request.quantile)
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # check_folds notes it
         return nested_standard_error(
             estimator,
             *(request.problem.X, request.problem.y),
+            scoring=scoring,
             cv=request.n_folds,
             n_repeats=request.n_divisions,
             random_state=estimator.random_state,

@@ -40,6 +40,7 @@ from dtrees.model_selection.fitted_splits import FittedSplits
 from dtrees.model_selection.folds import Split, mean_and_standard_error
 from dtrees.model_selection.leaf_scores import leaf_scores_of
 from dtrees.model_selection.prepare import Arguments, SplitTable, prepare_shared
+from dtrees.model_selection.quantile_scores import is_own_loss
 from dtrees.model_selection.size import size_of
 from dtrees.model_selection.splits import TrainingRows
 from dtrees.model_selection.surface import ValidationSurface, surface_of
@@ -209,7 +210,7 @@ def _tune_iterations(
     estimator: Any, work: SplitTable, rule: Rule, scoring: Any
 ) -> tuple[TunedSize, FittedSplits]:
     """The same of a boosted model, whose iterations are chosen."""
-    by = "loss" if scoring is None and _has_other_aim(estimator) else scoring
+    by = "loss" if _goes_by_loss(scoring, estimator) else scoring
     curve = grown_curve(estimator, work, by)
     grown = curve._grown
     assert grown is not None
@@ -226,8 +227,13 @@ def _tune_iterations(
     return tuned, models[rule]
 
 
-def _has_other_aim(estimator: Any) -> bool:
-    """Whether R^2 says little of a boosted regression, and its loss can be asked."""
+def _goes_by_loss(scoring: Any, estimator: Any) -> bool:
+    """Whether the loss of a boosted model is asked: as it is what a scorer tells, at less cost.
+
+    Or as there is no scorer, and R^2 says little of the regression.
+    """
+    if scoring is not None:
+        return is_own_loss(scoring, estimator)
     loss = estimator.loss
     return not is_classifier(estimator) and loss != "squared_error" and has_loss_of_rows(loss)
 

@@ -12,8 +12,8 @@ bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ class Questions:
 
     rule: Rule | None = None  # by which the size is chosen; None: it is not
     with_path: bool = False  # of cost-complexity; ``ccp_alpha`` is not looked at
-    scoring: Sequence[str] = ()  # scikit-learn's names; the first chooses the size
+    scoring: Mapping[str, Any] = field(default_factory=dict)  # the first chooses the size
     folds_of: Callable[[np.ndarray], Sequence[Split]] | None = None
 
 
@@ -69,7 +69,8 @@ def validate_folds(
     boosted = False if asked.with_path else None
     work = prepare_shared(arguments, X, y, single=single, boosted=boosted, bar=bar)
     tuned = path = of_others = None
-    first = asked.scoring[0] if asked.scoring else None
+    scoring = dict(asked.scoring) or {"score": None}
+    first = next(iter(scoring.values()))
     if asked.rule is not None:
         tuned, grown = tune(estimator, work, asked.rule, scoring=first)
         path = tuned.path
@@ -82,7 +83,6 @@ def validate_folds(
         grown = grown.within(estimator)
     else:
         grown = grow_splits(estimator, work)
-    scoring: dict[str, Any] = {name: name for name in asked.scoring} or {"score": None}
     of_whole = grown.scores_of_cells(grown.whole(), scoring)
     scores = {name: of_splits for name, (of_splits,) in of_whole.items()}
     told = next(iter(scores.values()))

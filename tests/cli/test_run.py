@@ -104,7 +104,10 @@ def test_a_run_compares_its_scores_with_those_of_a_guess():
         tuned_scores=np.array([1.0, 3.0]),
     )
     request = SimpleNamespace(
-        scoring=("r2", "neg_mae"), kind="forest", problem=SimpleNamespace(task="regression")
+        scoring={"r2": "r2", "neg_mae": None},
+        kind="forest",
+        problem=SimpleNamespace(task="regression"),
+        quantile=None,
     )
     run = Run(request, found, None, 1.0, {"r2": 0.2, "neg_mae": -3.5})
     assert run.score_name == "r2"
@@ -113,3 +116,5 @@ def test_a_run_compares_its_scores_with_those_of_a_guess():
     assert run.no_better_than_guess == ["r2"]  # equal is no better
     assert run.nested_mean_and_error == pytest.approx((2.0, 1.0))
     assert (run.noun, run.guess) == ("forest", "always saying the mean")
+    request.quantile = 0.8
+    assert run.guess == "always saying the quantile 0.8"

@@ -2,11 +2,18 @@
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyRegressor
 
 import dtrees
 from dtrees.io import problem_of, read_table
-from dtrees.model_selection import HashKFold, cross_validate, tuned_size
+from dtrees.model_selection import (
+    HashKFold,
+    cross_validate,
+    nested_standard_error,
+    tuned_size,
+)
 from dtrees.model_selection.folds import shuffled_folds
+from dtrees.model_selection.quantile_scores import PINBALL, pinball_of_rows, pinball_scorer
 from tests.cli.asking import ask, ask_json, check_refused
 
 pd = pytest.importorskip("pandas")
@@ -98,6 +105,65 @@ def test_the_first_scorer_chooses_the_size(csv, name, nested):
     assert run["tuned"]["parameters"] == expected.chosen.parameters
     assert [fold["score"] for fold in run["folds"]] == expected.chosen.scores.tolist()
     assert ("nested" in run["tuned"]) == nested
+
+
+QUANTILE = ("--loss", "quantile", "--quantile", 0.8, "--model", "boosting", "--max-iter", 6)
+
+
+def of_quantiles(csv):
+    """A model, its scorer, and the problem and folds of the command."""
+    model = dtrees.GradientBoostingRegressor(
+        loss="quantile", quantile=0.8, max_iter=6, max_depth=4, random_state=1
+    )
+    problem = problem_in(csv, "amount")
+    folds = shuffled_folds(problem.y, 3, 1, stratified=False)
+    return model, pinball_scorer(0.8), (problem.X, problem.y), folds
+
+
+def test_a_quantile_is_scored_by_its_own_loss(csv):
+    how = ("cv", csv, *asked("amount"), *QUANTILE)
+    run, (model, scorer, data, folds) = ask_json(*how), of_quantiles(csv)
+    expected = cross_validate(model, *data, cv=folds, scoring=scorer)["test_score"]
+    assert [fold["score"] for fold in run["folds"]] == expected.tolist()
+    assert run["score"] == PINBALL
+    assert list(run["scores"]) == [PINBALL]
+    guess = [scorer(dummy.fit(data[0].iloc[a], data[1][a]), data[0].iloc[b], data[1][b])
+             for dummy in [DummyRegressor(strategy="quantile", quantile=0.8)]
+             for a, b in folds]  # fmt: skip
+    assert run["baseline"] == pytest.approx(np.mean(guess))
+    two = ask_json(*how, *scoring("r2", PINBALL))
+    assert list(two["scores"]) == ["r2", PINBALL]
+    assert two["scores"][PINBALL] == run["scores"][PINBALL]
+
+
+def test_a_quantile_is_tuned_and_told_by_its_own_loss(csv):
+    run = ask_json("cv", csv, *asked("amount"), *QUANTILE, "--tune", "--tune-nested")
+    model, scorer, data, folds = of_quantiles(csv)
+    tuned = tuned_size(model, *data, folds, scoring=scorer)
+    assert run["tuned"]["parameters"] == tuned.chosen.parameters
+    assert [fold["score"] for fold in run["folds"]] == tuned.chosen.scores.tolist()
+    assert run["boosting_curve"]["best"] == tuned.curve.best - 1
+    assert run["tuned"]["nested"]["mean"] < 0
+
+
+def test_the_nested_error_of_a_quantile(csv):
+    how = (*asked("amount"), *QUANTILE, "--nested-error", 2)
+    told, (model, _, data, _) = ask_json("cv", csv, *how)["nested_error"], of_quantiles(csv)
+    found = nested_standard_error(
+        *(model, *data), cv=3, n_repeats=2, random_state=1, scoring=pinball_of_rows(0.8)
+    )
+    assert told["score"] == "pinball loss"
+    assert told["mean"] == -found.mean > 0
+    assert told["standard_error"] == found.standard_error
+
+
+def test_the_loss_of_a_quantile_is_for_models_of_one(csv):
+    words = f"--scoring {PINBALL} is for --loss quantile and --quantile SHARE"
+    check_refused(ask("cv", csv, *asked("amount"), *scoring(PINBALL)), words)
+    result = ask("cv", csv, *asked("amount"), *QUANTILE, *scoring("neg_mean_pinball"))
+    check_refused(result, f"did you mean '{PINBALL}'?")
+    result = ask("cv", csv, *asked("class"), *QUANTILE)
+    check_refused(result, "--loss quantile is not for classification: choose one of log_loss")
 
 
 @pytest.mark.parametrize(

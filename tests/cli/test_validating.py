@@ -18,7 +18,7 @@ MODELS = [
 
 def request_for(table, **asked):
     problem = problem_of(table, "class", drop=["mixed", "amount"])
-    facts = {"scoring": (), "rule": None, "wants_nested": False, "wants_path": False, **asked}
+    facts = {"scoring": {}, "rule": None, "wants_nested": False, "wants_path": False, **asked}
     return Request(
         file="table",
         target="class",
@@ -48,6 +48,7 @@ def test_folds_final_model_and_guess(table, model):
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_scores_by_name(table, model):
-    scores = validated(request_for(table, scoring=("roc_auc", "accuracy")), model).scores
+    asked = {name: name for name in ("roc_auc", "accuracy")}
+    scores = validated(request_for(table, scoring=asked), model).scores
     assert list(scores) == ["roc_auc", "accuracy"]
     assert (scores["roc_auc"] != scores["accuracy"]).any()

@@ -1,4 +1,4 @@
-"""What a guess scores: the largest class, the shares of all classes, or the mean."""
+"""What a guess scores: the largest class, the shares of all classes, the mean, or a quantile."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,8 @@ def test_the_largest_class_of_the_training_rows():
 
 
 def test_the_mean_of_the_training_rows():
-    found = baseline_scores(NUMBERS, "regression", iter(SPLITS), ["r2", "neg_mean_squared_error"])
+    scoring = {name: name for name in ("r2", "neg_mean_squared_error")}
+    found = baseline_scores(NUMBERS, "regression", iter(SPLITS), scoring)
     errors, r2 = [], []
     for train, test in SPLITS:
         away = NUMBERS[test] - NUMBERS[train].mean()
@@ -28,8 +29,15 @@ def test_the_mean_of_the_training_rows():
     assert found == pytest.approx({"r2": np.mean(r2), "neg_mean_squared_error": -np.mean(errors)})
 
 
+def test_a_quantile_of_the_training_rows():
+    scoring = {"own": lambda guess, X, y: -np.abs(y - guess.predict(X)).mean()}
+    found = baseline_scores(NUMBERS, "regression", SPLITS, scoring, quantile=1.0)
+    by_hand = [np.abs(NUMBERS[test] - NUMBERS[train].max()).mean() for train, test in SPLITS]
+    assert found == pytest.approx({"own": -np.mean(by_hand)})
+
+
 def test_scores_that_cannot_be_had_are_left_out():
-    scoring = ["accuracy", "roc_auc_ovr", "f1_macro"]
+    scoring = {name: name for name in ("accuracy", "roc_auc_ovr", "f1_macro")}
     found = baseline_scores(LABELS, "classification", SPLITS, scoring)
     assert list(found) == ["accuracy", "f1_macro"]  # one side holds out a single class
 

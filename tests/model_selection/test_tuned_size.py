@@ -14,8 +14,14 @@ from dtrees import (
     GradientBoostingRegressor,
     RandomForestRegressor,
 )
-from dtrees.model_selection import boosting_curve, cost_complexity_cv, tuned_size
+from dtrees.model_selection import (
+    boosting_curve,
+    cost_complexity_cv,
+    cross_val_score,
+    tuned_size,
+)
 from dtrees.model_selection.folds import shuffled_folds
+from dtrees.model_selection.quantile_scores import pinball_scorer
 from dtrees.model_selection.tuned_size import alpha_of_step
 
 
@@ -101,6 +107,23 @@ def test_iterations_for_another_loss_are_chosen_by_it(loss):
     assert tuned.untuned.tolist() == scores_of_fits(model, X, y, splits)
     by_score = tuned_size(model, X, y, splits, scoring="r2")
     assert by_score.curve.scoring == "r2"
+
+
+def test_a_scorer_that_is_the_loss_chooses_as_the_loss_does():
+    """It is told by the scorer, and chosen without a prediction for each iteration."""
+    X, y, splits = problem(is_classes=False)
+    model = GradientBoostingRegressor(loss="quantile", quantile=0.8, max_iter=9, max_leaf_nodes=4)
+    scorer, plain = pinball_scorer(0.8), tuned_size(model, X, y, splits)
+    tuned = tuned_size(model, X, y, splits, scoring=scorer)
+    assert tuned.curve.scoring == "loss"
+    assert tuned.chosen.parameters == plain.chosen.parameters
+    for choice in tuned.choices:
+        own = clone(model).set_params(**choice.parameters)
+        expected = cross_val_score(own, X, y, cv=splits, scoring=scorer)
+        np.testing.assert_array_equal(choice.scores, expected)
+        n = choice.parameters["max_iter"]
+        np.testing.assert_allclose(choice.scores, tuned.curve.scores[n - 1], rtol=1e-12)
+    np.testing.assert_allclose(tuned.untuned, tuned.curve.scores[-1], rtol=1e-12)
 
 
 def test_splits_are_what_other_functions_call_cv():
