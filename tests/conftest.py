@@ -96,6 +96,15 @@ def data_folder():
 
 
 @pytest.fixture
+def frozen():
+    """What is there before a test is no garbage: collections look at what comes in it alone.
+
+    Late in a run each of them would take a second of processor time.
+    """
+    gc.freeze()
+
+
+@pytest.fixture
 def one_openmp_thread():
     """scikit-learn's boosting on one thread: several wait for each other in a loop, which takes a
     hundred times as long beside other processes."""

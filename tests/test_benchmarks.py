@@ -34,6 +34,7 @@ def quick_run(page, cases):
 
 @pytest.mark.long
 @pytest.mark.rest
+@pytest.mark.usefixtures("frozen")
 def test_a_quick_run_writes_tables(tmp_path):
     quick_run(tmp_path / "page.md", ["forest-small", "sizes-classes-2"])
 

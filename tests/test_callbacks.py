@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
-import os
 import pickle
-import subprocess
 import sys
 import threading
 import types
@@ -30,6 +28,7 @@ from dtrees import (
 from dtrees.callbacks import Bar, Callback, ProgressBar
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.parallel.local import AHEAD
+from tests.forked import run_forked
 
 IRIS = load_iris(return_X_y=True)
 KINDS = [
@@ -410,16 +409,12 @@ class TestProgressBar:
     def test_verbose_writes_to_the_standard_error_stream(self, verbose):
         pytest.importorskip("rich")
         program = (
+            "import warnings; warnings.simplefilter('error')\n"
             "from dtrees import RandomForestClassifier\n"
             f"RandomForestClassifier(5, verbose={verbose}).fit([[0], [1]] * 4, [0, 1] * 4)"
         )
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", program],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**os.environ, "COLUMNS": "120"},
-        )
+        done = run_forked("-c", program, COLUMNS="120")
+        assert done.returncode == 0, done.stderr
         assert done.stdout == ""
         assert ("5/5" in done.stderr) == (verbose > 0)
         assert verbose > 0 or done.stderr == ""

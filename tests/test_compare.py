@@ -116,6 +116,7 @@ def test_a_commit_that_is_not_there_is_told():
         tree_of("never")
 
 
+@pytest.mark.usefixtures("frozen")
 def test_a_side_says_what_it_cannot_do_and_does_what_it_can():
     side = Side()
     unknown, survey, case, done = map(

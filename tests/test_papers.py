@@ -40,6 +40,7 @@ def quick_run(folder, name):
     return (folder / "papers" / f"{name}.md").read_text(encoding="utf-8"), pictures
 
 
+@pytest.mark.usefixtures("frozen")
 def test_a_quick_run_writes_a_page_with_table_words_and_picture(tmp_path):
     pytest.importorskip("matplotlib")
     text, pictures = quick_run(tmp_path, "sp-density")
@@ -163,6 +164,7 @@ def test_other_thresholds_part_sets_only_where_the_very_same_test_is_asked():
     assert saved(levels_of([below, below])) == saved(levels_of([below] * 2, exact=True)) == 2.0
 
 
+@pytest.mark.usefixtures("frozen")
 def test_serial_and_together_are_the_same_models():
     X, y = tables.led(1_500)
     sides = sides_of(X, y, n_folds=3)
@@ -238,6 +240,7 @@ def test_generic_and_superfast_selection_find_the_test_of_dtrees(n_rows):
     assert np.allclose(found, tree.tree_.threshold[0])
 
 
+@pytest.mark.usefixtures("frozen")
 def test_a_tuned_tree_is_smaller_than_the_full_one():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(600, 3))

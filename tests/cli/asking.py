@@ -11,6 +11,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from dtrees.cli import main
+from tests.forked import run_forked
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ADULT = ROOT / "examples" / "adult.csv.gz"
@@ -42,7 +43,13 @@ def check_refused(result, words, is_read=False):
     assert result.stderr.count("\n") == 1
 
 
+def forked(*args, **environment):
+    """A command in a process of its own, which has loaded what commands need."""
+    return run_forked("-m", "dtrees", *args, **{"TERM": "dumb"} | environment)
+
+
 def process(*args, **environment):
+    """A command in a new Python; where that matters: it takes a second to load what it needs."""
     return subprocess.run(
         [sys.executable, "-m", "dtrees", *map(str, args)],
         cwd=ROOT,

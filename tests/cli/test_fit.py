@@ -8,7 +8,7 @@ import pytest
 import dtrees
 from dtrees.export import load, save
 from dtrees.io import problem_of, read_table
-from tests.cli.asking import ADULT, ask, ask_json, fit, process
+from tests.cli.asking import ADULT, ask, ask_json, fit, forked
 
 pd = pytest.importorskip("pandas")
 
@@ -39,10 +39,10 @@ def test_the_way_of_a_model_from_outside(tmp_path):
     out, table = tmp_path / "adult.dtrees", tmp_path / "adult.csv"
     pd.read_csv(ADULT, nrows=4_000).to_csv(table, index=False)
     options = ["--target", "target", "--model", "forest", "--trees", 10, "--max-depth", 8]
-    done = process("fit", table, *options, "--out", out)
+    done = forked("fit", table, *options, "--out", out)
     assert (done.returncode, done.stderr) == (0, "")
     assert "4,000 rows, 14 columns\n" in done.stdout
-    done = process("predict", out, table, "--out", tmp_path / "p.csv", "--proba")
+    done = forked("predict", out, table, "--out", tmp_path / "p.csv", "--proba")
     assert (done.returncode, done.stderr) == (0, "")
     problem = problem_of(read_table(table), "target")
     forest = dtrees.RandomForestClassifier(10, max_depth=8, random_state=0)

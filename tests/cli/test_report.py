@@ -3,15 +3,15 @@
 import base64
 import html
 import re
-import subprocess
 import sys
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from tests.cli.asking import ADULT, ROOT, ask, check_refused, process
+from tests.cli.asking import ADULT, ask, check_refused, process
 from tests.cli.browser import browser, browser_path
+from tests.forked import run_forked
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("jinja2")
@@ -209,13 +209,14 @@ def test_who_wants_no_report_waits_for_no_pictures(csv):
     code = f"""if True:
         import sys
         from click.testing import CliRunner
+        pictures = {{"matplotlib", "dtrees.cli.report", "dtrees.cli.figures"}}
+        assert not pictures & set(sys.modules), "what is loaded beforehand"
         from dtrees.cli import main
         done = CliRunner().invoke(main, ["cv", {str(csv)!r}, "--target", "class"])
         assert done.exit_code == 0, done.output
-        loaded = {{"matplotlib", "dtrees.cli.report", "dtrees.cli.figures"}} & set(sys.modules)
-        assert not loaded, loaded
+        assert not pictures & set(sys.modules), pictures & set(sys.modules)
     """
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    done = run_forked("-c", code)
     assert done.returncode == 0, done.stderr
 
 

@@ -3,8 +3,6 @@
 import contextlib
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -17,19 +15,18 @@ from dtrees.cli.terminal import (
     trees_grown,
     waiting,
 )
-from tests.cli.asking import ROOT, process
+from tests.cli.asking import forked, process
+from tests.forked import start_forked
 
 pd = pytest.importorskip("pandas")
 
 
 def test_a_terminal_sees_what_is_done(csv):
     pty = pytest.importorskip("pty")
-    words = [sys.executable, "-m", "dtrees", "cv", csv, "--target", "class", "--folds", "2"]
+    words = ("-m", "dtrees", "cv", csv, "--target", "class", "--folds", 2, "--tune")
     ours, theirs = pty.openpty()
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
-    done = subprocess.Popen(
-        [*map(str, words), "--tune"], stdout=subprocess.DEVNULL, stderr=theirs, env=environment
-    )
+    with open(os.devnull, "wb") as nowhere:
+        done = start_forked(nowhere.fileno(), theirs, *words, TERM="xterm-256color")
     os.close(theirs)
     seen = b""
     with contextlib.suppress(OSError):  # the end of a terminal
@@ -49,7 +46,7 @@ def test_numbers_without_a_word_in_json_are_null():
 
 
 def test_json_from_outside_is_all_there_is_on_standard_output(csv):
-    done = process("cv", csv, "--target", "class", "--folds", 2, "--json")
+    done = forked("cv", csv, "--target", "class", "--folds", 2, "--json")
     assert done.returncode == 0
     assert done.stderr == ""
     assert json.loads(done.stdout)["rows"] == 60

@@ -10,6 +10,7 @@ import math
 import random
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -68,11 +69,19 @@ class Example:
     def rules(self) -> GrowthRules:
         return GrowthRules(criterion=self.criterion, **self.limits)
 
-    @property
+    @cached_property
     def target(self) -> Target:
         if self.criterion in CLASSIFICATION:
             return Target.classification(self.y, self.weight, self.class_weight)
         return Target.regression(self.y, self.weight, center=self.criterion != "poisson")
+
+    @cached_property
+    def thresholds(self):
+        return thresholds_of(self.table)
+
+    @cached_property
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        return values_of(self.table)
 
     def take(self, rows) -> Example:
         """The example with other rows."""
@@ -177,8 +186,8 @@ def grow_parts(
     **source,
 ) -> Tree:
     """The tree of an example whose rows are given in some other way."""
-    values = values_of(example.table) if values is None else values
-    thresholds = thresholds_of(example.table)
+    values = example.values if values is None else values
+    thresholds = example.thresholds
     if len(parts) == 1:
         dataset = DatasetSource(*parts[0], example.rules, values=values, **source)
         return grow(dataset, example.rules, plain(), thresholds)[0]
@@ -297,6 +306,10 @@ def fill_weight(style: str, n_rows: int, rng: random.Random) -> np.ndarray | Non
     return weight
 
 
+# Drawn from many times: a strategy that is made anew is looked through anew.
+sampled_from = cache(st.sampled_from)
+
+
 @st.composite
 def examples(
     draw,
@@ -323,14 +336,14 @@ def examples(
             n_rows,
             rng,
             draw(st.integers(1, max_values)),
-            draw(st.sampled_from([0.0, 0.0, 0.15, 0.5])),
+            draw(sampled_from((0.0, 0.0, 0.15, 0.5))),
         )
-        for kind in draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=4))
+        for kind in draw(st.lists(sampled_from(kinds), min_size=1, max_size=4))
     ]
-    criterion = draw(st.sampled_from(criteria))
-    style = draw(st.sampled_from(["real", "integers"]))
+    criterion = draw(sampled_from(criteria))
+    style = draw(sampled_from(("real", "integers")))
     y = fill_target(criterion, draw(st.integers(min_classes, 4)), table, rng, style)
-    weight = fill_weight(draw(st.sampled_from(weights)), n_rows, rng)
+    weight = fill_weight(draw(sampled_from(weights)), n_rows, rng)
     if criterion == "poisson" and (y if weight is None else y * weight).sum() <= 0:
         y = y + 1.0
     class_weight = None
@@ -351,6 +364,7 @@ def examples(
     return Example(table, y, weight, criterion, chosen, class_weight)
 
 
+@cache
 def growth_limits():
     """Some limits of a growth; most are left out most of the time."""
     return st.fixed_dictionaries(

@@ -26,8 +26,6 @@ from tests.laws.tables import (
     examples,
     grow_tree,
     seeded,
-    thresholds_of,
-    values_of,
 )
 from tests.laws.test_growth import assert_equal
 from tests.laws.test_shared import SEEDS, SHARES, assume_weights, folds, masks
@@ -68,9 +66,9 @@ def check_sets(example, rows, kind, *, matrix=None, shares=None, **source) -> li
     target = without_class_weights(example.target)
     sets = weighing(target, of_sets(rows), kind, len(rows))
     own = None if shares is None else shares.rules_of_sets(example.rules, sets, target)
-    source = {"tuning": TOGETHER, "values": values_of(example.table), **source}
+    source = {"tuning": TOGETHER, "values": example.values, **source}
     here = DatasetSource(matrix, target, example.rules, **source)
-    thresholds = thresholds_of(example.table)
+    thresholds = example.thresholds
     trees = grow(here, example.rules, sets, thresholds, rules_of_sets=own).trees
     for number, tree in enumerate(trees):
         mine = sets.target_of(number, target)

@@ -21,8 +21,6 @@ from tests.laws.tables import (
     coded_sparse,
     examples,
     grow_tree,
-    thresholds_of,
-    values_of,
 )
 from tests.laws.test_growth import assert_equal
 from tests.laws.test_shared import SEEDS, TOGETHER, assume_weights, folds, masks
@@ -50,9 +48,9 @@ OTHERS = st.lists(
 def grow_known(example: Example, rows: np.ndarray, known: KnownTrees, matrix=None, **source):
     """Trees of the sets, and what the growth says of itself."""
     matrix = coded(example.table) if matrix is None else matrix
-    source.setdefault("values", values_of(example.table))
+    source.setdefault("values", example.values)
     here = DatasetSource(matrix, example.target, example.rules, **source)
-    thresholds = thresholds_of(example.table)
+    thresholds = example.thresholds
     grown = grow(here, example.rules, of_sets(rows), thresholds, known=known)
     return grown.trees, here.work
 

@@ -22,8 +22,6 @@ from tests.laws.tables import (
     coded_sparse,
     examples,
     grow_tree,
-    thresholds_of,
-    values_of,
 )
 from tests.laws.test_class_weights import KINDS, tables, weighing
 from tests.laws.test_growth import assert_equal
@@ -74,12 +72,12 @@ def grow_sets_in_rounds(
         )
         for rows in cut(example.n_rows, n_blocks, seed)
     ]
-    values = values_of(example.table)
+    values = example.values
     spec = RoundSpec(
         common,
         matrix,
         target,
-        thresholds_of(example.table),
+        example.thresholds,
         resampling.n_sets,
         resampling.totals(target.has_weight),
         values=values,
@@ -170,7 +168,7 @@ class TestSetsInRounds:
             example.target,
             example.rules,
             bags,
-            thresholds_of(example.table),
+            example.thresholds,
             balanced=balanced,
         )
         expected = growth.trees_of_sets(number, of_sets(rows))

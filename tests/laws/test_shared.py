@@ -28,8 +28,6 @@ from tests.laws.tables import (
     coded_sparse,
     examples,
     grow_tree,
-    thresholds_of,
-    values_of,
 )
 from tests.laws.test_growth import assert_equal
 
@@ -58,8 +56,8 @@ def assume_weights(example: Example, rows: np.ndarray) -> None:
 
 def grow_sets(example: Example, matrix, rows: np.ndarray, resampling=None, shares=None, **source):
     resampling = of_sets(rows) if resampling is None else resampling
-    source.setdefault("values", values_of(example.table))
-    rules, thresholds = example.rules, thresholds_of(example.table)
+    source.setdefault("values", example.values)
+    rules, thresholds = example.rules, example.thresholds
     own = None if shares is None else shares.rules_of_sets(rules, resampling, example.target)
     if own is not None and resampling.is_plain:  # one set of all rows, whose rules are the rules
         (rules,), own = own, None

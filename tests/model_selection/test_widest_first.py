@@ -84,6 +84,7 @@ def test_limits_that_no_fit_takes_leave_the_order():
     assert widest_first(growths) == [(growth, None) for growth in growths]
 
 
+@pytest.mark.usefixtures("frozen")
 def test_trees_are_held_while_somebody_asks_for_them():
     growths, _ = growths_of(TREE, [{"min_samples_leaf": k} for k in (1, 2, 3)])
     held = []

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,6 +17,7 @@ from distributed import Client
 from dtrees import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from dtrees.callbacks import Callback
 from dtrees.exceptions import ModelFileError
+from tests.forked import run_forked
 from tests.parallel.clusters import connect, digest
 
 pytestmark = pytest.mark.timeout(60)
@@ -39,6 +38,7 @@ WHOLE = digest(forest().fit(X, Y).forest_.trees)
 ROOT = Path(__file__).resolve().parent.parent.parent
 KILLED = """
 import os, signal, sys
+import dask
 import numpy as np
 from dtrees import RandomForestClassifier
 from dtrees.callbacks import Callback
@@ -48,6 +48,7 @@ class Killed(Callback):
         if number == 8:
             os.kill(os.getpid(), signal.SIGKILL)
 
+dask.config.set({"dtrees.checkpoint-every": "0s"})
 table = np.load(sys.argv[1])
 forest = RandomForestClassifier(12, random_state=3)
 forest.fit(table["X"], table["Y"], checkpoint=sys.argv[2], callbacks=[Killed()])
@@ -115,13 +116,7 @@ class TestCheckpoint:
     @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
     def test_of_a_process_that_is_killed(self, folder, tmp_path):
         np.savez(tmp_path / "table.npz", X=X, Y=Y)
-        done = subprocess.run(
-            [sys.executable, "-c", KILLED, tmp_path / "table.npz", folder],
-            cwd=ROOT,
-            env=os.environ | {"DASK_DTREES__CHECKPOINT_EVERY": "0s"},
-            capture_output=True,
-            text=True,
-        )
+        done = run_forked("-c", KILLED, tmp_path / "table.npz", folder)
         assert done.returncode == -signal.SIGKILL, done.stderr
         heard = Ends()
         model = forest().fit(X, Y, checkpoint=folder, callbacks=[heard])

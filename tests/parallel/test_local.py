@@ -1,6 +1,6 @@
-import signal
-import subprocess
+import os
 import sys
+import tempfile
 import textwrap
 import threading
 import time
@@ -13,6 +13,7 @@ import joblib
 import pytest
 
 from dtrees.parallel.local import AHEAD, LocalRunner, effective_n_jobs, threaded
+from tests.forked import start_forked
 
 PATIENCE = 60  # seconds that an event is waited for; far more than it takes
 A_MOMENT = 0.2  # seconds in which what must not happen would
@@ -350,20 +351,20 @@ def interrupted(program: str) -> list[int]:
             LocalRunner(n_threads)([meet.wait] * n_threads)  # a call has as many threads again
             print(len(begun))
     """)
-    process = subprocess.Popen(
-        [sys.executable, "-c", program],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout.readline() == "ready\n", process.communicate()
-        process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=60)
-    finally:
-        process.kill()
-        process.wait()
-    assert process.returncode == 0, errors
+    ours, theirs = os.pipe()
+    with tempfile.TemporaryFile() as errors, open(ours, encoding="utf-8") as lines:
+        child = start_forked(theirs, errors.fileno(), "-c", program)
+        os.close(theirs)
+        try:
+            assert lines.readline() == "ready\n"
+            child.interrupt()
+            output = lines.read()
+            ended = child.wait(60)
+        finally:
+            child.end()
+            errors.seek(0)
+            print(errors.read().decode())
+    assert ended == 0
     return [int(line) for line in output.split()]
 
 

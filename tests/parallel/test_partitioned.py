@@ -710,7 +710,7 @@ class TestInTasks:
         pids(processes, 2)
         fitted(processes, model, layout="2")
         assert_nothing_is_left(processes)
-        first, n_fits = processes.run_on_scheduler(remembered), 8
+        first, n_fits = processes.run_on_scheduler(remembered), 4
         for _ in range(n_fits):
             fitted(processes, model, layout="2")
         assert_nothing_is_left(processes)

@@ -25,7 +25,7 @@ cdef struct Rule:
 
 cdef enum Kind:
     IS_SUBSET = 1
-    IS_OTHER = 2                # a wide subset, or a comparison in a hybrid column
+    IS_OTHER = 2                # a wide subset, or a comparison whose codes are no stretch
     GONE_LEFT = 4               # where a comparison leads what is missing
     UNSEEN_LEFT = 8
     IS_ABOVE = 16               # a comparison with `>`

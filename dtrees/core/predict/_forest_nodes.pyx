@@ -215,9 +215,11 @@ cdef inline void _number_node(ForestNodes forest, const Grown* tree, int64_t i, 
     if tree.test[i] == ABOVE:
         rule.kind |= IS_ABOVE
     if tree.test[i] == ABOVE or column.n_ordered < column.n_codes:
-        rule.kind |= IS_OTHER
         if is_heavier_left(tree, i):
             rule.kind |= UNSEEN_LEFT
+        # what goes left is one stretch, unless it is UNSEEN without MISSING, which stands between
+        if tree.test[i] == ABOVE or rule.kind & (UNSEEN_LEFT | GONE_LEFT) == UNSEEN_LEFT:
+            rule.kind |= IS_OTHER
 
 
 cdef inline void _subset_node(ForestNodes forest, const Grown* tree, int64_t i, int64_t k,

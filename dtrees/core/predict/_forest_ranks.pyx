@@ -15,7 +15,9 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from dtrees.core.predict._forest_nodes cimport GONE_LEFT, IS_ABOVE, IS_OTHER, ForestNodes, Rule
+from dtrees.core.predict._forest_nodes cimport (
+    GONE_LEFT, IS_ABOVE, IS_OTHER, UNSEEN_LEFT, ForestNodes, Rule
+)
 
 cdef enum:
     INSERTED = 32               # thresholds that are sorted by insertion
@@ -104,6 +106,7 @@ cdef inline void put_limit(ForestNodes forest, int64_t k, int64_t below,
     below : how many of the thresholds are at most that of the node
     """
     cdef Rule* rule
+    cdef int more
     if forest.rules == NULL:
         forest.nodes[k].limit = <uint16_t>below
         return
@@ -111,9 +114,10 @@ cdef inline void put_limit(ForestNodes forest, int64_t k, int64_t below,
     rule.low = <uint16_t>below if rule.kind & IS_ABOVE else 0
     rule.limit = <uint16_t>(n_distinct + 1 - below if rule.kind & IS_ABOVE else below)
     if rule.kind & GONE_LEFT and not rule.kind & IS_OTHER:
-        # a stretch that begins with what is missing
-        rule.low = <uint16_t>(rule.low - 1)
-        rule.limit += 1
+        # a stretch that begins with what is missing, or with what was not there at fit
+        more = 2 if rule.kind & UNSEEN_LEFT else 1
+        rule.low = <uint16_t>(rule.low - more)
+        rule.limit = <uint16_t>(rule.limit + more)
 
 
 def rank_thresholds(ForestNodes forest not None, double[::1] thresholds,

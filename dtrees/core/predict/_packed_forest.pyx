@@ -19,8 +19,9 @@ What is missing and what was not there at fit have codes and bits of their own::
     meaning                        number   a category  not there at fit      missing
 
 So a test is a stretch of codes or a bit, and which of both is found without a branch that no
-processor would guess; 65535 is next to 0, so a stretch that begins there has what is missing in it.
-Subsets of more than 64 codes and comparisons in hybrid columns are looked up on a way of their own.
+processor would guess; 65535 is next to 0, so a stretch that begins there has what is missing in it,
+and one that begins at 65534 what was not there at fit as well. Subsets of more than 64 codes have
+their bits elsewhere. Comparisons whose codes are no stretch are looked up on a way of their own.
 Forests that test nothing but `<=` on columns of numbers do with half as large a node.
 
 Blocks of rows are coded once and walk all trees, tree by tree; a row that is alone walks several

@@ -65,7 +65,7 @@ def test_cuts_are_not_seen(seed):
 def test_trees_side_by_side_are_those_that_are_alone(case):
     """Their arrays are stretches of common ones."""
     example = seeded(*case)
-    matrix, thresholds = coded(example.table), thresholds_of(example.table)
+    matrix, thresholds = coded(example.table), example.thresholds
     arguments = example.target, matrix.n_codes, thresholds, example.rules
     piece = whole(example)
     for tree in trees_of([piece, piece, piece], *arguments):

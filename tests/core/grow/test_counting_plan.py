@@ -8,7 +8,7 @@ from dtrees.core.grow.local_blocks import LocalBlocks
 from dtrees.core.grow.round_roots import columns_of
 from dtrees.core.grow.tree_batch import TreeBatch
 from dtrees.core.stores.blocks.block import Resolution
-from tests.laws.tables import blocks_of, cut_in_parts, seeded, spec_of, thresholds_of
+from tests.laws.tables import blocks_of, cut_in_parts, seeded, spec_of
 
 RESOLUTIONS = [Resolution(), Resolution(4, 5, 3), Resolution(0, 2, 0), Resolution(4, 300, 65_535)]
 
@@ -18,7 +18,7 @@ RESOLUTIONS = [Resolution(), Resolution(4, 5, 3), Resolution(0, 2, 0), Resolutio
 def test_numbers_that_come(resolution, draws):
     """Histograms have as many as were told, lists at most."""
     example = seeded("gini", 3, "none", **draws)
-    parts, thresholds = cut_in_parts(example, 40, 90), thresholds_of(example.table)
+    parts, thresholds = cut_in_parts(example, 40, 90), example.thresholds
     spec = spec_of(parts, example.rules, thresholds, resolution=resolution, gather_rows=5)
     blocks = LocalBlocks(blocks_of(parts))
     blocks.begin(spec.common)
@@ -47,7 +47,7 @@ def test_numbers_that_come(resolution, draws):
 def test_bytes_of_a_node_are_those_of_its_largest_columns():
     example = seeded("gini", 3, "none", max_features=2)
     parts = cut_in_parts(example, 40)
-    spec = spec_of(parts, example.rules, thresholds_of(example.table))
+    spec = spec_of(parts, example.rules, example.thresholds)
     columns = np.arange(len(example.table), dtype=np.int32)
     plan = CountingPlan(spec, columns_of(spec, 0), columns, 2)
     sizes = np.sort(spec.sample.n_codes + 1)

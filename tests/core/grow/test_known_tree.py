@@ -1,5 +1,7 @@
 """What stands of a tree under narrower limits: all of it, a part, nothing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -36,7 +38,7 @@ def test_of_larger_leaves_a_part_is(case, shared_rows):
     how = {"tuning": Tuning(shared_rows=shared_rows)}
     known = KnownTrees()
     grow_known(example, ROWS, known, **how)
-    narrower = Example(**{**vars(example), "limits": {**example.limits, "min_samples_leaf": 5}})
+    narrower = replace(example, limits={**example.limits, "min_samples_leaf": 5})
     trees, work = grow_known(narrower, ROWS, KnownTrees(known), **how)
     assert 0 < work["known_nodes"] < n_nodes(trees)
 

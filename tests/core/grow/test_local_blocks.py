@@ -7,7 +7,7 @@ from dtrees.core.grow.local_blocks import AT_ONCE, LocalBlocks
 from dtrees.core.grow.rounds import grow_in_rounds
 from dtrees.core.stores.blocks.block import Draws
 from dtrees.core.stores.blocks.messages import HistogramRequest, Root, SplitUpdate
-from tests.laws.tables import blocks_of, cut_in_parts, seeded, spec_of, thresholds_of
+from tests.laws.tables import blocks_of, cut_in_parts, seeded, spec_of
 from tests.laws.test_growth import assert_equal
 
 EXAMPLE = seeded("gini", 3, "none")
@@ -48,7 +48,7 @@ def test_a_growth_forgets_the_one_before():
 
 def test_few_nodes_are_finished_at_a_time():
     example = seeded("squared_error", 0, "none", kinds=("distinct",), n_rows=400)
-    parts, thresholds = cut_in_parts(example, 100), thresholds_of(example.table)
+    parts, thresholds = cut_in_parts(example, 100), example.thresholds
     sizes = []
 
     def run(tasks):

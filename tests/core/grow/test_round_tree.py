@@ -20,7 +20,7 @@ from dtrees.core.stores.blocks.messages import (
     Root,
     SplitUpdate,
 )
-from tests.laws.tables import SEVEN_WAYS, coded, coded_sparse, seeded, values_of
+from tests.laws.tables import SEVEN_WAYS, coded, coded_sparse, seeded
 from tests.oracle.ties import ROOT, child
 
 
@@ -31,7 +31,7 @@ class Growing:
         example = seeded(*case, n_rows=60, **limits)
         self.matrix = coded_sparse(example.table, 4) if sparse else coded(example.table)
         self.target = example.target
-        self.rules, self.values = example.rules, values_of(example.table)
+        self.rules, self.values = example.rules, example.values
         self.block = BlockOfRows(
             Block(self.matrix, self.target, 0), Common(example.rules, None, None)
         )

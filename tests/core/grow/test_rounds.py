@@ -17,7 +17,6 @@ from tests.laws.tables import (
     grow_blocks,
     seeded,
     spec_of,
-    thresholds_of,
 )
 from tests.laws.test_growth import assert_equal
 
@@ -26,14 +25,14 @@ from tests.laws.test_growth import assert_equal
 @pytest.mark.parametrize("ends", [(), (1,), (50, 50, 100)])
 def test_blocks_do_not_matter(case, ends):
     example = seeded(*case)
-    thresholds = thresholds_of(example.table)
+    thresholds = example.thresholds
     tree = grow_blocks(cut_in_parts(example, *ends), example.rules, thresholds, gather_rows=15)
     assert_equal(tree, fit(example))
 
 
 def test_a_small_budget_takes_more_rounds():
     example = seeded("gini", 3, "none")
-    parts, thresholds = cut_in_parts(example, 70), thresholds_of(example.table)
+    parts, thresholds = cut_in_parts(example, 70), example.thresholds
 
     def depths_of_rounds(budget):
         spec = spec_of(parts, example.rules, thresholds, gather_rows=0, histogram_budget=budget)
@@ -52,7 +51,7 @@ def test_a_small_budget_takes_more_rounds():
 @pytest.mark.parametrize("rate", [0.01, 1.0])  # bags without a row, too
 def test_trees_of_a_batch_are_those_of_a_forest(rate):
     example = seeded("gini", 3, "zeros", max_features=2, seed=3)
-    parts, thresholds = cut_in_parts(example, 20, 90), thresholds_of(example.table)
+    parts, thresholds = cut_in_parts(example, 20, 90), example.thresholds
     bags = Bags(8, rate, np.arange(example.n_rows, dtype=np.uint64))
     growth = ForestGrowth(coded(example.table), example.target, example.rules, bags, thresholds)
     draws = Draws(bags.seed, bags.rate)

@@ -5,13 +5,13 @@ import pytest
 
 from dtrees.core.grow.local_blocks import LocalBlocks
 from dtrees.core.grow.tree_batch import TreeBatch
-from tests.laws.tables import blocks_of, cut_in_parts, fit, seeded, spec_of, thresholds_of
+from tests.laws.tables import blocks_of, cut_in_parts, fit, seeded, spec_of
 from tests.laws.test_growth import assert_equal
 
 
 def batch_of(example, numbers=(0,), **limits):
     parts = cut_in_parts(example, 40, 90)
-    spec = spec_of(parts, example.rules, thresholds_of(example.table), **limits)
+    spec = spec_of(parts, example.rules, example.thresholds, **limits)
     blocks = LocalBlocks(blocks_of(parts))
     blocks.begin(spec.common)
     return TreeBatch(spec, numbers, blocks), blocks

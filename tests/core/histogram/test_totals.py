@@ -5,7 +5,7 @@ import pytest
 
 from dtrees.core.data.tuning import Tuning
 from tests.core.walk import rows_of_nodes
-from tests.laws.tables import SEVEN_WAYS, coded, fit, grow_blocks, seeded, thresholds_of
+from tests.laws.tables import SEVEN_WAYS, coded, fit, grow_blocks, seeded
 from tests.oracle.criterion import RowStatistics
 
 WAYS = [{}, {"max_features": 2, "seed": 1}]  # sums of children: subtracted, or of row lists
@@ -41,5 +41,5 @@ def test_rows_in_several_places(case):
     example = seeded(*case, n_rows=80)
     matrix, target = coded(example.table), example.target
     parts = [(matrix.take(rows), target.take(rows)) for rows in np.split(np.arange(80), [7, 50])]
-    tree = grow_blocks(parts, example.rules, thresholds_of(example.table), gather_rows=0)
+    tree = grow_blocks(parts, example.rules, example.thresholds, gather_rows=0)
     check(tree, example)

@@ -102,7 +102,7 @@ def test_a_tree_of_a_bag_is_the_tree_of_these_weights(example, number):
     matrix = coded(example.table)
     growth = ForestGrowth(
         matrix, example.target, example.rules, bags(example.n_rows),
-        thresholds_of(example.table),
+        example.thresholds,
     )  # fmt: skip
     if example.criterion == "poisson" and not (example.target.wy * times).any():
         return
@@ -112,7 +112,7 @@ def test_a_tree_of_a_bag_is_the_tree_of_these_weights(example, number):
     rules = replace(example.rules, tree=number)
     halves = np.array_split(np.arange(example.n_rows), 2)
     parts = [(matrix.take(rows), weighted.take(rows)) for rows in halves]
-    alone = grow_blocks(parts, rules, thresholds_of(example.table), gather_rows=0)
+    alone = grow_blocks(parts, rules, example.thresholds, gather_rows=0)
     assert growth.tree(number).equals(alone)
 
 

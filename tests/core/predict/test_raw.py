@@ -486,6 +486,7 @@ class TestBrokenTrees:
         raw.walk_sparse(packed.whole, indptr, far, matrix.data, block, 0, leaves)
 
 
+@pytest.mark.usefixtures("frozen")
 def test_a_packed_tree_is_forgotten_with_its_tree():
     X = numbers(50, 3, seed=24)
     book, _ = CodeBook.fit_encode(X)

@@ -15,7 +15,6 @@ from tests.laws.tables import (
     fit,
     seeded,
     spec_of,
-    thresholds_of,
 )
 from tests.laws.test_growth import assert_equal
 
@@ -36,7 +35,7 @@ class Asked(LocalBlocks):
 def grown(example, n_intervals):
     parts = cut_in_parts(example, example.n_rows // 3)
     resolution = Resolution(interval_codes=4, n_intervals=n_intervals)
-    thresholds = thresholds_of(example.table)
+    thresholds = example.thresholds
     spec = spec_of(parts, example.rules, thresholds, resolution=resolution, gather_rows=0)
     blocks = Asked(blocks_of(parts))
     ((_, (tree,)),) = grow_in_rounds(spec, [0], blocks)
