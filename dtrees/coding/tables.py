@@ -31,12 +31,7 @@ from dtrees.coding.sparse_positions import checked_sparse, usual_values
 from dtrees.coding.times import BOOL, NUMBER
 
 SMALL_FRAME = 2**26  # bytes of a DataFrame that may be copied
-ONE_MEMORY = (
-    np.ndarray,
-    bytes,
-    bytearray,
-    memoryview,
-)  # that own one; but for the first, of pickles
+ONE_MEMORY = (np.ndarray, bytes, bytearray, memoryview)  # they own one; pickles have the others
 FEW_COLUMNS = 20  # of a frame: a Series of each is made sooner than that of their types
 
 
