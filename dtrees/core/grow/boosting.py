@@ -177,7 +177,8 @@ def boost(
 def blocks_of(coded: CodedMatrix, min_rows: int = 1, n_threads: int = 1) -> ColumnBlocks:
     """The codes by row, for any number of models that have so many rows on each side of a split.
 
-    Their trees are grown by so many threads each. A byte a cell of columns of 8 bits, and 6 bytes a stored cell of sparse columns.
+    Their trees are grown by so many threads each. A byte a cell of columns of 8 bits, and 6 bytes a
+    stored cell of sparse columns.
     """
     blocks = ColumnBlocks(coded, min_rows, n_threads)
     for first, end in pairwise([*range(0, coded.n_rows, COPIED_ROWS), coded.n_rows]):
