@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -152,12 +153,15 @@ def problem_in(
 
 
 def check_files(files: Sequence[str], cluster: str | None) -> None:
-    """Refuse files that are not there, before much is imported; workers look for theirs."""
-    if cluster is not None:
-        return
+    """Refuse files that are not there, before much is imported; workers look for theirs.
+
+    Of several files, a word that stands alone may belong to an option.
+    """
     for path in map(Path, files):
-        if not is_stream(path):
-            check_there(path, stray_hint(str(path)) if len(files) > 1 else "")
+        hint = stray_hint(str(path)) if len(files) > 1 else ""
+        is_word = bool(hint) and re.fullmatch(r"[^./*?\[]+", str(path)) is not None
+        if not is_stream(path) and (cluster is None or is_word):
+            check_there(path, hint)
 
 
 @contextmanager

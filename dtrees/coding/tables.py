@@ -18,7 +18,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -31,6 +31,7 @@ from dtrees.coding.sparse_positions import checked_sparse, usual_values
 from dtrees.coding.times import BOOL, NUMBER
 
 SMALL_FRAME = 2**26  # bytes of a DataFrame that may be copied
+ONE_MEMORY = (np.ndarray, bytes, bytearray, memoryview)  # they own one; pickles have the others
 FEW_COLUMNS = 20  # of a frame: a Series of each is made sooner than that of their types
 
 
@@ -163,29 +164,35 @@ def feature_names(names: Iterable[Any]) -> np.ndarray | None:
 
 
 def join_columns(columns: Sequence[tuple[int, np.ndarray]]) -> tuple[Numbers, ...]:
-    """Columns as blocks: neighbours of equal step in one and the same array are one view."""
-    blocks: list[list[tuple[int, np.ndarray]]] = []
+    """Columns as blocks: neighbours of equal step in one and the same memory are one view."""
+    blocks: list[list[_Placed]] = []
     for column, values in columns:
-        if blocks and _continues(blocks[-1], values):
-            blocks[-1].append((column, values))
+        address = values.__array_interface__["data"][0]
+        placed = _Placed(column, values, _root(values), address)
+        if blocks and _continues(blocks[-1], placed):
+            blocks[-1].append(placed)
         else:
-            blocks.append([(column, values)])
+            blocks.append([placed])
     joined = []
     for members in blocks:
-        first = members[0][1]
-        if len(members) == 1:
-            view = first[:, None]
-        else:
-            step = _address(members[1][1]) - _address(first)
-            view = np.lib.stride_tricks.as_strided(
-                first, (len(first), len(members)), (first.strides[0], step), writeable=False
-            )
-        joined.append(Numbers(np.array([column for column, _ in members], dtype=np.int64), view))
+        first = members[0]
+        view = first.values[:, None]
+        if len(members) > 1:
+            shape = len(first.values), len(members)
+            strides = first.values.strides[0], members[1].address - first.address
+            view = np.lib.stride_tricks.as_strided(first.values, shape, strides, writeable=False)
+        numbers = np.array([placed.column for placed in members], dtype=np.int64)
+        joined.append(Numbers(numbers, view))
     return tuple(joined)
 
 
-def _address(array: np.ndarray) -> int:
-    return array.__array_interface__["data"][0]
+class _Placed(NamedTuple):
+    """A column of the table, and where it lies; looked up once, which is dear for one row."""
+
+    column: int
+    values: np.ndarray
+    root: Any  # owns the memory
+    address: int
 
 
 def _root(array: np.ndarray) -> Any:
@@ -196,18 +203,18 @@ def _root(array: np.ndarray) -> Any:
     return owner
 
 
-def _continues(block: list[tuple[int, np.ndarray]], values: np.ndarray) -> bool:
+def _continues(block: list[_Placed], placed: _Placed) -> bool:
     """Whether a column lies in memory where the block's next column has to lie."""
-    last = block[-1][1]
+    last = block[-1]
     if (
-        values.dtype != last.dtype
-        or values.strides != last.strides
-        or _root(values) is not _root(last)
-        or not isinstance(_root(last), np.ndarray)
+        placed.values.dtype != last.values.dtype
+        or placed.values.strides != last.values.strides
+        or placed.root is not last.root
+        or not isinstance(last.root, ONE_MEMORY)
     ):
         return False
-    step = _address(values) - _address(last)
-    return len(block) == 1 or step == _address(last) - _address(block[-2][1])
+    step = placed.address - last.address
+    return len(block) == 1 or step == last.address - block[-2].address
 
 
 def _table(

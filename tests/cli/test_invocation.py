@@ -104,10 +104,11 @@ def test_an_option_of_another_command_is_told(words, said):
     ],
 )
 @pytest.mark.parametrize("is_first", [False, True])
-def test_a_word_that_is_no_file_may_belong_to_an_option(words, meant, is_first, csv):
+@pytest.mark.parametrize("cluster", [(), ("--cluster", "tcp://nowhere:1")])  # not asked for
+def test_a_word_that_is_no_file_may_belong_to_an_option(words, meant, is_first, cluster, csv):
     given = [*words, csv] if is_first else [csv, *words]
     said = f"{words[-1]}: no such file. An option takes one word: write {meant}\n"
-    check_refused(ask("cv", *given, "--target", "class"), said)
+    check_refused(ask("cv", *given, "--target", "class", *cluster), said)
 
 
 def test_a_word_without_such_an_option_is_a_file_that_is_not_there(csv):

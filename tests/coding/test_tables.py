@@ -1,5 +1,6 @@
 """The front door: every kind of table in memory, and what it refuses."""
 
+import pickle
 import subprocess
 import sys
 from datetime import time
@@ -111,6 +112,17 @@ def test_large_frames_are_joined_without_a_copy(monkeypatch):
     parts = pd.concat([pd.DataFrame(X[:, :2]), pd.DataFrame(X[:, 2:])], axis=1)
     blocks = read_table(parts).numbers
     assert np.array_equal(np.hstack([b.values for b in blocks]), X)
+
+
+@pytest.mark.parametrize("protocol", [4, 5])
+def test_columns_of_a_pickled_frame_are_one_view(protocol):
+    X = rng.normal(size=(50, 4))
+    table = pd.DataFrame(X, columns=list("abcd")).assign(kind="x")
+    table = pickle.loads(pickle.dumps(table, protocol)).iloc[7:9]
+    (block,) = read_table(table).numbers
+    assert np.array_equal(block.values, X[7:9])
+    for name in "abcd":
+        assert np.shares_memory(block.values, table[name].to_numpy())
 
 
 def test_rows_of_a_table():

@@ -160,7 +160,8 @@ def boost(
 
     def lead() -> None:
         try:
-            blocks = blocks_of(rows.coded, growing.rules.min_samples_leaf)
+            of_a_tree = max(1, n_threads // len(growing.initial))
+            blocks = blocks_of(rows.coded, growing.rules.min_samples_leaf, of_a_tree)
             booster = Booster(rows, growing, helpers, blocks, n_threads)
             made.extend(trees_of_model(booster, thresholds, cancelled, watch))
         finally:
@@ -173,12 +174,13 @@ def boost(
     return made
 
 
-def blocks_of(coded: CodedMatrix, min_rows: int = 1) -> ColumnBlocks:
+def blocks_of(coded: CodedMatrix, min_rows: int = 1, n_threads: int = 1) -> ColumnBlocks:
     """The codes by row, for any number of models that have so many rows on each side of a split.
 
-    A byte a cell of columns of 8 bits, and 6 bytes a stored cell of sparse columns.
+    Their trees are grown by so many threads each. A byte a cell of columns of 8 bits, and 6 bytes a
+    stored cell of sparse columns.
     """
-    blocks = ColumnBlocks(coded, min_rows)
+    blocks = ColumnBlocks(coded, min_rows, n_threads)
     for first, end in pairwise([*range(0, coded.n_rows, COPIED_ROWS), coded.n_rows]):
         blocks.fill(first, end)
     return blocks

@@ -1,7 +1,9 @@
-/* Entries of 32 bits to the children of a node, eight at a time, for `_partition.pyx`.
+/* Entries of 32 bits to the children of a node, eight at a time.
 
    Left ones move to the front of `entries`, right ones to `scratch`, each in their order; returns how
-   many went left. The row of an entry is its lower half, and side[row] is 1 where it goes left.
+   many went left. An entry is a row in its lower half, whose side[row] is 1 where it goes left
+   (`partition_eights`, for `_partition.pyx`), or a row with a code, whose side[code] it is
+   (`partition_eights_by_code`, for `_boosted_store.pyx`).
 
    eight entries      a b c d e f g h          in_front[sides]      1 3 4 6 - - - -
    their sides        0 1 0 1 1 0 1 0     ->   moved together       b d e g . . . .
@@ -30,38 +32,45 @@ WIDE static inline void move_eight(uint32_t *to, __m256i eight, uint32_t sides) 
     _mm256_storeu_si256((__m256i *)to, _mm256_permutevar8x32_epi32(eight, order));
 }
 
-WIDE static int64_t partition_eights(uint32_t *entries, int64_t n, const uint8_t *side,
-                                     uint32_t *scratch) {
-    int64_t left = 0, right = 0, i = 0;
-    for (; i + 8 <= n; i += 8) {
-        const uint32_t *e = entries + i;
-        uint32_t low = side[e[0] & 0xFFFF] | side[e[1] & 0xFFFF] << 1 | side[e[2] & 0xFFFF] << 2
-                       | side[e[3] & 0xFFFF] << 3;
-        uint32_t high = side[e[4] & 0xFFFF] | side[e[5] & 0xFFFF] << 1 | side[e[6] & 0xFFFF] << 2
-                        | side[e[7] & 0xFFFF] << 3;
-        uint32_t sides = low | high << 4;
-        __m256i eight = _mm256_loadu_si256((const __m256i *)e);
-        int64_t count = __builtin_popcount(sides);
-        move_eight(entries + left, eight, sides);
-        move_eight(scratch + right, eight, 255 ^ sides);
-        left += count;
-        right += 8 - count;
+#define PARTITION_EIGHTS(name, side_of, ...)                                                       \
+    WIDE static int64_t name(uint32_t *entries, int64_t n, __VA_ARGS__, uint32_t *scratch) {       \
+        int64_t left = 0, right = 0, i = 0;                                                        \
+        for (; i + 8 <= n; i += 8) {                                                               \
+            const uint32_t *e = entries + i;                                                       \
+            uint32_t low = side_of(e[0]) | side_of(e[1]) << 1 | side_of(e[2]) << 2                 \
+                           | side_of(e[3]) << 3;                                                   \
+            uint32_t high = side_of(e[4]) | side_of(e[5]) << 1 | side_of(e[6]) << 2                \
+                            | side_of(e[7]) << 3;                                                  \
+            uint32_t sides = low | high << 4;                                                      \
+            __m256i eight = _mm256_loadu_si256((const __m256i *)e);                                \
+            int64_t count = __builtin_popcount(sides);                                             \
+            move_eight(entries + left, eight, sides);                                              \
+            move_eight(scratch + right, eight, 255 ^ sides);                                       \
+            left += count;                                                                         \
+            right += 8 - count;                                                                    \
+        }                                                                                          \
+        for (; i < n; i++) {                                                                       \
+            uint32_t entry = entries[i];                                                           \
+            uint8_t is_left = side_of(entry);                                                      \
+            entries[left] = entry;                                                                 \
+            scratch[right] = entry;                                                                \
+            left += is_left;                                                                       \
+            right += 1 - is_left;                                                                  \
+        }                                                                                          \
+        return left;                                                                               \
     }
-    for (; i < n; i++) {
-        uint32_t entry = entries[i];
-        uint8_t is_left = side[entry & 0xFFFF];
-        entries[left] = entry;
-        scratch[right] = entry;
-        left += is_left;
-        right += 1 - is_left;
-    }
-    return left;
-}
+
+#define SIDE_OF_ROW(entry) (uint32_t)side[(entry) & 0xFFFF]
+#define SIDE_OF_CODE(entry) (uint32_t)side[codes[entry]]
+
+PARTITION_EIGHTS(partition_eights, SIDE_OF_ROW, const uint8_t *side)
+PARTITION_EIGHTS(partition_eights_by_code, SIDE_OF_CODE, const uint8_t *codes, const uint8_t *side)
 
 #else
 
 #define fill_in_front()
 #define partition_eights(...) 0
+#define partition_eights_by_code(...) 0
 
 #endif
 #endif

@@ -19,6 +19,7 @@ from libc.string cimport memcpy, memset
 from dtrees.core.data._columns cimport (
     STORED_SPARSE, STORED_U16, STORED_U8, Column, code_t, last_ordered, next_code
 )
+from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._structs cimport ALL_ORDERED, GRADIENT, IN_SUBSET, Split
 from dtrees.core.histogram._layout cimport GRADIENTS, decode_gradients, subtract_words, words_of
 from dtrees.core.search._bins cimport search_histogram
@@ -39,6 +40,13 @@ from dtrees.core.stores.boosted._stored_rows cimport (
     RowsOfNode, StoredSums, complete_column, count_by_column, count_by_row, is_out, sum_by_row,
     take_off_stored
 )
+
+cdef extern from "stores/partition.h" nogil:
+    void fill_in_front() noexcept
+    int64_t partition_eights_by_code(uint32_t*, int64_t, const uint8_t*, const uint8_t*,
+                                     uint32_t*) noexcept
+
+fill_in_front()
 
 
 cdef BoostedStore boosted_store() noexcept nogil:
@@ -252,6 +260,10 @@ cdef inline int64_t partition_dense(const code_t* codes, const Route* route, uin
     if code_t is uint8_t:
         for i in range(256):
             side[i] = goes_left(route, <uint32_t>i)
+        if is_wide:
+            left = partition_eights_by_code(rows, n, codes, side, scratch)
+            memcpy(rows + left, scratch, (n - left) * sizeof(uint32_t))
+            return left
     for i in range(n):
         row = rows[i]
         if code_t is uint8_t:

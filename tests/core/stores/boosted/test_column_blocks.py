@@ -15,13 +15,27 @@ def coded_of(n_codes, n_rows=200):
 
 
 @pytest.mark.parametrize(
-    ("n_codes", "n_blocks"),
-    [([3], 1), ([3] * 5, 2), ([255] * 16, 4), ([7] * 17, 3), ([3, 300, 4, 70_000], 3)],
+    ("n_codes", "n_threads", "n_blocks"),
+    [
+        ([3], 1, 1),
+        ([3], 9, 1),
+        ([3] * 8, 1, 1),
+        ([3] * 8, 2, 2),
+        ([3] * 9, 1, 2),
+        ([3] * 9, 4, 2),
+        ([255] * 16, 1, 2),
+        ([255] * 16, 3, 3),
+        ([255] * 16, 8, 4),
+        ([7] * 17, 1, 3),
+        ([7] * 17, 2, 4),
+        ([3, 300, 4, 70_000], 1, 3),
+        ([300, 70_000], 2, 2),
+    ],
 )
 @pytest.mark.parametrize("some", [False, True])
-def test_cells_have_the_sums_of_their_rows(n_codes, n_blocks, some):
+def test_cells_have_the_sums_of_their_rows(n_codes, n_threads, n_blocks, some):
     columns, coded = coded_of(n_codes)
-    blocks = ColumnBlocks(coded)
+    blocks = ColumnBlocks(coded, n_threads=n_threads)
     assert (blocks.n_rows, blocks.n_blocks) == (200, n_blocks)
     assert blocks.n_cells == sum(n_codes) + len(n_codes)
     for first in range(0, 200, 64):
