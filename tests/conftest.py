@@ -68,6 +68,13 @@ def pytest_collection(session):
         gc.enable()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item, nextitem):
+    """Between folders, what tests have left is put aside: hundreds of thousands of objects."""
+    if nextitem is not None and item.path.parent != nextitem.path.parent:
+        gc.freeze()
+
+
 def pytest_collection_finish(session):
     """Start the process of which workers and other children are forked, where tests have some."""
     folders = {ROOT / "tests" / name for name in ("cli", "contracts", "fuzz", "parallel")}
