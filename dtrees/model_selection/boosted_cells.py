@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.model_selection.candidates import Growth
 from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.prefitted_proxy import RowNumbers
+from dtrees.parallel import threaded
+from dtrees.typing import Runner, serial
 
 
 def cells_of(growth: Growth, fitted: FittedSets, limits: PruningGrid | None = None) -> Cells:
@@ -51,6 +54,7 @@ class BoostedCells(Cells):
         super().__init__(growth, fitted)
         self._has_shares = False
         self._stages: dict[int, list[_Walked]] = {}
+        self._sides: dict[int, list[np.ndarray]] = {}  # rows that have not walked, by set
 
     def n_iterations(self, number: int) -> np.ndarray:
         """Iterations of every candidate, in a set; int64 (n_candidates,)."""
@@ -88,17 +92,39 @@ class BoostedCells(Cells):
         return first, place.ravel()
 
     def bring(self, rows: RowNumbers, with_train: bool) -> None:
-        """Codes are in this process."""
+        """Remember the rows that scores are of: those of all sets walk when one is asked for."""
+        if len(self.growth.places) > 1:
+            return
+        for number, side in rows.sides(with_train):
+            if self.error(number) is None:
+                self._sides.setdefault(number, []).append(side)
 
-    def _raw(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
+    def _walk_sides(self) -> None:
+        """Let the rows that are remembered walk, a set on each thread."""
+        sides, self._sides = self._sides, {}
+
+        def walk(number: int) -> None:
+            for rows in sides[number]:
+                self._raw(0, number, rows, serial)
+
+        run = threaded(self.fitted.models[next(iter(sides))].n_jobs)
+        run([partial(walk, number) for number in sides])
+
+    def _raw(
+        self, candidate: int, number: int, rows: np.ndarray, run: Runner | None = None
+    ) -> np.ndarray:
         """Raw predictions, float64 (n, n_values); the same rows go on where they were."""
+        if self._sides:
+            self._walk_sides()
         n_iterations = int(self.n_iterations(number)[candidate])
         walked = self._walked_to(number, rows)
         if walked is None or walked.n_iterations > n_iterations:
-            walked = self._begun(number, rows)
+            walked = self._begun(number, rows, run)
         while walked.n_iterations < n_iterations:
             walked.raw = next(walked.stages)
             walked.n_iterations += 1
+        if walked.n_iterations == self.fitted.models[number].n_iter_:
+            walked.stages = iter(())  # which holds the leaves of many trees
         return walked.raw.copy()
 
     def _walked_to(self, number: int, rows: np.ndarray) -> _Walked | None:
@@ -107,12 +133,11 @@ class BoostedCells(Cells):
                 return walked
         return None
 
-    def _begun(self, number: int, rows: np.ndarray) -> _Walked:
+    def _begun(self, number: int, rows: np.ndarray, run: Runner | None) -> _Walked:
         """Rows at the beginning, in the place of the same rows further on."""
         model = self.fitted.models[number]
-        begun = _Walked(
-            rows.copy(), first_raw(model, len(rows)), self.fitted.stages_of(model, rows)
-        )
+        stages = self.fitted.stages_of(model, rows, run)
+        begun = _Walked(rows.copy(), first_raw(model, len(rows)), stages)
         others = [
             each for each in self._stages.get(number, []) if not np.array_equal(each.rows, rows)
         ]

@@ -26,6 +26,7 @@ from dtrees.model_selection import (
     validation_surface,
 )
 from dtrees.model_selection.fitted_splits import fit_splits
+from dtrees.model_selection.prefitted_proxy import RowNumbers
 from dtrees.model_selection.prepare import SplitTable
 from tests.estimators.test_boosted_sets import fault_of
 
@@ -170,6 +171,27 @@ def test_candidates_are_answered_in_any_order():
     for place in (0, 1, 2, 1, 0):
         expected = cells.model(place, 0).predict(X[rows])
         np.testing.assert_array_equal(cells.values(place, 0, rows)[:, 0], expected)
+
+
+@pytest.mark.parametrize("with_train", [False, True])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_rows_of_all_sides_walk_when_one_is_asked_for(n_jobs, with_train, monkeypatch):
+    splits = list(KFold(3).split(X))
+    estimator = estimator_of("three", n_jobs=n_jobs)
+    grown = fit_splits(estimator, SplitTable(TrainingTable(X, LABELS, None), splits))
+    cells = grown.cells(estimator, [{}])
+    cells.bring(RowNumbers(N, splits), with_train)
+    walks = []
+    stages_of = type(cells.fitted).stages_of
+    monkeypatch.setattr(
+        type(cells.fitted), "stages_of", lambda *args: walks.append(args) or stages_of(*args)
+    )
+    for number, (train, test) in enumerate(splits):
+        model = cells.model(0, number)
+        np.testing.assert_array_equal(cells.values(0, number, test), model.predict_proba(X[test]))
+        assert len(walks) == 3 * (1 + with_train)
+    np.testing.assert_array_equal(cells.values(0, 2, train), model.predict_proba(X[train]))
+    assert len(walks) == (6 if with_train else 4)
 
 
 class TestErrors:
