@@ -186,10 +186,11 @@ def test_rows_of_all_sides_walk_when_one_is_asked_for(n_jobs, with_train, monkey
     monkeypatch.setattr(
         type(cells.fitted), "stages_of", lambda *args: walks.append(args) or stages_of(*args)
     )
-    for number, (train, test) in enumerate(splits):
+    for number, (_, test) in enumerate(splits):
         model = cells.model(0, number)
         np.testing.assert_array_equal(cells.values(0, number, test), model.predict_proba(X[test]))
         assert len(walks) == 3 * (1 + with_train)
+    train, _ = splits[2]
     np.testing.assert_array_equal(cells.values(0, 2, train), model.predict_proba(X[train]))
     assert len(walks) == (6 if with_train else 4)
 
