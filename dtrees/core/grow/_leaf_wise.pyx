@@ -86,6 +86,7 @@ cdef class LeafWiseGrower:
         self.store.n_cells = blocks.n_cells
         self.store.cell_of_column = blocks.cell_of_column
         self.store.is_bundled = blocks.is_bundled
+        self.store.places = blocks.places
         self.store.n_sums = blocks.n_laid_out if blocks.bound.has_sparse else 0
         self.store.n_searched = &searched[0]
         self.n_searched = np.asarray(searched)
@@ -319,8 +320,8 @@ cdef class LeafWiseGrower:
         """Move the rows of a split leaf that it was not grown from, as the tree will say."""
         cdef const Column* column = self.params.columns + record.column
         cdef Route route = route_of_others(record, column, self.out.words)
-        cdef int64_t n_left = partition_rows(column, &route, self.store.rows + leaf.rest_start,
-                                             leaf.rest_n, self.store.scratch)
+        cdef int64_t n_left = partition_rows(&self.store, record.column, &route,
+                                             self.store.rows + leaf.rest_start, leaf.rest_n)
         right.rest_start = leaf.rest_start + n_left
         right.rest_n = leaf.rest_n - n_left
         leaf.rest_n = n_left
