@@ -44,8 +44,8 @@ def intervals(rows, codes, last):
     return number, np.ascontiguousarray(sums, dtype=np.int64), n.astype(np.int64)
 
 
-def cuts(rows, codes, number, has_missing, min_rows, impurity):
-    """Scores of all permitted boundaries: behind which code, and in which interval it lies."""
+def boundaries(codes, number, has_missing, min_rows):
+    """All permitted boundaries: the left side, in which interval it ends, and whether at its end."""
     for missing_left in {False, has_missing}:
         known = codes > 0 if has_missing else np.ones(len(codes), dtype=bool)
         for code in np.unique(codes[known]):
@@ -54,7 +54,13 @@ def cuts(rows, codes, number, has_missing, min_rows, impurity):
             if min_rows <= n <= len(codes) - min_rows:
                 interval = number[codes == code][0]
                 is_end = code == codes[number == interval].max()
-                yield score(rows, left, impurity), interval, is_end
+                yield left, interval, is_end
+
+
+def cuts(rows, codes, number, has_missing, min_rows, impurity):
+    """Scores of all permitted boundaries, with the interval in which the left side ends."""
+    for left, interval, is_end in boundaries(codes, number, has_missing, min_rows):
+        yield score(rows, left, impurity), interval, is_end
 
 
 @st.composite
