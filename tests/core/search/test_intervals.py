@@ -45,7 +45,7 @@ def intervals(rows, codes, last):
 
 
 def boundaries(codes, number, has_missing, min_rows):
-    """All permitted boundaries: the left side, in which interval it ends, and whether at its end."""
+    """All permitted boundaries: the left side, its last interval, and whether it ends with that."""
     for missing_left in {False, has_missing}:
         known = codes > 0 if has_missing else np.ones(len(codes), dtype=bool)
         for code in np.unique(codes[known]):
