@@ -199,9 +199,24 @@ cdef void score_poisson(const Search* q, const double* w, const double* behind, 
 # ---------------------------------------------------------------------------------------------
 # Python's view
 
+cdef void fill_bins(Search* q, const int64_t[:, ::1] target, const int64_t[::1] n,
+                    int64_t first) noexcept nogil:
+    """Intervals that occur, as bins; `first` is the number of the first one."""
+    cdef int64_t K = target.shape[1]
+    cdef int64_t i, k
+    q.bins.count = 0
+    for i in range(n.shape[0]):
+        if n[i] > 0:
+            q.bins.rank[q.bins.count] = <uint32_t>(i + first)
+            q.bins.n[q.bins.count] = q.bins.weight[q.bins.count] = n[i]
+            for k in range(K):
+                q.bins.target[q.bins.count * K + k] = target[i, k]
+            q.bins.count += 1
+
+
 def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t[::1] last,
-              bint has_missing, tuple span=(0.0, 1.0), int64_t min_rows=1, impurity="",
-              away=None, tuple monotonic=None):
+              tuple span=(0.0, 1.0), int64_t min_rows=1, impurity="", away=None,
+              tuple monotonic=None):
     """Scores and bounds of intervals whose rows weigh one each.
 
     Parameters
@@ -211,8 +226,7 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
     n : int64 (n_intervals,)
         Rows.
     last : uint32 (n_intervals,)
-        Last code of each; behind a 0 where the first is not that of missing values.
-    has_missing : bool
+        Last code of each; 0 of missing values, if the first one is theirs.
     span : (float, float)
         Least and greatest target.
     min_rows : int
@@ -237,12 +251,12 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
     cdef Inherited above
     cdef int8_t direction
     cdef int K = <int>target.shape[1]
-    cdef int64_t first = 0 if has_missing else 1
+    cdef int64_t first = 0 if last[0] == 0 else 1
     cdef int64_t count = n.shape[0] + first
     cdef int64_t[::1] of_class = np.sum(target, axis=0)
     cdef const uint32_t[::1] ends = np.concatenate([[0] * first, last]).astype(np.uint32)
     cdef Search* q
-    cdef int64_t i, k
+    cdef int64_t i
     memset(&criterion, 0, sizeof(Criterion))
     memset(&limits, 0, sizeof(Limits))
     memset(&of_row, 0, sizeof(RowStatistics))
@@ -262,17 +276,9 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
     if q == NULL or not reserve_bins(q, count):
         free_search(q)
         raise MemoryError
-    q.bins.count = 0
-    for i in range(n.shape[0]):
-        totals.n += n[i]
-        totals.target += target[i, 0]
-        if n[i] > 0:
-            q.bins.rank[q.bins.count] = <uint32_t>(i + first)
-            q.bins.n[q.bins.count] = q.bins.weight[q.bins.count] = n[i]
-            for k in range(K):
-                q.bins.target[q.bins.count * K + k] = target[i, k]
-            q.bins.count += 1
-    totals.weight = totals.n
+    totals.n = totals.weight = np.sum(n)
+    totals.target = of_class[0]
+    fill_bins(q, target, n, first)
     begin_node(q, &totals, &of_class[0], 0, &above)
     begin_column(q, 0)
     bounds.lowest, bounds.highest = span

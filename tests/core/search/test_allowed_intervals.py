@@ -55,7 +55,7 @@ def test_what_is_allowed_is_left(data, by_distance, wide, beside):
     before = _cpu.use_wide(wide)
     try:
         at_end, inside = bounds_of(
-            *(sums, n, last.astype(np.uint32), has_missing, span),
+            *(sums, n, last.astype(np.uint32), span),
             min_rows=min_rows,
             impurity=impurity,
             away=away,
@@ -106,7 +106,7 @@ def test_most_that_have_none_are_dead(kind, what):
     how = {"impurity": kind if kind in ("entropy", "poisson") else "", "monotonic": monotonic}
     if kind == "numbers":
         how["away"] = distances(rows, number, len(last))
-    at_end, inside = bounds_of(sums, n, last.astype(np.uint32), False, span, **how)
+    at_end, inside = bounds_of(sums, n, last.astype(np.uint32), span, **how)
     allowed = [is_allowed(values_of(rows, codes <= code), *monotonic) for code in last[:-1]]
     assert ((at_end > NOTHING)[:-1] == allowed).all()
     beside = np.convolve([*allowed, True], [1, 1, 1], "same") > 0
