@@ -137,7 +137,8 @@ def test_no_cut_is_better_than_its_bound(table, by_distance, wide, beside):
     np.testing.assert_allclose(at_end[permitted], best[permitted], 1e-6, slack)
     assert (permitted == (best > NOTHING)).all()
     for i in np.flatnonzero(n[1:] == 0) + 1:
-        assert 0 in (n[:i].sum(), n[i:].sum()) or at_end[i] == at_end[i - 1] or (has_missing and i == 1)
+        is_outside = 0 in (n[:i].sum(), n[i:].sum())
+        assert is_outside or at_end[i] == at_end[i - 1] or (has_missing and i == 1)
 
 
 @pytest.mark.parametrize(
