@@ -152,9 +152,9 @@ def boost(
     Notes
     -----
     O(rows x columns) for each level of a balanced tree. Memory: a byte for each cell of columns of
-    8 bits unless they are used up, 8 bytes a row for each value of raw predictions and for its derivatives, 8 for the order
-    of the rows, and 16 bytes for each code of a column and open leaf. Of several values, the last
-    two are there for each thread.
+    8 bits unless they are used up, 8 bytes a row for each value of raw predictions and for its
+    derivatives, 8 for the order of the rows, and 16 bytes for each code of a column and open leaf.
+    Of several values, the last two are there for each thread.
     """
     helpers = Helpers()
     made: list[Tree] = []
