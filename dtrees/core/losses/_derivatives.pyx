@@ -16,7 +16,7 @@ A fit to some rows of a table gathers them 256 at a time, and scatters what it m
     chosen          1     4     5     9
     raw, y, weight  ──gather──▶ side by side ──derive──▶ words ──scatter──▶ rows 1, 4, 5, 9
 """
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 import numpy as np
