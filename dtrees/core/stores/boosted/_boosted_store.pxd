@@ -47,6 +47,7 @@ cdef enum:
 cdef BoostedStore boosted_store() noexcept nogil
 cdef int64_t partition_rows(const BoostedStore* s, int32_t j, const Route* route, uint32_t* rows,
                             int64_t n) noexcept nogil
+cdef void bind_blocks(BoostedStore* s, ColumnBlocks blocks) noexcept
 cdef list bind_rules(TrainParameters* params, ColumnBlocks blocks, rules, int shift)
 cdef void search_chunk(void* job, int64_t number) noexcept nogil
 cdef int64_t* take_histogram(BoostedStore* s) noexcept nogil

@@ -61,6 +61,18 @@ cdef BoostedStore boosted_store() noexcept nogil:
     return s
 
 
+cdef void bind_blocks(BoostedStore* s, ColumnBlocks blocks) noexcept:
+    """Let a store have the codes of a table."""
+    s.blocks = blocks.blocks
+    s.n_blocks = blocks.n_blocks
+    s.n_cells = blocks.n_cells
+    s.cell_of_column = blocks.cell_of_column
+    s.is_bundled = blocks.is_bundled
+    s.places = blocks.places
+    s.n_sums = blocks.n_laid_out if blocks.bound.has_sparse else 0
+    s.order = blocks.order
+
+
 cdef list bind_rules(TrainParameters* params, ColumnBlocks blocks, rules, int shift):
     """Describe trees of a boosted model, but for what each has of its own.
 
