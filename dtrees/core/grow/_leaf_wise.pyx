@@ -34,8 +34,8 @@ from dtrees.core.search._open_node cimport OpenNode, free_node
 from dtrees.core.search._search cimport Search, finish_node, free_search, new_search
 from dtrees.core.stores._partition cimport Route
 from dtrees.core.stores.boosted._boosted_store cimport (
-    UNLIMITED, ChildSearch, bind_blocks, bind_rules, boosted_store, choose_split, give_back_histogram,
-    partition_rows, search_chunk, take_histogram
+    UNLIMITED, ChildSearch, bind_blocks, bind_rules, boosted_store, choose_split,
+    give_back_histogram, partition_rows, search_chunk, take_histogram
 )
 
 LEAST_HESSIAN = 1e-3     # of a side, as in scikit-learn
