@@ -1,4 +1,4 @@
-"""Codes and values that move: labels to codes, rows of a block, columns to its front; equal rows."""
+"""Labels to codes, rows of a block, columns to its front, and which rows of a matrix are equal."""
 import numpy as np
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
