@@ -9,9 +9,10 @@ import pytest
 from dtrees.coding import CodeBook
 from dtrees.core.data.rules import BoostingRules
 from dtrees.core.grow._team import Helpers
-from dtrees.core.grow.boosting import BoostedRows, Booster, Growing, blocks_of, boost
+from dtrees.core.grow.boosting import BoostedRows, Booster, Growing, boost
 from dtrees.core.grow.trees_at_once import grow_at_once
 from dtrees.core.losses.losses import CLASSES
+from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
 from dtrees.parallel import LocalRunner
 from dtrees.typing import serial
 
@@ -116,5 +117,5 @@ class TestModels:
     @pytest.mark.parametrize(("n_threads", "n_growers"), [(1, 1), (2, 2), (8, 5)])
     def test_as_many_growers_as_threads_or_trees(self, n_threads, n_growers):
         rows, growing, _ = self.work()
-        booster = Booster(rows, growing, Helpers(), blocks_of(rows.coded), n_threads)
+        booster = Booster(rows, growing, Helpers(), ColumnBlocks(rows.coded), n_threads)
         assert booster.n_growers == n_growers
