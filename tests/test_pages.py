@@ -126,6 +126,8 @@ def reader(tmp_path, monkeypatch):
     pyplot.close("all")
 
 
+@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.usefixtures("reader", "clusters")
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=name_of)
 def test_the_python_of_a_page_prints_what_it_shows(page, capsys):

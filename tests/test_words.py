@@ -59,6 +59,8 @@ def without_ends(text):
     return "".join(line.rstrip() + "\n" for line in text.splitlines())
 
 
+@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.usefixtures("few_rows", "threads")
 def test_the_commands_on_the_pages_run_on_a_few_rows():
     for words in commands():

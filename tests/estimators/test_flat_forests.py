@@ -59,6 +59,7 @@ def weight_of(rows, n_rows):
     return weight
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")

@@ -28,6 +28,7 @@ def test_more_codes_than_rows(kind, n_classes):
     assert all(a.equals(b) for a, b in zip(dense.forest_, sparse.forest_, strict=True))
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     ("ours", "theirs", "data"),
     [

@@ -405,6 +405,7 @@ def small_file(folder, layout):
     return model, X
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("layout", "step"),
     [("compact", 7), ("flat", 31), *(pytest.param(x, 1, marks=pytest.mark.long) for x in LAYOUTS)],

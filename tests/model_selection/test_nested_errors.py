@@ -265,6 +265,8 @@ def test_errors_of_fits_and_of_estimators():
             nested_standard_error(search(TREE, {"max_depth": [1, 2]}, refit=False), *IRIS)
 
 
+@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("kind", "n_tables"),
     [

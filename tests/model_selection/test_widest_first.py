@@ -124,6 +124,7 @@ def check_scores(search, X, y, **params):
             )
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("weighs", [False, True], ids=["plain", "weights"])
 @pytest.mark.parametrize("name", GRIDS)
 def test_searches_score_as_separate_fits(name, weighs):

@@ -5,6 +5,8 @@ import pytest
 from tests.no_memory.preload import process_of
 
 
+@pytest.mark.long
+@pytest.mark.rest
 def test_a_failed_allocation_ends_in_a_memory_error():
     with process_of("models") as ask:
         n_made, n_lost = ask(1, 12, 3)

@@ -231,6 +231,7 @@ def test_results_are_those_in_memory(name, walks):
     equal(found, expected)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.filterwarnings(OF_FEW_VOTES)
 @pytest.mark.parametrize(
     "name",

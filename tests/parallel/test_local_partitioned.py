@@ -265,6 +265,7 @@ class TestRequests:
             alone = self.forest(max_features=2).fit(X, y)
         assert digest(model.forest_.trees) == digest(alone.forest_.trees)
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("model", ["tree", "drawn", "regression"])
     def test_stored_cells_of_sparse_columns(self, model, recorded):
         """A few numbers for each cell of the rows of a node, however many columns there are."""
