@@ -288,10 +288,7 @@ cdef Bounds empty_bounds(const HistogramStore* s) noexcept nogil:
 
 
 cdef bint bound_intervals_of(HistogramStore* s) noexcept nogil:
-    """Find what each column may score that is counted by interval; whether one may be the best.
-
-    The others are searched. Fills `reach`, and `best`.
-    """
+    """What columns by interval may score, as `reach`, and `best`; whether one may be the best."""
     cdef const int64_t* histogram = s.histogram
     cdef Bounds bounds = empty_bounds(s)
     cdef double highest = NONE
