@@ -51,6 +51,7 @@ EXTENSIONS = [
     "dtrees.core.search._number_scan",
     "dtrees.core.search._gradient_scan",
     "dtrees.core.search._two_class_scan",
+    "dtrees.core.search._allowed_intervals",
     "dtrees.core.search._class_bounds",
     "dtrees.core.search._intervals",
     "dtrees.core.search._entry_scan",
@@ -173,7 +174,8 @@ if not SLOW:
 # Cells of a few words are cleared by a loop: a call of memset for each takes longer (measured:
 # forests of letter and covertype 1.05 and 1.09 times).
 OWN_ARGS = {
-    "dtrees.core.search._intervals": ["-fno-trapping-math"],  # else choices are branches
+    "dtrees.core.search._allowed_intervals": ["-fno-trapping-math"],  # else choices are branches
+    "dtrees.core.search._intervals": ["-fno-trapping-math"],
     "dtrees.core.stores.sampled._sampled_histogram": ["-fno-tree-loop-distribute-patterns"],
     # Nobody looks at the exceptions of floating point: bounds of an exponent are no branch then.
     "dtrees.core.losses._derivatives": ["-fno-trapping-math"],

@@ -1,6 +1,9 @@
-"""Codes and values that move: labels to codes, rows of a block, columns to its front."""
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
-from libc.string cimport memcpy
+"""Labels to codes, rows of a block, columns to its front, and which rows of a matrix are equal."""
+import numpy as np
+
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcmp, memcpy
 
 from dtrees.coding._keys cimport code_t, value_t
 
@@ -58,3 +61,55 @@ def compact_values(value_t[::1] block, const int64_t[::1] start, const int64_t[:
                 block[at + i] = block[start[k] + i]
             at += length[k]
     return at
+
+
+def distinct_rows(const uint32_t[:, ::1] rows not None):
+    """The distinct rows of a matrix, in the order in which they come first.
+
+    Parameters
+    ----------
+    rows : uint32 (n, width), width > 0
+
+    Returns
+    -------
+    first : int64 (n_distinct,)
+        Where each of them is first.
+    number : uint32 (n,)
+        Of every row among them.
+
+    Notes
+    -----
+    O(n x width), by a table of at most 16 bytes a row; where few rows are distinct, little of it is
+    touched.
+    """
+    cdef int64_t n = rows.shape[0]
+    cdef size_t n_bytes = rows.shape[1] * sizeof(uint32_t)
+    cdef int64_t n_slots = 16
+    cdef int64_t i, k
+    cdef uint64_t slot
+    cdef uint32_t found = 0
+    number = np.empty(n, dtype=np.uint32)
+    first = np.empty(n, dtype=np.int64)
+    cdef uint32_t[::1] to = number
+    cdef int64_t[::1] firsts = first
+    while n_slots < 2 * n:
+        n_slots *= 2
+    cdef uint32_t* place = <uint32_t*>calloc(n_slots, sizeof(uint32_t))     # number + 1; 0: empty
+    if place == NULL:
+        raise MemoryError
+    with nogil:
+        for i in range(n):
+            slot = 0
+            for k in range(rows.shape[1]):
+                slot = (slot ^ rows[i, k]) * <uint64_t>0x9E3779B97F4A7C15
+                slot ^= slot >> 32
+            slot &= <uint64_t>n_slots - 1
+            while place[slot] and memcmp(&rows[firsts[place[slot] - 1], 0], &rows[i, 0], n_bytes):
+                slot = (slot + 1) & (<uint64_t>n_slots - 1)
+            if place[slot] == 0:
+                firsts[found] = i
+                found += 1
+                place[slot] = found
+            to[i] = place[slot] - 1
+    free(place)
+    return first[:found].copy(), number

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from dtrees.coding._codes import distinct_rows
 from dtrees.coding.labels import is_missing, object_array
 from dtrees.coding.weights import check_finite
 
 COUNTED_ROWS = 2**16  # at a time
-FEW_ROWS = 256  # that are sorted to look for distinct strings
-LOOKS = 4  # after which there are many
-FEW_LETTERS = 2  # which are counted one by one
-LONGEST_STRING = 16  # letters of labels that are counted; longer ones are sorted
 
 
 def class_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sorted distinct labels and the number of every row's label.
 
-    Whole numbers of a small range are counted instead of sorted, and so are short strings, letter
-    by letter; objects go through a dict, so that only the distinct ones are compared.
+    Whole numbers of a small range are counted instead of sorted; of strings and objects, only the
+    distinct ones are.
 
     Returns
     -------
@@ -52,10 +48,8 @@ def class_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             values, codes = _count(beyond_lowest, len(labels), high - low + 1)
             classes = (values.astype(wide) + lowest).astype(labels.dtype)
             return classes.view(np.bool_) if kind == "b" else classes, codes
-    if kind == "U":
-        found = _string_classes(labels)
-        if found is not None:
-            return found
+    if kind == "U" and labels.dtype.itemsize > 0:
+        return _string_classes(labels)
     classes, codes = np.unique(labels, return_inverse=True)
     return classes, codes.astype(_code_type(len(classes)))
 
@@ -85,71 +79,12 @@ def _count(
     return values, codes
 
 
-def _string_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """`class_codes` of strings of a fixed width; None where sorting is the better way.
-
-    Strings are numbers of up to eight letters. Rows get the number of their first letters, then of
-    their next ones, too; counting keeps the order. A string that ends is followed by zeros, which
-    come before every letter.
-    """
-    width = labels.dtype.itemsize // 4
-    if not 0 < width <= LONGEST_STRING or not labels.dtype.isnative:
-        return None
-    letters = np.ascontiguousarray(labels).view(np.uint32).reshape(len(labels), width)
-    codes = np.zeros(len(labels), dtype=np.intp)
-    n_classes = 1
-    for numbers, n_numbers in _parts_of_strings(letters):
-        if n_classes * n_numbers > _most_counted(len(labels)):
-            return None
-        if n_numbers == 1:
-            continue
-        part = partial(_with_part, codes, numbers, n_numbers)
-        values, codes = _count(part, len(labels), n_classes * n_numbers)
-        n_classes = len(values)
-    row = np.empty(n_classes, dtype=np.intp)
-    row[codes] = np.arange(len(labels))
-    return labels[row], codes.astype(_code_type(n_classes), copy=False)
-
-
-def _parts_of_strings(letters: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-    """Numbers of the letters of every string, in their order, and below what they are.
-
-    A few letters at a time, where the number of distinct ones is small; else one by one.
-    """
-    n_rows, width = letters.shape
-    if width > FEW_LETTERS and letters.max() < 256:
-        in_bytes = np.zeros((n_rows, -(-width // 8) * 8), dtype=np.uint8)
-        in_bytes[:, :width] = letters
-        words = in_bytes.view(">u8").astype(np.uint64)
-        parts = list(filter(None, map(_few_words, words.T)))
-        if len(parts) == words.shape[1]:
-            yield from parts
-            return
-    for letter in letters.T:
-        low, high = int(letter.min()), int(letter.max())
-        yield letter - np.uint32(low), high - low + 1
-
-
-def _few_words(words: np.ndarray) -> tuple[np.ndarray, int] | None:
-    """The place of every number among the distinct ones, and how many these are; None: many.
-
-    Distinct numbers are looked for among the first rows, then among the first that lack there.
-    """
-    distinct = words[:0]
-    missing = words
-    for _ in range(LOOKS):
-        distinct = np.union1d(distinct, missing[:FEW_ROWS])
-        places = np.searchsorted(distinct, words)
-        places[places == len(distinct)] = 0
-        missing = words[distinct[places] != words]
-        if len(missing) == 0:
-            return places, len(distinct)
-    return None
-
-
-def _with_part(codes: np.ndarray, part: np.ndarray, n_numbers: int, rows: slice) -> np.ndarray:
-    """Numbers of strings up to a part, from those up to the part before, in the same order."""
-    return codes[rows].astype(np.intp) * n_numbers + part[rows].astype(np.intp)
+def _string_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`class_codes` of strings of a fixed width, of which only the distinct ones are sorted."""
+    native = np.ascontiguousarray(labels, dtype=labels.dtype.newbyteorder("="))
+    first, number = distinct_rows(native.view(np.uint32).reshape(len(labels), -1))
+    classes, place = np.unique(labels[first], return_inverse=True)
+    return classes, place.astype(_code_type(len(classes)))[number]
 
 
 def _object_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

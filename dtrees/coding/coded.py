@@ -229,6 +229,22 @@ class CodedMatrix(SmallArraysInside):
         arrays = (getattr(self, field.name) for field in fields(self))
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
+    def give_up_narrow(self) -> np.ndarray | None:
+        """Give the memory of `u8` away, to be written to; `u8` has no columns then.
+
+        Returns
+        -------
+        uint8 (n_rows * k8,) or None
+            Column after column. None where the memory is another one's: `u8` stays as it is.
+        """
+        owner = self.u8
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        if not (owner.flags.owndata and owner.flags.writeable and owner.size == self.u8.size):
+            return None
+        vars(self)["u8"] = np.empty((self.n_rows, 0), dtype=np.uint8, order="F")
+        return owner.reshape(-1, order="F")
+
     def column(self, j: int) -> np.ndarray:
         """Codes of one column, (n_rows,); a view for dense columns. O(n_rows)."""
         slot = int(self.slot[j])

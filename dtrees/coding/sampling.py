@@ -120,29 +120,37 @@ class Sample:
         Of the rows that there are, in their order; None: all rows of the table.
     """
 
-    hashes: np.ndarray | None
     rows: np.ndarray | None
 
     def __init__(self, rules: CutRules, n_rows: int, hashes: np.ndarray | None = None) -> None:
         self.rules = rules
-        self.hashes = None
+        self.n_rows = n_rows if hashes is None else len(hashes)  # of those that there are
         self.rows = None
+        self._given = hashes
         if rules.max_bins is not None and n_rows > max(rules.max_bins, rules.sample_rows):
-            self.hashes = row_hashes(0, n_rows, rules.seed) if hashes is None else hashes
-            self.rows = bottom(self.hashes, rules.sample_rows)
+            self.rows = bottom(self._all_hashes(), rules.sample_rows)
+
+    def _all_hashes(self) -> np.ndarray:
+        if self._given is not None:
+            return self._given
+        return row_hashes(0, self.n_rows, self.rules.seed)
+
+    @cached_property
+    def hashes(self) -> np.ndarray:
+        """Of all rows, uint64; kept once a column with missing values has asked for them."""
+        return self._all_hashes()
 
     @cached_property
     def is_in(self) -> np.ndarray:
         """Whether each row is sampled in columns without missing values, bool."""
-        assert self.hashes is not None
-        is_in = np.zeros(len(self.hashes), dtype=bool)
+        is_in = np.zeros(self.n_rows, dtype=bool)
         is_in[self.rows] = True
         return is_in
 
     def of(self, values: np.ndarray) -> np.ndarray:
         """The sampled values of a column, (n_rows,), ascending and without NaN."""
         sample = values if self.rows is None else values[self.rows]
-        if self.hashes is not None and np.isnan(values).any():
+        if self.rows is not None and np.isnan(values.min(initial=0)):
             # a sample of the rows that have a value
             present = np.flatnonzero(~np.isnan(values))
             sample = values[present[bottom(self.hashes[present], self.rules.sample_rows)]]
@@ -162,7 +170,7 @@ class Sample:
         self, values: np.ndarray, rows: np.ndarray, n_rows: int
     ) -> tuple[np.ndarray, int]:
         """The sampled values of those that a column stores, and how many zeros are beside them."""
-        if self.hashes is None:
+        if self.rows is None:
             return values[~np.isnan(values)], n_rows - len(rows)
         if not np.isnan(values).any():
             kept = values[self.is_in[rows]]

@@ -18,7 +18,7 @@ from dtrees.coding.tables import Numbers
 from dtrees.typing import Runner, serial
 
 NARROW_TYPES = ("float32", "float16", "int8", "uint8", "int16", "uint16", "bool")
-TILE_BYTES = 32 * 2**20
+TILE_BYTES = 8 * 2**20
 TILE_COLUMNS = 16
 TASKS = 8
 SMALL_TABLE = 50_000  # cells below which tasks cost more than they save

@@ -165,7 +165,7 @@ class StartingBoosting(FittedBoosting):
     ) -> np.ndarray:
         """Raw predictions before the first tree, float64 (n_values,), of rows that all count.
 
-        y : float64 (n_rows,), as the loss wants it
+        y : float64 or uint8 (n_rows,), as the loss wants it
         weight : float64 (n_rows,) or None
         """
 
@@ -188,9 +188,7 @@ class StartingBoosting(FittedBoosting):
             Before the first tree of all, and by the trees that are there.
         """
         loss, book = self._loss(), given.book
-        of_loss = np.ascontiguousarray(
-            target.y if target.kind == "classification" else given.y, dtype=np.float64
-        )
+        of_loss = _as_the_loss_wants(loss, target, given.y)
         counted = _counted(target)
         loss.check(of_loss[counted])  # before rows are held out: of the parts it is not asked
         train, held = counted, None
@@ -297,6 +295,15 @@ class StartingBoosting(FittedBoosting):
         )
         chosen = None if isinstance(rows, slice) else rows.astype(np.uint32)
         return BoostedRows(coded, y, units, target.weight_unit, chosen), growing
+
+
+def _as_the_loss_wants(loss: Loss | OwnLoss, target: Target, y: np.ndarray) -> np.ndarray:
+    """Targets of all rows; classes stay the bytes that they are where the loss is one of ours."""
+    if target.kind != "classification":
+        return np.ascontiguousarray(y, dtype=np.float64)
+    if target.y.dtype == np.uint8 and isinstance(loss, Loss):
+        return target.y
+    return target.y.astype(np.float64)
 
 
 def _counted(target: Target) -> np.ndarray | slice:

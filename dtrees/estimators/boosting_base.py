@@ -30,7 +30,7 @@ from dtrees.estimators.boosted_stopping import Watch
 from dtrees.estimators.boosted_validation import GivenRows
 from dtrees.estimators.fit_plan import TablePlan
 from dtrees.estimators.growing_forest import all_or_nothing
-from dtrees.estimators.tree_view import columns_with_missing, read_only
+from dtrees.estimators.tree_view import columns_tested, read_only
 from dtrees.parallel import (
     BoostedWork,
     Choice,
@@ -42,6 +42,8 @@ from dtrees.parallel import (
     place_of_boosting,
     threaded,
 )
+
+TAKEN_BYTES = 2**23  # of codes that are used up: partitions of smaller ones read columns faster
 
 
 class BaseBoosting(StartingBoosting):
@@ -154,15 +156,17 @@ class BaseBoosting(StartingBoosting):
     ) -> Any:
         """Grow the iterations that are missing, and become the model."""
         fit, growing, rows = iterations.fit, iterations.growing, iterations.rows
+        has_missing = rows.coded.missing_columns()
         with listening(fit, iterations.callbacks):
             trees = list(fit.trees)
             n_kept = len(trees)
             if growing.n_iterations > 0:
-                work = BoostedWork(rows, growing, learned["codebook_"].thresholds)
+                spare = iterations.watch is None and rows.coded.nbytes >= TAKEN_BYTES
+                work = BoostedWork(rows, growing, learned["codebook_"].thresholds, spare)
                 told = iterations if iterations.is_heard else None
                 found = boost_in_place(work, place, run, told, iterations.ends, stats)
                 trees += found if place.regime == "local" else iterations.replay(found)
-            saw_missing = columns_with_missing(trees, rows.coded)
+            saw_missing = read_only(has_missing & columns_tested(trees, rows.coded.n_columns))
             if n_kept > 0:
                 saw_missing = read_only(saw_missing | self._saw_missing)
             self._learn(learned, trees, iterations.watch, saw_missing)

@@ -68,11 +68,14 @@ class BoostedWork:
     growing : Growing
     thresholds : callable
         `dtrees.coding.CodeBook.thresholds`.
+    takes_codes : bool, default=False
+        Whether the codes of the rows may be used up, where it grows in this process.
     """
 
     rows: BoostedRows
     growing: Growing
     thresholds: Thresholds
+    takes_codes: bool = False
 
 
 def place_of_boosting(regime: str | None, owner: str, *, side_by_side: bool = False) -> Choice:
@@ -186,6 +189,7 @@ def boost_in_place(
                 run.n_threads,
                 run.cancelled.is_set,
                 watch,
+                work.takes_codes,
             )
         with cluster_client() as client, interrupts_deferred():
             return boost_replicated(work, client, ends, stats)

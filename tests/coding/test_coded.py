@@ -1,5 +1,7 @@
 """The coded table: storage, columns, rows taken out of it."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -82,3 +84,28 @@ def test_missing_columns_are_those_that_have_missing_values():
     assert sparse.missing_columns().tolist() == [False, False, True]
     full = mixed()[-1]
     assert full.missing_columns().tolist() == [full.has_missing(j) for j in range(5)]
+
+
+class TestGiveUpNarrow:
+    def test_the_memory_of_narrow_columns_is_given_away(self):
+        columns, _, coded = mixed()
+        taken = coded.give_up_narrow()
+        np.testing.assert_array_equal(taken, np.concatenate([columns[0], columns[3]]))
+        taken[:] = 7  # it may be written to
+        assert coded.u8.shape == (50, 0)
+        np.testing.assert_array_equal(coded.column(1), columns[1])
+        with pytest.raises(IndexError):
+            coded.column(0)
+
+    @pytest.mark.parametrize("own", ["read only", "part of another", "bytes"])
+    def test_what_others_own_stays(self, own):
+        columns, _, coded = mixed()
+        codes = np.asfortranarray(np.stack([columns[0], columns[3], columns[0]]).astype(np.uint8).T)
+        if own == "bytes":
+            codes = np.frombuffer(codes.tobytes("F"), np.uint8).reshape((50, 3), order="F")
+        elif own == "read only":
+            codes = codes[:, :2].copy("F")
+            codes.flags.writeable = False
+        other = dataclasses.replace(coded, u8=codes[:, :2])
+        assert other.give_up_narrow() is None
+        np.testing.assert_array_equal(other.column(3), columns[3])

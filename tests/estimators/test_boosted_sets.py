@@ -188,7 +188,7 @@ def test_the_table_is_coded_once(monkeypatch):
     )
     blocks, make = [], _column_blocks.ColumnBlocks
     monkeypatch.setattr(
-        "dtrees.core.grow.boosting.ColumnBlocks", lambda *args: blocks.append(1) or make(*args)
+        "dtrees.core.grow.lockstep.ColumnBlocks", lambda *args: blocks.append(1) or make(*args)
     )
     X = np.random.default_rng(0).normal(size=(60, 2))
     sets = np.arange(60) % 5 != np.arange(5)[:, None]

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
@@ -12,6 +13,8 @@ from sklearn.exceptions import NotFittedError
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.core.data._cpu import use_wide
+from dtrees.estimators import boosting_base
+from dtrees.estimators.boosting_base import boost_in_place
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(600, 6)).round(1)
@@ -152,6 +155,68 @@ def test_dask_collections_are_fitted_and_predicted():
     for name in ("predict", "predict_proba", "decision_function"):
         method = getattr(model, name)
         np.testing.assert_array_equal(method(lazy).compute(scheduler="sync"), method(X))
+
+
+class TestCodesThatAreUsedUp:
+    """Large tables give the codes of their columns to the codes by row."""
+
+    @given(
+        seed=st.integers(0, 1000),
+        n=st.sampled_from([60, 300]),
+        n_columns=st.integers(0, 20),
+        is_classes=st.booleans(),
+        is_wide=st.booleans(),
+    )
+    def test_the_model_is_the_same(self, seed, n, n_columns, is_classes, is_wide):
+        rng = np.random.default_rng(seed)
+        kinds = {
+            "numbers": lambda: rng.integers(0, 9, n).astype(float),
+            "gaps": lambda: np.where(rng.random(n) < 0.3, np.nan, rng.integers(0, 3, n)),
+            "indicators": lambda: (rng.integers(0, 12, n) == 0).astype(float),
+            "categories": lambda: pd.Categorical(rng.choice(list("abcdef"), n)),
+        }
+        X = pd.DataFrame({f"c{j}": kinds[rng.choice(list(kinds))]() for j in range(n_columns)})
+        X["many"] = np.arange(n) / 7
+        y = rng.integers(0, 3, n) if is_classes else rng.normal(size=n)
+        model = (GradientBoostingClassifier if is_classes else GradientBoostingRegressor)(
+            max_iter=3,
+            min_samples_leaf=2,
+            max_bins=None,
+            subsample=float(rng.choice([0.5, 1.0])),
+            random_state=0,
+            early_stopping=False,
+            n_jobs=int(rng.integers(1, 3)),
+        )
+        weight = rng.integers(0, 3, n) if rng.random() < 0.5 else None
+        kept = clone(model).fit(X, y, weight)
+        before = use_wide(is_wide)
+        try:
+            assert self.taken(model, X, y, weight) == [True]
+        finally:
+            use_wide(before)
+        assert_same(model, kept)
+        np.testing.assert_array_equal(model._saw_missing, kept._saw_missing)
+
+    def test_rows_that_are_scored_keep_theirs(self):
+        X = np.arange(80.0).reshape(40, 2)
+        model = GradientBoostingRegressor(max_iter=2, early_stopping=True)
+        assert self.taken(model, X, X[:, 0]) == [False]
+
+    @staticmethod
+    def taken(model, *given):
+        """Fit, as if the table were large; whether its codes were used up."""
+        found = []
+
+        def boost(work, *others):
+            trees = boost_in_place(work, *others)
+            found.append(work.rows.coded.u8.shape[1] == 0)
+            return trees
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(boosting_base, "TAKEN_BYTES", 0)
+            patch.setattr(boosting_base, "boost_in_place", boost)
+            model.fit(*given)
+        return found
 
 
 class TestErrors:

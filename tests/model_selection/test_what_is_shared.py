@@ -78,6 +78,11 @@ TOGETHER = {  # the lines of the table in docs/user_guide/validation.md
     "drawn from many codes": (ExtraTreesClassifier(**FOREST, max_bins=None), MANY, None),
     "sparse extra trees": (ExtraTreesClassifier(**FOREST), ENTRIES, None),
     "monotonic": (DecisionTreeClassifier(**TREE, monotonic_cst=RISES), FEW, None),
+    "exact, monotonic": (DecisionTreeClassifier(**TREE, monotonic_cst=RISES), MANY, None),
+    "exact, monotonic, of numbers": (
+        DecisionTreeRegressor(**TREE, monotonic_cst=RISES),
+        *(MANY, None),
+    ),
     "monotonic forest": (
         RandomForestRegressor(**FOREST, max_bins=255, monotonic_cst=RISES),
         *(MANY, None),
@@ -89,7 +94,6 @@ TOGETHER = {  # the lines of the table in docs/user_guide/validation.md
     ),
 }
 ONE_BY_ONE = {
-    "order of many values": (DecisionTreeClassifier(**TREE, monotonic_cst=RISES), MANY, None),
     "products with fractions": (
         DecisionTreeClassifier(**TREE, class_weight="balanced"),
         *(FEW, NO_UNIT),

@@ -35,8 +35,8 @@ from dtrees.core.search._open_node cimport OpenNode, free_node
 from dtrees.core.search._search cimport Search, finish_node, free_search, new_search
 from dtrees.core.stores._partition cimport Route
 from dtrees.core.stores.boosted._boosted_store cimport (
-    UNLIMITED, ChildSearch, bind_rules, boosted_store, choose_split, give_back_histogram,
-    partition_rows, search_chunk, take_histogram
+    UNLIMITED, ChildSearch, bind_blocks, bind_rules, boosted_store, choose_split,
+    give_back_histogram, partition_rows, search_chunk, take_histogram
 )
 
 LEAST_HESSIAN = 1e-3     # of a side, as in scikit-learn
@@ -85,15 +85,9 @@ cdef class LeafWiseGrower:
         self.scratch = np.empty(self.n_rows + 1, dtype=np.uint32)
         self.store = boosted_store()
         self.store.store.params = &self.params
-        self.store.blocks = blocks.blocks
-        self.store.n_blocks = blocks.n_blocks
-        self.store.n_cells = blocks.n_cells
-        self.store.cell_of_column = blocks.cell_of_column
-        self.store.is_bundled = blocks.is_bundled
-        self.store.n_sums = blocks.n_laid_out if blocks.bound.has_sparse else 0
+        bind_blocks(&self.store, blocks)
         self.store.n_searched = &searched[0]
         self.n_searched = np.asarray(searched)
-        self.store.order = blocks.order
         self.store.rows = &self.rows[0]
         self.store.scratch = &self.scratch[0]
         self.store.found = <Split*>calloc(2 * blocks.n_blocks + 1, sizeof(Split))
@@ -317,8 +311,8 @@ cdef class LeafWiseGrower:
         """Move the rows of a split leaf that it was not grown from, as the tree will say."""
         cdef const Column* column = self.params.columns + record.column
         cdef Route route = route_of_others(record, column, self.out.words)
-        cdef int64_t n_left = partition_rows(column, &route, self.store.rows + leaf.rest_start,
-                                             leaf.rest_n, self.store.scratch)
+        cdef int64_t n_left = partition_rows(&self.store, record.column, &route,
+                                             self.store.rows + leaf.rest_start, leaf.rest_n)
         right.rest_start = leaf.rest_start + n_left
         right.rest_n = leaf.rest_n - n_left
         leaf.rest_n = n_left

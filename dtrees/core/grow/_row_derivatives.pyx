@@ -5,7 +5,7 @@ stretches, so it does not matter which thread works on which.
 """
 import numpy as np
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core.grow._team cimport Helpers, lead
 from dtrees.core.losses._derivatives cimport (
@@ -46,7 +46,7 @@ cdef class RowDerivatives:
     loss : dtrees.core.losses.losses.Loss
     initial : float64 (n_values,)
         Raw predictions that all rows begin with; trees of an iteration.
-    y : float64 (n_rows,)
+    y : float64 or uint8 (n_rows,)
         Numbers; of classes, their codes.
     weight : float64 (n_rows,) or None
     helpers : Helpers
@@ -64,7 +64,8 @@ cdef class RowDerivatives:
 
     def __cinit__(self, loss, initial, y, weight, Helpers helpers not None,
                   bint are_counts=True, chosen=None):
-        cdef const double[::1] of_y = y
+        cdef const double[::1] of_y
+        cdef const uint8_t[::1] of_classes
         cdef const double[::1] of_weight
         cdef double[:, ::1] of_raw
         cdef uint64_t[:, ::1] of_packed
@@ -85,7 +86,12 @@ cdef class RowDerivatives:
         self.rows.are_counts = are_counts
         self.rows.raw = &of_raw[0, 0]
         self.rows.packed = &of_packed[0, 0]
-        self.rows.y = &of_y[0]
+        if y.dtype == np.uint8:
+            of_classes = y
+            self.rows.classes = &of_classes[0]
+        else:
+            of_y = y
+            self.rows.y = &of_y[0]
         if weight is not None:
             of_weight = weight
             assert of_weight.shape[0] == self.n_rows

@@ -26,7 +26,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -53,7 +52,6 @@ HESSIAN_BITS = 31
 PLAIN_WEIGHT = 7.0  # whole weights up to it are counts of rows, and change no scale
 FEW_CATEGORIES = 11  # so many of a column pay nothing (`core/search/_category_penalty`)
 MOST_EXPONENT = 1000  # of a power of two that anything is multiplied by
-COPIED_ROWS = 2**15  # at a time
 
 Watch = Callable[[list[Tree], np.ndarray], bool]
 
@@ -65,8 +63,8 @@ class BoostedRows:
     Attributes
     ----------
     coded : CodedMatrix
-    y : float64 (n_rows,)
-        Numbers, or codes of classes.
+    y : float64 or uint8 (n_rows,)
+        Numbers, or codes of classes; of a loss of the user's always float64.
     weight : int64 (n_rows,) or None
     weight_unit : float
         What one unit of the weights is for the user.
@@ -125,6 +123,7 @@ def boost(
     n_threads: int = 1,
     cancelled: Callable[[], bool] = lambda: False,
     watch: Watch | None = None,
+    takes_codes: bool = False,
 ) -> list[Tree]:
     """Grow a boosted model.
 
@@ -143,6 +142,8 @@ def boost(
     watch : callable (trees, raw) -> bool, or None
         Told of the trees of each iteration, and of the raw predictions of the rows by all so far;
         True: it was the last one. It is called by the task that leads.
+    takes_codes : bool, default=False
+        Whether the codes of the table may be used up (`ColumnBlocks`).
 
     Returns
     -------
@@ -152,9 +153,9 @@ def boost(
     Notes
     -----
     O(rows x columns) for each level of a balanced tree. Memory: a byte for each cell of columns of
-    8 bits, 8 bytes a row for each value of raw predictions and for its derivatives, 8 for the order
-    of the rows, and 16 bytes for each code of a column and open leaf. Of several values, the last
-    two are there for each thread.
+    8 bits unless they are used up, 8 bytes a row for each value of raw predictions and for its
+    derivatives, 8 for the order of the rows, and 16 bytes for each code of a column and open leaf.
+    Of several values, the last two are there for each thread.
     """
     helpers = Helpers()
     made: list[Tree] = []
@@ -162,7 +163,9 @@ def boost(
     def lead() -> None:
         try:
             of_a_tree = max(1, n_threads // len(growing.initial))
-            blocks = blocks_of(rows.coded, growing.rules.min_samples_leaf, of_a_tree)
+            blocks = ColumnBlocks(
+                rows.coded, growing.rules.min_samples_leaf, of_a_tree, takes_codes
+            )
             booster = Booster(rows, growing, helpers, blocks, n_threads)
             made.extend(trees_of_model(booster, thresholds, cancelled, watch))
         finally:
@@ -173,18 +176,6 @@ def boost(
     finally:
         helpers.close()  # where nobody has come to lead
     return made
-
-
-def blocks_of(coded: CodedMatrix, min_rows: int = 1, n_threads: int = 1) -> ColumnBlocks:
-    """The codes by row, for any number of models that have so many rows on each side of a split.
-
-    Their trees are grown by so many threads each. A byte a cell of columns of 8 bits, and 6 bytes a
-    stored cell of sparse columns.
-    """
-    blocks = ColumnBlocks(coded, min_rows, n_threads)
-    for first, end in pairwise([*range(0, coded.n_rows, COPIED_ROWS), coded.n_rows]):
-        blocks.fill(first, end)
-    return blocks
 
 
 def trees_of_model(

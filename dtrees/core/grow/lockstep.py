@@ -27,10 +27,10 @@ from dtrees.core.grow.boosting import (
     Booster,
     Growing,
     Watch,
-    blocks_of,
     trees_of_model,
 )
 from dtrees.core.model.tree import Tree
+from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
 from dtrees.typing import Runner
 
 
@@ -86,7 +86,7 @@ def boost_together(
     by row once; all else of `boost` for each thread.
     """
     crew = Crew(len(models))
-    blocks = blocks_of(coded, min_rows)
+    blocks = ColumnBlocks(coded, min_rows)
 
     def lead(number: int, helpers: Helpers) -> None:
         def grow(model: Model) -> list[Tree]:

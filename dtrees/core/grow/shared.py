@@ -2,8 +2,7 @@
 
 Sets whose scores are read from the same integers grow together (`dtrees.core.grow._shared`), up to
 64 at a time; class weights are multiplied when they are read, and may be other ones in each set.
-What cannot be shared is grown set by set from the same codes: sets that divide the rows into too
-many cells, or want the order of a monotonic column kept where columns have many codes::
+Sets that divide the rows into too many cells are grown set by set from the same codes::
 
     sets        0 1 2 3 4 5 6 7 8 9 10          ten folds and all rows
     bundles     [0 1 2 3 4 5 6 7 8 9 10]        one growth, pieces by set
@@ -94,8 +93,7 @@ def pieces_of_sets(
     # Columns that nobody has searched have no entries yet.
     is_read_late = draws(rules[0], coded) and (coded.storage == SPARSE).any()
     largest = numbers_of(coded, target, rules[0], tuning)
-    are_apart = is_out_of_bounds(coded, target, rules[0], tuning)
-    for bundle in [] if are_apart else sets.bundles(largest):
+    for bundle in sets.bundles(largest):
         scale = sets.scales[bundle[0]]
         dataset = Dataset(coded, sets.counts, rules[0], scale, source.values, alone=True)
         own = sets.class_weights_of(bundle)
@@ -169,32 +167,10 @@ def numbers_of(
     return int(width.max(initial=0)) * (target.n_statistics + 1)
 
 
-def is_out_of_bounds(
-    coded: CodedMatrix, target: Target, rules: GrowthRules, tuning: Tuning | None = None
-) -> bool:
-    """Whether a column is monotonic and one has so many codes that sets would share intervals.
-
-    Bounds of intervals do not know which splits an order allows. Histograms of all codes, for each
-    set, cost more than fits.
-    """
-    tuning = tuning or Tuning()
-    if rules.monotonic is None or not has_intervals(
-        draws(rules, coded), coded.n_rows, target.n_classes, tuning
-    ):
-        return False
-    is_ordered = (coded.storage != SPARSE) & (coded.n_ordered == coded.n_codes)
-    return bool((coded.n_codes[is_ordered] >= tuning.interval_codes).any())
-
-
 def n_alone(
     coded: CodedMatrix, target: Target, rules: GrowthRules, resampling: Resampling
 ) -> tuple[int, str]:
     """How many of some sets grow on their own, and why those do."""
-    if is_out_of_bounds(coded, target, rules):
-        return (
-            resampling.n_sets,
-            "a column is monotonic, and one has a code for each of many values",
-        )
     if LEAST_BLOCKS * numbers_of(coded, target, rules) > MOST_NUMBERS:
         return resampling.n_sets, "counts of two of them would take too much memory"
     weighs = ClassWeights.of_target(target, resampling.n_sets) or resampling.class_weights

@@ -1,5 +1,5 @@
 """Derivatives of losses as integers; see _derivatives.pyx."""
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 cdef extern from "losses/derivatives.h" nogil:
     ctypedef enum LossKind:
@@ -23,7 +23,8 @@ cdef struct LossRows:
     int64_t n_chosen
     int64_t n_classes       # trees of an iteration; raw predictions and derivatives by class
     const double* raw       # (n_classes, n_rows)
-    const double* y         # (n_rows,): numbers, 0 and 1, or classes 0, 1, 2, ...
+    const double* y         # (n_rows,): numbers, 0 and 1, or classes 0, 1, 2, ...; or NULL:
+    const uint8_t* classes  # (n_rows,): classes 0, 1, 2, ... in a byte
     const double* weight    # (n_rows,), or NULL
     bint are_counts         # weights say how often a row is there: derivatives are rounded first
     const double* gradient  # (n_classes, n_given), of a loss that is GIVEN by its derivatives:

@@ -46,13 +46,26 @@ cdef extern from "losses/derivatives.h" nogil:
     void logistic_wide(int64_t n, const double* x, double* out)
 
 
+cdef inline const double* targets(const LossRows* rows, int64_t begin, int64_t n,
+                                  double* room) noexcept nogil:
+    """The targets of a stretch of rows as numbers."""
+    cdef int64_t i
+    if rows.y != NULL:
+        return rows.y + begin
+    for i in range(n):
+        room[i] = rows.classes[begin + i]
+    return room
+
+
 cdef inline void derive(const LossRows* rows, int64_t begin, int64_t n, double* gradient,
                         double* hessian) noexcept nogil:
     """Derivatives of a stretch of rows, without their weights."""
+    cdef double[ROWS_AT_ONCE] room
+    cdef const double* y = targets(rows, begin, n, room)
     if is_wide:
-        derive_wide(rows.kind, n, rows.raw + begin, rows.y + begin, rows.level, gradient, hessian)
+        derive_wide(rows.kind, n, rows.raw + begin, y, rows.level, gradient, hessian)
     else:
-        derive_plain(rows.kind, n, rows.raw + begin, rows.y + begin, rows.level, gradient, hessian)
+        derive_plain(rows.kind, n, rows.raw + begin, y, rows.level, gradient, hessian)
 
 
 cdef inline void weigh(const LossRows* rows, int64_t begin, int64_t n, double scale,
@@ -106,7 +119,8 @@ cdef void derive_classes(const LossRows* rows, int64_t begin, int64_t n, double*
     """Pack the derivatives of several classes. values : scratch (n_classes, ROWS_AT_ONCE)."""
     cdef double[ROWS_AT_ONCE] gradient
     cdef double[ROWS_AT_ONCE] hessian
-    cdef const double* y = rows.y + begin
+    cdef double[ROWS_AT_ONCE] room
+    cdef const double* y = targets(rows, begin, n, room)
     cdef double* p
     cdef int64_t i, k
     if is_wide:
@@ -140,7 +154,7 @@ cdef void gather(const LossRows* rows, int64_t begin, int64_t n, Gathered* out, 
                  uint64_t* packed) noexcept nogil:
     """Put chosen rows side by side. raw, packed : (n_classes, ROWS_AT_ONCE)."""
     cdef const uint32_t* chosen = rows.chosen + begin
-    cdef int64_t k
+    cdef int64_t i, k
     out.rows = rows[0]
     out.rows.chosen = NULL
     out.rows.n_rows = ROWS_AT_ONCE
@@ -149,7 +163,11 @@ cdef void gather(const LossRows* rows, int64_t begin, int64_t n, Gathered* out, 
     out.rows.y = out.y
     for k in range(rows.n_classes):
         copy_rows(rows.raw + k * rows.n_rows, chosen, n, raw + k * ROWS_AT_ONCE)
-    copy_rows(rows.y, chosen, n, out.y)
+    if rows.y != NULL:
+        copy_rows(rows.y, chosen, n, out.y)
+    else:
+        for i in range(n):
+            out.y[i] = rows.classes[chosen[i]]
     if rows.kind == GIVEN:
         out.rows.gradient = rows.gradient + begin
         out.rows.hessian = rows.hessian + begin

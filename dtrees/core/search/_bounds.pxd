@@ -17,6 +17,8 @@ cdef struct Bounds:
     int64_t away[MOST_INTERVALS + 1]    # and distances from it, of all rows of an interval
     double at_end[MOST_INTERVALS + 1]   # score of the boundary behind the interval, if permitted
     double inside[MOST_INTERVALS + 1]   # no boundary inside of it has a higher score
+    double kept_at_end[MOST_INTERVALS + 1]  # of both sides of missing values, what is allowed
+    double kept_inside[MOST_INTERVALS + 1]
     int64_t n[MOST_INTERVALS + 2]       # sums up to each interval, of one number per row
     int64_t weight[MOST_INTERVALS + 2]
     int64_t target[MOST_INTERVALS + 2]

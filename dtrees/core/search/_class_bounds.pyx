@@ -11,9 +11,12 @@ counts. Proofs are in docs/algorithms/bounds.md.
 from libc.stdint cimport int64_t, uint32_t
 
 from dtrees.core.data._structs cimport ENTROPY
+from dtrees.core.search._allowed_intervals cimport add_up_bins, keep_allowed, take_allowed
 from dtrees.core.search._bounds cimport MOST_CLASSES, Bounds, clear_bounds
 from dtrees.core.search._criterion cimport Criterion, xlogx
-from dtrees.core.search._search cimport Bins, Search, entropy_score, gini_score, heavy_enough
+from dtrees.core.search._search cimport (
+    Bins, Search, entropy_score, gini_score, heavy_enough, is_bound
+)
 
 cdef double ROUNDED = 1.0 + 1e-9        # what scores may be off by
 cdef double LAST_BITS = 2.0**-50        # of a large value of x log x
@@ -28,8 +31,15 @@ cdef void bound_classes(const Search* q, const uint32_t* last, int64_t count,
     cdef int64_t i
     clear_bounds(count, bounds)
     bound_bins(q, last, False, first, bounds)
+    if is_bound(q):
+        add_up_bins(q, count, bounds)
+        keep_allowed(q, bounds, False, count)
     if first == 1:
         bound_bins(q, last, True, first, bounds)
+        if is_bound(q):
+            keep_allowed(q, bounds, True, count)
+    if is_bound(q):
+        take_allowed(bounds, count)
     for i in range(1, q.bins.count):
         fill_gap(bounds, rank[i - 1], rank[i])
 

@@ -18,14 +18,17 @@ are in docs/algorithms/bounds.md.
 """
 import numpy as np
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int8_t, int64_t, uint32_t
 from libc.string cimport memset
 
 from dtrees.core.data._columns cimport MOST_INTERVALS
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._fixed_point cimport natural_log
-from dtrees.core.data._structs cimport ENTROPY, GINI, POISSON, SQUARED, RowStatistics, Totals
+from dtrees.core.data._structs cimport (
+    ENTROPY, GINI, POISSON, SQUARED, Inherited, RowStatistics, Totals
+)
 from dtrees.core.histogram._layout cimport CLASSES, SUM
+from dtrees.core.search._allowed_intervals cimport add_up_bins, keep_allowed, take_allowed
 from dtrees.core.search._bins cimport reserve_bins
 from dtrees.core.search._bounds cimport MOST_CLASSES, Bounds, clear_bounds
 from dtrees.core.search._class_bounds cimport bound_classes
@@ -33,7 +36,7 @@ from dtrees.core.search._criterion cimport Criterion, poisson_limit, poisson_sco
 from dtrees.core.search._parameters cimport Limits
 from dtrees.core.search._reach cimport LAST_LOGARITHMS
 from dtrees.core.search._search cimport (
-    NONE, Bins, Search, begin_node, by_class, free_search, new_search
+    NONE, Bins, Search, begin_column, begin_node, by_class, free_search, is_bound, new_search
 )
 
 cdef extern from "search/intervals.h" nogil:
@@ -79,23 +82,12 @@ cdef void bound_intervals(const Search* q, const uint32_t* last, Bounds* bounds)
     """
     cdef const Bins* g = &q.bins
     cdef int64_t count = <int64_t>g.rank[g.count - 1] + 1 if g.count > 0 else 0
-    cdef int64_t i
-    cdef int64_t k = 0
     bounds.least = 2 * NONE
     if by_class(q):
         bound_classes(q, last, count, bounds)
         return
     bounds.has_away = False
-    bounds.n[0] = bounds.weight[0] = bounds.target[0] = 0
-    for i in range(count):
-        bounds.n[i + 1] = bounds.n[i]
-        bounds.weight[i + 1] = bounds.weight[i]
-        bounds.target[i + 1] = bounds.target[i]
-        if g.rank[k] == i:
-            bounds.n[i + 1] += g.n[k]
-            bounds.weight[i + 1] += g.weight[k]
-            bounds.target[i + 1] += g.target[k]
-            k += 1
+    add_up_bins(q, count, bounds)
     bound_sums(q, last, count, bounds)
 
 
@@ -116,8 +108,14 @@ cdef void bound_sums(const Search* q, const uint32_t* last, int64_t count,
         many[i] = 1 if last[i] > last[i - 1] + 1 else NO_CUTS
         away[i] = <double>bounds.away[i] if bounds.has_away else 0
     bound_pass(q, bounds, False, count, many, away if bounds.has_away else NULL)
+    if is_bound(q):
+        keep_allowed(q, bounds, False, count)
     if bounds.n[1] > 0:
         bound_pass(q, bounds, True, count, many, away if bounds.has_away else NULL)
+        if is_bound(q):
+            keep_allowed(q, bounds, True, count)
+    if is_bound(q):
+        take_allowed(bounds, count)
 
 
 cdef void bound_pass(const Search* q, Bounds* bounds, bint missing_left, int64_t count,
@@ -201,9 +199,24 @@ cdef void score_poisson(const Search* q, const double* w, const double* behind, 
 # ---------------------------------------------------------------------------------------------
 # Python's view
 
+cdef void fill_bins(Search* q, const int64_t[:, ::1] target, const int64_t[::1] n,
+                    int64_t first) noexcept nogil:
+    """Intervals that occur, as bins; `first` is the number of the first one."""
+    cdef int64_t K = target.shape[1]
+    cdef int64_t i, k
+    q.bins.count = 0
+    for i in range(n.shape[0]):
+        if n[i] > 0:
+            q.bins.rank[q.bins.count] = <uint32_t>(i + first)
+            q.bins.n[q.bins.count] = q.bins.weight[q.bins.count] = n[i]
+            for k in range(K):
+                q.bins.target[q.bins.count * K + k] = target[i, k]
+            q.bins.count += 1
+
+
 def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t[::1] last,
-              bint has_missing, tuple span=(0.0, 1.0), int64_t min_rows=1, impurity="",
-              away=None):
+              tuple span=(0.0, 1.0), int64_t min_rows=1, impurity="", away=None,
+              tuple monotonic=None):
     """Scores and bounds of intervals whose rows weigh one each.
 
     Parameters
@@ -213,8 +226,7 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
     n : int64 (n_intervals,)
         Rows.
     last : uint32 (n_intervals,)
-        Last code of each; behind a 0 where the first is not that of missing values.
-    has_missing : bool
+        Last code of each; 0 of missing values, if the first one is theirs.
     span : (float, float)
         Least and greatest target.
     min_rows : int
@@ -223,50 +235,52 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
         30 bits.
     away : (int, int64 (n_intervals,)) or None, default=None
         About the mean of the targets, and sums of their distances from it.
+    monotonic : (int, float, float) or None, default=None
+        Direction of the column, and bounds of the values of both sides.
 
     Returns
     -------
     at_end, inside : float64 (n_intervals,)
-        Below -1e289: nothing is permitted.
+        Below -1e289: nothing is permitted, or allowed by `monotonic`.
     """
     cdef Criterion criterion
     cdef Limits limits
     cdef RowStatistics of_row
     cdef Totals totals
     cdef Bounds bounds
+    cdef Inherited above
+    cdef int8_t direction
     cdef int K = <int>target.shape[1]
-    cdef int64_t first = 0 if has_missing else 1
+    cdef int64_t first = 0 if last[0] == 0 else 1
     cdef int64_t count = n.shape[0] + first
     cdef int64_t[::1] of_class = np.sum(target, axis=0)
     cdef const uint32_t[::1] ends = np.concatenate([[0] * first, last]).astype(np.uint32)
     cdef Search* q
-    cdef int64_t i, k
+    cdef int64_t i
     memset(&criterion, 0, sizeof(Criterion))
     memset(&limits, 0, sizeof(Limits))
     memset(&of_row, 0, sizeof(RowStatistics))
     memset(&totals, 0, sizeof(Totals))
     memset(&bounds, 0, sizeof(Bounds))
+    memset(&above, 0, sizeof(Inherited))
     criterion.impurity = {"poisson": POISSON, "entropy": ENTROPY}.get(
         impurity, GINI if K > 1 else SQUARED)
     criterion.n_classes = K if K > 1 else 0
     criterion.fixed_point = 2.0**30
     limits.min_rows = min_rows
+    if monotonic is not None:
+        direction, above.lower, above.upper = monotonic
+        above.has_lower = above.has_upper = True
+        limits.monotonic = &direction
     q = new_search(&criterion, CLASSES if K > 1 else SUM, of_row, &limits)
     if q == NULL or not reserve_bins(q, count):
         free_search(q)
         raise MemoryError
-    q.bins.count = 0
-    for i in range(n.shape[0]):
-        totals.n += n[i]
-        totals.target += target[i, 0]
-        if n[i] > 0:
-            q.bins.rank[q.bins.count] = <uint32_t>(i + first)
-            q.bins.n[q.bins.count] = q.bins.weight[q.bins.count] = n[i]
-            for k in range(K):
-                q.bins.target[q.bins.count * K + k] = target[i, k]
-            q.bins.count += 1
-    totals.weight = totals.n
-    begin_node(q, &totals, &of_class[0], 0, NULL)
+    totals.n = totals.weight = np.sum(n)
+    totals.target = of_class[0]
+    fill_bins(q, target, n, first)
+    begin_node(q, &totals, &of_class[0], 0, &above)
+    begin_column(q, 0)
     bounds.lowest, bounds.highest = span
     bound_intervals(q, &ends[0], &bounds)
     if away is not None:

@@ -61,10 +61,11 @@ WIDE static inline void move_eight(uint32_t *to, __m256i eight, uint32_t sides) 
     }
 
 #define SIDE_OF_ROW(entry) (uint32_t)side[(entry) & 0xFFFF]
-#define SIDE_OF_CODE(entry) (uint32_t)side[codes[entry]]
+#define SIDE_OF_CODE(entry) (uint32_t)side[codes[(entry) * stride]]
 
 PARTITION_EIGHTS(partition_eights, SIDE_OF_ROW, const uint8_t *side)
-PARTITION_EIGHTS(partition_eights_by_code, SIDE_OF_CODE, const uint8_t *codes, const uint8_t *side)
+PARTITION_EIGHTS(partition_eights_by_code, SIDE_OF_CODE, const uint8_t *codes, int64_t stride,
+                 const uint8_t *side)
 
 #else
 

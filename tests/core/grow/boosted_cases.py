@@ -59,7 +59,6 @@ def grown(table, gradient, hessian, rules, helped=False, draws=None):
 def grown_from(coded, gradient, hessian, rules, helped=False, chosen=None, draws=None):
     """The same from codes, and from some of their rows."""
     blocks = ColumnBlocks(coded)
-    blocks.fill(0, coded.n_rows)
     team = Helpers()
     thread = threading.Thread(target=team.help)
     if helped:

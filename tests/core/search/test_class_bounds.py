@@ -17,7 +17,7 @@ def bound(rows, impurity):
     """The bound of the middle one of three intervals, of these rows of each class."""
     rows = np.array(rows, dtype=np.int64)
     last = np.array([1, 99, 100], dtype=np.uint32)
-    return bounds_of(rows, rows.sum(axis=1), last, False, impurity=impurity)[1][1]
+    return bounds_of(rows, rows.sum(axis=1), last, impurity=impurity)[1][1]
 
 
 def score_of(left, right, impurity):
@@ -68,5 +68,5 @@ def test_what_x_log_x_loses_is_added(n_classes, seed):
         part = np.array([some] + [0] * (n_classes - 1))
         rows = np.array([before + part, inside - part, behind], dtype=np.int64)
         last = np.array([1, 99, 100], dtype=np.uint32)
-        at_end = bounds_of(rows, rows.sum(axis=1), last, False, impurity="entropy")[0]
+        at_end = bounds_of(rows, rows.sum(axis=1), last, impurity="entropy")[0]
         assert at_end[0] <= most

@@ -44,8 +44,8 @@ def intervals(rows, codes, last):
     return number, np.ascontiguousarray(sums, dtype=np.int64), n.astype(np.int64)
 
 
-def cuts(rows, codes, number, has_missing, min_rows, impurity):
-    """Scores of all permitted boundaries: behind which code, and in which interval it lies."""
+def boundaries(codes, number, has_missing, min_rows):
+    """All permitted boundaries: the left side, its last interval, and whether it ends with that."""
     for missing_left in {False, has_missing}:
         known = codes > 0 if has_missing else np.ones(len(codes), dtype=bool)
         for code in np.unique(codes[known]):
@@ -54,7 +54,13 @@ def cuts(rows, codes, number, has_missing, min_rows, impurity):
             if min_rows <= n <= len(codes) - min_rows:
                 interval = number[codes == code][0]
                 is_end = code == codes[number == interval].max()
-                yield score(rows, left, impurity), interval, is_end
+                yield left, interval, is_end
+
+
+def cuts(rows, codes, number, has_missing, min_rows, impurity):
+    """Scores of all permitted boundaries, with the interval in which the left side ends."""
+    for left, interval, is_end in boundaries(codes, number, has_missing, min_rows):
+        yield score(rows, left, impurity), interval, is_end
 
 
 @st.composite
@@ -116,7 +122,7 @@ def test_no_cut_is_better_than_its_bound(table, by_distance, wide, beside):
     before = _cpu.use_wide(wide)
     try:
         at_end, inside = bounds_of(
-            sums, n, ends, has_missing, span, min_rows=min_rows, impurity=impurity, away=away
+            sums, n, ends, span, min_rows=min_rows, impurity=impurity, away=away
         )
     finally:
         _cpu.use_wide(before)
@@ -131,7 +137,8 @@ def test_no_cut_is_better_than_its_bound(table, by_distance, wide, beside):
     np.testing.assert_allclose(at_end[permitted], best[permitted], 1e-6, slack)
     assert (permitted == (best > NOTHING)).all()
     for i in np.flatnonzero(n[1:] == 0) + 1:
-        assert n[:i].sum() == 0 or at_end[i] == at_end[i - 1] or (has_missing and i == 1)
+        is_outside = 0 in (n[:i].sum(), n[i:].sum())
+        assert is_outside or at_end[i] == at_end[i - 1] or (has_missing and i == 1)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +161,7 @@ def test_most_intervals_are_ruled_out(kind, most):
     span = (float(rows.min()), float(rows.max()))
     away = distances(rows, number, len(last)) if kind == "numbers" else None
     ends, impurity = last.astype(np.uint32), kind if kind in ("entropy", "poisson") else ""
-    at_end, inside = bounds_of(sums, n, ends, False, span, impurity=impurity, away=away)
+    at_end, inside = bounds_of(sums, n, ends, span, impurity=impurity, away=away)
     assert 1 <= np.count_nonzero(inside >= at_end.max()) <= most * len(last)
 
 
@@ -169,7 +176,7 @@ def test_what_is_called_the_mean_may_be_far_from_it(beside, sign):
     number, sums, n = intervals(rows, codes, last)
     away = distances(rows, number, 20, beside)
     span = (float(rows.min()), float(rows.max()))
-    _, inside = bounds_of(sums, n, last.astype(np.uint32), False, span, away=away)
+    _, inside = bounds_of(sums, n, last.astype(np.uint32), span, away=away)
     for found, interval, is_end in cuts(rows, codes, number, False, 1, ""):
         assert is_end or found <= inside[interval]
 
@@ -177,5 +184,5 @@ def test_what_is_called_the_mean_may_be_far_from_it(beside, sign):
 def test_intervals_of_one_code_have_no_cut():
     target = np.array([[3], [1], [2]])
     n = np.array([4, 5, 6])
-    _, inside = bounds_of(target, n, np.array([1, 2, 9], np.uint32), False)
+    _, inside = bounds_of(target, n, np.array([1, 2, 9], np.uint32))
     assert (inside > NOTHING).tolist() == [False, False, True]

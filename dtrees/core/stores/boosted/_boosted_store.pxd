@@ -1,14 +1,13 @@
 """A store of rows that grow leaf after leaf; see _boosted_store.pyx."""
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from dtrees.core.data._columns cimport Column
 from dtrees.core.data._structs cimport Split
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores._partition cimport Route
 from dtrees.core.stores._store cimport Store
-from dtrees.core.stores.boosted._column_blocks cimport ColumnBlock, ColumnBlocks
+from dtrees.core.stores.boosted._column_blocks cimport ColumnBlock, ColumnBlocks, Place
 
 cdef struct BoostedStore:
     Store store                 # its search: of the leader
@@ -17,6 +16,7 @@ cdef struct BoostedStore:
     int64_t n_cells
     const int64_t* cell_of_column
     const uint8_t* is_bundled   # by column
+    const Place* places         # by column
     uint64_t* derivatives       # by row
     uint32_t* rows              # leaf after leaf, ascending in each
     uint32_t* scratch           # as many
@@ -45,8 +45,9 @@ cdef enum:
 
 
 cdef BoostedStore boosted_store() noexcept nogil
-cdef int64_t partition_rows(const Column* column, const Route* route, uint32_t* rows, int64_t n,
-                            uint32_t* scratch) noexcept nogil
+cdef int64_t partition_rows(const BoostedStore* s, int32_t j, const Route* route, uint32_t* rows,
+                            int64_t n) noexcept nogil
+cdef void bind_blocks(BoostedStore* s, ColumnBlocks blocks) noexcept
 cdef list bind_rules(TrainParameters* params, ColumnBlocks blocks, rules, int shift)
 cdef void search_chunk(void* job, int64_t number) noexcept nogil
 cdef int64_t* take_histogram(BoostedStore* s) noexcept nogil

@@ -20,7 +20,7 @@ from dtrees.core.data._columns cimport (
     STORED_SPARSE, STORED_U16, STORED_U8, Column, code_t, last_ordered, next_code
 )
 from dtrees.core.data._cpu cimport is_wide
-from dtrees.core.data._structs cimport ALL_ORDERED, GRADIENT, IN_SUBSET, Split
+from dtrees.core.data._structs cimport ALL_ORDERED, GRADIENT, IN_SUBSET, NO_RANK, Split
 from dtrees.core.histogram._layout cimport GRADIENTS, decode_gradients, subtract_words, words_of
 from dtrees.core.search._bins cimport search_histogram
 from dtrees.core.search._gradient_scan cimport scan_gradients
@@ -31,7 +31,9 @@ from dtrees.core.stores._dataset cimport bind_constraints
 from dtrees.core.stores._partition cimport Route, goes_left
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.boosted._bundles cimport complete_bundled
-from dtrees.core.stores.boosted._column_blocks cimport CELL, ColumnBlock, ColumnBlocks, count_block
+from dtrees.core.stores.boosted._column_blocks cimport (
+    CELL, ColumnBlock, ColumnBlocks, Place, count_block
+)
 from dtrees.core.stores.boosted._stored_bounds cimport (
     Removal, begin_bounds_of, bound_of, common_score, most_promising, note_searched, removal_of,
     take_off_sums
@@ -43,7 +45,7 @@ from dtrees.core.stores.boosted._stored_rows cimport (
 
 cdef extern from "stores/partition.h" nogil:
     void fill_in_front() noexcept
-    int64_t partition_eights_by_code(uint32_t*, int64_t, const uint8_t*, const uint8_t*,
+    int64_t partition_eights_by_code(uint32_t*, int64_t, const uint8_t*, int64_t, const uint8_t*,
                                      uint32_t*) noexcept
 
 fill_in_front()
@@ -57,6 +59,18 @@ cdef BoostedStore boosted_store() noexcept nogil:
     s.store.partition = partition
     s.store.codes.same = True
     return s
+
+
+cdef void bind_blocks(BoostedStore* s, ColumnBlocks blocks) noexcept:
+    """Let a store have the codes of a table."""
+    s.blocks = blocks.blocks
+    s.n_blocks = blocks.n_blocks
+    s.n_cells = blocks.n_cells
+    s.cell_of_column = blocks.cell_of_column
+    s.is_bundled = blocks.is_bundled
+    s.places = blocks.places
+    s.n_sums = blocks.n_laid_out if blocks.bound.has_sparse else 0
+    s.order = blocks.order
 
 
 cdef list bind_rules(TrainParameters* params, ColumnBlocks blocks, rules, int shift):
@@ -248,28 +262,49 @@ cdef void choose(Store* store, Member* member, uint64_t together) noexcept nogil
 # ---------------------------------------------------------------------------------------------
 # partition
 
-cdef inline int64_t partition_dense(const code_t* codes, const Route* route, uint32_t* rows,
-                                    int64_t n, uint32_t* scratch) noexcept nogil:
+cdef void sides_of(const Column* column, const Place* place, const Route* route,
+                   uint8_t* side) noexcept nogil:
+    """Where rows of each byte go. Bytes of other columns of a bundle stand for the common code."""
+    cdef int64_t code
+    memset(side, goes_left(route, column.common) if column.common != NO_RANK else 0, 256)
+    for code in range(<int64_t>column.n_codes + 1):
+        side[place.first + code] = goes_left(route, <uint32_t>code)
+
+
+cdef int64_t partition_narrow(const Place* place, const uint8_t* side, uint32_t* rows, int64_t n,
+                              uint32_t* scratch) noexcept nogil:
     """Rows that go left stay, in place; the others go behind them by way of the scratch."""
     cdef int64_t left = 0
     cdef int64_t right = 0
     cdef int64_t i
     cdef uint32_t row
     cdef uint8_t is_left
-    cdef uint8_t[256] side
-    if code_t is uint8_t:
-        for i in range(256):
-            side[i] = goes_left(route, <uint32_t>i)
-        if is_wide:
-            left = partition_eights_by_code(rows, n, codes, side, scratch)
-            memcpy(rows + left, scratch, (n - left) * sizeof(uint32_t))
-            return left
+    if is_wide:
+        left = partition_eights_by_code(rows, n, place.codes, place.stride, side, scratch)
+        right = n - left
+    else:
+        for i in range(n):
+            row = rows[i]
+            is_left = side[place.codes[row * place.stride]]
+            rows[left] = row
+            scratch[right] = row
+            left += is_left
+            right += 1 - is_left
+    memcpy(rows + left, scratch, right * sizeof(uint32_t))
+    return left
+
+
+cdef inline int64_t partition_dense(const code_t* codes, const Route* route, uint32_t* rows,
+                                    int64_t n, uint32_t* scratch) noexcept nogil:
+    """The same by a column of more codes."""
+    cdef int64_t left = 0
+    cdef int64_t right = 0
+    cdef int64_t i
+    cdef uint32_t row
+    cdef uint8_t is_left
     for i in range(n):
         row = rows[i]
-        if code_t is uint8_t:
-            is_left = side[codes[row]]
-        else:
-            is_left = goes_left(route, codes[row])
+        is_left = goes_left(route, codes[row])
         rows[left] = row
         scratch[right] = row
         left += is_left
@@ -298,16 +333,19 @@ cdef int64_t partition_sparse(const Column* column, const Route* route, uint32_t
     return left
 
 
-cdef int64_t partition_rows(const Column* column, const Route* route, uint32_t* rows, int64_t n,
-                            uint32_t* scratch) noexcept nogil:
-    """Stably, in place; returns how many go left. O(n)."""
+cdef int64_t partition_rows(const BoostedStore* s, int32_t j, const Route* route, uint32_t* rows,
+                            int64_t n) noexcept nogil:
+    """By a column, stably, in place; returns how many go left. O(n)."""
+    cdef const Column* column = s.store.params.columns + j
+    cdef uint8_t[256] side
     if column.storage == STORED_U8:
-        return partition_dense(<const uint8_t*>column.codes, route, rows, n, scratch)
+        sides_of(column, s.places + j, route, side)
+        return partition_narrow(s.places + j, side, rows, n, s.scratch)
     if column.storage == STORED_U16:
-        return partition_dense(<const uint16_t*>column.codes, route, rows, n, scratch)
+        return partition_dense(<const uint16_t*>column.codes, route, rows, n, s.scratch)
     if column.storage == STORED_SPARSE:
-        return partition_sparse(column, route, rows, n, scratch)
-    return partition_dense(<const uint32_t*>column.codes, route, rows, n, scratch)
+        return partition_sparse(column, route, rows, n, s.scratch)
+    return partition_dense(<const uint32_t*>column.codes, route, rows, n, s.scratch)
 
 
 cdef void partition(Store* store, Member* member, uint64_t together) noexcept nogil:
@@ -320,7 +358,7 @@ cdef void partition(Store* store, Member* member, uint64_t together) noexcept no
     cdef OpenNode* left = member.left
     cdef OpenNode* right = member.right
     cdef int64_t n_left, code, hessian, gradient
-    n_left = partition_rows(column, &member.route, s.rows + node.start, node.totals.n, s.scratch)
+    n_left = partition_rows(s, j, &member.route, s.rows + node.start, node.totals.n)
     open_children(node, n_left, 0, left, right)
     for code in range(<int64_t>column.n_codes + 1):
         if goes_left(&member.route, <uint32_t>code):

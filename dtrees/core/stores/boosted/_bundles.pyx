@@ -81,15 +81,15 @@ cdef list bundles_of(const Column* columns, list narrow, int64_t n_rows):
     return found
 
 
-cdef void add_codes(const Column* column, int64_t first, int64_t begin, int64_t end,
-                    uint8_t* codes, int64_t stride) noexcept nogil:
-    """Let rows begin..end have the cells of a column, where it has another code.
+cdef void add_codes(const Column* column, int64_t first, int64_t n_rows, uint8_t* codes,
+                    int64_t stride) noexcept nogil:
+    """Let rows have the cells of a column, where it has another code.
 
     first : cell of its code 0, in the bundle. codes : of row 0, `stride` bytes a row.
     """
     cdef const uint8_t* own = <const uint8_t*>column.codes
     cdef int64_t i
-    for i in range(begin, end):
+    for i in range(n_rows):
         if own[i] != column.common:
             codes[i * stride] = <uint8_t>(first + own[i])
 

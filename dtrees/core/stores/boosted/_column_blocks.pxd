@@ -1,4 +1,4 @@
-"""Codes by row, and blocks of columns; see _column_blocks.pyx."""
+"""Codes by row, in blocks of columns; see _column_blocks.pyx."""
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport Column, Columns
@@ -19,21 +19,26 @@ cdef struct ColumnBlock:
     bint is_sparse          # stored cells, by row; neither: one column, read by column
     int n_bytes             # of a row: a column each, or a bundle of several
     const Byte* bytes
-    uint8_t* codes          # of its first byte, in row 0
-    int64_t stride          # bytes from row to row
+    const uint8_t* codes    # (n_rows, n_bytes)
     int64_t first_cell      # in a histogram of all columns
     int64_t n_cells
     const int32_t* column   # (n_columns,)
     const int64_t* cell     # first cell of each column
     StoredCells stored      # of a sparse block
 
+cdef struct Place:
+    # Where partitions read the codes of a column of 8 bits.
+    const uint8_t* codes    # in row 0
+    int64_t stride          # bytes from row to row
+    int64_t first           # what the byte of its code 0 would be
+
 
 cdef class ColumnBlocks:
     cdef readonly int64_t n_rows
     cdef readonly int64_t n_blocks
     cdef readonly int64_t n_cells       # of a histogram of all columns
-    cdef int64_t stride                 # bytes of a row
-    cdef uint8_t* codes                 # (n_rows, stride)
+    cdef int64_t n_bytes                # of a row, in all narrow blocks
+    cdef uint8_t* copied                # these blocks, one behind the other, if they are no one's
     cdef ColumnBlock* blocks
     cdef const Column* columns
     cdef Columns bound
@@ -42,7 +47,8 @@ cdef class ColumnBlocks:
     cdef int64_t* cell_in_order
     cdef Byte* bytes
     cdef uint8_t* is_bundled            # (n_columns,)
-    cdef list kept                      # arrays of sparse blocks
+    cdef Place* places                  # (n_columns,)
+    cdef list kept                      # arrays whose memory is pointed to
     cdef readonly int64_t n_laid_out    # columns that may be split
     cdef readonly int64_t n_bundled     # columns that share a byte
 
@@ -51,7 +57,9 @@ cdef class ColumnBlocks:
     cdef void _append_byte(self, ColumnBlock* block, list columns)
     cdef void _append(self, ColumnBlock* block, int64_t j) noexcept
     cdef _lay_out_sparse(self, columns)
-    cdef void _point_at_codes(self) noexcept
+    cdef _copy_codes(self)
+    cdef _take_codes(self, uint8_t[::1] taken)
+    cdef void _place_columns(self, const ColumnBlock* block) noexcept
 
 
 cdef void count_block(const ColumnBlock* block, const Column* columns, const uint32_t* rows,

@@ -12,12 +12,18 @@ columns fill the time (seven columns a block instead of four: .80 of a fit of ad
                         column 1, code 0    += the same, by one addition of 128 bits
                         ...
 
+The rows of a leaf are partitioned by one column, which is read where it lies close together: in the
+codes by column. A fit that needs these no more lets the blocks have their memory::
+
+    before   | column 0 | column 1 | column 2 | ...    a byte a cell
+    after    | block 0                        | ...    the same bytes; partitions read every 3rd one
+
 Columns of more codes than a byte holds are blocks of their own, and read by column. Sparse columns
 stand in blocks of many, and their stored cells row by row (`_stored_rows`).
 """
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
@@ -31,8 +37,7 @@ from dtrees.core.stores.boosted._stored_rows cimport (
 
 cdef extern from "stores/boosted/count_rows.h" nogil:
     void count_rows(int width, const uint32_t* rows, int64_t n, const uint8_t* codes,
-                    int64_t stride, const uint64_t* derivatives, uint64_t one,
-                    int64_t** cells)
+                    const uint64_t* derivatives, uint64_t one, int64_t** cells)
 
 cdef enum:
     LEAST_WIDTH = 4         # bytes of a block, on average, where several threads want one each
@@ -53,6 +58,8 @@ cdef class ColumnBlocks:
         split.
     n_threads : int, default=1
         Which search a node together, so that each has a block.
+    takes_codes : bool, default=False
+        Whether the codes of 8 bits may become blocks where they are; `coded` has them no more then.
 
     Attributes
     ----------
@@ -66,11 +73,11 @@ cdef class ColumnBlocks:
 
     Notes
     -----
-    A byte for each cell of the columns of 8 bits, which are copied, and 6 for each stored cell of
-    sparse columns. O(cells).
+    A byte for each cell of the columns of 8 bits, if they are copied, or else 8 for each row while
+    the blocks are made; and 6 for each stored cell of sparse columns. O(cells).
     """
 
-    def __cinit__(self, coded, int64_t min_rows=1, int64_t n_threads=1):
+    def __cinit__(self, coded, int64_t min_rows=1, int64_t n_threads=1, bint takes_codes=False):
         self.bound = columns_of(coded)
         self.columns = self.bound.columns
         self.n_rows = coded.n_rows
@@ -80,24 +87,28 @@ cdef class ColumnBlocks:
         self.cell_in_order = <int64_t*>PyMem_RawCalloc(coded.n_columns + 1, sizeof(int64_t))
         self.bytes = <Byte*>PyMem_RawCalloc(coded.n_columns + 1, sizeof(Byte))
         self.is_bundled = <uint8_t*>PyMem_RawCalloc(coded.n_columns + 1, sizeof(uint8_t))
+        self.places = <Place*>PyMem_RawCalloc(coded.n_columns + 1, sizeof(Place))
         if (self.cell_of_column == NULL or self.blocks == NULL or self.order == NULL
-                or self.cell_in_order == NULL or self.bytes == NULL or self.is_bundled == NULL):
+                or self.cell_in_order == NULL or self.bytes == NULL or self.is_bundled == NULL
+                or self.places == NULL):
             raise MemoryError
         self.kept = []
         self._lay_out(coded, min_rows, n_threads)
-        self.codes = <uint8_t*>PyMem_RawMalloc(self.n_rows * self.stride + WIDTH)
-        if self.codes == NULL:
-            raise MemoryError
-        self._point_at_codes()
+        taken = coded.give_up_narrow() if takes_codes and self.n_bytes > 0 else None
+        if taken is None:
+            self._copy_codes()
+        else:
+            self._take_codes(taken)
 
     def __dealloc__(self):
-        PyMem_RawFree(self.codes)
+        PyMem_RawFree(self.copied)
         PyMem_RawFree(self.blocks)
         PyMem_RawFree(self.cell_of_column)
         PyMem_RawFree(self.order)
         PyMem_RawFree(self.cell_in_order)
         PyMem_RawFree(self.bytes)
         PyMem_RawFree(self.is_bundled)
+        PyMem_RawFree(self.places)
 
     cdef _lay_out(self, coded, int64_t min_rows, int64_t n_threads):
         """Which columns are in which block, and where their cells and bytes are."""
@@ -111,7 +122,7 @@ cdef class ColumnBlocks:
         for b in range(n_narrow):
             block = self._begin_block()
             block.is_narrow = True
-            block.bytes = self.bytes + self.stride
+            block.bytes = self.bytes + self.n_bytes
             for i in range(b * n_bytes // n_narrow, (b + 1) * n_bytes // n_narrow):
                 self._append_byte(block, bundles[i])
         for j in np.flatnonzero(~narrow & ~sparse).tolist():
@@ -130,7 +141,7 @@ cdef class ColumnBlocks:
 
     cdef void _append_byte(self, ColumnBlock* block, list columns):
         """The next byte of a row: a column, or a bundle, whose first cell is no column's."""
-        cdef Byte* byte = self.bytes + self.stride
+        cdef Byte* byte = self.bytes + self.n_bytes
         cdef bint is_bundle = len(columns) > 1
         cdef int64_t j
         byte.first_cell = self.n_cells
@@ -142,7 +153,7 @@ cdef class ColumnBlocks:
             self._append(block, j)
             self.is_bundled[j] = is_bundle
             self.n_bundled += is_bundle
-        self.stride += 1
+        self.n_bytes += 1
         block.n_bytes += 1
 
     cdef void _append(self, ColumnBlock* block, int64_t j) noexcept:
@@ -177,24 +188,58 @@ cdef class ColumnBlocks:
             self.kept += stored_by_row(self.columns, block.column, block.n_columns, block.cell,
                                        self.n_rows, &block.stored)
 
-    cdef void _point_at_codes(self) noexcept:
-        """Blocks of narrow columns come first, and stand side by side in a row."""
-        cdef uint8_t* codes = self.codes
-        cdef int64_t b
+    cdef _copy_codes(self):
+        """Make the blocks; the columns stay, and are what rows are partitioned by."""
+        cdef int64_t b, j
+        self.copied = <uint8_t*>PyMem_RawMalloc(self.n_rows * self.n_bytes + 1)
+        if self.copied == NULL:
+            raise MemoryError
+        cdef uint8_t* codes = self.copied
         for b in range(self.n_blocks):
             if self.blocks[b].is_narrow:
                 self.blocks[b].codes = codes
-                self.blocks[b].stride = self.stride
-                codes += self.blocks[b].n_bytes
+                copy_block(self.blocks + b, self.columns, self.cell_of_column, self.n_rows, codes)
+                codes += self.n_rows * self.blocks[b].n_bytes
+        for j in range(self.bound.n_columns):
+            if self.columns[j].storage == STORED_U8:
+                self.places[j] = Place(<const uint8_t*>self.columns[j].codes, 1, 0)
 
-    def fill(self, int64_t begin, int64_t end):
-        """Copy the codes of rows begin..end; callable from any thread, by stretches."""
+    cdef _take_codes(self, uint8_t[::1] taken):
+        """Make the blocks where the columns are, column after column, in their order.
+
+        A block takes the place of as many columns as it has bytes. They are in it, or in a bundle
+        before it.
+        """
+        cdef uint8_t* codes = &taken[0]
+        cdef uint8_t* room = <uint8_t*>PyMem_RawMalloc(self.n_rows * WIDTH)
+        cdef ColumnBlock* block
         cdef int64_t b
-        assert 0 <= begin <= end <= self.n_rows
-        with nogil:
-            for b in range(self.n_blocks):
-                if self.blocks[b].is_narrow:
-                    copy_block(&self.blocks[b], self.columns, self.cell_of_column, begin, end)
+        if room == NULL:
+            raise MemoryError
+        self.kept.append(taken)
+        for b in range(self.n_blocks):
+            block = self.blocks + b
+            if block.is_narrow:
+                block.codes = codes
+                copy_block(block, self.columns, self.cell_of_column, self.n_rows, room)
+                memcpy(codes, room, self.n_rows * block.n_bytes)
+                self._place_columns(block)
+                codes += self.n_rows * block.n_bytes
+        PyMem_RawFree(room)
+
+    cdef void _place_columns(self, const ColumnBlock* block) noexcept:
+        """The columns of a block are read from it."""
+        cdef const Byte* byte
+        cdef int64_t k
+        cdef int32_t column
+        cdef int j
+        for j in range(block.n_bytes):
+            byte = block.bytes + j
+            for k in range(byte.n_columns):
+                column = byte.column[k]
+                self.places[column] = Place(
+                    block.codes + j, block.n_bytes, self.cell_of_column[column] - byte.first_cell
+                )
 
 
 cdef int64_t blocks_of_bytes(int64_t n_bytes, int64_t n_threads) noexcept:
@@ -205,30 +250,29 @@ cdef int64_t blocks_of_bytes(int64_t n_bytes, int64_t n_threads) noexcept:
 
 
 cdef void copy_block(const ColumnBlock* block, const Column* columns,
-                     const int64_t* cell_of_column, int64_t begin, int64_t end) noexcept nogil:
-    """Write the bytes of rows begin..end."""
+                     const int64_t* cell_of_column, int64_t n_rows, uint8_t* out) noexcept nogil:
+    """Write the bytes of all rows, row by row, from the codes of columns."""
     cdef const uint8_t* of_byte[WIDTH]
     cdef const Byte* byte
-    cdef uint8_t* row
+    cdef int64_t width = block.n_bytes
     cdef int64_t i
     cdef int32_t column
     cdef int j, k
-    for j in range(block.n_bytes):
+    for j in range(width):
         of_byte[j] = <const uint8_t*>columns[block.bytes[j].column[0]].codes
-    for i in range(begin, end):
-        row = block.codes + i * block.stride
-        for j in range(block.n_bytes):
-            row[j] = of_byte[j][i]
-    for j in range(block.n_bytes):
+    for i in range(n_rows):
+        for j in range(width):
+            out[i * width + j] = of_byte[j][i]
+    for j in range(width):
         byte = block.bytes + j
         if byte.n_columns == 1:
             continue
-        for i in range(begin, end):
-            block.codes[i * block.stride + j] = 0
+        for i in range(n_rows):
+            out[i * width + j] = 0
         for k in range(byte.n_columns):
             column = byte.column[k]
-            add_codes(columns + column, cell_of_column[column] - byte.first_cell, begin, end,
-                      block.codes + j, block.stride)
+            add_codes(columns + column, cell_of_column[column] - byte.first_cell, n_rows, out + j,
+                      width)
 
 
 cdef inline void add_derivatives(int64_t* cell, uint64_t derivatives, int shift) noexcept nogil:
@@ -266,8 +310,7 @@ cdef void count_block(const ColumnBlock* block, const Column* columns, const uin
     for j in range(block.n_bytes):
         cells[j] = histogram + CELL * block.bytes[j].first_cell
     if block.is_narrow:
-        count_rows(block.n_bytes, rows, n, block.codes, block.stride, derivatives,
-                   <uint64_t>1 << shift, cells)
+        count_rows(block.n_bytes, rows, n, block.codes, derivatives, <uint64_t>1 << shift, cells)
     else:
         count_wide(columns + block.column[0], rows, n, derivatives, shift,
                    histogram + CELL * block.first_cell)

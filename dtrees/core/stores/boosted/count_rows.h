@@ -34,11 +34,11 @@ static inline Pair pair_of_row(uint64_t derivatives, uint64_t one) {
     return pair_of((int64_t)((derivatives & 0xFFFFFFFFu) + one), (int64_t)derivatives >> 32);
 }
 
-/* rows : (n,) or NULL, all of the first n. codes : the first of the block in row 0, `stride` bytes
-   a row, with 7 bytes behind the last row. cells : of each column of the block. */
+/* rows : ascending, (n,), or NULL, all of the first n. codes : of the block, row by row; behind the
+   last row there may be nothing. cells : of each column of the block. */
 #define COUNT_ROWS(width)                                                                          \
     static void count_rows_##width(const uint32_t *rows, int64_t n, const uint8_t *codes,          \
-                                   int64_t stride, const uint64_t *derivatives, uint64_t one,      \
+                                   const uint64_t *derivatives, uint64_t one,                      \
                                    int64_t *const *cells) {                                        \
         char *base[width];                                                                         \
         for (int j = 0; j < width; j++)                                                            \
@@ -47,12 +47,15 @@ static inline Pair pair_of_row(uint64_t derivatives, uint64_t one) {
             int64_t row = rows ? rows[i] : i;                                                      \
             if (rows && i + ROWS_AHEAD < n) {                                                      \
                 int64_t ahead = rows[i + ROWS_AHEAD];                                              \
-                PREFETCH(codes + ahead * stride);                                                  \
+                PREFETCH(codes + ahead * width);                                                   \
                 PREFETCH(derivatives + ahead);                                                     \
             }                                                                                      \
             Pair pair = pair_of_row(derivatives[row], one);                                        \
-            uint64_t word;                                                                         \
-            memcpy(&word, codes + row * stride, 8);                                                \
+            uint64_t word = 0;                                                                     \
+            if (width >= 4 && i + 1 < n) /* so eight bytes end before the rows do */               \
+                memcpy(&word, codes + row * width, 8);                                             \
+            else                                                                                   \
+                memcpy(&word, codes + row * width, width);                                         \
             for (int j = 0; j < width; j++)                                                        \
                 ADD_PAIR(base[j] + (((word >> (8 * j)) & 255) << 4), pair);                        \
         }                                                                                          \
@@ -68,13 +71,12 @@ COUNT_ROWS(7)
 COUNT_ROWS(8)
 
 static inline void count_rows(int width, const uint32_t *rows, int64_t n, const uint8_t *codes,
-                              int64_t stride, const uint64_t *derivatives, uint64_t one,
-                              int64_t *const *cells) {
-    static void (*const count[8])(const uint32_t *, int64_t, const uint8_t *, int64_t,
+                              const uint64_t *derivatives, uint64_t one, int64_t *const *cells) {
+    static void (*const count[8])(const uint32_t *, int64_t, const uint8_t *,
                                   const uint64_t *, uint64_t, int64_t *const *) = {
         count_rows_1, count_rows_2, count_rows_3, count_rows_4,
         count_rows_5, count_rows_6, count_rows_7, count_rows_8};
-    count[width - 1](rows, n, codes, stride, derivatives, one, cells);
+    count[width - 1](rows, n, codes, derivatives, one, cells);
 }
 
 #endif

@@ -21,7 +21,7 @@ from dtrees.core.data._columns cimport STORED_U16, Column
 from dtrees.core.data._memory cimport resize
 from dtrees.core.data._structs cimport AT_MOST
 from dtrees.core.search._entry_scan cimport LAST, NOTHING, scan
-from dtrees.core.search._search cimport NONE, Search, add_bin, begin_pass, take_best
+from dtrees.core.search._search cimport NONE, Search, add_bin, begin_column, begin_pass, take_best
 from dtrees.core.stores.presorted._sorted_entries cimport sort_by_code
 from dtrees.core.stores.shared._shared_blocks cimport bins_of_member
 from dtrees.core.stores.shared._shared_entries cimport weigh_entries
@@ -178,6 +178,7 @@ cdef void scan_member(SharedStore* s, Search* q, int32_t number, int member) noe
     cdef int64_t missing
     # Equal or better ones are sought only: a boundary between intervals scores more than this.
     cdef double floor = s.best[member] if s.best[member] > 0 else NONE
+    begin_column(q, number)
     q.best = floor
     for missing in range(first + 1):
         begin_pass(q, AT_MOST, missing)

@@ -20,7 +20,7 @@ from dtrees.core.histogram._layout cimport COUNT, PACKED, SUM, WEIGHTED_SUM, Cel
 from dtrees.core.search._bounds cimport Bounds
 from dtrees.core.search._class_bounds cimport bound_classes
 from dtrees.core.search._intervals cimport bound_sums, lowest_best
-from dtrees.core.search._search cimport NONE, Search, by_class
+from dtrees.core.search._search cimport NONE, Search, begin_column, by_class
 from dtrees.core.stores.shared._alive_scan cimport scan_alive
 from dtrees.core.stores.shared._shared_blocks cimport bins_of_member, count_by_cell
 from dtrees.core.stores.shared._shared_histogram cimport numbers_of_some
@@ -172,7 +172,7 @@ cdef int64_t count_intervals(SharedStore* s, const SharedNode* node,
     return width
 
 
-cdef void bound_column(SharedStore* s, const SharedNode* node, int64_t number) noexcept nogil:
+cdef void bound_column(SharedStore* s, const SharedNode* node, int32_t number) noexcept nogil:
     """The best boundary between intervals, and the highest score that there may be."""
     cdef int64_t width = count_intervals(s, node, number)
     cdef double highest
@@ -238,9 +238,10 @@ cdef void mark_alive(SharedStore* s, int member, int64_t width) noexcept nogil:
 # ---------------------------------------------------------------------------------------------
 # one member
 
-cdef void bound_member(SharedStore* s, const SharedNode* node, int64_t number, int m,
+cdef void bound_member(SharedStore* s, const SharedNode* node, int32_t number, int m,
                        int64_t width) noexcept nogil:
     cdef Search* q = s.searches[node.set_of[m]]
+    begin_column(q, number)
     s.bounds.least = lowest_best(s.best[m])
     if by_class(q):
         bins_of_member(s, q, node, m, width)

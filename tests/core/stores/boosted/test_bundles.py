@@ -30,8 +30,6 @@ def exclusive(rng, n_rows, n_columns, others):
 def blocks_of(columns, n_codes):
     coded = CodedMatrix.from_columns(columns, n_codes, n_codes)
     blocks = ColumnBlocks(coded)
-    blocks.fill(0, coded.n_rows // 3)
-    blocks.fill(coded.n_rows // 3, coded.n_rows)
     return blocks
 
 

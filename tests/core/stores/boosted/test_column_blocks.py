@@ -38,8 +38,6 @@ def test_cells_have_the_sums_of_their_rows(n_codes, n_threads, n_blocks, some):
     blocks = ColumnBlocks(coded, n_threads=n_threads)
     assert (blocks.n_rows, blocks.n_blocks) == (200, n_blocks)
     assert blocks.n_cells == sum(n_codes) + len(n_codes)
-    for first in range(0, 200, 64):
-        blocks.fill(first, min(first + 64, 200))
     rows = np.flatnonzero(RNG.random(200) < 0.4).astype(np.uint32) if some else None
     gradient, hessian = RNG.integers(-99, 99, 200), RNG.integers(0, 99, 200)
     packed = (gradient << 32 | hessian).view(np.uint64)
@@ -57,7 +55,6 @@ def test_sparse_columns():
         5, np.array(indptr), np.array(rows), np.array(codes), [3, 2], [3, 2], [1, 2]
     )
     blocks = ColumnBlocks(coded)
-    blocks.fill(0, 5)
     packed = np.ones(5, dtype=np.uint64)
     np.testing.assert_array_equal(histogram_of(blocks, 0, None, packed)[:, 0], [0, 3, 1, 1])
     some = np.array([0, 4], dtype=np.uint32)
