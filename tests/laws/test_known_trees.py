@@ -31,6 +31,7 @@ LEAVES = st.lists(
     min_size=2,
     max_size=4,
 ).map(sorted)
+ASCENDING = st.lists(st.integers(1, 12), min_size=2, max_size=5, unique=True).map(sorted)
 OTHERS = st.lists(
     st.fixed_dictionaries(
         {},
@@ -53,6 +54,22 @@ def grow_known(example: Example, rows: np.ndarray, known: KnownTrees, matrix=Non
     thresholds = example.thresholds
     grown = grow(here, example.rules, of_sets(rows), thresholds, known=known)
     return grown.trees, here.work
+
+
+def check_foretold(example: Example, rows: np.ndarray, leaves, matrix=None, **source) -> int:
+    """The same for leaves of so many rows, ascending, of which each growth knows what follows."""
+    matrix = coded(example.table) if matrix is None else matrix
+    known, n_known = None, 0
+    for i, min_rows in enumerate(leaves):
+        mine = replace(example, limits={**example.limits, "min_samples_leaf": min_rows})
+        pays = mine.rules.min_impurity_decrease > 0
+        known = KnownTrees(known, narrower=() if pays else leaves[i + 1 :])
+        trees, work = grow_known(mine, rows, known, matrix, **source)
+        n_known += work["known_nodes"]
+        for some, tree in zip(rows, trees, strict=True):
+            assert_equal(grow_tree(mine, matrix, example.target.only(some)), tree)
+        known.forget_wider()
+    return n_known
 
 
 def check(example: Example, rows: np.ndarray, *rules, **source) -> None:
@@ -112,3 +129,31 @@ class TestNarrowerLeaves:
         tuning = Tuning(task_entries=1, level_entries=1, shared_rows=0)
         how = {"run": LocalRunner(2), "n_threads": 2, "tuning": tuning}
         check(example, rows, leaves, others, **how)
+
+
+class TestForetoldLeaves:
+    @given(
+        examples(draws=True),
+        st.integers(2, 7),
+        SEEDS,
+        ASCENDING,
+        st.sampled_from([TOGETHER, ALONE, Tuning(shared_rows=30)]),
+    )
+    def test_folds(self, example, n_folds, seed, leaves, tuning):
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        assume_weights(example, rows)
+        check_foretold(example, rows, leaves, tuning=tuning)
+
+    @given(examples(max_rows=120), st.integers(2, 6), SEEDS, ASCENDING)
+    def test_threads(self, example, n_folds, seed, leaves):
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        assume_weights(example, rows)
+        tuning = Tuning(task_entries=1, level_entries=1, shared_rows=30)
+        how = {"run": LocalRunner(2), "n_threads": 2, "tuning": tuning}
+        check_foretold(example, rows, leaves, **how)
+
+    @given(examples(), st.integers(2, 5), SEEDS, ASCENDING)
+    def test_sparse_columns(self, example, n_folds, seed, leaves):
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        assume_weights(example, rows)
+        check_foretold(example, rows, leaves, coded_sparse(example.table, seed), tuning=TOGETHER)

@@ -13,7 +13,7 @@ from sklearn.model_selection import ParameterGrid
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestClassifier
 from dtrees.model_selection import GridSearchCV, RandomizedSearchCV
 from dtrees.model_selection.candidates import growths_of
-from dtrees.model_selection.widest_first import widest_first, with_known_trees
+from dtrees.model_selection.widest_first import larger_leaves, widest_first, with_known_trees
 
 RNG = np.random.default_rng(0)
 N = 600
@@ -74,6 +74,36 @@ def test_shares_and_numbers_are_not_compared():
     assert wider[0.01] is None
     assert wider[4] == {"min_samples_leaf": 1}
     assert wider[0.1] == {"min_samples_leaf": 0.01}
+
+
+def foretold(estimator, grid):
+    """By the candidate of a growth, leaves of those that follow and differ in nothing else."""
+    candidates = list(ParameterGrid(grid))
+    growths, _ = growths_of(estimator, candidates)
+    found = larger_leaves(widest_first(growths))
+    return [
+        (tuple(candidates[growth.places[0]].values()), found[id(growth)])
+        for growth in growths
+        if id(growth) in found
+    ]
+
+
+@pytest.mark.parametrize(
+    ("grid", "expected"),
+    [
+        ({"min_samples_leaf": [5, 1, 20]}, [((5,), [20]), ((1,), [5, 20])]),
+        ({"min_samples_leaf": [0.01, 0.1]}, []),
+        ({"min_samples_leaf": [1, 5], "min_impurity_decrease": [0.1]}, []),
+        ({"min_weight_fraction_leaf": [0.0, 0.01]}, []),
+        (
+            {"min_samples_leaf": [1, 5, 9], "min_weight_fraction_leaf": [0.0, 0.01]},
+            [((1, 0.0), [5, 9]), ((5, 0.0), [9])],
+        ),
+    ],
+    ids=str,
+)
+def test_larger_leaves_are_foretold(grid, expected):
+    assert foretold(TREE, grid) == expected
 
 
 def test_limits_that_no_fit_takes_leave_the_order():

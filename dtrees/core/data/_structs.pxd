@@ -96,6 +96,7 @@ cdef struct KnownTest:
     int64_t right
     const uint64_t* words   # of a subset
     int64_t n_words
+    int64_t variant         # as in `PartialTree`
     int32_t column
     uint8_t test
     uint8_t missing_left

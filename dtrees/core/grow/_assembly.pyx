@@ -95,7 +95,7 @@ def fractions_of(nodes, uint64_t seed, uint64_t tree):
     return np.asarray(fraction)
 
 
-def join_records(list pieces, list statistics, list n_words):
+def join_records(list pieces, list statistics, list n_words, list variants):
     """The records of a tree in preorder, from those of its pieces. O(nodes).
 
     Parameters
@@ -105,10 +105,12 @@ def join_records(list pieces, list statistics, list n_words):
     statistics : list of int64 (n_nodes, n_statistics)
     n_words : list of int
         Of the subsets of each, which stand one behind the other.
+    variants : list of int64 arrays
+        As in `PartialTree`.
 
     Returns
     -------
-    nodes, statistics
+    nodes, statistics, variants
     """
     cdef int64_t n_statistics = statistics[0].shape[1]
     cdef int64_t n_top = len(pieces[0])
@@ -128,6 +130,10 @@ def join_records(list pieces, list statistics, list n_words):
     cdef Record* out = <Record*>&raw[0]
     cdef Record* record
     cdef size_t width = n_statistics * sizeof(int64_t)
+    cdef int64_t n_variants = n if any([len(some) > 0 for some in variants]) else 0
+    cdef int64_t[::1] variant = np.full(n_variants, -1, dtype=np.int64)
+    cdef const int64_t[::1] variant_top = variants[0]
+    cdef const int64_t[::1] variant_piece
     cdef int64_t position = 0
     cdef int64_t depth = 1
     cdef int64_t i, k, length, words
@@ -139,6 +145,8 @@ def join_records(list pieces, list statistics, list n_words):
         if top[i].column != SUBTREE:
             out[position] = top[i]
             memcpy(&of_node[position, 0], &of_top[i, 0], width)
+            if i < variant_top.shape[0]:
+                variant[position] = variant_top[i]
             position += 1
             if top[i].left >= 0:
                 stack[depth] = top[i].right
@@ -149,6 +157,9 @@ def join_records(list pieces, list statistics, list n_words):
         of_piece = statistics[top[i].left]
         length = of_piece.shape[0]
         words = first_word[top[i].left]
+        variant_piece = variants[top[i].left]
+        for k in range(variant_piece.shape[0]):
+            variant[position + k] = variant_piece[k]
         memcpy(out + position, &raw_piece[0], length * sizeof(Record))
         memcpy(&of_node[position, 0], &of_piece[0, 0], length * width)
         for k in range(position, position + length):
@@ -162,4 +173,4 @@ def join_records(list pieces, list statistics, list n_words):
             out[start[i]].left = start[top[i].left]
             out[start[i]].right = start[top[i].right]
     assert position == n, (position, n)
-    return nodes, sums
+    return nodes, sums, np.asarray(variant)

@@ -26,9 +26,11 @@ from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport free_search, new_search
 from dtrees.core.stores.presorted._buffers cimport Buffers, free_buffers, relocate
 from dtrees.core.stores.presorted._presorted_store cimport presorted_store
+from dtrees.core.stores.presorted._set_aside cimport SetAside
 from dtrees.core.stores.sampled._sampled_store cimport begin_rows, free_sampled, sampled_store
-from dtrees.core.grow._node_buffer cimport free_node_buffer, write_record
+from dtrees.core.grow._node_buffer cimport free_node_buffer, note_variant, write_record
 from dtrees.core.grow._node_step cimport RECORD, grow_node
+from dtrees.core.grow._variants cimport begin_variant
 
 cdef enum:
     COMPACT_ROWS = 1024     # nodes of at most so many rows move out of much larger buffers
@@ -65,11 +67,29 @@ cdef bint begin_growth(Growth* g, const TrainParameters* params, Buffers* w,
     g.store.search = g.search
     if params.draws and not begin_rows(&g.sampled, params, w, root):
         return False
-    push_frame(g, w)
+    push_frame(g, w, 0, 0)
+    g.frames[0].has_own = False
     if push(&g.frames[0], root):
         return True
     pop_frame(g)
     return False
+
+
+cdef void allow_variants(Growth* g, const int64_t* least_rows, Variants** variants,
+                         int n) noexcept nogil:
+    """Let a growth that has begun, whose nodes inherit nothing, grow its nodes under n narrower
+    limits, too, where these want another test."""
+    cdef int i
+    if g.params.draws:
+        return
+    g.n_narrower = n
+    g.least_rows = least_rows
+    g.variants = variants
+    for i in range(n):
+        g.params_of[i] = g.params[0]
+        g.params_of[i].limits.min_rows = least_rows[i]
+    g.frames[0].last = n
+    enter(g, &g.frames[0])
 
 
 cdef void end_growth(Growth* g) noexcept nogil:
@@ -80,13 +100,14 @@ cdef void end_growth(Growth* g) noexcept nogil:
         for j in range(g.frames[i].n_open):
             free_node(&g.frames[i].open[j])
         free(g.frames[i].open)
-        if i > 0:
+        if g.frames[i].has_own:
             free_buffers(g.frames[i].buffers)
     g.n_frames = 0
+    g.n_narrower = g.presorted.aside.n_limits = 0
     free_search(g.search)
     g.search = NULL
     g.out.count = 0
-    g.out.n_words = 0
+    g.out.n_words = g.out.n_variants = 0
     g.out.out_of_memory = False
     g.store.work = 0
 
@@ -100,12 +121,27 @@ cdef void free_growth(Growth* g) noexcept nogil:
     free(g)
 
 
-cdef void push_frame(Growth* g, Buffers* w) noexcept nogil:
+cdef void push_frame(Growth* g, Buffers* w, int level, int last) noexcept nogil:
     cdef Frame* frame = &g.frames[g.n_frames]
     memset(frame, 0, sizeof(Frame))
     frame.buffers = w
+    frame.has_own = True
+    frame.level, frame.last = level, last
+    frame.params = g.params if level == 0 else &g.params_of[level - 1]
+    frame.out = &g.out if level == 0 else &g.variants[level - 1].records
     g.n_frames += 1
-    g.search.of_row = w.of_row
+    enter(g, frame)
+
+
+cdef inline void enter(Growth* g, const Frame* frame) noexcept nogil:
+    """Go on with the nodes of a frame, which is the last one."""
+    cdef bint has_room = g.n_frames < VARIANT_FRAMES
+    g.search.of_row = frame.buffers.of_row
+    if g.n_narrower > 0:
+        g.search.min_rows = frame.params.limits.min_rows
+        g.store.params = frame.params
+        g.presorted.aside.least_rows = g.least_rows + frame.level
+        g.presorted.aside.n_limits = frame.last - frame.level if has_room else 0
 
 
 cdef void pop_frame(Growth* g) noexcept nogil:
@@ -113,9 +149,11 @@ cdef void pop_frame(Growth* g) noexcept nogil:
     g.n_frames -= 1
     frame = &g.frames[g.n_frames]
     free(frame.open)
-    if g.n_frames > 0:
+    g.out.out_of_memory |= frame.out.out_of_memory
+    if frame.has_own:
         free_buffers(frame.buffers)
-        g.search.of_row = g.frames[g.n_frames - 1].buffers.of_row
+    if g.n_frames > 0:
+        enter(g, &g.frames[g.n_frames - 1])
 
 
 cdef inline bint push(Frame* frame, const OpenNode* node) noexcept nogil:
@@ -160,7 +198,7 @@ cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
         node = frame.open[frame.n_open]
         w = frame.buffers
         if node.is_leaf:
-            write_record(&g.out, g.params, &node)
+            write_record(frame.out, g.params, &node)
             free_node(&node)
         elif g.params.draws:
             grow_open(g, frame, &node)
@@ -179,7 +217,7 @@ cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
 cdef void push_relocated(Growth* g, OpenNode* node, Buffers* w) noexcept nogil:
     """A frame for a node that has got buffers of its own; NULL: there was no memory for them."""
     if w != NULL:
-        push_frame(g, w)
+        push_frame(g, w, g.frames[g.n_frames - 1].level, g.frames[g.n_frames - 1].last)
         open_node(g, &g.frames[g.n_frames - 1], node)
     else:
         free_node(node)
@@ -196,8 +234,14 @@ cdef void grow_open(Growth* g, Frame* frame, OpenNode* node) noexcept nogil:
     """Grow a node; its children are open nodes of the frame, or recorded leaves."""
     cdef OpenNode left
     cdef OpenNode right
-    cdef bint is_split = grow_node(g.store, &g.out, node, &left, &right, RECORD)
+    cdef SetAside* aside = &g.presorted.aside
+    cdef const Frame* top = frame
+    cdef bint is_split = grow_node(g.store, frame.out, node, &left, &right, RECORD)
     free_node(node)
+    if aside.rows != NULL:  # what is below is of no use to limits that do not allow the test
+        push_frame(g, frame.buffers, frame.level, frame.level + aside.level)
+        frame = &g.frames[g.n_frames - 1]
+        frame.has_own = False
     if g.search.out_of_memory:
         g.out.out_of_memory = True
         if is_split:
@@ -207,10 +251,25 @@ cdef void grow_open(Growth* g, Frame* frame, OpenNode* node) noexcept nogil:
         open_node(g, frame, &right)
         open_node(g, frame, &left)
     elif is_split:
-        write_record(&g.out, g.params, &left)
+        write_record(frame.out, g.params, &left)
         free_node(&left)
         if right.is_leaf:
-            write_record(&g.out, g.params, &right)
+            write_record(frame.out, g.params, &right)
             free_node(&right)
         else:
             open_node(g, frame, &right)
+    if aside.rows != NULL:
+        grow_variant(g, top, node.record)
+
+
+cdef void grow_variant(Growth* g, const Frame* top, int64_t record) noexcept nogil:
+    """Begin the subtree of the node that was set aside, which grows before anything else does.
+
+    top, record : of the node.
+    """
+    cdef SetAside* aside = &g.presorted.aside
+    cdef int level = top.level + aside.level + 1
+    note_variant(top.out, record, begin_variant(g.variants[level - 1]))
+    push_frame(g, aside.rows, level, top.last)
+    open_node(g, &g.frames[g.n_frames - 1], &aside.node)
+    aside.rows = NULL

@@ -28,10 +28,10 @@ from dtrees.core.data._columns cimport last_ordered
 from dtrees.core.data._memory cimport claim
 from dtrees.core.data._structs cimport ALL_ORDERED, LEAF, KnownTest
 from dtrees.core.grow._node_buffer cimport (
-    NodeBuffer, Record, append_record, copy_words, make_leaf, words_of_subset
+    NodeBuffer, Record, append_record, copy_words, make_leaf, note_variant, words_of_subset
 )
+from dtrees.core.grow._variants cimport copy_variant
 from dtrees.core.search._parameters cimport Limits, TrainParameters, gains_enough
-
 
 cdef class KnownTree:
     """A tree in preorder, and where it ends.
@@ -49,6 +49,7 @@ cdef class KnownTree:
         self.nodes = np.ascontiguousarray(piece.nodes).view(np.uint8)
         self.statistics = np.ascontiguousarray(piece.statistics)
         self.words = piece.words if len(piece.words) > 0 else np.zeros(1, dtype=np.uint64)
+        self.variant = piece.variants
         self.max_depth = INT64_MAX if rules.max_depth is None else rules.max_depth
         self.min_samples_split = rules.min_samples_split
         self.min_decrease = rules.min_impurity_decrease
@@ -56,6 +57,8 @@ cdef class KnownTree:
         self.tree.statistics = &self.statistics[0, 0]
         self.tree.words = &self.words[0]
         self.tree.n_statistics = self.statistics.shape[1]
+        self.tree.n_variants = len(piece.variants)
+        self.tree.variant = &self.variant[0] if self.tree.n_variants > 0 else NULL
         if not (claim(<void**>&self.tree.fate, self.n_nodes)
                 and claim(<void**>&self.tree.end, self.n_nodes * sizeof(int64_t))
                 and claim(<void**>&self.tree.place, self.n_nodes * sizeof(int64_t))):
@@ -73,6 +76,7 @@ cdef class KnownTree:
         """
         cdef Known* tree = &self.tree
         cdef bint pays = False
+        cdef bint is_known
         cdef int64_t i
         tree.columns = params.columns
         tree.by_class = params.criterion.n_classes > 0
@@ -95,7 +99,8 @@ cdef class KnownTree:
                             or (pays and self.min_decrease > 0)):
                         tree.fate[i] = OPEN
                 elif not is_allowed(tree, i, &params.limits):
-                    tree.fate[i] = OPEN
+                    is_known = variants_with(tree, variant_of(tree, i)) != NULL
+                    tree.fate[i] = MOVED if is_known else OPEN
                 elif not gains_enough(&params.limits, tree.nodes[i].gain):
                     tree.fate[i] = ENDS
                 elif tree.fate[i + 1] <= STANDS and tree.fate[tree.nodes[i].right] <= STANDS:
@@ -142,6 +147,7 @@ cdef void test_of(const Known* tree, int64_t node, KnownTest* test) noexcept nog
     test.gain = record.gain
     test.left = record.left
     test.right = record.right
+    test.variant = variant_of(tree, node)
     test.words = NULL
     test.n_words = 0
     if record.subset >= 0:
@@ -163,7 +169,9 @@ cdef int64_t copy_node(NodeBuffer* out, const Known* tree, int64_t node) noexcep
     memcpy(out.statistics + i * S, tree.statistics + node * S, S * sizeof(int64_t))
     if tree.fate[node] == ENDS:
         make_leaf(record)
-    elif record.subset >= 0:
+        return i
+    note_variant(out, i, variant_of(tree, node))
+    if record.subset >= 0:
         record.subset = copy_words(out, tree.words + record.subset,
                                    words_of_subset(tree.columns + record.column))
     return i
@@ -179,9 +187,16 @@ cdef int64_t copy_subtree(NodeBuffer* out, const Known* tree, int64_t top, int64
     cdef int64_t end = tree.end[top]
     cdef int64_t node = top
     cdef bint behind_parent = False     # the node before is the parent, else it is a right child
-    cdef int64_t i
+    cdef int64_t i, variant
     while node < end:
-        i = copy_node(out, tree, node)
+        if tree.fate[node] == MOVED:
+            i = out.count
+            variant = variant_of(tree, node)
+            if copy_variant(out, variants_with(tree, variant), variant,
+                            tree.n_statistics) == 0:
+                return 0
+        else:
+            i = copy_node(out, tree, node)
         if i < 0:
             return 0
         if node == top:

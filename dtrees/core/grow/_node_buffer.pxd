@@ -33,11 +33,16 @@ cdef struct NodeBuffer:
     uint64_t* words
     int64_t n_words
     int64_t words_capacity
+    int64_t* variant        # by record, as in `PartialTree`; those behind the last one are not
+    int64_t n_variants      # stored
+    int64_t variants_capacity
     bint out_of_memory      # once: the tree is lost, and reading it raises
 
 
 cdef void free_node_buffer(NodeBuffer* out) noexcept nogil
+cdef bint reserve_records(NodeBuffer* out, int64_t n, int64_t n_statistics) noexcept nogil
 cdef int64_t append_record(NodeBuffer* out, int64_t n_statistics) noexcept nogil
+cdef void note_variant(NodeBuffer* out, int64_t record, int64_t variant) noexcept nogil
 cdef int64_t copy_words(NodeBuffer* out, const uint64_t* words, int64_t count) noexcept nogil
 cdef int64_t write_record(NodeBuffer* out, const TrainParameters* params,
                           OpenNode* node) noexcept nogil

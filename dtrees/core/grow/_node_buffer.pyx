@@ -30,12 +30,15 @@ cdef void free_node_buffer(NodeBuffer* out) noexcept nogil:
     free(out.nodes)
     free(out.statistics)
     free(out.words)
+    free(out.variant)
     memset(out, 0, sizeof(NodeBuffer))
 
 
-cdef bint enlarge(NodeBuffer* out, int64_t n_statistics) noexcept nogil:
-    """Room for more records; False without memory, which is noted."""
-    cdef int64_t capacity = 2 * out.capacity + 64
+cdef bint reserve_records(NodeBuffer* out, int64_t n, int64_t n_statistics) noexcept nogil:
+    """Room for n more records; False without memory, which is noted."""
+    cdef int64_t capacity = max(2 * out.capacity + 64, out.count + n)
+    if out.count + n <= out.capacity:
+        return True
     if not (resize(<void**>&out.nodes, capacity * sizeof(Record))
             and resize(<void**>&out.statistics, capacity * n_statistics * sizeof(int64_t))):
         out.out_of_memory = True
@@ -46,7 +49,7 @@ cdef bint enlarge(NodeBuffer* out, int64_t n_statistics) noexcept nogil:
 
 cdef int64_t append_record(NodeBuffer* out, int64_t n_statistics) noexcept nogil:
     """Room for one more record; returns its number, -1 without memory."""
-    if out.count == out.capacity and not enlarge(out, n_statistics):
+    if out.count == out.capacity and not reserve_records(out, 1, n_statistics):
         return -1
     out.count += 1
     return out.count - 1
@@ -81,6 +84,23 @@ cdef int64_t write_record(NodeBuffer* out, const TrainParameters* params,
     return i
 
 
+cdef void note_variant(NodeBuffer* out, int64_t record, int64_t variant) noexcept nogil:
+    """Write down what a node is under narrower limits (`_variants`), if it is anything; without
+    memory, which is noted, it is lost."""
+    cdef int64_t capacity = 2 * record + 64
+    if variant < 0:
+        return
+    if record >= out.variants_capacity:
+        if not resize(<void**>&out.variant, capacity * sizeof(int64_t)):
+            out.out_of_memory = True
+            return
+        out.variants_capacity = capacity
+    while out.n_variants <= record:
+        out.variant[out.n_variants] = -1
+        out.n_variants += 1
+    out.variant[record] = variant
+
+
 cdef int64_t reserve_words(NodeBuffer* out, int64_t count) noexcept nogil:
     """Room for a subset of `count` words, all zero; returns its offset, -1 without memory."""
     cdef int64_t offset = out.n_words
@@ -108,6 +128,7 @@ cdef void write_known(NodeBuffer* out, int64_t index, const KnownTest* known) no
     cdef Record* record = out.nodes + index
     if out.out_of_memory:
         return
+    note_variant(out, index, known.variant)
     record.column = known.column
     record.test = known.test
     record.gain = known.gain
@@ -178,8 +199,10 @@ cdef object partial_tree_of(NodeBuffer* out, int n_statistics, lease=None):
     nodes = lent(out.nodes, n * <int64_t>sizeof(Record), lease)
     statistics = np.frombuffer(lent(out.statistics, n_sums, lease), dtype=np.int64)
     words = lent(out.words, out.n_words * <int64_t>sizeof(uint64_t), lease)
+    variants = lent(out.variant, out.n_variants * <int64_t>sizeof(int64_t), None)
     return PartialTree(np.frombuffer(nodes, dtype=RECORD), statistics.reshape(n, n_statistics),
-                       np.frombuffer(words, dtype=np.uint64))
+                       np.frombuffer(words, dtype=np.uint64),
+                       np.frombuffer(variants, dtype=np.int64))
 
 
 cdef object lent(void* start, int64_t n_bytes, lease):

@@ -14,6 +14,7 @@ cdef struct Branch:
     int64_t start           # view.rows[start .. start + its rows)
     int64_t parent          # record
     int64_t depth
+    int64_t smallest        # as in `SharedNode`
     uint64_t path
     bint is_left
 
@@ -28,6 +29,7 @@ cdef struct Replay:
     uint8_t* side           # by row of the table: 1 goes left
     uint32_t* scratch       # (rows of the set,)
     uint8_t* constant       # by dense column: 1 where it is known to be
+    int64_t smallest        # of the branch that has begun to grow
     int64_t n_known         # nodes that were taken over
     int64_t work            # rows that were moved
 

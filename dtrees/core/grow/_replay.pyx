@@ -52,7 +52,8 @@ cdef bint begin_replay(Replay* r, Buffers* view, const SharedStore* s, const Kno
         return False
     list_rows(view, node, member)
     memcpy(r.constant, node.constant, s.n_dense)
-    return push(r, Branch(node.known[member], 0, open.parent, open.depth, open.path, open.is_left))
+    return push(r, Branch(node.known[member], 0, open.parent, open.depth,
+                          node.smallest[member], open.path, open.is_left))
 
 
 cdef inline bint push(Replay* r, Branch branch) noexcept nogil:
@@ -128,6 +129,7 @@ cdef bint part(Replay* r, Buffers* view, NodeBuffer* out, const Branch* branch) 
     left.parent = right.parent = record
     left.is_left, right.is_left = True, False
     left.depth = right.depth = branch.depth + 1
+    left.smallest = right.smallest = min(branch.smallest, min(n_left, n_right))
     left.path = key_of_child(branch.path, True)
     right.path = key_of_child(branch.path, False)
     right.start = branch.start + n_left
@@ -167,4 +169,5 @@ cdef bint begin_branch(Replay* r, Buffers* view, const SharedStore* s, const Bra
     if not begin_growth(growth, params, view, &root):
         free_node(&root)
         return False
+    r.smallest = branch.smallest
     return True

@@ -38,7 +38,7 @@ from dtrees.core.stores.shared._shared_store cimport (
     begin_search, begin_store, free_store, gather_rows, take_node
 )
 from dtrees.core.grow._arena cimport Arena, ArenaLease, RecordMemory
-from dtrees.core.grow._depth_first cimport Growth, end_growth, grow_for
+from dtrees.core.grow._depth_first cimport Growth, allow_variants, end_growth, grow_for
 from dtrees.core.grow._known_members cimport copy_known, give_tests, leave_out_known
 from dtrees.core.grow._node_buffer cimport (
     NodeBuffer, free_node_buffer, partial_tree_of, stand_for, write_record
@@ -82,6 +82,7 @@ cdef class SharedGrowth:
             self.view.of_row.weight = NULL
             self.view.of_row.target = dataset.of_row.value
         sets.describe(store)
+        sets.begin_variants(self.variants)
         store.store.search_node = search_node
         store.store.partition = partition_members
         if store.of_class != NULL and not reserve_weights(&self.view, &dataset.of_row,
@@ -357,7 +358,7 @@ cdef class SharedGrowth:
         if self.store.of_class != NULL:
             weigh_rows(&self.view, node.open[member].totals.n, self.store.of_row,
                        class_weights(&self.store, node, member))
-        self.lend_records(s)
+        self.lend_records(s, node.smallest[member])
 
     cdef void replay_on(self) noexcept nogil:
         """Go on down the tree that is known of the set that is alone."""
@@ -371,10 +372,14 @@ cdef class SharedGrowth:
         self.n_known_nodes += self.replay.n_known
         self.replay.work = self.replay.n_known = 0
         if self.memory.growth.n_frames > 0:
-            self.lend_records(s)
+            self.lend_records(s, self.replay.smallest)
 
-    cdef void lend_records(self, int s) noexcept nogil:
-        """Let the growth that has begun write the records of a set."""
+    cdef void lend_records(self, int s, int64_t smallest) noexcept nogil:
+        """Let the growth that has begun write the records of a set, and variants of limits under
+        which the tests above are allowed, whose smallest child has so many rows."""
+        cdef int n = self.sets.n_narrower(smallest)
+        if n > 0:
+            allow_variants(self.memory.growth, &self.sets.narrower[0], self.variants, n)
         free_node_buffer(&self.memory.growth.out)  # what it held for its next growth
         self.memory.growth.out = self.records[s]
         memset(&self.records[s], 0, sizeof(NodeBuffer))

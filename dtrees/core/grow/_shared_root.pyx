@@ -1,5 +1,5 @@
 """The node of all sets that has all rows."""
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from dtrees.core.grow._training_sets cimport TrainingSets
 from dtrees.core.stores._dataset cimport Dataset
@@ -30,6 +30,7 @@ cdef SharedNode* shared_root(TrainingSets sets, SharedStore* s, int64_t depth,
     for m in range(s.n_sets):
         node.set_of[m] = m
         node.open[m].parent = -1
+        node.smallest[m] = INT64_MAX
         node.open[m].depth = depth
         node.open[m].path = path
         if sets.known != NULL and sets.known[m].nodes != NULL:

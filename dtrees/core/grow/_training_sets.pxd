@@ -5,6 +5,7 @@ from dtrees.core.data._columns cimport Intervals
 from dtrees.core.histogram._layout cimport Layout
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.grow._known_tree cimport Known
+from dtrees.core.grow._variants cimport Variants
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.shared._shared_state cimport SharedStore
 
@@ -25,12 +26,19 @@ cdef class TrainingSets:
     cdef readonly int64_t n_known_nodes
     cdef Known* known       # by set, without nodes where none is known; NULL: none is of any
     cdef list known_trees   # which hold their memory
+    cdef Variants** variants_known    # by number, as in `Known`
+    cdef list trees_of_variants             # which hold their memory
+    cdef const int64_t[::1] narrower        # limits of variants that grow, or None
+    cdef int n_limits
+    cdef readonly list variants             # that have grown
     cdef const Intervals* intervals     # of the columns; NULL: none
     cdef int32_t* dense         # columns that are, ascending,
     cdef int64_t n_dense
     cdef int32_t* slot          # and by column its number among them
     cdef int64_t n_stored       # entries of the sparse columns
 
+    cdef begin_variants(self, Variants** of_limits)
+    cdef int n_narrower(self, int64_t smallest) noexcept nogil
     cdef void describe(self, SharedStore* store)
     cdef bind_class_weights(self, const int64_t[:, ::1] of_class, const double[:, ::1] units)
     cdef choose_cells(self)

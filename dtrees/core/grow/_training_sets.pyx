@@ -10,7 +10,9 @@ from dtrees.core.histogram._layout cimport (
 )
 from dtrees.core.search._bounds cimport MOST_CLASSES
 from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.grow._depth_first cimport MOST_NARROWER
 from dtrees.core.grow._known_tree cimport Known, KnownTree
+from dtrees.core.grow._variants cimport VariantTrees, Variants
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, MOST_SETS
 from dtrees.core.stores.shared._shared_state cimport SharedStore
@@ -56,6 +58,8 @@ cdef class TrainingSets:
         Columns of nodes that were searched by intervals, and those of which some were alive.
     n_shared_nodes, n_shared_rows : int
         Nodes that were searched for two sets or more at once, and rows that they hold together.
+    variants : list of VariantTrees
+        What `grow_variants` has asked for.
     n_known_nodes : int
         Nodes of all sets, leaves among them, that were taken over from trees that are known.
     """
@@ -73,6 +77,8 @@ cdef class TrainingSets:
         self.has = has
         self.times = times
         self.of_class = None
+        self.narrower = None
+        self.variants = []
         self.shared_rows = tuning.shared_rows
         self.interval_rows = tuning.interval_rows
         self.interval_codes = tuning.interval_codes
@@ -101,8 +107,9 @@ cdef class TrainingSets:
         free(self.dense)
         free(self.slot)
         free(self.known)
+        free(self.variants_known)
 
-    def know(self, trees, int64_t depth=0):
+    def know(self, trees, int64_t depth=0, variants=()):
         """Take trees that are known of the sets: of the same rows, under limits that allow more.
 
         Parameters
@@ -111,17 +118,49 @@ cdef class TrainingSets:
             By set.
         depth : int, default=0
             Of the node that has all rows.
+        variants : sequence of VariantTrees, default=()
+            Under the limits of these sets, of nodes of the trees.
         """
+        cdef VariantTrees some
         cdef KnownTree tree
+        cdef int64_t first = min([some.number for some in variants], default=0)
+        cdef int64_t n = max([some.number + 1 for some in variants], default=0) - first
         cdef int s
-        if not claim_zeros(<void**>&self.known, self.n_sets * sizeof(Known)):
+        if not (claim_zeros(<void**>&self.known, self.n_sets * sizeof(Known))
+                and claim_zeros(<void**>&self.variants_known, (n + 1) * sizeof(Variants*))):
             raise MemoryError
-        self.known_trees = trees
+        for some in variants:
+            self.variants_known[some.number - first] = &some.variants
+        self.known_trees, self.trees_of_variants = trees, list(variants)
         for s in range(self.n_sets):
             if trees[s] is not None:
                 tree = trees[s]
+                tree.tree.variants, tree.tree.first_number = self.variants_known, first
+                tree.tree.n_numbers = n
                 tree.judge(&self.params_of[s], depth)
                 self.known[s] = tree.tree
+
+    def grow_variants(self, const int64_t[::1] least_rows):
+        """Grow what nodes are with at least so many rows in leaves, too: more than these sets ask
+        for, ascending."""
+        self.narrower = least_rows[:MOST_NARROWER]
+        self.n_limits = <int>self.narrower.shape[0]
+
+    cdef begin_variants(self, Variants** of_limits):
+        """Room for what a thread grows, by limit."""
+        cdef VariantTrees some
+        cdef int i
+        for i in range(self.n_limits):
+            some = VariantTrees(self.narrower[i])
+            self.variants.append(some)
+            of_limits[i] = &some.variants
+
+    cdef int n_narrower(self, int64_t smallest) noexcept nogil:
+        """How many limits of variants allow a child of so many rows."""
+        cdef int n = 0
+        while n < self.n_limits and self.narrower[n] <= smallest:
+            n += 1
+        return n
 
     cdef list_dense(self):
         """Which columns are dense; the others have entries."""

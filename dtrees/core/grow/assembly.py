@@ -36,12 +36,14 @@ def join(pieces: Sequence[PartialTree]) -> PartialTree:
     top = pieces[0].nodes
     if len(top) == 1 and top["column"][0] == SUBTREE:
         return pieces[1]
-    nodes, statistics = join_records(
+    nodes, statistics, variants = join_records(
         [piece.nodes for piece in pieces],
         [piece.statistics for piece in pieces],
         [len(piece.words) for piece in pieces],
+        [piece.variants for piece in pieces],
     )
-    return PartialTree(nodes, statistics, np.concatenate([piece.words for piece in pieces]))
+    words = np.concatenate([piece.words for piece in pieces])
+    return PartialTree(nodes, statistics, words, variants)
 
 
 def in_node_order(

@@ -6,6 +6,9 @@ narrowest, and each goes down the trees of a wider one (`_known_tree`)::
     leaves of 1 row     grown
     leaves of 5         known from leaves of 1 where its tests are allowed, else grown
     leaves of 20        known from leaves of 5 ...
+
+A growth that knows which leaves are asked for later grows much of these trees itself
+(`_variants`), where it has found a test that they do not allow.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow._known_tree import KnownTree
+from dtrees.core.grow._variants import VariantTrees
 from dtrees.core.grow.node_record import PartialTree
 
 
@@ -29,10 +33,15 @@ class KnownTrees:
         this growth decides whether it is of use (`allow_more`), for each set.
     keeps : bool, default=True
         Whether somebody asks for the trees of this growth.
+    narrower : sequence of int, default=()
+        What leaves must hold in growths to come, ascending: more rows than in this one, which
+        differ in nothing else.
     """
 
     wider: KnownTrees | None = None
     keeps: bool = True
+    narrower: Sequence[int] = ()
+    _variants: list[VariantTrees] = field(default_factory=list, repr=False)
     _grown: dict[int, tuple[PartialTree, GrowthRules]] = field(default_factory=dict, repr=False)
     _parts: dict[tuple[int, ...], KnownTrees] = field(default_factory=dict, repr=False)
 
@@ -41,7 +50,7 @@ class KnownTrees:
         key = tuple(numbers)
         if key not in self._parts:
             wider = None if self.wider is None else self.wider.part(key)
-            self._parts[key] = KnownTrees(wider, self.keeps)
+            self._parts[key] = KnownTrees(wider, self.keeps, self.narrower)
         return self._parts[key]
 
     def forget_wider(self) -> None:
@@ -65,6 +74,17 @@ class KnownTrees:
             for number in numbers
         ]
         return None if all(tree is None for tree in found) else found
+
+    def variants(self, least_rows: int) -> list[VariantTrees]:
+        """What nodes of the wider trees are with so many rows in leaves, as far as it has grown."""
+        grown = [] if self.wider is None else self.wider._variants
+        return [some for some in grown if some.least_rows == least_rows]
+
+    def keep_variants(self, grown: Sequence[VariantTrees]) -> None:
+        """Keep what nodes are under narrower limits, with what was known before."""
+        earlier = [] if self.wider is None else self.wider._variants
+        mine = {id(some): some for some in (*earlier, *self._variants, *grown)}
+        self._variants = [some for some in mine.values() if some.least_rows in self.narrower]
 
     def keep(self, number: int, piece: PartialTree, rules: GrowthRules) -> None:
         """Keep the tree of a set, in preorder."""

@@ -104,12 +104,16 @@ def pieces_of_sets(
         total_weight, least_of = sets.limits_of(bundle)
         shared = TrainingSets(dataset, cells, has, total_weight, least_of, times, tuning, own)
         trees = None if known is None or is_read_late else known.of_sets(bundle, rules)
-        if trees is not None:
-            shared.know(trees, depth)
+        if known is not None and trees is not None:
+            shared.know(trees, depth, known.variants(rules[0].min_samples_leaf))
+        if known is not None and known.narrower:
+            shared.grow_variants(np.array(known.narrower, dtype=np.int64))
         how = source.run, source.n_threads, source.cancelled, tuning
         grown = grow_together(shared, source.arena, *how, depth, path)
         source.check_cancelled()
         source.work.update(work_of(shared))
+        if known is not None:
+            known.keep_variants(shared.variants)
         for member, number in enumerate(bundle):
             found = grown[member]
             grown[member] = []  # records are there twice for one set at a time

@@ -62,6 +62,7 @@ cdef void partition_members(Store* store, Member* members, uint64_t together) no
             p.n += 1
     sum_child(s, left, p.left_sums)
     sum_child(s, right, p.right_sums)
+    note_smallest(node, together, left, right)
     if store.params.limits.n_set_words > 0:
         bar_columns(s, number, left, right)
     store.out_of_memory |= not partition_entries(s, number, left, right)
@@ -103,6 +104,17 @@ cdef void bar_columns(const SharedStore* s, int32_t number, SharedNode* left,
     for i in range(s.n_dense):
         if not may_follow(limits, sets, number, s.dense[i]):
             left.constant[i] = right.constant[i] = 1
+
+
+cdef void note_smallest(const SharedNode* node, uint64_t together, SharedNode* left,
+                        SharedNode* right) noexcept nogil:
+    """Which child of the tests above is the smallest, by member."""
+    cdef int k
+    for k in range(left.n_members):
+        left.smallest[k] = right.smallest[k] = min(
+            node.smallest[trailing_zeros(together)],
+            min(left.open[k].totals.n, right.open[k].totals.n))
+        together &= together - 1
 
 
 cdef void sum_child(SharedStore* s, SharedNode* child, const int64_t* sums) noexcept nogil:

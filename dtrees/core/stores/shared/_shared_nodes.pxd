@@ -33,6 +33,7 @@ cdef struct SharedNode:
     int64_t n_entries
     bint was_drawn          # these are columns that were drawn, as they came
     int64_t* known          # by member: its node in the tree that is known of it; -1: none
+    int64_t* smallest       # by member: rows of the smallest child of the tests above
     uint64_t active         # members that are not leaves here, and then those that are searched
     uint64_t given          # those whose test is known
     uint64_t waiting        # members that go on alone, and have not begun
