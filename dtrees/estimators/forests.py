@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from dtrees.coding.target import Target
 from dtrees.core.predict.intervals import check_confidence
 from dtrees.estimators.constraints import ArrayOf, InstanceOf, Nothing, OneOf
-from dtrees.estimators.ensemble import SPARE_BITS, BaseForest
+from dtrees.estimators.ensemble import CLASS_BITS, SPARE_BITS, BaseForest
 from dtrees.estimators.intervals import IntervalPredictor, out_of_bag_errors
 from dtrees.estimators.prediction import ForestPredictor, LazyScore
 from dtrees.estimators.stored import LEARNS_CLASSES
@@ -98,7 +98,9 @@ class ForestClassifier(LazyScore, ClassifierMixin, BaseForest):
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         weight = self._class_weight_of_target()
-        return classification_target(y, sample_weight, weight, spare_bits=SPARE_BITS)
+        in_bags = self.class_weight == "balanced_subsample" and weight is None
+        spare_bits = SPARE_BITS + CLASS_BITS if in_bags else SPARE_BITS
+        return classification_target(y, sample_weight, weight, spare_bits)
 
     def _class_weight_of_target(self) -> Any:
         if self.class_weight != "balanced_subsample":

@@ -152,5 +152,7 @@ def test_a_least_leaf_weight_in_small_balanced_bags():
         random_state=0,
     ).fit(X, y, weights)
     assert np.mean([tree.get_n_leaves() for tree in forest.estimators_]) > 2
+    shares = [tree.tree_.value[0].ravel() for tree in forest.estimators_]
+    np.testing.assert_allclose(shares, 0.5, rtol=1e-4)  # of the root: bags are balanced
     one_class = forest.fit(X, np.zeros(300, dtype=int), weights)
     assert all(tree.get_n_leaves() == 1 for tree in one_class.estimators_)
