@@ -120,6 +120,7 @@ EXTENSIONS = [
     "dtrees.core.grow._team",
     "dtrees.core.grow._row_derivatives",
     "dtrees.core.grow._row_draws",
+    "dtrees.core.grow._row_squares",
     "dtrees.core.grow._leaf_heap",
     "dtrees.core.grow._column_draws",
     "dtrees.core.grow._leaf_wise",

@@ -4,9 +4,17 @@ seeds       parts of the rows, scores, and what a difference over seeds says
 against     dtrees and scikit-learn, at equal trees
 categories  columns of many categories: native, ordinal, one-hot
 boosting    boosted models beside those of LightGBM, XGBoost and CatBoost
+boosting_categories    the same on tables with categories
+boosting_peers         their models, as they come and matched to ours
 bags        keyed Poisson bags and a multinomial bootstrap
 """
 
-from benchmarks.accuracy import against, bags, boosting, categories
+from benchmarks.accuracy import against, bags, boosting, boosting_categories, categories
 
-CASES = [*against.CASES, *categories.CASES, *boosting.CASES, *bags.CASES]
+CASES = [
+    *against.CASES,
+    *categories.CASES,
+    *boosting.CASES,
+    *boosting_categories.CASES,
+    *bags.CASES,
+]

@@ -159,7 +159,8 @@ SETS: dict[str, Callable[[], tuple[Any, np.ndarray]]] = {
 
 
 @cache
-def _table(name: str) -> tuple[Any, np.ndarray]:
+def table_of(name: str) -> tuple[Any, np.ndarray]:
+    """(X, y) of a table, or `Skipped`."""
     return SETS[name]()
 
 
@@ -259,7 +260,7 @@ def _scores(X: Any, y: np.ndarray, seed: int, scale: Scale) -> Scores:
 
 
 def _lines(name: str, scale: Scale) -> Iterator[tuple[str, ...]]:
-    X, y = _table(name)
+    X, y = table_of(name)
     is_regression = y.dtype.kind == "f"
     most = max(X[c].nunique() for c in X.columns if X[c].dtype == "category")
     seeds = range(2 if scale.quick else SEEDS)
@@ -279,7 +280,7 @@ def _lines(name: str, scale: Scale) -> Iterator[tuple[str, ...]]:
 
 
 def _survey(name: str, scale: Scale) -> Survey:
-    _table(name)  # or it is skipped
+    table_of(name)  # or it is skipped
     return Survey(TABLE, partial(_lines, name, scale))
 
 

@@ -125,9 +125,10 @@ subsample : float
     How likely a row is among those that an iteration is grown from, drawn by (seed, iteration,
     row). All rows take the steps of their leaves.
 category_penalty : float
-    What each category takes off the gain of a split that parts it from the others, beyond five,
-    where a node has more than eleven: so many times what one gains that says nothing. Those of
-    less than some fifteen rows are not parted. 0: nothing, and a column of names wins by chance.
+    What many categories pay when splits are compared: each beyond eleven in a node takes so many
+    times the impurity of a row within its category off the gain. Where a split parts less of them
+    from all others, of some fifteen rows or more each, only these pay. 0: nothing, and such
+    columns win by what they fit by chance.
 early_stopping : "auto" or bool
     Whether the fit ends when its score does not get better. "auto": with more than 10,000 rows
     of positive weight, or if `fit` gets ``X_val``.

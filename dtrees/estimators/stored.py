@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from copy import deepcopy
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -73,6 +74,13 @@ class Stored(BaseEstimator, ABC):
         missing = cls._learns.keys() - cls._learns_at_times - parts.attributes.keys()
         if missing:
             raise ValueError(f"there is no attribute {min(missing)!r}")
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        # scikit-learn reads the signature each time: some fifty times in a search of ten candidates
+        names: list[str] = super()._get_param_names()
+        return names
 
     def _learned_attributes(self) -> dict[str, Any]:
         """What `fit` learned, beside trees and codebook."""

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.core.data.tuning import Tuning
+from dtrees.core.stores.blocks.block import Resolution
 from tests.laws.tables import (
     KINDS,
     ORDERED,
@@ -19,6 +20,7 @@ from tests.laws.tables import (
     cut_in_parts,
     examples,
     fit,
+    grow_blocks,
     grow_parts,
     grow_tree,
 )
@@ -96,6 +98,18 @@ class TestStorageDoesNotMatter:
     def test_rounds(self, example, middle, gather_rows):
         parts = cut_in_parts(example, min(middle, example.n_rows - 1))
         assert_equal(fit(example), grow_parts(example, parts, gather_rows=gather_rows))
+
+    @given(
+        constrained(max_rows=150, max_values=90),
+        st.integers(1, 120),
+        st.sampled_from([1, 3, 9, 40]),
+    )
+    def test_rounds_by_intervals(self, example, middle, n_intervals):
+        """Of codes, of which those that may hold the best boundary are asked for."""
+        parts = cut_in_parts(example, min(middle, example.n_rows - 1))
+        how = {"resolution": Resolution(interval_codes=2, n_intervals=n_intervals)}
+        own = example.rules, example.thresholds, example.values
+        assert_equal(fit(example), grow_blocks(parts, *own, gather_rows=0, **how))
 
 
 class TestSetsShare:

@@ -39,6 +39,7 @@ WORKS = {
     "many codes, regression": (9, dtrees.DecisionTreeRegressor, {"max_depth": 4}),
     "threads": (5, dtrees.DecisionTreeClassifier, {"n_jobs": 2}),
     "known trees": (5, dtrees.DecisionTreeClassifier, {}),
+    "variants": (5, dtrees.DecisionTreeClassifier, {}),
     "sparse": (2, dtrees.DecisionTreeClassifier, {}),
     "sparse, a forest": (5, dtrees.RandomForestClassifier, {"n_estimators": 2}),
     "sparse, extra trees": (
@@ -82,6 +83,19 @@ def from_known_trees(estimator, X, y, rows):
     return lambda: fit_table(estimator, *given, known=KnownTrees(wider, keeps=False))
 
 
+def with_variants(estimator, X, y, rows):
+    """A growth that is told of larger leaves, and the growth of these."""
+    given = TrainingTable(X, y, None), of_sets(rows)
+    larger = clone(estimator).set_params(min_samples_leaf=12)
+
+    def grown():
+        wider = KnownTrees(narrower=[12])
+        fit_table(estimator, *given, known=wider)
+        return fit_table(larger, *given, known=KnownTrees(wider, keeps=False))
+
+    return grown
+
+
 def work(name: str, n_faults: str) -> tuple[int, int]:
     """How often the trees were grown while calls failed, and how often that was told."""
     n_classes, kind, parameters = WORKS[name]
@@ -102,6 +116,8 @@ def work(name: str, n_faults: str) -> tuple[int, int]:
     grown = partial(fit_sets, estimator, X, y, None, rows)
     if name == "known trees":
         grown = from_known_trees(estimator, X, y, rows)
+    if name == "variants":
+        grown = with_variants(estimator, X, y, rows)
     n_grown = n_lost = 0
     for wide in (False, True):
         before = _cpu.use_wide(wide)

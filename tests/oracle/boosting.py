@@ -14,7 +14,7 @@ from dtrees.core.losses._derivatives import logistic
 
 LEAST_HESSIAN = 1e-3
 SMOOTHING = 10.0
-FEW, FREE, TOLD_APART = 11, 5, 15
+FEW, TOLD_APART = 11, 15
 LARGEST_STEP = 8.0  # of log odds
 
 
@@ -27,7 +27,7 @@ class Rules:
     max_leaf_nodes: int = 31
     min_samples_leaf: int = 1
     l2_regularization: float = 0.0
-    category_penalty: float = 2.0
+    category_penalty: float = 1.0
 
 
 @dataclass
@@ -36,8 +36,9 @@ class Units:
 
     gradient: Fraction
     hessian: Fraction
-    pays: float  # one of many categories
-    least: float  # weight of one that is told apart
+    squares: list[int]  # of gradients, by the weight of the row
+    row: Fraction  # the mean hessian of a row, in units
+    penalty: float
 
 
 def nearest(x: float) -> int:
@@ -65,12 +66,12 @@ def derivatives_of(loss, y, raw, weight, rules):
     of_gradients = 30 - bits(most_g * 7)
     of_hessians = min(31 - bits(most_h * 7), 64 - n.bit_length() - 1 - bits(total))
     g = [nearest(gi * 2.0**of_gradients) for gi in g]
-    squares = sum((gi * gi >> 16 << 16) * int(wi) for gi, wi in zip(g, weight, strict=True))
+    squares = [gi * gi * int(wi) for gi, wi in zip(g, weight, strict=True)]
     g = [gi * int(wi) for gi, wi in zip(g, weight, strict=True)]
     h = [nearest(hi * 2.0**of_hessians) * int(wi) for hi, wi in zip(h, weight, strict=True)]
-    pays = rules.category_penalty * (float(squares) / sum(h))
-    least = TOLD_APART * sum(h) / math.fsum(weight) if rules.category_penalty else 0.0
-    return g, h, Units(Fraction(2) ** -of_gradients, Fraction(2) ** -of_hessians, pays, least)
+    row = Fraction(sum(h)) / Fraction(math.fsum(weight))
+    of_both = Fraction(2) ** -of_gradients, Fraction(2) ** -of_hessians
+    return g, h, Units(*of_both, squares, row, rules.category_penalty)
 
 
 def logistic_of(x: float) -> float:
@@ -79,12 +80,23 @@ def logistic_of(x: float) -> float:
     return float(logistic(np.array([x]))[0])
 
 
+def price_of_category(groups, sums, units):
+    """What one of many categories pays: the impurity of a row within its category."""
+    rows = [r for group in groups for r in group]
+    gradient, hessian = sums(rows)
+    n = hessian / units.row
+    total = sum(units.squares[r] for r in rows) / units.row - Fraction(gradient**2) / hessian
+    within = total + Fraction(gradient**2) / hessian
+    within -= sum(Fraction(g * g) / h for g, h in map(sums, groups))
+    return units.penalty * float((max(within, 0) + max(total, 0) * len(groups) / n) / n)
+
+
 def tests_of(column, rows, sums, units):
     """(left rows, what they pay) of each candidate, in the order in which they are tried."""
     smoothing = SMOOTHING / float(units.hessian)
     values = {r: column[r] for r in rows}
     missing = [r for r in rows if values[r] is None]
-    found = []
+    found, ends = [], []
     there = [r for r in rows if values[r] is not None]
     if there and isinstance(values[there[0]], str):
         groups = {}
@@ -101,18 +113,20 @@ def tests_of(column, rows, sums, units):
         order = sorted(groups)
     for with_missing in (False, True) if missing else (False,):
         left = list(missing) if with_missing else []
-        if there and isinstance(values[there[0]], str) and len(order) > FEW:
-            kept = [value for value in order if sums(groups[value])[1] >= units.least]
+        is_many = there and isinstance(values[there[0]], str) and len(order) > FEW
+        apart = [*groups.values(), missing] if missing else list(groups.values())
+        pays = price_of_category(apart, sums, units) if is_many else 0.0
+        if is_many and units.penalty:
+            kept = [v for v in order if sums(groups[v])[1] >= TOLD_APART * units.row]
             for end in (kept, kept[::-1]):
                 for i in range((len(kept) + 1) // 2):
                     some = left + [r for value in end[: i + 1] for r in groups[value]]
-                    found.append((frozenset(some), units.pays * max(0, i + 1 - FREE)))
-            continue
+                    ends.append((frozenset(some), pays * (i + 1)))
         for i, value in enumerate(order):
             left = left + groups[value]
             if i < len(order) - 1 or (missing and not with_missing):
-                found.append((frozenset(left), 0.0))
-    return found
+                found.append((frozenset(left), pays * (len(order) - FEW)))
+    return ends + found
 
 
 def best_split(columns, rows, g, h, units, rules):
@@ -134,12 +148,12 @@ def best_split(columns, rows, g, h, units, rules):
             if min(hl, hr) < least:
                 continue
             score = Fraction(gl * gl) / (hl + l2) + Fraction(gr * gr) / (hr + l2)
-            if best is None or score - Fraction(pays) > best[3]:
-                best = (score, j, left, score - Fraction(pays))
+            if best is None or score - Fraction(pays) > best[0]:
+                best = (score - Fraction(pays), j, left)
     if best is None:
         return None
     gain = best[0] - Fraction(G * G) / (H + l2)
-    return (gain, best[1], best[2]) if gain > best[0] / 2**45 else None
+    return (gain, best[1], best[2]) if gain > abs(best[0]) / 2**45 else None
 
 
 def grow(columns, g, h, units, rules):

@@ -5,6 +5,7 @@ from dtrees.core.grow._column_draws cimport ColumnDraws
 from dtrees.core.grow._leaf_heap cimport Leaf, LeafHeap
 from dtrees.core.grow._node_buffer cimport NodeBuffer, Record
 from dtrees.core.grow._row_draws cimport RowDraws
+from dtrees.core.grow._row_squares cimport RowSquares
 from dtrees.core.grow._team cimport Helpers
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
@@ -30,6 +31,7 @@ cdef class LeafWiseGrower:
     cdef uint64_t[::1] derivatives
     cdef const uint32_t[::1] chosen
     cdef const uint32_t* first_chosen   # NULL: all rows of the table
+    cdef RowSquares squares             # or None: many categories pay nothing
     cdef uint32_t[::1] rows
     cdef uint32_t[::1] scratch
     cdef readonly object n_searched     # sparse columns of nodes, by block: int64

@@ -28,6 +28,7 @@ from dtrees.core.grow._leaf_heap cimport Leaf, pop_leaf, push_leaf, reserve_heap
 from dtrees.core.grow._node_buffer cimport Record, free_node_buffer, partial_tree_of, write_record
 from dtrees.core.grow._node_step cimport SPLIT, grow_node
 from dtrees.core.grow._row_draws cimport RowDraws, add_drawn, route_of_others
+from dtrees.core.grow._row_squares cimport RowSquares, bind_categories
 from dtrees.core.grow._team cimport Helpers, lead
 from dtrees.core.histogram._layout cimport GRADIENTS
 from dtrees.core.search._open_node cimport OpenNode, free_node
@@ -58,10 +59,12 @@ cdef class LeafWiseGrower:
     helpers : Helpers
     chosen : uint32 (n_rows,) or None, default=None
         The rows of the table that trees are grown from, ascending. None: all of them.
+    squares : RowSquares or None, default=None
+        Of the rows of the table. None: many categories pay nothing.
     """
 
     def __cinit__(self, ColumnBlocks blocks not None, rules, int shift, Helpers helpers not None,
-                  const uint32_t[::1] chosen=None):
+                  const uint32_t[::1] chosen=None, RowSquares squares=None):
         cdef int64_t b
         cdef RowStatistics of_row
         cdef int64_t[::1] searched = np.zeros(blocks.n_blocks + 1, dtype=np.int64)
@@ -70,6 +73,7 @@ cdef class LeafWiseGrower:
         self.rules = rules
         self.helpers = helpers
         self.chosen = chosen
+        self.squares = squares
         self.first_chosen = NULL if chosen is None else <const uint32_t*>&chosen[0]
         self.n_rows = blocks.n_rows if chosen is None else chosen.shape[0]
         assert chosen is None or 0 < self.n_rows and chosen[self.n_rows - 1] < blocks.n_rows
@@ -114,7 +118,7 @@ cdef class LeafWiseGrower:
         free_node_buffer(&self.out)
 
     def grow(self, uint64_t[::1] derivatives not None, int64_t hessian, int64_t gradient, units,
-             uint64_t number=0, RowDraws row_draws=None, of_category=(0.0, 0.0)):
+             uint64_t number=0, RowDraws row_draws=None, double row_hessian=1.0):
         """Grow one tree.
 
         Parameters
@@ -129,8 +133,8 @@ cdef class LeafWiseGrower:
             Of the tree, for its draws of columns.
         row_draws : RowDraws or None
             The rows that it is grown from; None: all of them.
-        of_category : (float, float)
-            What one of many categories takes off a score, and the least hessian of one that does.
+        row_hessian : float, default=1.0
+            The mean hessian of a row, in units; where many categories pay.
 
         Returns
         -------
@@ -149,7 +153,7 @@ cdef class LeafWiseGrower:
         self.l2 = self.rules.l2 / unit
         self.params.criterion.l2 = self.l2
         self.params.criterion.smoothing = SMOOTHING / unit
-        self.params.criterion.category_penalty, self.params.criterion.least_category = of_category
+        bind_categories(&self.params.criterion, self.squares, self.rules, row_hessian)
         self.params.criterion.gain_unit = gradient_unit * (gradient_unit / unit)
         self.params.limits.min_weight = <int64_t>min(max(1.0, LEAST_HESSIAN / unit), MOST_HESSIAN)
         for i in range(self.store.n_blocks + 1):
@@ -184,17 +188,9 @@ cdef class LeafWiseGrower:
         return np.asarray(found)
 
     def sums_of_nodes(self, piece, const int64_t[:, ::1] of_leaves):
-        """Sums of all nodes of the tree that was grown last, from those of its leaves.
+        """Sums of all nodes of the tree that was grown last, int64 (n_nodes, 2).
 
-        Parameters
-        ----------
-        piece : PartialTree
-            What `grow` returned.
-        of_leaves : int64 (n_leaves, 2)
-
-        Returns
-        -------
-        int64 (n_nodes, 2)
+        piece : PartialTree, as `grow` returned it. of_leaves : sums of leaves, int64 (n_leaves, 2)
         """
         cdef int64_t n = len(piece.nodes)
         found = np.zeros((n, 2), dtype=np.int64)
@@ -285,7 +281,7 @@ cdef class LeafWiseGrower:
 
     cdef bint search_children(self, Leaf* lesser, Leaf* other, bint search_lesser,
                               bint search_other) noexcept nogil:
-        """Search two leaves; `other` has the histogram of their parent. False without memory."""
+        """Search two leaves; `other` has histogram and moment of their parent. False: no memory."""
         cdef ChildSearch search
         search.s = &self.store
         search.lesser = &lesser.node
@@ -298,6 +294,8 @@ cdef class LeafWiseGrower:
         if lesser.node.histogram == NULL:
             return False
         self.n_counted += lesser.node.totals.n
+        if self.squares is not None:
+            self.squares.part(self.store.derivatives, self.store.rows, search.lesser, search.other)
         lead(&self.helpers.team, search_chunk, &search, self.store.n_blocks)
         if search_lesser:
             self.take_split(lesser, 0)
@@ -352,6 +350,7 @@ cdef class LeafWiseGrower:
         left_is_lesser = 2 * leaf.node.totals.n <= node.totals.n
         lesser, other = (leaf, right) if left_is_lesser else (right, leaf)
         other.node.histogram = node.histogram
+        other.node.totals.moment = node.totals.moment
         search_lesser = self.n_leaves < self.most_leaves and self.can_split(&lesser.node)
         search_other = self.n_leaves < self.most_leaves and self.can_split(&other.node)
         if not search_lesser and not search_other:

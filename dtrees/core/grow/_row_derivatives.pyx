@@ -5,7 +5,7 @@ stretches, so it does not matter which thread works on which.
 """
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core.grow._team cimport Helpers, lead
 from dtrees.core.losses._derivatives cimport (
@@ -14,7 +14,6 @@ from dtrees.core.losses._derivatives cimport (
 
 cdef enum:
     STRETCH = 1 << 13           # rows
-    LOST_BITS = 16              # of squares: a stretch of rows of weight 7 has 60
 
 cdef struct Pass:
     const LossRows* rows
@@ -22,8 +21,6 @@ cdef struct Pass:
     double* largest
     double* scratch             # by stretch
     int64_t n_scratch
-    int64_t value               # whose squares are summed
-    double heaviest             # weight of all rows
 
 
 cdef void derive_stretch(void* job, int64_t number) noexcept nogil:
@@ -39,30 +36,6 @@ cdef void measure_stretch(void* job, int64_t number) noexcept nogil:
     cdef int64_t begin = number * STRETCH
     largest_of_rows(work.rows, begin, min(begin + STRETCH, work.rows.n_chosen),
                     work.largest + 2 * number)
-
-
-cdef void square_stretch(void* job, int64_t number) noexcept nogil:
-    """Squares of gradients times the weights of their rows; of a row of weight two, as of two."""
-    cdef Pass* work = <Pass*>job
-    cdef const LossRows* rows = work.rows
-    cdef const uint64_t* packed = rows.packed + work.value * rows.n_rows
-    cdef int64_t begin = number * STRETCH
-    cdef int64_t sum = 0
-    cdef int64_t i, row, g
-    cdef double w
-    for i in range(begin, min(begin + STRETCH, rows.n_chosen)):
-        row = i if rows.chosen == NULL else rows.chosen[i]
-        g = <int32_t>(packed[row] >> 32)
-        if rows.weight == NULL:
-            sum += g * g >> LOST_BITS
-            continue
-        w = rows.weight[row]
-        if rows.are_counts:
-            g = g // <int64_t>w
-            sum += (g * g >> LOST_BITS) * <int64_t>w
-        else:
-            sum += <int64_t>(<double>g * <double>g * (work.heaviest / w)) >> LOST_BITS
-    work.sums[number] = sum
 
 
 cdef class RowDerivatives:
@@ -175,31 +148,3 @@ cdef class RowDerivatives:
         with nogil:
             lead(&self.helpers.team, derive_stretch, &work, self.sums.shape[0])
         return np.asarray(self.sums).sum(axis=0).reshape(self.n_values, 2)
-
-    def squares(self, int64_t value):
-        """Sum of the squares of packed gradients, each divided by the weight of its row.
-
-        Integers are summed up, so the order of the rows does not matter.
-
-        Parameters
-        ----------
-        value : int
-            Whose gradients: below n_values.
-
-        Returns
-        -------
-        float
-            In squares of units of gradients, by the weight of a row.
-        """
-        cdef Pass work
-        cdef int64_t[::1] sums = np.zeros(self.sums.shape[0], dtype=np.int64)
-        assert 0 <= value < self.n_values
-        work.rows = &self.rows
-        work.value = value
-        work.sums = &sums[0]
-        work.heaviest = 1.0
-        if self.rows.weight != NULL and not self.rows.are_counts:
-            work.heaviest = np.max(self.weight if self.chosen is None else self.weight[self.chosen])
-        with nogil:
-            lead(&self.helpers.team, square_stretch, &work, sums.shape[0])
-        return float(sum(np.asarray(sums).tolist()) << LOST_BITS) / work.heaviest

@@ -36,6 +36,7 @@ from dtrees.core.data.rules import BoostingRules, GrowthRules
 from dtrees.core.grow._leaf_wise import LeafWiseGrower
 from dtrees.core.grow._row_derivatives import RowDerivatives
 from dtrees.core.grow._row_draws import RowDraws
+from dtrees.core.grow._row_squares import RowSquares
 from dtrees.core.grow._team import Helpers
 from dtrees.core.grow.assembly import Thresholds, join, trees_of
 from dtrees.core.grow.boosted_steps import GrownTree, LeafSteps, bits_of
@@ -49,7 +50,7 @@ from dtrees.typing import Runner
 GRADIENT_BITS = 30  # a row's gradient is below 2**30
 HESSIAN_BITS = 31
 PLAIN_WEIGHT = 7.0  # whole weights up to it are counts of rows, and change no scale
-TOLD_APART = 15  # rows of one of many categories, at least, by their hessian
+FEW_CATEGORIES = 11  # so many of a column pay nothing (`core/search/_category_penalty`)
 MOST_EXPONENT = 1000  # of a power of two that anything is multiplied by
 
 Watch = Callable[[list[Tree], np.ndarray], bool]
@@ -255,8 +256,9 @@ class Booster:
         self._derivatives = RowDerivatives(
             growing.loss, growing.initial, rows.y, weight, helpers, are_counts, rows.chosen
         )
-        of_categories = (rows.coded.n_ordered == 0) & (rows.coded.n_codes > 0)
-        self._has_categories = growing.rules.category_penalty > 0 and bool(of_categories.any())
+        of_many = (rows.coded.n_ordered == 0) & (rows.coded.n_codes > FEW_CATEGORIES)
+        has_many = growing.rules.category_penalty > 0 and bool(of_many.any())
+        squares = RowSquares(weight, heaviest, are_counts) if has_many else None
         if rows.raw is not None:
             self.raw[:] = rows.raw
         self._hessian_bits = 64 - n_rows.bit_length()
@@ -264,7 +266,7 @@ class Booster:
         self._draws = RowDraws(n_rows, rows.chosen) if growing.subsample < 1.0 else None
         self._helpers, self._n_threads = helpers, n_threads
         self._growers = [
-            LeafWiseGrower(blocks, growing.rules, self._hessian_bits, helpers, rows.chosen)
+            LeafWiseGrower(blocks, growing.rules, self._hessian_bits, helpers, rows.chosen, squares)
             for _ in range(min(n_threads, len(growing.initial)))
         ]
         self._steps = LeafSteps(
@@ -305,7 +307,6 @@ class Booster:
         gradient_exponent, hessian_exponent = self._exponents()
         sums = self._derivatives.derive(2.0**gradient_exponent, 2.0**hessian_exponent)
         units = 2.0**-hessian_exponent, 2.0**-gradient_exponent
-        of_categories = [self._of_category(k, int(sums[k, 1])) for k in range(len(sums))]
         found: list[Any] = [None] * len(sums)
 
         def grow(k: int, grower: LeafWiseGrower) -> None:
@@ -317,7 +318,7 @@ class Booster:
                 units,
                 self._n_trees + k,
                 self._draws,
-                of_categories[k],
+                hessian / self._total_weight,
             )
             shift = gradient_exponent - hessian_exponent
             found[k] = self._steps.of_tree(grower, piece, k, shift, self._loss)
@@ -337,16 +338,6 @@ class Booster:
             weight = None if self._weight is None else self._weight[own]
             self._loss = loss.with_width(self.rows.y[own], self.raw[0][own], weight)
             self._derivatives.bound(self._loss.width)
-
-    def _of_category(self, k: int, hessian: int) -> tuple[float, float]:
-        """What one of many categories pays, and what it has to weigh, in units.
-
-        One that says nothing gains the mean square of a gradient by the mean hessian, on average.
-        """
-        if not self._has_categories or hessian <= 0:
-            return 0.0, 0.0
-        pays = self._growing.rules.category_penalty * (self._derivatives.squares(k) / hessian)
-        return pays, TOLD_APART * hessian / self._total_weight
 
     def _exponents(self) -> tuple[int, int]:
         """Powers of two that gradients and hessians are multiplied by."""

@@ -182,3 +182,15 @@ def depths(const int32_t[::1] left, const int32_t[::1] right):
             if left[i] >= 0:
                 depth[left[i]] = depth[right[i]] = depth[i] + 1
     return found
+
+
+def last_nodes(const int32_t[::1] right):
+    """Last node of every branch, int32 (n_nodes,): go right until there is a leaf. Nodes in
+    preorder. O(nodes), where numpy goes through them several times (.24 ms of a score's 1.9)."""
+    found = np.empty(right.shape[0], dtype=np.int32)
+    cdef int32_t[::1] last = found
+    cdef int64_t i
+    with nogil:
+        for i in range(last.shape[0] - 1, -1, -1):
+            last[i] = <int32_t>i if right[i] < 0 else last[right[i]]
+    return found

@@ -34,9 +34,9 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.core.model._pruning import weakest_links
+from dtrees.core.model._pruning import last_nodes, weakest_links
 from dtrees.core.model.gains import relative_gains
-from dtrees.core.model.preorder import ends_of, times_below
+from dtrees.core.model.preorder import times_below
 from dtrees.core.model.tree import LEAF, LEAF_VALUES, NO_CHILD, Tree
 
 # scikit-learn's tolerance when it compares a decrease with min_impurity_decrease.
@@ -218,9 +218,9 @@ def weakest_links_of(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def last_of_branch(tree: Tree) -> np.ndarray:
-    """Last node of every branch, int32 (n_nodes,). O(nodes x log depth)."""
-    last = np.where(tree.test == LEAF, np.arange(tree.node_count), tree.children_right)
-    return ends_of(last.astype(np.int32))
+    """Last node of every branch, int32 (n_nodes,). O(nodes)."""
+    last: np.ndarray = last_nodes(tree.children_right)
+    return last
 
 
 def _compact_subsets(offset: np.ndarray, tree: Tree) -> tuple[np.ndarray, np.ndarray]:

@@ -5,6 +5,7 @@ from dtrees.core.search._search cimport Search
 
 cdef enum:
     FEW_CATEGORIES = 11     # all their 1,023 subsets are tried, and they cost nothing
-    FREE_CATEGORIES = 5     # the most of these on the side of fewer
+    TOLD_APART = 15         # rows of one of many categories, by their hessian (`scan_ends`)
 
 cdef double penalty(const Search* q, int64_t first) noexcept nogil
+cdef double price_of_category(const Search* q) noexcept nogil

@@ -13,32 +13,41 @@ expectation is total / rows, however small they are.
 from libc.stdint cimport int64_t
 
 from dtrees.core.data._fixed_point cimport natural_log, spread_of
-from dtrees.core.data._structs cimport ENTROPY, GINI, POISSON, SQUARED, Totals, int128_t
+from dtrees.core.data._structs cimport (
+    ENTROPY, GINI, GRADIENT, POISSON, SQUARED, Totals, int128_t
+)
 from dtrees.core.search._criterion cimport Criterion, xlogx
 from dtrees.core.search._search cimport Bins, Search, by_class
 
 
 cdef double penalty(const Search* q, int64_t first) noexcept nogil:
-    """What the best subset of the categories from `first` on pays, in units of the score.
-
-    Rows of a mean weight above one count as so many, so a row of weight two is a row given
-    twice; lighter ones count as one, so a small unit of the weights makes no column dear.
-    O(bins * classes).
-    """
-    cdef const Bins* g = &q.bins
-    cdef int64_t beyond = g.count - first - FEW_CATEGORIES
-    cdef double rows = q.W * q.criterion.weight_unit
-    cdef double total, within
+    """What the best subset of the categories from `first` on pays, in units of the score."""
+    cdef int64_t beyond = q.bins.count - first - FEW_CATEGORIES
     if beyond <= 0 or q.criterion.category_penalty == 0:
         return 0
-    if rows < q.totals.n:
+    return <double>beyond * price_of_category(q)
+
+
+cdef double price_of_category(const Search* q) noexcept nogil:
+    """What one category pays.
+
+    Rows of a mean weight above one count as so many, so a row of weight two is a row given
+    twice; lighter ones count as one, so a small unit of the weights makes no column dear. Of
+    gradients, rows are counted by their hessians. O(bins * classes).
+    """
+    cdef const Bins* g = &q.bins
+    cdef double rows = q.W * q.criterion.weight_unit
+    cdef double total, within
+    if q.criterion.impurity == GRADIENT:
+        rows = q.W / q.criterion.row_hessian
+    elif rows < q.totals.n:
         rows = <double>q.totals.n
     total = total_impurity(q)
     within = impurity_within(q, total)
     within = (within + total * (<double>g.count / rows)) / rows
     if q.criterion.impurity == SQUARED:
         within = within * q.W
-    return q.criterion.category_penalty * <double>beyond * within
+    return q.criterion.category_penalty * within
 
 
 cdef double total_impurity(const Search* q) noexcept nogil:
@@ -52,7 +61,9 @@ cdef double total_impurity(const Search* q) noexcept nogil:
         return <double>(<int128_t>t.weight * t.weight - q.squares) / q.W
     if c.n_classes > 0:
         return <double>(<int128_t>t.target * (t.weight - t.target)) / q.W
-    if c.impurity == POISSON:
+    if c.impurity == GRADIENT:
+        found = <double>t.moment * c.square_unit - q.S * q.S / q.W
+    elif c.impurity == POISSON:
         found = moment_of_score(q) - half_deviance(q, t.target, t.weight)
     elif c.one_scale:
         found = <double>spread_of(t, c.weight_unit) * c.weight_unit
@@ -95,7 +106,7 @@ cdef double impurity_within(const Search* q, double total) noexcept nogil:
     else:
         for i in range(g.count):
             D = q.W * <double>g.target[i] - <double>g.weight[i] * q.S
-            found += D * D / <double>g.weight[i]
+            found += D * D / <double>max(g.weight[i], 1)
         found = total - found / q.W / q.W
     return found if found > 0 else 0
 

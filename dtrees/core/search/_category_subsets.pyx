@@ -6,58 +6,56 @@
     first principal component of the class shares (`_category_order`), and one-versus-rest
     Poisson: a side without any target is not allowed, so with categories of zero target the best
     subset need not be a prefix
-    gradients: of many categories, those of the lowest means, or those of the highest, against the
-    rest; each of them pays, and those of few rows are in the rest (`scan_ends`)
+    gradients: of many categories also those of the lowest means, or those of the highest, against
+    the rest; only these pay, and those of few rows are in the rest (`scan_ends`)
 """
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
 from dtrees.core.data._structs cimport GRADIENT, IN_SUBSET
 from dtrees.core.search._category_order cimport order_by_component
-from dtrees.core.search._category_penalty cimport FEW_CATEGORIES, FREE_CATEGORIES, penalty
+from dtrees.core.search._category_penalty cimport (
+    FEW_CATEGORIES, TOLD_APART, penalty, price_of_category
+)
 from dtrees.core.search._search cimport (
     NONE, Bins, Keyed, Search, add_bin, allowed_score, by_class, consider, enlarge, offer, permitted
 )
 from dtrees.core.search._sort cimport merge_sort
 
+cdef double UPWARDS = 1.0 + 1e-9
+
 
 cdef double search_categories(Search* q, int64_t first) noexcept nogil:
     """Subsets of the categories first..count of the bins; bin 0 is missing when first is 1.
 
-    q.best is without what the best one pays. Returns its whole score.
+    q.best is without what the best one pays. Returns its whole score; of gradients, q.best.
     """
-    cdef double whole = NONE
-    find_subset(q, first, &whole)
-    if q.criterion.impurity != GRADIENT or whole == NONE:
-        whole = q.best
-        if q.best > NONE:
-            q.best -= penalty(q, first)
+    cdef double whole
+    if (q.criterion.impurity == GRADIENT and q.criterion.category_penalty > 0
+            and q.bins.count - first > FEW_CATEGORIES):
+        search_ends_and_all(q, first)
+        return q.best
+    find_subset(q, first)
+    whole = q.best
+    if q.best > NONE:
+        q.best -= penalty(q, first)
     return whole
 
 
-cdef void find_subset(Search* q, int64_t first, double* whole) noexcept nogil:
-    """The best subset. whole : OUT, its score where each subset pays by itself."""
+cdef void find_subset(Search* q, int64_t first) noexcept nogil:
     cdef Bins* g = &q.bins
     cdef int64_t count = g.count - first
-    cdef int64_t K = q.criterion.n_classes
-    cdef int64_t i, at, missing
-    if by_class(q) and K != 2:
+    cdef int64_t missing
+    if by_class(q) and q.criterion.n_classes != 2:
         if count <= FEW_CATEGORIES:
             search_subsets(q, first, count)
             return
         if not order_by_component(q, first, count):
             return
     else:
-        for i in range(first, g.count):
-            at = i * K + 1 if by_class(q) else i
-            g.order[i - first].bin = i
-            g.order[i - first].key = (<double>g.target[at]
-                                      / (<double>g.weight[i] + q.criterion.smoothing))
-    if q.criterion.impurity == GRADIENT and count > FEW_CATEGORIES:
-        scan_ends(q, first, count, whole)
-        return
+        order_by_mean(q, first)
     scan_in_order(q, first, count)
-    if by_class(q) and K != 2:
+    if by_class(q) and q.criterion.n_classes != 2:
         for missing in range(first + 1):
             one_versus_rest(q, first, missing)
 
@@ -81,24 +79,67 @@ cdef void scan_in_order(Search* q, int64_t first, int64_t count) noexcept nogil:
             add_to_subset(q, g.rank[g.order[i].bin])
 
 
-cdef void scan_ends(Search* q, int64_t first, int64_t count, double* whole) noexcept nogil:
+cdef void search_ends_and_all(Search* q, int64_t first) noexcept nogil:
+    """Subsets of many categories of gradients; q.best is without what the best one pays.
+
+    Those of `scan_ends` pay for the categories of one side, all others for those of the column.
+    """
+    cdef int64_t count = q.bins.count - first
+    cdef double of_one = price_of_category(q)
+    cdef double of_column = of_one * <double>(count - FEW_CATEGORIES)
+    cdef double of_ends
+    order_by_mean(q, first)
+    scan_ends(q, first, count, of_one)
+    of_ends = q.best
+    if not may_beat(q, max(of_ends, q.split.score) + of_column):
+        return
+    order_by_mean(q, first)
+    q.best = of_ends + of_column
+    scan_in_order(q, first, count)
+    q.best = q.best - of_column if q.best > of_ends + of_column else of_ends
+
+
+cdef bint may_beat(const Search* q, double least) noexcept nogil:
+    """Whether a subset may score more: none is worth what all bins apart are. O(bins)."""
+    cdef const Bins* g = &q.bins
+    cdef double most = 0
+    cdef int64_t i
+    for i in range(g.count):
+        if g.weight[i] <= 0:
+            return True
+        most += <double>g.target[i] * <double>g.target[i] / <double>g.weight[i]
+    return most * UPWARDS > least
+
+
+cdef void order_by_mean(Search* q, int64_t first) noexcept nogil:
+    """The categories first..count of the bins and their means, not sorted yet."""
+    cdef Bins* g = &q.bins
+    cdef int64_t K = q.criterion.n_classes
+    cdef int64_t i, at
+    for i in range(first, g.count):
+        at = i * K + 1 if by_class(q) else i
+        g.order[i - first].bin = i
+        g.order[i - first].key = (<double>g.target[at]
+                                  / (<double>g.weight[i] + q.criterion.smoothing))
+
+
+cdef void scan_ends(Search* q, int64_t first, int64_t count, double of_one) noexcept nogil:
     """Prefixes of bins.order[0..count) of up to one half, and as many from the other end.
 
         means    -3   -2   -1    0    1    2    3        pays
         left      *    *                                  2
         left                                    *         1
 
-    Categories that weigh less than `least_category` are never among them: their means are noise.
-    Each one beyond FREE_CATEGORIES takes `category_penalty` off the score. So a category goes left
-    only if it gains more than what noise would, and a column of thousands is worth what it tells.
+    Each category on the left takes `of_one` off the score. So it goes left only if it gains more
+    than what noise would. Categories of few rows are not among them: their means are noise.
     """
     cdef Bins* g = &q.bins
     cdef Keyed* order = g.order
+    cdef double least = TOLD_APART * q.criterion.row_hessian
     cdef int64_t kept = 0
     cdef int64_t missing, end, i, at, n_best
-    cdef double pays, score
     for i in range(count):
-        if <double>g.weight[order[i].bin] >= q.criterion.least_category:
+        if <double>g.weight[order[i].bin] >= least:
             order[kept] = order[i]
             kept += 1
     merge_sort(order, order + g.capacity, kept)
@@ -109,13 +150,10 @@ cdef void scan_ends(Search* q, int64_t first, int64_t count, double* whole) noex
             for i in range((kept + 1) // 2):
                 at = kept - 1 - i if end else i
                 add_bin(q, order[at].bin, 1)
-                pays = q.criterion.category_penalty * <double>max(0, i + 1 - FREE_CATEGORIES)
                 if not permitted(q):
                     continue
-                score = allowed_score(q, True)
-                if offer(q, score - pays, i, False):
+                if offer(q, allowed_score(q, True) - of_one * <double>(i + 1), i, False):
                     n_best = i + 1
-                    whole[0] = score
             if n_best > 0 and not clear_subset(q):
                 return
             for i in range(n_best):

@@ -34,7 +34,7 @@ cdef struct Criterion:
     Impurity impurity
     int n_classes           # 0 for regression
     double gain_unit        # what a raw gain is multiplied by to be in the user's units
-    double category_penalty  # of each of many categories; of gradients: what it takes off a score
+    double category_penalty  # of each of many categories
     double weight_unit      # weight in the user's units = integer * unit
     double value_unit
     double wy_unit          # the same for weight * y
@@ -44,7 +44,8 @@ cdef struct Criterion:
     int64_t xlogx_size
     double l2               # gradients: what is added to the weight of a side, in its units
     double smoothing        # the same of categories, where they are put in order
-    double least_category   # the weight of one that is told apart from the rest, of many
+    double row_hessian      # gradients: the mean hessian of a row, in units
+    double square_unit      # the same: what a squared gradient adds to an impurity
 
 
 cdef inline int64_t xlogx(const Criterion* criterion, int64_t x) noexcept nogil:

@@ -35,7 +35,7 @@ from dtrees.core.search._search cimport (
     BUFFER, Search, add_row, add_to_class, begin_column, begin_pass, by_class, consider,
     entropy_score, heavy_enough, is_bound, take_best
 )
-from dtrees.core.search._two_class_scan cimport scan_two_classes
+from dtrees.core.search._two_class_scan cimport scan_entropy, scan_two_classes
 
 # scans of entries: the hot loops
 
@@ -144,7 +144,12 @@ cdef void scan(Search* q, const entry_t* entries, int64_t begin, int64_t end, in
         if close != NOTHING:
             consider(q, close, down)
     elif q.criterion.impurity == ENTROPY:
-        if q.kind == CLASSES:
+        if (entry_t is uint32_t and q.kind == CLASSES and q.criterion.n_classes == 2 and is_wide
+                and not down and begin < end and not is_bound(q)):
+            scan_entropy(q, entries, begin, end, ones)
+            if close != NOTHING:
+                consider(q, close, down)
+        elif q.kind == CLASSES:
             scan_classes(q, entries, begin, end, close, down, False, True)
         else:
             scan_classes(q, entries, begin, end, close, down, True, True)

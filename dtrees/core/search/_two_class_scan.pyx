@@ -10,14 +10,22 @@ So 16 labels are a comparison of 16 numbers with one, and no label is looked up:
 Bounds and scores are those of `_number_scan`, which does the same where there are no registers of
 256 bits, and from the end of a column. O(entries / 16), and what is looked at of stretches that may
 win.
+
+Entropy of two classes has a bound of the same form. With shares p of class 1 in a node of weight W
+and x on a side, a split gains w KL(x, p) + rest KL(y, p). KL(x, p) is at most c (x - p)^2, where c
+is the greater quotient of x = 0 and x = 1: the quotient is the mean of 1 / (u (1 - u)), which is
+convex, over points between p and x, so it is convex in x. With D = W s - w S a split gains at most
+c D^2 / (W w rest), and only boundaries that reach so much get logarithms.
 """
 import numpy as np
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 
 from dtrees.core.data._cpu cimport is_wide
+from dtrees.core.data._fixed_point cimport natural_log
+from dtrees.core.search._criterion cimport xlogx
 from dtrees.core.search._number_scan cimport least_reaching, look_at
-from dtrees.core.search._search cimport NONE, Search
+from dtrees.core.search._search cimport NONE, Search, entropy_score, heavy_enough, offer
 
 cdef extern from "search/two_classes.h" nogil:
     ctypedef struct TwoClasses:
@@ -32,6 +40,7 @@ cdef extern from "search/two_classes.h" nogil:
 
 cdef enum:
     STRETCH = 16            # entries that are read at once
+    ROUNDED = 16            # units of x log x that roundings of a score come to, at most
 
 
 cdef void scan_two_classes(Search* q, const uint32_t* entries, int64_t begin, int64_t end,
@@ -66,6 +75,63 @@ cdef void scan_two_classes(Search* q, const uint32_t* entries, int64_t begin, in
     q.n += m
     q.w = q.n
     q.s = t.s
+
+
+cdef double steepest(double p) noexcept nogil:
+    """What KL(x, p) / (x - p)^2 comes to at most, for two classes; 0 < p < 1."""
+    return max(-natural_log(1 - p) / (p * p), -natural_log(p) / ((1 - p) * (1 - p)))
+
+
+cdef inline double least_square(const Search* q, double slope) noexcept nogil:
+    """What D*D / (w * rest) has to reach, for a boundary to have the entropy's best score."""
+    cdef double best = max(q.best, q.split.score) - ROUNDED
+    return best / q.criterion.fixed_point * q.W / slope * (1 - 2.0**-40) if best > 0 else NONE
+
+
+cdef inline int64_t both_classes(const Search* q, int64_t zeros, int64_t ones) noexcept nogil:
+    """What classes add to an entropy where one side has so many rows of each: `side_squares`."""
+    cdef const int64_t* totals = q.class_totals
+    return (xlogx(q.criterion, zeros) + xlogx(q.criterion, totals[0] - zeros)
+            + xlogx(q.criterion, ones) + xlogx(q.criterion, totals[1] - ones))
+
+
+cdef void scan_entropy(Search* q, const uint32_t* entries, int64_t begin, int64_t end,
+                       uint32_t ones) noexcept nogil:
+    """The same for the entropy of two classes, both of which the node has, without constraints."""
+    cdef const uint32_t* e = entries + begin
+    cdef int64_t m = end - begin
+    cdef int64_t first = min(max(q.min_rows - q.n, 1), m)
+    cdef int64_t stop = min(q.totals.n - q.min_rows - q.n + 1, m)
+    cdef double slope
+    cdef int64_t i, w
+    cdef TwoClasses t
+    t.W = q.W
+    t.S = <double>q.class_totals[1]
+    t.n = q.n
+    t.s = q.side[1]
+    t.ones = ones
+    slope = steepest(t.S / t.W)
+    t.reach = least_square(q, slope)
+    t.bounded = t.reach > NONE
+    for i in range(first):
+        t.s += (e[i] & 0xFFFF) >= ones
+    i = next_boundary(&t, e, first, stop, False)
+    while i < stop:
+        w = t.n + i
+        if (heavy_enough(q, w)
+                and offer(q, entropy_score(q, both_classes(q, w - t.s, t.s), w), begin + i, False)):
+            t.reach = least_square(q, slope)
+            t.bounded = t.reach > NONE
+        t.s += (e[i] & 0xFFFF) >= ones
+        i = next_boundary(&t, e, i + 1, stop, False)
+    for i in range(max(i, first), m):
+        t.s += (e[i] & 0xFFFF) >= ones
+    q.n += m
+    q.w = q.n
+    q.side[1] = t.s
+    q.side[0] = q.n - t.s
+    q.side_squares = both_classes(q, q.side[0], q.side[1])
+    q.side_is_clear = False
 
 
 # ---------------------------------------------------------------------------------------------
@@ -113,3 +179,8 @@ def reaching_boundaries(const uint8_t[::1] label, const uint16_t[::1] rank, doub
         t.s += label[i]
         i = next_boundary(&t, &entries[0], i + 1, n, by_label)
     return found
+
+
+def steepest_of(double p):
+    """What KL(x, p) comes to at most, divided by (x - p)**2, in nats; 0 < p < 1."""
+    return steepest(p)

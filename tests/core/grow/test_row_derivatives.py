@@ -41,30 +41,6 @@ def test_helpers_change_nothing(loss, n_values):
     assert helped.packed.tobytes() == alone.packed.tobytes()
 
 
-def test_squares_of_gradients():
-    rng = np.random.default_rng(1)
-    y = rng.normal(size=N_ROWS)
-    weight = rng.integers(1, 8, N_ROWS).astype(float)
-    loss, start, scale = NUMBERS["squared_error"], np.zeros(1), 2.0**24
-    plain = RowDerivatives(loss, start, y, None, Helpers())
-    plain.derive(scale, scale)
-    assert plain.squares(0) / scale**2 == pytest.approx((y * y).sum(), rel=1e-5)
-    counted = RowDerivatives(loss, start, y, weight, Helpers())
-    counted.derive(scale, scale)
-    repeated = RowDerivatives(loss, start, np.repeat(y, weight.astype(int)), None, Helpers())
-    repeated.derive(scale, scale)
-    assert counted.squares(0) == repeated.squares(0)
-    halves = RowDerivatives(loss, start, y, weight / 2, Helpers(), False)
-    halves.derive(scale, scale)
-    assert halves.squares(0) / scale**2 == pytest.approx((weight * y * y).sum() / 2, rel=1e-5)
-    chosen = np.flatnonzero(y > 0).astype(np.uint32)
-    some = RowDerivatives(loss, start, y, weight, Helpers(), chosen=chosen)
-    some.derive(scale, scale)
-    own = RowDerivatives(loss, start, y[chosen], weight[chosen], Helpers())
-    own.derive(scale, scale)
-    assert some.squares(0) == own.squares(0)
-
-
 def test_a_word_holds_all_bits_of_both():
     loss = NUMBERS["squared_error"]
     rows = RowDerivatives(loss, np.zeros(1), np.arange(4.0), None, Helpers())

@@ -305,3 +305,17 @@ class TestCostComplexity:
         alphas, _ = pruning.cost_complexity_path(chain(3_000))
         assert len(alphas) == 2 or (np.diff(alphas) >= 0).all()
         assert PruningLimits(max_depth=1_500).prune(chain(3_000)).max_depth == 1_500
+
+
+def test_a_branch_ends_where_its_right_children_do():
+    rng = np.random.default_rng(0)
+    grown = DecisionTreeClassifier(random_state=0).fit(
+        rng.random((200, 3)), rng.integers(0, 3, 200)
+    )
+    tree = from_sklearn(grown.tree_)
+    last = pruning.last_of_branch(tree)
+    for node in range(tree.node_count):
+        end = node
+        while tree.children_right[end] >= 0:
+            end = tree.children_right[end]
+        assert last[node] == end

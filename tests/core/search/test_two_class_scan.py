@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dtrees.core.data import _cpu
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.search._two_class_scan import reaching_boundaries
+from dtrees.core.search._two_class_scan import reaching_boundaries, steepest_of
 from tests.laws.tables import arrays_of, fit, seeded
 
 SORTED = Tuning(counted_rows=1 << 40)
@@ -55,9 +55,10 @@ def test_boundaries_of_two_classes(n, share, before, factor, by_label, seed):
 
 @pytest.mark.parametrize("limits", [{}, {"min_samples_leaf": 4}, {"min_weight_leaf": 3}], ids=str)
 @pytest.mark.parametrize("seed", range(4))
-def test_a_tree_of_two_classes_is_the_same_with_and_without_registers(limits, seed):
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+def test_a_tree_of_two_classes_is_the_same_with_and_without_registers(criterion, limits, seed):
     kinds = ("distinct", "distinct", "ties", "counts", "mostly", "missing", "ties")
-    example = seeded("gini", 2, "none", kinds=kinds, n_rows=300 + seed, **limits)
+    example = seeded(criterion, 2, "none", kinds=kinds, n_rows=300 + seed, **limits)
     trees = []
     for wide in (False, True):
         before = _cpu.use_wide(wide)
@@ -66,3 +67,9 @@ def test_a_tree_of_two_classes_is_the_same_with_and_without_registers(limits, se
         finally:
             _cpu.use_wide(before)
     assert trees[0] == trees[1]
+
+
+@given(st.floats(1e-6, 1 - 1e-6), st.floats(0, 1))
+def test_no_divergence_is_steeper_than_those_of_pure_sides(p, x):
+    divergence = sum(a * np.log(a / b) for a, b in ((x, p), (1 - x, 1 - p)) if a > 0)
+    assert divergence <= steepest_of(p) * (x - p) ** 2 * (1 + 1e-9) + 1e-15

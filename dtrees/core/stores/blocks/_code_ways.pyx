@@ -36,7 +36,6 @@ def ways_of(Dataset dataset, resolution):
     """
     cdef int64_t n_columns = dataset.params.limits.n_columns
     cdef bint has_bounds = (has_bounds_for(&dataset.params.criterion)
-                            and dataset.params.limits.monotonic == NULL
                             and not dataset.params.limits.random_splits)
     cdef int64_t interval_codes = resolution.interval_codes
     cdef int64_t n_intervals = resolution.n_intervals

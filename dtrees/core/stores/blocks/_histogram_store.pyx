@@ -36,7 +36,7 @@ from dtrees.core.search._bounds cimport Bounds
 from dtrees.core.search._intervals cimport lowest_best
 from dtrees.core.search._open_node cimport OpenNode, open_children
 from dtrees.core.search._parameters cimport TrainParameters, may_use
-from dtrees.core.search._search cimport NONE, Search
+from dtrees.core.search._search cimport NONE, Search, begin_column
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores._partition cimport goes_left
 from dtrees.core.stores._store cimport Member, Store
@@ -288,10 +288,7 @@ cdef Bounds empty_bounds(const HistogramStore* s) noexcept nogil:
 
 
 cdef bint bound_intervals_of(HistogramStore* s) noexcept nogil:
-    """Find what each column may score that is counted by interval; whether one may be the best.
-
-    The others are searched. Fills `reach`, and `best`.
-    """
+    """What columns by interval may score, as `reach`, and `best`; whether one may be the best."""
     cdef const int64_t* histogram = s.histogram
     cdef Bounds bounds = empty_bounds(s)
     cdef double highest = NONE
@@ -303,6 +300,7 @@ cdef bint bound_intervals_of(HistogramStore* s) noexcept nogil:
         s.reach[k] = NONE
         if way_of(s, s.columns[k]) > 0 and may_use(&s.store.params.limits, q.sets, s.columns[k]):
             cells = intervals_of(s, s.columns[k], histogram)
+            begin_column(q, s.columns[k])
             s.reach[k] = bound_cells(q, s.layout, &cells, s.cell, &bounds, &s.best)
             highest = max(highest, s.reach[k])
         histogram += sent_of(s, s.columns[k])
@@ -319,6 +317,7 @@ cdef void mark_intervals_of(HistogramStore* s, int64_t k, uint64_t* alive) noexc
     """Mark the intervals of column k whose codes are needed. alive : zeros."""
     cdef Bounds bounds = empty_bounds(s)
     cdef IntervalCells cells = intervals_of(s, s.columns[k], histogram_of(s, s.columns[k]))
+    begin_column(s.store.search, s.columns[k])
     mark_cells(s.store.search, s.layout, &cells, s.cell, &bounds, s.best, alive)
 
 
