@@ -240,7 +240,8 @@ class CodedMatrix(SmallArraysInside):
         owner = self.u8
         while isinstance(owner.base, np.ndarray):
             owner = owner.base
-        if not (owner.flags.owndata and owner.flags.writeable and owner.size == self.u8.size):
+        is_whole = owner.size == self.u8.size and (owner.ndim == 1 or owner.flags.f_contiguous)
+        if not (is_whole and owner.flags.owndata and owner.flags.writeable):
             return None
         vars(self)["u8"] = np.empty((self.n_rows, 0), dtype=np.uint8, order="F")
         return owner.reshape(-1, order="F")

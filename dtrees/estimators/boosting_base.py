@@ -161,7 +161,7 @@ class BaseBoosting(StartingBoosting):
             trees = list(fit.trees)
             n_kept = len(trees)
             if growing.n_iterations > 0:
-                spare = iterations.watch is None and rows.coded.nbytes >= TAKEN_BYTES
+                spare = iterations.watch is None and rows.coded.u8.nbytes >= TAKEN_BYTES
                 work = BoostedWork(rows, growing, learned["codebook_"].thresholds, spare)
                 told = iterations if iterations.is_heard else None
                 found = boost_in_place(work, place, run, told, iterations.ends, stats)

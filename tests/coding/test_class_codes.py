@@ -42,7 +42,7 @@ def test_classes_are_sorted_and_codes_point_to_them(labels):
 
 
 @given(st.lists(st.text("abz\u20ac\U0001f600", max_size=5), min_size=1, max_size=300))
-def test_strings_are_counted_as_they_are_sorted(labels):
+def test_strings_have_the_codes_of_sorting(labels):
     y = np.array(labels)
     classes, codes = np.unique(y, return_inverse=True)
     wide = np.repeat(y, 2).astype("U30")
@@ -56,7 +56,7 @@ def test_strings_are_counted_as_they_are_sorted(labels):
 @pytest.mark.parametrize("width", [3, 8, 9, 16, 17])
 @pytest.mark.parametrize("n_classes", [1, 2, 5, 200, 300, 2_000])
 def test_long_strings(width, n_classes):
-    """Few distinct ones are looked for eight letters at a time, the last of them late."""
+    """Whatever their number is; the last of them comes late."""
     own = np.random.default_rng(width * n_classes)
     names = np.array(["".join(own.choice([*"ab~\xff"], width)) for _ in range(n_classes)])
     names[0] = ""

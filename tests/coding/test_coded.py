@@ -97,7 +97,7 @@ class TestGiveUpNarrow:
         with pytest.raises(IndexError):
             coded.column(0)
 
-    @pytest.mark.parametrize("own", ["read only", "part of another", "bytes"])
+    @pytest.mark.parametrize("own", ["read only", "part of another", "bytes", "columns of another"])
     def test_what_others_own_stays(self, own):
         columns, _, coded = mixed()
         codes = np.asfortranarray(np.stack([columns[0], columns[3], columns[0]]).astype(np.uint8).T)
@@ -107,5 +107,8 @@ class TestGiveUpNarrow:
             codes = codes[:, :2].copy("F")
             codes.flags.writeable = False
         other = dataclasses.replace(coded, u8=codes[:, :2])
+        if own == "columns of another":
+            codes = np.stack([columns[0], columns[3]]).astype(np.uint8)
+            other = dataclasses.replace(coded, u8=codes.T)
         assert other.give_up_narrow() is None
         np.testing.assert_array_equal(other.column(3), columns[3])

@@ -118,6 +118,7 @@ def work(name: str, n_faults: str) -> tuple[int, int]:
         grown = from_known_trees(estimator, X, y, rows)
     if name == "variants":
         grown = with_variants(estimator, X, y, rows)
+        ends.append(0)
     n_grown = n_lost = 0
     for wide in (False, True):
         before = _cpu.use_wide(wide)

@@ -88,7 +88,7 @@ cdef void note_variant(NodeBuffer* out, int64_t record, int64_t variant) noexcep
     """Write down what a node is under narrower limits (`_variants`), if it is anything; without
     memory, which is noted, it is lost."""
     cdef int64_t capacity = 2 * record + 64
-    if variant < 0:
+    if variant < 0 or record < 0:           # without memory, there is no record
         return
     if record >= out.variants_capacity:
         if not resize(<void**>&out.variant, capacity * sizeof(int64_t)):

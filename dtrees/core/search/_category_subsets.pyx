@@ -20,7 +20,7 @@ from dtrees.core.search._category_penalty cimport (
 from dtrees.core.search._search cimport (
     NONE, Bins, Keyed, Search, add_bin, allowed_score, by_class, consider, enlarge, offer, permitted
 )
-from dtrees.core.search._sort cimport merge_sort
+from dtrees.core.search._sort cimport sort_bins
 
 cdef double UPWARDS = 1.0 + 1e-9
 
@@ -64,7 +64,7 @@ cdef void scan_in_order(Search* q, int64_t first, int64_t count) noexcept nogil:
     """Prefixes of bins.order[0..count) against the rest, missing on either side."""
     cdef Bins* g = &q.bins
     cdef int64_t missing, i, n_best
-    merge_sort(g.order, g.order + g.capacity, count)
+    sort_bins(g.order, g.order + g.capacity, count)
     for missing in range(first + 1):
         begin_bins(q, IN_SUBSET, missing)
         n_best = 0
@@ -142,7 +142,7 @@ cdef void scan_ends(Search* q, int64_t first, int64_t count, double of_one) noex
         if <double>g.weight[order[i].bin] >= least:
             order[kept] = order[i]
             kept += 1
-    merge_sort(order, order + g.capacity, kept)
+    sort_bins(order, order + g.capacity, kept)
     for missing in range(first + 1):
         for end in range(2):
             begin_bins(q, IN_SUBSET, missing)

@@ -8,3 +8,4 @@ ctypedef fused sorted_t:
     Keyed
 
 cdef void merge_sort(sorted_t* items, sorted_t* scratch, int64_t n) noexcept nogil
+cdef void sort_bins(Keyed* bins, Keyed* scratch, int64_t n) noexcept nogil

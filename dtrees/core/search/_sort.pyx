@@ -1,4 +1,4 @@
-"""The sort by comparison: of entries in nodes of few rows, and of bins by their keys.
+"""Sorts by comparison: of entries in nodes of few rows, and of bins by their keys.
 
 Short stretches are sorted by insertion, then merged bottom up, from one array to another and back:
 
@@ -7,14 +7,20 @@ Short stretches are sorted by insertion, then merged bottom up, from one array t
     items      |                   sorted                 |
 
 Entries of many rows are sorted by counting where they are read. O(n log n).
+
+Of many bins, keys are first dealt to buckets of equal width, and buckets are sorted: O(n) where
+keys are spread evenly, and no worse than before where they are not.
 """
-from libc.stdint cimport int64_t
-from libc.string cimport memcpy
+from libc.math cimport isfinite
+from libc.stdint cimport int64_t, uint32_t
+from libc.string cimport memcpy, memset
 
 from dtrees.core.search._search cimport Keyed
 
 cdef enum:
     INSERTED = 16           # items of a stretch that is sorted by insertion
+    BUCKETS = 512
+    FEW = 96                # bins below which buckets cost more than they save
 
 
 cdef inline bint ahead(const sorted_t* a, const sorted_t* b) noexcept nogil:
@@ -25,22 +31,64 @@ cdef inline bint ahead(const sorted_t* a, const sorted_t* b) noexcept nogil:
         return a[0] < b[0]
 
 
+cdef inline void insert(sorted_t* items, int64_t start, int64_t end) noexcept nogil:
+    """Sort the items start..end in place, by insertion."""
+    cdef sorted_t item
+    cdef int64_t i, j
+    for i in range(start + 1, end):
+        item = items[i]
+        j = i
+        while j > start and ahead(&item, &items[j - 1]):
+            items[j] = items[j - 1]
+            j -= 1
+        items[j] = item
+
+
+cdef void sort_bins(Keyed* bins, Keyed* scratch, int64_t n) noexcept nogil:
+    """Sort n bins in place, by keys that are numbers, ascending. scratch : (n,)."""
+    cdef uint32_t begin[BUCKETS + 1]
+    cdef double least, most, scale
+    cdef int64_t i, b, start, end
+    if n < FEW:
+        merge_sort(bins, scratch, n)
+        return
+    least = most = bins[0].key
+    for i in range(n):
+        least = min(least, bins[i].key)
+        most = max(most, bins[i].key)
+    scale = (BUCKETS - 1) / (most - least) if most > least else 0
+    if not (scale > 0 and isfinite(scale) and isfinite((most - least) * scale)):
+        merge_sort(bins, scratch, n)
+        return
+    memset(begin, 0, sizeof(begin))
+    for i in range(n):
+        begin[<int64_t>((bins[i].key - least) * scale) + 1] += 1
+    for b in range(BUCKETS):
+        begin[b + 1] += begin[b]
+    for i in range(n):
+        b = <int64_t>((bins[i].key - least) * scale)
+        scratch[begin[b]] = bins[i]
+        begin[b] += 1
+    start = 0
+    for b in range(BUCKETS):
+        end = begin[b]              # it has moved to the end of its bucket
+        if end - start <= INSERTED:
+            insert(scratch, start, end)
+        else:
+            merge_sort(scratch + start, bins + start, end - start)
+        start = end
+    memcpy(bins, scratch, n * sizeof(Keyed))
+
+
 cdef void merge_sort(sorted_t* items, sorted_t* scratch, int64_t n) noexcept nogil:
     """Sort n items in place, ascending. scratch : (n,)."""
     cdef int64_t start, end, middle, width, i, j
-    cdef sorted_t item
     cdef sorted_t* source = items
     cdef sorted_t* sink = scratch
     start = 0
     while start < n:
         end = start + INSERTED if start + INSERTED < n else n
-        for i in range(start + 1, end):
-            item = items[i]
-            j = i
-            while j > start and ahead(&item, &items[j - 1]):
-                items[j] = items[j - 1]
-                j -= 1
-            items[j] = item
+        insert(items, start, end)
         start = end
     width = INSERTED
     while width < n:

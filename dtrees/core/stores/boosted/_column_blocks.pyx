@@ -198,7 +198,9 @@ cdef class ColumnBlocks:
         for b in range(self.n_blocks):
             if self.blocks[b].is_narrow:
                 self.blocks[b].codes = codes
-                copy_block(self.blocks + b, self.columns, self.cell_of_column, self.n_rows, codes)
+                with nogil:
+                    copy_block(self.blocks + b, self.columns, self.cell_of_column, self.n_rows,
+                               codes)
                 codes += self.n_rows * self.blocks[b].n_bytes
         for j in range(self.bound.n_columns):
             if self.columns[j].storage == STORED_U8:
@@ -211,18 +213,20 @@ cdef class ColumnBlocks:
         before it.
         """
         cdef uint8_t* codes = &taken[0]
-        cdef uint8_t* room = <uint8_t*>PyMem_RawMalloc(self.n_rows * WIDTH)
+        cdef uint8_t* room
         cdef ColumnBlock* block
         cdef int64_t b
+        self.kept.append(taken)
+        room = <uint8_t*>PyMem_RawMalloc(self.n_rows * WIDTH)
         if room == NULL:
             raise MemoryError
-        self.kept.append(taken)
         for b in range(self.n_blocks):
             block = self.blocks + b
             if block.is_narrow:
                 block.codes = codes
-                copy_block(block, self.columns, self.cell_of_column, self.n_rows, room)
-                memcpy(codes, room, self.n_rows * block.n_bytes)
+                with nogil:
+                    copy_block(block, self.columns, self.cell_of_column, self.n_rows, room)
+                    memcpy(codes, room, self.n_rows * block.n_bytes)
                 self._place_columns(block)
                 codes += self.n_rows * block.n_bytes
         PyMem_RawFree(room)
