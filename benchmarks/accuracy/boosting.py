@@ -35,6 +35,7 @@ SETS = (
 )
 AS_THEY_COME = ("LightGBM", "XGBoost", "CatBoost")
 MATCHED = ("LightGBM", "XGBoost, matched", "CatBoost, matched")
+OF_ONE_PART = 1e-3  # of a loss: counts as its standard error where there is one part alone
 SHOWN = (*AS_THEY_COME, "scikit-learn", *MATCHED[1:])
 TABLE = Table(
     (
@@ -49,7 +50,8 @@ TABLE = Table(
     "Seeds part the rows 2 : 1 (adult keeps its test part). Matched: l2 0, 20 rows in a leaf, no "
     "drawn rows, no noise, cuts by rows; LightGBM comes so. To the best: the mean difference to "
     "the best of LightGBM, XGBoost and CatBoost, in standard errors of the difference or of the "
-    "mean, whichever is larger; above 1 ours is worse. The verdict is on the matched ones.",
+    "mean, whichever is larger (of adult, a thousandth of the loss); above 1 ours is worse. The "
+    "verdict is on the matched ones.",
 )
 
 
@@ -58,7 +60,7 @@ def worse_by(ours: np.ndarray, peers: list[np.ndarray]) -> tuple[float, float]:
     best = min(peers, key=np.mean)
     worse = float(ours.mean() - best.mean())
     noise = max(error(ours - best), error(ours), error(best))
-    return worse, worse / noise if noise > 0 else float(np.sign(worse))
+    return worse, worse / (noise if noise > 0 else OF_ONE_PART * best.mean())
 
 
 def _lines(name: str, scale: Scale) -> Iterator[tuple[str, ...]]:

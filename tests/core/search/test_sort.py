@@ -70,3 +70,25 @@ def test_categories_of_equal_means_stand_in_their_own_order():
     tree = fit(Example([letters], y, None, "squared_error", limits))
     left = {k for k in range(40) if int(tree.subset_words[0]) >> (k + 1) & 1}
     assert left == set(range(20))
+
+
+@pytest.mark.parametrize("spread", ["even", "tails", "equal", "two", "large"])
+@pytest.mark.parametrize("n", [95, 96, 500, 3_000])
+def test_many_categories_are_dealt_to_buckets(n, spread):
+    """However their means are spread, the best subset is a prefix of the categories in order."""
+    rng = np.random.default_rng(n)
+    means = {
+        "even": rng.permutation(n) / 7.0,
+        "tails": np.exp(rng.normal(0, 6, n)),
+        "equal": np.where(np.arange(n) % 50 == 0, rng.normal(size=n), 1.0),
+        "two": rng.integers(0, 2, n).astype(float),
+        "large": rng.normal(size=n) * 1e100,
+    }[spread]
+    letters = [f"c{k:04d}" for k in np.repeat(np.arange(n), 2)]
+    y = np.repeat(means, 2)
+    limits = {"max_depth": 1, "category_penalty": 0.0}
+    tree = fit(Example([letters], y, None, "squared_error", limits))
+    parted = np.sort(means)[tree.n_node_samples[1] // 2 - 1]
+    assert tree.gain[0] == pytest.approx(best_prefix(y, y), rel=1e-6)
+    left = means <= parted
+    assert 2 * left.sum() == tree.n_node_samples[1]
