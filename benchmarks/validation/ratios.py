@@ -180,7 +180,8 @@ PAPER_TABLE = Table(
     ),
     "The data of [CV] table 1, which reports 1.3 to 6.3 for *one by one / together*. CLUS is the "
     "system of its authors, run on two cores of another machine. Its seconds are multiplied by "
-    "what scikit-learn's ten folds and a fit take here, in the same turns, over what they took there.",
+    "what scikit-learn's ten folds and a fit take here, in the same turns, over what they took "
+    "there.",
 )
 
 
