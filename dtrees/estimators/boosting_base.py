@@ -43,7 +43,7 @@ from dtrees.parallel import (
     threaded,
 )
 
-TAKEN_BYTES = 2**23  # of codes that are used up: partitions of smaller ones read columns faster
+TAKEN_BYTES = 2**23  # of codes of 8 bits: those of smaller tables stay, as columns are read faster
 
 
 class BaseBoosting(StartingBoosting):
@@ -161,8 +161,10 @@ class BaseBoosting(StartingBoosting):
             trees = list(fit.trees)
             n_kept = len(trees)
             if growing.n_iterations > 0:
-                spare = iterations.watch is None and rows.coded.u8.nbytes >= TAKEN_BYTES
-                work = BoostedWork(rows, growing, learned["codebook_"].thresholds, spare)
+                watch = iterations.watch
+                takes_codes = place.regime == "local" and rows.coded.u8.nbytes >= TAKEN_BYTES
+                takes_codes = takes_codes and (watch is None or watch.leave(rows.coded))
+                work = BoostedWork(rows, growing, learned["codebook_"].thresholds, takes_codes)
                 told = iterations if iterations.is_heard else None
                 found = boost_in_place(work, place, run, told, iterations.ends, stats)
                 trees += found if place.regime == "local" else iterations.replay(found)

@@ -76,11 +76,14 @@ class Stored(BaseEstimator, ABC):
             raise ValueError(f"there is no attribute {min(missing)!r}")
 
     @classmethod
-    @cache
     def _get_param_names(cls) -> list[str]:
-        # scikit-learn reads the signature each time: some fifty times in a search of ten candidates
-        names: list[str] = super()._get_param_names()
-        return names
+        return list(cls._names_in_signature())
+
+    @classmethod
+    @cache
+    def _names_in_signature(cls) -> tuple[str, ...]:
+        # scikit-learn reads it each time: some fifty times in a search of ten candidates
+        return tuple(super()._get_param_names())
 
     def _learned_attributes(self) -> dict[str, Any]:
         """What `fit` learned, beside trees and codebook."""

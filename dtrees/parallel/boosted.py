@@ -69,7 +69,7 @@ class BoostedWork:
     thresholds : callable
         `dtrees.coding.CodeBook.thresholds`.
     takes_codes : bool, default=False
-        Whether the codes of the rows may be used up, where it grows in this process.
+        Whether the codes may be taken from the rows, where it grows in this process.
     """
 
     rows: BoostedRows

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
+from dtrees.callbacks import Callback
 from dtrees.core.data._cpu import use_wide
 from dtrees.estimators import boosting_base
 from dtrees.estimators.boosting_base import boost_in_place
@@ -157,7 +158,7 @@ def test_dask_collections_are_fitted_and_predicted():
         np.testing.assert_array_equal(method(lazy).compute(scheduler="sync"), method(X))
 
 
-class TestCodesThatAreUsedUp:
+class TestCodesThatAreTaken:
     """Large tables give the codes of their columns to the codes by row."""
 
     @given(
@@ -197,14 +198,45 @@ class TestCodesThatAreUsedUp:
         assert_same(model, kept)
         np.testing.assert_array_equal(model._saw_missing, kept._saw_missing)
 
-    def test_rows_that_are_scored_keep_theirs(self):
-        X = np.arange(80.0).reshape(40, 2)
-        model = GradientBoostingRegressor(max_iter=2, early_stopping=True)
-        assert self.taken(model, X, X[:, 0]) == [False]
+    @pytest.mark.parametrize(("name", "is_classes"), [("loss", True), ("r2", False), (None, True)])
+    def test_rows_that_are_held_out_have_codes_of_their_own(self, name, is_classes):
+        model = model_of("classes" if is_classes else "squared_error", max_iter=6, scoring=name)
+        model.set_params(early_stopping=True, validation_fraction=0.3, random_state=0)
+        y = TARGETS["classes" if is_classes else "squared_error"]
+        kept = clone(model).fit(X, y)
+        assert self.taken(model, X, y) == [True]
+        assert_same(model, kept)
+        np.testing.assert_array_equal(model.validation_score_, kept.validation_score_)
+
+    def test_rows_that_are_scored_and_grown_from_keep_theirs(self):
+        model = model_of("squared_error", early_stopping=True, validation_fraction=None)
+        kept = clone(model).fit(X, F)
+        assert self.taken(model, X, F) == [False]
+        np.testing.assert_array_equal(model.train_score_, kept.train_score_)
+
+    def test_rows_that_are_given_to_be_scored(self):
+        model = model_of("squared_error")
+        kept = clone(model).fit(X, F, X_val=X[:50], y_val=F[:50])
+        assert self.taken(model, X, F, X_val=X[:50], y_val=F[:50]) == [True]
+        np.testing.assert_array_equal(model.validation_score_, kept.validation_score_)
+
+    def test_more_iterations_and_who_hears_of_them(self):
+        scores = []
+
+        class Hears(Callback):
+            def on_iteration_end(self, fit, number):
+                scores.append(fit.training_score())
+
+        whole = model_of("squared_error").fit(X, F, callbacks=[Hears()])
+        model = model_of("squared_error", max_iter=2, warm_start=True)
+        assert self.taken(model, X, F, callbacks=[Hears()]) == [True]
+        assert self.taken(model.set_params(max_iter=4), X, F, callbacks=[Hears()]) == [True]
+        assert_same(model, whole)
+        assert scores[:4] == scores[4:]
 
     @staticmethod
-    def taken(model, *given):
-        """Fit, as if the table were large; whether its codes were used up."""
+    def taken(model, *given, **named):
+        """Fit, as if the table were large; whether its codes were taken."""
         found = []
 
         def boost(work, *others):
@@ -215,7 +247,7 @@ class TestCodesThatAreUsedUp:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(boosting_base, "TAKEN_BYTES", 0)
             patch.setattr(boosting_base, "boost_in_place", boost)
-            model.fit(*given)
+            model.fit(*given, **named)
         return found
 
 

@@ -130,8 +130,8 @@ def join_records(list pieces, list statistics, list n_words, list variants):
     cdef Record* out = <Record*>&raw[0]
     cdef Record* record
     cdef size_t width = n_statistics * sizeof(int64_t)
-    cdef int64_t n_variants = n if any([len(some) > 0 for some in variants]) else 0
-    cdef int64_t[::1] variant = np.full(n_variants, -1, dtype=np.int64)
+    cdef int64_t n_noted = n if any([len(some) > 0 for some in variants]) else 0
+    cdef int64_t[::1] variant = np.full(n_noted, -1, dtype=np.int64)
     cdef const int64_t[::1] variant_top = variants[0]
     cdef const int64_t[::1] variant_piece
     cdef int64_t position = 0

@@ -107,7 +107,7 @@ cdef void end_growth(Growth* g) noexcept nogil:
     free_search(g.search)
     g.search = NULL
     g.out.count = 0
-    g.out.n_words = g.out.n_variants = 0
+    g.out.n_words = g.out.n_noted = 0
     g.out.out_of_memory = False
     g.store.work = 0
 

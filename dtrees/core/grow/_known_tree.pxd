@@ -25,9 +25,9 @@ cdef struct Known:
     uint8_t* fate           # by node
     int64_t* end            # by node, the one behind its subtree
     int64_t* place          # by node that is a right child, the record of its parent: scratch
-    const int64_t* variant  # by node, of the first ones, as in `PartialTree`
-    int64_t n_variants
-    Variants** variants   # by number, from `first_number` on, those that have the limits of
+    const int64_t* variant  # by node, as in `PartialTree`
+    int64_t n_noted         # nodes that have one stored: the first ones
+    Variants** variants         # by number, from `first_number` on, those that have the limits of
     int64_t first_number        # the tree that grows; else NULL
     int64_t n_numbers
 
@@ -52,7 +52,7 @@ cdef int64_t copy_subtree(NodeBuffer* out, const Known* tree, int64_t top, int64
 
 cdef inline int64_t variant_of(const Known* tree, int64_t node) noexcept nogil:
     """What a node is under narrower limits, as in `PartialTree`."""
-    return tree.variant[node] if node < tree.n_variants else -1
+    return tree.variant[node] if node < tree.n_noted else -1
 
 
 cdef inline const Variants* variants_with(const Known* tree, int64_t variant) noexcept nogil:

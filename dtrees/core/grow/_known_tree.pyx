@@ -57,8 +57,8 @@ cdef class KnownTree:
         self.tree.statistics = &self.statistics[0, 0]
         self.tree.words = &self.words[0]
         self.tree.n_statistics = self.statistics.shape[1]
-        self.tree.n_variants = len(piece.variants)
-        self.tree.variant = &self.variant[0] if self.tree.n_variants > 0 else NULL
+        self.tree.n_noted = len(piece.variants)
+        self.tree.variant = &self.variant[0] if self.tree.n_noted > 0 else NULL
         if not (claim(<void**>&self.tree.fate, self.n_nodes)
                 and claim(<void**>&self.tree.end, self.n_nodes * sizeof(int64_t))
                 and claim(<void**>&self.tree.place, self.n_nodes * sizeof(int64_t))):

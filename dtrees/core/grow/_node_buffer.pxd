@@ -33,8 +33,8 @@ cdef struct NodeBuffer:
     uint64_t* words
     int64_t n_words
     int64_t words_capacity
-    int64_t* variant        # by record, as in `PartialTree`; those behind the last one are not
-    int64_t n_variants      # stored
+    int64_t* variant        # by record, as in `PartialTree`
+    int64_t n_noted         # records that have one stored: the first ones
     int64_t variants_capacity
     bint out_of_memory      # once: the tree is lost, and reading it raises
 

@@ -95,9 +95,9 @@ cdef void note_variant(NodeBuffer* out, int64_t record, int64_t variant) noexcep
             out.out_of_memory = True
             return
         out.variants_capacity = capacity
-    while out.n_variants <= record:
-        out.variant[out.n_variants] = -1
-        out.n_variants += 1
+    while out.n_noted <= record:
+        out.variant[out.n_noted] = -1
+        out.n_noted += 1
     out.variant[record] = variant
 
 
@@ -199,7 +199,7 @@ cdef object partial_tree_of(NodeBuffer* out, int n_statistics, lease=None):
     nodes = lent(out.nodes, n * <int64_t>sizeof(Record), lease)
     statistics = np.frombuffer(lent(out.statistics, n_sums, lease), dtype=np.int64)
     words = lent(out.words, out.n_words * <int64_t>sizeof(uint64_t), lease)
-    variants = lent(out.variant, out.n_variants * <int64_t>sizeof(int64_t), None)
+    variants = lent(out.variant, out.n_noted * <int64_t>sizeof(int64_t), None)
     return PartialTree(np.frombuffer(nodes, dtype=RECORD), statistics.reshape(n, n_statistics),
                        np.frombuffer(words, dtype=np.uint64),
                        np.frombuffer(variants, dtype=np.int64))

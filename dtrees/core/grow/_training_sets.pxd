@@ -26,7 +26,7 @@ cdef class TrainingSets:
     cdef readonly int64_t n_known_nodes
     cdef Known* known       # by set, without nodes where none is known; NULL: none is of any
     cdef list known_trees   # which hold their memory
-    cdef Variants** variants_known    # by number, as in `Known`
+    cdef Variants** variants_known          # by number, as in `Known`
     cdef list trees_of_variants             # which hold their memory
     cdef const int64_t[::1] narrower        # limits of variants that grow, or None
     cdef int n_limits

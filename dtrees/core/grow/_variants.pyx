@@ -113,6 +113,6 @@ cdef int64_t copy_variant(NodeBuffer* out, const Variants* variants, int64_t var
             record.right += at - first
         if record.subset >= 0:
             record.subset += words - word
-    for i in range(first, min(end, known.n_variants)):
+    for i in range(first, min(end, known.n_noted)):
         note_variant(out, at + i - first, known.variant[i])
     return end - first

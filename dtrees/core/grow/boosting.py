@@ -44,13 +44,13 @@ from dtrees.core.grow.trees_at_once import grow_at_once
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Tree
+from dtrees.core.search._category_penalty import FREE_CATEGORIES
 from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
 from dtrees.typing import Runner
 
 GRADIENT_BITS = 30  # a row's gradient is below 2**30
 HESSIAN_BITS = 31
 PLAIN_WEIGHT = 7.0  # whole weights up to it are counts of rows, and change no scale
-FEW_CATEGORIES = 11  # so many of a column pay nothing (`core/search/_category_penalty`)
 MOST_EXPONENT = 1000  # of a power of two that anything is multiplied by
 
 Watch = Callable[[list[Tree], np.ndarray], bool]
@@ -143,7 +143,7 @@ def boost(
         Told of the trees of each iteration, and of the raw predictions of the rows by all so far;
         True: it was the last one. It is called by the task that leads.
     takes_codes : bool, default=False
-        Whether the codes of the table may be used up (`ColumnBlocks`).
+        Whether the codes of 8 bits may be taken from the table, which has them no more then.
 
     Returns
     -------
@@ -153,7 +153,7 @@ def boost(
     Notes
     -----
     O(rows x columns) for each level of a balanced tree. Memory: a byte for each cell of columns of
-    8 bits unless they are used up, 8 bytes a row for each value of raw predictions and for its
+    8 bits unless they are taken, 8 bytes a row for each value of raw predictions and for its
     derivatives, 8 for the order of the rows, and 16 bytes for each code of a column and open leaf.
     Of several values, the last two are there for each thread.
     """
@@ -256,7 +256,7 @@ class Booster:
         self._derivatives = RowDerivatives(
             growing.loss, growing.initial, rows.y, weight, helpers, are_counts, rows.chosen
         )
-        of_many = (rows.coded.n_ordered == 0) & (rows.coded.n_codes > FEW_CATEGORIES)
+        of_many = (rows.coded.n_ordered == 0) & (rows.coded.n_codes > FREE_CATEGORIES)
         has_many = growing.rules.category_penalty > 0 and bool(of_many.any())
         squares = RowSquares(weight, heaviest, are_counts) if has_many else None
         if rows.raw is not None:

@@ -19,22 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-
-def ends_of(last: np.ndarray) -> np.ndarray:
-    """Last node of every branch, of the same type: go right until there is a leaf.
-
-    Pointer doubling: every round jumps twice as far, so O(nodes x log depth).
-
-    Parameters
-    ----------
-    last : integers (n_nodes,)
-        Right child of every inner node; a leaf itself.
-    """
-    while True:
-        further = last[last]
-        if np.array_equal(further, last):
-            return last
-        last = further
+from dtrees.core.model._pruning import ends_of
 
 
 def times_below(nodes: np.ndarray, last: np.ndarray) -> np.ndarray:

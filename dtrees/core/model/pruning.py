@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.core.model._pruning import last_nodes, weakest_links
+from dtrees.core.model._pruning import ends_of, weakest_links
 from dtrees.core.model.gains import relative_gains
 from dtrees.core.model.preorder import times_below
 from dtrees.core.model.tree import LEAF, LEAF_VALUES, NO_CHILD, Tree
@@ -219,7 +219,7 @@ def weakest_links_of(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def last_of_branch(tree: Tree) -> np.ndarray:
     """Last node of every branch, int32 (n_nodes,). O(nodes)."""
-    last: np.ndarray = last_nodes(tree.children_right)
+    last: np.ndarray = ends_of(tree.children_right)
     return last
 
 

@@ -17,7 +17,7 @@ from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport MOST_INTERVALS
 from dtrees.core.data._cpu cimport is_wide
-from dtrees.core.search._bounds cimport Bounds, clear_bounds
+from dtrees.core.search._bounds cimport Bounds, clear_bounds, sums_of_sides
 from dtrees.core.search._monotonic cimport Monotonic
 from dtrees.core.search._search cimport NONE, Bins, Search, by_class
 
@@ -101,17 +101,14 @@ cdef void keep_allowed(const Search* q, Bounds* bounds, bint missing_left,
     cdef double behind[MOST_INTERVALS + 1]
     cdef double rest[MOST_INTERVALS + 1]
     cdef double away[MOST_INTERVALS + 1]
-    cdef int64_t w_missing = 0 if missing_left else bounds.weight[1]
     cdef int64_t s_missing = 0 if missing_left else bounds.target[1]
     cdef int64_t target = q.class_totals[1] if by_class(q) else q.totals.target
     cdef bint has_away = bounds.has_away and not by_class(q)
     cdef const double* distances = away + 1 if has_away else NULL
     cdef Allowed node = allowed_in(q, bounds, <double>target)
     cdef int64_t i
+    sums_of_sides(bounds, q.totals.weight, missing_left, count, w, s, behind)
     for i in range(count):
-        w[i] = <double>(bounds.weight[i + 1] - w_missing)
-        s[i] = <double>(bounds.target[i + 1] - s_missing)
-        behind[i] = <double>(q.totals.weight - (bounds.weight[i + 1] - w_missing))
         rest[i] = <double>(target - (bounds.target[i + 1] - s_missing))
         away[i] = <double>bounds.away[i] if has_away else 0
         if missing_left and bounds.n[i + 1] == bounds.n[1]:

@@ -19,6 +19,8 @@ from dtrees.core.data._structs cimport (
 from dtrees.core.search._criterion cimport Criterion, xlogx
 from dtrees.core.search._search cimport Bins, Search, by_class
 
+FREE_CATEGORIES = FEW_CATEGORIES    # so many of a column pay nothing
+
 
 cdef double penalty(const Search* q, int64_t first) noexcept nogil:
     """What the best subset of the categories from `first` on pays, in units of the score."""

@@ -30,7 +30,7 @@ from dtrees.core.data._structs cimport (
 from dtrees.core.histogram._layout cimport CLASSES, SUM
 from dtrees.core.search._allowed_intervals cimport add_up_bins, keep_allowed, take_allowed
 from dtrees.core.search._bins cimport reserve_bins
-from dtrees.core.search._bounds cimport MOST_CLASSES, Bounds, clear_bounds
+from dtrees.core.search._bounds cimport MOST_CLASSES, Bounds, clear_bounds, sums_of_sides
 from dtrees.core.search._class_bounds cimport bound_classes
 from dtrees.core.search._criterion cimport Criterion, poisson_limit, poisson_score
 from dtrees.core.search._parameters cimport Limits
@@ -129,8 +129,6 @@ cdef void bound_pass(const Search* q, Bounds* bounds, bint missing_left, int64_t
     cdef double at_end[MOST_INTERVALS + 1]
     cdef double inside[MOST_INTERVALS + 1]
     cdef int64_t n_missing = 0 if missing_left else bounds.n[1]
-    cdef int64_t w_missing = 0 if missing_left else bounds.weight[1]
-    cdef int64_t s_missing = 0 if missing_left else bounds.target[1]
     cdef double largest = max(abs(bounds.lowest), abs(bounds.highest))
     cdef int64_t i
     cdef NodeSums node = NodeSums(
@@ -138,9 +136,7 @@ cdef void bound_pass(const Search* q, Bounds* bounds, bint missing_left, int64_t
         <double>q.min_weight, <double>bounds.mean, 4 * LAST_BITS * q.W * q.W * largest, NONE)
     for i in range(count):
         n[i] = <double>(bounds.n[i + 1] - n_missing)
-        w[i] = <double>(bounds.weight[i + 1] - w_missing)
-        behind[i] = <double>(q.totals.weight - (bounds.weight[i + 1] - w_missing))
-        s[i] = <double>(bounds.target[i + 1] - s_missing)
+    sums_of_sides(bounds, q.totals.weight, missing_left, count, w, s, behind)
     cdef bint poisson = q.criterion.impurity == POISSON
     cdef double* to_end = &bounds.at_end[0]
     cdef double* to_inside = &bounds.inside[0]
@@ -282,6 +278,7 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
     begin_node(q, &totals, &of_class[0], 0, &above)
     begin_column(q, 0)
     bounds.lowest, bounds.highest = span
+    clear_bounds(count, &bounds)
     bound_intervals(q, &ends[0], &bounds)
     if away is not None:
         bounds.has_away, bounds.mean = True, away[0]
