@@ -21,7 +21,6 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 
-from dtrees.coding.coded import CodedMatrix
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest, Tree
@@ -138,15 +137,10 @@ class Watch:
             self._raw[:, k] += tree.value_of(self.walked.leaves(tree, self.rows))[:, 0]
         return self.see(trees, self._raw)
 
-    def leave(self, coded: CodedMatrix) -> bool:
-        """Walk rows of codes of its own, so that those of the fit are free; whether they are.
-
-        Rows that are grown from, too, stay where they are. O(cells of the rows).
-        """
-        if self.is_apart and isinstance(self.walked, CodedRows):
-            self.walked = CodedRows(coded.take(self.rows))
-            self.rows = np.arange(len(self.rows))
-        return self.is_apart
+    @property
+    def reads_codes(self) -> bool:
+        """Whether the rows are some of the table that the model is grown from."""
+        return isinstance(self.walked, CodedRows)
 
     def copied(self) -> Watch:
         """One that has seen the same, and goes on by itself."""

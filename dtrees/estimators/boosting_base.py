@@ -163,7 +163,7 @@ class BaseBoosting(StartingBoosting):
             if growing.n_iterations > 0:
                 watch = iterations.watch
                 takes_codes = place.regime == "local" and rows.coded.u8.nbytes >= TAKEN_BYTES
-                takes_codes = takes_codes and (watch is None or watch.leave(rows.coded))
+                takes_codes = takes_codes and not (watch is not None and watch.reads_codes)
                 work = BoostedWork(rows, growing, learned["codebook_"].thresholds, takes_codes)
                 told = iterations if iterations.is_heard else None
                 found = boost_in_place(work, place, run, told, iterations.ends, stats)
