@@ -11,7 +11,7 @@ Entries of many rows are sorted by counting where they are read. O(n log n).
 Of many bins, keys are first dealt to buckets of equal width, and buckets are sorted: O(n) where
 keys are spread evenly, and no worse than before where they are not.
 """
-from libc.math cimport isfinite
+from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
@@ -45,10 +45,11 @@ cdef inline void insert(sorted_t* items, int64_t start, int64_t end) noexcept no
 
 
 cdef void sort_bins(Keyed* bins, Keyed* scratch, int64_t n) noexcept nogil:
-    """Sort n bins in place, by keys that are numbers, ascending. scratch : (n,)."""
+    """Sort n bins in place, ascending. scratch : (n,)."""
     cdef uint32_t begin[BUCKETS + 1]
     cdef double least, most, scale
     cdef int64_t i, b, start, end
+    cdef bint are_numbers = True
     if n < FEW:
         merge_sort(bins, scratch, n)
         return
@@ -56,8 +57,9 @@ cdef void sort_bins(Keyed* bins, Keyed* scratch, int64_t n) noexcept nogil:
     for i in range(n):
         least = min(least, bins[i].key)
         most = max(most, bins[i].key)
+        are_numbers &= bins[i].key == bins[i].key
     scale = (BUCKETS - 1) / (most - least) if most > least else 0
-    if not (scale > 0 and isfinite(scale) and isfinite((most - least) * scale)):
+    if not (are_numbers and 0 < scale < INFINITY and (most - least) * scale < INFINITY):
         merge_sort(bins, scratch, n)
         return
     memset(begin, 0, sizeof(begin))
