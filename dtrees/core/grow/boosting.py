@@ -24,7 +24,7 @@ classes have a tree each in an iteration, and a thread takes a whole one (`trees
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +52,8 @@ GRADIENT_BITS = 30  # a row's gradient is below 2**30
 HESSIAN_BITS = 31
 PLAIN_WEIGHT = 7.0  # whole weights up to it are counts of rows, and change no scale
 MOST_EXPONENT = 1000  # of a power of two that anything is multiplied by
+TAKEN_BYTES = 2**23  # of codes of 8 bits: those of smaller tables stay, as columns are read faster
+TURNS = 25  # in which a model grows that others take turns with
 
 Watch = Callable[[list[Tree], np.ndarray], bool]
 
@@ -80,6 +82,19 @@ class BoostedRows:
     weight_unit: float = 1.0
     chosen: np.ndarray | None = None
     raw: np.ndarray | None = None
+
+    def alone(self) -> BoostedRows:
+        """The rows of the fit, some of the table, as a table of their own. O(cells)."""
+        own = self.chosen
+        assert own is not None
+        return BoostedRows(
+            self.coded.take(own),
+            self.y[own],
+            None if self.weight is None else self.weight[own],
+            self.weight_unit,
+            None,
+            None if self.raw is None else np.ascontiguousarray(self.raw[:, own]),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +182,8 @@ def boost(
                 rows.coded, growing.rules.min_samples_leaf, of_a_tree, takes_codes
             )
             booster = Booster(rows, growing, helpers, blocks, n_threads)
-            made.extend(trees_of_model(booster, thresholds, cancelled, watch))
+            for _turn in grow_model(booster, thresholds, made, cancelled, watch):
+                pass
         finally:
             helpers.close()
 
@@ -178,26 +194,33 @@ def boost(
     return made
 
 
-def trees_of_model(
+def grow_model(
     booster: Booster,
     thresholds: Thresholds,
+    made: list[Tree],
     cancelled: Callable[[], bool],
     watch: Watch | None,
-) -> list[Tree]:
-    """Grow all iterations of a model, or as many as are wanted; arguments as for `boost`."""
+) -> Iterator[None]:
+    """Grow all iterations of a model, or as many as are wanted, in `TURNS` turns.
+
+    The trees are added to `made`; other arguments as for `boost`. The turns may be those of
+    different threads.
+    """
     grown: list[GrownTree] = []
-    made: list[Tree] = []
-    for _ in range(booster.n_iterations):
+    of_a_turn = max(1, booster.n_iterations // TURNS)
+    for number in range(booster.n_iterations):
         if cancelled():
             break
         trees = booster.iterate()
         if watch is None:
             grown.extend(trees)
-            continue
-        made.extend(finished(trees, booster.rows, thresholds))
-        if watch(made[-len(trees) :], booster.raw):
-            break
-    return made or finished(grown, booster.rows, thresholds)
+        else:
+            made.extend(finished(trees, booster.rows, thresholds))
+            if watch(made[-len(trees) :], booster.raw):
+                break
+        if (number + 1) % of_a_turn == 0:
+            yield
+    made.extend(finished(grown, booster.rows, thresholds))
 
 
 def finished(trees: list[GrownTree], rows: BoostedRows, thresholds: Thresholds) -> list[Tree]:
