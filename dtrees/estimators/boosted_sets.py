@@ -13,7 +13,7 @@ its codes, in columns and by row, which all models read in place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.base import clone
 
 from dtrees.coding.target import Target
-from dtrees.core.grow.lockstep import Model, boost_together
+from dtrees.core.grow.lockstep import Grow, Model, Turns, boost_together
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.model.tree import Tree
 from dtrees.estimators.boosted_start import CodedTable
@@ -146,7 +146,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     common = CodedTable(table.X, values, codes.book, coded, codes.rows, seed)
     models: list[Any] = [None] * sets.n_sets
 
-    def fit(number: int, grow: Callable[[Model], list[Tree]]) -> None:
+    def fit(number: int, grow: Grow) -> Turns:
         model = clone(plan.estimator)
         try:
             start = model._start(
@@ -154,7 +154,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
             )
             watch = start.watch
             heard = None if watch is None else lambda trees, raw: watch(trees)
-            trees = grow(Model(start.rows, start.growing, heard))
+            trees = yield from grow(Model(start.rows, start.growing, heard))
             model._learn(start.learned, trees, watch, columns_with_missing(trees, coded))
         except MemoryError:
             raise

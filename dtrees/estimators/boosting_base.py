@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.callbacks import BoostingFit, Callback, ProgressBar, check_callbacks, listening
+from dtrees.core.grow.boosting import TAKEN_BYTES
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows
 from dtrees.estimators.boosted_listening import (
@@ -42,8 +43,6 @@ from dtrees.parallel import (
     place_of_boosting,
     threaded,
 )
-
-TAKEN_BYTES = 2**23  # of codes of 8 bits: those of smaller tables stay, as columns are read faster
 
 
 class BaseBoosting(StartingBoosting):

@@ -178,7 +178,16 @@ class TestTheReport:
         assert "models_together" not in model.fit_report_
 
 
-def test_the_table_is_coded_once(monkeypatch):
+@pytest.mark.parametrize(
+    ("make_table", "rules", "n_blocks"),
+    [
+        (np.asarray, {}, 5),
+        (np.asarray, {"subsample": 0.5}, 1),
+        (scipy.sparse.csr_array, {}, 1),
+    ],
+    ids=["rows of models lie side by side", "rows are drawn", "sparse"],
+)
+def test_the_table_is_coded_once(monkeypatch, make_table, rules, n_blocks):
     from dtrees.coding import CodeBook
     from dtrees.core.stores.boosted import _column_blocks
 
@@ -188,13 +197,16 @@ def test_the_table_is_coded_once(monkeypatch):
     )
     blocks, make = [], _column_blocks.ColumnBlocks
     monkeypatch.setattr(
-        "dtrees.core.grow.lockstep.ColumnBlocks", lambda *args: blocks.append(1) or make(*args)
+        "dtrees.core.grow.lockstep.ColumnBlocks",
+        lambda *args, **named: blocks.append(1) or make(*args, **named),
     )
-    X = np.random.default_rng(0).normal(size=(60, 2))
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)) * (rng.random((60, 2)) < 0.5)
     sets = np.arange(60) % 5 != np.arange(5)[:, None]
-    found = fit_sets(GradientBoostingRegressor(max_iter=3), X, X[:, 0], None, sets)
+    model = GradientBoostingRegressor(max_iter=3, **rules)
+    found = fit_sets(model, make_table(X), X[:, 0], None, sets)
     found.values(0, np.arange(60))
-    assert len(coded) == len(blocks) == 1
+    assert (len(coded), len(blocks)) == (1, n_blocks)
 
 
 def test_one_class_is_said_with_certainty():

@@ -1,33 +1,40 @@
 """Several boosted models of one table, side by side.
 
-The models of a cross-validation have the same codes and different rows. The codes by row are made
-once, and each thread takes a model. A thread that finds none left helps with those that still
-grow, so that all threads are busy to the end::
+The models of a cross-validation have the same codes and different rows. Each thread takes a model,
+and grows it to its end. Where the number of models is no multiple of that of the threads, the last
+ones take turns, a few iterations each, so that all threads are busy to the end::
 
-    thread 0   model 0 ──────▶ model 2 ──────▶ model 4 ──────────────▶
-    thread 1   model 1 ────────▶ model 3 ──────▶ helps with model 4 ─▶
+    thread 0   model 0 ──────▶ 2  4  3  2  4  3 ...
+    thread 1   model 1 ──────▶ 3  2  4  3  2  4 ...     never two of a model at a time
+
+A thread that finds no model left helps with the nodes of one that still grows.
+
+A model of some rows copies their codes. So its rows lie side by side, as in a fit to them alone:
+nothing is gathered for their derivatives, and its roots are read in order. The codes of sparse
+tables stay in one place for all models, and so do those of models whose iterations draw rows.
 
 Models that grow apart never wait for each other, as the threads of a node do. Their arrays are made
-when their turn comes, so there are as many at a time as there are threads. Each model has the bits
-that it would have alone: nobody else writes to what it reads.
+when their turn comes, so there are at most twice as many at a time as there are threads. Each model
+has the bits that it would have alone: nobody else writes to what it reads.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.core.grow._team import Helpers
 from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.boosting import (
+    TAKEN_BYTES,
     BoostedRows,
     Booster,
     Growing,
     Watch,
-    trees_of_model,
+    grow_model,
 )
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
@@ -44,6 +51,7 @@ class Model:
         Of the common table.
     growing : Growing
     watch : callable (trees, raw) -> bool, or None
+        The raw predictions are those of the rows of the model, where these are copied.
     """
 
     rows: BoostedRows
@@ -51,9 +59,13 @@ class Model:
     watch: Watch | None = None
 
 
+Turns = Generator[None, None, None]
+Grow = Callable[[Model], Generator[None, None, list[Tree]]]
+
+
 def boost_together(
     coded: CodedMatrix,
-    models: Sequence[Callable[[Callable[[Model], list[Tree]]], None]],
+    models: Sequence[Callable[[Grow], Turns]],
     thresholds: Thresholds,
     run: Runner,
     n_threads: int = 1,
@@ -65,9 +77,10 @@ def boost_together(
     Parameters
     ----------
     coded : CodedMatrix
-    models : sequence of callables (grow) -> None
+    models : sequence of callables (grow) -> generator
         Called once each, on any thread and in any order, but begun in theirs. It makes a `Model`,
-        and asks ``grow(model)`` for its trees, iteration by iteration.
+        and asks ``yield from grow(model)`` for its trees, iteration by iteration. Its turns may be
+        those of different threads.
     thresholds : callable
         `dtrees.coding.CodeBook.thresholds`.
     run : Runner
@@ -82,23 +95,55 @@ def boost_together(
 
     Notes
     -----
-    Costs what the models cost one by one, less the codes by row of all but one. Memory: the codes
-    by row once; all else of `boost` for each thread.
+    Costs what the models cost one by one. Memory: all of `boost` for each model that grows, of
+    which there are fewer than twice the threads.
     """
-    crew = Crew(len(models))
-    blocks = ColumnBlocks(coded, min_rows)
+    crew = Crew(len(models), n_threads)
+    common = CommonBlocks(coded, min_rows)
 
-    def lead(number: int, helpers: Helpers) -> None:
-        def grow(model: Model) -> list[Tree]:
-            booster = Booster(model.rows, model.growing, helpers, blocks)
-            return trees_of_model(booster, thresholds, cancelled, model.watch)
+    def lead(number: int, helpers: Helpers) -> Turns:
+        def grow(model: Model) -> Generator[None, None, list[Tree]]:
+            rows, blocks = common.of_model(model)
+            booster = Booster(rows, model.growing, helpers, blocks)
+            made: list[Tree] = []
+            yield from grow_model(booster, thresholds, made, cancelled, model.watch)
+            return made
 
-        models[number](grow)
+        return models[number](grow)
 
     try:
         run([lambda: crew.work(lead)] * n_threads)
     finally:
         crew.dismiss()  # whoever helps a model that nobody leads any more
+
+
+class CommonBlocks:
+    """The codes by row of a table, which are made when the first model asks for them.
+
+    Parameters
+    ----------
+    coded : CodedMatrix
+    min_rows : int
+        As for `boost_together`.
+    """
+
+    def __init__(self, coded: CodedMatrix, min_rows: int) -> None:
+        self._coded, self._min_rows = coded, min_rows
+        self._blocks: ColumnBlocks | None = None
+        self._lock = threading.Lock()
+
+    def of_model(self, model: Model) -> tuple[BoostedRows, ColumnBlocks]:
+        """The rows and the codes that a model is grown from: its own, or those of all models."""
+        rows = model.rows
+        is_dense = len(self._coded.sparse_rows) == 0
+        if rows.chosen is not None and is_dense and model.growing.subsample == 1.0:
+            rows = rows.alone()
+            is_large = rows.coded.u8.nbytes >= TAKEN_BYTES
+            return rows, ColumnBlocks(rows.coded, self._min_rows, takes_codes=is_large)
+        with self._lock:
+            if self._blocks is None:
+                self._blocks = ColumnBlocks(self._coded, self._min_rows)
+            return rows, self._blocks
 
 
 class Crew:
@@ -107,44 +152,72 @@ class Crew:
     Parameters
     ----------
     n_jobs : int
+    n_threads : int, default=1
+        The last ``n_threads + n_jobs % n_threads`` jobs take turns, others go on to their end.
     """
 
-    def __init__(self, n_jobs: int) -> None:
+    def __init__(self, n_jobs: int, n_threads: int = 1) -> None:
         self._waiting = deque(range(n_jobs))
+        self._most_begun = n_threads + n_jobs % n_threads
+        self._first_of_turns = n_jobs - self._most_begun
+        self._begun: dict[int, Turns] = {}
         self._teams: dict[int, Helpers] = {}
         self._n_helpers: dict[int, int] = {}
         self._lock = threading.Lock()
         self.n_helped = 0  # times that a thread has joined a team
 
-    def work(self, lead: Callable[[int, Helpers], None]) -> None:
+    def work(self, lead: Callable[[int, Helpers], Turns]) -> None:
         """Do jobs until all are done; callable from any number of threads."""
-        while (job := self._next()) is not None:
-            number, team = job
+        while (job := self._next(lead)) is not None:
+            number, turns = job
+            is_over = True
             try:
-                lead(number, team)
+                for _turn in turns:
+                    is_over = not self._makes_room(number)
+                    if not is_over:
+                        break
             finally:
-                with self._lock:
-                    del self._teams[number]
-                team.close()
+                if is_over:
+                    self._end(number)
         while (busy := self._busy()) is not None:
             busy.help()
 
     def dismiss(self) -> None:
         """Send all helpers away, and give out no job any more."""
         with self._lock:
-            self._waiting.clear()
             teams = list(self._teams.values())
+            for number in self._waiting:
+                self._teams.pop(number, None)
+            self._waiting.clear()
         for team in teams:
             team.close()
 
-    def _next(self) -> tuple[int, Helpers] | None:
+    def _next(self, lead: Callable[[int, Helpers], Turns]) -> tuple[int, Turns] | None:
         with self._lock:
             if not self._waiting:
                 return None
             number = self._waiting.popleft()
-            self._teams[number] = Helpers()
-            self._n_helpers[number] = 0
-            return number, self._teams[number]
+            if number not in self._begun:
+                self._teams[number] = Helpers()
+                self._n_helpers[number] = 0
+                self._begun[number] = lead(number, self._teams[number])
+            return number, self._begun[number]
+
+    def _makes_room(self, number: int) -> bool:
+        """Whether a job waits for its next turn, because another one waits for a thread."""
+        with self._lock:
+            if number < self._first_of_turns or not self._waiting:
+                return False
+            if self._waiting[0] not in self._begun and len(self._begun) >= self._most_begun:
+                return False
+            self._waiting.append(number)
+            return True
+
+    def _end(self, number: int) -> None:
+        with self._lock:
+            del self._begun[number]
+            team = self._teams.pop(number)
+        team.close()
 
     def _busy(self) -> Helpers | None:
         """The team with the fewest helpers."""

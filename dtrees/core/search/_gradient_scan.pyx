@@ -16,6 +16,7 @@ from libc.string cimport memset
 
 import numpy as np
 
+from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._structs cimport (
     ALL_ORDERED, AT_MOST, GRADIENT, LEAF, Inherited, RowStatistics, Totals
 )
@@ -25,47 +26,77 @@ from dtrees.core.search._buffered_scores cimport flush
 from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._parameters cimport Limits
 from dtrees.core.search._search cimport (
-    BUFFER, Search, begin_column, begin_node, begin_pass, finish_node, free_search, new_search,
-    take_best
+    Search, begin_column, begin_node, begin_pass, finish_node, free_search, is_bound,
+    keep_boundary, new_search, take_best
 )
 
 
-cdef void scan_pass(Search* q, int shift, const int64_t* cells, int64_t n_codes,
+cdef extern from "search/gradients.h" nogil:
+    const int64_t CODES_AT_ONCE, LANES_OF_SCORES
+    ctypedef struct SidesOfNode:
+        double weight, target, l2
+        int shift
+        uint64_t min_rows, max_rows
+        int64_t min_weight, max_weight
+    int64_t permitted_sums(const SidesOfNode*, const int64_t*, int64_t, int64_t*)
+    void add_up_plain(const int64_t*, int64_t, int64_t*, int64_t*)
+    void add_up_wide(const int64_t*, int64_t, int64_t*, int64_t*)
+    int64_t best_boundary_plain(const SidesOfNode*, int64_t*, int64_t, double*)
+    int64_t best_boundary_wide(const SidesOfNode*, int64_t*, int64_t, double*)
+
+
+cdef SidesOfNode sides_of_node(const Search* q, int shift) noexcept nogil:
+    cdef SidesOfNode node
+    node.weight, node.target, node.l2 = q.W, q.S, q.criterion.l2
+    node.shift = shift
+    node.min_rows, node.max_rows = <uint64_t>q.min_rows, <uint64_t>(q.totals.n - q.min_rows)
+    node.min_weight, node.max_weight = q.min_weight, q.totals.weight - q.min_weight
+    return node
+
+
+cdef void offer_bound(Search* q, const SidesOfNode* node, const int64_t* sums, int64_t n,
+                      int64_t code) noexcept nogil:
+    """The boundaries behind n codes, from `code` on, where values have to rise or fall."""
+    cdef int64_t i, w
+    for i in range(n):
+        w = sums[2 * i] & ((<int64_t>1 << node.shift) - 1)
+        q.buffer_w[i] = <double>w
+        q.buffer_rest[i] = <double>(q.totals.weight - w)
+        q.buffer_a[i] = <double>sums[2 * i + 1]
+        q.buffer_at[i] = <int32_t>(code + i)
+    q.buffered = n
+    flush(q, False, False, False, 0)
+
+
+cdef void scan_pass(Search* q, const SidesOfNode* node, const int64_t* cells, int64_t n_codes,
                     bint missing_left) noexcept nogil:
     """The boundaries behind the codes 1, 2, ..., missing values on one side."""
-    cdef uint64_t least = <uint64_t>q.min_rows << shift
-    cdef uint64_t most = <uint64_t>(q.totals.n - q.min_rows + 1) << shift
-    cdef int64_t mask = (<int64_t>1 << shift) - 1
-    cdef int64_t lightest = q.min_weight
-    cdef int64_t heaviest = q.totals.weight - q.min_weight
-    cdef uint64_t rows = 0
-    cdef int64_t s = 0
-    cdef int64_t code, w
-    cdef int64_t first = 1
-    cdef int64_t k = 0
+    cdef int64_t sums[2 * (CODES_AT_ONCE + LANES_OF_SCORES)]
+    cdef int64_t before[2]
+    cdef int64_t code = 1
+    cdef int64_t n, first, end, found
     begin_pass(q, AT_MOST, missing_left)
-    if missing_left:
-        rows = <uint64_t>cells[0]
-        s = cells[1]
-    while first <= n_codes and cells[2 * first] == 0:
-        first += 1
-    for code in range(first, n_codes + 1):
-        rows += <uint64_t>cells[2 * code]
-        if rows >= most:
-            break
-        s += cells[2 * code + 1]
-        w = <int64_t>rows & mask
-        q.buffer_w[k] = <double>w
-        q.buffer_rest[k] = <double>(q.totals.weight - w)
-        q.buffer_a[k] = <double>s
-        q.buffer_at[k] = <int32_t>code
-        k += (rows >= least) & (w >= lightest) & (w <= heaviest)
-        if k == BUFFER:
-            q.buffered = k
-            flush(q, False, False, False, 0)
-            k = 0
-    q.buffered = k
-    flush(q, False, False, False, 0)
+    before[0] = cells[0] if missing_left else 0
+    before[1] = cells[1] if missing_left else 0
+    while missing_left and code <= n_codes and cells[2 * code] == 0:
+        code += 1
+    while code <= n_codes and <uint64_t>before[0] >> node.shift <= node.max_rows:
+        n = min(<int64_t>CODES_AT_ONCE, n_codes + 1 - code)
+        if is_wide:
+            add_up_wide(cells + 2 * code, n, before, sums)
+        else:
+            add_up_plain(cells + 2 * code, n, before, sums)
+        end = permitted_sums(node, sums, n, &first)
+        if is_bound(q):
+            offer_bound(q, node, sums + 2 * first, end - first, code + first)
+        elif first < end:
+            if is_wide:
+                found = best_boundary_wide(node, sums + 2 * first, end - first, &q.best)
+            else:
+                found = best_boundary_plain(node, sums + 2 * first, end - first, &q.best)
+            if found >= 0:
+                keep_boundary(q, code + first + found)
+        code += n
 
 
 cdef void scan_gradients(Search* q, const Layout* layout, const int64_t* cells, int64_t n_codes,
@@ -75,11 +106,15 @@ cdef void scan_gradients(Search* q, const Layout* layout, const int64_t* cells, 
     cells : (n_codes + 1, 2). O(codes), twice where values are missing in the node.
     """
     cdef bint saw_missing = cells[0] != 0 or cells[1] != 0
+    cdef SidesOfNode node
     cdef int64_t code
     begin_column(q, column)
-    scan_pass(q, layout.shift, cells, n_codes, False)
+    if q.totals.n < 2 * q.min_rows:
+        return
+    node = sides_of_node(q, layout.shift)
+    scan_pass(q, &node, cells, n_codes, False)
     if saw_missing:
-        scan_pass(q, layout.shift, cells, n_codes, True)
+        scan_pass(q, &node, cells, n_codes, True)
     if not take_best(q, column, saw_missing):
         return
     q.split.boundary = <uint32_t>q.best_at

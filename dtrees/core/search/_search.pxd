@@ -318,6 +318,13 @@ cdef inline double score_side(const Search* q, bint down) noexcept nogil:
     return gini_score(<double>w, rest, b if down else a, a if down else b)
 
 
+cdef inline void keep_boundary(Search* q, int64_t at) noexcept nogil:
+    """Where the score that is now the best of the column stands."""
+    q.best_at = at
+    q.best_test = q.test
+    q.best_missing = q.missing
+
+
 cdef inline bint offer(Search* q, double score, int64_t at, bint down) noexcept nogil:
     """Keep a boundary if it beats the column's best; True when it was kept.
 
@@ -326,9 +333,7 @@ cdef inline bint offer(Search* q, double score, int64_t at, bint down) noexcept 
     """
     if score > q.best or (down and score == q.best and score > q.floor):
         q.best = score
-        q.best_at = at
-        q.best_test = q.test
-        q.best_missing = q.missing
+        keep_boundary(q, at)
         return True
     return False
 

@@ -35,7 +35,10 @@ def test_models_have_the_bits_of_models_that_grow_alone(n_threads):
     found = {}
 
     def job(number):
-        return lambda grow: found.update({number: grow(model_of(coded, y, number))})
+        def grown(grow):
+            found[number] = yield from grow(model_of(coded, y, number))
+
+        return grown
 
     run = LocalRunner(n_threads) if n_threads > 1 else serial
     boost_together(coded, [job(number) for number in range(3)], book.thresholds, run, n_threads)
@@ -53,31 +56,83 @@ def test_a_watch_ends_its_own_model():
 
     def watched(grow):
         model = model_of(coded, y, 0)
-        found.append(grow(Model(model.rows, model.growing, lambda trees, raw: heard.append(1))))
+
+        def watch(trees, raw):
+            heard.append(raw.shape)
+
+        found.append((yield from grow(Model(model.rows, model.growing, watch))))
 
     def stopped(grow):
         model = model_of(coded, y, 1)
-        found.append(grow(Model(model.rows, model.growing, lambda trees, raw: True)))
+        found.append((yield from grow(Model(model.rows, model.growing, lambda trees, raw: True))))
 
     boost_together(coded, [watched, stopped], book.thresholds, serial)
     assert [len(trees) for trees in found] == [4, 1]
-    assert len(heard) == 4
+    n_own = len(model_of(coded, y, 0).rows.chosen)
+    assert heard == [(1, n_own)] * 4  # raw predictions of the rows of the model
 
 
 def test_nothing_grows_once_it_is_cancelled():
     book, coded, y = table()
     found = []
-    jobs = [lambda grow: found.append(grow(model_of(coded, y, 0)))]
-    boost_together(coded, jobs, book.thresholds, serial, cancelled=lambda: True)
+
+    def job(grow):
+        found.append((yield from grow(model_of(coded, y, 0))))
+
+    boost_together(coded, [job], book.thresholds, serial, cancelled=lambda: True)
     assert found == [[]]
 
 
 class TestCrew:
+    """Jobs are generators, which yield at the end of a turn."""
+
+    @staticmethod
+    def jobs(done, n_turns=1):
+        def lead(number, team):
+            for turn in range(n_turns):
+                done.append((number, turn))
+                yield
+
+        return lead
+
     def test_every_job_is_done_once_in_order(self):
         crew, done = Crew(4), []
-        crew.work(lambda number, team: done.append(number))
-        assert done == [0, 1, 2, 3]
+        crew.work(self.jobs(done))
+        assert [number for number, _ in done] == [0, 1, 2, 3]
         assert crew.n_helped == 0
+
+    def test_one_thread_ends_a_job_before_the_next(self):
+        done = []
+        Crew(3).work(self.jobs(done, 2))
+        assert done == [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)]
+
+    def test_the_last_jobs_take_turns_where_threads_do_not_divide_them(self):
+        done = []
+        Crew(5, n_threads=2).work(self.jobs(done, 2))
+        assert done[:4] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+        assert done[4:] == [(2, 0), (3, 0), (4, 0), (2, 1), (3, 1), (4, 1)]
+
+    @pytest.mark.parametrize("n_threads", [2, 3, 4])
+    @pytest.mark.parametrize("n_jobs", [1, 3, 8, 11])
+    def test_few_jobs_are_open_and_none_is_led_twice_at_a_time(self, n_jobs, n_threads):
+        crew, lock, done = Crew(n_jobs, n_threads), threading.Lock(), []
+        open_jobs, led, most = set(), set(), []
+
+        def lead(number, team):
+            for turn in range(20):
+                with lock:
+                    assert number not in led
+                    led.add(number)
+                    open_jobs.add(number)
+                    most.append(len(open_jobs))
+                done.append((number, turn))
+                led.remove(number)
+                yield
+            open_jobs.remove(number)
+
+        LocalRunner(n_threads)([lambda: crew.work(lead)] * n_threads)
+        assert sorted(done) == [(number, turn) for number in range(n_jobs) for turn in range(20)]
+        assert max(most) < 2 * n_threads
 
     def test_who_finds_no_job_helps(self):
         crew, begun = Crew(1), threading.Event()
@@ -87,6 +142,7 @@ class TestCrew:
             for _ in range(10**8):  # until the other thread has come
                 if crew.n_helped > 0:
                     return
+            yield
 
         leader = threading.Thread(target=crew.work, args=(lead,))
         leader.start()
@@ -97,12 +153,14 @@ class TestCrew:
         assert crew.n_helped == 1
 
     def test_an_error_sends_the_helpers_away(self):
-        crew = Crew(2)
+        crew = Crew(3, n_threads=2)
 
         def lead(number, team):
-            raise MemoryError
+            yield
+            if number == 0:
+                raise MemoryError
 
         with pytest.raises(MemoryError):
-            crew.work(lead)
+            crew.work(lead)  # the others wait for their second turn
         crew.dismiss()
         crew.work(lead)  # nothing is left to do

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dtrees.core.data._cpu import use_wide
 from dtrees.core.search._gradient_scan import split_of_cells
 
 
@@ -23,6 +24,35 @@ def histograms(draw):
 def test_the_same_split_as_by_bins(cells, min_rows, min_weight, l2):
     how = {"min_rows": min_rows, "min_weight": min_weight, "l2": l2}
     assert split_of_cells(cells, **how) == split_of_cells(cells, **how, by_bins=True)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 700),
+    st.sampled_from([1, 2, 20]),
+    st.sampled_from([1, 2**36]),
+    st.sampled_from([0.0, 1e9]),
+    st.booleans(),
+)
+def test_many_codes_and_large_sums(seed, n_codes, min_rows, min_weight, l2, wide):
+    random = np.random.default_rng(seed)
+    rows = random.poisson(random.choice([0.3, 3.0, 40.0]), n_codes + 1)
+    rows[0] *= random.integers(2)  # missing values, or none
+    cells = np.stack(
+        [
+            rows,
+            random.integers(0, 2**24, n_codes + 1) * rows,
+            random.integers(-(2**44), 2**44, n_codes + 1) * rows,
+        ],
+        axis=1,
+    )
+    how = {"min_rows": min_rows, "min_weight": min_weight, "l2": l2}
+    before = use_wide(wide)
+    try:
+        found = split_of_cells(cells, **how)
+    finally:
+        use_wide(before)
+    assert found == split_of_cells(cells, **how, by_bins=True)
 
 
 def test_missing_values_alone_on_the_left_are_those_alone_on_the_right():
