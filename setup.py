@@ -125,6 +125,7 @@ EXTENSIONS = [
     "dtrees.core.grow._column_draws",
     "dtrees.core.grow._leaf_wise",
     "dtrees.core.grow._leaf_steps",
+    "dtrees.core.grow._grown_records",
     "dtrees.core.grow._shared",
     "dtrees.core.grow._round_tree",
     "dtrees.core.model._pruning",

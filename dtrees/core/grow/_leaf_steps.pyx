@@ -2,17 +2,27 @@
 
     sums of leaves ──newton_steps──▶ steps ──add_leaf_steps──▶ weights and weighted steps of nodes
                                                   └──────────▶ rows are moved
+
+`add_newton_steps` is both, for trees whose steps nothing else has to look at.
 """
 import numpy as np
 
 from libc.math cimport fabs, frexp, ldexp, rint
 from libc.stdint cimport int64_t, uint32_t
+from libc.stdlib cimport free, malloc
 
 from dtrees.core.grow._leaf_heap cimport Leaf
 from dtrees.core.grow._leaf_wise cimport LeafWiseGrower
 
 cdef enum:
     STEP_BITS = 61              # of the sum of weighted steps
+
+
+cdef inline double newton_step(int64_t hessian, int64_t gradient, double l2, int shift,
+                               double most) noexcept nogil:
+    cdef double below = <double>hessian + l2
+    cdef double above = -ldexp(<double>gradient, -shift)
+    return min(max(above / below, -most), most) if below > 0 else 0.0
 
 
 def newton_steps(const int64_t[:, ::1] sums not None, double l2, int shift, double most):
@@ -33,16 +43,31 @@ def newton_steps(const int64_t[:, ::1] sums not None, double l2, int shift, doub
     -------
     float64 (n,)
     """
-    cdef int64_t n = sums.shape[0]
-    cdef double[::1] steps = np.empty(n)
-    cdef double above, below
+    cdef double[::1] steps = np.empty(sums.shape[0])
     cdef int64_t i
-    with nogil:
-        for i in range(n):
-            below = <double>sums[i, 0] + l2
-            above = -ldexp(<double>sums[i, 1], -shift)
-            steps[i] = min(max(above / below, -most), most) if below > 0 else 0.0
+    for i in range(sums.shape[0]):
+        steps[i] = newton_step(sums[i, 0], sums[i, 1], l2, shift, most)
     return np.asarray(steps)
+
+
+cdef int64_t weight_of_leaf(LeafWiseGrower grower, int64_t i, const int64_t* weight) noexcept nogil:
+    """Of the rows of a leaf, in units; without weights, their number."""
+    cdef const Leaf* leaf = grower.leaves + i
+    cdef const uint32_t* rows = grower.store.rows + leaf.node.start
+    cdef int64_t sum = leaf.node.totals.n
+    cdef int64_t k
+    if weight != NULL:
+        sum = 0
+        for k in range(leaf.node.totals.n):
+            sum += weight[rows[k]]
+    return sum
+
+
+cdef const int64_t* first_weight(LeafWiseGrower grower, const int64_t[::1] weight) except? NULL:
+    if weight is None:
+        return NULL
+    assert weight.shape[0] == grower.blocks.n_rows
+    return &weight[0]
 
 
 def weights_of_leaves(LeafWiseGrower grower not None, const int64_t[::1] weight):
@@ -52,35 +77,52 @@ def weights_of_leaves(LeafWiseGrower grower not None, const int64_t[::1] weight)
         None: the number of rows.
     """
     cdef int64_t[::1] found = np.empty(grower.n_leaves, dtype=np.int64)
-    cdef const Leaf* leaf
-    cdef const uint32_t* rows
-    cdef int64_t i, k, sum
-    assert weight is None or weight.shape[0] == grower.blocks.n_rows
+    cdef const int64_t* first = first_weight(grower, weight)
+    cdef int64_t i
     with nogil:
         for i in range(grower.n_leaves):
-            leaf = grower.leaves + i
-            sum = leaf.node.totals.n
-            if weight is not None:
-                rows = grower.store.rows + leaf.node.start
-                sum = 0
-                for k in range(leaf.node.totals.n):
-                    sum += weight[rows[k]]
-            found[i] = sum
+            found[i] = weight_of_leaf(grower, i, first)
     return np.asarray(found)
 
 
-def add_leaf_steps(LeafWiseGrower grower not None, piece, const double[::1] steps not None,
+cdef double move_and_sum(LeafWiseGrower grower, double* steps, int64_t* sums, double weight_unit,
+                         double* raw) noexcept nogil:
+    """Move the rows of the tree that was grown last, and give its records their statistics.
+
+    steps : (n_leaves,)
+        Those that are stored, afterwards.
+    sums : (n_leaves, 2)
+        Weights, to which the weighted steps are added.
+    """
+    cdef double largest = 0
+    cdef int64_t weight = 0
+    cdef double unit, of_leaf
+    cdef int64_t i
+    cdef int exponent
+    for i in range(grower.n_leaves):
+        largest = max(largest, fabs(steps[i]))
+        weight += sums[2 * i]
+    frexp(largest * (<double>weight * weight_unit), &exponent)
+    unit = ldexp(1.0, exponent - STEP_BITS)
+    for i in range(grower.n_leaves):
+        of_leaf = <double>sums[2 * i] * weight_unit
+        sums[2 * i + 1] = <int64_t>rint(ldexp(steps[i] * of_leaf, STEP_BITS - exponent))
+        steps[i] = <double>sums[2 * i + 1] * unit / of_leaf
+    grower.move_rows(steps, raw)
+    grower.sum_up(sums)
+    return unit
+
+
+def add_leaf_steps(LeafWiseGrower grower not None, const double[::1] steps not None,
                    const int64_t[::1] weights not None, double weight_unit,
                    double[::1] raw not None):
-    """Move the rows of the tree that was grown last, and tell its statistics.
+    """Move the rows of the tree that was grown last, and give its records their statistics.
 
-    A weighted step is rounded to an integer, and rows are moved by the quotient of that and the
-    weight: by the very number that the stored tree gives.
+    These are weights and weighted steps. A weighted step is rounded to an integer, and rows are
+    moved by the quotient of that and the weight: by the very number that the stored tree gives.
 
     Parameters
     ----------
-    piece : PartialTree
-        What the grower returned.
     steps : float64 (n_leaves,)
     weights : int64 (n_leaves,)
     weight_unit : float
@@ -89,31 +131,47 @@ def add_leaf_steps(LeafWiseGrower grower not None, piece, const double[::1] step
 
     Returns
     -------
-    statistics : int64 (n_nodes, 2)
-        Weights and weighted steps.
     unit : float
         Of weighted steps.
     """
     cdef int64_t n = grower.n_leaves
-    of_leaves = np.empty((n, 2), dtype=np.int64)
-    cdef int64_t[:, ::1] sums = of_leaves
-    cdef double[::1] stored = np.empty(n)
-    cdef double largest = 0
-    cdef int64_t weight = 0
+    cdef double[::1] stored = np.array(steps)
+    cdef int64_t[:, ::1] sums = np.empty((n, 2), dtype=np.int64)
     cdef double unit
     cdef int64_t i
-    cdef int exponent
     assert steps.shape[0] == n and weights.shape[0] == n
+    assert raw.shape[0] == grower.blocks.n_rows
+    for i in range(n):
+        sums[i, 0] = weights[i]
     with nogil:
-        for i in range(n):
-            largest = max(largest, fabs(steps[i]))
-            weight += weights[i]
-        frexp(largest * (<double>weight * weight_unit), &exponent)
-        unit = ldexp(1.0, exponent - STEP_BITS)
-        for i in range(n):
-            sums[i, 0] = weights[i]
-            sums[i, 1] = <int64_t>rint(
-                ldexp(steps[i] * (<double>weights[i] * weight_unit), STEP_BITS - exponent))
-            stored[i] = <double>sums[i, 1] * unit / (<double>weights[i] * weight_unit)
-    grower.add_steps(np.asarray(stored), raw)
-    return grower.sums_of_nodes(piece, of_leaves), unit
+        unit = move_and_sum(grower, &stored[0], &sums[0, 0], weight_unit, &raw[0])
+    return unit
+
+
+def add_newton_steps(LeafWiseGrower grower not None, int shift, double most, double learning_rate,
+                     const int64_t[::1] weight, double weight_unit, double[::1] raw not None):
+    """`add_leaf_steps` of Newton steps times a learning rate.
+
+    Other parameters as there, and as for `newton_steps` and `weights_of_leaves`.
+    """
+    cdef int64_t n = grower.n_leaves
+    cdef const int64_t* first = first_weight(grower, weight)
+    cdef double* steps = <double*>malloc(n * sizeof(double))
+    cdef int64_t* sums = <int64_t*>malloc(2 * n * sizeof(int64_t))
+    cdef const int64_t* own
+    cdef double unit = 0
+    cdef bint has_memory = steps != NULL and sums != NULL
+    cdef int64_t i
+    assert raw.shape[0] == grower.blocks.n_rows
+    with nogil:
+        if has_memory:
+            for i in range(n):
+                own = grower.out.statistics + 2 * grower.leaves[i].node.record
+                steps[i] = newton_step(own[0], own[1], grower.l2, shift, most) * learning_rate
+                sums[2 * i] = weight_of_leaf(grower, i, first)
+            unit = move_and_sum(grower, steps, sums, weight_unit, &raw[0])
+    free(steps)
+    free(sums)
+    if not has_memory:
+        raise MemoryError
+    return unit

@@ -39,6 +39,8 @@ cdef class LeafWiseGrower:
     cdef list alive                 # arrays whose memory the parameters point to
     cdef ColumnDraws draws
 
+    cdef void sum_up(self, const int64_t* of_leaves) noexcept nogil
+    cdef void move_rows(self, const double* steps, double* raw) noexcept nogil
     cdef bint search_children(self, Leaf* lesser, Leaf* other, bint search_lesser,
                               bint search_other) noexcept nogil
     cdef void take_split(self, Leaf* leaf, int which) noexcept nogil

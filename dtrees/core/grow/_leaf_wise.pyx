@@ -119,7 +119,7 @@ cdef class LeafWiseGrower:
 
     def grow(self, uint64_t[::1] derivatives not None, int64_t hessian, int64_t gradient, units,
              uint64_t number=0, RowDraws row_draws=None, double row_hessian=1.0):
-        """Grow one tree.
+        """Grow one tree, whose records are `piece` then.
 
         Parameters
         ----------
@@ -135,11 +135,6 @@ cdef class LeafWiseGrower:
             The rows that it is grown from; None: all of them.
         row_hessian : float, default=1.0
             The mean hessian of a row, in units; where many categories pay.
-
-        Returns
-        -------
-        piece : PartialTree
-            Statistics are sums of hessians and gradients.
         """
         cdef double unit = units[0]
         cdef double gradient_unit = units[1]
@@ -175,6 +170,12 @@ cdef class LeafWiseGrower:
             complete = self.grow_all()
         if not complete:
             raise MemoryError
+
+    def piece(self):
+        """The tree that was grown last, as a `PartialTree`, in the order of its records.
+
+        Statistics are sums of hessians and gradients, until steps take their place.
+        """
         return partial_tree_of(&self.out, 2)
 
     def leaves_of_tree(self):
@@ -187,26 +188,22 @@ cdef class LeafWiseGrower:
             found[i, 2] = self.leaves[i].node.totals.n
         return np.asarray(found)
 
-    def sums_of_nodes(self, piece, const int64_t[:, ::1] of_leaves):
-        """Sums of all nodes of the tree that was grown last, int64 (n_nodes, 2).
+    cdef void sum_up(self, const int64_t* of_leaves) noexcept nogil:
+        """Give the records of the tree that was grown last other sums; those of leaves are known.
 
-        piece : PartialTree, as `grow` returned it. of_leaves : sums of leaves, int64 (n_leaves, 2)
+        of_leaves : (n_leaves, 2)
         """
-        cdef int64_t n = len(piece.nodes)
-        found = np.zeros((n, 2), dtype=np.int64)
-        cdef int64_t[:, ::1] sums = found
         cdef const Record* node
-        cdef int64_t i
-        assert n == self.out.count and of_leaves.shape[0] == self.n_leaves
+        cdef int64_t* sums = self.out.statistics
+        cdef int64_t i, k
         for i in range(self.n_leaves):
-            sums[self.leaves[i].node.record, 0] = of_leaves[i, 0]
-            sums[self.leaves[i].node.record, 1] = of_leaves[i, 1]
-        for i in range(n - 1, -1, -1):         # children stand behind their parents
+            for k in range(2):
+                sums[2 * self.leaves[i].node.record + k] = of_leaves[2 * i + k]
+        for i in range(self.out.count - 1, -1, -1):     # children stand behind their parents
             node = self.out.nodes + i
             if node.left >= 0:
-                sums[i, 0] = sums[node.left, 0] + sums[node.right, 0]
-                sums[i, 1] = sums[node.left, 1] + sums[node.right, 1]
-        return found
+                for k in range(2):
+                    sums[2 * i + k] = sums[2 * node.left + k] + sums[2 * node.right + k]
 
     @property
     def n_histograms(self):
@@ -218,23 +215,26 @@ cdef class LeafWiseGrower:
         """Rows that the tree was grown from, leaf after leaf: uint32 (n_drawn,)."""
         return np.asarray(self.rows)[:self.n_drawn]
 
-    def add_steps(self, const double[::1] steps, double[::1] raw):
+    def add_steps(self, const double[::1] steps not None, double[::1] raw not None):
+        """`move_rows`, for tests."""
+        assert steps.shape[0] == self.n_leaves and raw.shape[0] == self.blocks.n_rows
+        self.move_rows(&steps[0], &raw[0])
+
+    cdef void move_rows(self, const double* steps, double* raw) noexcept nogil:
         """Add to the raw prediction of each row the step of its leaf; raw: of the whole table."""
         cdef int64_t i, k
         cdef double step
         cdef const uint32_t* rows
         cdef const Leaf* leaf
-        assert steps.shape[0] == self.n_leaves and raw.shape[0] == self.blocks.n_rows
-        with nogil:
-            for i in range(self.n_leaves):
-                step = steps[i]
-                leaf = self.leaves + i
-                rows = self.store.rows + leaf.node.start
-                for k in range(leaf.node.totals.n):
-                    raw[rows[k]] += step
-                rows = self.store.rows + leaf.rest_start
-                for k in range(leaf.rest_n):
-                    raw[rows[k]] += step
+        for i in range(self.n_leaves):
+            step = steps[i]
+            leaf = self.leaves + i
+            rows = self.store.rows + leaf.node.start
+            for k in range(leaf.node.totals.n):
+                raw[rows[k]] += step
+            rows = self.store.rows + leaf.rest_start
+            for k in range(leaf.rest_n):
+                raw[rows[k]] += step
 
     # -----------------------------------------------------------------------------------------
 

@@ -122,12 +122,19 @@ cdef class RowDerivatives:
     def largest_of_all(self):
         """The largest absolute gradient and the largest hessian of all rows, without weights."""
         cdef Pass work
+        cdef double[2] most = [0.0, 0.0]
+        cdef double value
+        cdef int64_t i, k
         assert self.rows.kind != GIVEN
         work.rows = &self.rows
         work.largest = &self.largest[0, 0]
         with nogil:
             lead(&self.helpers.team, measure_stretch, &work, self.largest.shape[0])
-        return tuple(np.asarray(self.largest).max(axis=0).tolist())
+            for i in range(self.largest.shape[0]):
+                for k in range(2):
+                    value = self.largest[i, k]
+                    most[k] = value if value > most[k] or value != value else most[k]
+        return most[0], most[1]
 
     def derive(self, double gradient_scale, double hessian_scale):
         """Pack the derivatives of all rows.
@@ -138,6 +145,7 @@ cdef class RowDerivatives:
             Sums of gradients and of hessians.
         """
         cdef Pass work
+        cdef int64_t i, k
         assert self.rows.kind != GIVEN or self.given is not None
         self.rows.gradient_scale = gradient_scale
         self.rows.hessian_scale = hessian_scale
@@ -147,4 +155,7 @@ cdef class RowDerivatives:
         work.n_scratch = self.scratch.shape[1]
         with nogil:
             lead(&self.helpers.team, derive_stretch, &work, self.sums.shape[0])
-        return np.asarray(self.sums).sum(axis=0).reshape(self.n_values, 2)
+            for k in range(2 * self.n_values):
+                for i in range(1, self.sums.shape[0]):
+                    self.sums[0, k] += self.sums[i, k]
+        return np.array(self.sums[0]).reshape(self.n_values, 2)

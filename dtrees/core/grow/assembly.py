@@ -15,7 +15,8 @@ import numpy as np
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow._assembly import arrays_of, fractions_of, join_records
-from dtrees.core.grow.node_record import PartialTree
+from dtrees.core.grow.node_record import PartialTree, RecordsOfTrees
+from dtrees.core.model.flat import split_trees
 from dtrees.core.model.tree import IN_SUBSET, REGRESSION, Tree, count_type
 
 NODES_AT_ONCE = 2**13  # of trees whose records are put side by side
@@ -133,49 +134,66 @@ def _trees_of(
     fractions = None
     if rules.random_splits:
         fractions = np.concatenate([fractions_of(p.nodes, rules.seed, rules.tree) for p in pieces])
-    threshold, code = thresholds(nodes["column"], nodes["boundary"], nodes["beyond"], fractions)
-    subset_offset, subset_words = in_node_order(nodes, words, n_codes)
-    bounds = np.cumsum([0] + [len(piece.nodes) for piece in pieces])
-    roots = bounds[:-1]
     sums = np.stack([piece.statistics[0] for piece in pieces])
     statistics_type = np.int64 if rules.criterion in REGRESSION else count_type(sums)
+    records = RecordsOfTrees(
+        nodes,
+        np.concatenate(  # a copy: they may be lent
+            [piece.statistics for piece in pieces], dtype=statistics_type, casting="same_kind"
+        ),
+        words,
+        np.array([len(piece.nodes) for piece in pieces]),
+        np.asarray(of_targets),
+    )
+    return trees_of_records(
+        records, target, n_codes, thresholds, rules, np.asarray(weight_units), fractions
+    )
+
+
+def trees_of_records(
+    records: RecordsOfTrees,
+    target: Target,
+    n_codes: np.ndarray,
+    thresholds: Thresholds,
+    rules: GrowthRules,
+    weight_units: np.ndarray | None = None,
+    fractions: np.ndarray | None = None,
+) -> list[Tree]:
+    """The frozen trees of records that stand side by side; other parameters as for `trees_of`.
+
+    Parameters
+    ----------
+    records : RecordsOfTrees
+        Whose statistics are of the type that those of the trees have.
+    fractions : float64 (n_nodes of all,) or None
+        Of random cuts, as for `dtrees.coding.CodeBook.thresholds`.
+    """
+    nodes, n_nodes = records.nodes, records.n_nodes
+    if len(n_nodes) == 0:
+        return []
+    threshold, code = thresholds(nodes["column"], nodes["boundary"], nodes["beyond"], fractions)
+    subset_offset, words = in_node_order(nodes, records.words, n_codes)
+    bounds = np.append(0, np.cumsum(n_nodes))
+    with_subset = np.flatnonzero(subset_offset >= 0)
+    first_word = np.append(subset_offset[with_subset], len(words))
+    first_word = first_word[np.searchsorted(with_subset, bounds)]
+    subset_offset[with_subset] -= np.repeat(first_word[:-1], n_nodes)[with_subset]
     arrays: dict[str, Any] = {
         **arrays_of(nodes),
         "code": code,
         "threshold": threshold,
-        "n_node_samples": nodes["n"].astype(count_type(nodes["n"][roots])),
-        "statistics": np.concatenate(  # a copy: they may be lent
-            [piece.statistics for piece in pieces], dtype=statistics_type, casting="same_kind"
-        ),
+        "n_node_samples": nodes["n"].astype(count_type(nodes["n"][bounds[:-1]])),
+        "statistics": records.statistics,
+        "subset_offset": subset_offset,
     }
-    assert np.count_nonzero(subset_offset >= 0) == np.count_nonzero(arrays["test"] == IN_SUBSET)
-    shared: dict[str, Any] = {
-        "n_columns": len(n_codes),
-        "criterion": rules.criterion,
-        "offset": target.offset,
-    }
-    if len(pieces) == 1:
-        subset: dict[str, Any] = {"subset_offset": subset_offset, "subset_words": subset_words}
-        shared["unit"] = of_targets[0]
-        return [Tree(**arrays, **subset, weight_unit=weight_units[0], **shared)]
-    with_subset = np.flatnonzero(subset_offset >= 0)
-    first_word = np.append(subset_offset[with_subset], len(subset_words))
-    first_word = first_word[np.searchsorted(with_subset, bounds)]
-    trees = []
-    for i in range(len(pieces)):
-        own = slice(bounds[i], bounds[i + 1])
-        offset = subset_offset[own]
-        trees.append(
-            Tree(
-                **{name: array[own] for name, array in arrays.items()},
-                subset_offset=np.where(offset >= 0, offset - first_word[i], -1),
-                subset_words=subset_words[first_word[i] : first_word[i + 1]],
-                weight_unit=weight_units[i],
-                unit=of_targets[i],
-                **shared,
-            )
-        )
-    return trees
+    assert len(with_subset) == np.count_nonzero(arrays["test"] == IN_SUBSET)
+    if weight_units is None:
+        weight_units = np.full(len(n_nodes), target.weight_unit)
+    units = {"weight_unit": weight_units, "unit": records.units}
+    units["offset"] = np.full(len(n_nodes), target.offset)
+    n_words = np.diff(first_word)
+    facts: dict[str, Any] = {"n_columns": len(n_codes), "criterion": rules.criterion}
+    return list(split_trees(arrays, words, n_nodes, n_words, **facts, units=units))
 
 
 def side_by_side(pieces: Sequence[PartialTree]) -> tuple[np.ndarray, np.ndarray]:

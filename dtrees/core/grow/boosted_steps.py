@@ -14,20 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from dtrees.core.data.rules import BoostingRules
-from dtrees.core.grow._leaf_steps import add_leaf_steps, newton_steps, weights_of_leaves
+from dtrees.core.grow._leaf_steps import (
+    add_leaf_steps,
+    add_newton_steps,
+    newton_steps,
+    weights_of_leaves,
+)
 from dtrees.core.grow._leaf_wise import LeafWiseGrower
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.step_bounds import bounds_of_nodes, few_bits, stretches, within
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
-
-
-@dataclass(frozen=True, eq=False)
-class GrownTree:
-    """A tree whose statistics are weights and weighted steps, the latter in units of its own."""
-
-    piece: PartialTree
-    unit: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,31 +49,35 @@ class LeafSteps:
     weight: np.ndarray | None
     weight_unit: float
 
-    def of_tree(
-        self,
-        grower: LeafWiseGrower,
-        piece: PartialTree,
-        k: int,
-        shift: int,
-        loss: Loss | OwnLoss,
-    ) -> GrownTree:
-        """The tree with steps instead of derivatives; its rows are moved.
+    def of_tree(self, grower: LeafWiseGrower, k: int, shift: int, loss: Loss | OwnLoss) -> float:
+        """Give the records of a tree steps instead of derivatives, and move its rows.
 
         Parameters
         ----------
         grower : LeafWiseGrower
             Which has grown it last.
-        piece : PartialTree
         k : int
             The value whose raw predictions it moves.
         shift : int
             Bits of a unit of gradients, in those of a unit of hessians.
         loss : Loss or OwnLoss
             As it is in this iteration.
+
+        Returns
+        -------
+        float
+            The unit of its weighted steps.
         """
-        leaves = grower.leaves_of_tree()
+        monotonic, raw = self.rules.monotonic, self.raw[k]
+        of_rows = self.weight, self.weight_unit
+        unit: float
+        if monotonic is None and loss.level is None:
+            unit = add_newton_steps(
+                grower, shift, loss.largest_step, self.learning_rate, *of_rows, raw
+            )
+            return unit
+        piece, leaves = grower.piece(), grower.leaves_of_tree()
         weights = weights_of_leaves(grower, self.weight)
-        monotonic = self.rules.monotonic
         if monotonic is None:
             steps = self._steps_of(grower, piece, leaves, k, shift, loss) * self.learning_rate
         else:
@@ -86,10 +87,8 @@ class LeafSteps:
             lower, upper = bounds_of_nodes(piece, values, monotonic)
             own = leaves[:, 0]
             steps, weights = within(values[own], lower[own], upper[own]), few_bits(weights)
-        statistics, unit = add_leaf_steps(
-            grower, piece, steps, weights, self.weight_unit, self.raw[k]
-        )
-        return GrownTree(PartialTree(piece.nodes, statistics, piece.words), unit)
+        unit = add_leaf_steps(grower, steps, weights, self.weight_unit, raw)
+        return unit
 
     def _steps_of(
         self,

@@ -26,20 +26,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import BoostingRules, GrowthRules
+from dtrees.core.grow._grown_records import GrownRecords
 from dtrees.core.grow._leaf_wise import LeafWiseGrower
 from dtrees.core.grow._row_derivatives import RowDerivatives
 from dtrees.core.grow._row_draws import RowDraws
 from dtrees.core.grow._row_squares import RowSquares
 from dtrees.core.grow._team import Helpers
-from dtrees.core.grow.assembly import Thresholds, join, trees_of
-from dtrees.core.grow.boosted_steps import GrownTree, LeafSteps, bits_of
+from dtrees.core.grow.assembly import Thresholds, trees_of_records
+from dtrees.core.grow.boosted_steps import LeafSteps, bits_of
 from dtrees.core.grow.trees_at_once import grow_at_once
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
@@ -206,38 +206,19 @@ def grow_model(
     The trees are added to `made`; other arguments as for `boost`. The turns may be those of
     different threads.
     """
-    grown: list[GrownTree] = []
     of_a_turn = max(1, booster.n_iterations // TURNS)
     for number in range(booster.n_iterations):
         if cancelled():
             break
-        trees = booster.iterate()
-        if watch is None:
-            grown.extend(trees)
-        else:
-            made.extend(finished(trees, booster.rows, thresholds))
-            if watch(made[-len(trees) :], booster.raw):
+        booster.iterate()
+        if watch is not None:
+            trees = booster.finished(thresholds)
+            made.extend(trees)
+            if watch(trees, booster.raw):
                 break
         if (number + 1) % of_a_turn == 0:
             yield
-    made.extend(finished(grown, booster.rows, thresholds))
-
-
-def finished(trees: list[GrownTree], rows: BoostedRows, thresholds: Thresholds) -> list[Tree]:
-    """Trees of steps as trees of numbers."""
-    target = Target(
-        kind="regression",
-        y=np.empty(0, dtype=np.int64),
-        w_exponent=-math.frexp(rows.weight_unit)[1] + 1,
-    )
-    return trees_of(
-        [join([tree.piece]) for tree in trees],
-        target,
-        np.asarray(rows.coded.n_codes),
-        thresholds,
-        GrowthRules(criterion="squared_error"),
-        units=[tree.unit for tree in trees],
-    )
+    made.extend(booster.finished(thresholds))
 
 
 class Booster:
@@ -292,6 +273,7 @@ class Booster:
             LeafWiseGrower(blocks, growing.rules, self._hessian_bits, helpers, rows.chosen, squares)
             for _ in range(min(n_threads, len(growing.initial)))
         ]
+        self._records = [GrownRecords() for _ in growing.initial]
         self._steps = LeafSteps(
             growing.rules,
             growing.learning_rate,
@@ -320,7 +302,7 @@ class Booster:
         found: np.ndarray = self._derivatives.raw
         return found
 
-    def iterate(self) -> list[GrownTree]:
+    def iterate(self) -> None:
         """Grow the trees of one iteration, one for each value, and move the raw predictions."""
         self._prepare()
         growing = self._growing
@@ -328,13 +310,13 @@ class Booster:
             self._draws.draw(growing.seed, self._number, growing.subsample)
         self._number += 1
         gradient_exponent, hessian_exponent = self._exponents()
-        sums = self._derivatives.derive(2.0**gradient_exponent, 2.0**hessian_exponent)
+        sums = self._derivatives.derive(2.0**gradient_exponent, 2.0**hessian_exponent).tolist()
         units = 2.0**-hessian_exponent, 2.0**-gradient_exponent
-        found: list[Any] = [None] * len(sums)
+        shift = gradient_exponent - hessian_exponent
 
         def grow(k: int, grower: LeafWiseGrower) -> None:
-            gradient, hessian = sums[k].tolist()
-            piece = grower.grow(
+            gradient, hessian = sums[k]
+            grower.grow(
                 self._derivatives.packed[k],
                 hessian,
                 gradient,
@@ -343,12 +325,25 @@ class Booster:
                 self._draws,
                 hessian / self._total_weight,
             )
-            shift = gradient_exponent - hessian_exponent
-            found[k] = self._steps.of_tree(grower, piece, k, shift, self._loss)
+            self._records[k].append(grower, self._steps.of_tree(grower, k, shift, self._loss))
 
-        grow_at_once(self._helpers, self._growers, grow, len(found), self._n_threads)
-        self._n_trees += len(found)
-        return found
+        grow_at_once(self._helpers, self._growers, grow, len(sums), self._n_threads)
+        self._n_trees += len(sums)
+
+    def finished(self, thresholds: Thresholds) -> list[Tree]:
+        """The trees that were grown since the last call, as trees of numbers."""
+        rows = self.rows
+        target = Target(
+            kind="regression",
+            y=np.empty(0, dtype=np.int64),
+            w_exponent=-math.frexp(rows.weight_unit)[1] + 1,
+        )
+        n_codes, rules = np.asarray(rows.coded.n_codes), GrowthRules(criterion="squared_error")
+        of_values = [
+            trees_of_records(records.take(), target, n_codes, thresholds, rules)
+            for records in self._records
+        ]
+        return [tree for trees in zip(*of_values, strict=True) for tree in trees]
 
     def _prepare(self) -> None:
         """What a loss has to know of all rows before an iteration."""

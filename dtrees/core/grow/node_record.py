@@ -43,3 +43,25 @@ class PartialTree:
     statistics: np.ndarray
     words: np.ndarray
     variants: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class RecordsOfTrees:
+    """Records of trees in preorder, one tree behind the other.
+
+    Attributes
+    ----------
+    nodes : `dtrees.core.grow.node_record.RECORD` (n_nodes of all,)
+        ``left`` and ``right`` are numbers in the same tree, ``subset`` is an offset in all words.
+    statistics : int64 (n_nodes of all, n_statistics)
+    words : uint64 (n_words,)
+    n_nodes : int64 (n_trees,)
+    units : float64 (n_trees,)
+        Of weighted targets.
+    """
+
+    nodes: np.ndarray
+    statistics: np.ndarray
+    words: np.ndarray
+    n_nodes: np.ndarray
+    units: np.ndarray

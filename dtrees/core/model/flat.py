@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.core.model.integers import Arrays
-from dtrees.core.model.tree import UNITS, Tree
+from dtrees.core.model.tree import REGRESSION, UNITS, Tree
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "feature": np.dtype(np.int32),
@@ -34,6 +34,9 @@ TYPES = {
     name: (dtype, np.dtype(np.int32)) if name in ("n_node_samples", "statistics") else (dtype,)
     for name, dtype in DTYPES.items()
 }
+
+NONE = np.empty(0, dtype=np.uint64)  # words of a tree without subsets
+NONE.flags.writeable = False
 
 
 def flatten(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]]:
@@ -75,12 +78,21 @@ def split_trees(
 
     But for counts that are of a wider type than a tree has them in.
     """
-    ends, word_ends = np.cumsum(n_nodes), np.cumsum(word_counts)
+    locked = {name: array.view() for name, array in all_of.items()}
+    words = words.view()
+    for array in (*locked.values(), words):
+        array.flags.writeable = False  # and so are its stretches
+    counts = ["n_node_samples"] if criterion in REGRESSION else ["n_node_samples", "statistics"]
+    is_narrow = all(locked[name].dtype == np.int32 for name in counts)
+    ends, word_ends = np.cumsum(n_nodes).tolist(), np.cumsum(word_counts).tolist()
+    of_units = {name: array.tolist() for name, array in units.items()}
     trees = []
-    for i, (end, word_end) in enumerate(zip(ends.tolist(), word_ends.tolist(), strict=True)):
-        nodes = slice(end - int(n_nodes[i]), end)
-        fields: dict[str, Any] = {name: array[nodes] for name, array in all_of.items()}
-        fields |= {name: float(each[i]) for name, each in units.items()}
-        fields["subset_words"] = words[word_end - int(word_counts[i]) : word_end]
-        trees.append(Tree(**fields, n_columns=n_columns, criterion=criterion))
+    for i, (n, n_words) in enumerate(zip(n_nodes.tolist(), word_counts.tolist(), strict=True)):
+        nodes = slice(ends[i] - n, ends[i])
+        fields: dict[str, Any] = {name: array[nodes] for name, array in locked.items()}
+        for name, values in of_units.items():
+            fields[name] = values[i]
+        fields["subset_words"] = words[word_ends[i] - n_words : word_ends[i]] if n_words else NONE
+        fields["n_columns"], fields["criterion"] = n_columns, criterion
+        trees.append(Tree.of_locked(fields) if is_narrow else Tree(**fields))
     return tuple(trees)

@@ -50,6 +50,11 @@ def table_of(columns):
     return pd.DataFrame(made)
 
 
+def derivatives(rng, n):
+    """Gradients and hessians of rows."""
+    return rng.integers(-(2**18), 2**18, n), rng.integers(2**12, 2**17, n)
+
+
 def grown(table, gradient, hessian, rules, helped=False, draws=None):
     """A tree grown from integers; the grower and the piece."""
     _, coded = CodeBook.fit_encode(table, max_bins=None)
@@ -69,12 +74,12 @@ def grown_from(coded, gradient, hessian, rules, helped=False, chosen=None, draws
         grower = LeafWiseGrower(blocks, rules, shift, team, chosen)
         packed = (gradient.astype(np.int64) << 32 | hessian).view(np.uint64)
         sums = int(hessian[own].sum()), int(gradient[own].sum())
-        piece = grower.grow(packed, *sums, UNITS, row_draws=draws)
+        grower.grow(packed, *sums, UNITS, row_draws=draws)
     finally:
         team.close()
         if helped:
             thread.join(60)
-    return grower, piece
+    return grower, grower.piece()
 
 
 def free_rules(**rules):

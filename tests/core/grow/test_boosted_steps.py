@@ -18,27 +18,27 @@ def made(loss="squared_error", weight=None, unit=1.0, **rules):
     """A tree of integers of gradients, its steps, and the rows of its leaves."""
     own = BoostingRules(min_samples_leaf=4, max_leaf_nodes=6, **rules)
     gradient = np.rint(-Y * 2**20).astype(int)
-    grower, piece = grown(X, gradient, np.full(N, 2**20), own)
+    grower, _ = grown(X, gradient, np.full(N, 2**20), own)
     raw = np.zeros((1, N))
     steps = LeafSteps(own, 0.1, Y, raw, weight, unit)
-    tree = steps.of_tree(grower, piece, 0, 0, NUMBERS[loss])
+    of_steps = steps.of_tree(grower, 0, 0, NUMBERS[loss])
     leaves = {
         record: grower.rows_of_leaves[first : first + n].copy()
         for record, first, n in grower.leaves_of_tree().tolist()
     }
-    return tree, raw[0], leaves
+    return (grower.piece(), of_steps), raw[0], leaves
 
 
 @pytest.mark.parametrize("weight", [None, RNG.integers(1, 5, N)])
 def test_a_step_is_minus_gradient_by_hessian(weight):
-    tree, raw, leaves = made(weight=weight)
+    (piece, unit), raw, leaves = made(weight=weight)
     assert len(leaves) == 6
     for record, rows in leaves.items():
-        stored = tree.piece.statistics[record, 1] * tree.unit / tree.piece.statistics[record, 0]
+        stored = piece.statistics[record, 1] * unit / piece.statistics[record, 0]
         np.testing.assert_allclose(stored, 0.1 * Y[rows].mean(), atol=1e-6)
         assert (raw[rows] == stored).all()
         wanted = len(rows) if weight is None else weight[rows].sum()
-        assert tree.piece.statistics[record, 0] == wanted
+        assert piece.statistics[record, 0] == wanted
 
 
 def test_l2_shortens_steps():
@@ -55,8 +55,8 @@ def test_medians_are_those_of_the_rows():
 
 
 def test_monotonic_steps_rise():
-    tree, raw, _ = made(monotonic=(1, 0, 0))
-    assert len(tree.piece.nodes) > 1
+    (piece, _), raw, _ = made(monotonic=(1, 0, 0))
+    assert len(piece.nodes) > 1
     for others in np.unique(X[:, 1:], axis=0):
         own = np.flatnonzero((X[:, 1:] == others).all(axis=1))
         assert (np.diff(raw[own[np.argsort(X[own, 0])]]) >= 0).all()

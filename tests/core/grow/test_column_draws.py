@@ -52,7 +52,11 @@ def test_trees_draw_for_themselves():
     grower, piece = grown(table, gradient, hessian, free_rules(max_leaf_nodes=9, max_features=0.3))
     packed = (gradient.astype(np.int64) << 32 | hessian).view(np.uint64)
     sums = int(hessian.sum()), int(gradient.sum())
-    first, again, other = (grower.grow(packed, *sums, UNITS, number) for number in (0, 0, 1))
+    pieces = []
+    for number in (0, 0, 1):
+        grower.grow(packed, *sums, UNITS, number)
+        pieces.append(grower.piece())
+    first, again, other = pieces
     assert first.nodes.tobytes() == again.nodes.tobytes() == piece.nodes.tobytes()
     assert first.nodes.tobytes() != other.nodes.tobytes()
 

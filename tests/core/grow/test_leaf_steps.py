@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.core.data.rules import BoostingRules
-from dtrees.core.grow._leaf_steps import add_leaf_steps, newton_steps, weights_of_leaves
+from dtrees.core.grow._leaf_steps import (
+    add_leaf_steps,
+    add_newton_steps,
+    newton_steps,
+    weights_of_leaves,
+)
 from tests.core.grow.boosted_cases import grown
 
 N = 80
@@ -57,7 +62,8 @@ def test_rows_move_by_what_the_tree_stores(tree, scale, unit):
     weights = RNG.integers(1, 2**45, len(leaves))
     steps = scale * RNG.normal(size=len(leaves))
     raw = np.zeros(N)
-    statistics, of_steps = add_leaf_steps(grower, piece, steps, weights, unit, raw)
+    of_steps = add_leaf_steps(grower, steps, weights, unit, raw)
+    statistics = grower.piece().statistics
     assert statistics[0, 0] == weights.sum()
     assert abs(statistics[:, 1]).max() <= 2**61
     assert statistics[0, 1] == statistics[leaves[:, 0], 1].sum()
@@ -71,9 +77,30 @@ def test_rows_move_by_what_the_tree_stores(tree, scale, unit):
             assert statistics[node].tolist() == children.sum(axis=0).tolist()
 
 
+@pytest.mark.parametrize("weight", [None, RNG.integers(1, 2**40, N)])
+@pytest.mark.parametrize("most", [0.3, math.inf])
+def test_newton_steps_in_one_go(weight, most):
+    """The same bits as step by step."""
+    found = []
+    for in_one_go in (True, False):
+        gradient = np.rint(-Y * 2**20).astype(int)
+        rules = BoostingRules(min_samples_leaf=4, max_leaf_nodes=7, l2=1.5)
+        grower, piece = grown(X, gradient, np.full(N, 2**20), rules)
+        raw = np.zeros(N)
+        if in_one_go:
+            unit = add_newton_steps(grower, 2, most, 0.1, weight, 0.3, raw)
+        else:
+            sums = piece.statistics[grower.leaves_of_tree()[:, 0]]
+            steps = newton_steps(sums, grower.l2, 2, most) * 0.1
+            unit = add_leaf_steps(grower, steps, weights_of_leaves(grower, weight), 0.3, raw)
+        found.append((unit, raw.tobytes(), grower.piece().statistics.tobytes()))
+    assert found[0] == found[1]
+    assert len(set(raw)) > 2
+
+
 def test_sizes_that_do_not_fit_are_refused(tree):
-    grower, piece = tree
+    grower, _ = tree
     with pytest.raises(AssertionError):
         weights_of_leaves(grower, np.ones(N + 1, dtype=np.int64))
     with pytest.raises(AssertionError):
-        add_leaf_steps(grower, piece, np.zeros(2), np.ones(2, dtype=np.int64), 1.0, np.zeros(N))
+        add_leaf_steps(grower, np.zeros(2), np.ones(2, dtype=np.int64), 1.0, np.zeros(N))

@@ -30,3 +30,26 @@ def test_there_and_back(model, n_trees):
     found = split_trees(arrays, words, n_nodes, n_words, units=units, **facts)
     assert all(isinstance(tree, Tree) for tree in found)
     assert [a.equals(b) for a, b in zip(trees, found, strict=False)] == [True] * n_trees
+
+
+@pytest.mark.parametrize("largest", [1, 2**31])
+def test_trees_of_stretches_are_those_of_arrays(largest):
+    """Locked, and with counts that are as wide as they have to be in each of them."""
+    trees = RandomForestClassifier(2, random_state=0).fit(X, Y > 5).forest_.trees
+    arrays, facts = flatten(trees)
+    n_nodes, n_words = arrays.pop("n_nodes"), arrays.pop("n_words")
+    units = {name: arrays.pop(name) for name in UNITS}
+    words = arrays.pop("subset_words")
+    if largest > 1:
+        arrays["statistics"] = arrays["statistics"].astype(np.int64)
+        arrays["statistics"][0] = largest
+    found = split_trees(arrays, words, n_nodes, n_words, units=units, **facts)
+    assert [tree.statistics.dtype for tree in found] == [
+        np.int32 if largest == 1 else np.int64,
+        np.int32,
+    ]
+    for tree in found:
+        made = Tree(**{name: np.array(array) for name, array in tree.arrays().items()}, **facts)
+        assert made.equals(tree)
+        assert not any(array.flags.writeable for array in tree.arrays().values())
+    assert arrays["code"].flags.writeable  # what was given is as it was
