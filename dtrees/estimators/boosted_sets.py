@@ -149,9 +149,8 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     def fit(number: int, grow: Grow) -> Turns:
         model = clone(plan.estimator)
         try:
-            start = model._start(
-                common, _target_of(model, values, table.sample_weight, sets, number)
-            )
+            own = _target_of(model, values, table.sample_weight, sets, number)
+            start = model._start(common, own, model._sides(values, own, seed))
             watch = start.watch
             heard = None if watch is None else lambda trees, raw: watch(trees)
             trees = yield from grow(Model(start.rows, start.growing, heard))

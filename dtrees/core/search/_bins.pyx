@@ -32,6 +32,7 @@ from dtrees.core.search._search cimport (
     BUFFER, SMALL_WEIGHT, Bins, Keyed, Search, add_bin, allowed_score, begin_column,
     begin_pass, by_class, consider, enlarge, heavy_enough, is_bound, offer, permitted, take_best
 )
+from dtrees.core.search._two_class_scan cimport has_small_entropy, scan_entropy_of_bins
 
 
 cdef bint reserve_bins(Search* q, int64_t count) noexcept nogil:
@@ -330,6 +331,8 @@ cdef void scan_ordered(Search* q, int64_t first, int64_t last, bint close) noexc
         scan_buffered(q, first, end, False)
     elif q.criterion.impurity == GINI and q.totals.weight < SMALL_WEIGHT:
         scan_buffered(q, first, end, True)
+    elif has_small_entropy(q):
+        scan_entropy_of_bins(q, NULL, first, end)
     else:
         for i in range(first, end):
             add_bin(q, i, 1)

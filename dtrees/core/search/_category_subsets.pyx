@@ -21,6 +21,7 @@ from dtrees.core.search._search cimport (
     NONE, Bins, Keyed, Search, add_bin, allowed_score, by_class, consider, enlarge, offer, permitted
 )
 from dtrees.core.search._sort cimport sort_bins
+from dtrees.core.search._two_class_scan cimport has_small_entropy, scan_entropy_of_bins
 
 cdef double UPWARDS = 1.0 + 1e-9
 
@@ -63,16 +64,19 @@ cdef void find_subset(Search* q, int64_t first) noexcept nogil:
 cdef void scan_in_order(Search* q, int64_t first, int64_t count) noexcept nogil:
     """Prefixes of bins.order[0..count) against the rest, missing on either side."""
     cdef Bins* g = &q.bins
-    cdef int64_t missing, i, n_best
+    cdef int64_t missing, i, n_best, end
     sort_bins(g.order, g.order + g.capacity, count)
     for missing in range(first + 1):
         begin_bins(q, IN_SUBSET, missing)
         n_best = 0
-        for i in range(count):
+        end = count if first == 1 and not missing else count - 1
+        if has_small_entropy(q):
+            n_best = scan_entropy_of_bins(q, g.order, 0, end)
+            end = 0
+        for i in range(end):
             add_bin(q, g.order[i].bin, 1)
-            if i < count - 1 or (first == 1 and not missing):
-                if consider(q, i, False):
-                    n_best = i + 1
+            if consider(q, i, False):
+                n_best = i + 1
         if n_best > 0 and not clear_subset(q):
             return
         for i in range(n_best):

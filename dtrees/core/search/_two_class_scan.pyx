@@ -25,7 +25,9 @@ from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.search._criterion cimport xlogx
 from dtrees.core.search._number_scan cimport least_reaching, look_at
-from dtrees.core.search._search cimport NONE, Search, entropy_score, heavy_enough, offer
+from dtrees.core.search._search cimport (
+    NONE, Bins, Keyed, Search, entropy_score, heavy_enough, offer
+)
 
 cdef extern from "search/two_classes.h" nogil:
     ctypedef struct TwoClasses:
@@ -41,6 +43,7 @@ cdef extern from "search/two_classes.h" nogil:
 cdef enum:
     STRETCH = 16            # entries that are read at once
     ROUNDED = 16            # units of x log x that roundings of a score come to, at most
+    LEAST_BOUNDED = 12      # bins that are worth the logarithms of a bound
 
 
 cdef void scan_two_classes(Search* q, const uint32_t* entries, int64_t begin, int64_t end,
@@ -132,6 +135,39 @@ cdef void scan_entropy(Search* q, const uint32_t* entries, int64_t begin, int64_
     q.side[0] = q.n - t.s
     q.side_squares = both_classes(q, q.side[0], q.side[1])
     q.side_is_clear = False
+
+
+cdef int64_t scan_entropy_of_bins(Search* q, const Keyed* order, int64_t begin,
+                                  int64_t end) noexcept nogil:
+    """Offer the boundaries behind the bins begin..end to the entropy of two classes.
+
+    order : of the bins; NULL: by number. Returns the bins before the best boundary, 0 where there
+    was a better one before. Of nodes for which `has_small_entropy`.
+    """
+    cdef const Bins* g = &q.bins
+    cdef bint bounded = end - begin >= LEAST_BOUNDED and 0 < q.class_totals[1] < q.totals.weight
+    cdef double slope = steepest(<double>q.class_totals[1] / q.W) if bounded else 1.0
+    cdef double reach = least_square(q, slope) if bounded else NONE
+    cdef int64_t n = q.n
+    cdef int64_t w = q.w
+    cdef int64_t s = q.side[1]
+    cdef int64_t best = 0
+    cdef int64_t i, b
+    cdef double D
+    for i in range(begin, end):
+        b = i if order == NULL else order[i].bin
+        n += g.n[b]
+        w += g.weight[b]
+        s += g.target[2 * b + 1]
+        if n < q.min_rows or q.totals.n - n < q.min_rows or not heavy_enough(q, w):
+            continue
+        D = <double>(q.totals.weight * s - w * q.class_totals[1])
+        if bounded and D * D < reach * (<double>w * <double>(q.totals.weight - w)):
+            continue
+        if offer(q, entropy_score(q, both_classes(q, w - s, s), w), i, False):
+            best = i + 1
+            reach = least_square(q, slope) if bounded else NONE
+    return best
 
 
 # ---------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.search._bound import best_of_few_rows
+from dtrees.core.search._criterion import xlogx_table
 from tests.laws.tables import (
     Example,
     arrays_of,
@@ -24,9 +25,10 @@ from tests.oracle.greedy import assert_tree_is_greedy
 TUNINGS = [Tuning(), Tuning(counted_rows=0), Tuning(counted_rows=1 << 40)]
 
 
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("tuning", TUNINGS, ids=["default", "counted", "sorted"])
-def test_the_first_of_perfect_columns_is_taken(n_classes, tuning):
+def test_the_first_of_perfect_columns_is_taken(criterion, n_classes, tuning):
     """Wherever it stands, however many codes it has, and whatever is searched first."""
     rng = np.random.default_rng(n_classes)
     y = rng.integers(0, n_classes, 200)
@@ -41,7 +43,7 @@ def test_the_first_of_perfect_columns_is_taken(n_classes, tuning):
         ([noise, noise, few, many, few], 2),
     ):
         table = [column.tolist() for column in columns]
-        example = Example(table, y, None, "gini", {"max_depth": 1})
+        example = Example(table, y, None, criterion, {"max_depth": 1})
         tree = fit(example, tuning=tuning)
         assert tree.feature[0] == first
         if n_classes == 2:
@@ -49,27 +51,29 @@ def test_the_first_of_perfect_columns_is_taken(n_classes, tuning):
         assert arrays_of(grow_tree(example, coded_sparse(table, 0), None)) == arrays_of(tree)
 
 
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
 @pytest.mark.parametrize("places", [(0, 1, 2), (0, 2, 1), (2, 1, 0)])
 @pytest.mark.parametrize("tuning", TUNINGS, ids=["default", "counted", "sorted"])
-def test_a_good_column_is_not_taken_for_a_perfect_one(tuning, places):
+def test_a_good_column_is_not_taken_for_a_perfect_one(criterion, tuning, places):
     """Two of three classes are left where the one is as good as perfect, and the other is."""
     y = np.repeat([0, 1, 2], [60, 80, 60])
     good = np.where(np.arange(200) == 7, 2 - y, y)
     columns = [good.astype(float), y.astype(float), np.where(y == 1, 9.0, 5.0)]
     for labels in (y, (y > 0).astype(int)):
         table = [columns[place].tolist() for place in places]
-        example = Example(table, labels, None, "gini", {})
+        example = Example(table, labels, None, criterion, {})
         tree = fit(example, tuning=tuning)
         assert_tree_is_greedy(tree, example.table, example.target, example.rules)
         assert (tree.impurity[tree.test == 0] == 0).all()
         assert places.index(0) not in tree.feature
 
 
-def test_ties_that_are_drawn_are_drawn_among_perfect_columns():
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+def test_ties_that_are_drawn_are_drawn_among_perfect_columns(criterion):
     y = np.arange(40) % 2
     table = [y.astype(float).tolist() for _ in range(6)]
     found = {
-        int(fit(Example(table, y, None, "gini", {"random_ties": True, "seed": seed})).feature[0])
+        int(fit(Example(table, y, None, criterion, {"random_ties": True, "seed": seed})).feature[0])
         for seed in range(60)
     }
     assert found == set(range(6))
@@ -124,6 +128,14 @@ def test_few_rows_of_a_regression(n, random_ties):
         assert arrays_of(in_rounds) == arrays_of(tree)
         if not random_ties:
             assert_tree_is_greedy(tree, example.table, example.target, example.rules)
+
+
+@pytest.mark.parametrize("fixed_point", [1.0, 2.0, 2.0**17, 2.0**40])
+def test_no_side_adds_to_an_entropy(fixed_point):
+    """What a pure side adds, nothing, is the most: rounded, too, and of many rows."""
+    table = np.array(xlogx_table(2**10, fixed_point))
+    a, b = np.triu_indices(2**9, 1)
+    assert (table[a] + table[b] <= table[a + b]).all()
 
 
 def test_scores_of_more_weight_than_they_are_exact_for():

@@ -31,6 +31,7 @@ cdef struct Buffers:
     bint owns_statistics
     bint owns_rows          # else they are a loader's scratch
     bint shared             # by several threads: nodes are relocated before they are grown
+    bint is_excerpt         # it has entries and rows of its own, and all else from others
 
 cdef struct Relocation:
     # A move of columns to other buffers.
@@ -43,6 +44,7 @@ cdef struct Relocation:
 
 cdef Buffers* new_buffers(int64_t n_rows, int64_t n_entries, bint narrow) noexcept nogil
 cdef void free_buffers(Buffers* w) noexcept nogil
+cdef Buffers* excerpt(Buffers* w, OpenNode* node) noexcept nogil
 cdef Buffers* relocate_rows(Buffers* old, const OpenNode* node, int64_t n_entries) noexcept nogil
 cdef int64_t relocate_features(const Relocation* move, const entry_t* entries,
                                PresortedFeature* features, int64_t n_features,

@@ -19,7 +19,8 @@ Memory: 8 bytes per entry of wide and sparse columns and 4 per row at the top; p
 per entry of the largest relocated node.
 """
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
 
 from dtrees.core.data._columns cimport STORED_U32, STORED_U8, Column, code_at
 from dtrees.core.data._memory cimport claim
@@ -59,6 +60,10 @@ cdef void free_buffers(Buffers* w) noexcept nogil:
     if w == NULL:
         return
     free(w.entries)
+    if w.is_excerpt:
+        free(w.rows)
+        free(w)
+        return
     free(w.scratch)
     if w.owns_rows:
         free(w.rows)
@@ -73,6 +78,57 @@ cdef void free_buffers(Buffers* w) noexcept nogil:
             free(w.of_row.target)
         free(w.of_row.value)
     free(w)
+
+
+cdef Buffers* excerpt(Buffers* w, OpenNode* node) noexcept nogil:
+    """The rows and entries of a node of narrow buffers in memory of their own, in order; NULL
+    without any. O(entries).
+
+    Rows keep their numbers, and all else is that of `w`, which has to outlive the excerpt. node :
+    gets features, and a histogram where it had one, for the excerpt; what it had is not freed.
+    """
+    cdef int64_t n = node.totals.n
+    cdef int64_t n_entries = 0
+    cdef int64_t at = 0
+    cdef int64_t r
+    cdef size_t of_features = (node.n_features + 1) * sizeof(PresortedFeature)
+    cdef size_t of_histogram = w.counted.n_words * sizeof(int64_t)
+    cdef PresortedFeature* features = NULL
+    cdef int64_t* histogram = NULL
+    cdef PresortedFeature* feature
+    cdef Buffers* own = <Buffers*>malloc(sizeof(Buffers))
+    if own == NULL:
+        return NULL
+    own[0] = w[0]
+    own.is_excerpt = True
+    own.entries = NULL
+    own.rows = NULL
+    for r in range(node.n_features):
+        n_entries += node.features[r].length
+    if not ((w.number != NULL or claim(<void**>&w.number, (w.n_rows + 1) * sizeof(uint32_t)))
+            and claim(&own.entries, (n_entries + READ_BEYOND) * sizeof(uint32_t))
+            and claim(<void**>&own.rows, (n + 1) * sizeof(uint32_t))
+            and claim(<void**>&features, of_features)
+            and (node.histogram == NULL or claim(<void**>&histogram, of_histogram))):
+        free(features)
+        free_buffers(own)
+        return NULL
+    own.number = w.number
+    memcpy(own.rows, w.rows + node.start, n * sizeof(uint32_t))
+    memcpy(features, node.features, of_features)
+    if histogram != NULL:
+        memcpy(histogram, node.histogram, of_histogram)
+    for r in range(node.n_features):
+        feature = features + r
+        if feature.length > 0:
+            memcpy(<uint32_t*>own.entries + at, <uint32_t*>w.entries + feature.offset,
+                   feature.length * sizeof(uint32_t))
+            feature.offset = at
+            at += feature.length
+    node.start = 0
+    node.features = features
+    node.histogram = histogram
+    return own
 
 
 cdef bint gather(int64_t** to, const int64_t* values, const uint32_t* rows,

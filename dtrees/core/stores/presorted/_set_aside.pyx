@@ -1,19 +1,18 @@
 """Nodes whose test narrower limits do not allow: copies, before rows and entries are partitioned.
 
 Growth under narrower limits has the same nodes down to here (`dtrees.core.grow._variants`). It goes
-on from the copy, whose entries are in order, as those of any node that is relocated::
+on from the copy, whose entries are in order, as those of the node, and whose rows keep their
+numbers::
 
     leaves of at least      1        5, 10        20
     the test gives          30 | 3                leaves of 20: the node, of 33 rows, is a leaf
                             goes on  copied
 """
 from libc.stdint cimport int64_t, uint32_t
-from libc.stdlib cimport malloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from dtrees.core.data._structs cimport PresortedFeature
-from dtrees.core.search._open_node cimport free_node
-from dtrees.core.stores.presorted._buffers cimport relocate
+from dtrees.core.stores.presorted._buffers cimport excerpt
 
 
 cdef bint set_aside(SetAside* aside, Buffers* w, const TrainParameters* params,
@@ -24,12 +23,13 @@ cdef bint set_aside(SetAside* aside, Buffers* w, const TrainParameters* params,
     The sides of its rows are marked.
     """
     cdef size_t n_bytes = params.layout.n_classes * sizeof(int64_t)
-    cdef size_t of_features = (node.n_features + 1) * sizeof(PresortedFeature)
     cdef const uint32_t* rows = w.rows + node.start
     cdef int64_t n = node.totals.n
     cdef int64_t n_left = 0
     cdef int64_t i
     cdef int level = 0
+    if n < 2 * aside.least_rows[0]:
+        return True
     for i in range(n):
         n_left += w.side[rows[i]]
     while level < aside.n_limits and aside.least_rows[level] <= min(n_left, n - n_left):
@@ -39,19 +39,15 @@ cdef bint set_aside(SetAside* aside, Buffers* w, const TrainParameters* params,
     aside.level = level
     aside.node = node[0]
     aside.node.parent = aside.node.record = -1
-    aside.node.histogram = NULL
     aside.node.above.sets = NULL
     aside.node.class_totals = NULL
-    aside.node.features = <PresortedFeature*>malloc(of_features)
     if node.class_totals != NULL:
         aside.node.class_totals = <int64_t*>malloc(n_bytes)
-        if aside.node.class_totals != NULL:
-            memcpy(aside.node.class_totals, node.class_totals, n_bytes)
-    if aside.node.features != NULL:
-        memcpy(aside.node.features, node.features, node.n_features * sizeof(PresortedFeature))
-        aside.rows = relocate(w, <uint32_t*>w.entries, &aside.node, params.columns,
-                              &params.count_rule)
-    if aside.rows == NULL or (node.class_totals != NULL and aside.node.class_totals == NULL):
-        free_node(&aside.node)
+        if aside.node.class_totals == NULL:
+            return False
+        memcpy(aside.node.class_totals, node.class_totals, n_bytes)
+    aside.rows = excerpt(w, &aside.node)
+    if aside.rows == NULL:
+        free(aside.node.class_totals)
         return False
     return True
