@@ -87,8 +87,10 @@ def test_a_target_in_another_form_is_an_error(tmp_path):
     path.write_text("\n".join(["x;y", *(f"{i};{i % 90},5" for i in range(200))]))
     rest = ["--target", "y", "--sep", ";"]
     for command in (["cv", path, "--folds", 2], ["fit", path, "--out", model]):
-        words = "the target 'y': column 'y' looks like numbers with a decimal comma, taken for words"
-        check_refused(ask(*command, *rest), f"{words}: add --decimal , (--task classification")
+        words = "the target 'y': column 'y' looks like numbers with a decimal comma, taken for"
+        check_refused(
+            ask(*command, *rest), f"{words} words: add --decimal , (--task classification"
+        )
         check_refused(ask(*command, *rest, "--task", "regression"), "add --decimal ,")
     assert not model.exists()
     command = ["cv", path, *rest, "--folds", 2]
