@@ -13,6 +13,7 @@ import numpy as np
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table
+from dtrees.coding.target import Target
 from dtrees.core.predict.binned import LeafLookup
 from dtrees.estimators.fit_plan import FitPlan, TablePlan
 from dtrees.estimators.training import Encoded, rows_of
@@ -48,6 +49,7 @@ class TrainingTable:
         self._read: tuple[Table | PartitionedTable, np.ndarray] | None = None
         self._seed: int | None = None
         self._codes: dict[Hashable, Codes] = {}
+        self._targets: dict[Hashable, Target] = {}
         self._told: set[str] = set()
 
     def tell(self, alone: Mapping[str, int], n_sets: int) -> None:
@@ -61,9 +63,23 @@ class TrainingTable:
 
     def encoded(self, plan: FitPlan, seed: int, run: LocalRunner) -> Encoded:
         """What a fit to all rows grows from; ValueError: an input is not what it should be."""
-        target = plan.target(self.read(plan), self.sample_weight)
+        target = self._target(plan)
         codes = self.codes(plan, seed, run)
         return plan.resolve(codes.book, codes.coded, target, seed)
+
+    def _target(self, plan: FitPlan) -> Target:
+        """The target of a fit to all rows, kept for the next growth, if it depends on plain values.
+
+        ValueError: it, or the table, is not what it should be.
+        """
+        y, own = self.read(plan), plan.estimator
+        weight = getattr(own, "class_weight", None)
+        if not (weight is None or isinstance(weight, str)):
+            return plan.target(y, self.sample_weight)
+        key = type(own), plan.criterion == "poisson", weight, getattr(own, "bootstrap", None)
+        if key not in self._targets:
+            self._targets[key] = plan.target(y, self.sample_weight)
+        return self._targets[key]
 
     def read(self, plan: TablePlan) -> np.ndarray:
         """The target; ValueError: it, or the table, is not what it should be."""

@@ -11,7 +11,7 @@ else are one growth, which goes as far as the furthest of them::
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from types import NoneType
@@ -28,6 +28,7 @@ from dtrees.estimators.limits import MOST_ROWS, depth_of, rows_of_split
 
 LATE = ("max_depth", "min_samples_split", "min_impurity_decrease", "max_leaf_nodes", "ccp_alpha")
 N_TREES = "n_estimators"  # of a forest: decided later, too
+PLAIN = (int, float, str, bool)
 N_ITERATIONS = "max_iter"  # of a boosted model: the only thing that is
 
 Parameters = Mapping[str, Any]
@@ -86,10 +87,9 @@ def growths_of(
 
     Raises ValueError where a name is no parameter of the estimator.
     """
-    groups: dict[str, list[int]] = {}
+    groups: dict[Hashable, list[int]] = {}
     errors: dict[int, Exception] = {}
     judged: dict[Any, Exception | None] = {}
-    keys: dict[Any, str] = {}
     late = late_of(estimator)
     for names in {frozenset(candidate) for candidate in candidates}:
         clone(estimator).set_params(**dict.fromkeys(names))
@@ -100,8 +100,7 @@ def growths_of(
             if error is not None:
                 errors.setdefault(place, error)
         if place not in errors:
-            key = "" if not others else _key(others, keys)
-            groups.setdefault(key, []).append(place)
+            groups.setdefault(key_of(others), []).append(place)
     growths = []
     for places in groups.values():
         mine = [candidates[place] for place in places]
@@ -170,12 +169,8 @@ def _error_of(estimator: Any, name: str, value: Any, judged: dict[Any, Exception
     return judged[key]
 
 
-def _key(others: Parameters, keys: dict[Any, str]) -> str:
-    """Equal for equal parameters."""
-    try:
-        items = frozenset((name, type(value), value) for name, value in others.items())
-    except TypeError:  # a list, an array
-        return str(joblib.hash(dict(others)))
-    if items not in keys:
-        keys[items] = str(joblib.hash(dict(others)))
-    return keys[items]
+def key_of(parameters: Parameters) -> Hashable:
+    """Equal for equal parameters: names, types and values, or a hash of what is not plain."""
+    if all(value is None or type(value) in PLAIN for value in parameters.values()):
+        return frozenset((name, type(value), value) for name, value in parameters.items())
+    return str(joblib.hash(dict(parameters)))

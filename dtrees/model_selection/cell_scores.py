@@ -28,7 +28,7 @@ from dtrees.model_selection.prefitted_proxy import (
     asks_for_predictions,
     scoring_of_proxies,
 )
-from dtrees.model_selection.splits import Split
+from dtrees.model_selection.splits import Split, rows_of_side
 from dtrees.parallel import threaded
 
 
@@ -87,20 +87,19 @@ def scores_of_splits(
     """
     row_numbers = np.arange(len(fitted.y))
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    rows_of = {
+        number: row_numbers[rows_of_side(splits, number, side)] for number in range(len(splits))
+    }
 
     def of_split(number: int) -> np.ndarray | None:
-        rows = row_numbers[splits[number][("train", "test").index(side)]]
+        rows = rows_of[number]
         own = None if weight is None else exact_in_sums(weight[rows])
         if len(rows) == 0 or (own is not None and (own <= 0).any()):  # not defined, some of them
             return None
         held_out = held_out_of(fitted, number, rows, own, keeps=side == "test")
         return leaf_scores(scores, held_out, limits(number))
 
-    at = ("train", "test").index(side)
-    fitted.bring_leaves(
-        {number: row_numbers[split[at]] for number, split in enumerate(splits)},
-        keeps=side == "test",
-    )
+    fitted.bring_leaves(rows_of, keeps=side == "test")
     run = threaded(fitted.models[0].n_jobs)
     with warnings.catch_warnings():  # of a matrix there are few rows for each class
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)

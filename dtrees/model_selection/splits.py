@@ -71,6 +71,11 @@ class Splits(DrawnSplits):
         kept = self._kept[number]
         return (self._others(kept), kept) if isinstance(kept, np.ndarray) else kept
 
+    def test(self, number: int) -> Any:
+        """The test side of a split; O(1)."""
+        kept = self._kept[number]
+        return kept if isinstance(kept, np.ndarray) else kept[1]
+
     def _short(self, split: Any) -> Any:
         """The test side alone, if the training side are all other rows in their order."""
         if not isinstance(split, tuple) or len(split) != 2:
@@ -91,6 +96,13 @@ class Splits(DrawnSplits):
         is_other = np.ones(self._n_rows, dtype=bool)
         is_other[test] = False
         return np.flatnonzero(is_other)
+
+
+def rows_of_side(splits: Sequence[Split], number: int, side: str) -> Any:
+    """One side of a split, "train" or "test", without the other one where that has to be found."""
+    if side == "test" and isinstance(splits, Splits):
+        return splits.test(number)
+    return splits[number][("train", "test").index(side)]
 
 
 class TrainingRows:

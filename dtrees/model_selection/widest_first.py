@@ -15,14 +15,12 @@ Trees are held as long as a later growth asks for them: those of one growth, in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any
 
-import joblib
-
 from dtrees.core.grow.known import KnownTrees
-from dtrees.model_selection.candidates import LATE, Growth
+from dtrees.model_selection.candidates import LATE, Growth, key_of
 
 OF_LEAVES = ("min_samples_leaf", "min_weight_fraction_leaf")  # the greater, the fewer splits
 
@@ -80,13 +78,13 @@ def widest_first(growths: Sequence[Growth]) -> list[tuple[Growth, Growth | None]
         return [(growth, None) for growth in growths]  # of boosted models nothing is known
     if not all(isinstance(limit, Real) for growth in growths for limit in _of_leaves(growth)):
         return [(growth, None) for growth in growths]  # some fits will fail
-    alike: dict[str, list[Growth]] = {}
+    alike: dict[Hashable, list[Growth]] = {}
     found: list[tuple[Growth, Growth | None]] = []
     for growth in sorted(growths, key=_of_leaves):
         rows, weight = _of_leaves(growth)
         parameters = growth.estimator.get_params(deep=False)
         others = {name: parameters[name] for name in parameters.keys() - {*LATE, *OF_LEAVES}}
-        key = str(joblib.hash((isinstance(rows, Integral), sorted(others.items()))))
+        key = isinstance(rows, Integral), key_of(others)
         wider = alike.setdefault(key, [])
         known = [each for each in wider if _of_leaves(each)[1] <= weight]
         found.append((growth, known[-1] if known else None))

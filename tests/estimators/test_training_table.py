@@ -1,6 +1,7 @@
 """A table is read once, and coded once for each way of coding."""
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from dtrees import DecisionTreeClassifier, RandomForestClassifier
@@ -34,3 +35,27 @@ def test_without_a_random_state_there_is_one_seed():
     assert one == other
     given = table.seed_of(FitPlan.of(DecisionTreeClassifier(random_state=5)))
     assert given == FitPlan.of(DecisionTreeClassifier(random_state=5)).seed()
+
+
+def test_estimators_share_targets_that_are_equal():
+    """That of an estimator is what it makes of the target itself, whoever has asked before."""
+    table, run = TrainingTable(*IRIS, None), threaded(1)
+    weights = None, "balanced", "balanced_subsample", {0: 1.0, 1: 2.0, 2: 3.0}
+    estimators = [
+        *(DecisionTreeClassifier(class_weight=weight) for weight in weights[:2]),
+        DecisionTreeClassifier(class_weight=weights[3]),
+        *(
+            RandomForestClassifier(class_weight=weight, bootstrap=bootstrap)
+            for weight in weights
+            for bootstrap in (True, False)
+        ),
+    ]
+    for estimator in estimators:
+        plan = FitPlan.of(estimator)
+        found, expected = table.encoded(plan, 0, run).target, plan.target(IRIS[1], None)
+        for name in ("y", "w", "class_multiplier"):
+            np.testing.assert_equal(getattr(found, name), getattr(expected, name))
+        assert found.class_exponent == expected.class_exponent
+        other = FitPlan.of(clone(estimator).set_params(criterion="entropy"))
+        is_plain = not isinstance(estimator.class_weight, dict)
+        assert (table.encoded(other, 0, run).target is found) == is_plain

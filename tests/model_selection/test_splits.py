@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import sklearn.model_selection as theirs
 
-from dtrees.model_selection.splits import Splits
+from dtrees.model_selection.splits import Splits, rows_of_side
 
 N = 60
 Y, GROUPS = np.arange(N) % 3, np.arange(N) % 7
@@ -30,6 +30,11 @@ def test_kept_splits_are_those_of_the_splitter(name):
         for own, other in zip(found, expected, strict=True):
             for side, same in zip(own, other, strict=True):
                 np.testing.assert_array_equal(side, same, strict=True)
+    for given in (splits, expected):
+        for side, place in (("train", 0), ("test", 1)):
+            for number, split in enumerate(expected):
+                found = rows_of_side(given, number, side)
+                np.testing.assert_array_equal(found, split[place], strict=True)
     kept = [isinstance(split, np.ndarray) for split in splits._kept]
     assert kept == [name in PARTS] * len(expected)
 

@@ -146,7 +146,7 @@ cdef void scan(Search* q, const entry_t* entries, int64_t begin, int64_t end, in
     elif q.criterion.impurity == ENTROPY:
         if (entry_t is uint32_t and q.kind == CLASSES and q.criterion.n_classes == 2 and is_wide
                 and not down and begin < end and not is_bound(q)):
-            scan_entropy(q, entries, begin, end, ones)
+            scan_entropy(q, entries, begin, end, ones, close != NOTHING)
             if close != NOTHING:
                 consider(q, close, down)
         elif q.kind == CLASSES:

@@ -78,6 +78,7 @@ cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_total
     q.S = <double>totals.target
     q.squares = 0
     q.entropy = 0
+    q.steepest = 0
     if by_class(q):
         if q.criterion.impurity == ENTROPY:
             for k in range(q.criterion.n_classes):

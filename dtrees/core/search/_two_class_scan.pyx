@@ -43,7 +43,7 @@ cdef extern from "search/two_classes.h" nogil:
 cdef enum:
     STRETCH = 16            # entries that are read at once
     ROUNDED = 16            # units of x log x that roundings of a score come to, at most
-    LEAST_BOUNDED = 12      # bins that are worth the logarithms of a bound
+    LEAST_BOUNDED = 4       # bins that are worth a bound
 
 
 cdef void scan_two_classes(Search* q, const uint32_t* entries, int64_t begin, int64_t end,
@@ -85,10 +85,14 @@ cdef double steepest(double p) noexcept nogil:
     return max(-natural_log(1 - p) / (p * p), -natural_log(p) / ((1 - p) * (1 - p)))
 
 
-cdef inline double least_square(const Search* q, double slope) noexcept nogil:
+cdef inline double least_square(Search* q) noexcept nogil:
     """What D*D / (w * rest) has to reach, for a boundary to have the entropy's best score."""
     cdef double best = max(q.best, q.split.score) - ROUNDED
-    return best / q.criterion.fixed_point * q.W / slope * (1 - 2.0**-40) if best > 0 else NONE
+    if best <= 0:
+        return NONE
+    if q.steepest == 0:
+        q.steepest = steepest(<double>q.class_totals[1] / q.W)
+    return best / q.criterion.fixed_point * q.W / q.steepest * (1 - 2.0**-40)
 
 
 cdef inline int64_t both_classes(const Search* q, int64_t zeros, int64_t ones) noexcept nogil:
@@ -99,13 +103,15 @@ cdef inline int64_t both_classes(const Search* q, int64_t zeros, int64_t ones) n
 
 
 cdef void scan_entropy(Search* q, const uint32_t* entries, int64_t begin, int64_t end,
-                       uint32_t ones) noexcept nogil:
-    """The same for the entropy of two classes, both of which the node has, without constraints."""
+                       uint32_t ones, bint close) noexcept nogil:
+    """The same for the entropy of two classes, both of which the node has, without constraints.
+
+    close : the sums of the side are asked for at the end.
+    """
     cdef const uint32_t* e = entries + begin
     cdef int64_t m = end - begin
     cdef int64_t first = min(max(q.min_rows - q.n, 1), m)
     cdef int64_t stop = min(q.totals.n - q.min_rows - q.n + 1, m)
-    cdef double slope
     cdef int64_t i, w
     cdef TwoClasses t
     t.W = q.W
@@ -113,8 +119,7 @@ cdef void scan_entropy(Search* q, const uint32_t* entries, int64_t begin, int64_
     t.n = q.n
     t.s = q.side[1]
     t.ones = ones
-    slope = steepest(t.S / t.W)
-    t.reach = least_square(q, slope)
+    t.reach = least_square(q)
     t.bounded = t.reach > NONE
     for i in range(first):
         t.s += (e[i] & 0xFFFF) >= ones
@@ -123,10 +128,12 @@ cdef void scan_entropy(Search* q, const uint32_t* entries, int64_t begin, int64_
         w = t.n + i
         if (heavy_enough(q, w)
                 and offer(q, entropy_score(q, both_classes(q, w - t.s, t.s), w), begin + i, False)):
-            t.reach = least_square(q, slope)
+            t.reach = least_square(q)
             t.bounded = t.reach > NONE
         t.s += (e[i] & 0xFFFF) >= ones
         i = next_boundary(&t, e, i + 1, stop, False)
+    if not close:
+        return
     for i in range(max(i, first), m):
         t.s += (e[i] & 0xFFFF) >= ones
     q.n += m
@@ -146,8 +153,7 @@ cdef int64_t scan_entropy_of_bins(Search* q, const Keyed* order, int64_t begin,
     """
     cdef const Bins* g = &q.bins
     cdef bint bounded = end - begin >= LEAST_BOUNDED and 0 < q.class_totals[1] < q.totals.weight
-    cdef double slope = steepest(<double>q.class_totals[1] / q.W) if bounded else 1.0
-    cdef double reach = least_square(q, slope) if bounded else NONE
+    cdef double reach = least_square(q) if bounded else NONE
     cdef int64_t n = q.n
     cdef int64_t w = q.w
     cdef int64_t s = q.side[1]
@@ -166,7 +172,7 @@ cdef int64_t scan_entropy_of_bins(Search* q, const Keyed* order, int64_t begin,
             continue
         if offer(q, entropy_score(q, both_classes(q, w - s, s), w), i, False):
             best = i + 1
-            reach = least_square(q, slope) if bounded else NONE
+            reach = least_square(q) if bounded else NONE
     return best
 
 

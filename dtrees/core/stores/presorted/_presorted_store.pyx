@@ -159,8 +159,8 @@ cdef bint search_presorted(PresortedStore* s, const OpenNode* node,
                                   s.histogram + feature.offset if fresh == NULL else fresh,
                                   column.n_codes, feature.column, feature.last_ordered)
         free(fresh)
-    elif feature.length < q.too_short:
-        return True
+    elif feature.length < q.too_short or feature.length < q.min_rows:
+        return True  # a side without the fill code has too few rows
     else:
         s.store.work += feature.length + 8
         if s.w.narrow:
