@@ -22,7 +22,7 @@ from dtrees.core.data._structs cimport (
 )
 from dtrees.core.histogram._layout cimport (
     CLASSES, COUNT, GRADIENTS, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout,
-    decode_gradients
+    decode, decode_gradients
 )
 from dtrees.core.search._buffered_scores cimport flush
 from dtrees.core.search._category_subsets cimport (
@@ -91,6 +91,27 @@ cdef void read_gradients(Search* q, const Layout* layout, const int64_t* cells,
     bins.count = g
 
 
+cdef inline void read_two_classes(Search* q, const int64_t* cells, CellKind kind,
+                                  int64_t n_cells, const uint32_t* code) noexcept nogil:
+    """The same for two classes, each of which is summed: packed, or without weights."""
+    cdef Bins* bins = &q.bins
+    cdef int64_t g = 0
+    cdef int64_t ones = 0
+    cdef int64_t i
+    for i in range(n_cells):
+        bins.rank[g] = <uint32_t>i if code == NULL else code[i]
+        bins.row[g] = -1
+        if kind == PACKED:
+            bins.n[g] = decode(cells + i, PACKED, 2, bins.weight + g, &ones)
+        else:
+            ones = cells[2 * i + 1]
+            bins.n[g] = bins.weight[g] = cells[2 * i] + ones
+        bins.target[2 * g] = bins.weight[g] - ones
+        bins.target[2 * g + 1] = ones
+        g += bins.n[g] > 0
+    bins.count = g
+
+
 cdef void bins_of_histogram(Search* q, const Layout* layout, const int64_t* cells,
                             int64_t n_cells, const uint32_t* code) noexcept nogil:
     """The codes that occur in a histogram. O(words of the histogram).
@@ -104,12 +125,16 @@ cdef void bins_of_histogram(Search* q, const Layout* layout, const int64_t* cell
         read_gradients(q, layout, cells, n_cells)
     elif layout.kind == COUNT:
         read_bins(q, cells, COUNT, 1, n_cells, code)
+    elif layout.kind == PACKED and by_class(q):
+        read_two_classes(q, cells, PACKED, n_cells, code)
     elif layout.kind == PACKED:
         read_bins(q, cells, PACKED, 1, n_cells, code)
     elif layout.kind == SUM:
         read_bins(q, cells, SUM, 2, n_cells, code)
     elif layout.kind == WEIGHTED_SUM:
         read_bins(q, cells, WEIGHTED_SUM, 3, n_cells, code)
+    elif layout.kind == CLASSES and layout.n_classes == 2:
+        read_two_classes(q, cells, CLASSES, n_cells, code)
     elif layout.kind == CLASSES:
         read_bins(q, cells, CLASSES, layout.n_words, n_cells, code)
     else:
