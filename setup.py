@@ -132,6 +132,7 @@ EXTENSIONS = [
     "dtrees.core.predict._grown_trees",
     "dtrees.core.predict._forest_nodes",
     "dtrees.core.predict._raw",
+    "dtrees.core.predict._leaf_masks",
     "dtrees.core.predict._binned",
     "dtrees.core.predict._forest_ranks",
     "dtrees.core.predict._forest_leaves",

@@ -350,7 +350,9 @@ class Target(SmallArraysInside):
             offset = lowest if lowest == highest else lowest / 2 + highest / 2
         values = values - offset
         largest = float(np.abs(values).max())
-        total_weight = len(values) if weights is None else math.fsum(np.maximum(weights, 1.0))
+        total_weight = float(len(values))  # each row counts as one, at least
+        if weights is not None and weights.max() > 1.0:
+            total_weight = math.fsum(np.maximum(weights, 1.0))
         if not math.isfinite(largest * largest * total_weight):
             raise StatisticsOverflowError(
                 f"y goes from {lowest:g} to {highest:g}: the squares of its distances from "

@@ -13,7 +13,7 @@ its codes, in columns and by row, which all models read in place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -25,7 +25,7 @@ from sklearn.base import clone
 from dtrees.coding.target import Target
 from dtrees.core.grow.lockstep import Grow, Model, Turns, boost_together
 from dtrees.core.membership.resampling import Resampling
-from dtrees.core.model.tree import Tree
+from dtrees.core.predict.binned import means_of_leaves
 from dtrees.estimators.boosted_start import CodedTable
 from dtrees.estimators.boosting_base import BaseBoosting
 from dtrees.estimators.fit_plan import TablePlan
@@ -34,9 +34,11 @@ from dtrees.estimators.training import EncodedTable
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.estimators.tree_view import columns_with_missing
 from dtrees.parallel import codes_in_one_place, place_of_boosting, threaded
-from dtrees.typing import Runner
+from dtrees.typing import Runner, serial
 
-TREES_AT_ONCE = 32  # that rows walk down before their steps are added
+MOST_AT_ONCE, LEAST_AT_ONCE = 32, 8  # iterations whose steps are held
+CELLS_AT_ONCE = 2**16  # of these: fewer iterations of many rows, which stay in the cache
+TREES_OF_A_TASK = 4  # that rows go down, where there are threads for them
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,36 +70,34 @@ class FittedBoosts(FittedSets):
     def stages_of(
         self, model: Any, rows: np.ndarray, run: Runner | None = None
     ) -> Iterator[np.ndarray]:
-        """The same after 1, 2, ... iterations; the array changes when the next one is asked for.
+        """The same after 1, 2, ... iterations.
 
         `run` is for the walk; None: the threads of the model. The bits are those of
         ``staged_decision_function``: steps are added in the same order.
         """
-        raw, trees = first_raw(model, len(rows)), model.forest_.trees
-        n_values, run = raw.shape[1], run or threaded(model.n_jobs)
-        at_once = n_values * max(1, TREES_AT_ONCE // n_values)
+        for block in self.blocks_of_stages(model, rows, run):
+            yield from (np.ascontiguousarray(raw.T) for raw in block)
+
+    def blocks_of_stages(
+        self, model: Any, rows: np.ndarray, run: Runner | None = None
+    ) -> Iterator[np.ndarray]:
+        """The same of some iterations at a time, float64 (n_iterations, n_values, n_rows)."""
+        lookup, trees = self.coded_rows, model.forest_.trees
+        run, n_values = run or threaded(model.n_jobs), model.n_trees_per_iteration_
+        raw = first_raw(model, len(rows)).T
+        at_once = CELLS_AT_ONCE // max(1, raw.size)
+        at_once = max(LEAST_AT_ONCE, min(MOST_AT_ONCE, at_once)) * n_values
+        of_a_task = at_once if run is serial else TREES_OF_A_TASK
         for first in range(0, len(trees), at_once):
             some = trees[first : first + at_once]
-            found = run([partial(self.coded_rows.leaves, tree, rows) for tree in some])
-            for number, (steps, leaves) in enumerate(zip(steps_of(some), found, strict=True)):
-                k = number % n_values
-                raw[:, k] += steps[leaves]
-                if k == n_values - 1:
-                    yield raw
-
-
-def steps_of(trees: Sequence[Tree]) -> list[np.ndarray]:
-    """Steps of the nodes of some trees, float64 (n_nodes,) each: column 0 of `Tree.value`.
-
-    All of them are computed together, as a tree has few nodes.
-    """
-    bounds = np.cumsum([0] + [tree.node_count for tree in trees])
-    n_nodes = np.diff(bounds)
-    statistics = np.concatenate([tree.statistics for tree in trees])
-    units = np.repeat([[tree.weight_unit, tree.unit, tree.offset] for tree in trees], n_nodes, 0)
-    weights, steps = statistics[:, 0] * units[:, 0], statistics[:, 1] * units[:, 1]
-    steps = steps / weights + units[:, 2]
-    return [steps[first:end] for first, end in pairwise(bounds.tolist())]
+            parts = [some[at : at + of_a_task] for at in range(0, len(some), of_a_task)]
+            found = run([partial(means_of_leaves, lookup, part, rows) for part in parts])
+            block = np.concatenate(found).reshape(len(some) // n_values, n_values, len(rows))
+            block[0] += raw
+            for before, after in pairwise(block):  # in the order of the trees
+                after += before
+            yield block
+            raw = block[-1]
 
 
 def first_raw(model: Any, n_rows: int) -> np.ndarray:
@@ -149,9 +149,8 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     def fit(number: int, grow: Grow) -> Turns:
         model = clone(plan.estimator)
         try:
-            start = model._start(
-                common, _target_of(model, values, table.sample_weight, sets, number)
-            )
+            own = _target_of(model, values, table.sample_weight, sets, number)
+            start = model._start(common, own, model._sides(values, own, seed))
             watch = start.watch
             heard = None if watch is None else lambda trees, raw: watch(trees)
             trees = yield from grow(Model(start.rows, start.growing, heard))

@@ -77,6 +77,27 @@ class CodedTable:
 
 
 @dataclass(frozen=True, eq=False)
+class Sides:
+    """What a loss learns from, and what it is scored on: known before the table is coded.
+
+    Attributes
+    ----------
+    loss : Loss or OwnLoss
+    y : float64 or uint8 (n_rows,)
+        Targets of all rows, as the loss wants them.
+    train : intp (n,) or slice
+        Rows that are grown from.
+    held : intp (n,), slice or None
+        Rows of the table that are scored; None: none of them.
+    """
+
+    loss: Loss | OwnLoss
+    y: np.ndarray
+    train: np.ndarray | slice
+    held: np.ndarray | slice | None
+
+
+@dataclass(frozen=True, eq=False)
 class Start:
     """What a fit of a boosted model knows before its first tree.
 
@@ -173,10 +194,28 @@ class StartingBoosting(FittedBoosting):
     def _learned(self, target: Target) -> dict[str, Any]:
         """Attributes that only classifiers or only regressors have."""
 
+    def _sides(self, y: np.ndarray, target: Target, seed: int, shown: bool = False) -> Sides:
+        """Rows that are grown from and rows that are scored, which are others with `shown`.
+
+        Before the table is coded: what cannot be fitted is told at once, and a draw of held-out
+        rows takes more memory than codes.
+        """
+        loss, counted = self._loss(), _counted(target)
+        of_loss = _as_the_loss_wants(loss, target, y)
+        loss.check(of_loss[counted])  # before rows are held out: of the parts it is not asked
+        numbers = np.arange(target.n_rows)[counted]
+        if shown or not is_wanted(self.early_stopping, len(numbers)):
+            return Sides(loss, of_loss, counted, None)
+        if self.validation_fraction is None:
+            return Sides(loss, of_loss, counted, counted)
+        labels = target.y[counted] if target.kind == "classification" else None
+        return Sides(loss, of_loss, *split(numbers, labels, self.validation_fraction, seed))
+
     def _start(
         self,
         given: CodedTable,
         target: Target,
+        sides: Sides,
         kept: tuple[np.ndarray, np.ndarray] | None = None,
         shown: GivenRows | None = None,
     ) -> Start:
@@ -187,15 +226,9 @@ class StartingBoosting(FittedBoosting):
         kept : float64 (n_values,), and (n_values, n_rows)
             Before the first tree of all, and by the trees that are there.
         """
-        loss, book = self._loss(), given.book
-        of_loss = _as_the_loss_wants(loss, target, given.y)
-        counted = _counted(target)
-        loss.check(of_loss[counted])  # before rows are held out: of the parts it is not asked
-        train, held = counted, None
-        if shown is None:
-            train, held = self._sides(target, counted, given.seed)
+        loss, of_loss, book, held = sides.loss, sides.y, given.book, sides.held
         rules = self._rules(book, target, given.seed)
-        rows, growing = self._rows_of(target, of_loss, given.coded, loss, rules, train)
+        rows, growing = self._rows_of(target, of_loss, given.coded, loss, rules, sides.train)
         growing = replace(growing, seed=given.seed)
         if kept is not None:
             rows = replace(rows, raw=kept[1])
@@ -221,18 +254,6 @@ class StartingBoosting(FittedBoosting):
             watch = self._watch(learned, self._held(given, of_loss, target, held), given.walked)
             watch.is_apart = self.validation_fraction is not None
         return Start(learned, rows, growing, watch)
-
-    def _sides(
-        self, target: Target, counted: np.ndarray | slice, seed: int
-    ) -> tuple[np.ndarray | slice, np.ndarray | slice | None]:
-        """Rows that are grown from, and rows that are scored; None: no early stopping."""
-        numbers = np.arange(target.n_rows)[counted]
-        if not is_wanted(self.early_stopping, len(numbers)):
-            return counted, None
-        if self.validation_fraction is None:
-            return counted, counted
-        labels = target.y[counted] if target.kind == "classification" else None
-        return split(numbers, labels, self.validation_fraction, seed)
 
     def _held(
         self, given: CodedTable, of_loss: np.ndarray, target: Target, rows: np.ndarray | slice

@@ -217,6 +217,10 @@ class ByLoss:
         """Minus the mean loss."""
         return -self.loss.mean(self.y, raw, self.weight)
 
+    def of_stages(self, raw: np.ndarray) -> np.ndarray:
+        """The same of several iterations, float64 (n,); raw : (n, n_values, n_rows)."""
+        return -self.loss.means(self.y, raw, self.weight)
+
 
 @dataclass(frozen=True, eq=False)
 class ByPredictions:

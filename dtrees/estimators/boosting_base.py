@@ -114,6 +114,7 @@ class BaseBoosting(StartingBoosting):
         table, values = plan.read(X, y)
         target = self._encode_target(values, sample_weight)
         seed = plan.seed() if there is None else self._fit_seed
+        sides = self._sides(values, target, seed, shown is not None)
         with stats.phase("coding"):
             book, codes = plan.code(table, seed, run, stats)
             coded = codes_in_one_place(codes, name)
@@ -123,7 +124,7 @@ class BaseBoosting(StartingBoosting):
             kept = Kept(there, self._initial, book, in_memory(table))
         given = CodedTable(X, values, book, coded, CodedRows(coded), seed)
         start = self._start(
-            given, target, None if kept is None else (kept.initial, kept.raw_of(run)), shown
+            given, target, sides, None if kept is None else (kept.initial, kept.raw_of(run)), shown
         )
         watch, growing = start.watch, start.growing
         n_there = 0 if kept is None else self.n_iter_

@@ -124,7 +124,8 @@ class BoostedCells(Cells):
             walked.raw = next(walked.stages)
             walked.n_iterations += 1
         if walked.n_iterations == self.fitted.models[number].n_iter_:
-            walked.stages = iter(())  # which holds the leaves of many trees
+            walked.stages = iter(())  # which holds what many trees say
+            walked.raw = walked.raw.copy()
         return walked.raw.copy()
 
     def _walked_to(self, number: int, rows: np.ndarray) -> _Walked | None:

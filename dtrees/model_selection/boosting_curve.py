@@ -26,7 +26,7 @@ from sklearn.utils import _safe_indexing
 
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.estimators.boosted_sets import FittedBoosts
-from dtrees.estimators.boosted_stopping import Held, has_stopped, scored
+from dtrees.estimators.boosted_stopping import ByLoss, Held, has_stopped, scored
 from dtrees.estimators.fitted_boosting import first_iterations
 from dtrees.losses import Loss
 from dtrees.model_selection.fitted_splits import FittedSplits, grow_splits
@@ -318,6 +318,9 @@ def _scores_of_split(
         table.X, rows, _safe_indexing(table.y, rows), fitted.y[rows].astype(np.float64), None
     )
     score = scored(model, model._predictor(), held, scoring)
+    if isinstance(score, ByLoss):
+        blocks = fitted.blocks_of_stages(model, rows, serial)
+        return np.concatenate([score.of_stages(block) for block in blocks])
     n_values = model.n_trees_per_iteration_
     found: list[float] = []
     trees: list[Tree] = []

@@ -15,6 +15,8 @@ from dtrees.estimators import boosted_sets
 from dtrees.estimators.stored import Stored
 from dtrees.estimators.training_sets import fit_sets
 from dtrees.losses import Loss
+from dtrees.parallel import threaded
+from dtrees.typing import serial
 from tests.core.grow.boosted_cases import random_columns, table_of
 
 pytest.importorskip("pandas")
@@ -145,16 +147,22 @@ def test_models_are_those_of_fits_with_zero_weights(
                 np.testing.assert_array_equal(raw[:, 0] if raw.shape[1] == 1 else raw, staged)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_steps_of_many_trees_are_their_values(weighted):
+@pytest.mark.parametrize("most", [1, 3, 32])
+@pytest.mark.parametrize("run", [serial, threaded(2)], ids=["one thread", "two"])
+def test_blocks_of_stages_do_not_depend_on_their_size(monkeypatch, run, most):
+    """Nor on the threads: steps are added in the order of the trees."""
     rng = np.random.default_rng(0)
-    X, weight = rng.normal(size=(60, 3)), rng.random(60) + 0.5 if weighted else None
-    model = GradientBoostingRegressor(max_iter=5, min_samples_leaf=3)
-    trees = model.fit(X, X[:, 0] * X[:, 1], weight).forest_.trees
-    found = boosted_sets.steps_of(trees)
-    assert len(found) == 5
-    for steps, tree in zip(found, trees, strict=True):
-        np.testing.assert_array_equal(steps, tree.value[:, 0])
+    X, y = rng.normal(size=(300, 3)), rng.integers(0, 3, 300)
+    model = GradientBoostingClassifier(max_iter=7, min_samples_leaf=3)
+    found = fit_sets(model, X, y, None, np.ones((1, 300), dtype=bool))
+    for name in ("MOST_AT_ONCE", "LEAST_AT_ONCE"):
+        monkeypatch.setattr(boosted_sets, name, most)
+    for rows in (np.arange(300), np.arange(3), np.arange(0)):
+        blocks = list(found.blocks_of_stages(found.models[0], rows, run))
+        assert [len(block) for block in blocks] == [most] * (7 // most) + [7 % most] * (most > 1)
+        expected = found.models[0].staged_decision_function(X[rows]) if len(rows) else []
+        for stage, staged in zip(np.concatenate(blocks), expected, strict=len(rows) > 0):
+            np.testing.assert_array_equal(stage.T, staged)
 
 
 class TestTheReport:

@@ -21,7 +21,8 @@ def start_of(model, y=Y, weight=None, kept=None):
     table, values = plan.read(X, y)
     book, coded = plan.code(table, 5, serial)
     given = CodedTable(X, values, book, coded, CodedRows(coded), 5)
-    return model._start(given, model._encode_target(values, weight), kept)
+    target = model._encode_target(values, weight)
+    return model._start(given, target, model._sides(values, target, 5), kept)
 
 
 class TestRows:

@@ -17,5 +17,6 @@ cdef class RowDerivatives:
     cdef object weight
     cdef object chosen
     cdef int64_t[:, ::1] sums       # by stretch of rows
-    cdef double[:, ::1] largest
+    cdef double[:, ::1] of_stretch  # largest ones
+    cdef readonly tuple largest
     cdef double[:, ::1] scratch

@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core.grow._team cimport Helpers, lead
 from dtrees.core.losses._derivatives cimport (
-    GIVEN, LossRows, derive_rows, largest_of_rows, scratch_of
+    GIVEN, LossRows, derive_rows, scratch_of
 )
 
 cdef enum:
@@ -18,7 +18,7 @@ cdef enum:
 cdef struct Pass:
     const LossRows* rows
     int64_t* sums
-    double* largest
+    double* largest             # or NULL
     double* scratch             # by stretch
     int64_t n_scratch
 
@@ -28,14 +28,8 @@ cdef void derive_stretch(void* job, int64_t number) noexcept nogil:
     cdef int64_t begin = number * STRETCH
     cdef int64_t K = work.rows.n_classes
     derive_rows(work.rows, begin, min(begin + STRETCH, work.rows.n_chosen),
-                work.scratch + number * work.n_scratch, work.sums + 2 * K * number)
-
-
-cdef void measure_stretch(void* job, int64_t number) noexcept nogil:
-    cdef Pass* work = <Pass*>job
-    cdef int64_t begin = number * STRETCH
-    largest_of_rows(work.rows, begin, min(begin + STRETCH, work.rows.n_chosen),
-                    work.largest + 2 * number)
+                work.scratch + number * work.n_scratch, work.sums + 2 * K * number,
+                NULL if work.largest == NULL else work.largest + 2 * number)
 
 
 cdef class RowDerivatives:
@@ -60,6 +54,9 @@ cdef class RowDerivatives:
     raw : float64 (n_values, n_rows)
     packed : uint64 (n_values, n_rows)
         ``gradient << 32 | hessian``, see `dtrees.core.losses._derivatives`.
+    largest : (float, float)
+        The largest absolute gradient and the largest hessian of all rows, without weights, when
+        they were measured last.
     """
 
     def __cinit__(self, loss, initial, y, weight, Helpers helpers not None,
@@ -103,7 +100,8 @@ cdef class RowDerivatives:
             self.rows.n_chosen = of_chosen.shape[0]
         n_stretches = (self.rows.n_chosen + STRETCH - 1) // STRETCH
         self.sums = np.zeros((n_stretches, 2 * self.n_values), dtype=np.int64)
-        self.largest = np.zeros((n_stretches, 2))
+        self.of_stretch = np.zeros((n_stretches, 2))
+        self.largest = 0.0, 0.0
         self.scratch = np.empty((n_stretches, scratch_of(&self.rows)))
 
     def give(self, const double[:, ::1] gradient not None, const double[:, ::1] hessian not None):
@@ -119,25 +117,15 @@ cdef class RowDerivatives:
         """Bound the gradients of Huber's loss."""
         self.rows.level = level
 
-    def largest_of_all(self):
-        """The largest absolute gradient and the largest hessian of all rows, without weights."""
-        cdef Pass work
-        cdef double[2] most = [0.0, 0.0]
-        cdef double value
-        cdef int64_t i, k
-        assert self.rows.kind != GIVEN
-        work.rows = &self.rows
-        work.largest = &self.largest[0, 0]
-        with nogil:
-            lead(&self.helpers.team, measure_stretch, &work, self.largest.shape[0])
-            for i in range(self.largest.shape[0]):
-                for k in range(2):
-                    value = self.largest[i, k]
-                    most[k] = value if value > most[k] or value != value else most[k]
-        return most[0], most[1]
-
-    def derive(self, double gradient_scale, double hessian_scale):
+    def derive(self, double gradient_scale, double hessian_scale, bint measures=False):
         """Pack the derivatives of all rows.
+
+        Parameters
+        ----------
+        gradient_scale, hessian_scale : float
+            Powers of two.
+        measures : bool, default=False
+            Whether to find `largest`, of a loss of one value that is not given.
 
         Returns
         -------
@@ -147,15 +135,22 @@ cdef class RowDerivatives:
         cdef Pass work
         cdef int64_t i, k
         assert self.rows.kind != GIVEN or self.given is not None
+        assert not measures or (self.rows.kind != GIVEN and self.n_values == 1)
         self.rows.gradient_scale = gradient_scale
         self.rows.hessian_scale = hessian_scale
         work.rows = &self.rows
         work.sums = &self.sums[0, 0]
+        work.largest = &self.of_stretch[0, 0] if measures else NULL
         work.scratch = &self.scratch[0, 0]
         work.n_scratch = self.scratch.shape[1]
         with nogil:
             lead(&self.helpers.team, derive_stretch, &work, self.sums.shape[0])
-            for k in range(2 * self.n_values):
-                for i in range(1, self.sums.shape[0]):
+            for i in range(1, self.sums.shape[0]):
+                for k in range(2 * self.n_values):
                     self.sums[0, k] += self.sums[i, k]
+                if measures:
+                    for k in range(2):
+                        self.of_stretch[0, k] = max(self.of_stretch[0, k], self.of_stretch[i, k])
+        if measures:
+            self.largest = self.of_stretch[0, 0], self.of_stretch[0, 1]
         return np.array(self.sums[0]).reshape(self.n_values, 2)

@@ -309,8 +309,7 @@ class Booster:
         if self._draws is not None:
             self._draws.draw(growing.seed, self._number, growing.subsample)
         self._number += 1
-        gradient_exponent, hessian_exponent = self._exponents()
-        sums = self._derivatives.derive(2.0**gradient_exponent, 2.0**hessian_exponent).tolist()
+        sums, gradient_exponent, hessian_exponent = self._derive()
         units = 2.0**-hessian_exponent, 2.0**-gradient_exponent
         shift = gradient_exponent - hessian_exponent
 
@@ -357,11 +356,25 @@ class Booster:
             self._loss = loss.with_width(self.rows.y[own], self.raw[0][own], weight)
             self._derivatives.bound(self._loss.width)
 
-    def _exponents(self) -> tuple[int, int]:
+    def _derive(self) -> tuple[list[list[int]], int, int]:
+        """Derive all rows: sums of gradients and hessians, and powers of two that they have.
+
+        Where the largest derivatives are not known, they are those of the last iteration. If they
+        turn out to have another power of two, rows are derived once more.
+        """
+        derivatives = self._derivatives
+        known = self._loss.largest_gradient, self._loss.largest_hessian
+        measures = None in known
+        exponents = self._exponents(*(derivatives.largest if measures else known))
+        while True:
+            sums = derivatives.derive(2.0 ** exponents[0], 2.0 ** exponents[1], measures)
+            found = self._exponents(*derivatives.largest) if measures else exponents
+            if found == exponents:
+                return sums.tolist(), *exponents
+            exponents = found
+
+    def _exponents(self, gradient: float, hessian: float) -> tuple[int, int]:
         """Powers of two that gradients and hessians are multiplied by."""
-        gradient, hessian = self._loss.largest_gradient, self._loss.largest_hessian
-        if gradient is None or hessian is None:
-            gradient, hessian = self._derivatives.largest_of_all()
         weight = self._largest_weight
         of_sums = self._hessian_bits - 1 - bits_of(hessian * self._total_weight)
         of_rows = HESSIAN_BITS - bits_of(hessian * weight)

@@ -37,6 +37,4 @@ cdef struct LossRows:
 
 cdef int64_t scratch_of(const LossRows* rows) noexcept nogil
 cdef void derive_rows(const LossRows* rows, int64_t begin, int64_t end, double* values,
-                      int64_t* sums) noexcept nogil
-cdef void largest_of_rows(const LossRows* rows, int64_t begin, int64_t end,
-                          double* largest) noexcept nogil
+                      int64_t* sums, double* largest) noexcept nogil

@@ -177,7 +177,7 @@ cdef void gather(const LossRows* rows, int64_t begin, int64_t n, Gathered* out, 
 
 
 cdef void derive_some(const LossRows* rows, int64_t begin, int64_t n, double* values,
-                      int64_t* sums) noexcept nogil:
+                      int64_t* sums, double* largest) noexcept nogil:
     """Pack the derivatives of at most ROWS_AT_ONCE rows that stand side by side."""
     cdef double[ROWS_AT_ONCE] gradient
     cdef double[ROWS_AT_ONCE] hessian
@@ -187,11 +187,15 @@ cdef void derive_some(const LossRows* rows, int64_t begin, int64_t n, double* va
         derive_classes(rows, begin, n, values, sums)
     else:
         derive(rows, begin, n, gradient, hessian)
+        if largest != NULL and is_wide:
+            largest_wide(n, gradient, hessian, largest)
+        elif largest != NULL:
+            largest_plain(n, gradient, hessian, largest)
         pack(rows, begin, n, 0, gradient, hessian, sums)
 
 
 cdef void derive_chosen(const LossRows* rows, int64_t begin, int64_t n, double* values,
-                        int64_t* sums) noexcept nogil:
+                        int64_t* sums, double* largest) noexcept nogil:
     """The same of chosen rows."""
     cdef Gathered some
     cdef double* raw = values + rows.n_classes * ROWS_AT_ONCE
@@ -199,7 +203,7 @@ cdef void derive_chosen(const LossRows* rows, int64_t begin, int64_t n, double* 
     cdef uint64_t* out
     cdef int64_t i, k
     gather(rows, begin, n, &some, raw, packed)
-    derive_some(&some.rows, 0, n, values, sums)
+    derive_some(&some.rows, 0, n, values, sums, largest)
     for k in range(rows.n_classes):
         out = rows.packed + k * rows.n_rows
         for i in range(n):
@@ -207,21 +211,26 @@ cdef void derive_chosen(const LossRows* rows, int64_t begin, int64_t n, double* 
 
 
 cdef void derive_rows(const LossRows* rows, int64_t begin, int64_t end, double* values,
-                      int64_t* sums) noexcept nogil:
+                      int64_t* sums, double* largest) noexcept nogil:
     """Pack the derivatives of the rows begin..end of those that are chosen.
 
     values : scratch (n_shares, ROWS_AT_ONCE), see `scratch_of`
     sums : (n_classes, 2), OUT: gradients and hessians of these rows, in fixed point
+    largest : (2,), OUT, or NULL
+        The largest absolute gradient and the largest hessian of these rows, without their weights;
+        of a loss of one value, which is not given.
     """
     cdef int64_t k, n
+    if largest != NULL:
+        largest[0] = largest[1] = 0
     for k in range(2 * rows.n_classes):
         sums[k] = 0
     while begin < end:
         n = min(<int64_t>ROWS_AT_ONCE, end - begin)
         if rows.chosen == NULL:
-            derive_some(rows, begin, n, values, sums)
+            derive_some(rows, begin, n, values, sums, largest)
         else:
-            derive_chosen(rows, begin, n, values, sums)
+            derive_chosen(rows, begin, n, values, sums, largest)
         begin += n
 
 
@@ -230,32 +239,6 @@ cdef int64_t scratch_of(const LossRows* rows) noexcept nogil:
     if rows.chosen != NULL:
         return 3 * rows.n_classes * ROWS_AT_ONCE
     return rows.n_classes * ROWS_AT_ONCE if rows.n_classes > 1 else 1
-
-
-cdef void largest_of_rows(const LossRows* rows, int64_t begin, int64_t end,
-                          double* largest) noexcept nogil:
-    """The largest absolute gradient and the largest hessian of the rows begin..end of those that
-    are chosen, OUT (2,), without their weights; of a loss of one value.
-    """
-    cdef double[ROWS_AT_ONCE] gradient
-    cdef double[ROWS_AT_ONCE] hessian
-    cdef Gathered some
-    cdef uint64_t unused
-    cdef int64_t n
-    largest[0] = 0
-    largest[1] = 0
-    while begin < end:
-        n = min(<int64_t>ROWS_AT_ONCE, end - begin)
-        if rows.chosen == NULL:
-            derive(rows, begin, n, gradient, hessian)
-        else:
-            gather(rows, begin, n, &some, some.raw, &unused)
-            derive(&some.rows, 0, n, gradient, hessian)
-        if is_wide:
-            largest_wide(n, gradient, hessian, largest)
-        else:
-            largest_plain(n, gradient, hessian, largest)
-        begin += n
 
 
 def exponential(const double[::1] x):

@@ -159,6 +159,20 @@ class Loss:
         """
         return float(mean_in_any_order(self._of_rows(y, raw), weight))
 
+    def means(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        """The mean losses of several raw predictions of the same rows: float64 (n,).
+
+        Parameters
+        ----------
+        y, weight
+            As for `mean`.
+        raw : float64 (n, n_values, n_rows)
+        """
+        if raw.shape[1] > 1:
+            return np.array([self.mean(y, np.ascontiguousarray(one.T), weight) for one in raw])
+        found: np.ndarray = mean_in_any_order(self._of_one(y, raw[:, 0]), weight)
+        return found
+
     def _of_rows(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
         """The loss of each row, float64 (n_rows,)."""
         if raw.shape[1] > 1:
@@ -167,13 +181,19 @@ class Loss:
             own = raw[np.arange(len(y)), y.astype(np.intp)]
             found: np.ndarray = most + logarithm(shares.sum(axis=1)) - own
             return found
-        one = np.ascontiguousarray(raw[:, 0])
+        return self._of_one(y, np.ascontiguousarray(raw[:, 0]))
+
+    def _of_one(self, y: np.ndarray, one: np.ndarray) -> np.ndarray:
+        """The same of one raw prediction for each row, or of several of them, one a line.
+
+        one : float64 (n_rows,) or (n, n_rows), contiguous
+        """
         if self.name == "log_loss":
-            return np.maximum(one, 0) + logarithm(1.0 + exponential(-np.abs(one))) - y * one
+            return np.maximum(one, 0) + _logarithm(1.0 + _exponential(-np.abs(one))) - y * one
         if self.name == "poisson":
-            return exponential(one) - y * one
+            return _exponential(one) - y * one
         if self.name == "gamma":
-            return one + y * exponential(-one)
+            return one + y * _exponential(-one)
         above = y - one
         if self.level is None:
             return 0.5 * above * above
@@ -191,6 +211,16 @@ class Loss:
     def shares(self, raw: np.ndarray) -> np.ndarray:
         """Shares of classes; see `shares_of_classes`."""
         return shares_of_classes(raw)
+
+
+def _exponential(values: np.ndarray) -> np.ndarray:
+    found: np.ndarray = exponential(values.ravel()).reshape(values.shape)
+    return found
+
+
+def _logarithm(values: np.ndarray) -> np.ndarray:
+    found: np.ndarray = logarithm(values.ravel()).reshape(values.shape)
+    return found
 
 
 def initial_of_classes(shares: np.ndarray) -> np.ndarray:

@@ -122,6 +122,10 @@ class OwnLoss:
         values = self._checked(self.own.of_rows(_read_only(y), _as_asked(raw)), y.shape, "losses")
         return float(mean_in_any_order(values, weight))
 
+    def means(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        """The mean losses of several raw predictions of the same rows, as of `Loss.means`."""
+        return np.array([self.mean(y, one.T, weight) for one in raw])
+
     def predictions(self, raw: np.ndarray) -> np.ndarray:
         """Numbers of raw predictions, both float64 (n_rows,)."""
         found = self.own.inverse_link(_read_only(raw))

@@ -7,13 +7,20 @@ by the kind of its test; of wider ones, a stretch (low, high] goes left, or a su
 
     code <= 2    0110 0000 ..     (0, 2]
     code > 2     0001 1100 ..     (2, last ordered code]
+
+Many rows of 8-bit codes do not walk down small trees, but look their leaves up (`_leaf_masks`).
 """
+import numpy as np
+
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
-from dtrees.core.data._columns cimport STORED_U8, Columns, columns_of
+from dtrees.core.data._columns cimport STORED_U8, Column, Columns, columns_of
 from dtrees.core.data._structs cimport AT_MOST, IN_SUBSET
-from dtrees.core.predict._grown_trees cimport Grown, GrownTrees, number_nodes
+from dtrees.core.predict._grown_trees cimport (
+    Grown, GrownTrees, number_nodes, statistic, total_of
+)
+from dtrees.core.predict._leaf_masks cimport LeafMasks, free_masks, leaves_by_masks
 from dtrees.core.predict._walk cimport BINNED, BinnedNode, BinnedRows, walk
 from dtrees.core.stores._partition cimport Route
 
@@ -37,10 +44,10 @@ cdef void mark_codes_left(BinnedNode* node) noexcept nogil:
     node.left[0] = node.left[0] & ~<uint64_t>1 | node.route.missing_left
 
 
-cdef bint fill_node(BinnedNode* node, const Grown* tree, int64_t i, Columns table,
-                    const int32_t* number) noexcept:
+cdef bint fill_node(BinnedNode* node, const Grown* tree, int64_t i, const Column* columns,
+                    const int32_t* number) noexcept nogil:
     """Pack node i; whether it can be."""
-    node.column = &table.columns[tree.feature[i]]
+    node.column = columns + tree.feature[i]
     node.codes = NULL
     node.child[0] = number[tree.right[i]]
     node.child[1] = number[tree.left[i]]
@@ -61,42 +68,127 @@ cdef bint fill_node(BinnedNode* node, const Grown* tree, int64_t i, Columns tabl
     return True
 
 
+cdef enum:
+    ALL_PACKED = -1
+    NO_MEMORY = -2
+
+
+cdef class AskedRows:
+    """Rows of a coded table that go down trees.
+
+    Parameters
+    ----------
+    coded : CodedMatrix
+        That the trees are grown from.
+    rows : int64 (n,)
+    """
+    cdef Columns table
+    cdef const int64_t[::1] rows
+    cdef int64_t n
+    cdef LeafMasks masks
+
+    def __cinit__(self, coded, const int64_t[::1] rows not None):
+        cdef int64_t n_rows = coded.n_rows
+        cdef int64_t i
+        self.table = columns_of(coded)
+        self.rows = rows
+        self.n = rows.shape[0]
+        for i in range(self.n):
+            if not 0 <= rows[i] < n_rows:
+                raise ValueError(f"The table has no row {rows[i]}.")
+        self.masks.columns = self.table.columns
+        self.masks.n_columns = self.table.n_columns
+        self.masks.n = self.n
+        self.masks.rows = &rows[0] if self.n > 0 else NULL
+
+    def __dealloc__(self):
+        free_masks(&self.masks)
+
+    cdef int64_t go_down(self, const Grown* tree, int64_t n_inner,
+                         Py_ssize_t* leaf) noexcept nogil:
+        """OUT leaves of all rows; returns a node that cannot be, `ALL_PACKED` or `NO_MEMORY`."""
+        cdef BinnedNode* nodes = <BinnedNode*>malloc((n_inner + 1) * sizeof(BinnedNode))
+        cdef int32_t* number = <int32_t*>malloc((tree.n_nodes + n_inner + 1) * sizeof(int32_t))
+        cdef int32_t* inner = number + tree.n_nodes
+        cdef BinnedRows binned
+        cdef int64_t fault = ALL_PACKED if nodes != NULL and number != NULL else NO_MEMORY
+        cdef int64_t i
+        if fault == ALL_PACKED:
+            number_nodes(tree, number, inner, NULL)
+            for i in range(n_inner):
+                if not fill_node(&nodes[i], tree, inner[i], self.masks.columns, number):
+                    fault = inner[i]
+                    break
+        if fault == ALL_PACKED and not leaves_by_masks(&self.masks, tree, nodes, inner, n_inner,
+                                                       leaf):
+            binned = BinnedRows(nodes, self.masks.rows, number[0], leaf)
+            walk(&binned, self.n, BINNED)
+        free(nodes)
+        free(number)
+        return fault
+
+
+cdef raise_fault(int64_t fault):
+    if fault == NO_MEMORY:
+        raise MemoryError()
+    if fault != ALL_PACKED:
+        raise ValueError(f"The tree is broken: node {fault} has no subset.")
+
+
 def find_leaves(tree, coded, const int64_t[::1] rows, Py_ssize_t[::1] leaf):
     """OUT leaves of rows of the coded table that the tree is grown from.
 
     O(nodes + n x depth); in sparse columns a step takes O(log stored).
     """
-    cdef Columns table = columns_of(coded)
-    cdef GrownTrees trees = GrownTrees((tree,), table.n_columns)
-    cdef const Grown* grown = trees.trees
-    cdef int64_t n_inner = trees.start[1]
-    cdef int64_t n_rows = coded.n_rows
-    cdef Py_ssize_t n = rows.shape[0]
-    cdef Py_ssize_t i
-    cdef int32_t* number
-    cdef int32_t* inner
-    cdef BinnedNode* nodes
-    cdef BinnedRows binned
-    if leaf.shape[0] != n:
+    cdef AskedRows asked
+    cdef GrownTrees trees
+    cdef int64_t fault, n_inner
+    if leaf.shape[0] != rows.shape[0]:
         raise ValueError("There is not one leaf for each row.")
-    for i in range(n):
-        if not 0 <= rows[i] < n_rows:
-            raise ValueError(f"The table has no row {rows[i]}.")
-    if n == 0:
+    asked = AskedRows(coded, rows)
+    trees = GrownTrees((tree,), asked.table.n_columns)
+    n_inner = trees.start[1]
+    if asked.n == 0:
         return
-    nodes = <BinnedNode*>malloc((n_inner + 1) * sizeof(BinnedNode))
-    number = <int32_t*>malloc((grown.n_nodes + n_inner + 1) * sizeof(int32_t))
-    try:
-        if nodes == NULL or number == NULL:
-            raise MemoryError()
-        inner = number + grown.n_nodes
-        number_nodes(grown, number, inner, NULL)
-        for i in range(n_inner):
-            if not fill_node(&nodes[i], grown, inner[i], table, number):
-                raise ValueError(f"The tree is broken: node {inner[i]} has no subset.")
-        binned = BinnedRows(nodes, &rows[0], number[0], &leaf[0])
-        with nogil:
-            walk(&binned, n, BINNED)
-    finally:
-        free(nodes)
-        free(number)
+    with nogil:
+        fault = asked.go_down(trees.trees, n_inner, &leaf[0])
+    raise_fault(fault)
+
+
+def find_means(trees, coded, const int64_t[::1] rows, double[:, ::1] mean not None):
+    """OUT means of the leaves of rows, of regression trees, float64 (n_trees, n).
+
+    As `find_leaves`, and ``Tree.value`` of the leaves.
+    """
+    cdef AskedRows asked = AskedRows(coded, rows)
+    cdef GrownTrees grown = GrownTrees(tuple(trees), asked.table.n_columns)
+    cdef const int64_t[::1] start = grown.start
+    cdef Py_ssize_t[::1] leaf = np.empty(asked.n, dtype=np.intp)
+    cdef double[::1] of_node
+    cdef const Grown* tree
+    cdef int64_t fault = ALL_PACKED
+    cdef int64_t most = 0
+    cdef int64_t t, i
+    if not grown.is_regression or mean.shape[0] != grown.n_trees or mean.shape[1] != asked.n:
+        raise ValueError("There is not one mean for each row and tree.")
+    if asked.n == 0:
+        return
+    for t in range(grown.n_trees):
+        most = max(most, grown.trees[t].n_nodes)
+    of_node = np.empty(most)
+    with nogil:
+        for t in range(grown.n_trees):
+            tree = grown.trees + t
+            fault = asked.go_down(tree, start[t + 1] - start[t], &leaf[0])
+            if fault != ALL_PACKED:
+                break
+            for i in range(tree.n_nodes):
+                of_node[i] = mean_of(tree, i)
+            for i in range(asked.n):
+                mean[t, i] = of_node[leaf[i]]
+    raise_fault(fault)
+
+
+cdef inline double mean_of(const Grown* tree, int64_t node) noexcept nogil:
+    cdef double total = <double>total_of(tree, node) * tree.weight_unit
+    return <double>statistic(tree, 2 * node + 1) * tree.unit / total + tree.offset

@@ -27,7 +27,7 @@ from scipy.sparse import csc_array, csr_array
 
 from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.core.model.tree import Tree
-from dtrees.core.predict._binned import find_leaves
+from dtrees.core.predict._binned import find_leaves, find_means
 from dtrees.core.predict._raw import PackedTree, walk_sparse
 from dtrees.core.predict.means import add_up
 from dtrees.core.predict.raw_cells import parts_of
@@ -104,6 +104,14 @@ class CodedRows:
         find_leaves(tree, self._coded, np.ascontiguousarray(rows, dtype=np.int64), leaves)
         return leaves
 
+    def means(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
+        """As `means_of_leaves`."""
+        if self._is_sparse:
+            return np.array([tree.value_of(self.leaves(tree, rows))[:, 0] for tree in trees])
+        means = np.empty((len(trees), len(rows)))
+        find_means(trees, self._coded, np.ascontiguousarray(rows, dtype=np.int64), means)
+        return means
+
     def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
         """Values of the leaves of some rows, float64 (n, n_values)."""
         total = np.zeros((len(rows), trees[0].n_values))
@@ -159,3 +167,10 @@ class CodedRows:
         leaves = np.empty(cells.shape[0], dtype=np.intp)
         walk_sparse(packed, *parts_of(cells), sparse_block(len(used), self._dtype), 0, leaves)
         return leaves[rows] if own is None else leaves
+
+
+def means_of_leaves(lookup: LeafLookup, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
+    """Means of the leaves of some rows, of regression trees, float64 (n_trees, n)."""
+    if isinstance(lookup, CodedRows):
+        return lookup.means(trees, rows)
+    return np.array([tree.value_of(lookup.leaves(tree, rows))[:, 0] for tree in trees])

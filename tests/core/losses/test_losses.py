@@ -154,3 +154,22 @@ def test_log_loss_is_that_of_the_shares(seed, n_values):
     assert own == pytest.approx(wanted, rel=1e-9, abs=1e-12) or shares.min() < 1e-13
     order = rng.permutation(40)
     assert CLASSES["log_loss"].mean(y[order].astype(float), raw[order], weight[order]) == own
+
+
+@pytest.mark.parametrize("name", sorted(NUMBERS))
+@pytest.mark.parametrize("weight", [None, np.arange(1.0, 8.0)])
+def test_mean_losses_of_several_predictions_are_those_of_each(name, weight):
+    rng = np.random.default_rng(0)
+    y, raw = rng.integers(1, 9, 7).astype(float), rng.normal(size=(4, 1, 7))
+    loss = replace(NUMBERS[name], width=0.7)
+    expected = [loss.mean(y, one.T, weight) for one in raw]
+    assert loss.means(y, raw, weight).tolist() == expected
+
+
+@pytest.mark.parametrize("n_values", [1, 9])
+def test_mean_log_losses_of_several_predictions(n_values):
+    rng = np.random.default_rng(0)
+    y, raw = rng.integers(0, max(2, n_values), 40).astype(float), rng.normal(size=(4, n_values, 40))
+    loss = CLASSES["log_loss"]
+    expected = [loss.mean(y, np.ascontiguousarray(one.T), None) for one in raw]
+    assert loss.means(y, raw, None).tolist() == expected

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrees.core.losses._sums import mean_in_any_order, sum_in_any_order
+from dtrees.core.losses._sums import mean_in_any_order, sum_in_any_order, sums_in_any_order
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=64)
 ORDINARY = st.floats(-1e6, 1e6) | st.floats(1e-12, 1e12) | st.floats(-1e-3, 1e-3)
@@ -76,3 +76,16 @@ def test_means():
     values, weight = np.array([1.0, 2.0, 6.0]), np.array([2.0, 1.0, 1.0])
     assert mean_in_any_order(values, None) == 3.0
     assert mean_in_any_order(values, weight) == 2.5
+
+
+@given(st.lists(st.lists(NUMBERS, min_size=3, max_size=3), max_size=5))
+def test_sums_of_rows(values):
+    array = np.array(values, dtype=np.float64).reshape(-1, 3)
+    assert sums_in_any_order(array).tolist() == [total(row) for row in array]
+
+
+@pytest.mark.parametrize("weight", [None, np.array([2.0, 1.0, 0.5])])
+def test_means_of_rows(weight):
+    array = np.array([[1.0, 2.0, 6.0], [0.1, 0.2, 1e9], [math.nan, 1.0, 2.0]])
+    expected = [mean_in_any_order(row, weight) for row in array]
+    np.testing.assert_array_equal(mean_in_any_order(array, weight), expected)
