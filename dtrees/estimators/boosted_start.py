@@ -29,8 +29,8 @@ from dtrees.core.grow.boosting import BoostedRows, Growing
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest
-from dtrees.core.predict.binned import LeafLookup
-from dtrees.estimators.boosted_stopping import Held, Walked, Watch, is_wanted, scored, split
+from dtrees.core.predict.binned import LeafLookup, Walked
+from dtrees.estimators.boosted_stopping import Held, Watch, is_wanted, scored, split
 from dtrees.estimators.boosted_validation import GivenRows
 from dtrees.estimators.column_rules import directions_of, interactions_of
 from dtrees.estimators.constraints import (

@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
@@ -24,7 +24,7 @@ from sklearn.utils.metaestimators import available_if
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest, Tree
-from dtrees.core.predict.binned import CodedRows
+from dtrees.core.predict.binned import CodedRows, Walked, means_of_leaves
 from dtrees.estimators.prediction import BoostedPredictor
 
 if TYPE_CHECKING:
@@ -87,14 +87,6 @@ def split(
     return np.sort(train), np.sort(held)
 
 
-class Walked(Protocol):
-    """Rows of a table, wherever they come from."""
-
-    def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
-        """Leaf of some rows, intp (n,)."""
-        ...
-
-
 @dataclass(eq=False)
 class Watch:
     """Scores the model of each iteration on some rows.
@@ -133,8 +125,8 @@ class Watch:
 
     def __call__(self, trees: list[Tree]) -> bool:
         """Take the trees of an iteration; whether it is the last one."""
-        for k, tree in enumerate(trees):
-            self._raw[:, k] += tree.value_of(self.walked.leaves(tree, self.rows))[:, 0]
+        for k, steps in enumerate(means_of_leaves(self.walked, trees, self.rows)):
+            self._raw[:, k] += steps
         return self.see(trees, self._raw)
 
     @property

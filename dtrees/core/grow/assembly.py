@@ -172,28 +172,37 @@ def trees_of_records(
     if len(n_nodes) == 0:
         return []
     threshold, code = thresholds(nodes["column"], nodes["boundary"], nodes["beyond"], fractions)
-    subset_offset, words = in_node_order(nodes, records.words, n_codes)
-    bounds = np.append(0, np.cumsum(n_nodes))
-    with_subset = np.flatnonzero(subset_offset >= 0)
-    first_word = np.append(subset_offset[with_subset], len(words))
-    first_word = first_word[np.searchsorted(with_subset, bounds)]
-    subset_offset[with_subset] -= np.repeat(first_word[:-1], n_nodes)[with_subset]
+    roots = n_nodes.cumsum() - n_nodes
+    subset_offset, words, n_words = subsets_of_trees(records, roots, n_codes)
     arrays: dict[str, Any] = {
         **arrays_of(nodes),
         "code": code,
         "threshold": threshold,
-        "n_node_samples": nodes["n"].astype(count_type(nodes["n"][bounds[:-1]])),
+        "n_node_samples": nodes["n"].astype(count_type(nodes["n"][roots])),
         "statistics": records.statistics,
         "subset_offset": subset_offset,
     }
-    assert len(with_subset) == np.count_nonzero(arrays["test"] == IN_SUBSET)
+    assert ((subset_offset >= 0) == (arrays["test"] == IN_SUBSET)).all()
     if weight_units is None:
         weight_units = np.full(len(n_nodes), target.weight_unit)
     units = {"weight_unit": weight_units, "unit": records.units}
     units["offset"] = np.full(len(n_nodes), target.offset)
-    n_words = np.diff(first_word)
     facts: dict[str, Any] = {"n_columns": len(n_codes), "criterion": rules.criterion}
     return list(split_trees(arrays, words, n_nodes, n_words, **facts, units=units))
+
+
+def subsets_of_trees(
+    records: RecordsOfTrees, roots: np.ndarray, n_codes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Subset offsets of nodes in their tree, the words of all trees, and how many each has."""
+    offset, words = in_node_order(records.nodes, records.words, n_codes)
+    if len(words) == 0:
+        return offset, words, np.zeros(len(roots), dtype=np.int64)
+    with_subset = np.flatnonzero(offset >= 0)
+    first_word = np.append(offset[with_subset], len(words))
+    first_word = first_word[np.searchsorted(with_subset, np.append(roots, len(offset)))]
+    offset[with_subset] -= np.repeat(first_word[:-1], records.n_nodes)[with_subset]
+    return offset, words, np.diff(first_word)
 
 
 def side_by_side(pieces: Sequence[PartialTree]) -> tuple[np.ndarray, np.ndarray]:

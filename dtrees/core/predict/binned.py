@@ -40,7 +40,15 @@ TREES_AT_ONCE = 32  # whose leaves are held
 Asked = tuple[Sequence[Tree], np.ndarray]  # trees of a model, and numbers of rows
 
 
-class LeafLookup(Protocol):
+class Walked(Protocol):
+    """Rows of a table, wherever they come from."""
+
+    def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
+        """Leaf of some rows, intp (n,)."""
+        ...
+
+
+class LeafLookup(Walked, Protocol):
     """The rows of a coded table, wherever its codes are."""
 
     @property
@@ -54,10 +62,6 @@ class LeafLookup(Protocol):
 
     def bring_values(self, asked: Sequence[Asked]) -> None:
         """Get the sums ready that will be asked for."""
-        ...
-
-    def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
-        """Leaf of some rows, intp (n,)."""
         ...
 
     def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
@@ -169,8 +173,8 @@ class CodedRows:
         return leaves[rows] if own is None else leaves
 
 
-def means_of_leaves(lookup: LeafLookup, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
+def means_of_leaves(walked: Walked, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
     """Means of the leaves of some rows, of regression trees, float64 (n_trees, n)."""
-    if isinstance(lookup, CodedRows):
-        return lookup.means(trees, rows)
-    return np.array([tree.value_of(lookup.leaves(tree, rows))[:, 0] for tree in trees])
+    if isinstance(walked, CodedRows):
+        return walked.means(trees, rows)
+    return np.array([tree.value_of(walked.leaves(tree, rows))[:, 0] for tree in trees])
