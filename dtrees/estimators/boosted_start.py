@@ -47,7 +47,6 @@ from dtrees.estimators.constraints import (
     RealIn,
 )
 from dtrees.estimators.fitted_boosting import FittedBoosting
-from dtrees.parallel import REGIMES
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +140,7 @@ class StartingBoosting(FittedBoosting):
         "tol": (RealIn(0, math.inf, "[)"),),
         "warm_start": (Boolean(),),
         "verbose": (InstanceOf(Integral, "int"),),
-        "regime": (OneOf(REGIMES), Nothing()),
+        "regime": (OneOf(("local", "replicated"), refused_later=("partitioned",)), Nothing()),
         "random_state": (RandomState(),),
         "n_jobs": (InstanceOf(Integral, "int"), Nothing()),
     }

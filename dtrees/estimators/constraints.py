@@ -77,10 +77,11 @@ class OneOf:
     """One of a few strings."""
 
     options: tuple[str, ...]
+    refused_later: tuple[str, ...] = ()  # by the fit, which says why
 
     def accepts(self, value: Any) -> bool:
         """Whether the value is one of the strings."""
-        return isinstance(value, str) and value in self.options
+        return isinstance(value, str) and value in self.options + self.refused_later
 
     def __str__(self) -> str:
         return f"a str among {{{', '.join(map(repr, self.options))}}}"

@@ -207,6 +207,9 @@ class TestPlaces:
         config = dask.config.set({"dtrees.regime": "partitioned"})
         with config, pytest.raises(ValueError, match=match):
             model.fit(da.from_array(X, chunks=(200, -1)), y)
+        model, y = model_of(regime="elsewhere")
+        with pytest.raises(ValueError, match=r"among \{'local', 'replicated'\} or None\. Got"):
+            model.fit(X, y)
 
     def test_codes_that_are_too_many(self):
         with pytest.raises(
