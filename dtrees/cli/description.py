@@ -69,7 +69,9 @@ def stopping_line(model: Any) -> list[str]:
     held_out = len(model.validation_score_) > 0
     scores = model.validation_score_ if held_out else model.train_score_
     rows = "held-out" if held_out else "training"
-    return [f"best score of the {rows} rows after {counted(int(scores.argmax()), 'iteration')}"]
+    best = counted(int(scores.argmax()), "iteration")
+    ended = "" if model.n_iter_ < model.max_iter else "; --max-iter ended the fit"
+    return [f"best score of the {rows} rows after {best}{ended}"]
 
 
 def oob_line(model: Any) -> list[str]:
@@ -162,7 +164,8 @@ def importance_table(columns: list[dict[str, Any]]) -> Any:
     lines = table.Table("column", "kind", "importance", "", box=box.SIMPLE_HEAD)
     lines.columns[2].justify = "right"
     for column in ranked:
-        bar = "█" * math.ceil(20 * (column["importance"] / longest))
+        shown = f"{column['importance']:.4f}"
+        bar = "█" * math.ceil(20 * (column["importance"] / longest)) if float(shown) else ""
         name = Text(visible(column["name"]), overflow="ellipsis", no_wrap=True)
-        lines.add_row(name, column["kind"], f"{column['importance']:.4f}", bar)
+        lines.add_row(name, column["kind"], shown, bar)
     return lines

@@ -54,6 +54,7 @@ FORM: tuple[Callable[..., Any], ...] = (
         help="Between the thousands of a number in a CSV file: ',' for 1,234.5.",
     ),
 )
+MANY_CLASSES = 100  # above which classes need two rows each on average, or to be asked for
 REGIMES = ("local", "replicated", "partitioned")  # as dtrees.parallel has them
 cluster_option = click.option(
     "--cluster",
@@ -78,7 +79,8 @@ PROBLEM: tuple[Callable[..., Any], ...] = (
         type=click.Choice(["auto", "classification", "regression"]),
         default="auto",
         show_default=True,
-        help="auto: regression for numbers, unless they are whole with at most 20 distinct values.",
+        help="auto: regression for numbers, unless they are whole with at most 20 distinct values. "
+        "More than 100 classes with fewer than two rows each on average have to be asked for.",
     ),
     drop_option,
     *FORM,
@@ -137,6 +139,9 @@ def problem_in(
     if is_csv:
         lazy = is_lazy(table)
         hints = number_hints(table.head() if lazy else table, form, lazy)
+        if target in hints and task != "classification":
+            otherwise = "--task classification takes them as they are"
+            raise RequestError(f"the target {target!r}: {hints[target]} ({otherwise})")
         for hint in dict.fromkeys(hints.values()):
             note(hint)
     if not is_lazy(table):
@@ -148,8 +153,20 @@ def problem_in(
         if other is None:
             raise
         raise RequestError(f"{error}; {other}") from error
+    if task == "auto" and problem.task == "classification":
+        check_classes(problem.y, target)
     note_single_class(problem.y, target, problem.task)
     return problem
+
+
+def check_classes(y: Any, target: str) -> None:
+    """Refuse many words with fewer than two rows each: a key, or numbers that were not read."""
+    n_classes = len(set(y.tolist()))
+    if n_classes > max(MANY_CLASSES, len(y) / 2):
+        raise RequestError(
+            f"the target {target!r} holds words, {n_classes:,} different ones in "
+            f"{counted(len(y), 'row')}: if they are classes, add --task classification"
+        )
 
 
 def check_files(files: Sequence[str], cluster: str | None) -> None:

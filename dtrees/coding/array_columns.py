@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.coding.labels import Labels
-from dtrees.coding.times import BOOL, DATES, NUMBER, SPANS, time_column, time_objects
+from dtrees.coding.labels import DATES, SPANS, Labels
+from dtrees.coding.times import BOOL, NUMBER, time_column, time_objects
 
 LARGEST_WHOLE = 2.0**53  # up to which float64 holds every integer
 

@@ -10,6 +10,7 @@ the empty string is a category, and so are strings such as "nan" or "inf", which
 
 from __future__ import annotations
 
+import datetime
 import decimal
 import numbers
 from collections.abc import Iterable, Sequence
@@ -21,6 +22,13 @@ import numpy as np
 from dtrees.coding._codes import label_codes, labels_present
 
 PLAIN = (str, int, float)  # types of labels that stay as they are
+DATES = (datetime.date, np.datetime64)  # a datetime.datetime is a date, a pandas.Timestamp, too
+SPANS = (datetime.timedelta, np.timedelta64)
+KINDS = ("dates", "time spans", "other values")
+WANTED = (
+    "in every cell the argument must be a string or a real number (or None, NaN for missing), or "
+    "in every cell a date, or a time span"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +111,26 @@ class Labels:
         TypeError, ValueError
             A label that is neither number nor string.
         """
-        return np.fromiter((number_of(label, name) for label in self.labels), np.float64,
-                           len(self.labels))  # fmt: skip
+        try:
+            found = (number_of(label, name) for label in self.labels)
+            return np.fromiter(found, np.float64, len(self.labels))
+        except TypeError:
+            self._refuse_mixed_times(name)
+            raise
+
+    def _refuse_mixed_times(self, name: str) -> None:
+        """Raise (TypeError) where some rows hold times and others do not; names the fewer ones."""
+        kinds = np.array([*map(_kind, self.labels), len(KINDS)])[self.codes]
+        counts = np.bincount(kinds)[: len(KINDS)]
+        there = sorted(np.flatnonzero(counts).tolist(), key=counts.__getitem__)
+        if len(there) < 2:
+            return
+        row = int(np.argmax(kinds == there[0]))
+        raise TypeError(
+            f"Column {name} of X holds {_shown(self.labels[self.codes[row]])} in row {row}, among "
+            f"{KINDS[there[-1]]}: {WANTED}. Make such cells missing (None), or name the column in "
+            "categorical_features."
+        )
 
 
 def recode(table: np.ndarray, codes: np.ndarray, missing: Any) -> np.ndarray:
@@ -206,8 +232,17 @@ def _no_label(value: Any, name: str) -> Exception:
             f"Complex data not supported: column {name} of X holds {value!r}. "
             "Give its real and imaginary parts as two columns."
         )
+    hint = ", for example bytes to str" if isinstance(value, bytes) else ""
     return TypeError(
-        f"Column {name} of X holds {str(value)[:60]!r} of type {type(value).__name__}: in every "
-        "cell the argument must be a string or a real number (or None, NaN for missing), or in "
-        "every cell a date, or a time span. Convert the column, for example bytes to str."
+        f"Column {name} of X holds {_shown(value)}: {WANTED}. Convert the column{hint}."
     )
+
+
+def _shown(value: Any) -> str:
+    """A cell and its type, for messages."""
+    return f"{str(value)[:60]!r} of type {type(value).__name__}"
+
+
+def _kind(label: Any) -> int:
+    """Position in `KINDS`."""
+    return 0 if isinstance(label, DATES) else 1 if isinstance(label, SPANS) else 2

@@ -17,13 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.coding.labels import is_missing
+from dtrees.coding.labels import DATES, SPANS, is_missing
 
 UNITS = ("number", "datetime64[ns]", "timedelta64[ns]", "bool")
 NUMBER, DATETIME, TIMEDELTA, BOOL = range(4)
 FINE_UNITS = ("ns", "ps", "fs", "as", "generic")  # of times that nanoseconds always hold
-DATES = (datetime.date, np.datetime64)  # a datetime.datetime is a date, a pandas.Timestamp, too
-SPANS = (datetime.timedelta, np.timedelta64)
 
 
 def time_column(values: np.ndarray, name: str) -> tuple[np.ndarray, int]:

@@ -200,7 +200,7 @@ def one_target(y: Any, owner: str) -> np.ndarray:
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
             f"y should be a 1d array, got an array of shape {shape} instead: {owner} does not "
-            "support several targets yet. Fit a tree per column of y, for example with "
+            "support several targets yet. Fit a model per column of y, for example with "
             "sklearn.multioutput.MultiOutputClassifier or MultiOutputRegressor."
         )
     return column_or_1d(y, warn=True)

@@ -216,7 +216,7 @@ def boosting_curve(
         Its ``max_iter`` is the last iteration. Early stopping is not looked at: it is decided
         afterwards.
     X : table of shape (n_rows, n_columns)
-        Anything that the estimator takes, in memory.
+        Anything that the estimator takes. Codes of a Dask collection come to this process.
     y : array-like of shape (n_rows,)
         The target.
     cv : int, cross-validation generator or iterable of (train, test), default=None

@@ -11,6 +11,7 @@ that no model can be grown from is left to scikit-learn, whose function says wha
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,7 @@ from dtrees.estimators.single_tree import BaseDecisionTree
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.model_selection.eligibility import (
     check_rows_can_be_taken,
+    is_any_of_dtrees,
     is_boosted,
     unsupported_reason,
     unsupported_splits,
@@ -181,10 +183,23 @@ def prepare_shared(
         reason = prepared.reason
     if reason is not None:
         remedy = ""
+        if is_any_of_dtrees(estimator):
+            refuse_unknown_params(arguments)
         if isinstance(estimator, Pipeline):
             remedy = " Give its last step, and X as the steps before it leave it."
         raise TypeError(f"{arguments.who} needs models that grow together: {reason}.{remedy}")
     return prepared.shared(bar)
+
+
+def refuse_unknown_params(arguments: Arguments) -> None:
+    """Raise TypeError where ``fit`` has no such parameter."""
+    known = inspect.signature(arguments.estimator.fit).parameters
+    for name in arguments.params or ():
+        if name not in known:
+            raise TypeError(
+                f"{arguments.who}: fit of {type(arguments.estimator).__name__} has no parameter "
+                f"{name!r}. Weights of rows are params={{'sample_weight': ...}}."
+            )
 
 
 def in_memory(X: Any, y: Any, arguments: Arguments, stats: FitStatistics) -> tuple[Any, Arguments]:

@@ -66,6 +66,13 @@ def test_the_most_important_columns_come_first_and_equal_ones_in_order():
     assert [len(words[3]) for words in lines[2:]] == [20, 12, 4, 4]
 
 
+def test_what_is_shown_as_nothing_has_no_bar():
+    shares = {"most": 0.99993, "some": 5.5e-05, "least": 1.5e-05}
+    columns = [{"name": n, "kind": "ordered", "importance": s} for n, s in shares.items()]
+    assert [len(words) for words in drawn(columns)[2:]] == [4, 4, 3]
+    assert drawn(columns)[-1] == ["least", "ordered", "0.0000"]
+
+
 def test_only_some_columns_are_shown():
     columns = [{"name": f"c{i}", "kind": "empty", "importance": 1.0} for i in range(30)]
     assert [words[0] for words in drawn(columns)[2:]] == [f"c{i}" for i in range(TOP_COLUMNS)]
@@ -102,9 +109,13 @@ def test_boosted_models_in_words_and_in_a_document(tmp_path):
     model = dtrees.GradientBoostingRegressor(max_iter=4, early_stopping=True, random_state=0)
     model.fit(X, X[:, 0] + 200)
     best = int(model.validation_score_.argmax())
-    assert stopping_line(model) == [f"best score of the held-out rows after {best} iterations"]
+    line = f"best score of the held-out rows after {best} iterations"
+    assert stopping_line(model) == [f"{line}; --max-iter ended the fit"]
+    assert stopping_line(model.set_params(max_iter=5)) == [line]
+    model.set_params(max_iter=4)
     model.set_params(validation_fraction=None).fit(X, X[:, 0])
-    assert stopping_line(model) == ["best score of the training rows after 4 iterations"]
+    line = "best score of the training rows after 4 iterations; --max-iter ended the fit"
+    assert stopping_line(model) == [line]
     save(model, tmp_path / "a.dtrees")
     document = model_document(model, tmp_path / "a.dtrees")
     assert (document["iterations"], document["trees"]) == (4, 4)

@@ -82,6 +82,22 @@ def test_each_hint_leads_to_numbers_and_is_given_once(tmp_path):
     assert [column["kind"] for column in ask_json(*command)["columns"]] == ["ordered"]
 
 
+def test_a_target_in_another_form_is_an_error(tmp_path):
+    path, model = tmp_path / "table.csv", tmp_path / "a.dtrees"
+    path.write_text("\n".join(["x;y", *(f"{i};{i % 90},5" for i in range(200))]))
+    rest = ["--target", "y", "--sep", ";"]
+    for command in (["cv", path, "--folds", 2], ["fit", path, "--out", model]):
+        words = "the target 'y': column 'y' looks like numbers with a decimal comma, taken for"
+        check_refused(
+            ask(*command, *rest), f"{words} words: add --decimal , (--task classification"
+        )
+        check_refused(ask(*command, *rest, "--task", "regression"), "add --decimal ,")
+    assert not model.exists()
+    command = ["cv", path, *rest, "--folds", 2]
+    assert ask_json(*command, "--decimal", ",")["task"] == "regression"
+    assert ask_json(*command, "--task", "classification")["task"] == "classification"
+
+
 def test_no_column_of_numbers_is_called_an_id(tmp_path):
     command = written(tmp_path, [f"{i * 977 + 0.25:,.2f}" for i in range(200)])
     assert ask(*command).stderr.count("\n") == 1

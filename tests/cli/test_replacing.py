@@ -135,7 +135,8 @@ def test_the_whole_header_is_compared_however_long_and_quoted(tmp_path):
     source, model, out = tmp_path / "t.csv", tmp_path / "a.dtrees", tmp_path / "out.csv"
     labels = [f"a rather long label, the {i}th" for i in range(400)]
     pd.DataFrame({"a,\nb": range(400), "y": labels}).to_csv(source, index=False)
-    assert ask("fit", source, "--target", "y", "--out", model).exit_code == 0
+    asked = ("--target", "y", "--task", "classification", "--out", model)
+    assert ask("fit", source, *asked).exit_code == 0
     how = ("predict", model, source, "--out", out, "--keep", "a,\nb", "--proba")
     for _ in range(2):
         result = ask(*how)

@@ -154,6 +154,20 @@ def test_dates_are_no_target(tmp_path):
         problem_of(table, "t")
 
 
+def test_many_classes_of_few_rows_have_to_be_asked_for(tmp_path):
+    path = tmp_path / "names.csv"
+    command = ["fit", path, "--target", "name", "--out", tmp_path / "a.dtrees"]
+    for n_classes, is_refused in ((100, False), (101, True)):
+        names = [f"name {i % n_classes}" for i in range(120)]
+        pd.DataFrame({"x": range(120), "name": names}).to_csv(path, index=False)
+        result = ask(*command)
+        assert (result.exit_code == 2) == is_refused
+    check_refused(result, "holds words, 101 different ones in 120 rows: if they are classes, add")
+    assert ask(*command, "--task", "classification").exit_code == 0
+    pd.DataFrame({"x": range(202), "name": names[:101] * 2}).to_csv(path, index=False)
+    assert ask(*command).exit_code == 0
+
+
 def test_a_file_of_null_bytes(tmp_path):
     path = tmp_path / "zero.csv"
     path.write_bytes(bytes(4_000))

@@ -80,7 +80,11 @@ def test_dates_through_a_model(form, tmp_path):
 @pytest.mark.parametrize(
     ("message", "cells"),
     [
-        (r"Column 0 of X holds '2024-01-01' of type date: .*in every cell a date", [DAYS[0], "x"]),
+        ("Column 0 of X holds 'x' of type str in row 2, among dates: .* a date", [*DAYS[:2], "x"]),
+        ("Column 0 of X holds '7' of type int in row 1, among dates", [DAYS[0], 7, *DAYS[:2]]),
+        ("Column 0 of X holds '2024-01-01' of type date in row 1, among", [1, DAYS[0], "x", None]),
+        ("Column 0 of X holds \"b'x'\" of type bytes: .*, for example bytes to str", [b"x", 1]),
+        (r"Column 0 of X holds '\(1,\)' of type tuple: .* Convert the column\.$", [(1,), 2]),
         ("Column 0 of X holds '2024-01-01' of type date", [DAYS[0], 3]),
         ("Column 0 of X holds '1:00:00' of type timedelta", [3, dt.timedelta(hours=1)]),
         ("Column 0 of X holds .* of type", [DAYS[0], dt.timedelta(hours=1)]),

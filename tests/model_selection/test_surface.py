@@ -259,10 +259,13 @@ def test_what_is_not_ours_is_refused_before_splits_are_drawn(ask):
 
 def test_parameters_of_other_fits_are_refused_before_splits_are_drawn():
     how = {"cv": NeverAsked(), "params": {"check_input": False}}
-    with pytest.raises(TypeError, match=r"validation_surface needs .* fit is given check_input"):
+    with pytest.raises(TypeError, match=r"surface: fit of .* has no parameter 'check_input'"):
         validation_surface(TREE, *CANCER, **how)
-    with pytest.raises(TypeError, match=r"cost_complexity_cv needs .* fit is given check_input"):
+    with pytest.raises(TypeError, match=r"complexity_cv: fit of .* no parameter 'check_input'"):
         cost_complexity_cv(TREE, *CANCER, **how)
+    how["params"] = {"callbacks": []}
+    with pytest.raises(TypeError, match=r"validation_surface needs .* fit is given callbacks"):
+        validation_surface(dtrees.RandomForestClassifier(2), *CANCER, **how)
     with pytest.raises(TypeError, match="there is no y"):
         validation_surface(TREE, CANCER[0], None, cv=NeverAsked())
     with pytest.raises(TypeError, match="RandomForestClassifier is not a single tree"):

@@ -228,7 +228,12 @@ cdef class TrainingSets:
         cdef int64_t total = 0
         cdef int64_t i
         self.layout = self.dataset.params.layout
-        if of_row.value != NULL or self.dataset.params.layout.kind not in (COUNT, WEIGHTED_SUM):
+        if of_row.value != NULL:
+            return
+        if has_classes(self.layout.kind):
+            if (self.layout.n_classes != 2 or self.params_of[0].draws or self.of_class is not None):
+                return
+        elif self.layout.kind not in (COUNT, WEIGHTED_SUM):
             return
         for i in range(self.dataset.n_rows):
             total += self.dataset.live[i] if of_row.weight == NULL else of_row.weight[i]

@@ -2,7 +2,7 @@
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
 from dtrees.core.data._structs cimport PresortedFeature, entry_t
-from dtrees.core.histogram._layout cimport CellKind, Layout, decode, has_classes
+from dtrees.core.histogram._layout cimport PACKED, CellKind, Layout, decode, has_classes
 from dtrees.core.search._search cimport Bins, Search
 
 cdef bint reserve_bins(Search* q, int64_t count) noexcept nogil
@@ -23,16 +23,25 @@ cdef void keep_best(Search* q, int32_t column, int64_t first, int64_t last) noex
 cdef inline int64_t read_bin(Search* q, const int64_t* cell, CellKind kind, uint32_t code,
                              int64_t g) noexcept nogil:
     """Make a cell bin g; returns 1 if it has rows."""
+    return read_cell(q, cell, kind, q.criterion.n_classes if has_classes(kind) else 0, code, g)
+
+
+cdef inline int64_t read_cell(Search* q, const int64_t* cell, CellKind kind, int64_t n_classes,
+                              uint32_t code, int64_t g) noexcept nogil:
+    """The same with `n_classes` weights of classes, which packed cells have of two; 0: none."""
     cdef Bins* bins = &q.bins
-    cdef int64_t K = q.criterion.n_classes
     cdef int64_t n, weight, target
     bins.rank[g] = code
     bins.row[g] = -1
     if has_classes(kind):
-        n = decode(cell, kind, K, &weight, bins.target + g * K)
+        n = decode(cell, kind, n_classes, &weight, bins.target + g * n_classes)
     else:
-        n = decode(cell, kind, K, &weight, &target)
-        bins.target[g] = target
+        n = decode(cell, kind, n_classes, &weight, &target)
+        if kind == PACKED and n_classes == 2:
+            bins.target[2 * g] = weight - target
+            bins.target[2 * g + 1] = target
+        else:
+            bins.target[g] = target
     bins.n[g] = n
     bins.weight[g] = weight
     return n > 0

@@ -67,13 +67,14 @@ cdef int64_t append_bin(Search* q, uint32_t rank, int64_t row) noexcept nogil:
     return i
 
 
-cdef inline void read_bins(Search* q, const int64_t* cells, CellKind kind, int64_t n_words,
-                           int64_t n_cells, const uint32_t* code) noexcept nogil:
-    """`kind` is a constant where it is called."""
+cdef inline void read_bins(Search* q, const int64_t* cells, CellKind kind, int64_t n_classes,
+                           int64_t n_words, int64_t n_cells, const uint32_t* code) noexcept nogil:
+    """`kind` is a constant where it is called. n_classes : that are summed each; 0: none."""
     cdef int64_t g = 0
     cdef int64_t i
     for i in range(n_cells):
-        g += read_bin(q, cells + i * n_words, kind, <uint32_t>i if code == NULL else code[i], g)
+        g += read_cell(q, cells + i * n_words, kind, n_classes,
+                       <uint32_t>i if code == NULL else code[i], g)
     q.bins.count = g
 
 
@@ -95,25 +96,28 @@ cdef void bins_of_histogram(Search* q, const Layout* layout, const int64_t* cell
                             int64_t n_cells, const uint32_t* code) noexcept nogil:
     """The codes that occur in a histogram. O(words of the histogram).
 
-    code : of each cell, ascending; NULL: its number. Without memory there are no bins, which the
-    search notes.
+    code : of each cell, ascending; NULL: its number. Without memory no bins, as the search notes.
     """
     if not reserve_bins(q, n_cells):
         q.bins.count = 0
     elif layout.kind == GRADIENTS:
         read_gradients(q, layout, cells, n_cells)
     elif layout.kind == COUNT:
-        read_bins(q, cells, COUNT, 1, n_cells, code)
+        read_bins(q, cells, COUNT, 0, 1, n_cells, code)
+    elif layout.kind == PACKED and by_class(q):
+        read_bins(q, cells, PACKED, 2, 1, n_cells, code)
     elif layout.kind == PACKED:
-        read_bins(q, cells, PACKED, 1, n_cells, code)
+        read_bins(q, cells, PACKED, 0, 1, n_cells, code)
     elif layout.kind == SUM:
-        read_bins(q, cells, SUM, 2, n_cells, code)
+        read_bins(q, cells, SUM, 0, 2, n_cells, code)
     elif layout.kind == WEIGHTED_SUM:
-        read_bins(q, cells, WEIGHTED_SUM, 3, n_cells, code)
+        read_bins(q, cells, WEIGHTED_SUM, 0, 3, n_cells, code)
+    elif layout.kind == CLASSES and layout.n_classes == 2:
+        read_bins(q, cells, CLASSES, 2, 2, n_cells, code)
     elif layout.kind == CLASSES:
-        read_bins(q, cells, CLASSES, layout.n_words, n_cells, code)
+        read_bins(q, cells, CLASSES, layout.n_classes, layout.n_words, n_cells, code)
     else:
-        read_bins(q, cells, WEIGHTED_CLASSES, layout.n_words, n_cells, code)
+        read_bins(q, cells, WEIGHTED_CLASSES, layout.n_classes, layout.n_words, n_cells, code)
 
 
 cdef void weigh_bins(Search* q, const int64_t* of_class) noexcept nogil:
@@ -143,8 +147,7 @@ cdef bint search_histogram(Search* q, const Layout* layout, const int64_t* cells
                            int64_t n_codes, int32_t column, uint32_t last_ordered) noexcept nogil:
     """Search one column; keep its best split in q.split if it beats what is there.
 
-    Returns False when the column is constant in the node. O(words of the histogram), and what the
-    search over bins costs.
+    Returns False when the column is constant in the node. O(words), and the search over bins.
     """
     bins_of_histogram(q, layout, cells, n_codes + 1, NULL)
     if q.bins.count <= 1:
@@ -168,7 +171,8 @@ cdef void bins_of_entries(Search* q, const entry_t* entries,
     cdef const int64_t* target = q.of_row.target
     cdef int64_t n_fill = q.totals.n - feature.length
     cdef int64_t width = q.n_columns_of_target
-    cdef bint classes = by_class(q)
+    cdef bint two = by_class(q) and width == 2 and weight == NULL
+    cdef bint classes = by_class(q) and not two
     cdef int64_t fill = -1
     cdef int64_t g = -1
     cdef int64_t i = 0
@@ -196,14 +200,17 @@ cdef void bins_of_entries(Search* q, const entry_t* entries,
                 k = 1 if weight == NULL else weight[row]
                 w += k
                 of_class[label[row]] += k
-            elif target == NULL:
+            elif two or target == NULL:
                 s += label[row]
             else:
                 s += target[row]
                 w += 0 if weight == NULL else weight[row]
         bins.n[g] = i - n
         bins.weight[g] = i - n if weight == NULL else w
-        if not classes:
+        if two:
+            bins.target[2 * g] = bins.n[g] - s
+            bins.target[2 * g + 1] = s
+        elif not classes:
             bins.target[g] = s
     if n_fill > 0:
         if fill < 0:
