@@ -31,6 +31,7 @@ from dtrees.core.stores.presorted._histogram cimport (
 cdef enum:
     MOST_ORDERED = 256      # columns of a node that are searched in the order of their keys, about
     BUCKETS = 64
+    SMALL_LEAF = 2          # rows that a leaf needs, up to which splits into pure sides are common
 
 
 cdef PresortedStore presorted_store() noexcept nogil:
@@ -71,7 +72,8 @@ cdef void search_columns(PresortedStore* s, OpenNode* node) noexcept nogil:
     cdef int64_t n = node.n_features
     cdef int64_t r
     cdef int64_t kept = 0
-    cdef bint ordered = q.random_ties and perfect < 1e300 and n <= MOST_ORDERED
+    cdef bint ordered = (q.random_ties and perfect < 1e300 and n <= MOST_ORDERED
+                         and q.min_rows <= SMALL_LEAF)
     if not ordered:
         for r in range(n):
             if (cannot_win(q, perfect, node.features[r].column)
