@@ -2,7 +2,21 @@
 
 import pytest
 
+from tests.no_memory.boosted import WORKS
 from tests.no_memory.preload import process_of
+
+
+@pytest.fixture(scope="module")
+def boosted():
+    """How often a boosted model was grown while allocations failed, and how often that was told."""
+    with process_of("boosted") as ask:
+        yield ask
+
+
+@pytest.mark.parametrize("work", WORKS)
+def test_boosted_models(work, boosted):
+    n_grown, n_lost = boosted(work, 60)
+    assert n_lost > n_grown // 2
 
 
 @pytest.mark.long

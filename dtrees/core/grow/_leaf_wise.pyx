@@ -36,7 +36,7 @@ from dtrees.core.search._search cimport Search, finish_node, free_search, new_se
 from dtrees.core.stores._partition cimport Route
 from dtrees.core.stores.boosted._boosted_store cimport (
     UNLIMITED, ChildSearch, bind_blocks, bind_rules, boosted_store, choose_split,
-    give_back_histogram, partition_rows, search_chunk, take_histogram
+    give_back_histogram, has_lost_splits, partition_rows, search_chunk, take_histogram
 )
 
 LEAST_HESSIAN = 1e-3     # of a side, as in scikit-learn
@@ -168,6 +168,9 @@ cdef class LeafWiseGrower:
             if self.n_drawn < self.n_rows:
                 add_drawn(row_draws, &derivatives[0], &self.leaves[0].node.totals)
             complete = self.grow_all()
+            for i in range(self.n_leaves):
+                give_back_histogram(&self.store, &self.leaves[i].node)
+                free_node(&self.leaves[i].node)
         if not complete:
             raise MemoryError
 
@@ -297,6 +300,8 @@ cdef class LeafWiseGrower:
         if self.squares is not None:
             self.squares.part(self.store.derivatives, self.store.rows, search.lesser, search.other)
         lead(&self.helpers.team, search_chunk, &search, self.store.n_blocks)
+        if has_lost_splits(&self.store):
+            return False
         if search_lesser:
             self.take_split(lesser, 0)
         else:
@@ -305,7 +310,7 @@ cdef class LeafWiseGrower:
             self.take_split(other, 1)
         elif other != NULL:
             give_back_histogram(&self.store, &other.node)
-        return True
+        return not has_lost_splits(&self.store)
 
     cdef void split_rest(self, Leaf* leaf, Leaf* right, Record* record) noexcept nogil:
         """Move the rows of a split leaf that it was not grown from, as the tree will say."""
@@ -334,16 +339,17 @@ cdef class LeafWiseGrower:
         right = self.leaves + self.n_leaves
         node = leaf.node
         choose_split(&self.store, &node, &leaf.split)
+        if self.store.store.search.out_of_memory:
+            return False
         memset(right, 0, sizeof(Leaf))
         grow_node(&self.store.store, &self.out, &node, &leaf.node, &right.node, SPLIT)
         free(node.above.sets)
         self.n_leaves += 1
-        if self.store.store.search.out_of_memory:
-            return False
         leaf.is_open = False
         write_record(&self.out, &self.params, &leaf.node)
         write_record(&self.out, &self.params, &right.node)
-        if self.out.out_of_memory:
+        if self.store.store.search.out_of_memory or self.out.out_of_memory:
+            give_back_histogram(&self.store, &node)
             return False
         if leaf.rest_n > 0:
             self.split_rest(leaf, right, self.out.nodes + node.record)
@@ -369,6 +375,8 @@ cdef class LeafWiseGrower:
         cdef int64_t i
         self.n_leaves = 1
         write_record(&self.out, &self.params, &self.leaves[0].node)
+        if self.out.out_of_memory:
+            return False
         if self.n_drawn < self.n_rows:
             memcpy(self.store.rows, &self.row_draws.rows[0], self.n_rows * sizeof(uint32_t))
         elif self.first_chosen != NULL:
@@ -377,7 +385,7 @@ cdef class LeafWiseGrower:
             for i in range(self.n_rows):
                 self.store.rows[i] = <uint32_t>i
         if self.most_leaves < 2 or not self.can_split(&self.leaves[0].node):
-            return not self.out.out_of_memory
+            return True
         self.store.is_whole = self.first_chosen == NULL and self.n_drawn == self.n_rows
         if not self.search_children(self.leaves, NULL, True, False):
             return False
@@ -387,7 +395,4 @@ cdef class LeafWiseGrower:
         while self.open_leaves.n > 0 and self.n_leaves < self.most_leaves:
             if not self.split_best(pop_leaf(&self.open_leaves, self.leaves)):
                 return False
-        for i in range(self.n_leaves):
-            give_back_histogram(&self.store, &self.leaves[i].node)
-            free_node(&self.leaves[i].node)
         return True

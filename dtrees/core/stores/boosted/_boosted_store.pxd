@@ -20,7 +20,7 @@ cdef struct BoostedStore:
     uint64_t* derivatives       # by row
     uint32_t* rows              # leaf after leaf, ascending in each
     uint32_t* scratch           # as many
-    Search** searches           # by block
+    Search** searches           # by block, and the leader's
     int64_t n_sums              # `StoredSums` behind the cells of a histogram; 0 or n_laid_out
     int64_t* n_searched         # sparse columns, by block
     const int32_t* order        # columns, block after block
@@ -53,3 +53,4 @@ cdef void search_chunk(void* job, int64_t number) noexcept nogil
 cdef int64_t* take_histogram(BoostedStore* s) noexcept nogil
 cdef void give_back_histogram(BoostedStore* s, OpenNode* node) noexcept nogil
 cdef void choose_split(BoostedStore* s, OpenNode* node, const Split* split) noexcept nogil
+cdef bint has_lost_splits(const BoostedStore* s) noexcept nogil

@@ -259,6 +259,15 @@ cdef void choose(Store* store, Member* member, uint64_t together) noexcept nogil
     store.last_ordered = last_ordered(store.params.columns + store.search.split.column)
 
 
+cdef bint has_lost_splits(const BoostedStore* s) noexcept nogil:
+    """Whether a search of the store was without memory, so that what it found is lost."""
+    cdef int64_t b
+    for b in range(s.n_blocks + 1):
+        if s.searches[b].out_of_memory:
+            return True
+    return False
+
+
 # ---------------------------------------------------------------------------------------------
 # partition
 
