@@ -207,8 +207,9 @@ def leaf_scores(
     """Scores of all nested trees inside a tree, float64 (n_scores, n_limits).
 
     `held_out` has a row at least. None: scikit-learn should be asked. O(rows + nodes x classes),
-    and what `sums_over_leaves` costs. Accuracy of whole trees takes O(rows x classes). For scores of a matrix O(nodes x classes**2), and a call of
-    scikit-learn's function for each different matrix.
+    and what `sums_over_leaves` costs. For scores of a matrix O(nodes x classes**2), and a call of
+    scikit-learn's function for each different matrix. Accuracy of whole trees takes
+    O(rows x classes).
     """
     if any(score.is_asked is not None and score.is_asked(held_out) for score in scores):
         return None
