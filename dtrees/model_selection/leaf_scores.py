@@ -43,6 +43,12 @@ def _right(held_out: HeldOut) -> np.ndarray:
     return held_out.counts[np.arange(held_out.tree.node_count), held_out.said]
 
 
+def _right_of_rows(held_out: HeldOut) -> np.ndarray:
+    """The same of all leaves together; (1,)."""
+    said = held_out.tree.value_of(held_out.leaves).argmax(axis=1)
+    return np.array([np.count_nonzero(said == held_out.y)])
+
+
 def _right_by_class(held_out: HeldOut) -> np.ndarray:
     right = np.zeros_like(held_out.counts)
     right[np.arange(len(right)), held_out.said] = _right(held_out)
@@ -97,6 +103,7 @@ class LeafScore:
     score: Callable[[np.ndarray, HeldOut], np.ndarray | None]  # of (n, m) sums; or None
     is_asked: Callable[[HeldOut], bool] | None = None  # ask scikit-learn at once? None: never
     is_matrix: bool = False  # there is a sum for each pair of classes
+    of_rows: Callable[[HeldOut], np.ndarray] | None = None  # sums of a whole tree, of equal rows
 
 
 def _mean(sums: np.ndarray, held_out: HeldOut) -> np.ndarray:
@@ -151,7 +158,7 @@ def _positive_is_unknown(held_out: HeldOut) -> bool:
 SCORES = {
     score.name: score
     for score in (
-        LeafScore("accuracy", True, _right, _mean),
+        LeafScore("accuracy", True, _right, _mean, of_rows=_right_of_rows),
         LeafScore("balanced_accuracy", True, _right_by_class, _mean_of_recalls, _lacks_classes),
         LeafScore("neg_log_loss", True, _log_likelihood, _mean, _lacks_classes),
         LeafScore("neg_brier_score", True, _squares_of_shares, _mean, _positive_is_unknown),
@@ -201,7 +208,8 @@ def leaf_scores(
 
     `held_out` has a row at least. None: scikit-learn should be asked. O(rows + nodes x classes),
     and what `sums_over_leaves` costs. For scores of a matrix O(nodes x classes**2), and a call of
-    scikit-learn's function for each different matrix.
+    scikit-learn's function for each different matrix. Accuracy of whole trees takes
+    O(rows x classes).
     """
     if any(score.is_asked is not None and score.is_asked(held_out) for score in scores):
         return None
@@ -212,12 +220,21 @@ def leaf_scores(
     sums: dict[Callable[[HeldOut], np.ndarray], np.ndarray] = {}
     for score in scores:
         if score.share not in sums:
-            sums[score.share] = _summed(score.share(held_out), held_out.tree, limits)
+            sums[score.share] = _sums_of(score, held_out, limits)
         of_limits = score.score(sums[score.share], held_out)
         if of_limits is None:
             return None
         found.append(of_limits)
     return np.array(found)
+
+
+def _sums_of(score: LeafScore, held_out: HeldOut, limits: PruningGrid) -> np.ndarray:
+    """What the score is made of, of all nested trees; (n_limits, m)."""
+    is_whole = len(limits.whole) == len(limits)
+    if is_whole and score.of_rows is not None and held_out.weight is None:
+        of_tree = score.of_rows(held_out)
+        return np.broadcast_to(of_tree, (len(limits), len(of_tree)))
+    return _summed(score.share(held_out), held_out.tree, limits)
 
 
 def _summed(share: np.ndarray, tree: Tree, limits: PruningGrid) -> np.ndarray:

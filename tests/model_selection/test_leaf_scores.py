@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sklearn.model_selection as theirs
 from sklearn.base import clone
+from sklearn.datasets import load_wine
 from sklearn.metrics import (
     f1_score,
     get_scorer,
@@ -59,6 +60,12 @@ def test_scorers_of_classes(scoring):
 def test_scorers_of_numbers(scoring):
     grid = LIMITS | {"ccp_alpha": [0.0, 50.0]}
     both(REGRESSOR, grid, DIABETES, scoring=scoring, return_train_score=True)
+
+
+def test_accuracy_of_whole_trees(by_leaves_alone):
+    wine = load_wine(return_X_y=True)
+    grid = {"min_samples_leaf": [1, 9]}
+    both(CLASSIFIER, grid, wine, scoring="accuracy", return_train_score=True)
 
 
 @pytest.mark.parametrize("shift", [0, 1e6])
