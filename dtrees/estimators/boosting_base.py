@@ -126,6 +126,7 @@ class BaseBoosting(StartingBoosting):
         start = self._start(
             given, target, sides, None if kept is None else (kept.initial, kept.raw_of(run)), shown
         )
+        del sides  # eight bytes a row
         watch, growing = start.watch, start.growing
         n_there = 0 if kept is None else self.n_iter_
         is_over = kept is not None and watch is not None and kept.shown_to(watch, run)
