@@ -202,12 +202,13 @@ class StartingBoosting(FittedBoosting):
         loss, counted = self._loss(), _counted(target)
         of_loss = _as_the_loss_wants(loss, target, y)
         loss.check(of_loss[counted])  # before rows are held out: of the parts it is not asked
-        numbers = np.arange(target.n_rows)[counted]
-        if shown or not is_wanted(self.early_stopping, len(numbers)):
+        n_counted = target.n_rows if isinstance(counted, slice) else len(counted)
+        if shown or not is_wanted(self.early_stopping, n_counted):
             return Sides(loss, of_loss, counted, None)
         if self.validation_fraction is None:
             return Sides(loss, of_loss, counted, counted)
         labels = target.y[counted] if target.kind == "classification" else None
+        numbers = np.arange(target.n_rows)[counted]
         return Sides(loss, of_loss, *split(numbers, labels, self.validation_fraction, seed))
 
     def _start(

@@ -47,8 +47,8 @@ BUGS = {
         WALK,
         (
             (
-                "number = <int32_t*>malloc((grown.n_nodes + n_inner + 1) * sizeof(int32_t))",
-                "number = <int32_t*>malloc((grown.n_nodes + n_inner - 1) * sizeof(int32_t))",
+                "number = <int32_t*>malloc((tree.n_nodes + n_inner + 1) * sizeof(int32_t))",
+                "number = <int32_t*>malloc((tree.n_nodes + n_inner - 1) * sizeof(int32_t))",
             ),
         ),
     ),
@@ -64,10 +64,14 @@ BUGS = {
         WALK,
         (
             ("def find_leaves(", "cdef int64_t walked = 0\n\n\ndef find_leaves("),
-            ("    if leaf.shape[0] != n:\n", "    global walked\n    if leaf.shape[0] != n:\n"),
             (
-                "        with nogil:\n",
-                "        with nogil:\n            for i in range(n): walked += i\n",
+                "    if leaf.shape[0] != rows.shape[0]:\n",
+                "    global walked\n    cdef int64_t i\n    if leaf.shape[0] != rows.shape[0]:\n",
+            ),
+            (
+                "        fault = asked.go_down(trees.trees, n_inner, &leaf[0])\n",
+                "        for i in range(asked.n): walked += i\n"
+                "        fault = asked.go_down(trees.trees, n_inner, &leaf[0])\n",
             ),
         ),
     ),
