@@ -156,14 +156,17 @@ def add_newton_steps(LeafWiseGrower grower not None, int shift, double most, dou
     """
     cdef int64_t n = grower.n_leaves
     cdef const int64_t* first = first_weight(grower, weight)
-    cdef double* steps = <double*>malloc(n * sizeof(double))
-    cdef int64_t* sums = <int64_t*>malloc(2 * n * sizeof(int64_t))
     cdef const int64_t* own
     cdef double unit = 0
-    cdef bint has_memory = steps != NULL and sums != NULL
+    cdef double* steps
+    cdef int64_t* sums
+    cdef bint has_memory
     cdef int64_t i
     assert raw.shape[0] == grower.blocks.n_rows
     with nogil:
+        steps = <double*>malloc(n * sizeof(double))
+        sums = <int64_t*>malloc(2 * n * sizeof(int64_t))
+        has_memory = steps != NULL and sums != NULL
         if has_memory:
             for i in range(n):
                 own = grower.out.statistics + 2 * grower.leaves[i].node.record

@@ -38,6 +38,7 @@ cdef extern from "search/gradients.h" nogil:
         int shift
         uint64_t min_rows, max_rows
         int64_t min_weight, max_weight
+    int64_t weight_of_sum(const SidesOfNode*, int64_t)
     int64_t permitted_sums(const SidesOfNode*, const int64_t*, int64_t, int64_t*)
     void add_up_plain(const int64_t*, int64_t, int64_t*, int64_t*)
     void add_up_wide(const int64_t*, int64_t, int64_t*, int64_t*)
@@ -59,7 +60,7 @@ cdef void offer_bound(Search* q, const SidesOfNode* node, const int64_t* sums, i
     """The boundaries behind n codes, from `code` on, where values have to rise or fall."""
     cdef int64_t i, w
     for i in range(n):
-        w = sums[2 * i] & ((<int64_t>1 << node.shift) - 1)
+        w = weight_of_sum(node, sums[2 * i])
         q.buffer_w[i] = <double>w
         q.buffer_rest[i] = <double>(q.totals.weight - w)
         q.buffer_a[i] = <double>sums[2 * i + 1]
