@@ -186,8 +186,8 @@ cdef int64_t partition_features(entry_t* entries, const PresortedFeature* featur
         n_right = feature.length - n_left
         append_feature(children.left, children.n_left, feature, feature.offset, n_left,
                        children.least)
-        append_feature(children.right, children.n_right, feature, feature.offset + n_left, n_right,
-                       children.least)
+        append_feature(children.right, children.n_right, feature, feature.offset + n_left,
+                       n_right, children.least)
     return n_entries
 
 
