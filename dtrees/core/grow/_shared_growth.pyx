@@ -215,9 +215,9 @@ cdef class SharedGrowth:
     # -----------------------------------------------------------------------------------------
     # nodes
 
-    cdef open_root(self, int64_t depth, uint64_t path):
+    cdef open_root(self, int64_t depth, uint64_t path, above):
         """All rows that count."""
-        self.store.top = shared_root(self.sets, &self.store, depth, path)
+        self.store.top = shared_root(self.sets, &self.store, depth, path, above)
 
     cdef bint go_on(self, int64_t work) noexcept nogil:
         """Grow until about `work` entries were looked at; False when all trees are complete."""

@@ -35,7 +35,7 @@ from dtrees.core.grow._training_sets import (
 from dtrees.core.grow.assembly import join
 from dtrees.core.grow.known import KnownTrees
 from dtrees.core.grow.node_record import PartialTree
-from dtrees.core.grow.source import DatasetSource
+from dtrees.core.grow.source import FREE, Above, DatasetSource
 from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.stores._dataset import Dataset
@@ -57,6 +57,7 @@ def pieces_of_sets(
     path: int = 0,
     scales: Sequence[Scale] | None = None,
     known: KnownTrees | None = None,
+    above: Sequence[Above] | None = None,
 ) -> Iterator[PartialTree]:
     """Grow the subtree of each set.
 
@@ -77,6 +78,8 @@ def pieces_of_sets(
         Of each set; None: of its rows.
     known : KnownTrees or None, default=None
         What is known of the trees, and where they are kept; not of sets that grow alone.
+    above : sequence of Above or None, default=None
+        By set, what the ancestors of the node allow it; None: anything.
 
     Yields
     ------
@@ -109,7 +112,8 @@ def pieces_of_sets(
         if known is not None and known.narrower:
             shared.grow_variants(np.array(known.narrower, dtype=np.int64))
         how = source.run, source.n_threads, source.cancelled, tuning
-        grown = grow_together(shared, source.arena, *how, depth, path)
+        theirs = None if above is None else [above[number] for number in bundle]
+        grown = grow_together(shared, source.arena, *how, depth, path, theirs)
         source.check_cancelled()
         source.work.update(work_of(shared))
         if known is not None:
@@ -124,7 +128,7 @@ def pieces_of_sets(
         if number not in pieces:
             mine, scale = sets.target(number), sets.scales[number]
             alone = replace(source, target=mine, rules=rules[number], scale=scale)
-            pieces[number] = alone.finish(depth, path)
+            pieces[number] = alone.finish(depth, path, FREE if above is None else above[number])
             del mine, alone
         yield pieces.pop(number)  # nothing is left of it here
 
