@@ -72,7 +72,7 @@ def grow_in_rounds(
     begin = roots_of(spec, numbers, blocks)
     groups = sets_of_scales(spec, begin)
     if len(groups) > 1:
-        of_set: dict[int, dict[int, list[Tree]]] = {tree: {} for tree in numbers}
+        of_set: dict[int, dict[int, Tree]] = {tree: {} for tree in numbers}
         for group in groups:
             for tree, own in grow_in_rounds(spec.some(group), numbers, blocks, heard, work):
                 of_set[tree].update(zip(group, own, strict=True))
