@@ -23,7 +23,7 @@ cdef enum:
 
 
 def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled, tuning,
-                  int64_t depth=0, uint64_t path=0, above=None):
+                  int64_t depth=0, uint64_t path=0):
     """Grow the tree of each set.
 
     Parameters
@@ -39,8 +39,6 @@ def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled,
         searches.
     depth, path : int, default=0
         Of the node that has all rows.
-    above : sequence of Above or None, default=None
-        By set, what the ancestors of that node allow it; None: anything.
 
     Returns
     -------
@@ -51,7 +49,7 @@ def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled,
     cdef int64_t n_columns = sets.n_dense + sets.n_stored // (sets.dataset.n_rows + 1)  # of a row
     cdef SharedGrowth worker
     helpers = Helpers(sets, arena, cancelled, BLOCKS * n_threads)
-    top.open_root(depth, path, above)
+    top.open_root(depth, path)
     if n_threads == 1 or work_of(top.store.top) * n_columns < OFFLOADED * tuning.task_entries:
         found = top.grow(cancelled)
     else:

@@ -49,7 +49,7 @@ cdef class SharedGrowth:
                                   int64_t step) noexcept nogil
     cdef list grow_task(self, SharedTask task, cancelled)
     cdef list take_offloaded(self)
-    cdef open_root(self, int64_t depth, uint64_t path, above)
+    cdef open_root(self, int64_t depth, uint64_t path)
     cdef bint go_on(self, int64_t work) noexcept nogil
     cdef bint process_node(self, SharedNode* node) noexcept nogil
     cdef bint split_node(self, SharedNode* node, Member* members) noexcept nogil

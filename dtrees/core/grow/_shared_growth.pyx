@@ -215,9 +215,9 @@ cdef class SharedGrowth:
     # -----------------------------------------------------------------------------------------
     # nodes
 
-    cdef open_root(self, int64_t depth, uint64_t path, above):
+    cdef open_root(self, int64_t depth, uint64_t path):
         """All rows that count."""
-        self.store.top = shared_root(self.sets, &self.store, depth, path, above)
+        self.store.top = shared_root(self.sets, &self.store, depth, path)
 
     cdef bint go_on(self, int64_t work) noexcept nogil:
         """Grow until about `work` entries were looked at; False when all trees are complete."""

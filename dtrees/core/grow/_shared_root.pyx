@@ -13,12 +13,11 @@ from dtrees.core.stores.shared._shared_state cimport SharedStore
 from dtrees.core.stores.shared._shared_sums cimport sum_cells, sum_members
 
 
-cdef SharedNode* shared_root(TrainingSets sets, SharedStore* s, int64_t depth, uint64_t path,
-                             above) except NULL:
+cdef SharedNode* shared_root(TrainingSets sets, SharedStore* s, int64_t depth,
+                             uint64_t path) except NULL:
     """All rows that count, and where the known trees of the sets begin; freed by `free_shared`.
 
     depth, path : of the root, which has no parent.
-    above : as for `grow_together`.
     """
     cdef Dataset dataset = sets.dataset
     cdef int n_cells = <int>sets.has.shape[1]
@@ -31,8 +30,8 @@ cdef SharedNode* shared_root(TrainingSets sets, SharedStore* s, int64_t depth, u
     if not found:
         raise MemoryError
     try:
-        for m in range(s.n_sets if above is not None else 0):
-            allow(&node.open[m], above[m])
+        for m in range(s.n_sets if sets.above is not None else 0):
+            allow(&node.open[m], sets.above[m])
     except MemoryError:
         free_shared(node)
         raise

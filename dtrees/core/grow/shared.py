@@ -106,14 +106,15 @@ def pieces_of_sets(
         cells, has = sets.resampling.cells_of(bundle)
         total_weight, least_of = sets.limits_of(bundle)
         shared = TrainingSets(dataset, cells, has, total_weight, least_of, times, tuning, own)
+        if above is not None:
+            shared.inherit([above[number] for number in bundle])
         trees = None if known is None or is_read_late else known.of_sets(bundle, rules)
         if known is not None and trees is not None:
             shared.know(trees, depth, known.variants(rules[0].min_samples_leaf))
         if known is not None and known.narrower:
             shared.grow_variants(np.array(known.narrower, dtype=np.int64))
         how = source.run, source.n_threads, source.cancelled, tuning
-        theirs = None if above is None else [above[number] for number in bundle]
-        grown = grow_together(shared, source.arena, *how, depth, path, theirs)
+        grown = grow_together(shared, source.arena, *how, depth, path)
         source.check_cancelled()
         source.work.update(work_of(shared))
         if known is not None:
