@@ -172,7 +172,8 @@ cdef int64_t partition_features(entry_t* entries, const PresortedFeature* featur
     """Partition the features of a node in place, and list those of its children.
 
     Columns that are counted have no entries and go to both children as they are. A child with too
-    few entries of a sparse column for a leaf does not get its feature. Returns how many entries there were.
+    few entries of a sparse column for a leaf does not get its feature. Returns how many entries
+    there were.
     """
     cdef const PresortedFeature* feature
     cdef int64_t n_entries = 0

@@ -2,7 +2,8 @@
 and entries.
 
 Below a node, columns are not searched again that were constant in it, or left no side of the rows
-that a leaf needs. A search ends at a split that no other can beat (both sides pure). Cost: O(entries) per level and column.
+that a leaf needs. A search ends at a split that no other can beat (both sides pure). Cost:
+O(entries) per level and column.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
