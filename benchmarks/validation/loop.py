@@ -103,6 +103,14 @@ WORKS = {
     "california, row weights, leaves of 50": Work(
         "california_housing", BINS | LEAVES, weighted=True
     ),
+    "adult, balanced, row weights, leaves of 50": Work(
+        "adult", BINS | LEAVES | BALANCED, weighted=True
+    ),
+    "adult, balanced, row weights, full": Work("adult", BINS | BALANCED, weighted=True),
+    "text, balanced, row weights, full": Work("text", BALANCED, weighted=True),
+    "adult, forest, balanced, row weights": Work(
+        "adult", BINS | FEW | {"max_depth": 8} | BALANCED, "RandomForest", weighted=True
+    ),
     "adult, entropy, leaves of 50": Work("adult", BINS | LEAVES | {"criterion": "entropy"}),
     # splits
     "adult, depth 6, 10 shuffle-splits": Work(

@@ -30,8 +30,11 @@ of two near the largest, so that neither small nor large weights lose digits. Wh
 ratio: the mean of rows whose weight is r times the largest is off by up to
 ``2**-y_exponent / (2 r)``.
 
-Class weights multiply when a gain is read, so the sums themselves stay plain; with fractional
-sample weights they are multiplied into w, where they keep more digits.
+Class weights multiply when a gain is read, so the sums themselves stay plain. With fractional
+sample weights they are multiplied into w, where they keep more digits; but those of "balanced"
+differ between training sets, which would share nothing. So 1,024 rows or more leave 20 bits to
+them: a row is off by at most 2**-40 of the total, a class weight by 2**-20 times the number of
+classes.
 """
 
 from __future__ import annotations
@@ -47,6 +50,10 @@ from dtrees._pickling import SmallArraysInside
 from dtrees.coding.class_codes import class_codes
 from dtrees.coding.weights import (
     LARGEST,
+    LARGEST_SUM,
+    LEAST_BALANCED,
+    balanced_fractions,
+    bound_of_bag,
     check_finite,
     check_total,
     check_weights,
@@ -64,7 +71,6 @@ from dtrees.exceptions import StatisticsOverflowError
 
 MOST_CLASSES = 65_535
 TOTAL_BITS = 62  # of the sum of |weight * y|
-LARGEST_SUM = 2.0**62  # of weights or weighted targets of a bag
 PLAIN_WEIGHT = 8  # largest weights of 2**-8 .. 2**8 are used as they are in wy
 PLAIN_TOTAL = 2**32  # and so are integer weights up to this total
 
@@ -215,7 +221,7 @@ class Target(SmallArraysInside):
             room for it with ``spare_bits``.
         """
         for name, sums in (("weights", self.w), ("weighted targets", self.wy)):
-            if sums is not None and _bound(sums, times) >= LARGEST_SUM:
+            if sums is not None and bound_of_bag(sums, times) >= LARGEST_SUM:
                 raise StatisticsOverflowError(f"The {name} of a bag overflow an int64.")
         if self.w is None:
             found = replace(self, w=times.astype(np.uint16, copy=False), wy=None)
@@ -301,12 +307,16 @@ class Target(SmallArraysInside):
                     "sample_weight times class_weight is zero for every row: nothing is left to "
                     "learn from. Give a class that has rows a positive weight."
                 )
-            if weights is not None and w_exponent != 0:
+            is_balanced = isinstance(class_weight, str)
+            if weights is None or w_exponent == 0:
+                multiplier, class_exponent = class_integers(per_class, totals, spare_bits)
+            elif is_balanced and np.count_nonzero(weights) >= LEAST_BALANCED:
+                of_rows, of_classes = balanced_fractions(weights, codes, classes, spare_bits)
+                (w, w_exponent), (multiplier, class_exponent) = of_rows, of_classes
+            else:
                 weights = weights * per_class[codes]
                 check_total(weights, "sample_weight times class_weight")
                 w, w_exponent = fixed_point_weights(weights, spare_bits)
-            else:
-                multiplier, class_exponent = class_integers(per_class, totals, spare_bits)
         return cls(
             kind="classification",
             y=codes,
@@ -387,14 +397,3 @@ class Target(SmallArraysInside):
             wy=wy,
             wy_exponent=y_exponent + shift,
         )
-
-
-def _bound(sums: np.ndarray, times: np.ndarray) -> float:
-    """The sum of ``abs(sums) * times``, or more where that is enough to know.
-
-    Not as a product of vectors: the threads of a BLAS would wait on the cores that grow trees.
-    """
-    most = max(float(sums.max(initial=0)), -float(sums.min(initial=0))) * float(times.sum())
-    if most < LARGEST_SUM:
-        return most
-    return float(np.sum(np.abs(sums) * times.astype(np.float64)))

@@ -17,6 +17,9 @@ from dtrees.exceptions import StatisticsOverflowError
 LARGEST = 2**52
 TOTAL_BITS = 61  # of the sum of the weights, class weights included
 CLASS_EXPONENT = 40
+CLASS_BITS = 20  # of a total that fractions of rows leave to class weights
+LEAST_BALANCED = 1_024  # rows whose fractions leave them to "balanced", which sets share then
+LARGEST_SUM = 2.0**62  # of weights or weighted targets of a bag
 MOST_EXACT = 2**53  # sums of float64 are exact up to here
 
 
@@ -170,6 +173,19 @@ def class_integers(
     return (None, 0) if np.all(weights == 1.0) else class_multipliers(weights, totals, spare_bits)
 
 
+def balanced_fractions(
+    weights: np.ndarray, codes: np.ndarray, classes: np.ndarray, spare_bits: int = 0
+) -> tuple[tuple[np.ndarray, int], tuple[np.ndarray, int]]:
+    """Fractional weights of rows, and what balances the classes, each with an exponent.
+
+    Training sets whose rows count in the same unit share sums; what balances them differs.
+    """
+    w, exponent = fixed_point_weights(weights, spare_bits + CLASS_BITS)
+    totals = class_totals(codes, w, len(classes))
+    per_class = class_weights("balanced", classes, totals)
+    return (w, exponent), class_multipliers(per_class, totals, spare_bits)
+
+
 def largest_exponent(largest: float, limit: int) -> int:
     """The largest e, at most 1,074, with ``largest * 2**e <= limit``; 0 for a largest of zero."""
     if largest == 0.0:
@@ -187,6 +203,17 @@ def exact_sum(values: np.ndarray, weights: np.ndarray | None = None) -> int:
         low = values & 0x3FFFFFF
         return (int((values >> 26).sum()) << 26) + int(low.sum())
     return math.ceil(math.fsum(np.maximum(weights, 1.0) * values))
+
+
+def bound_of_bag(sums: np.ndarray, times: np.ndarray) -> float:
+    """The sum of ``abs(sums) * times``, or more where that is enough to know.
+
+    Not as a product of vectors: the threads of a BLAS would wait on the cores that grow trees.
+    """
+    most = max(float(sums.max(initial=0)), -float(sums.min(initial=0))) * float(times.sum())
+    if most < LARGEST_SUM:
+        return most
+    return float(np.sum(np.abs(sums) * times.astype(np.float64)))
 
 
 def check_total(weights: np.ndarray, name: str) -> None:

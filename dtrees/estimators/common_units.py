@@ -8,8 +8,8 @@ are read (`dtrees.core.membership.class_weights`)::
     the same units           what a row adds is the same in all sets that have it
     units of other powers    classes: the same, times a power of two, where nothing was rounded;
     of two                   otherwise a growth for each unit
-    fractions of rows        "balanced": products are rounded row by row, in each set on its own
-    times class weights
+    fractions of rows        "balanced": rows in common units, and classes what they weigh in each
+    times class weights      set; of a dict: products are rounded row by row
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dtrees.estimators.fit_plan import FitPlan
 
 LARGEST_SUM = 2.0**62  # of the rows of all sets that share
 MOST_BITS = 52  # between two units
-UNITS = ("offset", "y_exponent", "w_exponent", "wy_exponent", "class_exponent")
+UNITS = ("offset", "y_exponent", "w_exponent", "wy_exponent")
 
 
 @dataclass(eq=False)
@@ -43,7 +43,7 @@ class Company:
     shifts : list of int
         By set: the power of two of its own integers, in those of the target.
     class_weights : ClassWeights or None, default=None
-        Of the sets, where these have their own.
+        Of the sets, where these have their own, in the integers of each.
     """
 
     target: Target
@@ -54,13 +54,36 @@ class Company:
     def of(self, sets: Resampling) -> Resampling:
         """Its sets, with what is multiplied when sums are read."""
         own = sets.some(self.numbers)
-        if self.class_weights is not None:
-            return own.weighing(self.class_weights)
-        if not any(self.shifts):
-            return own
         shift = np.array(self.shifts, dtype=np.int64)
-        one = np.ones((len(shift), self.target.n_classes), dtype=np.int64)
-        return own.weighing(ClassWeights(one << shift[:, None], shift))
+        weighs = self.class_weights
+        if weighs is None and not any(self.shifts):
+            return own
+        if weighs is None:
+            weighs = ClassWeights.ones(len(shift), self.target.n_classes)
+        return own.weighing(weighs.shifted(shift))
+
+    def take(self, number: int, own: Target, rows: np.ndarray) -> None:
+        """Take in a set of these rows, whose integers are in the same unit."""
+        weighs = ClassWeights.of_target(own, 1)
+        plain = replace(own, class_multiplier=None, class_exponent=0)
+        if self.numbers:
+            self.target = _joined(self.target, plain, rows)
+        else:
+            self.target = plain
+        self._gather([number], [0], weighs)
+
+    def _gather(self, numbers: list[int], shifts: list[int], weighs: ClassWeights | None) -> None:
+        """Take in sets; class weights have all sets of a company, or none."""
+        if weighs is not None and self.class_weights is not None:
+            weighs = self.class_weights.with_those(weighs)
+        self.class_weights = weighs
+        self.numbers += numbers
+        self.shifts += shifts
+
+    def alone(self, at: int, rows: np.ndarray) -> Company:
+        """One of its sets, which has these rows."""
+        weighs = None if self.class_weights is None else self.class_weights.some([at])
+        return Company(self.target.only(rows), [self.numbers[at]], [self.shifts[at]], weighs)
 
     def joins(self, other: Company, rows: np.ndarray) -> bool:
         """Take in the sets of another one, if its integers are those of this, times a power of two.
@@ -74,12 +97,13 @@ class Company:
         shift = theirs.w_exponent - mine.w_exponent
         if mine.kind != "classification" or mine.w is None or theirs.w is None:
             return False
+        if (self.class_weights is None) != (other.class_weights is None):
+            return False
         if not 0 < shift <= MOST_BITS or mine.w_exponent == 0 or theirs.w_exponent == 0:
             return False
         if not np.array_equal(mine.w[rows].astype(np.int64) << shift, theirs.w[rows]):
             return False
-        self.numbers += other.numbers
-        self.shifts += [shift] * len(other.numbers)
+        self._gather(other.numbers, [shift] * len(other.numbers), other.class_weights)
         return True
 
 
@@ -99,7 +123,7 @@ class Companies:
         self._first = Company(whole)
         self._by_unit: dict[Any, Company] = {}
         self._largest = LARGEST_SUM / 2**plan.spare_bits
-        self._shares = plan.class_weight != "balanced"
+        self._shares = plan.class_weight != "balanced"  # without class weights of their own
         self._plan = plan
 
     def add(self, number: int) -> None:
@@ -112,14 +136,11 @@ class Companies:
 
         What a row adds is a function of its weight, its y and the units.
         """
-        if not self._shares or own.w is None or own.class_multiplier is not None:
+        weighs = own.class_multiplier is not None
+        if own.w is None or weighs == self._shares:
             return False
         key = tuple(getattr(own, unit) for unit in UNITS)
-        company = self._by_unit.setdefault(key, Company(own))
-        if company.numbers:
-            company.target = _joined(company.target, own, self._sets.rows(number))
-        company.numbers.append(number)
-        company.shifts.append(0)
+        self._by_unit.setdefault(key, Company(own)).take(number, own, self._sets.rows(number))
         return True
 
     def settled(self) -> list[Company]:
@@ -134,7 +155,8 @@ class Companies:
             if len(company.numbers) == 1 or _largest_sum(company.target) < self._largest:
                 found.append(company)
             else:
-                found += [self._alone(company.target, number) for number in company.numbers]
+                for at, number in enumerate(company.numbers):
+                    found.append(company.alone(at, self._sets.rows(number)))
         return found
 
     def _weighing(self, company: Company) -> Company:
@@ -159,9 +181,6 @@ class Companies:
         for number in company.numbers[1:]:
             rows |= self._sets.rows(number)
         return rows
-
-    def _alone(self, target: Target, number: int) -> Company:
-        return Company(target.only(self._sets.rows(number)), [number], [0])
 
 
 def _joined(target: Target, own: Target, rows: np.ndarray) -> Target:

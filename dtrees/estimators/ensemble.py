@@ -72,7 +72,6 @@ from dtrees.parallel import (
 from dtrees.typing import serial
 
 SPARE_BITS = 5  # a row is in a bag at most 20 times
-CLASS_BITS = 20  # of a total that fractions of rows leave to the class weights of a bag
 
 
 class BaseForest(GrowingForest):

@@ -17,9 +17,10 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.coding.target import Target
+from dtrees.coding.weights import CLASS_BITS
 from dtrees.core.predict.intervals import check_confidence
 from dtrees.estimators.constraints import ArrayOf, InstanceOf, Nothing, OneOf
-from dtrees.estimators.ensemble import CLASS_BITS, SPARE_BITS, BaseForest
+from dtrees.estimators.ensemble import SPARE_BITS, BaseForest
 from dtrees.estimators.intervals import IntervalPredictor, out_of_bag_errors
 from dtrees.estimators.prediction import ForestPredictor, LazyScore
 from dtrees.estimators.stored import LEARNS_CLASSES

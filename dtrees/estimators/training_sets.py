@@ -194,6 +194,7 @@ def _targets(
     weighs_classes = plan.class_weight is not None
     if weighs_classes:
         weighs_classes = whole.w_exponent != 0  # else classes weigh what they do in each set
+    is_balanced = weighs_classes and whole.class_multiplier is not None
     same_units = not weighs_classes and (
         whole.w is None or (whole.kind == "classification" and whole.w_exponent == 0)
     )
@@ -209,7 +210,7 @@ def _targets(
         except ValueError as error:
             yield error
             continue
-        yield None if _is_part(own, whole, mine) else own
+        yield None if not is_balanced and _is_part(own, whole, mine) else own
 
 
 def _is_part(own: Target, whole: Target, rows: np.ndarray) -> bool:

@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dtrees.coding import Target
+from dtrees.coding.weights import balanced_fractions
 
 rng = np.random.default_rng(2)
 
@@ -59,6 +60,49 @@ def test_balanced_class_weights():
     weighted = Target.classification([0, 1], sample_weight=[3, 1], class_weight="balanced")
     assert np.array_equal(weighted.class_multiplier, target.class_multiplier)
     assert Target.classification([0, 1], class_weight="balanced").class_multiplier is None
+
+
+fractions = st.lists(st.floats(0.01, 100), min_size=2, max_size=40)
+
+
+@given(fractions, st.integers(0, 2**32 - 1), st.sampled_from([0, 5]))
+def test_balanced_weights_and_fractions_share_the_bits(w, seed, spare_bits):
+    """Rows are off by so much of the total, and classes by so much of their weight."""
+    w = np.array(w)
+    w[0] += 0.3
+    rng = np.random.default_rng(seed)
+    classes, y = np.unique(rng.integers(0, rng.integers(1, 5), len(w)), return_inverse=True)
+    K = len(classes)
+    (rows, unit), (multiplier, class_unit) = balanced_fractions(w, y, classes, spare_bits)
+    assert np.abs(np.ldexp(rows, -unit) - w).max() <= np.sum(w) * 2.0 ** (spare_bits - 40)
+    total = np.bincount(y, w)
+    per_class = np.ldexp(multiplier, -class_unit)
+    np.testing.assert_allclose(per_class, total.sum() / (K * total), rtol=K * 2.0**-20)
+    units = [int(a) * int(m) for a, m in zip(rows, multiplier[y], strict=True)]
+    assert sum(units) <= 2 ** (61 - spare_bits)
+
+
+def test_a_row_is_as_good_as_two_halves_of_it():
+    w, y = rng.integers(1, 64, 1_100) / 16, np.arange(1_100) % 3
+    once = Target.classification(y, w, "balanced")
+    twice = Target.classification(np.repeat(y, 2), np.repeat(w / 2, 2), "balanced")
+    assert np.array_equal(once.class_multiplier, twice.class_multiplier)
+    assert np.array_equal(once.w, twice.w.reshape(-1, 2).sum(axis=1))
+
+
+@pytest.mark.parametrize("spare_bits", [0, 5])
+def test_balanced_fractions_of_few_rows_are_products(spare_bits):
+    """From 1,024 rows on that weigh anything, classes multiply."""
+    w, y = rng.random(1_040) + 0.1, np.arange(1_040) % 3
+    w[1_024:] = 0
+    many = Target.classification(y, w, "balanced", spare_bits)
+    w[0] = 0
+    few = Target.classification(y, w, "balanced", spare_bits)
+    assert many.class_multiplier is not None
+    assert few.class_multiplier is None
+    total = np.bincount(y, w)
+    product = np.ldexp(few.w, -few.w_exponent)
+    np.testing.assert_allclose(product, w * (total.sum() / (3 * total))[y], rtol=2.0**-40)
 
 
 def test_class_weights_by_label():

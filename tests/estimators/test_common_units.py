@@ -1,12 +1,17 @@
 """Sets share sums where their own fits have the same integers, up to what is multiplied."""
 
+import logging
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import dtrees
+from dtrees.coding import target as coding_target
 from dtrees.coding.target import Target
+from dtrees.core.data.scale import units_of
 from dtrees.core.grow import shared
 from dtrees.core.grow._training_sets import TrainingSets
 from dtrees.core.membership.resampling import of_sets
@@ -30,6 +35,12 @@ def grown(monkeypatch):
 
     monkeypatch.setattr(shared, "TrainingSets", remembered)
     return found
+
+
+@pytest.fixture
+def few_rows_share(monkeypatch):
+    """Balanced fractions share as those of 1,024 rows do."""
+    monkeypatch.setattr(coding_target, "LEAST_BALANCED", 1)
 
 
 def folds():
@@ -57,8 +68,7 @@ def companies_of(weight, plan=TREE, **how):
             own = Target.classification(y, weight * rows[number], **how)
             mine = of_company.target_of(place, company.target)
             assert mine.weight_unit == own.weight_unit
-            multiplier = 1 if mine.class_multiplier is None else mine.class_multiplier[y]
-            np.testing.assert_array_equal(mine.w * multiplier, own.w)
+            np.testing.assert_array_equal(units_of(mine), units_of(own))
     return [sorted(company.numbers) for company in found], alone
 
 
@@ -153,12 +163,75 @@ def test_a_dictionary_and_fractions_share(grown):
     assert sum(own.n_shared_nodes for own in grown) > 0
 
 
-def test_balanced_fractions_grow_alone(grown):
-    """Products are rounded row by row, in each set on its own."""
+@pytest.mark.parametrize("large", [1.0, 1000.0])
+@pytest.mark.parametrize("of", ["halves", "fractions"])
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+@pytest.mark.parametrize("kind", ["DecisionTree", "RandomForest"])
+@pytest.mark.usefixtures("few_rows_share")
+def test_balanced_fractions_share(kind, criterion, of, large, grown):
+    """Classes weigh what they do in each set; units are those of the rows."""
+    X, y, rng = table(4)
+    weight = rng.random(N_ROWS) if of == "fractions" else rng.choice(HALVES, N_ROWS)
+    weight[0] = large * 0.75
+    model = estimator_of(kind, "Classifier", class_weight="balanced", criterion=criterion)
+    check(model, X, np.digitize(y, [0, 2]), weight, sets(rng))
+    assert len(grown) > 0
+    assert all(own.n_shared_nodes > 0 for own in grown)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 3),
+    st.sampled_from(["uniform", "wide", "exact"]),
+    st.sampled_from([1, 120]),
+)
+def test_law_of_balanced_fractions(seed, n_classes, of, least):
+    """Also where some sets lack a class or have few rows, and where few have the same unit."""
+    X, y, _ = table(4)
+    rng = np.random.default_rng(seed)
+    weight = {
+        "uniform": rng.random(N_ROWS),
+        "wide": np.exp(4 * rng.normal(size=N_ROWS)),
+        "exact": rng.integers(0, 9, N_ROWS) / 8,
+    }[of]
+    rows = rng.random((4, N_ROWS)) < rng.uniform(0.1, 1, (4, 1))
+    classes = rng.permutation(np.digitize(y, np.linspace(-2, 3, n_classes - 1)))
+    tree = estimator_of("DecisionTree", "Classifier", class_weight="balanced", max_depth=4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(coding_target, "LEAST_BALANCED", least)
+        check(tree, X, classes, weight, rows)
+
+
+def test_balanced_fractions_of_few_rows_grow_alone(grown):
+    """Products are rounded row by row there, in each set on its own."""
     X, y, rng = table(4)
     tree = estimator_of("DecisionTree", "Classifier", class_weight="balanced")
     check(tree, X, np.digitize(y, [0, 2]), rng.random(N_ROWS), sets(rng))
     assert grown == []
+
+
+def test_balanced_fractions_of_more_and_of_fewer_rows(grown, caplog):
+    """Four folds of 1,080 rows and all of them share; a half of the rows is 720."""
+    tables = [table(seed) for seed in range(6)]
+    X, y = (np.concatenate(parts) for parts in list(zip(*tables, strict=True))[:2])
+    rows = np.hstack([sets(rng) for *_, rng in tables])
+    tree = estimator_of("DecisionTree", "Classifier", class_weight="balanced", max_depth=4)
+    with caplog.at_level(logging.INFO, "dtrees"):
+        check(tree, X, np.digitize(y, [0, 2]), tables[0][2].random(len(y)), rows)
+    assert "1 of 6 models are fitted one by one: class_weight" in caplog.text
+    assert grown[0].n_shared_nodes > 0
+
+
+@pytest.mark.usefixtures("few_rows_share")
+def test_balanced_units_of_other_powers_of_two():
+    """As above, and the class weights of each set are in units of its own."""
+    plan = FitPlan.of(dtrees.DecisionTreeClassifier(class_weight="balanced"))
+    how = {"class_weight": "balanced"}
+    large = np.where(np.arange(N_ROWS) == 0, 1000.0, 1.0)
+    halves = HALVES[np.arange(N_ROWS) % 4]
+    assert companies_of(large * halves, plan, **how) == ([[0, 1, 2, 3, 4]], [])
+    tenths = np.random.default_rng(0).random(N_ROWS)
+    assert companies_of(large * tenths, plan, **how) == ([[1, 2, 3, 4], [0]], [])
 
 
 def test_sets_without_rows_of_weight():

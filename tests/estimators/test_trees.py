@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import dtrees
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
+from dtrees.coding import target as coding_target
 from tests.estimators.walk import assert_no_node_is_worse, assert_same_tree, same_up_to_ties
 from tests.pairs import parametrize_pairs
 
@@ -183,6 +184,29 @@ def test_class_weight(class_weight, weights, criterion, limit):
     parameters = {"criterion": criterion, "class_weight": class_weight, **LIMITS[limit]}
     ours = DecisionTreeClassifier(**parameters)
     compare(ours, sklearn.tree.DecisionTreeClassifier(**parameters), make)
+
+
+@pytest.mark.parametrize("least", [1, 1_024])
+@pytest.mark.parametrize("limit", ["min_samples_leaf", "min_weight_fraction_leaf"])
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+def test_balanced_fractions(criterion, limit, least, monkeypatch):
+    """Class weights and weights of many rows share the bits of a product, of few they do not."""
+    monkeypatch.setattr(coding_target, "LEAST_BALANCED", least)
+    weights = {}
+
+    def make(seed):
+        rng, X, signal = table(seed)
+        y = np.minimum(classes_of(signal**2, 5), 2)
+        w = weights[seed] = weights_of("fractional", rng, len(X))
+        return X, y, w / np.bincount(y, w)[y] * w.sum() / 3
+
+    parameters = {"criterion": criterion, **LIMITS[limit]}
+    X, y, _, theirs = without_ties(sklearn.tree.DecisionTreeClassifier(**parameters), make)
+    ours = DecisionTreeClassifier(**parameters, class_weight="balanced")
+    ours.fit(X, y, sample_weight=weights[max(weights)])
+    assert_same_tree(ours.tree_, theirs.tree_, rtol=1e-5 if least == 1 else 1e-9)
+    atol = 1e-5 if least == 1 else 1e-9
+    assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=atol)
 
 
 def test_balanced_class_weight_counts_weight_not_rows():

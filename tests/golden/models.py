@@ -1,10 +1,11 @@
-"""About 200 models, and a digest of all arrays of each.
+"""About 240 models, and a digest of all arrays of each.
 
-What they are stands in two lists: *drawn* ones are small and of all kinds, seeds of
+What they are stands in four lists: *drawn* ones are small and of all kinds, seeds of
 `tests/parallel/random_layouts.py`; *chosen* ones are large enough for every way that growth takes
 (rows that need 16 bits and more, nodes that are large, cells that are packed, columns side by
-side). The drawn cases depend on that file: their digests are written anew after a change of what it
-draws. Each is made in several ways, which have to agree: with wide instructions and without, on
+side); *boosted* ones have every loss; *balanced* ones have classes and rows that weigh fractions.
+The drawn cases depend on that file: their digests are written anew after a change of what it draws.
+Each is made in several ways (`ways`), which have to agree: with wide instructions and without, on
 one thread and on two, in the table's own process and in rounds over its blocks.
 
 A digest is of the arrays of all trees, of what their numbers mean, of the codebook and of the
@@ -17,8 +18,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -26,39 +26,21 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 from sklearn.exceptions import UndefinedMetricWarning
 
 import dtrees
 from dtrees.core.data import _cpu
-from dtrees.model_selection import GridSearchCV, HashKFold, cost_complexity_cv, cross_validate
+from dtrees.model_selection import GridSearchCV, HashKFold, cost_complexity_cv
+from tests.golden import boosted
+from tests.golden.tables import table, target, validated, weights
+from tests.golden.ways import Way
 from tests.parallel import random_layouts
 
 FILE = Path(__file__).with_name("digests.json")
 N_DRAWN = 100
+BOOSTED = ("_initial", "train_score_", "validation_score_")  # of a boosted model
 ROUNDS = {"dtrees.regime": "partitioned", "dtrees.gather-rows": 700}
-
-
-@dataclass(frozen=True)
-class Way:
-    """How a model is made, which must not show.
-
-    Attributes
-    ----------
-    wide : bool
-        Whether wide instructions may be used.
-    n_jobs : int
-    in_rounds : bool
-        Whether nodes of many rows grow in rounds over blocks of the table.
-    """
-
-    wide: bool
-    n_jobs: int
-    in_rounds: bool = False
-
-
-WAYS = (Way(True, 1), Way(False, 2), Way(True, 2, in_rounds=True))
 
 
 def digests_of(name: str, way: Way) -> list[str]:
@@ -82,6 +64,7 @@ def digest(model: Any) -> str:
     parts: list[Any] = [book.n_codes, book.n_ordered, book.offsets, book.low, book.high, book.exact]
     parts += [book.units, *((j, names.tolist()) for j, names in sorted(book.categories.items()))]
     parts.append(getattr(model, "classes_", np.empty(0)).tolist())
+    parts += [getattr(model, name) for name in BOOSTED if hasattr(model, name)]
     for tree in trees:
         parts += tree.arrays().values()
         parts += [tree.n_columns, tree.criterion, tree.weight_unit, tree.unit, tree.offset]
@@ -119,66 +102,8 @@ def drawn(seed: int, way: Way) -> list[Any]:
     return validated(model, X, y, HashKFold(case.n_folds, random_state=seed), **params)
 
 
-def validated(model: Any, X: Any, y: Any, cv: Any, **params: Any) -> list[Any]:
-    """The models of the folds, and the final one."""
-    found = cross_validate(model, X, y, cv=cv, params=params, return_estimator=True)
-    return [*found["estimator"], found["final_estimator"]]
-
-
 # ---------------------------------------------------------------------------------------------
 # chosen
-
-
-@cache
-def table(kind: str, n_rows: int) -> Any:
-    """X of a kind: "numbers", "steps", "sparse", "wide" or "mixed"."""
-    rng = np.random.default_rng([n_rows, len(kind)])
-    if kind == "wide":
-        return rng.random((n_rows, 40)).round(3)
-    X = rng.random((n_rows, 6))
-    if kind == "sparse":
-        return sp.csc_array(np.where(rng.random((n_rows, 30)) < 0.1, rng.random((n_rows, 30)), 0.0))
-    X[:, 1] = rng.integers(0, 9, n_rows)
-    X[rng.random(n_rows) < 0.1, 2] = np.nan
-    if kind == "steps":
-        return rng.integers(0, 20, (n_rows, 6)).astype(np.int32)
-    if kind == "numbers":
-        return X
-    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(6)])
-    frame["few"] = pd.Categorical.from_codes(rng.integers(-1, 5, n_rows), list("abcde"))
-    frame["many"] = pd.Categorical.from_codes(
-        rng.integers(0, 60, n_rows), [f"m{i}" for i in range(60)]
-    )
-    both = np.array(["1", "2.5", "7", "u", "v", None], dtype=object)
-    frame["both"] = both[rng.integers(0, 6, n_rows)]
-    return frame
-
-
-@cache
-def target(kind: str, n_rows: int, n_classes: int) -> np.ndarray:
-    """Labels of so many classes that depend on three columns, or numbers above 0 (0 classes)."""
-    X = table(kind, n_rows)
-    if sp.issparse(X):
-        values = X[:, [0, 1, 2]].toarray()
-    else:
-        values = np.asarray(X.iloc[:, :3] if hasattr(X, "iloc") else X[:, :3], dtype=float)
-    rng = np.random.default_rng([n_rows, n_classes])
-    signal = np.nan_to_num(values @ [1.0, 0.1, 0.5]) + rng.random(n_rows)
-    if n_classes == 0:
-        return signal
-    edges = np.quantile(signal, np.arange(1, n_classes) / n_classes)
-    found: np.ndarray = np.searchsorted(edges, signal)
-    return found
-
-
-@cache
-def weights(kind: str, n_rows: int) -> np.ndarray | None:
-    """Weights of a kind: "none", "whole" or "fractions"."""
-    rng = np.random.default_rng(n_rows + 1)
-    if kind == "none":
-        return None
-    found: np.ndarray = rng.integers(0, 4, n_rows) * (1.0 if kind == "whole" else 0.37)
-    return found
 
 
 def chosen(
@@ -257,7 +182,23 @@ def _chosen() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
         )
 
 
+BALANCED = (  # sides of 1,024 rows or more that weigh fractions: decision 13
+    ("DecisionTreeClassifier", "numbers", 5_000, "gini", {"min_samples_leaf": 5}, "folds"),
+    ("DecisionTreeClassifier", "sparse", 3_000, "entropy", {"max_depth": 5}, "fit"),
+    ("RandomForestClassifier", "mixed", 4_000, "gini", {"max_depth": 6}, "folds"),
+)
+
+
+def _balanced() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
+    for estimator, kind, n_rows, criterion, limits, entry in BALANCED:
+        rules = {"class_weight": "balanced", **limits}
+        found = partial(chosen, estimator, kind, n_rows, criterion, "fractions", rules, entry)
+        yield f"balanced {estimator} {criterion} {kind} {n_rows} fractions {entry}", found
+
+
 CASES: dict[str, Callable[[Way], list[Any]]] = {
     **{f"drawn {seed}": partial(drawn, seed) for seed in range(5_000, 5_000 + N_DRAWN)},
     **dict(_chosen()),
+    **dict(boosted.cases()),
+    **dict(_balanced()),
 }

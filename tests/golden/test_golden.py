@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.golden.models import CASES, WAYS, digests_of, expected
+from tests.golden.models import CASES, digests_of, expected
+from tests.golden.ways import WAYS
 
 
 @pytest.mark.one_of(20)

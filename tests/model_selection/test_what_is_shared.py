@@ -28,7 +28,7 @@ GAPS = np.where(RNG.random(FEW.shape) < 0.1, np.nan, FEW)
 ENTRIES = sp.csr_array(np.where(FEW > 8, FEW, 0.0))
 WHOLE = RNG.integers(0, 3, N).astype(float)
 HALVES = WHOLE / 2 + 0.5  # the same unit in every training side
-NO_UNIT = np.linspace(0.1, 0.9, N)
+FRACTIONS = np.linspace(0.1, 0.9, N)
 NOISE = RNG.normal(size=N)
 
 
@@ -62,6 +62,10 @@ TOGETHER = {  # the lines of the table in docs/user_guide/validation.md
     "poisson": (DecisionTreeRegressor(**TREE, criterion="poisson"), FEW, None),
     "class weights": (DecisionTreeClassifier(**TREE, class_weight={0: 1, 1: 2.5}), FEW, None),
     "balanced": (DecisionTreeClassifier(**TREE, class_weight="balanced"), FEW, None),
+    "balanced fractions": (
+        DecisionTreeClassifier(**TREE, class_weight="balanced"),
+        *(FEW, FRACTIONS),
+    ),
     "balanced forest": (RandomForestClassifier(**FOREST, class_weight="balanced"), FEW, None),
     "balanced bags": (
         RandomForestClassifier(**FOREST, class_weight="balanced_subsample"),
@@ -93,12 +97,6 @@ TOGETHER = {  # the lines of the table in docs/user_guide/validation.md
         *(ENTRIES, None),
     ),
 }
-ONE_BY_ONE = {
-    "products with fractions": (
-        DecisionTreeClassifier(**TREE, class_weight="balanced"),
-        *(FEW, NO_UNIT),
-    ),
-}
 
 
 def shared(case, regime="local", n_jobs=1, lazily=False):
@@ -126,10 +124,6 @@ class TestTheTableOfTheUserGuide:
         assert counts["alive_columns"] <= counts["bounded_columns"]
         assert (counts["bounded_columns"] > 0) == name.startswith("exact")
 
-    @pytest.mark.parametrize("name", ONE_BY_ONE)
-    def test_what_grows_one_by_one(self, name):
-        assert not any(shared(ONE_BY_ONE[name]).values())
-
     @pytest.mark.one_of(3)
     @pytest.mark.parametrize("regime", ["local", "partitioned"])
     @pytest.mark.parametrize("name", ["tree", "forest", "exact", "sparse", "balanced bags"])
@@ -137,7 +131,14 @@ class TestTheTableOfTheUserGuide:
         assert shared(TOGETHER[name], regime, 2) == shared(TOGETHER[name], regime)
 
     @pytest.mark.one_of(2)
-    @pytest.mark.parametrize("name", ["tree", "forest", "whole weights", "extra trees", "sparse"])
+    @pytest.mark.parametrize(
+        "name",
+        [
+            *("tree", "forest", "whole weights", "balanced fractions", "extra trees", "sparse"),
+            *("poisson", "monotonic", "exact, monotonic", "exact, two columns"),
+            "monotonic forest",
+        ],
+    )
     def test_rounds(self, name):
         counts = shared(TOGETHER[name], "partitioned")
         assert counts["shared_nodes"] > 0

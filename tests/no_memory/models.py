@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from tests.golden.models import CASES, WAYS, digests_of
+from tests.golden.models import CASES, digests_of
+from tests.golden.ways import WAYS
 from tests.no_memory import FOREVER
 from tests.no_memory.preload import answer_with
 

@@ -1,0 +1,78 @@
+"""Boosted models: every loss with every table, and rules, weights and entry points in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import product
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+import dtrees
+from dtrees.model_selection import HashKFold
+from tests.golden.tables import table, target, validated, weights
+from tests.golden.ways import Way
+
+LOSSES = (  # of a number of classes; 0: numbers
+    *(("log_loss", 2), ("log_loss", 4), ("squared_error", 0), ("absolute_error", 0)),
+    *(("huber", 0), ("quantile", 0), ("poisson", 0), ("gamma", 0)),
+)
+TABLES = (
+    ("numbers", 5_000),
+    ("steps", 5_000),
+    ("sparse", 3_000),
+    ("mixed", 4_000),
+    ("wide", 2_000),
+)
+RULES: tuple[dict[str, Any], ...] = (
+    {"max_leaf_nodes": 9},
+    {"subsample": 0.5, "max_features": 0.5},
+    {"max_depth": 4, "max_leaf_nodes": None, "l2_regularization": 1.0},
+    {"monotonic_cst": [1, 0, -1]},
+    {"interaction_cst": [[0, 1], [1, 2, 3]], "category_penalty": 0.1},
+    {"early_stopping": True, "n_iter_no_change": 1, "validation_fraction": 0.3, "tol": 0.01},
+    {"max_bins": 40, "min_samples_leaf": 3, "n_iter_no_change": 2},
+)
+
+
+def boosted(
+    loss: str,
+    n_classes: int,
+    table_kind: str,
+    n_rows: int,
+    weight: str,
+    parameters: dict[str, Any],
+    entry: str,
+    way: Way,
+) -> list[Any]:
+    """The models of a case."""
+    X, y = table(table_kind, n_rows), target(table_kind, n_rows, n_classes)
+    kind = dtrees.GradientBoostingClassifier if n_classes else dtrees.GradientBoostingRegressor
+    given = {"max_iter": 6, "learning_rate": 0.3, "early_stopping": False, **parameters}
+    if "monotonic_cst" in given:
+        given["monotonic_cst"] = [*given["monotonic_cst"], *[0] * (X.shape[1] - 3)]
+    if n_classes == 0:
+        given["loss"] = loss
+    if loss == "quantile":
+        given["quantile"] = 0.7
+    model = kind(random_state=3, n_jobs=way.n_jobs, regime="local", **given)
+    w = weights(weight, n_rows)
+    if entry == "folds":
+        params = {} if w is None else {"sample_weight": w}
+        return validated(model, X, y, HashKFold(4, random_state=1), **params)
+    if way.in_rounds and isinstance(X, np.ndarray):
+        X = da.from_array(X, chunks=(n_rows // 3, -1))
+    return [model.fit(X, y, sample_weight=w)]
+
+
+def cases() -> Iterator[tuple[str, Any]]:
+    """Names and what makes the models."""
+    for number, ((loss, n_classes), (kind, n_rows)) in enumerate(product(LOSSES, TABLES)):
+        rules = dict(RULES[number % len(RULES)])
+        weight = ("none", "whole", "none", "fractions")[(number // 2) % 4]
+        entry = ("fit", "folds", "fit")[number % 3]
+        name = f"{loss} of {n_classes}" if n_classes else loss
+        text = f"boosted {name} {kind} {n_rows} {weight} {entry} {number + 1}"
+        yield text, partial(boosted, loss, n_classes, kind, n_rows, weight, rules, entry)
