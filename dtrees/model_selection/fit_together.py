@@ -39,13 +39,13 @@ TYPES: Mapping[str, Any] = {  # of arguments that scikit-learn's function may no
 
 
 def fit_together(
-    arguments: Arguments, X: Any, y: Any, options: Mapping[str, Any]
+    arguments: Arguments, X: Any, y: Any, options: Mapping[str, Any], *, has_last: bool
 ) -> tuple[Prepared, Cells | FittedSearches | None]:
     """Grow the models together; None: scikit-learn's function has to fit them itself.
 
     Input that no model can be grown from goes to scikit-learn as well. Its function, or each of its
     fits, then says what is wrong; ``error_score`` says what that is worth. `options` are other
-    arguments of the function.
+    arguments of the function. `has_last`: whether one of all rows grows, too.
     """
     estimator, params = arguments.estimator, arguments.params
     is_mapping = isinstance(params, Mapping)
@@ -59,7 +59,7 @@ def fit_together(
     if prepared.reason is None:
         _check_one_per_row(prepared.arguments.sample_weight, len(prepared.y))
         try:
-            fitted = _fitted_models(prepared, options)
+            fitted = _fitted_models(prepared, options, has_last)
         except NotShareableError as error:
             prepared = replace(prepared, reason=str(error))
             prepared.refuse_partitions()
@@ -77,14 +77,16 @@ def fit_together(
     return prepared, fitted
 
 
-def _fitted_models(prepared: Prepared, options: Mapping[str, Any]) -> Cells | FittedSearches:
-    """The models of all splits and of all rows."""
+def _fitted_models(
+    prepared: Prepared, options: Mapping[str, Any], has_last: bool
+) -> Cells | FittedSearches:
+    """The models of all splits, and of all rows."""
     estimator = prepared.arguments.estimator
     if isinstance(estimator, SharedSearch):
-        return FittedSearches(estimator, prepared.shared())
+        return FittedSearches(estimator, prepared.shared(has_last=has_last))
     counts = options["verbose"] > 0 and isinstance(estimator, BaseForest)
     with Bar() if counts else nullcontext() as bar:
-        return fit_splits(estimator, prepared.shared(bar)).whole()
+        return fit_splits(estimator, prepared.shared(bar, has_last=has_last)).whole()
 
 
 def _unsupported_reason(

@@ -165,7 +165,7 @@ def cross_validate(
     }
     arguments = Arguments("cross_validate", estimator, cv, groups, params)
     start, refused = perf_counter(), unsupported_intervals(estimator, return_estimator)
-    prepared, models = fit_together(arguments, X, y, options)
+    prepared, models = fit_together(arguments, X, y, options, has_last=True)
     if models is None:
         only_here = refused is None and return_indices is False
         options["return_indices"] = only_here or return_indices
@@ -281,7 +281,7 @@ def cross_val_score(
         "pre_dispatch": pre_dispatch,
     }
     arguments = Arguments("cross_val_score", estimator, cv, groups, params)
-    prepared, models = fit_together(arguments, X, y, options)
+    prepared, models = fit_together(arguments, X, y, options, has_last=False)
     is_single = not isinstance(scoring, Mapping | list | tuple | set)
     if models is not None and verbose == 0 and is_single:
         result = _scored_by_leaves(models, prepared, scoring, False)
@@ -339,7 +339,7 @@ def cross_val_predict(
         "pre_dispatch": pre_dispatch,
     }
     arguments = Arguments("cross_val_predict", estimator, cv, groups, params)
-    prepared, models = fit_together(arguments, X, y, options)
+    prepared, models = fit_together(arguments, X, y, options, has_last=False)
     return _by_sklearn(sklearn.model_selection.cross_val_predict, X, prepared, models, options)
 
 
