@@ -180,15 +180,21 @@ def n_alone(
     coded: CodedMatrix, target: Target, rules: GrowthRules, resampling: Resampling
 ) -> tuple[int, str]:
     """How many of some sets grow on their own, and why those do."""
-    if LEAST_BLOCKS * numbers_of(coded, target, rules) > MOST_NUMBERS:
-        return resampling.n_sets, "counts of two of them would take too much memory"
-    weighs = ClassWeights.of_target(target, resampling.n_sets) or resampling.class_weights
-    if rules.criterion not in LOGARITHMS or weighs is not None:  # any scale will do
-        return 0, ""
-    scales = Sets(target, [rules] * resampling.n_sets, resampling).scales
-    company = Counter(scale.fixed_point for scale in scales)
-    alone = [scale for scale in scales if company[scale.fixed_point] == 1]
-    return len(alone), "no other one has the same scale of logarithms"
+    sets = Sets(target, [rules] * resampling.n_sets, resampling)
+    numbers = numbers_of(coded, target, rules)
+    n = resampling.n_sets - sum(map(len, sets.bundles(numbers)))
+    company = Counter(scale.fixed_point for scale in sets.scales)
+    if n == 0:
+        reason = ""
+    elif LEAST_BLOCKS * numbers > MOST_NUMBERS:
+        reason = "counts of two of them would take too much memory"
+    elif sets.have_one_scale and 1 in company.values():
+        reason = "no other one has the same scale of logarithms"
+    elif n == resampling.n_sets:
+        reason = "they have no rows in common"
+    else:
+        reason = "the others fill their groups"
+    return n, reason
 
 
 class Sets:
@@ -282,9 +288,14 @@ class Sets:
                 cells = max(self.resampling.cells_of(bundle)[1].shape[1] for bundle in divided)
                 blocks = cells + 2 + 2 * size
                 if cells <= MOST_CELLS and blocks * histogram <= MOST_NUMBERS:
-                    found += [bundle for bundle in divided if len(bundle) > 1]
+                    found += [bundle for bundle in divided if self._have_rows_in_common(bundle)]
                     break
         return found
+
+    def _have_rows_in_common(self, bundle: list[int]) -> bool:
+        """Whether a row is in two of some sets."""
+        has = self.resampling.cells_of(bundle)[1]
+        return bool((has.sum(axis=0) > 1).any())
 
     def limits_of(self, bundle: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """Total weight of each set, and its limits as `TrainingSets` takes them."""

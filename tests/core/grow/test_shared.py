@@ -38,6 +38,32 @@ def test_no_set_is_alone(matrix, limits):
     assert n_alone(matrix, EXAMPLE.target, rules, resampling) == (0, "")
 
 
+def alone(rows):
+    """How many sets grow alone, and why; as the bundles say."""
+    sets = of_sets(rows)
+    n, reason = n_alone(MATRIX, EXAMPLE.target, EXAMPLE.rules, sets)
+    own = Sets(EXAMPLE.target, [EXAMPLE.rules] * len(rows), sets)
+    bundles = own.bundles(numbers_of(MATRIX, EXAMPLE.target, EXAMPLE.rules))
+    assert n == len(rows) - sum(map(len, bundles))
+    return n, reason
+
+
+def test_sets_without_rows_in_common_are_alone():
+    """Two folds have nothing to share; with all rows, which have those of both, they have."""
+    rows = folds(EXAMPLE.n_rows, 2, 0)[:2]
+    assert not (rows[0] & rows[1]).any()
+    assert alone(rows) == (2, "they have no rows in common")
+    assert alone(np.vstack([rows, np.ones((1, EXAMPLE.n_rows), dtype=bool)])) == (0, "")
+    rows[0, np.flatnonzero(rows[1])[0]] = True
+    assert alone(rows) == (0, "")
+
+
+def test_what_groups_leave_over_is_alone():
+    """Any rows of 13 sets are in more than 64 cells: groups are of four."""
+    rows = np.random.default_rng(0).random((13, EXAMPLE.n_rows)) < 0.5
+    assert alone(rows) == (1, "the others fill their groups")
+
+
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_scales_are_those_of_the_rows_of_a_set(case):
     example = seeded(*case)
