@@ -11,7 +11,7 @@ they have numbers only.
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
@@ -108,27 +108,29 @@ FOREST_LOOPS = {
 }
 
 
-def counted(loops, examples: settings, grown: list) -> Counter:
-    """What the examples of a law have shared."""
-    work = Counter()
-
-    @examples
-    @given(loops)
-    def law(loop):
-        assume(loop.is_exact())
-        work.update(check(loop, grown))
-
-    law()
-    return work
+@pytest.fixture(scope="module")
+def work():
+    """What the examples of each law have shared, all of which share some."""
+    found = defaultdict(Counter)
+    yield found
+    for law, counts in found.items():
+        assert counts["shared"] > 0
+        assert (counts["bounded"] > 0) == (law in ("trees, numbers", "trees, categories"))
 
 
 @pytest.mark.parametrize("of", TREES)
-def test_trees(of, grown):
-    work = counted(TREES[of], some, grown)
-    assert work["shared"] > 0
-    assert (work["bounded"] > 0) == (of != "sparse")
+@some
+@given(data=st.data())
+def test_trees(of, data, grown, work):
+    loop = data.draw(TREES[of])
+    assume(loop.is_exact())
+    work[f"trees, {of}"].update(check(loop, grown))
 
 
 @pytest.mark.parametrize("of", FOREST_LOOPS)
-def test_forests(of, grown):
-    assert counted(FOREST_LOOPS[of], fewer, grown)["shared"] > 0
+@fewer
+@given(data=st.data())
+def test_forests(of, data, grown, work):
+    loop = data.draw(FOREST_LOOPS[of])
+    assume(loop.is_exact())
+    work[f"forests, {of}"].update(check(loop, grown))
