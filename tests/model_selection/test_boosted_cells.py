@@ -77,7 +77,7 @@ def test_scores_are_those_of_separate_fits(kind, how):
         model = separate(estimator, y, train)
         own = found["estimator"][number]
         assert own.n_iter_ == model.n_iter_
-        assert own.fit_report_["models_together"] == 4
+        assert own.fit_report_["models_together"] == 3
         np.testing.assert_array_equal(own.predict(X), model.predict(X))
         for name in SCORERS[kind]:
             scorer = get_scorer(name)

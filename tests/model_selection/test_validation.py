@@ -260,7 +260,7 @@ class TestVerbose:
         monkeypatch.setenv("COLUMNS", "120")
         shown = self.shown(capfd, FOREST, f, verbose=1)
         assert "growing trees" in shown.err
-        assert "20/20" in shown.err  # 5 trees of each of 3 models, and of the one of all rows
+        assert "15/15" in shown.err  # 5 trees of each of 3 models
         assert self.shown(capfd, FOREST, f).err == ""
 
     @pytest.mark.parametrize("parameters", [{"oob_score": True}, {"oob_tol": 0.5}])
@@ -268,7 +268,7 @@ class TestVerbose:
         monkeypatch.setenv("COLUMNS", "120")
         forest = dtrees.RandomForestClassifier(30, random_state=0, verbose=1, **parameters)
         shown = self.shown(capfd, forest, verbose=1).err
-        assert "120/120" in shown  # those that `oob_tol` spares are not waited for
+        assert "90/90" in shown  # those that `oob_tol` spares are not waited for
         assert shown.count("growing trees") == 1
         assert "growing trees" not in self.shown(capfd, forest).err
 

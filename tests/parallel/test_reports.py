@@ -130,7 +130,7 @@ class TestModelsThatGrowTogether:
             assert {"coding", "growth"} == model.fit_report_["seconds"].keys()
 
     def test_whoever_changes_a_report_changes_no_other(self):
-        found = cross_validate(TREE, X, Y, cv=3, return_estimator=True)
+        found = cross_validate(TREE, X, Y, cv=10, return_estimator=True)
         found["final_estimator"].fit_report_["seconds"].clear()
         assert found["final_estimator"].fit_report_["seconds"]
         assert found["final_estimator"].fit_report_ == found["estimator"][0].fit_report_
