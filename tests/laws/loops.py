@@ -19,7 +19,7 @@ from dtrees.core.data.scale import scale_of, scale_of_sums
 from dtrees.core.model.tree import Tree, total_of
 from dtrees.estimators.common_units import UNITS
 from dtrees.estimators.fit_plan import FitPlan
-from dtrees.model_selection import cross_validate
+from dtrees.estimators.training_sets import fit_sets
 from tests.laws.tables import fill_column, hash_of
 
 FACTS = (
@@ -62,10 +62,10 @@ class Loop:
 
     def models(self) -> list[Any]:
         """The same from one growth."""
-        params = None if self.weight is None else {"sample_weight": self.weight}
-        how = {"cv": self.splits, "params": params, "return_estimator": True}
-        found = cross_validate(self.model, self.X, self.y, **how)
-        return [*found["estimator"], found["final_estimator"]]
+        rows = np.zeros((len(self.sides), len(self.y)), dtype=bool)
+        for mine, (train, _) in zip(rows, self.sides, strict=True):
+            mine[train] = True
+        return fit_sets(self.model, self.X, self.y, self.weight, rows).models
 
     def is_known(self, train: np.ndarray, test: np.ndarray) -> np.ndarray:
         """Rows whose categories in hybrid columns the training side has.
