@@ -83,7 +83,7 @@ cdef struct SharedStore:
     uint64_t* who_of        # by row, where columns are sparse: members of the node that have it,
     uint32_t* code_of       # its code of the chosen column,
     uint8_t* cell_of        # its cell, or NO_CELL,
-    uint8_t* side           # and the children that it goes to, a bit each
+    uint8_t* side           # and, while entries are gathered, for whom, a bit each; else 0
     int64_t block_cost      # histograms of cells that those of all members are made of
     bint has_row_words      # of the node at hand
     int64_t* row_words      # what its rows add up to: by cell, then that of `some` by member

@@ -63,7 +63,7 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
             claim_zeros(<void**>&s.who_of, (s.n_rows + 1) * sizeof(uint64_t))
             and claim(<void**>&s.code_of, (s.n_rows + 1) * sizeof(uint32_t))
             and claim(<void**>&s.cell_of, s.n_rows + 1)
-            and claim(<void**>&s.side, s.n_rows + 1)):
+            and claim_zeros(<void**>&s.side, s.n_rows + 1)):
         return False
     if s.store.params.limits.random_splits and not claim(<void**>&s.parts, s.n_rows + 1):
         return False
