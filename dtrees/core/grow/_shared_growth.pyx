@@ -94,6 +94,7 @@ cdef class SharedGrowth:
         if store.of_class != NULL and not reserve_weights(&self.view, &dataset.of_row,
                                                           has_classes(sets.layout.kind)):
             raise MemoryError
+        store.own_weight, store.own_target = self.view.of_row.weight, self.view.of_row.target
         if self.records == NULL or self.n_offloaded == NULL or not begin_store(store):
             raise MemoryError
 

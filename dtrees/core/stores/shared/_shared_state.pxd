@@ -90,8 +90,8 @@ cdef struct SharedStore:
     int64_t n_row_words     # room
     uint64_t* own_entries   # of a column and a member
     int64_t n_own_entries   # room
-    int64_t* own_weight     # by row: of entries of a set, where these have their own class weights
-    int64_t* own_target
+    int64_t* own_weight     # by row: of entries of a set, where these have their own class weights;
+    int64_t* own_target     # the caller's, who needs them while no shared node is searched
 
 cdef inline int64_t cells_of(const SharedStore* s, const SharedNode* node) noexcept nogil:
     """Cells of the dense columns of a node, and entries of the others."""
