@@ -1,12 +1,12 @@
 """About 240 models, and a digest of all arrays of each.
 
-What they are stands in three lists: *drawn* ones are small and of all kinds, seeds of
+What they are stands in four lists: *drawn* ones are small and of all kinds, seeds of
 `tests/parallel/random_layouts.py`; *chosen* ones are large enough for every way that growth takes
 (rows that need 16 bits and more, nodes that are large, cells that are packed, columns side by
-side); *boosted* ones have every loss. The drawn cases depend on that file: their digests are
-written anew after a change of what it draws. Each is made in several ways (`ways`), which have to
-agree: with wide instructions and without, on one thread and on two, in the table's own process and
-in rounds over its blocks.
+side); *boosted* ones have every loss; *balanced* ones have classes and rows that weigh fractions.
+The drawn cases depend on that file: their digests are written anew after a change of what it draws.
+Each is made in several ways (`ways`), which have to agree: with wide instructions and without, on
+one thread and on two, in the table's own process and in rounds over its blocks.
 
 A digest is of the arrays of all trees, of what their numbers mean, of the codebook and of the
 classes. It does not know what an array or an attribute is called, so names may change.
@@ -182,8 +182,23 @@ def _chosen() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
         )
 
 
+BALANCED = (  # sides of 1,024 rows or more that weigh fractions: decision 13
+    ("DecisionTreeClassifier", "numbers", 5_000, "gini", {"min_samples_leaf": 5}, "folds"),
+    ("DecisionTreeClassifier", "sparse", 3_000, "entropy", {"max_depth": 5}, "fit"),
+    ("RandomForestClassifier", "mixed", 4_000, "gini", {"max_depth": 6}, "folds"),
+)
+
+
+def _balanced() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
+    for estimator, kind, n_rows, criterion, limits, entry in BALANCED:
+        rules = {"class_weight": "balanced", **limits}
+        found = partial(chosen, estimator, kind, n_rows, criterion, "fractions", rules, entry)
+        yield f"balanced {estimator} {criterion} {kind} {n_rows} fractions {entry}", found
+
+
 CASES: dict[str, Callable[[Way], list[Any]]] = {
     **{f"drawn {seed}": partial(drawn, seed) for seed in range(5_000, 5_000 + N_DRAWN)},
     **dict(_chosen()),
     **dict(boosted.cases()),
+    **dict(_balanced()),
 }

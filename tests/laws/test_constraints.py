@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.core.data.tuning import Tuning
+from dtrees.core.grow import gathered
+from dtrees.core.grow.source import DatasetSource
+from dtrees.core.membership.resampling import of_sets
 from dtrees.core.stores.blocks.block import Resolution
 from tests.laws.tables import (
     KINDS,
@@ -23,9 +29,11 @@ from tests.laws.tables import (
     grow_blocks,
     grow_parts,
     grow_tree,
+    seeded,
 )
 from tests.laws.test_growth import assert_equal, check
-from tests.laws.test_shared import TOGETHER, folds, masks
+from tests.laws.test_rounds import LAYOUTS, LIMITS, grow_sets_in_rounds
+from tests.laws.test_shared import TOGETHER, assume_weights, folds, masks
 from tests.laws.test_shared import check as check_sets
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -110,6 +118,53 @@ class TestStorageDoesNotMatter:
         how = {"resolution": Resolution(interval_codes=2, n_intervals=n_intervals)}
         own = example.rules, example.thresholds, example.values
         assert_equal(fit(example), grow_blocks(parts, *own, gather_rows=0, **how))
+
+
+class TestSetsShareInRounds:
+    """The same over blocks of rows, some of whose nodes are gathered with what is allowed there."""
+
+    @given(
+        constrained(draws=True, random_splits=True, max_rows=120),
+        st.integers(2, 7),
+        st.sampled_from(sorted(LAYOUTS)),
+        st.fixed_dictionaries({**LIMITS, "gather_rows": st.sampled_from([0, 12, 30, 60])}),
+        SEEDS,
+        st.booleans(),
+    )
+    def test_sets(self, example, n_sets, layout, limits, seed, are_folds):
+        n_sets = min(n_sets, example.n_rows)
+        rows = folds(example.n_rows, n_sets, seed)
+        if not are_folds:
+            rows = masks(example.n_rows, n_sets, seed)
+        assume_weights(example, rows)
+        matrix, work = LAYOUTS[layout](example.table, seed), Counter()
+        sets = of_sets(rows)
+        with pytest.MonkeyPatch.context() as patch:  # nodes of few rows stay together, too
+            patch.setattr(gathered, "DatasetSource", partial(DatasetSource, tuning=TOGETHER))
+            trees = grow_sets_in_rounds(example, matrix, sets, 3, seed, work=work, **limits)
+        for mine, tree in zip(rows, trees, strict=True):
+            assert_equal(grow_tree(example, matrix, example.target.only(mine)), tree)
+        is_apart = example.criterion == "poisson"  # where scales differ
+        if limits["gather_rows"] == 0 and sum(tree.node_count > 1 for tree in trees) > 1:
+            assert work["shared_nodes"] > 0 or is_apart
+
+
+@pytest.mark.parametrize("gather_rows", [60, 200])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("criterion", ["gini", "squared_error"])
+def test_gathered_nodes_know_what_is_allowed(criterion, layout, gather_rows, monkeypatch):
+    """Of all sets at once, whose ancestors have left each column few others."""
+    kinds = ("distinct", "ties", "counts", "mostly", "distinct", "counts", "ties", "missing")
+    threes = tuple((j, j + 1, j + 2) for j in range(len(kinds) - 2))
+    rises = (1, -1, 0, 0, 1, 0, -1, 0)
+    limits = {"interactions": threes, "monotonic": rises}
+    example = seeded(criterion, 2, "none", kinds, 400, **limits)
+    monkeypatch.setattr(gathered, "DatasetSource", partial(DatasetSource, tuning=TOGETHER))
+    rows, matrix = folds(400, 4, 0), LAYOUTS[layout](example.table, 1)
+    how = {"gather_rows": gather_rows, "resolution": Resolution()}
+    trees = grow_sets_in_rounds(example, matrix, of_sets(rows), 3, 0, **how)
+    for mine, tree in zip(rows, trees, strict=True):
+        assert_equal(grow_tree(example, matrix, example.target.only(mine)), tree)
 
 
 class TestSetsShare:

@@ -132,7 +132,12 @@ class TestTheTableOfTheUserGuide:
 
     @pytest.mark.one_of(2)
     @pytest.mark.parametrize(
-        "name", ["tree", "forest", "whole weights", "balanced fractions", "extra trees", "sparse"]
+        "name",
+        [
+            *("tree", "forest", "whole weights", "balanced fractions", "extra trees", "sparse"),
+            *("poisson", "monotonic", "exact, monotonic", "exact, two columns"),
+            "monotonic forest",
+        ],
     )
     def test_rounds(self, name):
         counts = shared(TOGETHER[name], "partitioned")

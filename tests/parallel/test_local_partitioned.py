@@ -95,7 +95,7 @@ def test_cross_validation(model, n_folds, table, rounds):
     for mine, other in zip(found["estimator"], expected["estimator"], strict=True):
         assert digest(trees_of(mine)) == digest(trees_of(other))
     report = found["final_estimator"].fit_report_
-    if model not in ("deviance", "small bags"):  # sets of other scales, and of a row each
+    if model != "small bags":  # of a row each
         assert report["shared_rows"] > n_folds * N_ROWS / 20
 
 
@@ -109,7 +109,7 @@ def test_tables_of_few_rows(model, table):
     assert found == digest(trees_of(MODELS[model].fit(X, y)))
     assert report["regime"] == "partitioned"
     assert report["rounds"] == 0
-    assert (report["shared_nodes"] > 0) == (model not in ("deviance", "small bags"))
+    assert (report["shared_nodes"] > 0) == (model != "small bags")
 
 
 @pytest.mark.parametrize("kind", ["halves", "tenths"])

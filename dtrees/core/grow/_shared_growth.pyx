@@ -73,10 +73,8 @@ cdef class SharedGrowth:
     def __cinit__(self, TrainingSets sets, Arena arena):
         cdef Dataset dataset = sets.dataset
         cdef SharedStore* store = &self.store
-        self.sets = sets
-        self.dataset = dataset
-        self.memory = arena.take()
-        self.arena = arena
+        self.sets, self.dataset = sets, dataset
+        self.memory, self.arena = arena.take(), arena
         self.alone = -1
         self.records = <NodeBuffer*>calloc(sets.n_sets, sizeof(NodeBuffer))
         self.n_offloaded = <int64_t*>calloc(sets.n_sets, sizeof(int64_t))
@@ -268,8 +266,7 @@ cdef class SharedGrowth:
         for m in range(node.n_members):
             if node.active >> m & 1 and not node.open[m].is_leaf:
                 active |= <uint64_t>1 << m
-                if node.open[m].totals.n > most:
-                    most = node.open[m].totals.n
+                most = max(most, node.open[m].totals.n)
         record_members(self.records, members, node.n_members, node.active & ~active)
         if self.sets.known != NULL:
             active &= ~copy_known(self.records, self.sets.known, node, active, &self.n_known_nodes)
@@ -287,14 +284,14 @@ cdef class SharedGrowth:
                 return True
         if leaves:
             self.offload(node)
-            return False
-        if go_alone:
+        elif go_alone:
             node.waiting = active
             node.below = self.store.top
             self.store.top = node
-            return False
-        record_members(self.records, members, node.n_members, active)
-        return self.split_node(node, members)
+        else:
+            record_members(self.records, members, node.n_members, active)
+            return self.split_node(node, members)
+        return False
 
     cdef bint split_node(self, SharedNode* node, Member* members) noexcept nogil:
         """Search a node, but for members whose test is known, and split it, or leave that to all

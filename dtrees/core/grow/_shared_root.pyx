@@ -1,7 +1,9 @@
 """The node of all sets that has all rows."""
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
+from dtrees.core.grow._level_wise_node cimport allow
 from dtrees.core.grow._training_sets cimport TrainingSets
+from dtrees.core.search._parameters cimport may_use
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.shared._shared_entries cimport open_entries
 from dtrees.core.stores.shared._shared_nodes cimport (
@@ -27,6 +29,13 @@ cdef SharedNode* shared_root(TrainingSets sets, SharedStore* s, int64_t depth,
     cdef int m, c
     if not found:
         raise MemoryError
+    try:
+        for m in range(s.n_sets if sets.above is not None else 0):
+            allow(&node.open[m], sets.above[m])
+    except MemoryError:
+        free_shared(node)
+        raise
+    bar_columns(s, node)
     for m in range(s.n_sets):
         node.set_of[m] = m
         node.open[m].parent = -1
@@ -52,3 +61,11 @@ cdef SharedNode* shared_root(TrainingSets sets, SharedStore* s, int64_t depth,
         free_shared(node)
         raise MemoryError
     return node
+
+
+cdef void bar_columns(const SharedStore* s, SharedNode* root) noexcept nogil:
+    """Dense columns that tests above do not allow are passed over, as if they were constant."""
+    cdef const uint64_t* sets = root.open[0].above.sets
+    cdef int64_t i
+    for i in range(s.n_dense if sets != NULL else 0):
+        root.constant[i] = not may_use(&s.store.params.limits, sets, s.dense[i])

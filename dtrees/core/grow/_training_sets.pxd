@@ -24,6 +24,7 @@ cdef class TrainingSets:
     cdef readonly int64_t n_bounded, n_alive    # of the growths that have ended
     cdef readonly int64_t n_shared_nodes, n_shared_rows
     cdef readonly int64_t n_known_nodes
+    cdef object above       # by set, as `Above`; None: anything is allowed
     cdef Known* known       # by set, without nodes where none is known; NULL: none is of any
     cdef list known_trees   # which hold their memory
     cdef Variants** variants_known          # by number, as in `Known`

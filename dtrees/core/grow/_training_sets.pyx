@@ -140,6 +140,10 @@ cdef class TrainingSets:
                 tree.judge(&self.params_of[s], depth)
                 self.known[s] = tree.tree
 
+    def inherit(self, above):
+        """Take what the ancestors of the node that has all rows allow it, by set, as `Above`."""
+        self.above = above
+
     def grow_variants(self, const int64_t[::1] least_rows):
         """Grow what nodes are with at least so many rows in leaves, too: more than these sets ask
         for, ascending."""

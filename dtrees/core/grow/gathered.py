@@ -41,8 +41,8 @@ class GatheredNode:
         By set.
     class_weights : ClassWeights or None, default=None
         By set, where rows are without them.
-    above : Above, default=FREE
-        What ancestors allow it; of one set, where anything is not.
+    above : tuple of Above or None, default=None
+        By set, what ancestors allow it; None: anything.
     """
 
     node: int
@@ -55,7 +55,7 @@ class GatheredNode:
     rules: tuple[GrowthRules, ...]
     scales: tuple[Scale, ...]
     class_weights: ClassWeights | None = None
-    above: Above = FREE
+    above: tuple[Above, ...] | None = None
 
 
 def stacked(parts: Sequence[GatheredRows]) -> GatheredRows:
@@ -104,12 +104,14 @@ def grow_gathered(
     if rows.combination is None:
         if weights is not None:
             source = replace(source, target=weights.of(rows.target, 0))
-        return (source.finish(node.depth, node.path, node.above),)
+        above = FREE if node.above is None else node.above[0]
+        return (source.finish(node.depth, node.path, above),)
     bits = np.array(node.sets, dtype=np.uint64)
     mix = (rows.masks >> bits[:, None]) & np.uint64(1) > 0
     resampling = Resampling(rows.combination, mix, weights)
     where = node.depth, node.path
-    pieces = tuple(pieces_of_sets(source, node.rules, resampling, *where, node.scales))
+    how = {"scales": node.scales, "above": node.above}
+    pieces = tuple(pieces_of_sets(source, node.rules, resampling, *where, **how))
     if work is not None:
         work.update(source.work)
     return pieces

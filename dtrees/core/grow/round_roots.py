@@ -66,10 +66,29 @@ def roots_of(spec: RoundSpec, numbers: Sequence[int], blocks: Blocks) -> Roots:
         if is_balanced:
             totals = counts.sums[:, CLASS_0:]
             weights[index] = ClassWeights.of_totals(totals, spec.target.balanced_multipliers)
-        if is_poisson:  # of one set
+        if is_poisson:  # the same for all sets (`sets_of_scales`)
             scale = _scale_of(spec, spec.target, counts.sums[0])
             roots[index] = replace(roots[index], fixed_point=scale.fixed_point)
     return Roots(roots, weights, [counts.sums for counts, _ in bags])
+
+
+def sets_of_scales(spec: RoundSpec, begin: Roots) -> list[list[int]]:
+    """Sets whose trees can grow together: those of a deviance, where they have the same scales.
+
+    What a row adds depends on the scale then. A set without a row in one of the bags is alone.
+    """
+    if begin.sums is None or spec.common.rules.criterion != "poisson":
+        return [list(range(spec.n_sets))]
+    groups: dict[tuple[float, ...], list[int]] = {}
+    alone = []
+    for number in range(spec.n_sets):
+        rows = [sums[number] for sums in begin.sums]
+        if any(own[N] == 0 for own in rows):
+            alone.append([number])
+            continue
+        scales = tuple(_scale_of(spec, spec.target, own).fixed_point for own in rows)
+        groups.setdefault(scales, []).append(number)
+    return [*groups.values(), *alone]
 
 
 def target_of(spec: RoundSpec) -> Target:

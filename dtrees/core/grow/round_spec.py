@@ -72,25 +72,22 @@ class RoundSpec:
     run: Runner = serial
 
     @property
-    def is_apart(self) -> bool:
-        """Whether what rows add, or what a node may do, depends on the set."""
-        rules = self.common.rules
-        return rules.criterion == "poisson" or rules.has_constraints
-
-    @property
     def is_small(self) -> bool:
         """Whether trees are gathered in one place as they are: nothing is counted in rounds."""
         depth = self.common.rules.max_depth
         return depth != 0 and int(self.n_rows.max(initial=0)) <= self.gather_rows
 
-    def only(self, number: int) -> RoundSpec:
-        """The same for one of the sets."""
+    def some(self, numbers: Sequence[int]) -> RoundSpec:
+        """The same for some of the sets."""
         assert self.common.masks is not None
-        own = (self.common.masks >> np.uint64(number)) & np.uint64(1)
+        own = np.zeros_like(self.common.masks)
+        for place, number in enumerate(numbers):
+            own |= ((self.common.masks >> np.uint64(number)) & np.uint64(1)) << np.uint64(place)
         common = replace(self.common, masks=own)
-        n_rows = self.n_rows[number : number + 1]
-        weights = None if self.class_weights is None else self.class_weights.some([number])
-        found = replace(self, common=common, n_sets=1, n_rows=n_rows, class_weights=weights)
+        n_rows = self.n_rows[numbers]
+        weights = None if self.class_weights is None else self.class_weights.some(numbers)
+        n_sets = len(numbers)
+        found = replace(self, common=common, n_sets=n_sets, n_rows=n_rows, class_weights=weights)
         return replace(found, may_be_empty=True)
 
 

@@ -34,6 +34,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Sequence
 
+from dtrees.core.grow.round_roots import roots_of, sets_of_scales
 from dtrees.core.grow.round_spec import Blocks, RoundSpec
 from dtrees.core.grow.tree_batch import TreeBatch
 from dtrees.core.model.tree import Tree
@@ -67,15 +68,17 @@ def grow_in_rounds(
     trees : list of Tree
         By training set, as soon as all of them are complete, in any order.
     """
-    if spec.n_sets > 1 and spec.is_apart:
-        found = [
-            dict(grow_in_rounds(spec.only(number), numbers, blocks, heard, work))
-            for number in range(spec.n_sets)
-        ]
-        yield from ((tree, [of_set[tree][0] for of_set in found]) for tree in numbers)
-        return
     blocks.begin(spec.common)
-    batch = TreeBatch(spec, numbers, blocks)
+    begin = roots_of(spec, numbers, blocks)
+    groups = sets_of_scales(spec, begin)
+    if len(groups) > 1:
+        of_set: dict[int, dict[int, Tree]] = {tree: {} for tree in numbers}
+        for group in groups:
+            for tree, own in grow_in_rounds(spec.some(group), numbers, blocks, heard, work):
+                of_set[tree].update(zip(group, own, strict=True))
+        yield from ((tree, [own[s] for s in range(spec.n_sets)]) for tree, own in of_set.items())
+        return
+    batch = TreeBatch(spec, numbers, begin)
     while batch.frontier:
         nodes = batch.next_nodes()
         heard("round", min(node.depth for node in nodes))
@@ -104,5 +107,5 @@ def grow_in_rounds(
     for tree, alone in empty.items():  # growths of their own, when this one is over
         trees = batch.trees(tree)
         for number in alone:
-            ((_, (trees[number],)),) = grow_in_rounds(spec.only(number), [numbers[tree]], blocks)
+            ((_, (trees[number],)),) = grow_in_rounds(spec.some([number]), [numbers[tree]], blocks)
         yield numbers[tree], [trees[number] for number in range(spec.n_sets)]

@@ -35,7 +35,7 @@ from dtrees.core.grow._training_sets import (
 from dtrees.core.grow.assembly import join
 from dtrees.core.grow.known import KnownTrees
 from dtrees.core.grow.node_record import PartialTree
-from dtrees.core.grow.source import DatasetSource
+from dtrees.core.grow.source import FREE, Above, DatasetSource
 from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.stores._dataset import Dataset
@@ -57,6 +57,7 @@ def pieces_of_sets(
     path: int = 0,
     scales: Sequence[Scale] | None = None,
     known: KnownTrees | None = None,
+    above: Sequence[Above] | None = None,
 ) -> Iterator[PartialTree]:
     """Grow the subtree of each set.
 
@@ -77,6 +78,8 @@ def pieces_of_sets(
         Of each set; None: of its rows.
     known : KnownTrees or None, default=None
         What is known of the trees, and where they are kept; not of sets that grow alone.
+    above : sequence of Above or None, default=None
+        By set, what the ancestors of the node allow it; None: anything.
 
     Yields
     ------
@@ -103,6 +106,8 @@ def pieces_of_sets(
         cells, has = sets.resampling.cells_of(bundle)
         total_weight, least_of = sets.limits_of(bundle)
         shared = TrainingSets(dataset, cells, has, total_weight, least_of, times, tuning, own)
+        if above is not None:
+            shared.inherit([above[number] for number in bundle])
         trees = None if known is None or is_read_late else known.of_sets(bundle, rules)
         if known is not None and trees is not None:
             shared.know(trees, depth, known.variants(rules[0].min_samples_leaf))
@@ -124,7 +129,7 @@ def pieces_of_sets(
         if number not in pieces:
             mine, scale = sets.target(number), sets.scales[number]
             alone = replace(source, target=mine, rules=rules[number], scale=scale)
-            pieces[number] = alone.finish(depth, path)
+            pieces[number] = alone.finish(depth, path, FREE if above is None else above[number])
             del mine, alone
         yield pieces.pop(number)  # nothing is left of it here
 

@@ -15,8 +15,8 @@ from dtrees.core.grow.counting_plan import CountingPlan
 from dtrees.core.grow.frontier import Frontier, OpenNode, Pair, WaitingNode
 from dtrees.core.grow.gathered import GatheredNode
 from dtrees.core.grow.node_record import PartialTree
-from dtrees.core.grow.round_roots import columns_of, roots_of, target_of, tree_of, weighed
-from dtrees.core.grow.round_spec import Blocks, RoundSpec
+from dtrees.core.grow.round_roots import Roots, columns_of, target_of, tree_of, weighed
+from dtrees.core.grow.round_spec import RoundSpec
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.blocks._node_counts import N
 from dtrees.core.stores.blocks._stored_lists import of_sets
@@ -39,8 +39,10 @@ class TreeBatch:
 
     Parameters
     ----------
-    spec, numbers, blocks
+    spec, numbers
         As for `dtrees.core.grow.rounds.grow_in_rounds`.
+    begin : Roots
+        Of the trees.
 
     Attributes
     ----------
@@ -56,7 +58,7 @@ class TreeBatch:
         set of each.
     """
 
-    def __init__(self, spec: RoundSpec, numbers: Sequence[int], blocks: Blocks) -> None:
+    def __init__(self, spec: RoundSpec, numbers: Sequence[int], begin: Roots) -> None:
         self._spec = spec
         self._numbers = list(numbers)
         n_columns = spec.sample.n_columns
@@ -65,7 +67,6 @@ class TreeBatch:
         self._all_columns = np.arange(n_columns, dtype=np.int32)
         self._columns = [columns_of(spec, number) for number in numbers]
         self._plan = CountingPlan(spec, self._columns[0], self._all_columns, self._n_drawn)
-        begin = roots_of(spec, numbers, blocks)
         self._roots, self._class_weights = begin.roots, begin.class_weights
         self._n_nodes = len(self._roots)
         self._trees: list[dict[int, RoundTree]] = [{} for _ in numbers]
@@ -316,7 +317,9 @@ class TreeBatch:
         rules, scales = zip(*[(tree.rules, tree.scale) for tree in trees], strict=True)
         weights = self._class_weights[node.tree]
         own = None if weights is None else weights.some(list(sets))
-        above = next(iter(node.of_sets.values())).above
+        above = None
+        if self._spec.common.rules.has_constraints:
+            above = tuple(each.above for each in node.of_sets.values())
         self.gathered.append(GatheredNode(*identity, rules, scales, own, above))
 
     def graft(self, index: int, pieces: Sequence[PartialTree]) -> int:

@@ -5,7 +5,7 @@ import pytest
 
 from dtrees.core.grow.counting_plan import CountingPlan
 from dtrees.core.grow.local_blocks import LocalBlocks
-from dtrees.core.grow.round_roots import columns_of
+from dtrees.core.grow.round_roots import columns_of, roots_of
 from dtrees.core.grow.tree_batch import TreeBatch
 from dtrees.core.stores.blocks.block import Resolution
 from tests.laws.tables import blocks_of, cut_in_parts, seeded, spec_of
@@ -22,7 +22,7 @@ def test_numbers_that_come(resolution, draws):
     spec = spec_of(parts, example.rules, thresholds, resolution=resolution, gather_rows=5)
     blocks = LocalBlocks(blocks_of(parts))
     blocks.begin(spec.common)
-    batch = TreeBatch(spec, (0,), blocks)
+    batch = TreeBatch(spec, (0,), roots_of(spec, (0,), blocks))
     n_codes = 0
 
     def taken(update, requests):

@@ -7,7 +7,14 @@ import pytest
 
 from dtrees.core.data.scale import scale_of
 from dtrees.core.grow.local_blocks import LocalBlocks
-from dtrees.core.grow.round_roots import columns_of, roots_of, target_of, tree_of, weighed
+from dtrees.core.grow.round_roots import (
+    columns_of,
+    roots_of,
+    sets_of_scales,
+    target_of,
+    tree_of,
+    weighed,
+)
 from dtrees.core.membership.class_weights import ClassWeights
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.membership.shares import Shares
@@ -76,6 +83,30 @@ def test_a_deviance_has_the_scale_of_one_place(draws):
     for root in found:
         target = example.target if draws is None else bagged(example, draws, root.number)[1]
         assert root.fixed_point == scale_of([target], example.rules).fixed_point
+
+
+def test_sets_of_a_deviance_grow_together_where_scales_are_the_same():
+    """Rows of the large target are in two of the sets; one set has no row in any bag."""
+    example = seeded("poisson", 0, "none")
+    y = np.where(np.arange(example.n_rows) % 4 == 0, 1e4 * example.y + 1e4, example.y)
+    example = replace(example, y=y)
+    parts = cut_in_parts(example, 40, 40, 90)
+    cells = np.arange(example.n_rows, dtype=np.uint16) % 4
+    masks = np.array([0b00101, 0b01111, 0b01110, 0b00111], dtype=np.uint64)
+    spec = spec_of(parts, example.rules, None, gather_rows=0)
+    common = replace(spec.common, masks=masks)
+    spec = replace(spec, common=common, n_sets=5, n_rows=np.bincount(cells)[[0, 1, 2, 3, 0]])
+    ends = np.cumsum([part[0].n_rows for part in parts])[:-1]
+    own = np.split(cells, ends)
+    blocks = LocalBlocks(
+        [replace(block, cells=part) for block, part in zip(blocks_of(parts), own, strict=True)]
+    )
+    blocks.begin(spec.common)
+    begin = roots_of(spec, (0,), blocks)
+    assert sets_of_scales(spec, begin) == [[0, 2], [1, 3], [4]]
+    rules = replace(spec.common.rules, criterion="squared_error")
+    other = replace(spec, common=replace(common, rules=rules))
+    assert sets_of_scales(other, begin) == [[0, 1, 2, 3, 4]]
 
 
 def test_columns_are_drawn_by_seed_and_number():

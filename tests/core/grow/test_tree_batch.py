@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dtrees.core.grow.local_blocks import LocalBlocks
+from dtrees.core.grow.round_roots import roots_of
 from dtrees.core.grow.tree_batch import TreeBatch
 from tests.laws.tables import blocks_of, cut_in_parts, fit, seeded, spec_of
 from tests.laws.test_growth import assert_equal
@@ -14,7 +15,7 @@ def batch_of(example, numbers=(0,), **limits):
     spec = spec_of(parts, example.rules, example.thresholds, **limits)
     blocks = LocalBlocks(blocks_of(parts))
     blocks.begin(spec.common)
-    return TreeBatch(spec, numbers, blocks), blocks
+    return TreeBatch(spec, numbers, roots_of(spec, numbers, blocks)), blocks
 
 
 def rounds_of(batch, blocks):

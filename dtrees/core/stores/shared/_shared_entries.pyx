@@ -27,7 +27,7 @@ from dtrees.core.data._structs cimport ALL_ORDERED, PresortedFeature
 from dtrees.core.search._bins cimport bins_of_entries
 from dtrees.core.search._bound cimport work_of_bins
 from dtrees.core.search._entry_scan cimport search_feature
-from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.search._parameters cimport TrainParameters, may_use
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores.presorted._sorted_entries cimport sorted_entries
 from dtrees.core.stores.shared._entry_histogram cimport (
@@ -69,6 +69,8 @@ cdef bint open_entries(SharedStore* s, SharedNode* root, const uint8_t* live) no
     for j in range(n_columns):
         column = params.columns + j
         if column.storage != STORED_SPARSE or column.n_codes == 0 or column.stored == 0:
+            continue
+        if not may_use(&params.limits, root.open[0].above.sets, <int32_t>j):
             continue
         n = sorted_entries(column, live, root.entries + root.n_entries, scratch, s.n_rows)
         if n == 0:

@@ -70,9 +70,10 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
         return False
     if s.store.params.limits.random_splits and not claim(<void**>&s.parts, s.n_rows + 1):
         return False
-    for i in range(s.n_sets if s.of_class != NULL else 0):
-        s.searches[i].of_row.weight = s.own_weight
-        s.searches[i].of_row.target = s.own_target
+    if s.of_class != NULL and (s.n_dense < n_columns or s.intervals != NULL):
+        for i in range(s.n_sets):
+            s.searches[i].of_row.weight = s.own_weight
+            s.searches[i].of_row.target = s.own_target
     return (claim(<void**>&s.code, (most_codes + 2) * sizeof(uint32_t))
             and claim(<void**>&s.rank, (most_codes + 2) * sizeof(uint32_t))
             and claim_zeros(<void**>&s.hit, ((most_codes >> 6) + 2) * sizeof(uint64_t))
