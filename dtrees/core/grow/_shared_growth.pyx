@@ -74,8 +74,7 @@ cdef class SharedGrowth:
         cdef Dataset dataset = sets.dataset
         cdef SharedStore* store = &self.store
         self.sets, self.dataset = sets, dataset
-        self.memory, self.arena = arena.take(), arena
-        self.alone = -1
+        self.memory, self.arena, self.alone = arena.take(), arena, -1
         self.records = <NodeBuffer*>calloc(sets.n_sets, sizeof(NodeBuffer))
         self.n_offloaded = <int64_t*>calloc(sets.n_sets, sizeof(int64_t))
         self.view.n_rows = dataset.n_rows
