@@ -36,7 +36,6 @@ from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
-import scipy.sparse
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 

@@ -19,7 +19,7 @@ cdef void push_children(SharedStore* s, SharedNode* left, SharedNode* right) noe
 
 
 cdef inline int64_t likely_entries(const SharedNode* node, int64_t n_rows) noexcept nogil:
-    """Room for the entries of n of the rows of those that a node reads, as far as all have alike."""
+    """Room for the entries of n rows out of those that a node reads, if all rows have alike."""
     cdef int64_t all_rows = rows_of(node) if node.readers == NULL else node.readers.n_rows
     cdef double share = <double>n_rows / (all_rows + 1)
     return min(node.n_entries + 1,
