@@ -17,14 +17,15 @@ from threadpoolctl import threadpool_limits
 ROOT = Path(__file__).resolve().parent.parent
 
 # No deadline: two busy cores are not a property of the code. Derandomized: a change is judged by
-# the same examples every time; `make test-long` looks for new ones.
-settings.register_profile(
-    "same",
-    deadline=None,
-    derandomize=True,
-    max_examples=50,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+# the same examples every time, in CI by more; `make test-long` looks for new ones.
+for name, n_examples in ("same", 30), ("more", 50):
+    settings.register_profile(
+        name,
+        deadline=None,
+        derandomize=True,
+        max_examples=n_examples,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.register_profile(
     "long",
     deadline=None,

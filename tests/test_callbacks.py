@@ -151,6 +151,7 @@ class TestOrder:
 
 
 class TestStopping:
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("n_jobs", [1, 2, 5])
     @pytest.mark.parametrize("stop", [0, 6, 29])
     @pytest.mark.parametrize(("kind", "data"), KINDS)

@@ -41,6 +41,7 @@ def test_the_command_line_of_a_clone_says_what_to_do_in_one_line(clone):
     assert "pip install -e '.[cli,plot]'" in done.stderr
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("statement", ["dtrees.DecisionTreeClassifier", "import dtrees.coding"])
 def test_an_import_says_what_to_do(clone, statement):
     done = python(clone, "-c", f"import dtrees; {statement}")

@@ -5,8 +5,7 @@
                                                         .score(X[test], y[test])
 
 Both are dtrees, in the same regime, on two threads, coding and scores included. The loop makes one
-model fewer: ours has the model of all rows, too. Where nothing can be shared, that is what it may
-cost; the limit is the same everywhere.
+model fewer, where ours has the model of all rows, too. The limit is the same everywhere.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ import numpy as np
 import scipy.sparse
 from distributed import Client, LocalCluster
 from sklearn.base import clone
-from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
+from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit, TimeSeriesSplit
 
 import dtrees
 from benchmarks import data
@@ -63,6 +62,8 @@ def folds(n: int) -> KFold:
 
 
 FEW = {"n_estimators": 20}
+ONE = ShuffleSplit(1, test_size=0.1, random_state=0)
+BOOSTED = {"max_iter": 50, "early_stopping": False}
 WORKS = {
     # dense, 255 bins
     "letter, full": Work("letter", BINS),
@@ -112,6 +113,32 @@ WORKS = {
         "adult", BINS | FEW | {"max_depth": 8} | BALANCED, "RandomForest", weighted=True
     ),
     "adult, entropy, leaves of 50": Work("adult", BINS | LEAVES | {"criterion": "entropy"}),
+    # few splits
+    "california, exact, full, one split": Work("california_housing", FULL, cv=ONE),
+    "california, exact, full, 3 folds": Work("california_housing", FULL, cv=folds(3)),
+    "california, exact, full, 5 folds": Work("california_housing", FULL, cv=folds(5)),
+    "california, exact, depth 6, time series": Work(
+        "california_housing", DEPTH, cv=TimeSeriesSplit(5)
+    ),
+    "california, exact, full, time series": Work("california_housing", FULL, cv=TimeSeriesSplit(5)),
+    "adult, full, 2 folds": Work("adult", BINS, cv=folds(2)),
+    "adult, depth 6, one split": Work("adult", BINS | DEPTH, cv=ONE),
+    "letter, full, 2 folds": Work("letter", BINS, cv=folds(2)),
+    "letter, forest, full, one split": Work("letter", BINS | FEW, "RandomForest", cv=ONE),
+    "letter, forest, full, 2 folds": Work("letter", BINS | FEW, "RandomForest", cv=folds(2)),
+    "letter, forest, full, 3 folds": Work("letter", BINS | FEW, "RandomForest", cv=folds(3)),
+    "adult, forest, depth 8, 2 folds": Work(
+        "adult", BINS | FEW | {"max_depth": 8}, "RandomForest", cv=folds(2)
+    ),
+    "text, depth 6, one split": Work("text", DEPTH, cv=ONE),
+    "adult, bagging, full, 5 folds": Work(
+        "adult", BINS | {"n_estimators": 10}, "Bagging", cv=folds(5)
+    ),
+    "abalone, poisson, depth 6": Work("abalone", DEPTH | {"criterion": "poisson"}),
+    "adult, boosting, 50 iterations, 3 folds": Work("adult", BOOSTED, "GradientBoosting", folds(3)),
+    "california, boosting, 50 iterations, one split": Work(
+        "california_housing", BOOSTED, "GradientBoosting", ONE
+    ),
     # splits
     "adult, depth 6, 10 shuffle-splits": Work(
         "adult", BINS | DEPTH, cv=ShuffleSplit(10, random_state=0)

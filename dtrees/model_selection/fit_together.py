@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -18,10 +18,18 @@ from dtrees.estimators.ensemble import BaseForest
 from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.eligibility import NotShareableError, unsupported_reason
 from dtrees.model_selection.fitted_splits import fit_splits
+from dtrees.model_selection.last_model import grows_with_splits
 from dtrees.model_selection.nested import FittedSearches, unsupported_search
-from dtrees.model_selection.prepare import Arguments, OfCollections, Prepared, draw_splits, prepare
+from dtrees.model_selection.prepare import (
+    Arguments,
+    OfCollections,
+    Prepared,
+    SplitTable,
+    draw_splits,
+    prepare,
+)
 from dtrees.model_selection.shared_search import SharedSearch
-from dtrees.parallel import PartitionedTable
+from dtrees.parallel import PartitionedTable, is_free
 
 logger = logging.getLogger(__name__)
 
@@ -38,14 +46,51 @@ TYPES: Mapping[str, Any] = {  # of arguments that scikit-learn's function may no
 }
 
 
+@dataclass(frozen=True, eq=False)
+class TogetherFitted:
+    """Models that have grown together, and what they have grown from."""
+
+    estimator: Any
+    models: Cells | FittedSearches
+    work: SplitTable
+
+    def last(self) -> Any:
+        """The model of all rows, which grows now if it has not; raises the error of its fit."""
+        if self.work.has_last:
+            return _last_of(self.models)
+        work = replace(self.work, splits=(), has_last=True, bar=None)
+        model = _last_of(_models_of(self.estimator, work))
+        if isinstance(self.models, Cells):  # it tells what the others have shared
+            reports = [
+                found._fit_report
+                for found in self.models.fitted.models
+                if not isinstance(found, Exception)
+            ]
+            model._fit_report = dict(*reports[:1]) | model._fit_report
+        return model
+
+
+def _last_of(models: Cells | FittedSearches) -> Any:
+    error = models.error(-1)
+    if error is not None:
+        raise error
+    return models.model(0, -1)
+
+
 def fit_together(
-    arguments: Arguments, X: Any, y: Any, options: Mapping[str, Any]
-) -> tuple[Prepared, Cells | FittedSearches | None]:
+    arguments: Arguments,
+    X: Any,
+    y: Any,
+    options: Mapping[str, Any],
+    *,
+    has_last: bool | None = None,
+) -> tuple[Prepared, TogetherFitted | None]:
     """Grow the models together; None: scikit-learn's function has to fit them itself.
 
     Input that no model can be grown from goes to scikit-learn as well. Its function, or each of its
     fits, then says what is wrong; ``error_score`` says what that is worth. `options` are other
-    arguments of the function.
+    arguments of the function. `has_last`: whether one of all rows grows, too;
+    None: if that costs little.
     """
     estimator, params = arguments.estimator, arguments.params
     is_mapping = isinstance(params, Mapping)
@@ -55,11 +100,11 @@ def fit_together(
         reason = _unsupported_reason(estimator, y, params, options.get("method", "predict"))
     check = partial(check_scoring, estimator, scoring=options.get("scoring"))
     prepared = prepare(arguments, X, y, reason=reason, refused=refused, check=check)
-    fitted: Cells | FittedSearches | None = None
+    fitted: TogetherFitted | None = None
     if prepared.reason is None:
         _check_one_per_row(prepared.arguments.sample_weight, len(prepared.y))
         try:
-            fitted = _fitted_models(prepared, options)
+            fitted = _fitted_models(prepared, options, has_last)
         except NotShareableError as error:
             prepared = replace(prepared, reason=str(error))
             prepared.refuse_partitions()
@@ -77,14 +122,25 @@ def fit_together(
     return prepared, fitted
 
 
-def _fitted_models(prepared: Prepared, options: Mapping[str, Any]) -> Cells | FittedSearches:
-    """The models of all splits and of all rows."""
-    estimator = prepared.arguments.estimator
-    if isinstance(estimator, SharedSearch):
-        return FittedSearches(estimator, prepared.shared())
+def _fitted_models(
+    prepared: Prepared, options: Mapping[str, Any], has_last: bool | None
+) -> TogetherFitted:
+    """The models of all splits, and of all rows."""
+    estimator, splits = prepared.arguments.estimator, prepared.arguments.cv
+    if has_last is None:
+        is_here = is_free(getattr(estimator, "regime", None))  # and will be when it is asked for
+        is_here &= not isinstance(prepared.X, PartitionedTable)
+        has_last = not is_here or grows_with_splits(estimator, splits, len(prepared.y))
     counts = options["verbose"] > 0 and isinstance(estimator, BaseForest)
     with Bar() if counts else nullcontext() as bar:
-        return fit_splits(estimator, prepared.shared(bar)).whole()
+        work = prepared.shared(bar, has_last=has_last)
+        return TogetherFitted(estimator, _models_of(estimator, work), work)
+
+
+def _models_of(estimator: Any, work: SplitTable) -> Cells | FittedSearches:
+    if isinstance(estimator, SharedSearch):
+        return FittedSearches(estimator, work)
+    return fit_splits(estimator, work).whole()
 
 
 def _unsupported_reason(

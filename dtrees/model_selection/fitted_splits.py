@@ -45,7 +45,7 @@ class FittedSplits:
     estimator: Any  # that has grown; itself not fitted
     table: TrainingTable
     splits: Sequence[Split]  # row numbers of the table
-    fitted: FittedSets  # a model for each split, and one more; or the error of its fit
+    fitted: FittedSets  # a model for each split, and mostly one more; or the error of its fit
 
     @property
     def models(self) -> list[Any]:
@@ -124,7 +124,7 @@ class FittedSplits:
 
 
 def fit_splits(estimator: Any, work: SplitTable) -> FittedSplits:
-    """Grow the models of all splits and of all rows, together; `estimator` is not fitted itself.
+    """Grow the models of all splits, and of all rows, together; `estimator` is not fitted itself.
 
     Raises ClusterError where a Dask cluster is in force, or asked for, and cannot be used.
     ValueError: a parameter or the table is not what it should be. Errors of fits are kept.
@@ -132,7 +132,7 @@ def fit_splits(estimator: Any, work: SplitTable) -> FittedSplits:
     table, splits = work.table, work.splits
     n_rows = len(table.y)
     every = np.ones(n_rows, dtype=bool) if work.rows is None else work.rows
-    sets = of_sets(TrainingRows(splits, n_rows, every))
+    sets = of_sets(TrainingRows(splits, n_rows, every if work.has_last else None))
     fitted = fit_table(estimator, table, sets, bar=work.bar)
     return FittedSplits(estimator, table, splits, fitted)
 

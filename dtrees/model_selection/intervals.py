@@ -31,6 +31,7 @@ from dtrees.estimators.boosting_base import BaseBoosting
 from dtrees.estimators.intervals import ENDS
 from dtrees.estimators.prediction import Predictor
 from dtrees.model_selection.cells import Cells
+from dtrees.model_selection.late_entries import LateEntry
 from dtrees.model_selection.nested import FittedSearches
 from dtrees.model_selection.pipelines import ends_in_dtrees, last_step
 from dtrees.model_selection.prepare import Prepared
@@ -41,16 +42,25 @@ from dtrees.parallel import Answer, is_lazy, map_rows, threaded
 NO_REGRESSOR = "they are of numbers, and it is of"
 
 
-class CrossValidation(dict[str, Any]):
+FINAL = "final_estimator"
+
+
+class CrossValidation(LateEntry):
     """The result of `cross_validate`: a dict, and prediction intervals.
 
-    Entries are those of :func:`sklearn.model_selection.cross_validate`, and ``final_estimator``.
+    Entries are those of :func:`sklearn.model_selection.cross_validate`, and ``final_estimator``,
+    which may be made when it is first asked for.
     """
 
     _held_out: Calibration | str  # or why there are no intervals
 
-    def __init__(self, entries: Mapping[str, Any], held_out: Calibration | str) -> None:
-        super().__init__(entries)
+    def __init__(
+        self,
+        entries: Mapping[str, Any],
+        held_out: Calibration | str,
+        final: Callable[[], Any] | None = None,
+    ) -> None:
+        super().__init__(entries, FINAL, final)
         self._held_out = held_out
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -45,8 +45,16 @@ def _right(held_out: HeldOut) -> np.ndarray:
 
 def _right_of_rows(held_out: HeldOut) -> np.ndarray:
     """The same of all leaves together; (1,)."""
-    said = held_out.tree.value_of(held_out.leaves).argmax(axis=1)
+    said = _said_in(held_out.tree, held_out.leaves)
     return np.array([np.count_nonzero(said == held_out.y)])
+
+
+def _said_in(tree: Tree, leaves: np.ndarray) -> np.ndarray:
+    """The class that a leaf says, for each row; of equal shares the first."""
+    if tree.statistics.dtype != np.int32:
+        return tree.value_of(leaves).argmax(axis=1)
+    weights = tree.statistics.take(leaves, axis=0)  # their shares are different doubles
+    return weights[:, 1] > weights[:, 0] if tree.n_values == 2 else weights.argmax(axis=1)
 
 
 def _right_by_class(held_out: HeldOut) -> np.ndarray:

@@ -51,7 +51,7 @@ def scoring_of_search(search: Any) -> Any:
 
 
 class FittedSearches:
-    """Fitted searches for all splits and for all rows: `prefitted_proxy.Models`.
+    """Fitted searches for all splits, and for all rows: `prefitted_proxy.Models`.
 
     Raises NotShareableError where a search cannot be made from the codes of the table. Errors of
     a fit are kept for it, but for ClusterError and MemoryError.
@@ -61,7 +61,8 @@ class FittedSearches:
     def __init__(self, search: SharedSearch, work: SplitTable) -> None:
         n_rows = len(work.table.y)
         self._found: list[tuple[Any, FittedSets] | Exception] = []
-        sides = TrainingRows(work.splits, n_rows, np.ones(n_rows, dtype=bool))
+        every = np.ones(n_rows, dtype=bool) if work.has_last else None
+        sides = TrainingRows(work.splits, n_rows, every)
         for number in range(len(sides)):
             self._found.append(search_rows(search, work.table, sides[number]))
 

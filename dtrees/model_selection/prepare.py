@@ -57,6 +57,7 @@ class SplitTable:
     table: TrainingTable
     splits: Sequence[Split]  # row numbers of the table
     rows: np.ndarray | None = None  # bool (n_rows,), of the last model; None: all
+    has_last: bool = True  # whether there is one, beside those of the splits
     bar: Bar | None = None  # counts the trees of all models
 
 
@@ -86,12 +87,12 @@ class Prepared:
     reason: str | None = None  # why models are not grown together; None: they are
     stats: FitStatistics = field(default_factory=FitStatistics)
 
-    def shared(self, bar: Bar | None = None) -> SplitTable:
+    def shared(self, bar: Bar | None = None, *, has_last: bool = True) -> SplitTable:
         """The table, read once, and its splits; there is no `reason` not to share them."""
         assert self.reason is None
         weight = self.arguments.sample_weight
         table = TrainingTable(self.X, self.y, weight, self.stats)
-        return SplitTable(table, self.arguments.cv, bar=bar)
+        return SplitTable(table, self.arguments.cv, bar=bar, has_last=has_last)
 
     def refuse_partitions(self) -> None:
         """Raise TypeError where rows of a Dask collection would have to be taken."""

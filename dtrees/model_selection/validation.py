@@ -10,7 +10,7 @@ from their codes::
     sklearn.model_selection.cross_validate ◀── fit: the next model ─────┤
                         │                  ◀── predict: rows by number ─┘
                         ▼
-                     results, final_estimator
+                     results, final_estimator (`last_model`)
 
 Model i is that of ``clone(estimator).fit(X, y, sample_weight=w)``, with w zero outside of training
 side i, bit for bit. Cuts of columns with more than ``max_bins`` values are those of all rows, also
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -111,9 +112,10 @@ def cross_validate(
         ``score_time`` in seconds, float64 of shape (n_splits,), and what was asked for. Models grow
         together, so ``fit_time`` is the time of all of them, divided by their number.
         ``final_estimator`` is the estimator fitted to all rows; where that fails and `error_score`
-        is a number, it is not fitted, and there is a warning. ``fit_report_`` of all models is that
-        of the growth that they share. With `return_estimator`, the result of a regressor has the
-        method ``prediction_interval(X, confidence=0.9)``.
+        is a number, it is not fitted, and there is a warning. It grows with the other models, or,
+        where these are few or share little, when it is first asked for. ``fit_report_`` of all
+        models is that of the growth that they share. With `return_estimator`, the result of a
+        regressor has the method ``prediction_interval(X, confidence=0.9)``.
 
     Raises
     ------
@@ -135,7 +137,10 @@ def cross_validate(
     Notes
     -----
     Costs one coding of the table and one shared growth ([CV] 2.2.2 and 3.4); the trees that splits
-    have in common are grown once. Boosted models have the codes in common, and grow side by side.
+    have in common are grown once. The final model grows with them if the training sides are worth
+    1.9 fits of all rows (of deep trees and boosted models: 8), or on a cluster. Otherwise the
+    result keeps the coded table until that model is asked for. Boosted models have the codes in
+    common, and grow side by side.
 
     Models know the classes of all rows. Where a training side lacks one, scorers of shares
     ("neg_log_loss", "roc_auc") see a column of zeros for it. Models of scikit-learn's function do
@@ -165,8 +170,8 @@ def cross_validate(
     }
     arguments = Arguments("cross_validate", estimator, cv, groups, params)
     start, refused = perf_counter(), unsupported_intervals(estimator, return_estimator)
-    prepared, models = fit_together(arguments, X, y, options)
-    if models is None:
+    prepared, together = fit_together(arguments, X, y, options)
+    if together is None:
         only_here = refused is None and return_indices is False
         options["return_indices"] = only_here or return_indices
         result = _by_sklearn(sklearn.model_selection.cross_validate, X, prepared, None, options)
@@ -178,20 +183,24 @@ def cross_validate(
             lambda: _fitted(estimator, X, prepared.y, params), estimator, error_score
         )
         return CrossValidation(result, held_out)
+    models, has_last = together.models, together.work.has_last
     n_splits, seconds = len(prepared.arguments.cv), perf_counter() - start
     result = None
     if not return_indices and verbose == 0:
         result = _scored_by_leaves(models, prepared, scoring, return_train_score)
     if result is None:
         result = _by_sklearn(sklearn.model_selection.cross_validate, X, prepared, models, options)
-    result["fit_time"] = np.full(n_splits, seconds / (n_splits + 1))
+    result["fit_time"] = np.full(n_splits, seconds / (n_splits + has_last))
     if return_estimator:
         result["estimator"] = [
             models.model(0, i) if models.error(i) is None else clone(estimator)
             for i in range(n_splits)
         ]
-    result["final_estimator"] = _final(lambda: _of_all_rows(models), estimator, error_score)
-    return CrossValidation(result, refused or intervals_of(models, prepared))
+    final = partial(_final, together.last, clone(estimator), error_score)
+    if has_last:
+        result["final_estimator"] = final()
+    held_out = refused or intervals_of(models, prepared)
+    return CrossValidation(result, held_out, None if has_last else final)
 
 
 def _by_sklearn(
@@ -281,7 +290,8 @@ def cross_val_score(
         "pre_dispatch": pre_dispatch,
     }
     arguments = Arguments("cross_val_score", estimator, cv, groups, params)
-    prepared, models = fit_together(arguments, X, y, options)
+    prepared, together = fit_together(arguments, X, y, options, has_last=False)
+    models = None if together is None else together.models
     is_single = not isinstance(scoring, Mapping | list | tuple | set)
     if models is not None and verbose == 0 and is_single:
         result = _scored_by_leaves(models, prepared, scoring, False)
@@ -339,7 +349,8 @@ def cross_val_predict(
         "pre_dispatch": pre_dispatch,
     }
     arguments = Arguments("cross_val_predict", estimator, cv, groups, params)
-    prepared, models = fit_together(arguments, X, y, options)
+    prepared, together = fit_together(arguments, X, y, options, has_last=False)
+    models = None if together is None else together.models
     return _by_sklearn(sklearn.model_selection.cross_val_predict, X, prepared, models, options)
 
 
@@ -350,14 +361,6 @@ def _fitted(estimator: Any, X: Any, y: Any, params: Mapping[str, Any] | None) ->
         used = get_routing_for_object(estimator).consumes("fit", params)
         params = {name: value for name, value in params.items() if name in used}
     return clone(estimator).fit(X, y, **params)
-
-
-def _of_all_rows(models: Cells | FittedSearches) -> Any:
-    """The model of all rows; raises the error of its fit."""
-    error = models.error(-1)
-    if error is not None:
-        raise error
-    return models.model(0, -1)
 
 
 def _final(fit: Callable[[], Any], estimator: Any, error_score: Any) -> Any:

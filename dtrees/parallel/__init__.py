@@ -36,7 +36,7 @@ from dtrees.parallel.partitions import (
     lazy_keys,
     rows_as_array,
 )
-from dtrees.parallel.regimes import REGIMES, Choice
+from dtrees.parallel.regimes import REGIMES, Choice, is_free
 
 __all__ = [
     "REGIMES",
@@ -60,6 +60,7 @@ __all__ = [
     "encode_partitions",
     "grow_sets",
     "grow_trees",
+    "is_free",
     "is_lazy",
     "known_length",
     "lazy_keys",

@@ -116,6 +116,15 @@ def choose_regime(
     return choice
 
 
+def is_free(requested: str | None) -> bool:
+    """Whether nothing but this process may grow trees: no cluster is here, and no regime asked for.
+
+    `requested` is that of an estimator.
+    """
+    is_asked = requested is not None or dask.config.get("dtrees.regime", None) is not None
+    return not is_asked and current_client() is None
+
+
 def _requested(requested: str | None) -> str | None:
     """The regime that is asked for, by a parameter or by ``dask.config``; None: none is."""
     assert requested is None or requested in REGIMES, requested

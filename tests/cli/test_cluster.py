@@ -177,6 +177,7 @@ def test_fit_and_report(folder, address, tmp_path):
     assert "part-" in page.read_text()
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("target", ["class", "amount"])
 @pytest.mark.parametrize("regime", ["replicated", "partitioned"])
 def test_cv_with_hash_folds_and_scorers(target, regime, folder, address):

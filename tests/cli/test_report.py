@@ -230,6 +230,7 @@ def page(tmp_path_factory):
         yield opened
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", ["adult", "forest", "evil"])

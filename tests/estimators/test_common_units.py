@@ -112,6 +112,7 @@ def test_sums_that_would_overflow_are_apart():
         np.testing.assert_array_equal(company.target.w, own.w)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("class_weight", ["balanced", {0: 3.0, 1: 0.5}, {0: 0.0, 1: 0.7, 2: 1.0}])
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
 @pytest.mark.parametrize("kind", ["DecisionTree", "RandomForest"])
@@ -139,6 +140,7 @@ def test_balanced_bags_share(weights, limits, grown):
     assert all(own.n_shared_nodes > 0 for own in grown)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("large", [1.0, 1000.0])
 @pytest.mark.parametrize("of", ["halves", "fractions"])
 @pytest.mark.parametrize("task", ["Classifier", "Regressor"])

@@ -35,6 +35,7 @@ LEAF = r"an int in the range \[1, inf\) or a float in the range \(0.0, 1.0\)"
 
 
 @both
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [

@@ -80,7 +80,7 @@ def test_partial_dependence_display(kind, numbers):
     assert display.axes_.size == 3
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 def test_calibration(kind, method, classes):

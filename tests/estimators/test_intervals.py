@@ -63,6 +63,7 @@ def looped(forest, X, y, new, confidence, weight=None, groups=None):
     return [listed(values, errors, unseen[counts], confidence) for values in at_new.tolist()]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "parameters", [{}, {"max_bins": None}, {"max_samples": 0.4, "max_leaf_nodes": 7}]

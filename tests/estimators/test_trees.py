@@ -130,7 +130,7 @@ def compare(ours, theirs, make):
     assert ours.get_n_leaves() == theirs.get_n_leaves()
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(3)
 @parametrize_pairs(
     limit=LIMITS,
     criterion=CLASSIFICATION,
@@ -147,7 +147,7 @@ def test_classifier(limit, criterion, n_classes, weights):
     compare(ours, sklearn.tree.DecisionTreeClassifier(**parameters), make)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("weights", ["none", "integer", "fractional"])
 @pytest.mark.parametrize("criterion", REGRESSION)
 @pytest.mark.parametrize("limit", LIMITS)
@@ -292,7 +292,7 @@ def test_max_leaf_nodes(n_leaves):
     assert_same_tree(ours.tree_, theirs.tree_)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("weights", ["none", "integer", "fractional"])
 @pytest.mark.parametrize("criterion", [*CLASSIFICATION, *REGRESSION])
 def test_pruning_path(criterion, weights):

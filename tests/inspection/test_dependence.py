@@ -87,6 +87,7 @@ MODELS = {
 }
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_of_the_only_column_it_is_the_prediction(kind, name):

@@ -138,6 +138,7 @@ class TestSetsAreFits:
         check(example, rows, kind, run=LocalRunner(2), n_threads=2, tuning=tuning)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("shared_rows", [0, 60, 10**6], ids=["stay", "some go", "all go"])
 @pytest.mark.parametrize("code", [coded, coded_sparse], ids=["dense", "sparse"])
 @pytest.mark.parametrize("draws", [{}, {"max_features": 2}], ids=["all", "drawn"])

@@ -357,6 +357,7 @@ class TestGroupsOfAnotherLength:
             with pytest.raises(ValueError, match=f"X has {N} rows, {what} has {n_groups} values"):
                 fit(table, da.from_array(groups, chunks=20) if lazily else groups)
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize(
         "function",
         [
@@ -539,6 +540,7 @@ class TestGroupsOfOneColumn:
         ),
     }
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("splitter", [theirs.GroupKFold(3), ours.HashKFold(3, random_state=0)])
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("entry", ENTRIES)

@@ -50,6 +50,7 @@ def direct(estimator, X, y, splits):
     return alphas, n_leaves, errors, standard_errors, best, simple
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", DATA)
 def test_against_a_direct_computation(name):
     estimator, X, y = DATA[name]

@@ -19,12 +19,12 @@ OPTIONS = {"verbose": 0, "n_jobs": None, "pre_dispatch": "2*n_jobs"}
 
 def test_trees_and_searches():
     prepared, fitted = fit_together(Arguments("f", TREE, 3), X, Y, OPTIONS)
-    assert isinstance(fitted, Cells)
-    assert len(prepared.arguments.cv) == len(fitted.fitted.models) - 1 == 3
+    assert isinstance(fitted.models, Cells)
+    assert len(prepared.arguments.cv) == len(fitted.models.fitted.models) == 3
     search = GridSearchCV(TREE, {"max_depth": [1, 2]}, cv=2)
     _, fitted = fit_together(Arguments("f", search, 3), X, Y, OPTIONS)
-    assert isinstance(fitted, FittedSearches)
-    assert fitted.model(0, 0).best_params_["max_depth"] == 2
+    assert isinstance(fitted.models, FittedSearches)
+    assert fitted.models.model(0, 0).best_params_["max_depth"] == 2
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def looped(estimator, X, y, splits, new, confidence, weight=None):
     return [listed(values, errors, unseen[used], confidence) for values in at_new.tolist()]
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("name", SPLITTERS)
 @pytest.mark.parametrize("estimator", [TREE, FOREST, BOOSTED], ids=["tree", "forest", "boosted"])
 def test_a_loop_over_models(name, estimator):

@@ -62,10 +62,18 @@ def test_scorers_of_numbers(scoring):
     both(REGRESSOR, grid, DIABETES, scoring=scoring, return_train_score=True)
 
 
-def test_accuracy_of_whole_trees(by_leaves_alone):
-    wine = load_wine(return_X_y=True)
-    grid = {"min_samples_leaf": [1, 9]}
-    both(CLASSIFIER, grid, wine, scoring="accuracy", return_train_score=True)
+@pytest.mark.parametrize("weight", [None, {0: 0.3, 1: 0.7, 2: 1.1}], ids=["plain", "weighted"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_accuracy_of_whole_trees(n_classes, weight, by_leaves_alone):
+    X, y = load_wine(return_X_y=True)
+    some = y < n_classes
+    model = clone(CLASSIFIER).set_params(
+        class_weight=weight and {label: weight[label] for label in range(n_classes)}
+    )
+    grid = {"min_samples_leaf": [1, 8, 20]}
+    both(model, grid, (X[some], y[some]), scoring="accuracy", return_train_score=True)
+    tied = np.arange(some.sum()) // 2 % n_classes  # shares are equal in many leaves
+    both(model, grid, (X[some], tied), scoring="accuracy", return_train_score=True)
 
 
 @pytest.mark.parametrize("shift", [0, 1e6])

@@ -126,6 +126,7 @@ ASKED = {
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("kind", LAZY)
 def test_weights_and_sides_may_be_collections(kind, asked):

@@ -128,6 +128,7 @@ def by_weights(search, estimator, data, cv):
             assert score == pytest.approx(model.score(X[test], y[test]), rel=1e-12)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     "forest",
     [

@@ -66,6 +66,7 @@ def check(found, estimator, X, y, splits):
     )
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("rule", [None, "best", "simplest"])
 @pytest.mark.parametrize("name", MODELS)
 def test_folds_are_those_of_a_cross_validation(name, rule, growths):
@@ -110,6 +111,7 @@ def test_the_size_of_few_leaves_is_what_its_fits_score():
         assert own.fit(X, y).get_n_leaves() == choice.n_leaves
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("rule", ["best", "simplest"])
 @pytest.mark.parametrize("name", ["classes", "numbers", "forest"])
 def test_choices_without_the_rows_that_score_them(name, rule, monkeypatch):

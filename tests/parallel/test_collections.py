@@ -259,7 +259,7 @@ class TestOneHash:
         assert ours(here) == []
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("max_bins", [None, 8, 300])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("which", ["float64", "float32", "int8", "bool", "sparse", "mixed"])

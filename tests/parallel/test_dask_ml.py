@@ -78,6 +78,7 @@ SPLITTERS = {
 
 @pytest.mark.parametrize("name", SPLITTERS)
 class TestSplitters:
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("make", [array, unknown, frame])
     def test_of_a_collection(self, name, make):
         blocks = tuple(len(part) for part in dask.compute(*np.ravel(make().to_delayed())))
@@ -317,6 +318,7 @@ ROWS = {
 }
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("row", [row for row, test in ROWS.items() if test is not None])
 def test_a_row_of_the_table(row):
     assert said()[row] == ("yes" if ROWS[row]() else "no")

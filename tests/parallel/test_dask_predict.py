@@ -163,6 +163,7 @@ class TestArrays:
 
 
 class TestFrames:
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("model", [*CLASSIFIERS, *REGRESSORS], ids=name_of)
     @pytest.mark.parametrize("method", METHODS)
     def test_the_index_is_kept(self, model, method):

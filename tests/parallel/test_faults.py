@@ -182,7 +182,7 @@ def loop(processes):
     assert ours(processes) == []
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("how", ["itself", "what it needs", "in turn"])
 def test_a_deadly_task_beside_others(how, loop, processes, tmp_path):
     """As a rule something comes between two deaths: data are not lost without a result.

@@ -81,6 +81,7 @@ def test_partitions_are_coded_once(here, expected, tmp_path):
     assert_nothing_is_left(here)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", REGIMES)
 def test_nested_searches(name, brought, here):
     search = GridSearchCV(TREE, {"criterion": ["gini", "entropy"], "max_depth": [2, 4]}, cv=2)
@@ -107,6 +108,7 @@ def test_weights_in_several_units(name, brought, here):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", REGIMES)
 def test_a_worker_dies_in_a_later_growth(name, brought, processes, expected):
     before = pids(processes, 2)

@@ -61,6 +61,7 @@ MODELS = {
 }
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("model", MODELS)
 def test_fits(model, weighted, table, rounds):
@@ -81,7 +82,7 @@ def fitted_in_rounds(model, weighted, table):
     return report
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize(
     ("model", "n_folds"), [*((model, 3) for model in MODELS), ("tree", 67), ("entropy", 67)]
 )
@@ -182,6 +183,7 @@ def coarse(monkeypatch):
     monkeypatch.setattr(limits, "RESOLUTION", Resolution(8, 20, 5))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("model", MODELS)
 def test_fits_by_intervals(model, weighted, table, rounds, coarse):

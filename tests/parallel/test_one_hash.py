@@ -121,13 +121,14 @@ def test_forests_differ(expected):
     assert len(set(expected.values())) == len(CASES)
 
 
+@pytest.mark.one_of(2)
 @parametrize_pairs(case=CASES, storage=STORAGE, scheduler=["threads", "synchronous"], n_jobs=[1, 2])
 def test_threads(case, storage, scheduler, n_jobs, expected):
     with dask.config.set(scheduler=scheduler):
         assert fitted(case, storage, n_jobs=n_jobs) == expected[case]
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("case", FOLDS)
 @pytest.mark.parametrize("storage", STORAGE)
 @pytest.mark.parametrize("regime", ["local", "partitioned"])
@@ -158,7 +159,7 @@ def test_clusters(layout, processes, expected, expected_of_folds):
             assert validated(case, regime="replicated") == expected_of_folds[case], case
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(4)
 @parametrize_pairs(case=CASES, storage=STORAGE, n_rows=[N_ROWS, 300, 77])
 def test_blocks_of_rows(case, storage, n_rows, expected):
     growth = growth_of(case, storage)

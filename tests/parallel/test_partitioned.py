@@ -71,13 +71,14 @@ def in_memory():
 class TestOneHash:
     """A few of the layouts; `make chaos` has all of them."""
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("case", CASES)
     @pytest.mark.parametrize("layout", [None, "7", pytest.param("64", marks=chaos)])
     def test_threads(self, case, layout, in_memory):
         with dask.config.set(ROUNDS):
             assert collections.fitted(case, layout) == in_memory[case]
 
-    @pytest.mark.one_of(3)
+    @pytest.mark.one_of(5)
     @pytest.mark.parametrize(
         ("case", "layout"),
         [
@@ -197,7 +198,7 @@ def die_once(block, path, number):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 class TestWorkersThatDie:
-    @pytest.mark.one_of(2)
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize(
         ("phase", "n_killed"),
         [
@@ -624,6 +625,7 @@ class TestWorkersThatHang:
 
 
 class TestNothingIsLeft:
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("phase", ["blocks", "bags", "rounds", "subtrees"])
     def test_after_ctrl_c(self, phase, processes):
         # a shell that starts the tests in the background has them ignore the signal

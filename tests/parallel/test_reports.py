@@ -72,7 +72,7 @@ def check(report, regime, brought=True):
 
 
 class TestModelsThatGrowTogether:
-    @pytest.mark.one_of(3)
+    @pytest.mark.one_of(4)
     @pytest.mark.parametrize("regime", REGIMES)
     @pytest.mark.parametrize("name", ESTIMATORS)
     def test_cross_validation(self, name, regime, here):
@@ -84,7 +84,7 @@ class TestModelsThatGrowTogether:
         for model in found["estimator"]:
             assert model.fit_report_ == report
 
-    @pytest.mark.one_of(3)
+    @pytest.mark.one_of(4)
     @pytest.mark.parametrize("regime", REGIMES)
     @pytest.mark.parametrize(
         "grid",
@@ -130,7 +130,7 @@ class TestModelsThatGrowTogether:
             assert {"coding", "growth"} == model.fit_report_["seconds"].keys()
 
     def test_whoever_changes_a_report_changes_no_other(self):
-        found = cross_validate(TREE, X, Y, cv=3, return_estimator=True)
+        found = cross_validate(TREE, X, Y, cv=10, return_estimator=True)
         found["final_estimator"].fit_report_["seconds"].clear()
         assert found["final_estimator"].fit_report_["seconds"]
         assert found["final_estimator"].fit_report_ == found["estimator"][0].fit_report_
@@ -183,6 +183,7 @@ class TestReplicated:
         }
 
     @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("n_killed", [1, 2])
     def test_workers_that_die(self, n_killed, processes):
         X, Y = table(6_000)

@@ -148,7 +148,7 @@ def check(work, moment, client, expected, hits, monkeypatch):
     assert ours(client) == []
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("work", WORK)
 @pytest.mark.parametrize("moment", range(2))
 def test_killed_while_the_table_is_sent(work, moment, three, expected, hits, monkeypatch):

@@ -241,6 +241,7 @@ class TestWorkersThatComeAndGo:
     LARGE = table(6_000)
     ROWS = folds(6_000)
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("n_killed", [1, 2])
     def test_killed_in_the_middle(self, n_killed, two, caplog):
         growth = growth_of(FOREST, *self.LARGE)

@@ -192,7 +192,8 @@ cdef bint partition_block(const TrainParameters* params, Buffers* w, const Count
         node.right.features[block] = <PresortedFeature*>malloc((n + 1) * sizeof(PresortedFeature))
         found &= node.right.features[block] != NULL
     children = ChildFeatures(node.left.features[block], &node.left.n_features[block],
-                             node.right.features[block], &node.right.n_features[block])
+                             node.right.features[block], &node.right.n_features[block],
+                             params.limits.min_rows)
     if w.narrow:
         partition_features(<uint32_t*>w.entries, node.features[block], n, w.side,
                            <uint32_t*>scratch, &children)

@@ -18,6 +18,7 @@ cdef struct ChildFeatures:
     int64_t* n_left         # counts what is appended
     PresortedFeature* right
     int64_t* n_right
+    int64_t least           # rows of a leaf
 
 
 cdef inline bint goes_left(const Route* route, uint32_t rank) noexcept nogil:

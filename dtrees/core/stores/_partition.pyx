@@ -153,10 +153,11 @@ cdef inline int64_t partition_entries(entry_t* e, int64_t n, const uint8_t* side
 
 cdef inline void append_feature(PresortedFeature* features, int64_t* n_features,
                                 const PresortedFeature* feature, int64_t offset,
-                                int64_t length) noexcept nogil:
-    """Append a part of a feature to those of a child, unless it is a leaf or the part is empty."""
+                                int64_t length, int64_t least) noexcept nogil:
+    """Append a part of a feature to those of a child, unless it is a leaf, or the part is empty or
+    holds less than a leaf: all rows but these hold the fill code."""
     cdef PresortedFeature* new
-    if features == NULL or (length == 0 and feature.length > 0):
+    if features == NULL or (length < max(least, 1) and feature.length > 0):
         return
     new = features + n_features[0]
     new[0] = feature[0]
@@ -170,8 +171,9 @@ cdef int64_t partition_features(entry_t* entries, const PresortedFeature* featur
                                 const ChildFeatures* children) noexcept nogil:
     """Partition the features of a node in place, and list those of its children.
 
-    Columns that are counted have no entries and go to both children as they are; a child without
-    any entry of a sparse column does not get its feature. Returns how many entries there were.
+    Columns that are counted have no entries and go to both children as they are. A child with too
+    few entries of a sparse column for a leaf does not get its feature. Returns how many entries
+    there were.
     """
     cdef const PresortedFeature* feature
     cdef int64_t n_entries = 0
@@ -183,8 +185,10 @@ cdef int64_t partition_features(entry_t* entries, const PresortedFeature* featur
         n_entries += feature.length
         n_left = split_feature(entries, feature, side, scratch)
         n_right = feature.length - n_left
-        append_feature(children.left, children.n_left, feature, feature.offset, n_left)
-        append_feature(children.right, children.n_right, feature, feature.offset + n_left, n_right)
+        append_feature(children.left, children.n_left, feature, feature.offset, n_left,
+                       children.least)
+        append_feature(children.right, children.n_right, feature, feature.offset + n_left,
+                       n_right, children.least)
     return n_entries
 
 

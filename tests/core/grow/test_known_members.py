@@ -11,6 +11,7 @@ LEAVES = [(1, 0.0), (3, 0.0), (4, 2.0), (15, 2.0)]
 KINDS = ("ties", "distinct", "many categories", "constant", "mostly")
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 @pytest.mark.parametrize(
     "stored", [None, coded_sparse, coded_mixed], ids=["dense", "sparse", "mixed"]

@@ -43,6 +43,7 @@ def test_of_larger_leaves_a_part_is(case, shared_rows):
     assert 0 < work["known_nodes"] < n_nodes(trees)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("wider", "narrower"),
     [

@@ -57,6 +57,7 @@ def test_more_cells_than_rows():
     assert alone.equals(grow_parts(example, [(coded_sparse(example.table, 1), example.target)]))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("n_rows", [1, 2, 127, 128, 129, 700])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_columns_are_counted_or_sorted(case, n_rows):

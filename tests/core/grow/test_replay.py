@@ -11,6 +11,7 @@ KINDS = ("ties", "distinct", "hybrid", "categories", "missing", "constant")
 LEAVES = [(1, 0.0), (2, 0.0), (5, 1.5), (20, 1.5)]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("largest_code", [None, 300, 70_000])
 @pytest.mark.parametrize("draws", [{}, {"max_features": 2}], ids=["all", "drawn"])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)

@@ -30,6 +30,7 @@ def test_nothing_is_searched_twice(case, largest_code):
         assert work["known_nodes"] == (n_nodes if i > 0 else 0)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("shared_rows", [0, 40, 100, 10**6], ids=str)
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_trees_are_those_of_fits(case, shared_rows):

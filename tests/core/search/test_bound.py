@@ -112,6 +112,7 @@ def test_no_order_of_few_rows_is_better(target, min_rows, min_weight):
     assert found == max(scores_of_all_splits(target, max(min_rows, min_weight)), default=-1e290)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("random_ties", [False, True])
 @pytest.mark.parametrize("n", range(3, 12))
 def test_few_rows_of_a_regression(n, random_ties):

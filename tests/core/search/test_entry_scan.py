@@ -19,6 +19,7 @@ from tests.oracle.criterion import RowStatistics
 SORTED = Tuning(counted_rows=1 << 40)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 @pytest.mark.parametrize("kind", [kind for kind in ORDERED if kind not in ("constant", "missing")])
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """The node step on presorted entries: search every column that varies, partition rows
 and entries.
 
-Below a node, columns that were constant in it are not searched again, and a search ends at a split
-that no other can beat (both sides pure). Cost: O(entries) per level and column.
+Below a node, columns are not searched again that were constant in it, or left no side of the rows
+that a leaf needs. A search ends at a split that no other can beat (both sides pure). Cost:
+O(entries) per level and column.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
@@ -163,8 +164,10 @@ cdef bint search_presorted(PresortedStore* s, const OpenNode* node,
                                   s.histogram + feature.offset if fresh == NULL else fresh,
                                   column.n_codes, feature.column, feature.last_ordered)
         free(fresh)
-    elif feature.length < q.too_short or feature.length < q.min_rows:
-        return True  # a side without the fill code has too few rows
+    elif not may_have_boundary(q, s.w, feature):
+        return False
+    elif feature.length < q.too_short:
+        return True
     else:
         s.store.work += feature.length + 8
         if s.w.narrow:
@@ -174,6 +177,24 @@ cdef bint search_presorted(PresortedStore* s, const OpenNode* node,
     if varies and feature.last_ordered != ALL_ORDERED:
         s.store.work += work_of_bins(q)
     return varies
+
+
+cdef inline bint may_have_boundary(const Search* q, const Buffers* w,
+                                   const PresortedFeature* feature) noexcept nogil:
+    """Whether the rows of a column can be divided into two sides of enough rows; else they cannot
+    be below the node, either.
+
+        least 3 rows    1 1 2 2 2 2 2 3         one rank has the third row from either end
+    """
+    cdef const uint32_t* e = <const uint32_t*>w.entries + feature.offset
+    cdef int64_t m = feature.length
+    cdef uint32_t low, high
+    if m < q.min_rows:
+        return False  # a side without the fill code
+    if q.min_rows <= 1 or not w.narrow or feature.last_ordered != ALL_ORDERED or e[0] >> 16 == 0:
+        return True
+    low, high = e[q.min_rows - 1] >> 16, e[m - q.min_rows] >> 16
+    return low != high if m == q.totals.n else low < feature.fill or feature.fill < high
 
 
 cdef int64_t* fresh_histogram(const PresortedStore* s, const OpenNode* node,
@@ -273,7 +294,8 @@ cdef void partition_node_features(PresortedStore* s, OpenNode* node, OpenNode* l
     if not right.is_leaf:
         right.features = <PresortedFeature*>malloc((node.n_features + 1) * sizeof(PresortedFeature))
         s.store.search.out_of_memory |= right.features == NULL
-    children = ChildFeatures(left.features, &left.n_features, right.features, &right.n_features)
+    children = ChildFeatures(left.features, &left.n_features, right.features, &right.n_features,
+                             s.store.params.limits.min_rows)
     s.store.work += partition_features(<uint32_t*>w.entries, node.features, node.n_features, w.side,
                                        <uint32_t*>w.scratch, &children)
     give_back(left, node.n_features)

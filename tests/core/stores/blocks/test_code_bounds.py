@@ -42,6 +42,7 @@ def grown(example, n_intervals):
     return tree, blocks.alive
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("n_intervals", [1, 2, 6, 50, 1000])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_the_split_is_in_one_of_them(case, n_intervals):

@@ -18,6 +18,7 @@ def test_histograms_have_a_cell_for_every_code_and_for_missing_values():
     np.testing.assert_array_equal(sizes, n_cells * (sizes // n_cells))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_the_greedy_tree_from_histograms_of_blocks(case, sparse):

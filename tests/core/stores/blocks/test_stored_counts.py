@@ -59,6 +59,7 @@ def from_dense(dense, matrix, node, members, columns):
     return found
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("in_bags", [False, True])
 @pytest.mark.parametrize("share", [0.02, 0.6])
 @pytest.mark.parametrize("target", TARGETS)

@@ -43,6 +43,27 @@ def test_a_column_that_is_constant_on_one_side_is_searched_on_the_other():
     assert_tree_is_greedy(tree, example.table, example.target, example.rules)
 
 
+@pytest.mark.parametrize("least", [2, 3, 7])
+def test_columns_that_leave_no_side_for_a_leaf(least):
+    """Runs in the middle, and few rows beside the value of most: passed over below, and there only
+    (columns that may be divided yet have one row more on a side)."""
+    rng = np.random.default_rng(least)
+    n, columns = 120, []
+    for more in (-1, 0, 1):
+        for low, high in ((least + more, 30), (30, least + more), (least + more, least + more)):
+            for lowest in (1.0, None):
+                cells = [lowest] * low + [2.0] * (n - low - high) + [3.0] * high
+                columns.append([cells[i] for i in rng.permutation(n)])
+    y = rng.integers(0, 2, n)
+    for criterion in ("gini", "entropy"):
+        example = Example(columns, y, None, criterion, {"min_samples_leaf": least})
+        tree = fit(example, tuning=SORTED)
+        assert tree.node_count > 10
+        assert_tree_is_greedy(tree, example.table, example.target, example.rules)
+        sparse = grow_tree(example, coded_sparse(example.table, 2))
+        assert arrays_of(tree) == arrays_of(sparse)
+
+
 def test_no_column_varies():
     tree = fit(Example([[1.0] * 6, ["a"] * 6], np.arange(6) % 2, None, "gini"))
     assert tree.node_count == 1

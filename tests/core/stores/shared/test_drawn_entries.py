@@ -35,6 +35,7 @@ def n_shared(grown) -> int:
     return sum(sets.n_shared_nodes for sets in grown)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("shared_rows", [0, 60, 10**6], ids=["stay", "some go", "all go"])
 @pytest.mark.parametrize("kind", CODED)
 @pytest.mark.parametrize("draws", DRAWS)
@@ -113,6 +114,7 @@ MODELS = {
 CVS = {"folds": KFold(4, shuffle=True, random_state=0), "shuffled": ShuffleSplit(3, random_state=0)}
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("cv", CVS.values(), ids=list(CVS))
 def test_the_loop_that_it_stands_for(name, cv, grown):

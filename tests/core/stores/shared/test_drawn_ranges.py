@@ -21,6 +21,7 @@ LARGEST = st.sampled_from([255, 300, 70_000])  # codes of 8, 16 and 32 bits
 few = settings(max_examples=max(12, settings.default.max_examples // 5))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("largest", [255, 300, 70_000])
 @pytest.mark.parametrize("shared_rows", [0, 60], ids=["stay", "some go"])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
@@ -72,6 +73,7 @@ MODELS = {
 CVS = {"folds": KFold(4, shuffle=True, random_state=0), "shuffled": ShuffleSplit(3, random_state=0)}
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("cv", CVS.values(), ids=list(CVS))
 def test_the_loop_that_it_stands_for(name, cv):

@@ -11,6 +11,7 @@ TOGETHER = Tuning(shared_rows=0)
 KINDS = ("ties", "counts", "missing", "categories")
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("code", [lambda table: coded(table), lambda table: coded_sparse(table, 3)])
 @pytest.mark.parametrize("n_lacking", [0, 1, 2, 5])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)

@@ -25,6 +25,7 @@ def n_shared(grown) -> int:
     return sum(sets.n_shared_nodes for sets in grown)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("shared_rows", [0, 60, 10**6], ids=["stay", "some go", "all go"])
 @pytest.mark.parametrize("kind", CODED)
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)

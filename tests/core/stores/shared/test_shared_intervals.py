@@ -44,6 +44,7 @@ def example_of(criterion, n_classes, weights="none", n_rows=600, of=0, **limits)
     return Example(table, y, weight[weights], criterion, limits)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("weights", ["none", "times", "fractions"])
 @pytest.mark.parametrize("case", CRITERIA, ids=str)
 @pytest.mark.parametrize("limits", [{"max_depth": 4}, {"min_samples_leaf": 20}], ids=str)

@@ -1,0 +1,158 @@
+"""The model of all rows: the same, whether it grows beside those of the splits or when asked."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import KFold, ShuffleSplit, TimeSeriesSplit
+
+import dtrees
+from dtrees.estimators.fitted_sets import trees_of
+from dtrees.model_selection import GridSearchCV, cross_val_predict, cross_val_score, cross_validate
+from dtrees.model_selection import fit_together as together
+from dtrees.model_selection.last_model import grows_with_splits, shares_most
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 4))
+Y = np.digitize(X[:, 0] + RNG.normal(size=300), [-0.5, 0.5])
+WEIGHT = RNG.integers(1, 4, 300).astype(float)
+TREE = dtrees.DecisionTreeClassifier()
+SHALLOW = dtrees.DecisionTreeClassifier(max_depth=4)
+ONE = ShuffleSplit(1, test_size=0.1, random_state=0)
+
+
+@pytest.fixture
+def grown(monkeypatch):
+    """How many models each growth is of."""
+    numbers = []
+    fit_splits = together.fit_splits
+
+    def counted(estimator, work):
+        found = fit_splits(estimator, work)
+        numbers.append(len(found.fitted.models))
+        return found
+
+    monkeypatch.setattr(together, "fit_splits", counted)
+    return numbers
+
+
+@pytest.mark.parametrize(
+    ("estimator", "is_shallow"),
+    [
+        (TREE, False),
+        (SHALLOW, True),
+        (dtrees.DecisionTreeClassifier(max_depth=11), False),
+        (dtrees.DecisionTreeClassifier(max_leaf_nodes=31), True),
+        (dtrees.DecisionTreeClassifier(min_samples_leaf=20), True),
+        (dtrees.DecisionTreeClassifier(min_samples_leaf=19), False),
+        (dtrees.DecisionTreeClassifier(min_samples_leaf=0.01), True),
+        (dtrees.RandomForestRegressor(max_depth=8), True),
+        (dtrees.GradientBoostingRegressor(max_depth=3), False),  # they share no node
+        (GridSearchCV(SHALLOW, {"max_depth": [1]}), False),
+    ],
+)
+def test_what_shares_most(estimator, is_shallow):
+    assert shares_most(estimator) == is_shallow
+
+
+@pytest.mark.parametrize(
+    ("cv", "of_shallow", "of_deep"),
+    [
+        (ONE, False, False),
+        (KFold(2), False, False),
+        (KFold(3), True, False),
+        (TimeSeriesSplit(5), True, False),
+        (KFold(5), True, False),
+        (KFold(10), True, True),
+    ],
+)
+def test_few_splits_do_without(cv, of_shallow, of_deep, grown):
+    splits = list(cv.split(X))
+    for estimator, expected in ((SHALLOW, of_shallow), (TREE, of_deep)):
+        assert grows_with_splits(estimator, splits, len(Y)) == expected
+        found = cross_validate(estimator, X, Y, cv=splits)
+        assert grown.pop() == len(splits) + expected
+        assert "final_estimator" in found
+        assert grown == []
+        assert found["final_estimator"].tree_.n_node_samples[0] == 300
+        assert grown == [1] * (not expected)
+        grown.clear()
+
+
+@pytest.mark.parametrize("function", [cross_val_score, cross_val_predict])
+def test_who_cannot_see_it_does_not_grow_it(function, grown):
+    function(TREE, X, Y, cv=10)
+    assert grown == [10]
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weights"])
+@pytest.mark.parametrize("cv", [ONE, KFold(3)], ids=["one", "three"])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        TREE,
+        dtrees.DecisionTreeClassifier(class_weight="balanced"),
+        dtrees.RandomForestClassifier(3, random_state=5),
+        dtrees.GradientBoostingClassifier(max_iter=3, random_state=5),
+    ],
+)
+def test_it_is_the_model_of_a_fit(estimator, cv, weight):
+    params = {} if weight is None else {"sample_weight": weight}
+    table = X.copy()
+    found = cross_validate(estimator, table, Y, cv=cv, params=params)
+    table[:] = 0  # it grows from what was coded
+    late, alone = found["final_estimator"], clone(estimator).fit(X, Y, sample_weight=weight)
+    trees = zip(trees_of(late), trees_of(alone), strict=True)
+    assert all(mine.equals(other) for mine, other in trees)
+    assert found["final_estimator"] is late
+    assert vars(late).keys() == vars(alone).keys()
+
+
+def test_draws_are_those_of_the_other_models():
+    """Also where nobody has given a seed: it has the bags of the models of the splits."""
+    forest = dtrees.RandomForestClassifier(3, max_features=None)
+    every = [(np.arange(300), np.arange(9))]
+    found = cross_validate(forest, X, Y, cv=every, return_estimator=True)
+    (mine,), late = found["estimator"], found["final_estimator"]
+    trees = zip(trees_of(mine), trees_of(late), strict=True)
+    assert all(own.equals(other) for own, other in trees)
+
+
+def test_it_tells_what_the_others_have_shared():
+    found = cross_validate(TREE, X, Y, cv=3, return_estimator=True)
+    report, own = found["estimator"][0].fit_report_, found["final_estimator"].fit_report_
+    assert own["shared_nodes"] == report["shared_nodes"]
+    assert own.keys() == report.keys()
+
+
+def test_searches():
+    search = GridSearchCV(SHALLOW, {"max_depth": [1, 3]}, cv=3)
+    found = cross_validate(search, X, Y, cv=3)
+    alone = clone(search).fit(X, Y)
+    assert found["final_estimator"].best_params_ == alone.best_params_
+    assert found["final_estimator"].best_score_ == alone.best_score_
+
+
+@pytest.mark.parametrize("error_score", [np.nan, "raise"])
+def test_a_fit_that_fails_is_told_when_it_is_asked_for(error_score, monkeypatch):
+    found = cross_validate(TREE, X, Y, cv=2, error_score=error_score)
+
+    def fails(estimator, work):
+        raise ValueError("not today")
+
+    monkeypatch.setattr(together, "fit_splits", fails)
+    if error_score == "raise":
+        with pytest.raises(ValueError, match="not today"):
+            found["final_estimator"]
+        return
+    with pytest.warns(FitFailedWarning, match="all rows failed.*not today"):
+        final = found["final_estimator"]
+    assert not hasattr(final, "tree_")
+
+
+def test_pickles_have_it():
+    found = cross_validate(TREE, X, Y, cv=2)
+    copy = pickle.loads(pickle.dumps(found))
+    assert copy["final_estimator"].tree_.node_count == found["final_estimator"].tree_.node_count
