@@ -78,6 +78,7 @@ EXTENSIONS = [
     "dtrees.core.stores.shared._shared_blocks",
     "dtrees.core.stores.shared._drawn_ranges",
     "dtrees.core.stores.shared._entry_histogram",
+    "dtrees.core.stores.shared._entry_lists",
     "dtrees.core.stores.shared._shared_entries",
     "dtrees.core.stores.shared._alive_scan",
     "dtrees.core.stores.shared._shared_store",

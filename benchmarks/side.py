@@ -154,10 +154,7 @@ def of_memory(name: str, scale: Scale) -> Works:
     from benchmarks.validation import memory as of_validation
 
     work = name.removeprefix("memory-validation-")
-    if work == "classes":
-        table = data.classification.__wrapped__(scale.rows(of_validation.ROWS))  # not kept
-    else:
-        table = data.real_part(work, scale)
+    table = of_validation.table_of(work, scale)
     folder = tempfile.TemporaryDirectory()  # until its work is forgotten
     joblib.dump(table, Path(folder.name) / "table")
 
@@ -166,7 +163,7 @@ def of_memory(name: str, scale: Scale) -> Works:
         whole, trees, _ = in_a_child("benchmarks.validation.memory", *arguments)
         return Peak((int(whole) - int(trees)) / MB)  # trees are subtracted from a growth
 
-    for n in (0, *of_validation.FOLDS):
+    for n in (0, *of_validation.WORKS[work].folds):
         for part in ("whole", "growth"):
             yield f"{f'{n} folds' if n else 'one fit'}, {part}", partial(peak, part, n)
 

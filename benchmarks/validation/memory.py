@@ -55,9 +55,36 @@ from dtrees.parallel import threaded
 
 FOLDS = (3, 5, 10, 20, 50)
 ROWS = 1_000_000
-WORKS: dict[str, tuple[str, dict[str, Any]]] = {
-    "classes": (f"{ROWS:,} × 30, depth 10", {"max_depth": 10, "min_samples_leaf": 10}),
-    "adult": ("adult, leaves of at least 10", {"min_samples_leaf": 10}),
+SPARSE_ROWS, SPARSE_COLUMNS, DENSITY = 300_000, 300, 0.03
+
+
+class Work(NamedTuple):
+    """What is fitted and validated, and on how many folds."""
+
+    about: str
+    parameters: dict[str, Any]
+    folds: tuple[int, ...] = (10,)
+
+
+LEAVES: dict[str, Any] = {"max_depth": 10, "min_samples_leaf": 10}
+BALANCED: dict[str, Any] = {"class_weight": "balanced"}
+WORKS = {
+    "classes": Work(f"{ROWS:,} × 30, depth 10", LEAVES, FOLDS),
+    "adult": Work("adult, leaves of at least 10", {"min_samples_leaf": 10}, FOLDS),
+    "exact": Work(f"{ROWS:,} × 30, exact, depth 10", LEAVES | {"max_bins": None}),
+    "balanced": Work(f"{ROWS:,} × 30, balanced, depth 10", LEAVES | BALANCED),
+    "sparse": Work(
+        f"{SPARSE_ROWS:,} × {SPARSE_COLUMNS}, density {DENSITY}, depth 10", {"max_depth": 10}
+    ),
+    "sparse-stump": Work(
+        f"{SPARSE_ROWS:,} × {SPARSE_COLUMNS}, density {DENSITY}, depth 1", {"max_depth": 1}
+    ),
+    "sparse-balanced": Work(
+        f"{SPARSE_ROWS:,} × {SPARSE_COLUMNS}, density {DENSITY}, balanced, depth 10",
+        {"max_depth": 10} | BALANCED,
+    ),
+    "text": Work("20 newsgroups, depth 6", {"max_depth": 6}),
+    "text-full": Work("20 newsgroups, full", {}),
 }
 PER_ROW_AND_GROUP = 16.0  # bytes
 TASKS, NODE_COST = 4, 50  # of `dtrees.core.grow._shared`
@@ -161,9 +188,9 @@ def _replayed(trees: Sequence[Tree], root: Node, handed_work: int) -> tuple[int,
 def validate_in_this_process(path: str, part: str, name: str, n_folds: int) -> str:
     """The child's side: the numbers of `Found`; no folds: one fit."""
     X, y = joblib.load(path)
-    tree = estimator_of(y, 0, WORKS[name][1])
+    tree = estimator_of(y, 0, WORKS[name].parameters)
     few = slice(0, max(500, len(y) // 50))
-    few_X = X[few] if isinstance(X, np.ndarray) else X.iloc[few]
+    few_X = X.iloc[few] if hasattr(X, "iloc") else X[few]
     cross_validate(tree, few_X, y[few], cv=3)
     cv = KFold(max(2, n_folds), shuffle=True, random_state=0)
     measure = _whole if part == "whole" else _growth
@@ -203,19 +230,28 @@ def _measured(path: Path, part: str, name: str, n_folds: int) -> Found:
     return Found(int(words[0]), int(words[1]), float(words[2]))
 
 
+def table_of(name: str, scale: Scale) -> tuple[Any, np.ndarray]:
+    """X and y of a work."""
+    if name == "adult":
+        return data.real_part("adult", scale)
+    if name.startswith("text"):
+        X, y = data.real("newsgroups20")
+        return (X[:500], y[:500]) if scale.quick else (X, y)
+    if name.startswith("sparse"):
+        return data.random_sparse(scale.rows(SPARSE_ROWS), SPARSE_COLUMNS, DENSITY)
+    return data.classification.__wrapped__(scale.rows(ROWS))  # not kept
+
+
 def _lines(name: str, scale: Scale) -> Iterator[tuple[str, ...]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table"
-        if name == "classes":
-            table = data.classification.__wrapped__(scale.rows(ROWS))  # not kept
-        else:
-            table = data.real_part(name, scale)
+        table = table_of(name, scale)
         n_rows = len(table[1])
         joblib.dump(table, path)
         del table
-        n_folds = FOLDS[:1] if scale.quick else FOLDS
+        work = WORKS[name].about
+        n_folds = WORKS[name].folds[:1] if scale.quick else WORKS[name].folds
         one, one_growth = (_measured(path, part, name, 0) for part in ("whole", "growth"))
-        work = WORKS[name][0]
         own = one_growth.peak - one_growth.trees
         yield (
             f"{work}: one fit",
@@ -255,8 +291,8 @@ def _lines(name: str, scale: Scale) -> Iterator[tuple[str, ...]]:
 def _survey(name: str, scale: Scale) -> Survey:
     if not forget_peak():
         raise Skipped("this kernel does not forget the peak of resident memory")
-    if name != "classes":
-        data.real(name)  # or it is skipped
+    if name == "adult" or name.startswith("text"):
+        table_of(name, scale)  # or it is skipped
     return Survey(TABLE, partial(_lines, name, scale))
 
 
@@ -264,10 +300,10 @@ CASES = [
     Case(
         f"memory-validation-{name}",
         "memory",
-        f"n folds and the final model against one fit, {work}, bytes per row and group",
+        f"n folds and the final model against one fit, {work.about}, bytes per row and group",
         partial(_survey, name),
     )
-    for name, (work, _) in WORKS.items()
+    for name, work in WORKS.items()
 ]
 
 

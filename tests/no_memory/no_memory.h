@@ -2,7 +2,7 @@
 
    Only calls from a kernel (a shared object below "/dtrees/", and not one of a library) are
    counted, while a switch is on.
-   The library also counts which of their blocks are not freed yet. */
+   The library also counts which of their blocks are not freed yet, and the bytes of these. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -20,13 +20,15 @@ extern void __libc_free(void*);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void* blocks[SLOTS];             /* open addressing */
-static int64_t n_blocks, n_calls, failing = -1, last_failing = -1;
+static int64_t sizes[SLOTS];
+static int64_t n_blocks, n_bytes, most_bytes, n_calls, failing = -1, last_failing = -1;
 static volatile int is_on;
 
 void no_memory_begin(int64_t first, int64_t last) {
     n_calls = 0;
     failing = first;
     last_failing = last;
+    most_bytes = n_bytes;
     is_on = 1;
 }
 
@@ -38,6 +40,11 @@ int64_t no_memory_end(void) {
 
 int64_t no_memory_blocks(void) {
     return n_blocks;
+}
+
+/* Most bytes that were claimed at one time since the beginning. */
+int64_t no_memory_most_bytes(void) {
+    return most_bytes;
 }
 
 static int is_kernel(void* caller) {
@@ -58,7 +65,7 @@ static size_t slot_of(void* block) {
     return ((uintptr_t)block * UINT64_C(0x9E3779B97F4A7C15)) >> 44 & (SLOTS - 1);
 }
 
-static void remember(void* block) {
+static void remember(void* block, size_t n) {
     size_t at = slot_of(block);
     if (!block)
         return;
@@ -66,8 +73,22 @@ static void remember(void* block) {
     while (blocks[at] && blocks[at] != GONE)
         at = (at + 1) & (SLOTS - 1);
     blocks[at] = block;
+    sizes[at] = n;
     n_blocks++;
+    n_bytes += n;
+    if (n_bytes > most_bytes)
+        most_bytes = n_bytes;
     pthread_mutex_unlock(&lock);
+}
+
+static size_t size_of(void* block) {
+    size_t at = slot_of(block), n;
+    pthread_mutex_lock(&lock);
+    while (blocks[at] && blocks[at] != block)
+        at = (at + 1) & (SLOTS - 1);
+    n = blocks[at] && block ? sizes[at] : 0;
+    pthread_mutex_unlock(&lock);
+    return n;
 }
 
 static void forget(void* block) {
@@ -80,6 +101,7 @@ static void forget(void* block) {
     if (blocks[at]) {
         blocks[at] = blocks[(at + 1) & (SLOTS - 1)] ? GONE : NULL;
         n_blocks--;
+        n_bytes -= sizes[at];
     }
     pthread_mutex_unlock(&lock);
 }
@@ -91,7 +113,7 @@ void* malloc(size_t n) {
         return NULL;
     block = __libc_malloc(n);
     if (mine)
-        remember(block);
+        remember(block, n);
     return block;
 }
 
@@ -102,19 +124,20 @@ void* calloc(size_t n, size_t size) {
         return NULL;
     block = __libc_calloc(n, size);
     if (mine)
-        remember(block);
+        remember(block, n * size);
     return block;
 }
 
 void* realloc(void* old, size_t n) {
     void* block;
     int mine = is_on && is_kernel(__builtin_return_address(0));
+    size_t before = mine ? size_of(old) : 0;
     if (mine && fails())
         return NULL;
     forget(old);
     block = __libc_realloc(old, n);
     if (mine)
-        remember(block ? block : old);
+        remember(block ? block : old, block ? n : before);
     return block;
 }
 

@@ -48,7 +48,7 @@ def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled,
     cdef SharedGrowth top = SharedGrowth(sets, arena)
     cdef int64_t n_columns = sets.n_dense + sets.n_stored // (sets.dataset.n_rows + 1)  # of a row
     cdef SharedGrowth worker
-    helpers = Helpers(sets, arena, cancelled, BLOCKS * n_threads)
+    helpers = Helpers(sets, arena, cancelled, n_threads)
     top.open_root(depth, path)
     if n_threads == 1 or work_of(top.store.top) * n_columns < OFFLOADED * tuning.task_entries:
         found = top.grow(cancelled)
@@ -64,7 +64,7 @@ def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled,
     for subtrees in helpers.left:  # each after those that were offloaded before it
         for s, subtree in subtrees:
             pieces[s].append(subtree)
-    for worker in [top, *helpers.idle]:
+    for worker in {top, *helpers.idle}:
         sets.n_bounded += worker.store.n_bounded
         sets.n_alive += worker.store.n_alive
         sets.n_shared_nodes += worker.n_shared_nodes
@@ -80,6 +80,7 @@ def grow_upper(SharedGrowth top, helpers):
         found = top.grow(helpers.cancelled, helpers)
     finally:
         helpers.queue.close()
+    helpers.idle.append(top)
     helpers.queue.help()
     return found
 
@@ -96,8 +97,9 @@ class Helpers:
         Of each node that was left, in turn: sets and subtrees.
     """
 
-    def __init__(self, TrainingSets sets, Arena arena, cancelled, int n_blocks):
-        self.sets, self.arena, self.cancelled, self.n_blocks = sets, arena, cancelled, n_blocks
+    def __init__(self, TrainingSets sets, Arena arena, cancelled, int n_threads):
+        self.sets, self.arena, self.cancelled, self.n_threads = sets, arena, cancelled, n_threads
+        self.n_blocks = BLOCKS * n_threads
         self.queue, self.idle, self.left = WorkQueue(), [], []
 
     def take(self, list first=None):
@@ -115,6 +117,10 @@ class Helpers:
             found = []
             self.left.append(found)
             self.queue.put(partial(self.grow, task, found))
+
+    def relieve(self):
+        """Grow subtrees that were left, whose nodes hold memory."""
+        self.queue.help_while(1)
 
     def grow(self, SharedTask task, list found):
         """Subtrees of a node, which are added to `found`."""

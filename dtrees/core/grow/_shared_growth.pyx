@@ -27,6 +27,9 @@ from dtrees.core.histogram._layout cimport has_classes
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.presorted._buffers cimport MAX_NARROW
 from dtrees.core.stores._store cimport Member, begin_members
+from dtrees.core.stores.shared._entry_lists cimport (
+    has_other_readers, next_copies, part_entries
+)
 from dtrees.core.stores.shared._shared_children cimport partition_members
 from dtrees.core.stores.shared._shared_nodes cimport (
     SharedNode, free_shared, free_shared_list, work_of
@@ -46,7 +49,9 @@ from dtrees.core.grow._node_buffer cimport (
 from dtrees.core.grow._node_step cimport record_members, search_members, split_members
 from dtrees.core.grow._replay cimport begin_replay, free_replay, replay_branches
 from dtrees.core.grow._shared_root cimport shared_root
-from dtrees.core.grow._single_member cimport begin_member, reserve_weights, weigh_rows
+from dtrees.core.grow._single_member cimport (
+    begin_member, free_view, reserve_weights, weigh_rows
+)
 from dtrees.core.grow._training_sets cimport TrainingSets
 
 cdef enum:
@@ -68,15 +73,13 @@ cdef class SharedGrowth:
     def __cinit__(self, TrainingSets sets, Arena arena):
         cdef Dataset dataset = sets.dataset
         cdef SharedStore* store = &self.store
-        self.sets = sets
-        self.dataset = dataset
-        self.memory = arena.take()
-        self.arena = arena
-        self.alone = -1
+        self.sets, self.dataset = sets, dataset
+        self.memory, self.arena, self.alone = arena.take(), arena, -1
         self.records = <NodeBuffer*>calloc(sets.n_sets, sizeof(NodeBuffer))
         self.n_offloaded = <int64_t*>calloc(sets.n_sets, sizeof(int64_t))
         self.view.n_rows = dataset.n_rows
         self.view.of_row = dataset.of_row
+        self.view.serves_once = True
         if sets.times is not None and dataset.params.limits.n_columns > 0:
             self.view.of_row.times = <uint16_t*>&sets.times[0]
             self.view.of_row.weight = NULL
@@ -88,6 +91,7 @@ cdef class SharedGrowth:
         if store.of_class != NULL and not reserve_weights(&self.view, &dataset.of_row,
                                                           has_classes(sets.layout.kind)):
             raise MemoryError
+        store.own_weight, store.own_target = self.view.of_row.weight, self.view.of_row.target
         if self.records == NULL or self.n_offloaded == NULL or not begin_store(store):
             raise MemoryError
 
@@ -101,12 +105,7 @@ cdef class SharedGrowth:
             free_node_buffer(&self.records[s])
         free(self.records)
         free(self.n_offloaded)
-        free(self.view.number)
-        free(self.view.rows)
-        if self.store.of_class != NULL:
-            free(self.view.of_row.weight)
-            free(self.view.of_row.target)
-        free(self.view.entries)
+        free_view(&self.view, self.store.of_class != NULL)
         free_replay(&self.replay)
         free_store(&self.store)
 
@@ -132,6 +131,8 @@ cdef class SharedGrowth:
                 helpers.search_large(self)
             if self.offloaded != NULL:
                 helpers.leave(self.take_offloaded())
+                if next_copies(&self.store, self.most_offloaded):
+                    helpers.relieve()
         for s in range(self.store.n_sets):
             found.append(self.partial_tree(&self.records[s]))
         return found
@@ -259,12 +260,12 @@ cdef class SharedGrowth:
         cdef Member* members = take_node(&self.store, node)
         cdef uint64_t active = 0
         cdef int64_t most = 0
+        cdef bint leaves, go_alone
         cdef int m
         for m in range(node.n_members):
             if node.active >> m & 1 and not node.open[m].is_leaf:
                 active |= <uint64_t>1 << m
-                if node.open[m].totals.n > most:
-                    most = node.open[m].totals.n
+                most = max(most, node.open[m].totals.n)
         record_members(self.records, members, node.n_members, node.active & ~active)
         if self.sets.known != NULL:
             active &= ~copy_known(self.records, self.sets.known, node, active, &self.n_known_nodes)
@@ -272,17 +273,24 @@ cdef class SharedGrowth:
         node.active = active
         if active == 0:
             return True
-        if self.most_offloaded > 0 and work_of(node) <= self.most_offloaded:
+        leaves = self.most_offloaded > 0 and work_of(node) <= self.most_offloaded
+        go_alone = (not leaves and (most <= MAX_NARROW or self.store.params_of[0].draws)
+                    and (active & (active - 1) == 0 or not self.pays(node)))
+        if not (has_other_readers(&self.store, node) if leaves
+                else go_alone and active & (active - 1) == 0):
+            part_entries(&self.store, node)
+            if self.store.store.out_of_memory:
+                return True
+        if leaves:
             self.offload(node)
-            return False
-        if ((most <= MAX_NARROW or self.store.params_of[0].draws)
-                and (active & (active - 1) == 0 or not self.pays(node))):
+        elif go_alone:
             node.waiting = active
             node.below = self.store.top
             self.store.top = node
-            return False
-        record_members(self.records, members, node.n_members, active)
-        return self.split_node(node, members)
+        else:
+            record_members(self.records, members, node.n_members, active)
+            return self.split_node(node, members)
+        return False
 
     cdef bint split_node(self, SharedNode* node, Member* members) noexcept nogil:
         """Search a node, but for members whose test is known, and split it, or leave that to all
@@ -344,21 +352,19 @@ cdef class SharedGrowth:
     cdef void begin_alone(self, SharedNode* node, int member) noexcept nogil:
         """Begin the subtree of one set, down the tree that is known of it, if there is one."""
         cdef int s = node.set_of[member]
-        if node.known[member] >= 0 and node.n_features == 0:
-            if not begin_replay(&self.replay, &self.view, &self.store, &self.sets.known[s], node,
-                                member):
-                self.store.store.out_of_memory = True
-            elif self.store.of_class != NULL:
-                weigh_rows(&self.view, node.open[member].totals.n, self.store.of_row,
-                           class_weights(&self.store, node, member))
-            return
-        if not begin_member(self.memory.growth, &self.view, &self.store, node, member):
+        cdef bint is_known = node.known[member] >= 0 and node.n_features == 0
+        cdef bint found = (
+            begin_replay(&self.replay, &self.view, &self.store, &self.sets.known[s], node, member)
+            if is_known else
+            begin_member(self.memory.growth, &self.view, &self.store, node, member))
+        if not found:
             self.store.store.out_of_memory = True
             return
         if self.store.of_class != NULL:
             weigh_rows(&self.view, node.open[member].totals.n, self.store.of_row,
                        class_weights(&self.store, node, member))
-        self.lend_records(s, node.smallest[member])
+        if not is_known:
+            self.lend_records(s, node.smallest[member])
 
     cdef void replay_on(self) noexcept nogil:
         """Go on down the tree that is known of the set that is alone."""

@@ -10,6 +10,7 @@ from dtrees.core.grow._depth_first cimport Growth
 cdef bint begin_member(Growth* growth, Buffers* view, SharedStore* s, const SharedNode* node,
                        int member) noexcept nogil
 cdef bint reserve_weights(Buffers* view, const RowStatistics* of_row, bint by_class) noexcept nogil
+cdef void free_view(Buffers* view, bint owns_weights) noexcept nogil
 cdef void weigh_rows(Buffers* view, int64_t n, const RowStatistics* of_row,
                      const int64_t* of_class) noexcept nogil
 cdef void list_rows(Buffers* view, const SharedNode* node, int member) noexcept nogil

@@ -8,14 +8,15 @@
 Where sets have their own class weights, the rows get what they weigh in the set.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from dtrees.core.data._columns cimport without_entries
 from dtrees.core.data._memory cimport claim
 from dtrees.core.data._structs cimport PresortedFeature, RowStatistics
 from dtrees.core.search._open_node cimport OpenNode, free_node
-from dtrees.core.search._parameters cimport TrainParameters
-from dtrees.core.stores.shared._shared_entries cimport entries_of_member, note_members
+from dtrees.core.search._parameters cimport TrainParameters, may_use
+from dtrees.core.stores.shared._entry_lists cimport has_room, keep_marked, likely_entries
 from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS
 from dtrees.core.stores.shared._shared_state cimport weigh_row
 from dtrees.core.grow._depth_first cimport begin_growth
@@ -31,15 +32,16 @@ cdef bint begin_member(Growth* growth, Buffers* view, SharedStore* s, const Shar
     cdef OpenNode root = node.open[member]  # from here on with the node's sets of columns
     cdef size_t n_bytes = params.criterion.n_classes * sizeof(int64_t)
     node.open[member].above.sets = NULL
-    if not reserve_root(params, view, &root, s.n_dense + node.n_features, node.n_entries):
+    if not reserve_root(params, view, &root, s.n_dense + node.n_features):
         return False
     if root.class_totals != NULL:
         memcpy(root.class_totals, node.open[member].class_totals, n_bytes)
     list_rows(view, node, member)
     root.start = 0
     root.n_features = 0
-    if not params.draws:
-        list_features(s, node, member, view, &root)
+    if not params.draws and not list_features(s, node, view, &root):
+        free_node(&root)
+        return False
     if not begin_growth(growth, params, view, &root):
         free_node(&root)
         return False
@@ -47,9 +49,8 @@ cdef bint begin_member(Growth* growth, Buffers* view, SharedStore* s, const Shar
 
 
 cdef bint reserve_root(const TrainParameters* params, Buffers* view, OpenNode* root,
-                       int64_t n_features, int64_t n_entries) noexcept nogil:
-    """Memory of its own for a root that was copied, for its rows and its entries; False without
-    any."""
+                       int64_t n_features) noexcept nogil:
+    """Memory of its own for a root that was copied, and for its rows; False without any."""
     cdef bint has_classes = root.class_totals != NULL
     cdef size_t n_bytes = (n_features + 1) * sizeof(PresortedFeature)
     cdef bint found = claim(<void**>&view.rows, (root.totals.n + 1) * sizeof(uint32_t))
@@ -59,8 +60,6 @@ cdef bint reserve_root(const TrainParameters* params, Buffers* view, OpenNode* r
         found &= claim(<void**>&root.class_totals, params.criterion.n_classes * sizeof(int64_t))
     if not params.draws:
         found &= claim(<void**>&root.features, n_bytes)
-    if n_entries > 0:
-        found &= claim(&view.entries, (n_entries + 1) * sizeof(uint64_t))
     if not found:
         free_node(root)
     return found
@@ -95,6 +94,19 @@ cdef bint reserve_weights(Buffers* view, const RowStatistics* of_row, bint by_cl
             and (by_class or claim(<void**>&view.of_row.target, n_bytes)))
 
 
+cdef void free_view(Buffers* view, bint owns_weights) noexcept nogil:
+    """Free what views of sets have got.
+
+    owns_weights : of `reserve_weights`.
+    """
+    free(view.number)
+    free(view.rows)
+    free(view.entries)
+    if owns_weights:
+        free(view.of_row.weight)
+        free(view.of_row.target)
+
+
 cdef void weigh_rows(Buffers* view, int64_t n, const RowStatistics* of_row,
                      const int64_t* of_class) noexcept nogil:
     """Weights of the first n rows that are listed, for a set with these class weights."""
@@ -103,20 +115,20 @@ cdef void weigh_rows(Buffers* view, int64_t n, const RowStatistics* of_row,
         weigh_row(of_row, of_class, view.rows[i], view.of_row.weight, view.of_row.target)
 
 
-cdef void list_features(SharedStore* s, const SharedNode* node, int member, Buffers* view,
+cdef bint list_features(SharedStore* s, const SharedNode* node, Buffers* view,
                         OpenNode* root) noexcept nogil:
     """The columns that vary, ascending: dense ones without entries, and sparse ones with those of
-    the set."""
+    the set; False without memory."""
     cdef const TrainParameters* params = s.store.params
-    cdef uint64_t* entries = <uint64_t*>view.entries
+    cdef int64_t room = likely_entries(node, root.totals.n)
     cdef int64_t at = 0
     cdef int64_t i = 0
     cdef int64_t r = 0
     cdef int64_t n
     cdef int32_t j
-    if node.n_features > 0:
-        note_members(s, node)
-    while i < s.n_dense or r < node.n_features:
+    cdef bint found = node.n_features == 0 or claim(&view.entries, room * sizeof(uint64_t))
+    mark_listed(s, view, root, 1)
+    while found and (i < s.n_dense or r < node.n_features):
         if r == node.n_features or i < s.n_dense and s.dense[i] < node.features[r].column:
             j = s.dense[i]
             if params.columns[j].n_codes > 0 and not node.constant[i]:
@@ -124,7 +136,11 @@ cdef void list_features(SharedStore* s, const SharedNode* node, int member, Buff
                 root.n_features += 1
             i += 1
             continue
-        n = entries_of_member(s, node, &node.features[r], member, entries + at)
+        n = 0
+        found = has_room(&view.entries, &room, at + node.features[r].length)
+        if found and may_use(&params.limits, root.above.sets, node.features[r].column):
+            n = keep_marked(node.entries, &node.features[r], s.side,
+                            <uint64_t*>view.entries + at)
         if n > 0:
             root.features[root.n_features] = node.features[r]
             root.features[root.n_features].offset = at
@@ -132,3 +148,13 @@ cdef void list_features(SharedStore* s, const SharedNode* node, int member, Buff
             root.n_features += 1
             at += n
         r += 1
+    mark_listed(s, view, root, 0)
+    return found
+
+
+cdef inline void mark_listed(SharedStore* s, const Buffers* view, const OpenNode* root,
+                             uint8_t mark) noexcept nogil:
+    """Mark the rows of a root, where columns are sparse; 0: take that back."""
+    cdef int64_t i
+    for i in range(root.totals.n if s.side != NULL else 0):
+        s.side[view.rows[i]] = mark

@@ -57,6 +57,14 @@ class WorkQueue:
         while (task := self._next()) is not None:
             self._run(task)
 
+    def help_while(self, least: int) -> None:
+        """Run tasks as long as at least so many wait."""
+        while not self.failed and len(self._tasks) >= least:
+            with self._changed:
+                task = self._tasks.popleft() if len(self._tasks) >= least else None
+            if task is not None:
+                self._run(task)
+
     def run(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
         """Run tasks before those that wait, with all who help; results in order.
 

@@ -87,3 +87,14 @@ def test_what_this_thread_runs_raises_here():
     assert queue.failed
     queue.put(lambda: pytest.fail("what waits is dropped"))
     queue.help()
+
+
+def test_tasks_run_as_long_as_enough_of_them_wait():
+    queue, done = WorkQueue(), []
+    for i in range(5):
+        queue.put(lambda i=i: done.append(i))
+    queue.help_while(3)
+    assert done == [0, 1, 2]
+    queue.help_while(1)
+    queue.help_while(1)
+    assert done == list(range(5))

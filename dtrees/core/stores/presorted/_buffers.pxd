@@ -31,6 +31,7 @@ cdef struct Buffers:
     bint owns_statistics
     bint owns_rows          # else they are a loader's scratch
     bint shared             # by several threads: nodes are relocated before they are grown
+    bint serves_once        # its one node is relocated, and its entries are freed then
     bint is_excerpt         # it has entries and rows of its own, and all else from others
 
 cdef struct Relocation:

@@ -10,6 +10,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport Column
+from dtrees.core.data._memory cimport resize
 from dtrees.core.data._structs cimport ALL_ORDERED, IN_SUBSET, LEAF, PresortedFeature
 from dtrees.core.histogram._count cimport NodeRows, count_column
 from dtrees.core.histogram._totals cimport range_of_rows, sum_rows
@@ -32,6 +33,7 @@ from dtrees.core.stores.presorted._histogram cimport (
 cdef enum:
     MOST_ORDERED = 256      # columns of a node that are searched in the order of their keys, about
     BUCKETS = 64
+    MOST_SPARE = 128        # features that an open node has room for, and not
     SMALL_LEAF = 2          # rows that a leaf needs, up to which splits into pure sides are common
 
 
@@ -296,6 +298,8 @@ cdef void partition_node_features(PresortedStore* s, OpenNode* node, OpenNode* l
                              s.store.params.limits.min_rows)
     s.store.work += partition_features(<uint32_t*>w.entries, node.features, node.n_features, w.side,
                                        <uint32_t*>w.scratch, &children)
+    give_back(left, node.n_features)
+    give_back(right, node.n_features)
     if node.histogram != NULL:
         counters = Counters(node.features, node.n_features, w.counted.n_words)
         if not partition_histogram(w, s.store.params, &counters, left, right, &node.histogram,
@@ -303,6 +307,12 @@ cdef void partition_node_features(PresortedStore* s, OpenNode* node, OpenNode* l
                                    &right.histogram if keeps_histogram(w, right) else NULL):
             s.store.search.out_of_memory = True
         s.store.work += node.totals.n * node.n_features // 2
+
+
+cdef inline void give_back(OpenNode* child, int64_t n_features) noexcept nogil:
+    """Give back room for so many features, where most of it is not needed."""
+    if child.features != NULL and n_features - child.n_features > MOST_SPARE:
+        resize(<void**>&child.features, (child.n_features + 1) * sizeof(PresortedFeature))
 
 
 cdef inline bint keeps_histogram(const Buffers* w, const OpenNode* node) noexcept nogil:

@@ -8,7 +8,8 @@ from dtrees.core.data._columns cimport STORED_SPARSE, Column
 from dtrees.core.search._open_node cimport open_child
 from dtrees.core.search._parameters cimport Limits, may_follow
 from dtrees.core.stores._store cimport Member, Store
-from dtrees.core.stores.shared._shared_entries cimport partition_entries, spread_codes
+from dtrees.core.stores.shared._entry_lists cimport push_children, share_entries
+from dtrees.core.stores.shared._shared_entries cimport spread_codes
 from dtrees.core.stores.shared._shared_nodes cimport (
     Partitioning, SharedNode, free_shared, mark_codes_left, new_shared, partition_shared
 )
@@ -65,10 +66,9 @@ cdef void partition_members(Store* store, Member* members, uint64_t together) no
     note_smallest(node, together, left, right)
     if store.params.limits.n_set_words > 0:
         bar_columns(s, number, left, right)
-    store.out_of_memory |= not partition_entries(s, number, left, right)
-    right.below = s.top
-    left.below = right
-    s.top = left
+    left.is_left = True
+    store.out_of_memory |= not (share_entries(node, left) and share_entries(node, right))
+    push_children(s, left, right)
 
 
 cdef bint fill_children(SharedStore* s, const Column* column, uint64_t together, Partitioning* p,

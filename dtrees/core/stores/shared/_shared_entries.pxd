@@ -22,5 +22,3 @@ cdef void bins_of_subsets(SharedStore* s, const SharedNode* node, int32_t number
                           uint64_t members) noexcept nogil
 cdef void spread_codes(SharedStore* s, const SharedNode* node, int32_t number,
                        Column* spread) noexcept nogil
-cdef bint partition_entries(SharedStore* s, int32_t number, SharedNode* left,
-                            SharedNode* right) noexcept nogil

@@ -22,12 +22,12 @@ from libc.stdlib cimport free
 
 from dtrees.core.data._bits cimport count_bits
 from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, Column, without_entries
-from dtrees.core.data._memory cimport claim, resize
+from dtrees.core.data._memory cimport claim
 from dtrees.core.data._structs cimport ALL_ORDERED, PresortedFeature
 from dtrees.core.search._bins cimport bins_of_entries
 from dtrees.core.search._bound cimport work_of_bins
 from dtrees.core.search._entry_scan cimport search_feature
-from dtrees.core.search._parameters cimport Limits, TrainParameters, may_follow, may_use
+from dtrees.core.search._parameters cimport TrainParameters, may_use
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores.presorted._sorted_entries cimport sorted_entries
 from dtrees.core.stores.shared._entry_histogram cimport (
@@ -279,98 +279,3 @@ cdef void spread_codes(SharedStore* s, const SharedNode* node, int32_t number,
     spread[0] = s.store.params.columns[number]
     spread.storage = STORED_U32
     spread.codes = s.code_of
-
-
-cdef bint needs_entries(const SharedNode* child) noexcept nogil:
-    """Whether somebody goes on from here."""
-    cdef int m
-    for m in range(child.n_members):
-        if not child.open[m].is_leaf:
-            return True
-    return False
-
-
-cdef void mark_rows(const SharedNode* child, uint8_t side, uint8_t* sides) noexcept nogil:
-    cdef int64_t i
-    for i in range(child.n):
-        sides[child.rows[i]] |= side
-    for i in range(child.n_some):
-        sides[child.some[i]] |= side
-
-
-cdef bint reserve_child(const SharedNode* node, SharedNode* child) noexcept nogil:
-    """Room for all entries of a node; False without memory."""
-    return (claim(<void**>&child.entries, (node.n_entries + 1) * sizeof(uint64_t))
-            and claim(<void**>&child.features, (node.n_features + 1) * sizeof(PresortedFeature)))
-
-
-cdef bint partition_entries(SharedStore* s, int32_t number, SharedNode* left,
-                            SharedNode* right) noexcept nogil:
-    """Partition the entries of the node at hand between its children, whose rows and sums are
-    known; False without memory. Columns that may not be used below the test are left behind.
-
-    number : of the column of the test.
-    """
-    cdef const SharedNode* node = s.node
-    cdef const Limits* limits = &s.store.params.limits
-    cdef uint8_t* side = s.side
-    cdef const PresortedFeature* feature
-    cdef bint to_left = needs_entries(left)
-    cdef bint to_right = needs_entries(right)
-    cdef int64_t n_left = 0
-    cdef int64_t n_right = 0
-    cdef int64_t r, i
-    cdef uint64_t* lower
-    cdef uint64_t* upper
-    cdef const uint64_t* e
-    if node.n_features == 0 or node.was_drawn or not (to_left or to_right):
-        return True
-    if not (reserve_child(node, left) and reserve_child(node, right)):
-        return False
-    for i in range(node.n):
-        side[node.rows[i]] = 0
-    for i in range(node.n_some):
-        side[node.some[i]] = 0
-    mark_rows(left, 1, side)
-    mark_rows(right, 2, side)
-    for r in range(node.n_features):
-        feature = node.features + r
-        if limits.n_set_words > 0 and not may_follow(limits, node.open[0].above.sets, number,
-                                                     feature.column):
-            continue
-        e = node.entries + feature.offset
-        lower = left.entries + left.n_entries
-        upper = right.entries + right.n_entries
-        n_left = 0
-        n_right = 0
-        for i in range(feature.length):
-            lower[n_left] = e[i]
-            upper[n_right] = e[i]
-            n_left += side[<uint32_t>e[i]] & 1
-            n_right += side[<uint32_t>e[i]] >> 1
-        append_entries(left, feature, n_left)
-        append_entries(right, feature, n_right)
-    s.store.work += node.n_entries
-    return keep_entries(left, to_left) and keep_entries(right, to_right)
-
-
-cdef inline void append_entries(SharedNode* child, const PresortedFeature* feature,
-                                int64_t n) noexcept nogil:
-    """The entries behind those of a child become a feature of it, unless there are none."""
-    cdef PresortedFeature* new = child.features + child.n_features
-    if n == 0:
-        return
-    new[0] = feature[0]
-    new.offset = child.n_entries
-    new.length = <uint32_t>n
-    child.n_entries += n
-    child.n_features += 1
-
-
-cdef bint keep_entries(SharedNode* child, bint needed) noexcept nogil:
-    """Give back the room that is not needed; False without memory."""
-    if not needed:
-        child.n_entries = child.n_features = 0
-    return (resize(<void**>&child.entries, (child.n_entries + 1) * sizeof(uint64_t))
-            and resize(<void**>&child.features,
-                       (child.n_features + 1) * sizeof(PresortedFeature)))

@@ -11,6 +11,11 @@ cpdef enum:
     MOST_SETS = 64          # a bit each
     MOST_CELLS = 64
 
+cdef struct EntryReaders:
+    # Who reads the entries of a node.
+    int64_t n_nodes
+    int64_t n_rows          # that all of the entries are of, about
+
 cdef struct SharedNode:
     # A node of several sets, with the rows that belong here in all of their trees.
     int n_members
@@ -31,6 +36,9 @@ cdef struct SharedNode:
     int64_t n_features
     uint64_t* entries       # (code | row) of these, of rows that somebody has
     int64_t n_entries
+    EntryReaders* readers   # of these; NULL: this node alone
+    bint is_unparted        # they are those of the parent, of which the node's rows have some
+    bint is_left            # its sibling is below it on the stack
     bint was_drawn          # these are columns that were drawn, as they came
     int64_t* known          # by member: its node in the tree that is known of it; -1: none
     int64_t* smallest       # by member: rows of the smallest child of the tests above
@@ -51,6 +59,7 @@ cdef struct Partitioning:
 
 cdef SharedNode* new_shared(int n_members, int n_cells, const TrainParameters* params,
                             int64_t n_dense) noexcept nogil
+cdef void release_entries(SharedNode* node) noexcept nogil
 cdef void free_shared(SharedNode* node) noexcept nogil
 cdef void free_shared_list(SharedNode* node) noexcept nogil
 cdef bint reserve_rows(SharedNode* node, int64_t n) noexcept nogil
@@ -59,6 +68,11 @@ cdef void mark_codes_left(const Route* route, int n, int64_t width,
 cdef bint partition_shared(const SharedNode* node, const Column* column, const int64_t* added,
                            const uint64_t* who, Partitioning* p, SharedNode* left,
                            SharedNode* right) noexcept nogil
+
+
+cdef inline int64_t rows_of(const SharedNode* node) noexcept nogil:
+    """Rows that somebody has, each once."""
+    return node.n + node.n_some
 
 
 cdef inline int64_t work_of(const SharedNode* node) noexcept nogil:

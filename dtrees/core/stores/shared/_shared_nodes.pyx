@@ -12,6 +12,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memchr, memset
 
+from dtrees.core.data._bits cimport ACQ_REL, add_atomic
 from dtrees.core.data._columns cimport STORED_U16, STORED_U8, Column, code_t
 from dtrees.core.data._memory cimport resize
 from dtrees.core.search._open_node cimport OpenNode
@@ -64,6 +65,15 @@ cdef SharedNode* new_shared(int n_members, int n_cells, const TrainParameters* p
     return node
 
 
+cdef void release_entries(SharedNode* node) noexcept nogil:
+    """Say that a node reads its entries no longer; the last one frees them."""
+    if node.readers != NULL and add_atomic(&node.readers.n_nodes, -1, ACQ_REL) > 0:
+        return
+    free(node.readers)
+    free(node.features)
+    free(node.entries)
+
+
 cdef void free_shared(SharedNode* node) noexcept nogil:
     cdef int m
     if node == NULL:
@@ -75,8 +85,7 @@ cdef void free_shared(SharedNode* node) noexcept nogil:
     free(node.cell)
     free(node.some)
     free(node.who)
-    free(node.features)
-    free(node.entries)
+    release_entries(node)
     free(node)
 
 

@@ -83,15 +83,15 @@ cdef struct SharedStore:
     uint64_t* who_of        # by row, where columns are sparse: members of the node that have it,
     uint32_t* code_of       # its code of the chosen column,
     uint8_t* cell_of        # its cell, or NO_CELL,
-    uint8_t* side           # and the children that it goes to, a bit each
+    uint8_t* side           # and, while entries are gathered, for whom, a bit each; else 0
     int64_t block_cost      # histograms of cells that those of all members are made of
     bint has_row_words      # of the node at hand
     int64_t* row_words      # what its rows add up to: by cell, then that of `some` by member
     int64_t n_row_words     # room
     uint64_t* own_entries   # of a column and a member
     int64_t n_own_entries   # room
-    int64_t* own_weight     # by row: of entries of a set, where these have their own class weights
-    int64_t* own_target
+    int64_t* own_weight     # by row: of entries of a set, where these have their own class weights;
+    int64_t* own_target     # the caller's, who needs them while no shared node is searched
 
 cdef inline int64_t cells_of(const SharedStore* s, const SharedNode* node) noexcept nogil:
     """Cells of the dense columns of a node, and entries of the others."""

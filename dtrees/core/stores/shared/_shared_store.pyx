@@ -11,7 +11,7 @@ from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, Column, last_o
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._memory cimport claim, claim_zeros
 from dtrees.core.data._structs cimport ALL_ORDERED, GINI, IN_SUBSET, RowStatistics, Totals
-from dtrees.core.histogram._layout cimport CLASSES, has_classes
+from dtrees.core.histogram._layout cimport CLASSES
 from dtrees.core.search._bins cimport search_bins
 from dtrees.core.search._parameters cimport Limits, TrainParameters
 from dtrees.core.search._search cimport NONE, Search, free_search, new_search
@@ -34,7 +34,10 @@ from dtrees.core.stores.shared._shared_state cimport SharedStore, packed
 
 
 cdef bint begin_store(SharedStore* s) noexcept nogil:
-    """Searches and scratch for the parameters of the sets; False without memory."""
+    """Searches and scratch for the parameters of the sets; False without memory.
+
+    Rows weigh `own_weight` in searches that read rows, where sets have their own class weights.
+    """
     cdef int64_t K = s.store.params.criterion.n_classes
     cdef int64_t n_columns = s.store.params.limits.n_columns
     cdef int64_t most_codes = 0
@@ -63,13 +66,14 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
             claim_zeros(<void**>&s.who_of, (s.n_rows + 1) * sizeof(uint64_t))
             and claim(<void**>&s.code_of, (s.n_rows + 1) * sizeof(uint32_t))
             and claim(<void**>&s.cell_of, s.n_rows + 1)
-            and claim(<void**>&s.side, s.n_rows + 1)):
+            and claim_zeros(<void**>&s.side, s.n_rows + 1)):
         return False
     if s.store.params.limits.random_splits and not claim(<void**>&s.parts, s.n_rows + 1):
         return False
-    if (s.of_class != NULL and (s.n_dense < n_columns or s.intervals != NULL)
-            and not reserve_weights(s)):
-        return False
+    if s.of_class != NULL and (s.n_dense < n_columns or s.intervals != NULL):
+        for i in range(s.n_sets):
+            s.searches[i].of_row.weight = s.own_weight
+            s.searches[i].of_row.target = s.own_target
     return (claim(<void**>&s.code, (most_codes + 2) * sizeof(uint32_t))
             and claim(<void**>&s.rank, (most_codes + 2) * sizeof(uint32_t))
             and claim_zeros(<void**>&s.hit, ((most_codes >> 6) + 2) * sizeof(uint64_t))
@@ -77,20 +81,6 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
             and claim(<void**>&s.sums, MOST_CELLS * sizeof(int64_t))
             and claim(<void**>&s.totals, MOST_CELLS * sizeof(Totals))
             and claim(<void**>&s.class_totals, MOST_CELLS * (K + 1) * sizeof(int64_t)))
-
-
-cdef bint reserve_weights(SharedStore* s) noexcept nogil:
-    """What rows weigh in a set, for searches that read rows; False without memory."""
-    cdef size_t n_bytes = (s.n_rows + 1) * sizeof(int64_t)
-    cdef int i
-    if not claim(<void**>&s.own_weight, n_bytes):
-        return False
-    if not has_classes(s.params_of[0].layout.kind) and not claim(<void**>&s.own_target, n_bytes):
-        return False
-    for i in range(s.n_sets):
-        s.searches[i].of_row.weight = s.own_weight
-        s.searches[i].of_row.target = s.own_target
-    return True
 
 
 cdef void free_store(SharedStore* s) noexcept nogil:
@@ -119,8 +109,6 @@ cdef void free_store(SharedStore* s) noexcept nogil:
     free(s.side)
     free(s.row_words)
     free(s.own_entries)
-    free(s.own_weight)
-    free(s.own_target)
 
 
 cdef Member* take_node(SharedStore* s, SharedNode* node) noexcept nogil:

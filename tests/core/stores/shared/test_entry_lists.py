@@ -1,0 +1,85 @@
+"""Nodes that read the entries of their parent become the nodes that have their own."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.model_selection import KFold
+
+from dtrees import DecisionTreeClassifier
+from dtrees.core.data.tuning import Tuning
+from dtrees.core.grow.work_queue import WorkQueue
+from dtrees.model_selection import cross_validate
+from dtrees.parallel import LocalRunner
+from dtrees.typing import serial
+from tests.laws.tables import SEVEN_WAYS, coded_mixed, coded_sparse, examples, seeded
+from tests.laws.test_shared import check, check_sets, folds, masks
+
+few = settings(max_examples=max(12, settings.default.max_examples // 5))
+NOISE = ("hybrid", "distinct", "counts")
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+@pytest.mark.parametrize("shared_rows", [0, 40])
+@pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
+def test_sets_that_choose_many_columns(case, shared_rows, n_threads):
+    """Groups of one set and of several, which grow here, alone, or on another thread."""
+    example = seeded(*case, kinds=NOISE * 4, n_rows=150, min_samples_leaf=2)
+    rows = np.random.default_rng(3).random((11, 150)) < 0.5
+    tuning = Tuning(task_entries=1, level_entries=0, shared_rows=shared_rows)
+    matrix = coded_sparse(example.table, 3)
+    run = LocalRunner(min(n_threads, 2))
+    check_sets(example, rows, matrix, run=run, n_threads=n_threads, tuning=tuning)
+
+
+@few
+@given(
+    examples(max_rows=120),
+    st.sampled_from([coded_sparse, coded_mixed]),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([0, 30, 90, 2**40]),
+    st.sampled_from([0, 1 << 40]),
+)
+def test_any_order(example, coded, seed, shared_rows, level_entries):
+    rows = folds(example.n_rows, min(7, example.n_rows), seed)
+    if seed % 2:
+        rows = masks(example.n_rows, 9, seed)
+    tuning = Tuning(task_entries=1, level_entries=level_entries, shared_rows=shared_rows)
+    matrix = coded(example.table, seed)
+    check(example, rows, matrix, run=LocalRunner(2), n_threads=2, tuning=tuning)
+
+
+@pytest.mark.parametrize("n_rows", [120, 900])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_columns_that_may_not_follow_are_left_behind(n_rows, n_jobs):
+    rng = np.random.default_rng(n_rows)
+    X = scipy.sparse.random(n_rows, 12, 0.3, "csc", random_state=rng)
+    y = rng.integers(0, 2, n_rows)
+    tree = DecisionTreeClassifier(interaction_cst=[[0, 1, 2, 3], [3, 4, 5, 6, 7]], n_jobs=n_jobs)
+    cv = KFold(9, shuffle=True, random_state=0)
+    found = cross_validate(tree, X, y, cv=cv, return_estimator=True)["estimator"]
+    for (train, _), model in zip(cv.split(y), found, strict=True):
+        weight = np.zeros(n_rows)
+        weight[train] = 1
+        alone = tree.fit(X, y, sample_weight=weight).tree_
+        for fact in ("feature", "threshold", "value", "children_left"):
+            assert np.array_equal(getattr(model.tree_, fact), getattr(alone, fact))
+
+
+def test_subtrees_are_grown_before_their_parents_entries_are_copied(monkeypatch):
+    """A thread that divides upper nodes does not run ahead; here nobody helps it."""
+    reliefs = []
+    help_while = WorkQueue.help_while
+    monkeypatch.setattr(
+        WorkQueue,
+        "help_while",
+        lambda queue, least: reliefs.append(least) or help_while(queue, least),
+    )
+    example = seeded("gini", 2, "none", kinds=NOISE * 4, n_rows=400, min_samples_leaf=2)
+    rows = np.random.default_rng(0).random((11, 400)) < 0.3
+    rows = np.vstack([rows, np.repeat(rows[:3], 3, axis=0)])  # groups of four
+    tuning = Tuning(task_entries=1, level_entries=0, shared_rows=0)
+    matrix = coded_sparse(example.table, 3)
+    check_sets(example, rows, matrix, run=serial, n_threads=2, tuning=tuning)
+    assert reliefs

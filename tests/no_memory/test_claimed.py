@@ -1,0 +1,26 @@
+"""Sets that part hold the entries of sparse columns a few times, however many sets there are."""
+
+import pytest
+
+from tests.no_memory.preload import process_of
+
+N_ROWS = 100_000
+ENTRY = 8  # bytes
+MOST_HELD = 4  # times what one set has: of two nodes above each other, and of a set that is alone
+MOST_PER_ROW = 40  # bytes of what does not depend on entries
+
+
+@pytest.fixture(scope="module")
+def claimed():
+    """Most bytes that were claimed at one time, and stored cells."""
+    with process_of("claimed") as ask:
+        yield ask
+
+
+@pytest.mark.parametrize("n_folds", [5, 10])
+def test_entries_do_not_stand_once_for_each_group(claimed, n_folds):
+    """Eleven sets that go apart at the root would hold them seven times."""
+    without, _ = claimed(0, N_ROWS, n_folds)
+    n_bytes, n_cells = claimed(15, N_ROWS, n_folds)
+    assert without < MOST_PER_ROW * N_ROWS
+    assert n_bytes - without < MOST_HELD * ENTRY * n_cells
