@@ -67,7 +67,7 @@ def bags_belong_to_row_numbers(forest) -> dict[str, str]:
     }
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(2)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 @parametrize_with_checks(ESTIMATORS)
 def test_contract(estimator, check):

@@ -218,7 +218,7 @@ def counted(monkeypatch, walks):
 OF_FEW_VOTES = "ignore:Some inputs do not have OOB scores"
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(3)
 @pytest.mark.filterwarnings(OF_FEW_VOTES)
 @pytest.mark.parametrize("name", CASES)
 def test_results_are_those_in_memory(name, walks):

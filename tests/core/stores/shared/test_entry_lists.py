@@ -12,6 +12,7 @@ from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow.work_queue import WorkQueue
 from dtrees.model_selection import cross_validate
 from dtrees.parallel import LocalRunner
+from dtrees.typing import serial
 from tests.laws.tables import SEVEN_WAYS, coded_mixed, coded_sparse, examples, seeded
 from tests.laws.test_shared import check, check_sets, folds, masks
 
@@ -67,7 +68,7 @@ def test_columns_that_may_not_follow_are_left_behind(n_rows, n_jobs):
 
 
 def test_subtrees_are_grown_before_their_parents_entries_are_copied(monkeypatch):
-    """Threads that divide upper nodes do not run ahead of those that take what is below."""
+    """A thread that divides upper nodes does not run ahead; here nobody helps it."""
     reliefs = []
     help_while = WorkQueue.help_while
     monkeypatch.setattr(
@@ -80,5 +81,5 @@ def test_subtrees_are_grown_before_their_parents_entries_are_copied(monkeypatch)
     rows = np.vstack([rows, np.repeat(rows[:3], 3, axis=0)])  # groups of four
     tuning = Tuning(task_entries=1, level_entries=0, shared_rows=0)
     matrix = coded_sparse(example.table, 3)
-    check_sets(example, rows, matrix, run=LocalRunner(2), n_threads=2, tuning=tuning)
+    check_sets(example, rows, matrix, run=serial, n_threads=2, tuning=tuning)
     assert reliefs
