@@ -1,7 +1,6 @@
 """Sets share sums where their own fits have the same integers, up to what is multiplied."""
 
 import logging
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,29 +11,21 @@ import dtrees
 from dtrees.coding import target as coding_target
 from dtrees.coding.target import Target
 from dtrees.core.data.scale import units_of
-from dtrees.core.grow import shared
-from dtrees.core.grow._training_sets import TrainingSets
 from dtrees.core.membership.resampling import of_sets
 from dtrees.estimators.common_units import Companies
 from dtrees.estimators.fit_plan import FitPlan
 from tests.estimators.test_training_sets import N_ROWS, check, estimator_of, sets, table
+from tests.laws.together import staying_together
 
 TREE = FitPlan.of(dtrees.DecisionTreeClassifier())
 HALVES = np.array([0.5, 1.5, 2.25, 3.0])
 
 
 @pytest.fixture
-def grown(monkeypatch):
+def grown():
     """Training sets that have grown, and stayed together however small their nodes were."""
-    found = []
-
-    def remembered(*arguments):
-        *others, tuning, class_weights = arguments
-        found.append(TrainingSets(*others, replace(tuning, shared_rows=0), class_weights))
-        return found[-1]
-
-    monkeypatch.setattr(shared, "TrainingSets", remembered)
-    return found
+    with staying_together() as found:
+        yield found
 
 
 @pytest.fixture

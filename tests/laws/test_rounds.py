@@ -90,6 +90,13 @@ def grow_sets_in_rounds(
     return trees
 
 
+def check_counts(trees, work, limits) -> None:
+    """A shared node is one of two sets or more; roots that are not gathered are shared."""
+    assert 2 * work["shared_nodes"] <= sum(tree.node_count for tree in trees)
+    if limits["gather_rows"] == 0 and sum(tree.node_count > 1 for tree in trees) > 1:
+        assert work["shared_nodes"] > 0
+
+
 class TestSetsInRounds:
     @given(
         examples(draws=True, random_splits=True),
@@ -117,10 +124,12 @@ class TestSetsInRounds:
     def check(self, example, rows, n_blocks, layout, limits, seed):
         assume_weights(example, rows)
         matrix = LAYOUTS[layout](example.table, seed)
-        trees = grow_sets_in_rounds(example, matrix, of_sets(rows), n_blocks, seed, **limits)
+        sets, work = of_sets(rows), Counter()
+        trees = grow_sets_in_rounds(example, matrix, sets, n_blocks, seed, work=work, **limits)
         assert len(trees) == len(rows)
         for mine, tree in zip(rows, trees, strict=True):
             assert_equal(grow_tree(example, matrix, example.target.only(mine)), tree)
+        check_counts(trees, work, limits)
 
     @given(
         tables(max_rows=120),
@@ -141,8 +150,7 @@ class TestSetsInRounds:
         trees = grow_sets_in_rounds(example, matrix, sets, n_blocks, seed, work=work, **limits)
         for number, tree in enumerate(trees):
             assert_equal(grow_tree(example, matrix, sets.target_of(number, target)), tree)
-        if limits["gather_rows"] == 0 and sum(tree.node_count > 1 for tree in trees) > 1:
-            assert work["shared_nodes"] > 0
+        check_counts(trees, work, limits)
 
     @given(
         examples(draws=True, max_rows=120),

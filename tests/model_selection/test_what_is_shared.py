@@ -91,6 +91,11 @@ TOGETHER = {  # the lines of the table in docs/user_guide/validation.md
         RandomForestRegressor(**FOREST, max_bins=255, monotonic_cst=RISES),
         *(MANY, None),
     ),
+    "exact, entropy": (DecisionTreeClassifier(**TREE, criterion="entropy"), MANY, None),
+    "exact, poisson": (DecisionTreeRegressor(**TREE, criterion="poisson"), MANY, None),
+    "exact, whole weights": (DecisionTreeClassifier(**TREE), MANY, WHOLE),
+    "exact, fractional weights": (DecisionTreeRegressor(**TREE), MANY, HALVES),
+    "exact, balanced": (DecisionTreeClassifier(**TREE, class_weight="balanced"), MANY, None),
     "exact, two columns": (DecisionTreeClassifier(**TREE, interaction_cst="pairwise"), MANY, None),
     "sparse, two columns": (
         DecisionTreeClassifier(**TREE, interaction_cst="pairwise"),
@@ -100,7 +105,7 @@ TOGETHER = {  # the lines of the table in docs/user_guide/validation.md
 
 
 def shared(case, regime="local", n_jobs=1, lazily=False):
-    """What the models of three folds and all rows have shared."""
+    """What the models of five folds and all rows have shared."""
     model, X, weight = case
     y = classes_of(X)
     model = model.set_params(n_jobs=n_jobs)
@@ -108,7 +113,7 @@ def shared(case, regime="local", n_jobs=1, lazily=False):
     if lazily:
         X, y = da.from_array(X, chunks=(700, -1)), da.from_array(y, chunks=700)
     with dask.config.set({"dtrees.regime": regime, "dtrees.gather-rows": 500}):
-        found = cross_validate(model, X, y, cv=3, params=params, return_estimator=True)
+        found = cross_validate(model, X, y, cv=5, params=params, return_estimator=True)
     reports = [each.fit_report_ for each in (*found["estimator"], found["final_estimator"])]
     assert all(report == reports[0] for report in reports)
     return {name: reports[0][name] for name in SHARED}
