@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,9 +11,12 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.metrics import check_scoring
 
 from dtrees.callbacks import Bar
+from dtrees.estimators.base import BaseTrees
+from dtrees.estimators.boosting_base import BaseBoosting
 from dtrees.estimators.ensemble import BaseForest
 from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.eligibility import NotShareableError, unsupported_reason
@@ -50,24 +53,9 @@ TYPES: Mapping[str, Any] = {  # of arguments that scikit-learn's function may no
 class TogetherFitted:
     """Models that have grown together, and what they have grown from."""
 
-    estimator: Any
     models: Cells | FittedSearches
-    work: SplitTable
-
-    def last(self) -> Any:
-        """The model of all rows, which grows now if it has not; raises the error of its fit."""
-        if self.work.has_last:
-            return _last_of(self.models)
-        work = replace(self.work, splits=(), has_last=True, bar=None)
-        model = _last_of(_models_of(self.estimator, work))
-        if isinstance(self.models, Cells):  # it tells what the others have shared
-            reports = [
-                found._fit_report
-                for found in self.models.fitted.models
-                if not isinstance(found, Exception)
-            ]
-            model._fit_report = dict(*reports[:1]) | model._fit_report
-        return model
+    last: Callable[[], Any]  # the model of all rows, or the error of its fit
+    has_last: bool  # whether it has grown with the others
 
 
 def _last_of(models: Cells | FittedSearches) -> Any:
@@ -75,6 +63,15 @@ def _last_of(models: Cells | FittedSearches) -> Any:
     if error is not None:
         raise error
     return models.model(0, -1)
+
+
+def _grown_last(estimator: Any, work: SplitTable, told: Mapping[str, Any]) -> Any:
+    """The model of all rows, alone; it tells what the others have shared."""
+    model = _last_of(
+        fit_splits(estimator, replace(work, splits=(), has_last=True, bar=None)).whole()
+    )
+    model._fit_report = {**told, **model._fit_report}
+    return model
 
 
 def fit_together(
@@ -130,11 +127,18 @@ def _fitted_models(
     if has_last is None:
         is_here = is_free(getattr(estimator, "regime", None))  # and will be when it is asked for
         is_here &= not isinstance(prepared.X, PartitionedTable)
+        is_here &= isinstance(estimator, BaseTrees | BaseBoosting)
         has_last = not is_here or grows_with_splits(estimator, splits, len(prepared.y))
+    own = clone(estimator)  # whose random state has the same draws
     counts = options["verbose"] > 0 and isinstance(estimator, BaseForest)
     with Bar() if counts else nullcontext() as bar:
         work = prepared.shared(bar, has_last=has_last)
-        return TogetherFitted(estimator, _models_of(estimator, work), work)
+        models = _models_of(estimator, work)
+    if has_last or isinstance(models, FittedSearches):
+        return TogetherFitted(models, partial(_last_of, models), has_last)
+    found = [each for each in models.fitted.models if not isinstance(each, Exception)]
+    told = found[0]._fit_report if found else {}
+    return TogetherFitted(models, partial(_grown_last, own, work, told), False)
 
 
 def _models_of(estimator: Any, work: SplitTable) -> Cells | FittedSearches:

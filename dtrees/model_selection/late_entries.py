@@ -11,9 +11,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
+from threading import RLock
 from typing import Any
 
 LATER = object()  # in the place of what nobody has asked for
+EVERY = object()  # for all entries
 
 
 class LateEntry(dict[str, Any]):
@@ -35,16 +37,32 @@ class LateEntry(dict[str, Any]):
     ) -> None:
         super().__init__(entries)
         self._name, self._make = name, make
+        self._making = RLock()  # several threads may ask
         if make is not None:
             super().__setitem__(name, LATER)
 
-    def _made(self, key: object = None) -> LateEntry:
-        """Make the entry, if it is the one of `key` (None: of all entries); the dict."""
-        if (key is None or key == self._name) and super().get(self._name) is LATER:
-            assert self._make is not None
-            super().__setitem__(self._name, self._make())
-            self._make = None
+    def _made(self, key: object = EVERY) -> LateEntry:
+        """Make the entry, if it is the one of `key`; the dict."""
+        if key is EVERY or key == self._name:
+            with self._making:
+                if super().get(self._name) is LATER:
+                    assert self._make is not None
+                    super().__setitem__(self._name, self._make())
+                    self._make = None
         return self
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        super().__setitem__(key, value)
+        self._forget(key)
+
+    def __delitem__(self, key: str) -> None:
+        super().__delitem__(key)
+        self._forget(key)
+
+    def _forget(self, key: str) -> None:
+        """Keep nothing for an entry that somebody else has set, or has taken away."""
+        if key == self._name:
+            self._make = None
 
     def __getitem__(self, key: str) -> Any:
         return super(LateEntry, self._made(key)).__getitem__(key)
@@ -89,6 +107,9 @@ class LateEntry(dict[str, Any]):
 
     def __eq__(self, other: object) -> bool:
         return dict(self) == (dict(other) if isinstance(other, LateEntry) else other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -139,8 +139,8 @@ def cross_validate(
     Costs one coding of the table and one shared growth ([CV] 2.2.2 and 3.4); the trees that splits
     have in common are grown once. The final model grows with them if the training sides are worth
     1.9 fits of all rows (of deep trees and boosted models: 8), or on a cluster. Otherwise the
-    result keeps the coded table until that model is asked for. Boosted models have the codes in
-    common, and grow side by side.
+    result keeps the table and its codes until that model is asked for. Boosted models have the
+    codes in common, and grow side by side.
 
     Models know the classes of all rows. Where a training side lacks one, scorers of shares
     ("neg_log_loss", "roc_auc") see a column of zeros for it. Models of scikit-learn's function do
@@ -183,7 +183,7 @@ def cross_validate(
             lambda: _fitted(estimator, X, prepared.y, params), estimator, error_score
         )
         return CrossValidation(result, held_out)
-    models, has_last = together.models, together.work.has_last
+    models, has_last = together.models, together.has_last
     n_splits, seconds = len(prepared.arguments.cv), perf_counter() - start
     result = None
     if not return_indices and verbose == 0:

@@ -94,15 +94,21 @@ def test_who_cannot_see_it_does_not_grow_it(function, grown):
     [
         TREE,
         dtrees.DecisionTreeClassifier(class_weight="balanced"),
+        dtrees.DecisionTreeClassifier(class_weight={0: 3.0}),
         dtrees.RandomForestClassifier(3, random_state=5),
         dtrees.GradientBoostingClassifier(max_iter=3, random_state=5),
     ],
 )
 def test_it_is_the_model_of_a_fit(estimator, cv, weight):
     params = {} if weight is None else {"sample_weight": weight}
-    table = X.copy()
-    found = cross_validate(estimator, table, Y, cv=cv, params=params)
-    table[:] = 0  # it grows from what was coded
+    table, y, given = X.copy(), Y.copy(), clone(estimator)
+    if weight is not None:
+        params["sample_weight"] = weight.copy()
+    found = cross_validate(given, table, y, cv=cv, params=params)
+    table[:], y[:] = 0, 1  # it grows from what there was
+    given.set_params(min_samples_leaf=100)
+    if weight is not None:
+        params["sample_weight"][:] = 7
     late, alone = found["final_estimator"], clone(estimator).fit(X, Y, sample_weight=weight)
     trees = zip(trees_of(late), trees_of(alone), strict=True)
     assert all(mine.equals(other) for mine, other in trees)
@@ -120,6 +126,17 @@ def test_draws_are_those_of_the_other_models():
     assert all(own.equals(other) for own, other in trees)
 
 
+def test_draws_of_a_state_are_those_of_the_other_models():
+    """The state is drawn from once, and not when the model is asked for."""
+    forest = dtrees.RandomForestClassifier(3, random_state=np.random.RandomState(4))
+    every = [(np.arange(300), np.arange(9))]
+    found = cross_validate(forest, X, Y, cv=every, return_estimator=True)
+    state = forest.random_state.get_state()[1].copy()
+    trees = zip(trees_of(found["estimator"][0]), trees_of(found["final_estimator"]), strict=True)
+    assert all(own.equals(other) for own, other in trees)
+    assert (forest.random_state.get_state()[1] == state).all()
+
+
 def test_it_tells_what_the_others_have_shared():
     found = cross_validate(TREE, X, Y, cv=3, return_estimator=True)
     report, own = found["estimator"][0].fit_report_, found["final_estimator"].fit_report_
@@ -127,9 +144,11 @@ def test_it_tells_what_the_others_have_shared():
     assert own.keys() == report.keys()
 
 
-def test_searches():
+def test_searches_grow_it_at_once():
+    """Whatever they look at may have changed when it is asked for."""
     search = GridSearchCV(SHALLOW, {"max_depth": [1, 3]}, cv=3)
     found = cross_validate(search, X, Y, cv=3)
+    assert found._make is None
     alone = clone(search).fit(X, Y)
     assert found["final_estimator"].best_params_ == alone.best_params_
     assert found["final_estimator"].best_score_ == alone.best_score_

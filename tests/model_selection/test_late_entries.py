@@ -1,6 +1,8 @@
 """An entry of a dict that is made when it is first asked for, and is there like the others."""
 
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -21,6 +23,7 @@ ASKED = {
     "right": lambda found: ({"b": 1} | found)["late"],
     "into": lambda found: into({}, found)["late"],
     "repr": lambda found: "made" if "'late': 'made'" in repr(found) else None,
+    "unequal": lambda found: None if found != {"a": 1, "late": "made"} else "made",
     "equal": lambda found: "made" if found == {"a": 1, "late": "made"} else None,
 }
 
@@ -47,6 +50,7 @@ def found(calls):
 def test_nobody_has_asked(found, calls):
     assert found["a"] == found.get("a") == 1
     assert found.get("c") is None
+    assert found.get(None) is None
     assert "late" in found
     assert list(found) == list(found.keys()) == ["a", "late"]
     assert len(found) == 2
@@ -69,6 +73,22 @@ def test_whoever_sets_it_needs_no_other(found, calls):
     with pytest.raises(KeyError):
         found["late"]
     assert calls == []
+
+
+def test_threads_that_ask_at_once_have_the_same():
+    entered, calls = threading.Event(), []
+
+    def make():
+        calls.append(1)
+        entered.wait()
+        return object()
+
+    found = LateEntry({}, "late", make)
+    with ThreadPoolExecutor(3) as threads:
+        asking = [threads.submit(found.get, "late") for _ in range(3)]
+        entered.set()
+        assert len({id(each.result()) for each in asking}) == 1
+    assert len(calls) == 1
 
 
 def test_an_error_is_of_who_asks_and_may_go_away():

@@ -68,8 +68,8 @@ cdef bint share_entries(SharedNode* node, SharedNode* child) noexcept nogil:
 
 cdef SharedNode* sibling_of(const SharedStore* s, const SharedNode* node) noexcept nogil:
     """The sibling of an unparted node that was taken from the stack, if it is unparted, too, and
-    next on the stack; else NULL."""
-    if node.is_left and s.top != NULL and s.top.is_unparted:
+    next on the stack; else NULL. A left node there is one of other members (`push_children`)."""
+    if node.is_left and s.top != NULL and s.top.is_unparted and not s.top.is_left:
         return s.top
     return NULL
 

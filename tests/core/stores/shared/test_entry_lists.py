@@ -67,6 +67,25 @@ def test_columns_that_may_not_follow_are_left_behind(n_rows, n_jobs):
             assert np.array_equal(getattr(model.tree_, fact), getattr(alone, fact))
 
 
+def test_a_left_child_of_other_members_is_no_sibling():
+    """A small group's right child is pure, and its left one lies above the children of another."""
+    rng = np.random.default_rng(129)
+    n_rows = int(rng.integers(60, 400))
+    X = scipy.sparse.random(n_rows, 9, rng.uniform(0.15, 0.6), "csc", random_state=rng)
+    X.data = np.ceil(X.data * 6)
+    dense = X.toarray()
+    y = ((dense[:, 0] > 2) ^ (rng.random(n_rows) < 0.25)).astype(int) + (dense[:, 4] > 3)
+    allowed = [[0, 1, 2], [2, 3, 4, 5], [6, 7, 8, 0], [1, 4, 7]]
+    tree = DecisionTreeClassifier(interaction_cst=allowed, n_jobs=1)
+    found = cross_validate(tree, X, y, cv=KFold(12), return_estimator=True)["estimator"]
+    for (train, _), model in zip(KFold(12).split(y), found, strict=True):
+        weight = np.zeros(n_rows)
+        weight[train] = 1
+        alone = tree.fit(X, y, sample_weight=weight).tree_
+        for fact in ("feature", "threshold", "value", "children_left"):
+            assert np.array_equal(getattr(model.tree_, fact), getattr(alone, fact))
+
+
 def test_subtrees_are_grown_before_their_parents_entries_are_copied(monkeypatch):
     """A thread that divides upper nodes does not run ahead; here nobody helps it."""
     reliefs = []
