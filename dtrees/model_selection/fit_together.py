@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
@@ -51,25 +52,23 @@ TYPES: Mapping[str, Any] = {  # of arguments that scikit-learn's function may no
 
 @dataclass(frozen=True, eq=False)
 class TogetherFitted:
-    """Models that have grown together, and what they have grown from."""
+    """Models that have grown together, and the one of all rows, if it has not grown with them."""
 
     models: Cells | FittedSearches
-    last: Callable[[], Any]  # the model of all rows, or the error of its fit
-    has_last: bool  # whether it has grown with the others
+    late: Callable[[], Any] | None = None  # grows it, or raises the error of its fit
+
+    def last(self) -> Any:
+        """The model of all rows, if it has grown with the others; raises the error of its fit."""
+        error = self.models.error(-1)
+        if error is not None:
+            raise error
+        return self.models.model(0, -1)
 
 
-def _last_of(models: Cells | FittedSearches) -> Any:
-    error = models.error(-1)
-    if error is not None:
-        raise error
-    return models.model(0, -1)
-
-
-def _grown_last(estimator: Any, work: SplitTable, told: Mapping[str, Any]) -> Any:
+def _grown_late(estimator: Any, work: SplitTable, told: Mapping[str, Any]) -> Any:
     """The model of all rows, alone; it tells what the others have shared."""
-    model = _last_of(
-        fit_splits(estimator, replace(work, splits=(), has_last=True, bar=None)).whole()
-    )
+    alone = replace(work, splits=(), has_last=True, bar=None)
+    model = TogetherFitted(fit_splits(estimator, alone).whole()).last()
     model._fit_report = {**told, **model._fit_report}
     return model
 
@@ -86,8 +85,8 @@ def fit_together(
 
     Input that no model can be grown from goes to scikit-learn as well. Its function, or each of its
     fits, then says what is wrong; ``error_score`` says what that is worth. `options` are other
-    arguments of the function. `has_last`: whether one of all rows grows, too;
-    None: if that costs little.
+    arguments of the function. `has_last`: whether one of all rows grows, too; None: it does, or
+    it can grow later, if it would cost much.
     """
     estimator, params = arguments.estimator, arguments.params
     is_mapping = isinstance(params, Mapping)
@@ -123,28 +122,34 @@ def _fitted_models(
     prepared: Prepared, options: Mapping[str, Any], has_last: bool | None
 ) -> TogetherFitted:
     """The models of all splits, and of all rows."""
-    estimator, splits = prepared.arguments.estimator, prepared.arguments.cv
-    if has_last is None:
-        is_here = is_free(getattr(estimator, "regime", None))  # and will be when it is asked for
-        is_here &= not isinstance(prepared.X, PartitionedTable)
-        is_here &= isinstance(estimator, BaseTrees | BaseBoosting)
-        has_last = not is_here or grows_with_splits(estimator, splits, len(prepared.y))
-    own = clone(estimator)  # whose random state has the same draws
+    estimator, given = prepared.arguments.estimator, prepared.arguments
+    is_late = has_last is None and _may_be_late(prepared)
+    if is_late:  # grown from what there is today, and with the same draws
+        late, params = clone(estimator), deepcopy(given.params)
+        prepared = replace(
+            prepared, y=deepcopy(prepared.y), arguments=replace(given, params=params)
+        )
     counts = options["verbose"] > 0 and isinstance(estimator, BaseForest)
     with Bar() if counts else nullcontext() as bar:
-        work = prepared.shared(bar, has_last=has_last)
-        models = _models_of(estimator, work)
-    if has_last or isinstance(models, FittedSearches):
-        return TogetherFitted(models, partial(_last_of, models), has_last)
+        work = prepared.shared(bar, has_last=not is_late and has_last is not False)
+        if isinstance(estimator, SharedSearch):
+            return TogetherFitted(FittedSearches(estimator, work))
+        models = fit_splits(estimator, work).whole()
+    if not is_late:
+        return TogetherFitted(models)
     found = [each for each in models.fitted.models if not isinstance(each, Exception)]
     told = found[0]._fit_report if found else {}
-    return TogetherFitted(models, partial(_grown_last, own, work, told), False)
+    return TogetherFitted(models, partial(_grown_late, late, work, told))
 
 
-def _models_of(estimator: Any, work: SplitTable) -> Cells | FittedSearches:
-    if isinstance(estimator, SharedSearch):
-        return FittedSearches(estimator, work)
-    return fit_splits(estimator, work).whole()
+def _may_be_late(prepared: Prepared) -> bool:
+    """Whether the model of all rows had better grow when it is asked for, and can do so then."""
+    estimator, splits = prepared.arguments.estimator, prepared.arguments.cv
+    if not isinstance(estimator, BaseTrees | BaseBoosting):
+        return False
+    if isinstance(prepared.X, PartitionedTable) or not is_free(getattr(estimator, "regime", None)):
+        return False
+    return not grows_with_splits(estimator, splits, len(prepared.y))
 
 
 def _unsupported_reason(

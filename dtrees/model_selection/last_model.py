@@ -30,10 +30,10 @@ LARGE_LEAF = 20  # rows
 def grows_with_splits(estimator: Any, splits: Sequence[Split], n_rows: int) -> bool:
     """Whether the model of all rows grows with the models of the training sides."""
     fits = sum(len(train) for train, _ in splits) / n_rows
-    return fits >= (LEAST_FITS if shares_most(estimator) else MANY_FITS)
+    return fits >= (LEAST_FITS if shares_most(estimator, n_rows) else MANY_FITS)
 
 
-def shares_most(estimator: Any) -> bool:
+def shares_most(estimator: Any, n_rows: int) -> bool:
     """Whether models of several training sides have most of their growth in common."""
     if isinstance(estimator, BaseBoosting) or not isinstance(estimator, BaseTrees):
         return False
@@ -42,4 +42,4 @@ def shares_most(estimator: Any) -> bool:
     )
     if (depth is not None and depth <= SHALLOW_DEPTH) or (leaves or FEW_LEAVES) < FEW_LEAVES:
         return True
-    return bool(rows >= LARGE_LEAF if isinstance(rows, int | np.integer) else rows > 0)
+    return bool((rows if isinstance(rows, int | np.integer) else rows * n_rows) >= LARGE_LEAF)

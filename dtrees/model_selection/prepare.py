@@ -14,7 +14,6 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -91,10 +90,8 @@ class Prepared:
     def shared(self, bar: Bar | None = None, *, has_last: bool = True) -> SplitTable:
         """The table, read once, and its splits; there is no `reason` not to share them."""
         assert self.reason is None
-        y, weight = self.y, self.arguments.sample_weight
-        if not has_last:  # that may grow later, from values of today
-            y, weight = deepcopy(y), deepcopy(weight)
-        table = TrainingTable(self.X, y, weight, self.stats)
+        weight = self.arguments.sample_weight
+        table = TrainingTable(self.X, self.y, weight, self.stats)
         return SplitTable(table, self.arguments.cv, bar=bar, has_last=has_last)
 
     def refuse_partitions(self) -> None:

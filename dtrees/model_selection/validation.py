@@ -183,7 +183,7 @@ def cross_validate(
             lambda: _fitted(estimator, X, prepared.y, params), estimator, error_score
         )
         return CrossValidation(result, held_out)
-    models, has_last = together.models, together.has_last
+    models, has_last = together.models, together.late is None
     n_splits, seconds = len(prepared.arguments.cv), perf_counter() - start
     result = None
     if not return_indices and verbose == 0:
@@ -196,11 +196,12 @@ def cross_validate(
             models.model(0, i) if models.error(i) is None else clone(estimator)
             for i in range(n_splits)
         ]
-    final = partial(_final, together.last, clone(estimator), error_score)
-    if has_last:
-        result["final_estimator"] = final()
     held_out = refused or intervals_of(models, prepared)
-    return CrossValidation(result, held_out, None if has_last else final)
+    if together.late is not None:
+        late = partial(_final, together.late, clone(estimator), error_score)
+        return CrossValidation(result, held_out, late)
+    result["final_estimator"] = _final(together.last, estimator, error_score)
+    return CrossValidation(result, held_out)
 
 
 def _by_sklearn(

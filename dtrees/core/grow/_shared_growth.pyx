@@ -337,7 +337,7 @@ cdef class SharedGrowth:
                 self.n_offloaded[s] += 1
                 stand_for(&self.records[s], record, self.n_offloaded[s])
                 node.open[m].parent = -1
-        node.below = self.offloaded
+        node.below, node.is_left = self.offloaded, False
         self.offloaded = node
 
     cdef bint pays(self, const SharedNode* node) noexcept nogil:

@@ -185,16 +185,12 @@ def n_alone(
     n = resampling.n_sets - sum(map(len, sets.bundles(numbers)))
     company = Counter(scale.fixed_point for scale in sets.scales)
     if n == 0:
-        reason = ""
-    elif LEAST_BLOCKS * numbers > MOST_NUMBERS:
-        reason = "counts of two of them would take too much memory"
-    elif sets.have_one_scale and 1 in company.values():
-        reason = "no other one has the same scale of logarithms"
-    elif n == resampling.n_sets:
-        reason = "they have no rows in common"
-    else:
-        reason = "the others fill their groups"
-    return n, reason
+        return 0, ""
+    if LEAST_BLOCKS * numbers > MOST_NUMBERS:
+        return n, "counts of two of them would take too much memory"
+    if sets.have_one_scale and 1 in company.values():
+        return n, "no other one has the same scale of logarithms"
+    return n, "no other one of their group has rows in common with them"
 
 
 class Sets:
@@ -249,18 +245,16 @@ class Sets:
             units = resampling.totals(units_of(target))
         else:
             units = (resampling.class_totals(target) * own.multiplier).sum(axis=1)
-        largest = np.ones(resampling.n_cells, dtype=np.int64)
+        largest = [1] * resampling.n_sets
         if self._criterion == "poisson":
             counts = slice(None) if target.w is None else target.w > 0
-            np.maximum.at(largest, self.cells[counts], target.y[counts])
+            of_cell = np.ones(resampling.n_cells, dtype=np.int64)
+            np.maximum.at(of_cell, self.cells[counts], target.y[counts])
+            own_cells = map(resampling.has, range(resampling.n_sets))
+            largest = [int(of_cell[has].max(initial=1)) for has in own_cells]
         self.scales = [
-            scale_of_sums(
-                own,
-                int(largest[resampling.has(number)].max(initial=1)),
-                self._weight_unit(number),
-                self._criterion,
-            )
-            for number, own in enumerate(units.tolist())
+            scale_of_sums(weight, largest[number], self._weight_unit(number), self._criterion)
+            for number, weight in enumerate(units.tolist())
         ]
 
     def _weight_unit(self, number: int) -> float:

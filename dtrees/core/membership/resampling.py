@@ -105,6 +105,10 @@ class Resampling:
             self._apart[tuple(sets)] = found
         return found
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what can be found anew."""
+        return {**self.__dict__, "_apart": {}}
+
     @property
     def n_sets(self) -> int:
         """Number of trees that are grown."""

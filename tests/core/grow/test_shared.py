@@ -52,7 +52,7 @@ def test_sets_without_rows_in_common_are_alone():
     """Two folds have nothing to share; with all rows, which have those of both, they have."""
     rows = folds(EXAMPLE.n_rows, 2, 0)[:2]
     assert not (rows[0] & rows[1]).any()
-    assert alone(rows) == (2, "they have no rows in common")
+    assert alone(rows) == (2, "no other one of their group has rows in common with them")
     assert alone(np.vstack([rows, np.ones((1, EXAMPLE.n_rows), dtype=bool)])) == (0, "")
     rows[0, np.flatnonzero(rows[1])[0]] = True
     assert alone(rows) == (0, "")
@@ -61,7 +61,7 @@ def test_sets_without_rows_in_common_are_alone():
 def test_what_groups_leave_over_is_alone():
     """Any rows of 13 sets are in more than 64 cells: groups are of four."""
     rows = np.random.default_rng(0).random((13, EXAMPLE.n_rows)) < 0.5
-    assert alone(rows) == (1, "the others fill their groups")
+    assert alone(rows) == (1, "no other one of their group has rows in common with them")
 
 
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)

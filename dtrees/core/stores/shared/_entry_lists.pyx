@@ -67,9 +67,9 @@ cdef bint share_entries(SharedNode* node, SharedNode* child) noexcept nogil:
 
 
 cdef SharedNode* sibling_of(const SharedStore* s, const SharedNode* node) noexcept nogil:
-    """The sibling of an unparted node that was taken from the stack, if it is unparted, too, and
-    next on the stack; else NULL. A left node there is one of other members (`push_children`)."""
-    if node.is_left and s.top != NULL and s.top.is_unparted and not s.top.is_left:
+    """The sibling of a node that was taken from the stack, if it waits there unparted, too; else
+    NULL."""
+    if node.is_left and s.top.is_unparted:
         return s.top
     return NULL
 
@@ -91,12 +91,15 @@ cdef bint next_copies(const SharedStore* s, int64_t most_offloaded) noexcept nog
 
 
 cdef void push_children(SharedStore* s, SharedNode* left, SharedNode* right) noexcept nogil:
-    """Put children on the stack, the left one first: below those of other members of their parent
-    that are fewer, where they read the same entries."""
+    """Put children on the stack, the left one right above its sibling: below those of other members
+    of their parent that are fewer, where they read the same entries."""
     cdef SharedNode** at = &s.top
-    while (at[0] != NULL and left.readers != NULL and at[0].readers == left.readers
-            and at[0].n_members < left.n_members):
-        at = &at[0].below
+    cdef SharedNode* last
+    while at[0] != NULL and left.readers != NULL and at[0].n_members < left.n_members:
+        last = at[0].below if at[0].is_left else at[0]  # of siblings, which stay together
+        if at[0].readers != left.readers and last.readers != left.readers:
+            break
+        at = &last.below
     right.below = at[0]
     left.below = right
     at[0] = left
