@@ -22,6 +22,7 @@ import dtrees
 from benchmarks import data
 from benchmarks.cases import THREADS, Case, Scale, Survey, Table
 from benchmarks.measure import in_turns
+from benchmarks.validation.loop import table_of
 from dtrees.estimators.training_sets import fit_sets
 from dtrees.model_selection import cross_validate
 
@@ -40,10 +41,12 @@ HEAD = (
     "`cross_validate`, times one fit",
 )
 NOTE = (
-    "Medians of turns side by side, coding included. Verdicts are on *times one fit*, and on "
+    "Medians of turns side by side, coding included; 255 codes, or exact ones. Verdicts are on "
+    "*times one fit*, and on "
     f"*together* being at most {SHARE_OF_SEPARATE} times *one by one*."
 )
 DEPTH = {"max_depth": 6}
+EXACT: dict[str, Any] = {"max_bins": None}
 WORKS = {  # data set, parameters, trees of a forest, reach, aim
     "adult, depth 6": ("adult", DEPTH, 0, 1.9, 1.5),
     "weather, depth 6": ("weather_aus", DEPTH, 0, 3.0, 2.4),
@@ -55,6 +58,14 @@ WORKS = {  # data set, parameters, trees of a forest, reach, aim
     "covertype_20k, fully grown": ("covertype_20k", {}, 0, None, None),
     "california, fully grown": ("california_housing", {}, 0, None, None),
     "credit default, depth 6": ("credit_default", DEPTH, 0, None, None),
+    "adult, balanced, leaves of 50": (
+        *("adult", {"min_samples_leaf": 50, "class_weight": "balanced"}, 0),
+        *(4.5, 3.7),
+    ),
+    "100,000 x 30 exact, depth 6": ("classes", EXACT | DEPTH, 0, 3.0, 2.0),
+    "100,000 x 30 exact, leaves of 10": ("classes", EXACT | {"min_samples_leaf": 10}, 0, 6.0, 4.5),
+    "100,000 x 30 exact, fully grown": ("classes", EXACT, 0, 8.0, 6.5),
+    "60,000 x 8 exact, depth 6": ("exact", EXACT | DEPTH, 0, 3.0, 2.0),
 }
 PAPER = {  # [CV] table 1; seconds of CLUS on two cores for all, in units of its single tree
     "connect4": (3.00, 3.1),
@@ -99,7 +110,7 @@ def medians(X: Any, y: np.ndarray, estimator: Any, *others: Callable[[], Any]) -
 
 
 def estimator_of(y: np.ndarray, n_trees: int, parameters: dict[str, Any]) -> Any:
-    """A tree or a forest with 255 codes."""
+    """A tree or a forest, with 255 codes unless told otherwise."""
     kind = "Classifier" if y.dtype.kind != "f" else "Regressor"
     given = {"max_bins": 255, "random_state": 0, "n_jobs": THREADS, **parameters}
     if n_trees > 0:
@@ -163,7 +174,10 @@ def _paper_lines(name: str, X: Any, y: np.ndarray, scale: Scale) -> Iterator[tup
 
 
 def _survey(lines: Any, table: Table, work: str, name: str, scale: Scale) -> Survey:
-    X, y = data.real_part(name, scale)
+    if name == "classes":
+        X, y = data.classification(scale.rows(100_000))
+    else:
+        X, y = table_of(name, scale)
     return Survey(table, partial(lines, work, X, y, scale))
 
 
@@ -190,7 +204,7 @@ CASES = [
         Case(
             f"ratio-{work.replace(', ', '-').replace(' ', '_')}",
             "validation",
-            f"10 folds and the final model: {work}, 255 codes",
+            f"10 folds and the final model: {work}",
             partial(_survey, _lines, Table(HEAD, NOTE), work, name),
         )
         for work, (name, *_) in WORKS.items()

@@ -7,12 +7,8 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-import dask.array as da
-import numpy as np
-
 import dtrees
-from dtrees.model_selection import HashKFold
-from tests.golden.tables import table, target, validated, weights
+from tests.golden.tables import made, table, target, weights
 from tests.golden.ways import Way
 
 LOSSES = (  # of a number of classes; 0: numbers
@@ -59,12 +55,7 @@ def boosted(
         given["quantile"] = 0.7
     model = kind(random_state=3, n_jobs=way.n_jobs, regime="local", **given)
     w = weights(weight, n_rows)
-    if entry == "folds":
-        params = {} if w is None else {"sample_weight": w}
-        return validated(model, X, y, HashKFold(4, random_state=1), **params)
-    if way.in_rounds and isinstance(X, np.ndarray):
-        X = da.from_array(X, chunks=(n_rows // 3, -1))
-    return [model.fit(X, y, sample_weight=w)]
+    return made(model, X, y, w, way, 4 if entry == "folds" else None)
 
 
 def cases() -> Iterator[tuple[str, Any]]:

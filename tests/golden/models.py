@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import dask
-import dask.array as da
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import UndefinedMetricWarning
@@ -33,7 +32,7 @@ import dtrees
 from dtrees.core.data import _cpu
 from dtrees.model_selection import GridSearchCV, HashKFold, cost_complexity_cv
 from tests.golden import boosted
-from tests.golden.tables import table, target, validated, weights
+from tests.golden.tables import made, table, target, validated, weights
 from tests.golden.ways import Way
 from tests.parallel import random_layouts
 
@@ -125,13 +124,9 @@ def chosen(
         criterion=criterion, random_state=3, n_jobs=way.n_jobs, **more, **parameters
     )
     w = weights(weight, n_rows)
-    if entry == "fit":
-        if way.in_rounds and isinstance(X, np.ndarray):
-            X = da.from_array(X, chunks=(n_rows // 3, -1))
-        return [model.fit(X, y, sample_weight=w)]
+    if entry in ("fit", "folds"):
+        return made(model, X, y, w, way, 5 if entry == "folds" else None)
     params = {} if w is None else {"sample_weight": w}
-    if entry == "folds":
-        return validated(model, X, y, HashKFold(5, random_state=1), **params)
     if entry == "groups":
         rng = np.random.default_rng(5)
         folds = rng.integers(0, 3, n_rows)

@@ -1,21 +1,35 @@
-"""Tables, targets and weights of the chosen cases, and their models of a cross-validation."""
+"""Tables, targets and weights of the chosen cases, and their models of a fit or of folds."""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import Any
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from dtrees.model_selection import cross_validate
+from dtrees.model_selection import HashKFold, cross_validate
+from tests.golden.ways import Way
 
 
 def validated(model: Any, X: Any, y: Any, cv: Any, **params: Any) -> list[Any]:
     """The models of the folds, and the final one."""
     found = cross_validate(model, X, y, cv=cv, params=params, return_estimator=True)
     return [*found["estimator"], found["final_estimator"]]
+
+
+def made(
+    model: Any, X: Any, y: Any, weight: np.ndarray | None, way: Way, n_folds: int | None = None
+) -> list[Any]:
+    """The model of a fit (in rounds: to a collection), or those of a cross-validation."""
+    if n_folds is not None:
+        params = {} if weight is None else {"sample_weight": weight}
+        return validated(model, X, y, HashKFold(n_folds, random_state=1), **params)
+    if way.in_rounds and isinstance(X, np.ndarray):
+        X = da.from_array(X, chunks=(len(X) // 3, -1))
+    return [model.fit(X, y, sample_weight=weight)]
 
 
 @cache
