@@ -202,7 +202,7 @@ PAPER_TABLE = Table(
 CASES = [
     *(
         Case(
-            f"ratio-{work.replace(', ', '-').replace(' ', '_')}",
+            f"ratio-{work.replace(', ', '-').replace(',', '').replace(' ', '_')}",
             "validation",
             f"10 folds and the final model: {work}",
             partial(_survey, _lines, Table(HEAD, NOTE), work, name),
