@@ -369,7 +369,7 @@ def _final(fit: Callable[[], Any], estimator: Any, error_score: Any) -> Any:
     try:
         return fit()
     except Exception as error:
-        if isinstance(error_score, str):  # "raise"
+        if isinstance(error, MemoryError) or isinstance(error_score, str):  # "raise"
             raise
         warnings.warn(
             "The fit to all rows failed, so that 'final_estimator' is not fitted. "

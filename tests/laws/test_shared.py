@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -96,15 +97,24 @@ def check_counts(example: Example, rows: np.ndarray, sizes: list[int], work, **s
 
 
 def share_a_root(example: Example, rows: np.ndarray, sizes: list[int]) -> bool:
-    """Whether two sets of a bundle split their root; logarithms have one scale in a bundle."""
+    """Whether two sets of a bundle split their root; logarithms have one scale in a bundle.
+
+    Sets that have no row in common grow alone: here, each has one in common with every other.
+    """
+    live = example.target.has_weight
+    splits = [
+        mine if live is None else mine & live
+        for mine, size in zip(rows, sizes, strict=True)
+        if size > 1
+    ]
     scales = Counter(
         scale_of([example.target.only(mine)], example.rules).fixed_point
         if example.criterion in LOGARITHMS and example.target.class_multiplier is None
         else None
-        for mine, size in zip(rows, sizes, strict=True)
-        if size > 1
+        for mine in splits
     )
-    return max(scales.values(), default=0) > math.ceil(len(rows) / MOST_SETS)
+    overlap = all((one & other).any() for one, other in combinations(splits, 2))
+    return overlap and max(scales.values(), default=0) > math.ceil(len(rows) / MOST_SETS)
 
 
 def limits_of(example: Example, shares: Shares, rows: np.ndarray) -> dict:

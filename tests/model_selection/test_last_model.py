@@ -172,6 +172,19 @@ def test_a_fit_that_fails_is_told_when_it_is_asked_for(error_score, monkeypatch)
     assert not hasattr(final, "tree_")
 
 
+def test_no_memory_is_no_failed_fit(monkeypatch):
+    found = cross_validate(TREE, X, Y, cv=2)
+
+    def fails(estimator, work):
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(together, "fit_splits", fails)
+        with pytest.raises(MemoryError):
+            found["final_estimator"]
+    assert found["final_estimator"].tree_.node_count > 1  # once there is memory
+
+
 def test_pickles_have_it():
     found = cross_validate(TREE, X, Y, cv=2)
     copy = pickle.loads(pickle.dumps(found))
