@@ -9,6 +9,14 @@ from dtrees.coding._keys cimport value_t
 cdef enum:
     TOGETHER = 16           # thresholds whose codes are looked for side by side
 
+cdef packed struct Pair:
+    uint32_t node
+    int32_t column
+    uint32_t left
+    uint32_t right
+
+PAIR = np.dtype([("node", "u4"), ("column", "i4"), ("left", "u4"), ("right", "u4")])
+
 
 def thresholds(const value_t[::1] low, book, const int32_t[:] column, const uint32_t[:] left,
                const uint32_t[:] right, const double[::1] fractions):
@@ -39,47 +47,51 @@ def thresholds(const value_t[::1] low, book, const int32_t[:] column, const uint
     cdef const uint8_t[::1] exact = book.exact.view(np.uint8)
     cdef double[::1] threshold = np.empty(len(column), dtype=np.float64)
     cdef uint32_t[::1] code = np.empty(len(column), dtype=np.uint32)
-    cdef int64_t i, j, end
+    cdef const Pair[::1] pairs = by_column(column, left, right, n_ordered.shape[0])
+    cdef int64_t n_pairs = pairs.shape[0]
+    cdef Pair pair
+    cdef int64_t i, j, k, end
     cdef int64_t m = 0
     cdef double above, step
     cdef int64_t[TOGETHER] number, base, first, last
     cdef double[TOGETHER] between
     cdef bint is_random = fractions is not None
     with nogil:
-        for i in range(column.shape[0] + 1):
-            if m == TOGETHER or (i == column.shape[0] and m > 0):
+        for i in range(column.shape[0]):
+            if left[i] == 0:
+                threshold[i] = NAN
+                code[i] = 0
+            elif right[i] == 0:
+                threshold[i] = INFINITY
+                code[i] = <uint32_t>n_ordered[column[i]]
+        for k in range(n_pairs + 1):
+            if m == TOGETHER or (k == n_pairs and m > 0):
                 find_codes(&high[0], between, first, last, m)
                 for j in range(m):
-                    if not exact[column[number[j]]]:
+                    pair = pairs[number[j]]
+                    if not exact[pair.column]:
                         # halves, since a difference of huge values is infinite
-                        end = base[j] + right[number[j]] - 1
+                        end = base[j] + pair.right - 1
                         if not is_random and first[j] < end and (
                                 <double>high[first[j] + 1] / 2 - between[j] / 2
                                 < between[j] / 2 - <double>high[first[j]] / 2):
                             first[j] += 1
                         between[j] = high[first[j]]
-                    threshold[number[j]] = between[j]
-                    code[number[j]] = <uint32_t>(first[j] - base[j])
+                    threshold[pair.node] = between[j]
+                    code[pair.node] = <uint32_t>(first[j] - base[j])
                 m = 0
-            if i == column.shape[0]:
+            if k == n_pairs:
                 break
-            if left[i] == 0:
-                threshold[i] = NAN
-                code[i] = 0
-                continue
-            if right[i] == 0:
-                threshold[i] = INFINITY
-                code[i] = <uint32_t>n_ordered[column[i]]
-                continue
-            number[m] = i
-            base[m] = offsets[column[i]] - 1
-            first[m] = base[m] + left[i]
-            last[m] = base[m] + right[i] - 1
+            pair = pairs[k]
+            number[m] = k
+            base[m] = offsets[pair.column] - 1
+            first[m] = base[m] + pair.left
+            last[m] = base[m] + pair.right - 1
             above = low[last[m] + 1]
             if is_random:
                 # halves, since a difference of huge values is infinite
                 above = high[last[m] + 1]
-                step = fractions[i] * (above / 2 - <double>high[first[m]] / 2)
+                step = fractions[pair.node] * (above / 2 - <double>high[first[m]] / 2)
                 between[m] = (<double>high[first[m]] + step) + step
             else:
                 between[m] = <double>high[first[m]] / 2 + above / 2
@@ -89,21 +101,46 @@ def thresholds(const value_t[::1] low, book, const int32_t[:] column, const uint
     return np.asarray(threshold), np.asarray(code)
 
 
+cdef const Pair[::1] by_column(const int32_t[:] column, const uint32_t[:] left,
+                               const uint32_t[:] right, int64_t n_columns):
+    """The pairs of codes that have a threshold between them; by column where they are many.
+
+    The values of one column stay near the processor, those of all columns may not.
+    """
+    cdef bint is_grouped = n_columns < column.shape[0]
+    cdef int64_t[::1] place = np.zeros((n_columns if is_grouped else 1) + 1, dtype=np.int64)
+    cdef int64_t i, j
+    with nogil:
+        for i in range(column.shape[0]):
+            if left[i] != 0 and right[i] != 0:
+                place[(column[i] if is_grouped else 0) + 1] += 1
+        for j in range(1, place.shape[0]):
+            place[j] += place[j - 1]
+    cdef Pair[::1] pairs = np.empty(place[place.shape[0] - 1], dtype=PAIR)
+    with nogil:
+        for i in range(column.shape[0]):
+            if left[i] != 0 and right[i] != 0:
+                j = column[i] if is_grouped else 0
+                pairs[place[j]] = Pair(<uint32_t>i, column[i], left[i], right[i])
+                place[j] += 1
+    return pairs
+
+
 cdef inline void find_codes(const value_t* high, const double* between, int64_t* first,
                             int64_t* last, int64_t m) noexcept nogil:
     """The last of ``first .. last`` whose `high` is at most the threshold, if any beyond the first.
 
-    Binary searches of several thresholds side by side, so that they wait for memory together.
+    Binary searches of several thresholds side by side, so that they wait for memory together, and
+    without a branch that depends on a value. Writes to `first`; `last` is lost.
     """
     cdef int64_t longest = 0
     cdef int64_t j, half
-    cdef bint is_right
     for j in range(m):
-        longest = max(longest, last[j] - first[j])
+        last[j] -= first[j]
+        longest = max(longest, last[j])
     while longest > 0:
         for j in range(m):
-            half = (first[j] + last[j] + 1) >> 1
-            is_right = half > first[j] and high[half] <= between[j]
-            last[j] = last[j] if is_right or half == first[j] else half - 1
-            first[j] = half if is_right else first[j]
+            half = (last[j] + 1) >> 1
+            first[j] += half & -<int64_t>(high[first[j] + half] <= between[j])
+            last[j] -= half  # may count one more than there are: it is beyond the threshold
         longest >>= 1

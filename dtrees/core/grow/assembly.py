@@ -8,6 +8,8 @@ numbered in preorder and subsets are stored in the order of their nodes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,11 +20,32 @@ from dtrees.core.grow._assembly import arrays_of, fractions_of, join_records
 from dtrees.core.grow.node_record import PartialTree, RecordsOfTrees
 from dtrees.core.model.flat import split_trees
 from dtrees.core.model.tree import IN_SUBSET, REGRESSION, Tree, count_type
+from dtrees.typing import Runner
 
 NODES_AT_ONCE = 2**13  # of trees whose records are put side by side
+NODES_OF_THREAD = 2**14  # fewer take less time than to wake a thread
 SUBTREE = -3  # column of a record that stands for a later piece, whose number is in `left`
 
 Thresholds = Callable[..., tuple[np.ndarray, np.ndarray]]  # `CodeBook.thresholds`
+
+
+def on_threads(thresholds: Thresholds, run: Runner, n_threads: int) -> Thresholds:
+    """The same thresholds; those of many nodes are worked out by several threads."""
+
+    def of_nodes(*arrays: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        n_nodes = len(arrays[0])
+        n_parts = min(n_threads, n_nodes // NODES_OF_THREAD)
+        if n_parts <= 1:
+            return thresholds(*arrays)
+        edges = np.linspace(0, n_nodes, n_parts + 1).astype(np.int64)
+        parts = [slice(first, end) for first, end in pairwise(edges)]
+        found = run(
+            [partial(thresholds, *(None if a is None else a[part] for a in arrays)) for part in parts]
+        )
+        threshold, code = map(np.concatenate, zip(*found, strict=True))
+        return threshold, code
+
+    return of_nodes
 
 
 def join(pieces: Sequence[PartialTree]) -> PartialTree:

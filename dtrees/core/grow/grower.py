@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.grow.assembly import Thresholds, trees_of
+from dtrees.core.grow.assembly import Thresholds, on_threads, trees_of
 from dtrees.core.grow.known import KnownTrees
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.shared import pieces_of_sets
@@ -69,4 +69,5 @@ def grow(
         by_set = [rules] * resampling.n_sets if rules_of_sets is None else rules_of_sets
         pieces = pieces_of_sets(source, by_set, resampling, known=known)
     n_codes = source.coded.n_codes
+    thresholds = on_threads(thresholds, source.run, source.n_threads)
     return Forest(tuple(trees_of(pieces, source.target, n_codes, thresholds, rules, units)))
