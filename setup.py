@@ -45,6 +45,7 @@ EXTENSIONS = [
     "dtrees.core.search._bound",
     "dtrees.core.search._sort",
     "dtrees.core.search._number_scan",
+    "dtrees.core.search._squared_scan",
     "dtrees.core.search._two_class_scan",
     "dtrees.core.search._category_order",
     "dtrees.core.search._category_penalty",

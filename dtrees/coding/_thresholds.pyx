@@ -48,12 +48,10 @@ def thresholds(const value_t[::1] low, book, const int32_t[:] column, const uint
     cdef double[::1] threshold = np.empty(len(column), dtype=np.float64)
     cdef uint32_t[::1] code = np.empty(len(column), dtype=np.uint32)
     cdef const Pair[::1] pairs = by_column(column, left, right, n_ordered.shape[0])
-    cdef int64_t n_pairs = pairs.shape[0]
     cdef Pair pair
-    cdef int64_t i, j, k, end
-    cdef int64_t m = 0
+    cdef int64_t i, j, k, m, end
     cdef double above, step
-    cdef int64_t[TOGETHER] number, base, first, last
+    cdef int64_t[TOGETHER] base, first, last
     cdef double[TOGETHER] between
     cdef bint is_random = fractions is not None
     with nogil:
@@ -64,40 +62,36 @@ def thresholds(const value_t[::1] low, book, const int32_t[:] column, const uint
             elif right[i] == 0:
                 threshold[i] = INFINITY
                 code[i] = <uint32_t>n_ordered[column[i]]
-        for k in range(n_pairs + 1):
-            if m == TOGETHER or (k == n_pairs and m > 0):
-                find_codes(&high[0], between, first, last, m)
-                for j in range(m):
-                    pair = pairs[number[j]]
-                    if not exact[pair.column]:
-                        # halves, since a difference of huge values is infinite
-                        end = base[j] + pair.right - 1
-                        if not is_random and first[j] < end and (
-                                <double>high[first[j] + 1] / 2 - between[j] / 2
-                                < between[j] / 2 - <double>high[first[j]] / 2):
-                            first[j] += 1
-                        between[j] = high[first[j]]
-                    threshold[pair.node] = between[j]
-                    code[pair.node] = <uint32_t>(first[j] - base[j])
-                m = 0
-            if k == n_pairs:
-                break
-            pair = pairs[k]
-            number[m] = k
-            base[m] = offsets[pair.column] - 1
-            first[m] = base[m] + pair.left
-            last[m] = base[m] + pair.right - 1
-            above = low[last[m] + 1]
-            if is_random:
-                # halves, since a difference of huge values is infinite
-                above = high[last[m] + 1]
-                step = fractions[pair.node] * (above / 2 - <double>high[first[m]] / 2)
-                between[m] = (<double>high[first[m]] + step) + step
-            else:
-                between[m] = <double>high[first[m]] / 2 + above / 2
-            if not between[m] < above:
-                between[m] = high[first[m]]
-            m += 1
+        for k in range(0, pairs.shape[0], TOGETHER):
+            m = min(TOGETHER, pairs.shape[0] - k)
+            for j in range(m):
+                pair = pairs[k + j]
+                base[j] = offsets[pair.column] - 1
+                first[j] = base[j] + pair.left
+                last[j] = base[j] + pair.right - 1
+                above = low[last[j] + 1]
+                if is_random:
+                    # halves, since a difference of huge values is infinite
+                    above = high[last[j] + 1]
+                    step = fractions[pair.node] * (above / 2 - <double>high[first[j]] / 2)
+                    between[j] = (<double>high[first[j]] + step) + step
+                else:
+                    between[j] = <double>high[first[j]] / 2 + above / 2
+                if not between[j] < above:
+                    between[j] = high[first[j]]
+            find_codes(&high[0], between, first, last, m)
+            for j in range(m):
+                pair = pairs[k + j]
+                if not exact[pair.column]:
+                    # halves, since a difference of huge values is infinite
+                    end = base[j] + pair.right - 1
+                    if not is_random and first[j] < end and (
+                            <double>high[first[j] + 1] / 2 - between[j] / 2
+                            < between[j] / 2 - <double>high[first[j]] / 2):
+                        first[j] += 1
+                    between[j] = high[first[j]]
+                threshold[pair.node] = between[j]
+                code[pair.node] = <uint32_t>(first[j] - base[j])
     return np.asarray(threshold), np.asarray(code)
 
 

@@ -1,6 +1,7 @@
 """The columns of a coded matrix as the kernels see them; see _columns.pyx."""
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
+from dtrees.core.data._bits cimport prefetch
 from dtrees.core.data._structs cimport ALL_ORDERED, PresortedFeature
 
 ctypedef fused code_t:
@@ -99,6 +100,16 @@ cdef inline uint32_t code_at(const Column* column, int64_t row) noexcept nogil:
     if low < column.stored and column.rows[low] == row:
         return (<const uint32_t*>column.codes)[low]
     return column.fill
+
+
+cdef inline void prefetch_code(const Column* column, int64_t row) noexcept nogil:
+    """Load the code of one cell of a dense column, which is asked for soon."""
+    if column.storage == STORED_U8:
+        prefetch(<const uint8_t*>column.codes + row)
+    elif column.storage == STORED_U16:
+        prefetch(<const uint16_t*>column.codes + row)
+    elif column.storage == STORED_U32:
+        prefetch(<const uint32_t*>column.codes + row)
 
 
 cdef inline uint32_t next_code(const Column* column, uint32_t row, int64_t* at) noexcept nogil:

@@ -12,6 +12,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, Column, without_entries
+from dtrees.core.data._memory cimport claim
 from dtrees.core.data._structs cimport PresortedFeature
 from dtrees.core.histogram._totals cimport sum_rows
 from dtrees.core.search._open_node cimport describe
@@ -139,9 +140,7 @@ cdef class PresortedRoot:
             elif self.is_sorted(&self.columns[j]):
                 sizes[j + 1] = self.n_rows
         offsets = self.offsets = np.cumsum(sizes)
-        free(w.entries)
-        w.entries = malloc((offsets[n_columns] + 1) * sizeof(uint64_t))
-        if w.entries == NULL:
+        if not claim(&w.entries, (offsets[n_columns] + 1) * sizeof(uint64_t)):
             raise MemoryError
         all_lengths = run([partial(self._sort_block, first, last) for first, last in blocks])
         m = 0

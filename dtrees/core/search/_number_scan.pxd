@@ -7,6 +7,7 @@ from dtrees.core.search._search cimport Search
 
 cdef void scan_numbers(Search* q, const entry_t* entries, int64_t begin, int64_t end, bint down,
                        bint distinct) noexcept nogil
+cdef bint has_bounds(const Search* q) noexcept nogil
 cdef double least_reaching(const Search* q) noexcept nogil
 cdef bint look_at(Search* q, const entry_t* entries, int64_t at, int64_t w, int64_t s, bint down,
                   bint by_label) noexcept nogil

@@ -107,9 +107,11 @@ cdef inline void find_reach(const Search* q, bint squared, Reach* reach) noexcep
 
 
 cdef bint has_bounds(const Search* q) noexcept nogil:
-    """Whether distances from the mean fit 64 bits. Without rows that weigh, there is none."""
+    """Whether the distances from the mean, of a stretch, fit 64 bits. Without rows that weigh,
+    there is none."""
     cdef double largest = max(1.0, abs(<double>q.totals.lowest), abs(<double>q.totals.highest))
-    return q.totals.weight > 0 and q.W * largest < 2.0**61
+    cdef double most = q.W if q.kind == WEIGHTED_SUM else <double>STRETCH  # weight of a stretch
+    return q.totals.weight > 0 and most * largest < 2.0**61
 
 
 cdef inline bint is_dead(const Search* q, const Stretch* t, CellKind kind,

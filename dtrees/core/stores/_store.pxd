@@ -1,7 +1,7 @@
 """What the node step asks of a store of rows, whichever it is."""
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from dtrees.core.data._columns cimport Column, code_at
+from dtrees.core.data._columns cimport Column, code_at, prefetch_code
 from dtrees.core.data._structs cimport KnownTest
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
@@ -75,3 +75,10 @@ cdef inline uint32_t code_of(const Column* column, const CodesOfRanks* codes, ui
     if row < 0:
         return codes.fill_code
     return code_at(column, row if codes.row_id == NULL else codes.row_id[row])
+
+
+cdef inline void prefetch_code_of(const Column* column, const CodesOfRanks* codes, uint32_t rank,
+                                  int64_t row) noexcept nogil:
+    """Load what `code_of` will read."""
+    if rank != 0 and row >= 0 and not codes.same:
+        prefetch_code(column, row if codes.row_id == NULL else codes.row_id[row])
