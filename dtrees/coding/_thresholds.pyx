@@ -49,7 +49,8 @@ def thresholds(const value_t[::1] low, book, const int32_t[:] column, const uint
     cdef uint32_t[::1] code = np.empty(len(column), dtype=np.uint32)
     cdef const Pair[::1] pairs = by_column(column, left, right, n_ordered.shape[0])
     cdef Pair pair
-    cdef int64_t i, j, k, m, end
+    cdef int64_t i, j, m, end
+    cdef int64_t k = 0
     cdef double above, step
     cdef int64_t[TOGETHER] base, first, last
     cdef double[TOGETHER] between
@@ -62,7 +63,7 @@ def thresholds(const value_t[::1] low, book, const int32_t[:] column, const uint
             elif right[i] == 0:
                 threshold[i] = INFINITY
                 code[i] = <uint32_t>n_ordered[column[i]]
-        for k in range(0, pairs.shape[0], TOGETHER):
+        while k < pairs.shape[0]:
             m = min(TOGETHER, pairs.shape[0] - k)
             for j in range(m):
                 pair = pairs[k + j]
@@ -92,6 +93,7 @@ def thresholds(const value_t[::1] low, book, const int32_t[:] column, const uint
                     between[j] = high[first[j]]
                 threshold[pair.node] = between[j]
                 code[pair.node] = <uint32_t>(first[j] - base[j])
+            k += m
     return np.asarray(threshold), np.asarray(code)
 
 

@@ -32,15 +32,20 @@ Thresholds = Callable[..., tuple[np.ndarray, np.ndarray]]  # `CodeBook.threshold
 def on_threads(thresholds: Thresholds, run: Runner, n_threads: int) -> Thresholds:
     """The same thresholds; those of many nodes are worked out by several threads."""
 
-    def of_nodes(*arrays: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        n_nodes = len(arrays[0])
-        n_parts = min(n_threads, n_nodes // NODES_OF_THREAD)
+    def of_nodes(
+        column: np.ndarray, left: np.ndarray, right: np.ndarray, fractions: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        n_parts = min(n_threads, len(column) // NODES_OF_THREAD)
         if n_parts <= 1:
-            return thresholds(*arrays)
-        edges = np.linspace(0, n_nodes, n_parts + 1).astype(np.int64)
+            return thresholds(column, left, right, fractions)
+        edges = np.linspace(0, len(column), n_parts + 1).astype(np.int64)
         parts = [slice(first, end) for first, end in pairwise(edges)]
+        of_parts = [None if fractions is None else fractions[part] for part in parts]
         found = run(
-            [partial(thresholds, *(None if a is None else a[part] for a in arrays)) for part in parts]
+            [
+                partial(thresholds, column[part], left[part], right[part], of_part)
+                for part, of_part in zip(parts, of_parts, strict=True)
+            ]
         )
         threshold, code = map(np.concatenate, zip(*found, strict=True))
         return threshold, code

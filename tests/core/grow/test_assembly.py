@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from dtrees.core.grow.assembly import SUBTREE, in_node_order, join, trees_of
+from dtrees.coding import CodeBook
+from dtrees.core.grow import assembly
+from dtrees.core.grow.assembly import SUBTREE, in_node_order, join, on_threads, trees_of
 from dtrees.core.grow.node_record import RECORD, PartialTree
 from dtrees.core.grow.source import DatasetSource
 from tests.laws.tables import SEVEN_WAYS, coded, fit, seeded, thresholds_of
@@ -70,6 +72,28 @@ def test_trees_side_by_side_are_those_that_are_alone(case):
     piece = whole(example)
     for tree in trees_of([piece, piece, piece], *arguments):
         assert_equal(tree, fit(example))
+
+
+@pytest.mark.parametrize("random_splits", [False, True])
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_thresholds_of_several_threads_are_those_of_one(n_threads, random_splits, monkeypatch):
+    monkeypatch.setattr(assembly, "NODES_OF_THREAD", 10)
+    rng = np.random.default_rng(0)
+    book, _ = CodeBook.fit_encode(rng.normal(size=(500, 3)))
+    column = rng.integers(0, 3, 101).astype(np.int32)
+    left = rng.integers(0, 400, 101).astype(np.uint32)
+    right = left + rng.integers(1, 100, 101).astype(np.uint32)
+    fractions = rng.random(101) if random_splits else None
+    n_tasks = []
+
+    def run(tasks):
+        n_tasks.append(len(tasks))
+        return [task() for task in tasks]
+
+    found = on_threads(book.thresholds, run, n_threads)(column, left, right, fractions)
+    for array, expected in zip(found, book.thresholds(column, left, right, fractions), strict=True):
+        assert np.array_equal(array, expected, equal_nan=True)
+    assert n_tasks == ([] if n_threads == 1 else [n_threads])
 
 
 def test_a_root_that_is_a_subtree():
