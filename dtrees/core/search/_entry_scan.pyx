@@ -36,7 +36,9 @@ from dtrees.core.search._search cimport (
     entropy_score, heavy_enough, is_bound, take_best
 )
 from dtrees.core.search._squared_scan cimport scan_squared
-from dtrees.core.search._two_class_scan cimport scan_entropy, scan_two_classes
+from dtrees.core.search._two_class_scan cimport (
+    scan_entropy, scan_entropy_down, scan_two_classes
+)
 
 # scans of entries: the hot loops
 
@@ -151,6 +153,11 @@ cdef void scan(Search* q, const entry_t* entries, int64_t begin, int64_t end, in
         if (entry_t is uint32_t and q.kind == CLASSES and q.criterion.n_classes == 2 and is_wide
                 and not down and begin < end and not is_bound(q)):
             scan_entropy(q, entries, begin, end, ones, close != NOTHING)
+            if close != NOTHING:
+                consider(q, close, down)
+        elif (q.kind == CLASSES and q.criterion.n_classes == 2 and down and begin < end
+              and not is_bound(q)):
+            scan_entropy_down(q, entries, begin, end)
             if close != NOTHING:
                 consider(q, close, down)
         elif q.kind == CLASSES:

@@ -23,6 +23,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._fixed_point cimport natural_log
+from dtrees.core.data._structs cimport entry_t
 from dtrees.core.search._criterion cimport xlogx
 from dtrees.core.search._number_scan cimport least_reaching, look_at
 from dtrees.core.search._search cimport (
@@ -136,10 +137,43 @@ cdef void scan_entropy(Search* q, const uint32_t* entries, int64_t begin, int64_
         return
     for i in range(max(i, first), m):
         t.s += (e[i] & 0xFFFF) >= ones
+    take_sums(q, m, t.s)
+
+
+cdef void scan_entropy_down(Search* q, const entry_t* entries, int64_t begin,
+                            int64_t end) noexcept nogil:
+    """The same from the end of a column, entry by entry: the side is the right one."""
+    cdef int64_t shift = 4 * sizeof(entry_t)
+    cdef entry_t mask = (<entry_t>1 << shift) - 1
+    cdef const entry_t* e = entries + end - 1
+    cdef const uint16_t* label = q.of_row.label
+    cdef int64_t m = end - begin
+    cdef int64_t first = max(q.min_rows - q.n, 1)
+    cdef int64_t stop = q.totals.n - q.min_rows - q.n + 1
+    cdef int64_t s = q.side[1]
+    cdef int64_t i, w
+    cdef double S = <double>q.class_totals[1]
+    cdef double reach = least_square(q)
+    cdef double D
+    for i in range(m):
+        if first <= i < stop and e[-i] >> shift != e[1 - i] >> shift:
+            w = q.n + i
+            D = q.W * <double>s - <double>w * S
+            if ((reach <= NONE or D * D >= reach * (<double>w * (q.W - <double>w)))
+                    and heavy_enough(q, w)
+                    and offer(q, entropy_score(q, both_classes(q, w - s, s), q.totals.weight - w),
+                              end - i, True)):
+                reach = least_square(q)
+        s += label[e[-i] & mask]
+    take_sums(q, m, s)
+
+
+cdef inline void take_sums(Search* q, int64_t m, int64_t ones) noexcept nogil:
+    """Note that m rows more are on the side, and that so many of all of them are of class 1."""
     q.n += m
     q.w = q.n
-    q.side[1] = t.s
-    q.side[0] = q.n - t.s
+    q.side[1] = ones
+    q.side[0] = q.n - ones
     q.side_squares = both_classes(q, q.side[0], q.side[1])
     q.side_is_clear = False
 
