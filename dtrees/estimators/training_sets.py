@@ -95,11 +95,11 @@ def fit_table(
     models, alone, companies = _fitted_alone(plan, training, table, sets)
     together = [(company, company.of(sets)) for company in companies]
     for company, own in together:
-        if own.n_sets > 1:
+        if own.n_sets > 1 and table.is_heard:
             common = replace(encoded, target=company.target)
             n_alone, reason = plan.n_alone(common, own)
             alone[reason] += n_alone
-        elif len(together) > 1:
+        elif own.n_sets == 1 and len(together) > 1:
             alone[_reason_of_own_units(plan, table.sample_weight)] += 1
     table.tell(alone, sets.n_sets)
     for company, own in together:

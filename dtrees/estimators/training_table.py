@@ -52,6 +52,11 @@ class TrainingTable:
         self._targets: dict[Hashable, Target] = {}
         self._told: set[str] = set()
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether anybody is told what `tell` says."""
+        return logger.isEnabledFor(logging.INFO)
+
     def tell(self, alone: Mapping[str, int], n_sets: int) -> None:
         """Log how many models of several sets share nothing, by reason; once for a table."""
         for reason, count in alone.items():
