@@ -22,6 +22,7 @@ from dtrees.coding.coded import SPARSE, U8, U16, U32, WIDTHS, CodedMatrix, stora
 
 ORDER_BYTES = 64 * 2**20
 LARGE_BUFFER = 4 * 2**20  # bytes from which on numpy asks for huge pages
+MOST_WASTE = 2**25  # bytes that may be written in huge pages for a few values
 
 
 class BufferPool:
@@ -127,8 +128,11 @@ def lazy_array(size: int, dtype: Any) -> np.ndarray:
     """An array most of which may never be written, and then takes no memory.
 
     numpy asks for huge pages, of which a few values per column would write every one: a table of
-    100,000 columns of few values would take as much for its values as for all of its cells.
+    100,000 columns of few values would take as much for its values as for all of its cells. Small
+    arrays are written sooner in huge pages.
     """
+    if size * np.dtype(dtype).itemsize <= MOST_WASTE:
+        return np.empty(size, dtype=dtype)
     return mapped_bytes(size * np.dtype(dtype).itemsize).view(dtype)
 
 

@@ -53,7 +53,7 @@ def code_numbers(
         low = lazy_array(k * room, tile_type(block.values.dtype))
         high = low if rules.max_bins is None else lazy_array(len(low), low.dtype)
         flat.append((low, high))
-        for tile in tiles(block):
+        for tile in tiles(block, getattr(run, "n_threads", 1)):
             part = Numbers(block.columns[tile], block.values[:, tile])
             pieces.append(
                 partial(

@@ -21,6 +21,7 @@ NARROW_TYPES = ("float32", "float16", "int8", "uint8", "int16", "uint16", "bool"
 TILE_BYTES = 8 * 2**20
 TILE_COLUMNS = 16
 TASKS = 8
+LEAST_TASKS = 4  # so that those of cheap columns and dear ones take turns
 SMALL_TABLE = 50_000  # cells below which tasks cost more than they save
 
 
@@ -54,14 +55,19 @@ def load(values: np.ndarray, buffer: np.ndarray | None = None) -> np.ndarray:
     return tile
 
 
-def tiles(block: Numbers) -> list[slice]:
-    """Columns of each tile, within the block; tiles are of about equal size."""
+def tiles(block: Numbers, n_threads: int | None = None) -> list[slice]:
+    """Columns of each tile, within the block; tiles are of about equal size.
+
+    Each tile reads all lines of a table whose rows lie one after the other: there are as few as
+    the threads need. None: `TASKS`.
+    """
+    n_tasks = TASKS if n_threads is None else max(LEAST_TASKS, 2 * n_threads)
     n_rows, k = block.values.shape
     bytes_per_column = max(1, n_rows * np.dtype(tile_type(block.values.dtype)).itemsize)
     width = min(TILE_COLUMNS, max(1, TILE_BYTES // bytes_per_column))
     n_tiles = -(-k // width)
     if n_rows * k > SMALL_TABLE:
-        n_tiles = min(k, max(n_tiles, TASKS))
+        n_tiles = min(k, max(n_tiles, n_tasks))
     ends = np.cumsum([len(part) for part in np.array_split(np.arange(k), max(1, n_tiles))])
     return [slice(a, b) for a, b in pairwise([0, *ends.tolist()])]
 
