@@ -8,6 +8,8 @@ from dtrees.coding._keys cimport value_t
 
 cdef enum:
     TOGETHER = 16           # thresholds whose codes are looked for side by side
+    BLOCK = 16              # values of a column, of which the first is looked at before the others
+    WORTH = 64              # values for each threshold of a column, at most, that has such blocks
 
 cdef packed struct Pair:
     uint32_t node
@@ -47,14 +49,78 @@ def thresholds(const value_t[::1] low, book, const int32_t[:] column, const uint
     cdef const uint8_t[::1] exact = book.exact.view(np.uint8)
     cdef double[::1] threshold = np.empty(len(column), dtype=np.float64)
     cdef uint32_t[::1] code = np.empty(len(column), dtype=np.uint32)
-    cdef const Pair[::1] pairs = by_column(column, left, right, n_ordered.shape[0])
+    cdef bint is_grouped = n_ordered.shape[0] < column.shape[0]
+    cdef const Pair[::1] pairs = by_column(column, left, right, n_ordered, is_grouped, threshold,
+                                           code)
     cdef Pair pair
-    cdef int64_t i, j, m, end
-    cdef int64_t k = 0
+    cdef int64_t i, j, m, k = 0
     cdef double above, step
     cdef int64_t[TOGETHER] base, first, last
     cdef double[TOGETHER] between
     cdef bint is_random = fractions is not None
+    cdef value_t[::1] heads = np.empty(np.max(n_ordered, initial=0) // BLOCK + 1,
+                                       dtype=np.asarray(low).dtype)
+    cdef int64_t of_heads = -1      # the column of which they are, or none
+    cdef bint has_heads = False
+    with nogil:
+        while k < pairs.shape[0]:
+            m = min(TOGETHER, pairs.shape[0] - k)
+            if is_grouped and pairs[k].column != of_heads:
+                of_heads = pairs[k].column
+                i = k + n_ordered[of_heads] // WORTH
+                has_heads = i < pairs.shape[0] and pairs[i].column == of_heads
+                take_heads(&high[offsets[of_heads]], n_ordered[of_heads] if has_heads else 0,
+                           &heads[0])
+            for j in range(m):
+                pair = pairs[k + j]
+                base[j] = offsets[pair.column] - 1
+                first[j] = base[j] + pair.left
+                last[j] = base[j] + pair.right - 1
+                above = low[last[j] + 1]
+                if is_random:  # halves, since a difference of huge values is infinite
+                    above = high[last[j] + 1]
+                    step = fractions[pair.node] * (above / 2 - <double>high[first[j]] / 2)
+                    between[j] = (<double>high[first[j]] + step) + step
+                else:
+                    between[j] = <double>high[first[j]] / 2 + above / 2
+                if not between[j] < above:
+                    between[j] = high[first[j]]
+            if has_heads and pairs[k + m - 1].column == of_heads:
+                find_blocks(&heads[0], offsets[of_heads], between, first, last, m)
+            find_codes(&high[0], between, first, last, m)
+            for j in range(m):
+                pair = pairs[k + j]
+                if not exact[pair.column]:
+                    if not is_random:
+                        first[j] = nearest(&high[0], first[j], base[j] + pair.right - 1,
+                                           between[j])
+                    between[j] = high[first[j]]
+                threshold[pair.node] = between[j]
+                code[pair.node] = <uint32_t>(first[j] - base[j])
+            k += m
+    return np.asarray(threshold), np.asarray(code)
+
+
+cdef inline int64_t nearest(const value_t* high, int64_t i, int64_t end,
+                            double between) noexcept nogil:
+    """i, or i + 1 if that is at most `end` and its `high` is nearer to what lies between them."""
+    # halves, since a difference of huge values is infinite
+    if i < end and <double>high[i + 1] / 2 - between / 2 < between / 2 - <double>high[i] / 2:
+        return i + 1
+    return i
+
+
+cdef const Pair[::1] by_column(const int32_t[:] column, const uint32_t[:] left,
+                               const uint32_t[:] right, const int64_t[::1] n_ordered,
+                               bint is_grouped, double[::1] threshold, uint32_t[::1] code):
+    """The pairs of codes that have a threshold between them, by column if they are grouped; those
+    of all others are written down.
+
+    The values of one column stay near the processor, those of all columns may not.
+    """
+    cdef int64_t n_columns = n_ordered.shape[0]
+    cdef int64_t[::1] place = np.zeros((n_columns if is_grouped else 1) + 1, dtype=np.int64)
+    cdef int64_t i, j
     with nogil:
         for i in range(column.shape[0]):
             if left[i] == 0:
@@ -63,52 +129,7 @@ def thresholds(const value_t[::1] low, book, const int32_t[:] column, const uint
             elif right[i] == 0:
                 threshold[i] = INFINITY
                 code[i] = <uint32_t>n_ordered[column[i]]
-        while k < pairs.shape[0]:
-            m = min(TOGETHER, pairs.shape[0] - k)
-            for j in range(m):
-                pair = pairs[k + j]
-                base[j] = offsets[pair.column] - 1
-                first[j] = base[j] + pair.left
-                last[j] = base[j] + pair.right - 1
-                above = low[last[j] + 1]
-                if is_random:
-                    # halves, since a difference of huge values is infinite
-                    above = high[last[j] + 1]
-                    step = fractions[pair.node] * (above / 2 - <double>high[first[j]] / 2)
-                    between[j] = (<double>high[first[j]] + step) + step
-                else:
-                    between[j] = <double>high[first[j]] / 2 + above / 2
-                if not between[j] < above:
-                    between[j] = high[first[j]]
-            find_codes(&high[0], between, first, last, m)
-            for j in range(m):
-                pair = pairs[k + j]
-                if not exact[pair.column]:
-                    # halves, since a difference of huge values is infinite
-                    end = base[j] + pair.right - 1
-                    if not is_random and first[j] < end and (
-                            <double>high[first[j] + 1] / 2 - between[j] / 2
-                            < between[j] / 2 - <double>high[first[j]] / 2):
-                        first[j] += 1
-                    between[j] = high[first[j]]
-                threshold[pair.node] = between[j]
-                code[pair.node] = <uint32_t>(first[j] - base[j])
-            k += m
-    return np.asarray(threshold), np.asarray(code)
-
-
-cdef const Pair[::1] by_column(const int32_t[:] column, const uint32_t[:] left,
-                               const uint32_t[:] right, int64_t n_columns):
-    """The pairs of codes that have a threshold between them; by column where they are many.
-
-    The values of one column stay near the processor, those of all columns may not.
-    """
-    cdef bint is_grouped = n_columns < column.shape[0]
-    cdef int64_t[::1] place = np.zeros((n_columns if is_grouped else 1) + 1, dtype=np.int64)
-    cdef int64_t i, j
-    with nogil:
-        for i in range(column.shape[0]):
-            if left[i] != 0 and right[i] != 0:
+            else:
                 place[(column[i] if is_grouped else 0) + 1] += 1
         for j in range(1, place.shape[0]):
             place[j] += place[j - 1]
@@ -120,6 +141,31 @@ cdef const Pair[::1] by_column(const int32_t[:] column, const uint32_t[:] left,
                 pairs[place[j]] = Pair(<uint32_t>i, column[i], left[i], right[i])
                 place[j] += 1
     return pairs
+
+
+cdef void take_heads(const value_t* high, int64_t n, value_t* heads) noexcept nogil:
+    """The first of each block of n values."""
+    cdef int64_t i
+    for i in range((n + BLOCK - 1) // BLOCK):
+        heads[i] = high[i * BLOCK]
+
+
+cdef inline void find_blocks(const value_t* heads, int64_t start, const double* between,
+                             int64_t* first, int64_t* last, int64_t m) noexcept nogil:
+    """Narrow ``first .. last`` to what lies in one block of a column, which begins at `start`.
+
+    heads : the first `high` of each block, which stay near the processor.
+    """
+    cdef int64_t[TOGETHER] low, end
+    cdef int64_t j
+    for j in range(m):
+        low[j] = (first[j] - start) // BLOCK
+        end[j] = (last[j] - start) // BLOCK
+    find_codes(heads, between, low, end, m)
+    for j in range(m):
+        low[j] = start + low[j] * BLOCK
+        first[j] = max(first[j], low[j])
+        last[j] = min(last[j], low[j] + BLOCK - 1)
 
 
 cdef inline void find_codes(const value_t* high, const double* between, int64_t* first,

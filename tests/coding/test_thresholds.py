@@ -74,6 +74,18 @@ def test_thresholds_of_many_columns_at_once():
         assert list(zip(threshold.tolist(), code.tolist(), strict=True)) == pairs
 
 
+def test_many_thresholds_of_a_column_of_many_values():
+    """Some are found by blocks of values, those of a column with few of them are not."""
+    X = rng.normal(size=(3000, 3))
+    book, _ = fit(X)
+    column = rng.choice(3, 2000, p=[0.7, 0.29, 0.01])
+    left = rng.integers(1, 3000, 2000)
+    right = rng.integers(left + 1, 3001)
+    threshold, code = book.thresholds(column, left, right)
+    pairs = [naive_threshold(book, *t) for t in zip(column, left, right, strict=True)]
+    assert list(zip(threshold.tolist(), code.tolist(), strict=True)) == pairs
+
+
 def test_no_threshold_and_one_above_all():
     book, _ = fit(np.array([[1.0, 5.0], [2.0, 6.0], [4.0, 6.0]]))
     threshold, code = book.thresholds([-2, 0, 1, 0], [0, 3, 2, 1], [0, 0, 0, 3])

@@ -1,4 +1,6 @@
 """The records of grown trees: pieces put together, and arrays of them, without the interpreter."""
+from functools import partial
+
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -9,6 +11,8 @@ from dtrees.core.data._structs cimport LEAF
 from dtrees.core.search._open_node cimport key_of_child
 from dtrees.core.search._parameters cimport SPLITS
 from dtrees.core.grow._node_buffer cimport SUBTREE, Record
+
+from dtrees.typing import serial
 
 cdef enum:
     NO_FEATURE = -2
@@ -95,7 +99,27 @@ def fractions_of(nodes, uint64_t seed, uint64_t tree):
     return np.asarray(fraction)
 
 
-def join_records(list pieces, list statistics, list n_words, list variants):
+def copy_piece(nodes, int64_t[:, ::1] sums, int64_t position, piece, const int64_t[:, ::1] of_piece,
+               int64_t words):
+    """OUT records and sums of a piece, from `position` on; its subsets stand behind so many words.
+    """
+    cdef int64_t length = len(piece)
+    cdef uint8_t[::1] raw = nodes[position:position + length].view(np.uint8)
+    cdef const uint8_t[::1] raw_piece = piece.view(np.uint8)
+    cdef Record* record
+    cdef int64_t k
+    with nogil:
+        memcpy(&raw[0], &raw_piece[0], length * sizeof(Record))
+        memcpy(&sums[position, 0], &of_piece[0, 0],
+               length * of_piece.shape[1] * sizeof(int64_t))
+        for k in range(length):
+            record = <Record*>&raw[0] + k
+            record.left += position if record.left >= 0 else 0
+            record.right += position if record.right >= 0 else 0
+            record.subset += words if record.subset >= 0 else 0
+
+
+def join_records(list pieces, list statistics, list n_words, list variants, run=serial):
     """The records of a tree in preorder, from those of its pieces. O(nodes).
 
     Parameters
@@ -107,6 +131,8 @@ def join_records(list pieces, list statistics, list n_words, list variants):
         Of the subsets of each, which stand one behind the other.
     variants : list of int64 arrays
         As in `PartialTree`.
+    run : Runner, default=serial
+        Of the copies.
 
     Returns
     -------
@@ -124,11 +150,8 @@ def join_records(list pieces, list statistics, list n_words, list variants):
     cdef int64_t[:, ::1] of_node = sums
     cdef const uint8_t[::1] raw_top = pieces[0].view(np.uint8)
     cdef const int64_t[:, ::1] of_top = statistics[0]
-    cdef const uint8_t[::1] raw_piece
-    cdef const int64_t[:, ::1] of_piece
     cdef const Record* top = <const Record*>&raw_top[0]
     cdef Record* out = <Record*>&raw[0]
-    cdef Record* record
     cdef size_t width = n_statistics * sizeof(int64_t)
     cdef int64_t n_noted = n if any([len(some) > 0 for some in variants]) else 0
     cdef int64_t[::1] variant = np.full(n_noted, -1, dtype=np.int64)
@@ -136,7 +159,8 @@ def join_records(list pieces, list statistics, list n_words, list variants):
     cdef const int64_t[::1] variant_piece
     cdef int64_t position = 0
     cdef int64_t depth = 1
-    cdef int64_t i, k, length, words
+    cdef int64_t i, k, number
+    cdef list copies = []
     stack[0] = 0
     while depth > 0:
         depth -= 1
@@ -153,21 +177,14 @@ def join_records(list pieces, list statistics, list n_words, list variants):
                 stack[depth + 1] = top[i].left
                 depth += 2
             continue
-        raw_piece = pieces[top[i].left].view(np.uint8)
-        of_piece = statistics[top[i].left]
-        length = of_piece.shape[0]
-        words = first_word[top[i].left]
-        variant_piece = variants[top[i].left]
+        number = top[i].left
+        variant_piece = variants[number]
         for k in range(variant_piece.shape[0]):
             variant[position + k] = variant_piece[k]
-        memcpy(out + position, &raw_piece[0], length * sizeof(Record))
-        memcpy(&of_node[position, 0], &of_piece[0, 0], length * width)
-        for k in range(position, position + length):
-            record = out + k
-            record.left += position if record.left >= 0 else 0
-            record.right += position if record.right >= 0 else 0
-            record.subset += words if record.subset >= 0 else 0
-        position += length
+        copies.append(partial(copy_piece, nodes, sums, position, pieces[number],
+                              statistics[number], first_word[number]))
+        position += len(pieces[number])
+    run(copies)
     for i in range(n_top):
         if top[i].column != SUBTREE and top[i].left >= 0:
             out[start[i]].left = start[top[i].left]

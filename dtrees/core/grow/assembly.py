@@ -20,7 +20,7 @@ from dtrees.core.grow._assembly import arrays_of, fractions_of, join_records
 from dtrees.core.grow.node_record import PartialTree, RecordsOfTrees
 from dtrees.core.model.flat import split_trees
 from dtrees.core.model.tree import IN_SUBSET, REGRESSION, Tree, count_type
-from dtrees.typing import Runner
+from dtrees.typing import Runner, serial
 
 NODES_AT_ONCE = 2**13  # of trees whose records are put side by side
 NODES_OF_THREAD = 2**14  # fewer take less time than to wake a thread
@@ -53,7 +53,7 @@ def on_threads(thresholds: Thresholds, run: Runner, n_threads: int) -> Threshold
     return of_nodes
 
 
-def join(pieces: Sequence[PartialTree]) -> PartialTree:
+def join(pieces: Sequence[PartialTree], run: Runner = serial) -> PartialTree:
     """One piece in preorder. O(nodes).
 
     Parameters
@@ -61,6 +61,8 @@ def join(pieces: Sequence[PartialTree]) -> PartialTree:
     pieces : sequence of PartialTree
         Piece 0 holds the root as record 0, in any order of records; a record of it whose column is
         ``SUBTREE`` stands for the piece numbered in its ``left``. The others are in preorder.
+    run : Runner, default=serial
+        Copies of many nodes are made by several threads.
     """
     top = pieces[0].nodes
     if len(top) == 1 and top["column"][0] == SUBTREE:
@@ -70,6 +72,7 @@ def join(pieces: Sequence[PartialTree]) -> PartialTree:
         [piece.statistics for piece in pieces],
         [len(piece.words) for piece in pieces],
         [piece.variants for piece in pieces],
+        run if sum(len(piece.nodes) for piece in pieces) >= 2 * NODES_OF_THREAD else serial,
     )
     words = np.concatenate([piece.words for piece in pieces])
     return PartialTree(nodes, statistics, words, variants)

@@ -95,4 +95,4 @@ class DatasetSource:
         builder = LevelWiseBuilder(dataset, self.tuning, self.arena)
         subtrees = builder.grow(self.run, n_threads, self.cancelled, depth, path, above)
         self.check_cancelled()
-        return join(subtrees)
+        return join(subtrees, self.run)
