@@ -202,11 +202,15 @@ cdef void _rank_sort(const value_t* v, int64_t n, value_t least, value_t most, i
         if bits > 32:
             split = bits - 32
             bits = 32
-    for i in range(n):
-        x = v[i]
-        if x == x:
+    if out.n_missing == 0:  # without a branch
+        m = n
+        for i in range(n):
+            pairs[i] = (((key_of(v[i]) - first) >> (drop + split)) << 32) | <uint64_t>i
+    else:
+        for i in range(n):
+            x = v[i]
             pairs[m] = (((key_of(x) - first) >> (drop + split)) << 32) | <uint64_t>i
-            m += 1
+            m += x == x
     sort_pairs(pairs, scratch.other, m, bits)
     if split > 0:
         # runs of equal leading bits, by the others
