@@ -30,6 +30,9 @@ from dtrees.model_selection.prefitted_proxy import (
 )
 from dtrees.model_selection.splits import Split, rows_of_side
 from dtrees.parallel import threaded
+from dtrees.typing import serial
+
+MANY_SUMS = 2**18  # rows by nested trees, below which threads wait for the interpreter
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,8 @@ def scores_of_splits(
         return leaf_scores(scores, held_out, limits(number))
 
     fitted.bring_leaves(rows_of, keeps=side == "test")
-    run = threaded(fitted.models[0].n_jobs)
+    is_much = len(row_numbers) * len(limits(0)) >= MANY_SUMS
+    run = threaded(fitted.models[0].n_jobs) if is_much else serial
     with warnings.catch_warnings():  # of a matrix there are few rows for each class
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         of_splits = run([partial(of_split, number) for number in range(len(splits))])
