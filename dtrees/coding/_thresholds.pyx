@@ -9,7 +9,7 @@ from dtrees.coding._keys cimport value_t
 cdef enum:
     TOGETHER = 16           # thresholds whose codes are looked for side by side
     BLOCK = 16              # values of a column, of which the first is looked at before the others
-    WORTH = 64              # values for each threshold of a column, at most, that has such blocks
+    WORTH = 64              # a column has blocks if it has so many values a threshold, or fewer
 
 cdef packed struct Pair:
     uint32_t node
@@ -113,10 +113,10 @@ cdef inline int64_t nearest(const value_t* high, int64_t i, int64_t end,
 cdef const Pair[::1] by_column(const int32_t[:] column, const uint32_t[:] left,
                                const uint32_t[:] right, const int64_t[::1] n_ordered,
                                bint is_grouped, double[::1] threshold, uint32_t[::1] code):
-    """The pairs of codes that have a threshold between them, by column if they are grouped; those
-    of all others are written down.
+    """The pairs of codes that have a threshold between them, by column if they are grouped.
 
-    The values of one column stay near the processor, those of all columns may not.
+    Nodes without such a pair get their threshold and their code here. The values of one column stay
+    near the processor, those of all columns may not.
     """
     cdef int64_t n_columns = n_ordered.shape[0]
     cdef int64_t[::1] place = np.zeros((n_columns if is_grouped else 1) + 1, dtype=np.int64)

@@ -129,7 +129,7 @@ def lazy_array(size: int, dtype: Any) -> np.ndarray:
 
     numpy asks for huge pages, of which a few values per column would write every one: a table of
     100,000 columns of few values would take as much for its values as for all of its cells. Small
-    arrays are written sooner in huge pages.
+    arrays are written faster in huge pages.
     """
     if size * np.dtype(dtype).itemsize <= MOST_WASTE:
         return np.empty(size, dtype=dtype)

@@ -58,10 +58,10 @@ def load(values: np.ndarray, buffer: np.ndarray | None = None) -> np.ndarray:
 def tiles(block: Numbers, n_threads: int | None = None) -> list[slice]:
     """Columns of each tile, within the block; tiles are of about equal size.
 
-    Each tile reads all lines of a table whose rows lie one after the other: there are as few as
-    the threads need. None: `TASKS`.
+    Each tile reads all lines of a table whose rows lie one after the other: few threads have few
+    of them. None: `TASKS`.
     """
-    n_tasks = TASKS if n_threads is None else max(LEAST_TASKS, 2 * n_threads)
+    n_tasks = TASKS if n_threads is None else min(max(LEAST_TASKS, 2 * n_threads), TASKS)
     n_rows, k = block.values.shape
     bytes_per_column = max(1, n_rows * np.dtype(tile_type(block.values.dtype)).itemsize)
     width = min(TILE_COLUMNS, max(1, TILE_BYTES // bytes_per_column))

@@ -32,7 +32,7 @@ from dtrees.model_selection.splits import Split, rows_of_side
 from dtrees.parallel import threaded
 from dtrees.typing import serial
 
-MANY_SUMS = 2**18  # rows by nested trees, below which threads wait for the interpreter
+MANY_SUMS = 2**18  # rows times nested trees, below which threads wait for the interpreter
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from dtrees.exceptions import ClusterError
 from dtrees.model_selection.cell_scores import scores_by_leaves
 from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.fit_together import fit_together
@@ -198,7 +199,7 @@ def cross_validate(
         ]
     held_out = refused or intervals_of(models, prepared)
     if together.late is not None:
-        late = partial(_final, together.late, clone(estimator), error_score)
+        late = partial(_final, together.late, clone(estimator), error_score, is_late=True)
         return CrossValidation(result, held_out, late)
     result["final_estimator"] = _final(together.last, estimator, error_score)
     return CrossValidation(result, held_out)
@@ -364,12 +365,17 @@ def _fitted(estimator: Any, X: Any, y: Any, params: Mapping[str, Any] | None) ->
     return clone(estimator).fit(X, y, **params)
 
 
-def _final(fit: Callable[[], Any], estimator: Any, error_score: Any) -> Any:
-    """The model of all rows; unfitted where its fit fails and scores of failures are numbers."""
+def _final(fit: Callable[[], Any], estimator: Any, error_score: Any, is_late: bool = False) -> Any:
+    """The model of all rows; unfitted where its fit fails and scores of failures are numbers.
+
+    A late one may be asked for again when there is memory.
+    """
     try:
         return fit()
+    except ClusterError:
+        raise
     except Exception as error:
-        if isinstance(error, MemoryError) or isinstance(error_score, str):  # "raise"
+        if isinstance(error_score, str) or (is_late and isinstance(error, MemoryError)):  # "raise"
             raise
         warnings.warn(
             "The fit to all rows failed, so that 'final_estimator' is not fitted. "

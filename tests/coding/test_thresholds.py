@@ -1,6 +1,7 @@
 """Thresholds between neighbouring codes."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,16 +75,25 @@ def test_thresholds_of_many_columns_at_once():
         assert list(zip(threshold.tolist(), code.tolist(), strict=True)) == pairs
 
 
-def test_many_thresholds_of_a_column_of_many_values():
+@pytest.mark.parametrize("max_bins", [None, 1000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_thresholds_of_a_column_of_many_values(dtype, max_bins):
     """Some are found by blocks of values, those of a column with few of them are not."""
-    X = rng.normal(size=(3000, 3))
-    book, _ = fit(X)
-    column = rng.choice(3, 2000, p=[0.7, 0.29, 0.01])
-    left = rng.integers(1, 3000, 2000)
-    right = rng.integers(left + 1, 3001)
+    X = rng.normal(size=(3000, 3)).astype(dtype)
+    book, _ = fit(X, max_bins=max_bins)
+    n_codes = int(book.n_codes.min())
+    column = rng.choice(3, 1000, p=[0.7, 0.29, 0.01])
+    left = rng.integers(1, n_codes, 1000)
+    right = rng.integers(left + 1, n_codes + 1)
     threshold, code = book.thresholds(column, left, right)
     pairs = [naive_threshold(book, *t) for t in zip(column, left, right, strict=True)]
     assert list(zip(threshold.tolist(), code.tolist(), strict=True)) == pairs
+    # random cuts: each one alone is looked for without blocks
+    fractions = rng.random(1000)
+    threshold, code = book.thresholds(column, left, right, fractions)
+    for i in range(0, 1000, 7):
+        own = [np.array([each[i]]) for each in (column, left, right, fractions)]
+        assert book.thresholds(*own) == (threshold[i], code[i])
 
 
 def test_no_threshold_and_one_above_all():

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import sklearn.model_selection as theirs
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import make_scorer, roc_auc_score
 
 import dtrees
 from dtrees.estimators.training_table import TrainingTable
-from dtrees.model_selection import GridSearchCV
+from dtrees.model_selection import GridSearchCV, cell_scores, cross_validate
 from dtrees.model_selection.cell_scores import score_models, scores_by_leaves
 from dtrees.model_selection.fitted_splits import fit_splits
 from dtrees.model_selection.prepare import SplitTable
@@ -16,6 +17,15 @@ from dtrees.model_selection.prepare import SplitTable
 CANCER = load_breast_cancer(return_X_y=True)
 TREE = dtrees.DecisionTreeClassifier(random_state=0)
 GRID = {"max_depth": [1, 2, 10, 20, 30, None], "ccp_alpha": [0.0, 1e-9, 1e-8, 0.05]}
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss", "balanced_accuracy"])
+def test_threads_do_not_change_scores(scoring, monkeypatch):
+    tree, found = clone(TREE).set_params(n_jobs=2), []
+    for most in (0, 1 << 40):
+        monkeypatch.setattr(cell_scores, "MANY_SUMS", most)
+        found.append(cross_validate(tree, *CANCER, scoring=scoring)["test_score"])
+    np.testing.assert_array_equal(*found)
 
 
 def test_a_model_is_scored_once():

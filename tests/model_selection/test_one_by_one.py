@@ -17,6 +17,7 @@ from dtrees import (
 )
 from dtrees.core.grow import shared, source
 from dtrees.core.stores._dataset import Dataset
+from dtrees.estimators.fit_plan import FitPlan
 from dtrees.model_selection import GridSearchCV, cross_validate
 
 RNG = np.random.default_rng(0)
@@ -107,6 +108,18 @@ def test_some_that_have_no_company(caplog):
         cross_validate(DecisionTreeClassifier(criterion="entropy", max_depth=2), table, y, cv=4)
     reason = "no other one has the same scale of logarithms"
     assert lines(caplog) == [f"1 of 5 models are fitted one by one: {reason}"]
+
+
+def test_nothing_is_counted_where_nobody_listens(caplog, monkeypatch):
+    def counts(*arguments):
+        raise AssertionError("nobody listens")
+
+    monkeypatch.setattr(FitPlan, "n_alone", counts)
+    with caplog.at_level(logging.WARNING, "dtrees"):
+        found = cross_validate(DecisionTreeClassifier(max_depth=2), X, Y, cv=4)
+    assert np.isfinite(found["test_score"]).all()
+    with caplog.at_level(logging.INFO, "dtrees"), pytest.raises(AssertionError, match="nobody"):
+        cross_validate(DecisionTreeClassifier(max_depth=2), X, Y, cv=4)
 
 
 def test_one_that_is_counted_in_other_units(caplog):

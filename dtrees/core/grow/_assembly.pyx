@@ -101,8 +101,7 @@ def fractions_of(nodes, uint64_t seed, uint64_t tree):
 
 def copy_piece(nodes, int64_t[:, ::1] sums, int64_t position, piece, const int64_t[:, ::1] of_piece,
                int64_t words):
-    """OUT records and sums of a piece, from `position` on; its subsets stand behind so many words.
-    """
+    """Copy records and sums of a piece to `position`; so many words of subsets stand before it."""
     cdef int64_t length = len(piece)
     cdef uint8_t[::1] raw = nodes[position:position + length].view(np.uint8)
     cdef const uint8_t[::1] raw_piece = piece.view(np.uint8)

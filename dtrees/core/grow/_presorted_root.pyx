@@ -138,7 +138,7 @@ cdef class PresortedRoot:
             if self.columns[j].storage == STORED_SPARSE:
                 sizes[j + 1] = self.columns[j].stored
             elif self.is_sorted(&self.columns[j]):
-                sizes[j + 1] = self.n_rows
+                sizes[j + 1] = self.dataset.n_live + 1  # what follows the last one is written to
         offsets = self.offsets = np.cumsum(sizes)
         if not claim(&w.entries, (offsets[n_columns] + 1) * sizeof(uint64_t)):
             raise MemoryError

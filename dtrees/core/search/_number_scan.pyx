@@ -18,7 +18,8 @@ most  S log(S/W) + D*D / (w * rest) / S,  as log(x) <= x - 1: no logarithm is ta
 not enough. Nor is one where  log(x) <= log(c) + x/c - 1  is not, c being the mean of a side at the
 last boundary whose logarithms were taken: those that are nearly as good have nearly the same means.
 
-Two classes in 32-bit entries have a scan of their own (`_two_class_scan`).
+In 32-bit entries, two classes have a scan of their own (`_two_class_scan`), and so has the squared
+error of rows that weigh one each (`_squared_scan`).
 
 What is compared is rounded in favour of the entries (of Poisson: `_reach.pxd`), and the weight of
 the other side is taken from the integers: W may have more bits than a double. The scores of those
@@ -45,7 +46,7 @@ cdef double LAST_BITS = 2.0**-49        # of a sum of products
 
 
 cdef struct Stretch:
-    int64_t mean            # of the targets of the node, rounded down
+    int64_t mean            # of the targets of the node, rounded to a neighbour
     int64_t count           # entries
     int64_t w_before        # sums of the side, up to the stretch
     int64_t s_before
@@ -107,8 +108,8 @@ cdef inline void find_reach(const Search* q, bint squared, Reach* reach) noexcep
 
 
 cdef bint has_bounds(const Search* q) noexcept nogil:
-    """Whether the distances from the mean, of a stretch, fit 64 bits. Without rows that weigh,
-    there is none."""
+    """Whether the distances of a stretch from the mean fit 64 bits. Without rows that weigh, there
+    is no mean."""
     cdef double largest = max(1.0, abs(<double>q.totals.lowest), abs(<double>q.totals.highest))
     cdef double most = q.W if q.kind == WEIGHTED_SUM else <double>STRETCH  # weight of a stretch
     return q.totals.weight > 0 and most * largest < 2.0**61

@@ -19,7 +19,7 @@ cdef extern from "search/squared.h" nogil:
         double S
         double reach            # what a score has to reach
         bint bounded            # distances from the mean may be added up
-        int64_t mean            # of the targets, rounded down
+        int64_t mean            # of the targets, rounded to a neighbour
         int64_t n               # rows of the side before the first entry
         int64_t s               # their sum
         const int64_t* target   # by row
@@ -38,7 +38,10 @@ cdef inline void begin_scan(NumberScan* t, const Search* q) noexcept nogil:
 
 cdef void scan_squared(Search* q, const uint32_t* entries, int64_t begin,
                        int64_t end) noexcept nogil:
-    """Scan entries begin..end of a column upwards, and offer the boundaries between them."""
+    """Scan entries begin..end of a column upwards, and offer the boundaries between them.
+
+    Rows weigh one each, and there are registers of 256 bits: without them it does not end.
+    """
     cdef const uint32_t* e = entries + begin
     cdef const int64_t* target = q.of_row.target
     cdef int64_t m = end - begin

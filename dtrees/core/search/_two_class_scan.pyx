@@ -8,8 +8,8 @@ So 16 labels are a comparison of 16 numbers with one, and no label is looked up:
     boundaries             .  x  x  x  .  x             where neighbours differ, if ranks all do
 
 Bounds and scores are those of `_number_scan`, which does the same where there are no registers of
-256 bits, and from the end of a column. O(entries / 16), and what is looked at of stretches that may
-win.
+256 bits, and, but for entropy, from the end of a column. O(entries / 16), and what is looked at of
+stretches that may win.
 
 Entropy of two classes has a bound of the same form. With shares p of class 1 in a node of weight W
 and x on a side, a split gains w KL(x, p) + rest KL(y, p). KL(x, p) is at most c (x - p)^2, where c
@@ -152,13 +152,12 @@ cdef void scan_entropy_down(Search* q, const entry_t* entries, int64_t begin,
     cdef int64_t stop = q.totals.n - q.min_rows - q.n + 1
     cdef int64_t s = q.side[1]
     cdef int64_t i, w
-    cdef double S = <double>q.class_totals[1]
     cdef double reach = least_square(q)
     cdef double D
     for i in range(m):
         if first <= i < stop and e[-i] >> shift != e[1 - i] >> shift:
             w = q.n + i
-            D = q.W * <double>s - <double>w * S
+            D = <double>(q.totals.weight * s - w * q.class_totals[1])  # rows weigh one each
             if ((reach <= NONE or D * D >= reach * (<double>w * (q.W - <double>w)))
                     and heavy_enough(q, w)
                     and offer(q, entropy_score(q, both_classes(q, w - s, s), q.totals.weight - w),

@@ -22,7 +22,7 @@
 typedef struct {
     double W, S, reach;
     int bounded;   /* distances from the mean may be added up */
-    int64_t mean;  /* of the targets, rounded down */
+    int64_t mean;  /* of the targets, rounded to a neighbour */
     int64_t n, s;  /* of the side, before the entry that is looked at */
     const int64_t *target; /* by row */
 } NumberScan;

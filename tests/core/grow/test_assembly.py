@@ -8,6 +8,7 @@ from dtrees.core.grow import assembly
 from dtrees.core.grow.assembly import SUBTREE, in_node_order, join, on_threads, trees_of
 from dtrees.core.grow.node_record import RECORD, PartialTree
 from dtrees.core.grow.source import DatasetSource
+from dtrees.parallel import LocalRunner
 from tests.laws.tables import SEVEN_WAYS, coded, fit, seeded, thresholds_of
 from tests.laws.test_growth import assert_equal
 
@@ -54,12 +55,14 @@ def cut(piece, rng):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_cuts_are_not_seen(seed):
+def test_cuts_are_not_seen(seed, monkeypatch):
+    if seed >= 3:
+        monkeypatch.setattr(assembly, "NODES_OF_THREAD", 1)  # all are copied by threads
     piece = whole()
     pieces = cut(piece, np.random.default_rng(seed))
     assert len(pieces) > 1
     arguments = EXAMPLE.target, MATRIX.n_codes, thresholds_of(EXAMPLE.table), EXAMPLE.rules
-    (tree,) = trees_of([join(pieces)], *arguments)
+    (tree,) = trees_of([join(pieces, LocalRunner(3))], *arguments)
     assert_equal(tree, fit(EXAMPLE))
 
 
@@ -88,7 +91,7 @@ def test_thresholds_of_several_threads_are_those_of_one(n_threads, random_splits
 
     def run(tasks):
         n_tasks.append(len(tasks))
-        return [task() for task in tasks]
+        return LocalRunner(n_threads)(tasks)
 
     found = on_threads(book.thresholds, run, n_threads)(column, left, right, fractions)
     for array, expected in zip(found, book.thresholds(column, left, right, fractions), strict=True):

@@ -43,10 +43,10 @@ def test_boundaries_of_numbers(n, bits, offset, before, factor, ties, seed):
         for i in found
         if rank[i] != rank[i - 1] and (factor == 0 or found[i] >= reach)
     }
-    given_reach = reach * (1 - 1e-12) if factor > 0 else reach
+    given_reach = reach * (1 - 2.0**-50) if factor > 0 else reach  # as of a search
     boundaries = reaching_boundaries(target, rank.astype(np.uint16), given_reach, before=before)
     assert boundaries is None or expected <= set(boundaries)
-    if boundaries is not None and factor > 0 and bits < 40:  # beyond, sums of squares lose bits
+    if boundaries is not None and factor > 0 and bits < 40:  # beyond, W s - w S loses bits
         assert all(found[i] >= given_reach * (1 - 1e-9) for i, _ in boundaries)
 
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dtrees import DecisionTreeClassifier
 from dtrees.core.data import _cpu
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.search._two_class_scan import reaching_boundaries, steepest_of
@@ -67,6 +68,38 @@ def test_a_tree_of_two_classes_is_the_same_with_and_without_registers(criterion,
         finally:
             _cpu.use_wide(before)
     assert trees[0] == trees[1]
+
+
+def divergences(label, n_left):
+    """What a split of sorted rows gains, in nats, by how many of them are on the left."""
+
+    def term(n, ones):
+        p = ones / n
+        return n * sum(x * np.log(np.where(x > 0, x, 1)) for x in (p, 1 - p))
+
+    n, ones, left = len(label), label.sum(), np.cumsum(label)[n_left - 1]
+    return term(n_left, left) + term(n - n_left, ones - left) - term(n, ones)
+
+
+@pytest.mark.parametrize("n_rows", [3_000, 70_000])
+@pytest.mark.parametrize("min_samples_leaf", [1, 40, 500])
+@pytest.mark.parametrize("noise", [0.02, 0.3])
+def test_entropy_from_the_end_of_a_column(n_rows, min_samples_leaf, noise):
+    """Most rows hold one value, which has no entries: of 32 bits, and of 64."""
+    rng = np.random.default_rng(n_rows)
+    x = np.where(rng.random(n_rows) < 0.2, rng.integers(-5, 60, n_rows), 0.0)
+    label = (x > rng.integers(50, 58)) ^ (rng.random(n_rows) < noise)
+    order = np.argsort(x, kind="stable")
+    at = np.flatnonzero(np.diff(x[order])) + 1
+    at = at[(at >= min_samples_leaf) & (n_rows - at >= min_samples_leaf)]
+    tree = DecisionTreeClassifier(
+        criterion="entropy", max_depth=1, min_samples_leaf=min_samples_leaf
+    ).fit(x[:, None], label)
+    n_left = tree.tree_.n_node_samples[1]
+    assert n_left in at
+    gains = divergences(label[order], at)
+    assert gains[at == n_left] >= gains.max() * (1 - 1e-9)
+    assert tree.tree_.threshold[0] == x[order][n_left - 1 : n_left + 1].mean()
 
 
 @given(st.floats(1e-6, 1 - 1e-6), st.floats(0, 1))
