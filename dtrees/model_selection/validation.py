@@ -114,7 +114,8 @@ def cross_validate(
         together, so ``fit_time`` is the time of all of them, divided by their number.
         ``final_estimator`` is the estimator fitted to all rows; where that fails and `error_score`
         is a number, it is not fitted, and there is a warning. It grows with the other models, or,
-        where these are few or share little, when it is first asked for. ``fit_report_`` of all
+        where these are few or share little, when it is first asked for. Without memory for it then,
+        there is a MemoryError, and it can be asked for again. ``fit_report_`` of all
         models is that of the growth that they share. With `return_estimator`, the result of a
         regressor has the method ``prediction_interval(X, confidence=0.9)``.
 
