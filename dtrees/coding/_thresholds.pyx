@@ -58,8 +58,8 @@ def thresholds(const value_t[::1] low, book, const int32_t[:] column, const uint
     cdef int64_t[TOGETHER] base, first, last
     cdef double[TOGETHER] between
     cdef bint is_random = fractions is not None
-    cdef value_t[::1] heads = np.empty(np.max(n_ordered, initial=0) // BLOCK + 1,
-                                       dtype=np.asarray(low).dtype)
+    cdef int64_t most = np.max(n_ordered) if is_grouped and len(pairs) > 0 else 0
+    cdef value_t[::1] heads = np.empty(most // BLOCK + 1, dtype=np.asarray(low).dtype)
     cdef int64_t of_heads = -1      # the column of which they are, or none
     cdef bint has_heads = False
     with nogil:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from dtrees.core.data import _cpu
 from dtrees.core.data.tuning import Tuning
 from tests.laws.tables import (
     ORDERED,
@@ -54,3 +55,19 @@ def test_the_boundary_is_named_by_its_neighbours(case):
         for i in rows
     ]
     assert tree.n_node_samples.tolist() == [len(rows), sum(is_left), len(rows) - sum(is_left)]
+
+
+@pytest.mark.parametrize("limits", [{}, {"min_samples_leaf": 4}, {"min_weight_leaf": 3}], ids=str)
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("case", [("gini", 2), ("entropy", 2), ("squared_error", 0)], ids=str)
+def test_a_tree_is_the_same_with_and_without_registers(case, limits, seed):
+    kinds = ("distinct", "distinct", "ties", "counts", "mostly", "missing", "ties")
+    example = seeded(*case, "none", kinds=kinds, n_rows=300 + seed, **limits)
+    trees = []
+    for wide in (False, True):
+        before = _cpu.use_wide(wide)
+        try:
+            trees.append(arrays_of(fit(example, tuning=SORTED)))
+        finally:
+            _cpu.use_wide(before)
+    assert trees[0] == trees[1]

@@ -1,16 +1,10 @@
 """By squared error, four entries at a time find the boundaries that one at a time finds."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrees.core.data import _cpu
-from dtrees.core.data.tuning import Tuning
 from dtrees.core.search._squared_scan import reaching_boundaries
-from tests.laws.tables import arrays_of, fit, seeded
-
-SORTED = Tuning(counted_rows=1 << 40)
 
 
 def score(target, i):
@@ -48,18 +42,3 @@ def test_boundaries_of_numbers(n, bits, offset, before, factor, ties, seed):
     assert boundaries is None or expected <= set(boundaries)
     if boundaries is not None and factor > 0 and bits < 40:  # beyond, W s - w S loses bits
         assert all(found[i] >= given_reach * (1 - 1e-9) for i, _ in boundaries)
-
-
-@pytest.mark.parametrize("limits", [{}, {"min_samples_leaf": 4}, {"min_weight_leaf": 3}], ids=str)
-@pytest.mark.parametrize("seed", range(4))
-def test_a_regression_tree_is_the_same_with_and_without_registers(limits, seed):
-    kinds = ("distinct", "distinct", "ties", "counts", "mostly", "missing", "ties")
-    example = seeded("squared_error", 0, "none", kinds=kinds, n_rows=300 + seed, **limits)
-    trees = []
-    for wide in (False, True):
-        before = _cpu.use_wide(wide)
-        try:
-            trees.append(arrays_of(fit(example, tuning=SORTED)))
-        finally:
-            _cpu.use_wide(before)
-    assert trees[0] == trees[1]

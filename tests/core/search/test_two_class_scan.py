@@ -6,12 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees import DecisionTreeClassifier
-from dtrees.core.data import _cpu
-from dtrees.core.data.tuning import Tuning
 from dtrees.core.search._two_class_scan import reaching_boundaries, steepest_of
-from tests.laws.tables import arrays_of, fit, seeded
-
-SORTED = Tuning(counted_rows=1 << 40)
 
 
 def scores(label):
@@ -52,22 +47,6 @@ def test_boundaries_of_two_classes(n, share, before, factor, by_label, seed):
     if boundaries is not None:
         least = given_reach * (1 - 1e-12) if factor > 0 else -1
         assert all(found[i - 1] >= least for i, _ in boundaries)
-
-
-@pytest.mark.parametrize("limits", [{}, {"min_samples_leaf": 4}, {"min_weight_leaf": 3}], ids=str)
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("criterion", ["gini", "entropy"])
-def test_a_tree_of_two_classes_is_the_same_with_and_without_registers(criterion, limits, seed):
-    kinds = ("distinct", "distinct", "ties", "counts", "mostly", "missing", "ties")
-    example = seeded(criterion, 2, "none", kinds=kinds, n_rows=300 + seed, **limits)
-    trees = []
-    for wide in (False, True):
-        before = _cpu.use_wide(wide)
-        try:
-            trees.append(arrays_of(fit(example, tuning=SORTED)))
-        finally:
-            _cpu.use_wide(before)
-    assert trees[0] == trees[1]
 
 
 def divergences(label, n_left):
