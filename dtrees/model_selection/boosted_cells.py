@@ -138,10 +138,18 @@ class BoostedCells(Cells):
         return None
 
     def _begun(self, number: int, rows: np.ndarray, run: Runner | None) -> _Walked:
-        """Rows at the beginning, in the place of the same rows further on."""
+        """Rows at the beginning, in the place of the same rows further on.
+
+        Where no candidate is a prefix, they are at the end.
+        """
         model = self.fitted.models[number]
-        stages = self.fitted.stages_of(model, rows, run)
-        begun = _Walked(rows.copy(), first_raw(model, len(rows)), stages)
+        if self.growth.is_whole:
+            begun = _Walked(
+                rows.copy(), self.fitted.raw_of(model, rows, run), iter(()), model.n_iter_
+            )
+        else:
+            stages = self.fitted.stages_of(model, rows, run)
+            begun = _Walked(rows.copy(), first_raw(model, len(rows)), stages)
         others = [
             each for each in self._stages.get(number, []) if not np.array_equal(each.rows, rows)
         ]

@@ -200,7 +200,7 @@ def cross_validate(
         ]
     held_out = refused or intervals_of(models, prepared)
     if together.late is not None:
-        late = partial(_final, together.late, clone(estimator), error_score, is_late=True)
+        late = partial(_final, together.late, together.estimator, error_score, is_late=True)
         return CrossValidation(result, held_out, late)
     result["final_estimator"] = _final(together.last, estimator, error_score)
     return CrossValidation(result, held_out)
