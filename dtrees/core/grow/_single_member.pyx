@@ -54,12 +54,12 @@ cdef bint begin_member(Growth* growth, Buffers* view, SharedStore* s, const Shar
 cdef bint reserve_root(const TrainParameters* params, Buffers* view, OpenNode* root,
                        int64_t n_features) noexcept nogil:
     """Memory of its own for a root that was copied, and for its rows; False without any."""
-    cdef bint has_classes = root.class_totals != NULL
+    cdef bint sums_classes = root.class_totals != NULL
     cdef size_t n_bytes = (n_features + 1) * sizeof(PresortedFeature)
     cdef bint found = claim(<void**>&view.rows, (root.totals.n + 1) * sizeof(uint32_t))
     root.class_totals = NULL
     root.features = NULL
-    if has_classes:
+    if sums_classes:
         found &= claim(<void**>&root.class_totals, params.criterion.n_classes * sizeof(int64_t))
     if not params.draws:
         found &= claim(<void**>&root.features, n_bytes)
