@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from dtrees import DecisionTreeClassifier
-from dtrees.coding import CodeBook
+from dtrees import DecisionTreeClassifier, RandomForestRegressor
+from dtrees.coding import CodeBook, CodedMatrix
 from dtrees.core.model.tree import IN_SUBSET, LEAF
+from dtrees.core.predict import binned
 from dtrees.core.predict._binned import find_leaves
 from dtrees.core.predict.binned import CodedRows
 from dtrees.core.predict.raw import apply
@@ -48,6 +49,36 @@ def test_leaves_are_those_of_the_values(kind, max_bins):
     leaves = apply(tree, book, X)
     for rows in (np.arange(700), np.arange(5), np.array([3, 3, 600, 2]), np.arange(0)):
         np.testing.assert_array_equal(CodedRows(coded).leaves(tree, rows), leaves[rows])
+
+
+def test_few_rows_of_sparse_tables_walk_by_row_once_that_is_worth_it(monkeypatch):
+    monkeypatch.setattr(binned, "BY_ROW", 4)
+    X, coded, tree, book = grown("sparse", None)
+    leaves, walked, by_row = apply(tree, book, X), CodedRows(coded), []
+    for time in range(10):
+        rows = np.array([time, 600, 3])
+        np.testing.assert_array_equal(walked.leaves(tree, rows), leaves[rows])
+        by_row.append("_stored_by_row" in vars(walked))
+    assert by_row == sorted(by_row)
+    assert by_row[0] < by_row[4]
+    many = np.arange(690)
+    np.testing.assert_array_equal(walked.leaves(tree, many), leaves[many])
+
+
+@pytest.mark.parametrize("alone", [0, 2, 1 << 40])
+def test_few_rows_of_sparse_tables_down_many_trees(alone, monkeypatch):
+    monkeypatch.setattr(binned, "ALONE", alone)
+    X, y = table("sparse")
+    forest = RandomForestRegressor(5, random_state=0, max_bins=20).fit(X, y).forest_
+    coded, rows = CodeBook.fit_encode(X, max_bins=20)[1], np.array([3, 3, 600, 2])
+    each = [tree.value_of(CodedRows(coded).leaves(tree, rows)) for tree in forest]
+    taken = []
+    take = CodedMatrix.take
+    monkeypatch.setattr(CodedMatrix, "take", lambda *args: taken.append(args) or take(*args))
+    walked = CodedRows(coded)
+    np.testing.assert_array_equal(walked.means(forest.trees, rows), np.array(each)[:, :, 0])
+    assert len(taken) == (alone < 1 << 40)
+    np.testing.assert_array_equal(walked.sums(forest.trees, rows, threaded(2)), sum(each))
 
 
 @pytest.mark.parametrize("n_rows", [1, 11, 12, 13, 40])
