@@ -121,9 +121,10 @@ def pieces_of_sets(
             known.keep_variants(shared.variants)
         pieces.update(zip(bundle, grown, strict=True))
         del grown  # records are there twice for one set at a time
-        for number in bundle if known is not None else ():
-            pieces[number] = [whole(pieces[number])]
-            known.keep(number, pieces[number][0], rules[number])
+        if known is not None:
+            for number in bundle:
+                pieces[number] = [whole(pieces[number])]
+                known.keep(number, pieces[number][0], rules[number])
     for number in range(resampling.n_sets):
         if number not in pieces:
             mine, scale = sets.target(number), sets.scales[number]
