@@ -3,7 +3,7 @@ from functools import partial
 
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
 from dtrees._random cimport hash64
@@ -143,6 +143,8 @@ def join_records(list pieces, list statistics, list n_words, list variants, run=
     cdef int64_t[::1] stack = np.empty(n_top + 1, dtype=np.int64)
     cdef int64_t[::1] first_word = np.cumsum([0] + n_words)
     cdef int64_t n = sum([len(piece) for piece in pieces]) - len(pieces) + 1
+    if first_word[len(pieces)] > INT32_MAX or n > INT32_MAX:
+        raise MemoryError("a tree has too many nodes, or subsets of too many categories")
     nodes = np.empty(n, dtype=pieces[0].dtype)
     sums = np.empty((n, n_statistics), dtype=np.int64)
     cdef uint8_t[::1] raw = nodes.view(np.uint8)

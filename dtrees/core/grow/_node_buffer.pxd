@@ -13,12 +13,12 @@ cdef enum:
 
 cdef struct Record:
     # A grown node, as the kernels write it.
-    int64_t n
-    int64_t subset          # offset of its words, -1: none
     double impurity
     double gain
-    int64_t left            # record numbers; -1 in leaves
-    int64_t right
+    uint32_t n
+    int32_t subset          # offset of its words, -1: none
+    int32_t left            # record numbers; -1 in leaves
+    int32_t right
     int32_t column
     uint32_t boundary       # codes of the two neighbours of the test's boundary
     uint32_t beyond

@@ -13,7 +13,7 @@ import mmap
 cimport cython
 import numpy as np
 from cpython.buffer cimport PyBuffer_FillInfo
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT32_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
@@ -47,7 +47,8 @@ cdef bint reserve_records(NodeBuffer* out, int64_t n, int64_t n_statistics) noex
     cdef int64_t capacity = max(2 * out.capacity + 64, out.count + n)
     if out.count + n <= out.capacity:
         return True
-    if not (resize(<void**>&out.nodes, capacity * sizeof(Record))
+    if out.count + n > INT32_MAX or not (
+            resize(<void**>&out.nodes, capacity * sizeof(Record))
             and resize(<void**>&out.statistics, capacity * n_statistics * sizeof(int64_t))):
         out.out_of_memory = True
         return False
@@ -114,7 +115,7 @@ cdef int64_t reserve_words(NodeBuffer* out, int64_t count) noexcept nogil:
     cdef int64_t offset = out.n_words
     cdef int64_t capacity = 2 * (offset + count)
     if offset + count > out.words_capacity:
-        if not resize(<void**>&out.words, capacity * sizeof(uint64_t)):
+        if capacity > INT32_MAX or not resize(<void**>&out.words, capacity * sizeof(uint64_t)):
             out.out_of_memory = True
             return -1
         out.words_capacity = capacity

@@ -8,12 +8,12 @@ import numpy as np
 
 RECORD = np.dtype(
     [
-        ("n", np.int64),
-        ("subset", np.int64),
         ("impurity", np.float64),
         ("gain", np.float64),
-        ("left", np.int64),
-        ("right", np.int64),
+        ("n", np.uint32),
+        ("subset", np.int32),
+        ("left", np.int32),
+        ("right", np.int32),
         ("column", np.int32),
         ("boundary", np.uint32),
         ("beyond", np.uint32),
