@@ -65,6 +65,7 @@ EXTENSIONS = [
     "dtrees.core.stores.presorted._histogram",
     "dtrees.core.stores.presorted._set_aside",
     "dtrees.core.stores.presorted._presorted_store",
+    "dtrees.core.stores.presorted._few_rows",
     "dtrees.core.stores.sampled._row_partition",
     "dtrees.core.stores.sampled._column_loader",
     "dtrees.core.stores.sampled._sampled_histogram",
