@@ -55,6 +55,7 @@ EXTENSIONS = [
     "dtrees.core.search._allowed_intervals",
     "dtrees.core.search._class_bounds",
     "dtrees.core.search._intervals",
+    "dtrees.core.search._first_look",
     "dtrees.core.search._entry_scan",
     "dtrees.core.losses._derivatives",
     "dtrees.core.losses._sums",

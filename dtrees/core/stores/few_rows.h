@@ -12,11 +12,11 @@
 #ifndef DTREES_FEW_ROWS_H
 #define DTREES_FEW_ROWS_H
 
-#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "data/cpu.h"
+#include "search/first_look.h"
 
 #define FEW_ROWS 16
 #define FEW_COLUMNS 256 /* of a node, at most; a multiple of eight */
@@ -33,27 +33,6 @@ static inline uint64_t digits(int64_t n) { return n >= FEW_ROWS ? ~0ull : (1ull 
 #ifdef DTREES_X86
 
 #define WIDE_BITS __attribute__((target("avx2,bmi2")))
-#define LOST_IN_FLOATS 0x1p-18f /* of the sum of all distances from the mean, in a score */
-#define LOST_IN_DOUBLES 0x1p-48 /* of the sum of all targets */
-
-/* The mean is subtracted from targets by row number; returns by how much a score may be off. */
-static inline float distances(const int64_t *target, uint64_t order, int64_t n, float *away) {
-    int64_t first = target[order & 15];
-    double mean = 0, all = 0, large = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t row = order >> 4 * i & 15;
-        mean += (double)(target[row] - first);
-        large += fabs((double)target[row]);
-    }
-    mean /= (double)n;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t row = order >> 4 * i & 15;
-        double d = (double)(target[row] - first) - mean;
-        away[row] = (float)d;
-        all += fabs(d);
-    }
-    return (float)(all * LOST_IN_FLOATS + large * LOST_IN_DOUBLES);
-}
 
 /* Of eight columns, the best score of a boundary, as the root of what it gains; below 0: none.
 
@@ -101,9 +80,11 @@ WIDE_BITS static inline __m256 best_of_eight(const uint64_t *order, const uint64
 WIDE_BITS static void columns_in_reach(const FewColumns *c, int64_t n, const int64_t *target,
                                       const float *shape, uint8_t *reaching) {
     float away[FEW_ROWS], best[FEW_COLUMNS];
+    uint32_t rows[FEW_ROWS];
     __m256 most = _mm256_set1_ps(-1);
     memset(away, 0, sizeof(away));
-    float lost = distances(target, c->order[0], n, away);
+    for (int64_t i = 0; i < n; i++) rows[i] = c->order[0] >> 4 * i & 15;
+    float lost = distances(target, rows, n, away);
     for (int64_t i = 0; i < c->n; i += 8) {
         __m256 x = best_of_eight(c->order + i, c->rank + i, n, away, shape);
         _mm256_storeu_ps(best + i, x);
