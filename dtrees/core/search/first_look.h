@@ -18,14 +18,18 @@
 
 #include "data/cpu.h"
 
-/* What a root of a gain may be off by, for each unit of the sum of all distances: eight sums at a
-   time, 24 bits; and of the sum of all targets, of which the exact one is made. */
-#define LOST_IN_FLOATS 0x1p-23
+#define LOST_IN_FLOATS 0x1p-23 /* twice what a rounding may cost */
 #define LOST_IN_DOUBLES 0x1p-48
 
-/* Fills away[row] for n rows; returns what the root of a gain may be off by. */
-static inline float distances(const int64_t *target, const uint32_t *rows, int64_t n,
-                              float *away) {
+typedef struct {
+    double all;   /* sum of all distances from the mean, */
+    double large; /* and of all targets, whose roundings the exact scores have */
+    double widest; /* greatest shape: of one row on a side */
+} Distances;
+
+/* Fills away[row] for n rows. */
+static inline Distances distances(const int64_t *target, const uint32_t *rows, int64_t n,
+                                  float *away) {
     int64_t first = target[rows[0]], sum = 0;
     double all = 0, large = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -38,8 +42,14 @@ static inline float distances(const int64_t *target, const uint32_t *rows, int64
         away[rows[i]] = (float)d;
         all += fabs(d);
     }
-    return (float)((all * (double)(n / 8 + 32) * LOST_IN_FLOATS + large * LOST_IN_DOUBLES)
-                   / sqrt((double)(n - 1)));
+    return (Distances){all, large, 1 / sqrt((double)(n - 1))};
+}
+
+/* What the root of a gain may be off by. A distance is rounded, and three times what eight rows add
+   up to; then the sums of all eights before, none of which is larger than `most`. */
+static inline float lost_in(const Distances *d, int64_t n, float most) {
+    double floats = 8 * d->all + (double)(n / 8 + 8) * (double)most;
+    return (float)((floats * LOST_IN_FLOATS + d->large * LOST_IN_DOUBLES) * d->widest);
 }
 
 #ifdef DTREES_X86
@@ -52,11 +62,18 @@ WIDE static void fill_shape(int64_t n, int64_t least, float *shape) {
     for (int64_t k = 1; k < n && k < least; k++) shape[k] = shape[n - k] = -1;
 }
 
-/* The best boundary of a column with n entries; below 0: there is none. An entry that stands behind
-   the last one is read. */
+WIDE static inline float largest_of(__m256 x) {
+    x = _mm256_max_ps(x, _mm256_permute2f128_ps(x, x, 1));
+    x = _mm256_max_ps(x, _mm256_shuffle_ps(x, x, 0x4E));
+    x = _mm256_max_ps(x, _mm256_shuffle_ps(x, x, 0xB1));
+    return _mm256_cvtss_f32(x);
+}
+
+/* The best boundary of a column with n entries; below 0: there is none. most : gets the greatest
+   sum. */
 WIDE static float best_of_column(const uint32_t *e, int64_t n, const float *away,
-                                 const float *shape) {
-    __m256 none = _mm256_set1_ps(-1), best = none, before = _mm256_setzero_ps();
+                                 const float *shape, float *most) {
+    __m256 none = _mm256_set1_ps(-1), best = none, before = _mm256_setzero_ps(), large = before;
     __m256 sign = _mm256_set1_ps(-0.0f);
     int64_t i = 0;
     for (; i + 8 < n; i += 8) {
@@ -76,20 +93,22 @@ WIDE static float best_of_column(const uint32_t *e, int64_t n, const float *away
         __m256 high = _mm256_permute2f128_ps(x, x, 0x11);
         __m256 sum = _mm256_add_ps(x, before);
         before = _mm256_add_ps(before, _mm256_shuffle_ps(high, high, 0xFF));
-        sum = _mm256_mul_ps(_mm256_andnot_ps(sign, sum), _mm256_loadu_ps(shape + i + 1));
+        sum = _mm256_andnot_ps(sign, sum);
+        large = _mm256_max_ps(large, sum);
+        sum = _mm256_mul_ps(sum, _mm256_loadu_ps(shape + i + 1));
         best = _mm256_max_ps(best, _mm256_blendv_ps(sum, none, _mm256_castsi256_ps(same)));
     }
-    float sum = _mm256_cvtss_f32(before), most = -1;
+    float sum = _mm256_cvtss_f32(before), rest = -1;
+    *most = largest_of(large);
     for (; i < n - 1; i++) {
         sum += away[e[i] & 0xFFFF];
-        float x = fabsf(sum) * shape[i + 1];
-        most = x > most && (e[i] ^ e[i + 1]) >> 16 ? x : most;
+        float x = fabsf(sum);
+        *most = x > *most ? x : *most;
+        x *= shape[i + 1];
+        rest = x > rest && (e[i] ^ e[i + 1]) >> 16 ? x : rest;
     }
-    best = _mm256_max_ps(best, _mm256_set1_ps(most));
-    best = _mm256_max_ps(best, _mm256_permute2f128_ps(best, best, 1));
-    best = _mm256_max_ps(best, _mm256_shuffle_ps(best, best, 0x4E));
-    best = _mm256_max_ps(best, _mm256_shuffle_ps(best, best, 0xB1));
-    return _mm256_cvtss_f32(best);
+    float x = largest_of(best);
+    return x > rest ? x : rest;
 }
 
 #else

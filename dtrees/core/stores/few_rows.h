@@ -84,17 +84,14 @@ WIDE_BITS static void columns_in_reach(const FewColumns *c, int64_t n, const int
     __m256 most = _mm256_set1_ps(-1);
     memset(away, 0, sizeof(away));
     for (int64_t i = 0; i < n; i++) rows[i] = c->order[0] >> 4 * i & 15;
-    float lost = distances(target, rows, n, away);
+    Distances d = distances(target, rows, n, away);
+    float lost = lost_in(&d, n, (float)d.all);
     for (int64_t i = 0; i < c->n; i += 8) {
         __m256 x = best_of_eight(c->order + i, c->rank + i, n, away, shape);
         _mm256_storeu_ps(best + i, x);
         most = _mm256_max_ps(most, x);
     }
-    most = _mm256_max_ps(most, _mm256_permute2f128_ps(most, most, 1));
-    most = _mm256_max_ps(most, _mm256_shuffle_ps(most, most, 0x4E));
-    most = _mm256_max_ps(most, _mm256_shuffle_ps(most, most, 0xB1));
-    float reach = _mm256_cvtss_f32(most);
-    reach -= 2 * lost;
+    float reach = largest_of(most) - 2 * lost;
     __m256 least = _mm256_set1_ps(reach > 0 ? reach : 0);
     for (int64_t i = 0; i < c->n; i += 8)
         reaching[i / 8] = (uint8_t)_mm256_movemask_ps(
