@@ -4,6 +4,9 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from dtrees.core.data._structs cimport PresortedFeature
 from dtrees.core.search._search cimport Search
 
+cdef enum:
+    MOST_COLUMNS = 256      # of a node that is looked at
+
 cdef enum Worth:
     CONSTANT                # no boundary is permitted, here or below
     HOPELESS

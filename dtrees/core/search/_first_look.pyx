@@ -24,14 +24,13 @@ cdef extern from "search/first_look.h" nogil:
     float best_of_column(const uint32_t*, int64_t, const float*, const float*, float*) noexcept
 
 cdef enum:
-    MOST_ROWS = 4096        # of a node: roundings of more rows leave too many columns
-    MOST_COLUMNS = 256
+    MOST_ROWS = 4096        # of a node: stretches of larger ones are passed over as fast
 
 
 cdef bint may_look(const Search* q, int64_t n_features) noexcept nogil:
-    """Whether floats tell anything of a node of narrow buffers."""
+    """Whether floats tell anything of a node of narrow buffers, all of whose columns it may use."""
     return (is_wide and q.kind == SUM and q.criterion.impurity == SQUARED and not is_bound(q)
-            and 1 < n_features <= MOST_COLUMNS and q.totals.n <= MOST_ROWS)
+            and q.sets == NULL and 1 < n_features <= MOST_COLUMNS and q.totals.n <= MOST_ROWS)
 
 
 cdef void first_look(const Search* q, const uint32_t* entries, const PresortedFeature* features,

@@ -1,10 +1,14 @@
 """A first look in floats never passes over the column that wins, and mostly leaves few."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dtrees import DecisionTreeRegressor
+from dtrees.core.data import _cpu
 from dtrees.core.search._first_look import worth_of
+from tests.laws.tables import arrays_of
 
 CONSTANT, HOPELESS, WORTH = 0, 1, 2
 
@@ -69,3 +73,37 @@ def test_most_columns_of_many_rows_are_passed_over():
     assert worth is None or (worth == WORTH).sum() <= 3
     varies = [len(set((column >> 16).tolist())) > 1 for column in entries]
     assert worth is None or ((worth == CONSTANT) == ~np.array(varies)).all()
+
+
+LIMITS = [
+    {},
+    {"random_state": None, "min_samples_leaf": 7},
+    {"min_weight_fraction_leaf": 0.01},
+    {"interaction_cst": [[0, 1], [2, 3, 4], [5]]},
+    {"monotonic_cst": [1, 0, 0, -1, 0, 0]},
+    {"max_depth": 6, "criterion": "poisson"},
+]
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_trees_are_those_without_it(limits, missing, weighted):
+    """The column that floats prefer may be one that a node must not use."""
+    rng = np.random.default_rng(len(limits))
+    X = rng.normal(size=(600, 6))
+    X[:, 4] = rng.integers(0, 5, 600)
+    X[rng.random(600) < 0.7, 5] = 0.0
+    if missing:
+        X[rng.random(600) < 0.1, 0] = np.nan
+    y = np.exp(np.nan_to_num(X[:, 0]) + (X[:, 1] > 0) * X[:, 2] + rng.normal(size=600))
+    w = rng.integers(1, 3, 600) if weighted else None
+    model = DecisionTreeRegressor(**{"random_state": 0, **limits})
+    tree = model.fit(X, y, w).tree_.model
+    before = _cpu.use_wide(False)
+    try:
+        other = model.fit(X, y, w).tree_.model
+    finally:
+        _cpu.use_wide(before)
+    assert tree.node_count > 10
+    assert arrays_of(tree) == arrays_of(other)
