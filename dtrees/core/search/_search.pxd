@@ -146,11 +146,6 @@ cdef inline uint64_t key_of_tie(const Search* q, int32_t column) noexcept nogil:
     return hash64(hash64(q.of_node, TIES), <uint64_t>column)
 
 
-cdef inline uint8_t head_of_key(uint64_t key) noexcept nogil:
-    """By which columns are put in order, the greatest one first: 0 to 63."""
-    return <uint8_t>(key >> 58)
-
-
 cdef inline bint comes_first(const Search* q, int32_t column, int32_t other) noexcept nogil:
     """Whether a column wins against another one whose split is as good."""
     cdef uint64_t mine, theirs

@@ -43,15 +43,16 @@ def entries_of(rng, n, n_columns):
     st.integers(1, 12),
     st.integers(1, 9),
     st.integers(1, 50),
-    st.sampled_from([0, 1, 1000]),
+    st.sampled_from([(0, 0), (1000, 0), (0, 50)]),
     st.integers(0, 2**32 - 1),
 )
-def test_the_best_column_is_worth_a_look(n, n_columns, least, bits, offset, seed):
+def test_the_best_column_is_worth_a_look(n, n_columns, least, bits, away, seed):
     """Whatever the digits of the targets, and however far their mean is away."""
     rng = np.random.default_rng(seed)
     entries = entries_of(rng, n, n_columns)
-    values = rng.normal(size=n) + offset * (1 + (entries[0] & 0xFFFF > n // 2))
-    target = (values / np.abs(values).max() * 2.0**bits).astype(np.int64)
+    step, far = away
+    values = rng.normal(size=n) + step * ((entries[0] & 0xFFFF) > n // 2)
+    target = (values / np.abs(values).max() * 2.0**bits).astype(np.int64) + (far and 2**far)
     worth = worth_of(target, entries, least)
     if worth is None:
         return
@@ -63,6 +64,18 @@ def test_the_best_column_is_worth_a_look(n, n_columns, least, bits, offset, seed
             assert worth[j] == WORTH
         if worth[j] == CONSTANT:
             assert best is None
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_scores_of_a_mean_far_away_are_rounded(seed):
+    """Doubles of 53 bits tell targets near 2**50 apart, but not what they add up to."""
+    rng = np.random.default_rng(seed)
+    entries = entries_of(rng, 200, 12)
+    target = rng.integers(0, 4, 200) + 2**50
+    worth, scores = worth_of(target, entries), scores_of(target, entries, 1)
+    most = max(score for score in scores if score is not None)
+    for j, best in enumerate(scores):
+        assert worth is None or best != most or worth[j] == WORTH
 
 
 def test_most_columns_of_many_rows_are_passed_over():

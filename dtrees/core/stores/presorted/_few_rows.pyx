@@ -23,7 +23,7 @@ from dtrees.core.histogram._layout cimport COUNT, SUM
 from dtrees.core.search._criterion cimport Criterion, squared_score
 from dtrees.core.search._open_node cimport OpenNode, has_constraints
 from dtrees.core.search._parameters cimport TIES
-from dtrees.core.search._search cimport NONE, Search, head_of_key, key_of_tie, take_split
+from dtrees.core.search._search cimport NONE, Search, key_of_tie, take_split
 from dtrees.core.stores._store cimport (
     CodesOfRanks, Member, Store, only_member, prefetch_code_of
 )
@@ -204,22 +204,20 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
 
 
 cdef void search_two(FewRowsStore* s, const FewColumns* c, Best* best) noexcept nogil:
-    """The split of two rows. Scores differ by roundings at most, so that the first column wins that
-    is looked at, and those of the same head of its key (`search_by_key`). All columns vary."""
+    """The split of two rows: all columns vary, and their scores are equal, as a target has 52 bits
+    and nothing is rounded before the square. So the one that wins ties is the only one looked at.
+    """
     cdef Search* q = s.store.search
     cdef uint64_t of_ties = hash64(q.of_node, TIES)
-    cdef uint64_t[256] key     # FEW_COLUMNS
     cdef uint64_t most = 0
+    cdef uint64_t key
+    cdef int64_t first = 0
     cdef int64_t i
-    if not q.random_ties:
-        search_column(s, c, 0, 2, 1, best)
-        return
-    for i in range(c.n):
-        key[i] = hash64(of_ties, <uint64_t>c.column[i])
-        most = max(most, key[i])
-    for i in range(c.n):
-        if head_of_key(key[i]) == head_of_key(most):
-            search_column(s, c, i, 2, 1, best)
+    for i in range(c.n if q.random_ties else 0):
+        key = hash64(of_ties, <uint64_t>c.column[i])
+        first = i if key > most else first
+        most = max(most, key)
+    search_column(s, c, first, 2, 1, best)
 
 
 cdef inline void search_column(FewRowsStore* s, const FewColumns* c, int64_t i, int64_t n,
@@ -328,7 +326,7 @@ def split_of_few(const uint64_t[::1] order, const uint64_t[::1] rank, const int6
     ----------
     order, rank : uint64 (n_columns,)
         A digit of four bits for each row, the lowest one first: its number, and the rank of its
-        value. At most 256 columns.
+        value. At most 256 columns. Those of two rows have to vary.
     target : int64 (n,)
         By number of the row; 2 to 16 rows that weigh one each.
     min_rows : int, default=1

@@ -22,7 +22,7 @@ from dtrees.core.search._first_look cimport (
 )
 from dtrees.core.search._open_node cimport OpenNode, describe, open_children, subtract_child
 from dtrees.core.search._parameters cimport TrainParameters, may_use
-from dtrees.core.search._search cimport Search, head_of_key, key_of_tie
+from dtrees.core.search._search cimport Search, key_of_tie
 from dtrees.core.stores._partition cimport (
     ChildFeatures, Route, mark_codes, mark_feature, partition_features
 )
@@ -145,7 +145,7 @@ cdef void order_by_key(const Search* q, const OpenNode* node, uint8_t* order,
     cdef int64_t i
     memset(begin, 0, sizeof(begin))
     for i in range(n):
-        bucket[i] = <uint8_t>(BUCKETS - 1 - head_of_key(key_of_tie(q, node.features[i].column)))
+        bucket[i] = <uint8_t>(BUCKETS - 1 - (key_of_tie(q, node.features[i].column) >> 58))
         begin[bucket[i]] += 1
     for i in range(BUCKETS):
         count = begin[i]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dtrees.core.data import _cpu
 from dtrees.core.stores.presorted._few_rows import parted_few, split_of_few
-from tests.laws.tables import Example, arrays_of, fit
+from tests.laws.tables import Example, arrays_of, coded_sparse, fit, grow_tree
 from tests.oracle.greedy import assert_tree_is_greedy
 
 
@@ -37,11 +37,13 @@ def score(target, order, k):
 some = st.integers(0, 2**32 - 1)
 
 
-@given(st.integers(3, 16), st.integers(1, 40), st.integers(1, 3), st.integers(1, 52), some)
+@given(st.integers(2, 16), st.integers(1, 40), st.integers(1, 3), st.integers(1, 52), some)
 def test_the_best_split_of_all(n, n_columns, least, bits, seed):
     """Targets of few and of many digits, about a mean that may be far away."""
     rng = np.random.default_rng(seed)
     orders, ranks = columns_of(rng, n, n_columns)
+    if n == 2:  # all columns have to vary
+        orders, ranks = rng.permuted(np.tile([[0, 1]], (n_columns, 1)), axis=1), [[0, 1]] * n_columns
     offset = int(rng.choice([0, 2 ** (bits - 1)]))
     target = rng.integers(0, 2 ** rng.integers(0, bits), n) + offset
     found = split_of_few(
@@ -97,7 +99,8 @@ def example_of(kinds, criterion, n, limits):
     table += [rng.integers(0, 3, n).astype(float).tolist() for _ in range(2)]
     table.append(np.where(rng.random(n) < 0.8, 4.0, rng.normal(4, 1, n)).tolist())  # most: one
     if "missing" in kinds:
-        table.append([None if rng.random() < 0.1 else float(x) for x in rng.normal(size=n)])
+        for share in (0.1, 0.8):
+            table.append([None if rng.random() < share else x for x in rng.normal(size=n).tolist()])
     if "categories" in kinds:
         table.append([f"c{i}" for i in rng.integers(0, 4, n)])
     y = rng.integers(0, 2, n) if criterion == "gini" else rng.normal(size=n)
@@ -112,6 +115,8 @@ def test_trees_are_those_of_entries(kinds, criterion, limits):
     for n in (2, 5, 16, 17, 300):
         example = example_of(kinds, criterion, n, limits)
         tree = fit(example)
+        sparse = coded_sparse(example.table, n)
+        assert arrays_of(tree) == arrays_of(grow_tree(example, sparse)), n
         before = _cpu.use_wide(False)
         try:
             assert arrays_of(tree) == arrays_of(fit(example)), n
