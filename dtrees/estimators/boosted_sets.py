@@ -60,11 +60,11 @@ class FittedBoosts(FittedSets):
         found: np.ndarray = model._predictor().scores_of(self.raw_of(model, rows))
         return found
 
-    def raw_of(self, model: Any, rows: np.ndarray) -> np.ndarray:
-        """Raw predictions of rows, float64 (n, n_values)."""
+    def raw_of(self, model: Any, rows: np.ndarray, run: Runner | None = None) -> np.ndarray:
+        """Raw predictions of rows, float64 (n, n_values); `run` as for `stages_of`."""
         raw = first_raw(model, len(rows))
-        for stage in self.stages_of(model, rows):
-            raw = stage
+        for block in self.blocks_of_stages(model, rows, run):
+            raw = np.ascontiguousarray(block[-1].T)
         return raw
 
     def stages_of(

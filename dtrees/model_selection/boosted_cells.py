@@ -27,6 +27,8 @@ from dtrees.model_selection.prefitted_proxy import RowNumbers
 from dtrees.parallel import threaded
 from dtrees.typing import Runner, serial
 
+MANY_ROWS = 2**13  # of one set: with fewer, threads cost more than they walk
+
 
 def cells_of(growth: Growth, fitted: FittedSets, limits: PruningGrid | None = None) -> Cells:
     """The models of candidates, for the training sets of a growth, as `Cells`."""
@@ -100,12 +102,13 @@ class BoostedCells(Cells):
                 self._sides.setdefault(number, []).append(side)
 
     def _walk_sides(self) -> None:
-        """Let the rows that are remembered walk, a set on each thread."""
+        """Let the rows that are remembered walk, a set on each thread; many of one set on all."""
         sides, self._sides = self._sides, {}
+        is_one = len(sides) == 1
 
         def walk(number: int) -> None:
             for rows in sides[number]:
-                self._raw(0, number, rows, serial)
+                self._raw(0, number, rows, None if is_one and len(rows) >= MANY_ROWS else serial)
 
         run = threaded(self.fitted.models[next(iter(sides))].n_jobs)
         run([partial(walk, number) for number in sides])
@@ -135,10 +138,18 @@ class BoostedCells(Cells):
         return None
 
     def _begun(self, number: int, rows: np.ndarray, run: Runner | None) -> _Walked:
-        """Rows at the beginning, in the place of the same rows further on."""
+        """Rows at the beginning, in the place of the same rows further on.
+
+        Where no candidate is a prefix, they are at the end.
+        """
         model = self.fitted.models[number]
-        stages = self.fitted.stages_of(model, rows, run)
-        begun = _Walked(rows.copy(), first_raw(model, len(rows)), stages)
+        if self.growth.is_whole:
+            begun = _Walked(
+                rows.copy(), self.fitted.raw_of(model, rows, run), iter(()), model.n_iter_
+            )
+        else:
+            stages = self.fitted.stages_of(model, rows, run)
+            begun = _Walked(rows.copy(), first_raw(model, len(rows)), stages)
         others = [
             each for each in self._stages.get(number, []) if not np.array_equal(each.rows, rows)
         ]

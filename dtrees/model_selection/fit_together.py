@@ -56,6 +56,7 @@ class TogetherFitted:
 
     models: Cells | FittedSearches
     late: Callable[[], Any] | None = None  # grows it, or raises the error of its fit
+    estimator: Any = None  # a clone, from which it grows late
 
     def last(self) -> Any:
         """The model of all rows, if it has grown with the others; raises the error of its fit."""
@@ -139,7 +140,7 @@ def _fitted_models(
         return TogetherFitted(models)
     found = [each for each in models.fitted.models if not isinstance(each, Exception)]
     told = found[0]._fit_report if found else {}
-    return TogetherFitted(models, partial(_grown_late, late, work, told))
+    return TogetherFitted(models, partial(_grown_late, late, work, told), late)
 
 
 def _may_be_late(prepared: Prepared) -> bool:

@@ -115,8 +115,12 @@ class PrefittedProxy(BaseEstimator):
 
     def fit(self, X: np.ndarray, y: Any = None, sample_weight: Any = None) -> PrefittedProxy:
         """Find out which model this is, or raise the error of its fit."""
-        self.number_ = self.rows.split_of(X)
-        error = self.models.error(self.number_)
+        return self.of_split(self.rows.split_of(X), y)
+
+    def of_split(self, number: int, y: Any = None) -> PrefittedProxy:
+        """Become the model of a split, as a fit to its training side does."""
+        self.number_ = number
+        error = self.models.error(number)
         if error is not None:
             raise error
         classes = self.models.classes

@@ -34,7 +34,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from dtrees.exceptions import ClusterError
-from dtrees.model_selection.cell_scores import scores_by_leaves
+from dtrees.model_selection.cell_scores import scores_by_leaves, scores_by_score
 from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.fit_together import fit_together
 from dtrees.model_selection.intervals import (
@@ -189,7 +189,7 @@ def cross_validate(
     n_splits, seconds = len(prepared.arguments.cv), perf_counter() - start
     result = None
     if not return_indices and verbose == 0:
-        result = _scored_by_leaves(models, prepared, scoring, return_train_score)
+        result = _scored_here(models, prepared, scoring, return_train_score)
     if result is None:
         result = _by_sklearn(sklearn.model_selection.cross_validate, X, prepared, models, options)
     result["fit_time"] = np.full(n_splits, seconds / (n_splits + has_last))
@@ -200,7 +200,7 @@ def cross_validate(
         ]
     held_out = refused or intervals_of(models, prepared)
     if together.late is not None:
-        late = partial(_final, together.late, clone(estimator), error_score, is_late=True)
+        late = partial(_final, together.late, together.estimator, error_score, is_late=True)
         return CrossValidation(result, held_out, late)
     result["final_estimator"] = _final(together.last, estimator, error_score)
     return CrossValidation(result, held_out)
@@ -237,14 +237,16 @@ def _scoring_of(estimator: Any, scoring: Any) -> Any:
     return scoring
 
 
-def _scored_by_leaves(
+def _scored_here(
     models: Cells | FittedSearches, prepared: Prepared, scoring: Any, return_train_score: bool
 ) -> dict[str, Any] | None:
-    """Scores that are sums over leaves; None: scikit-learn should compute them."""
+    """Scores without scikit-learn's loop over the splits; None: it should compute them."""
     if not isinstance(models, Cells):
         return None
     splits = prepared.arguments.cv
     scored = scores_by_leaves(models, splits, scoring, return_train_score)
+    if scored is None and scoring is None and not return_train_score:
+        scored = scores_by_score(models, prepared.y, splits)
     if scored is None:
         return None
     seconds = np.repeat(scored.seconds, len(splits))
@@ -297,7 +299,7 @@ def cross_val_score(
     models = None if together is None else together.models
     is_single = not isinstance(scoring, Mapping | list | tuple | set)
     if models is not None and verbose == 0 and is_single:
-        result = _scored_by_leaves(models, prepared, scoring, False)
+        result = _scored_here(models, prepared, scoring, False)
         if result is not None:
             return result["test_score"]
     return _by_sklearn(sklearn.model_selection.cross_val_score, X, prepared, models, options)

@@ -168,3 +168,16 @@ def test_searched_by_intervals(grown_so_far):
         tuning = Tuning(shared_rows=0, interval_rows=50, interval_codes=100)
         check_sets(example, folds(400, 4, 0), "balanced", tuning=tuning)
         assert sum(sets.n_bounded for sets in grown_so_far) > 0
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_short_columns_of_heavy_classes(n_classes):
+    """A column of ten entries wins, whose rows are few and weigh a lot."""
+    number = np.arange(400)
+    y = (number < 20) + (n_classes - 2) * (number >= 390)
+    longer = np.random.default_rng(0).random(400) < 0.5 + 0.25 * (y == 1)
+    table = [column.astype(float).tolist() for column in (longer, number < 10)]
+    example = replace(seeded("gini", n_classes, "none", n_rows=400), table=table, y=y)
+    matrix = coded_sparse(table, 1)
+    trees = check_sets(example, folds(400, 4, 0), "balanced", matrix=matrix)
+    assert {int(tree.feature[0]) for tree in trees} == {1}

@@ -18,6 +18,7 @@ from dtrees.estimators.training_table import TrainingTable
 from dtrees.model_selection import (
     GridSearchCV,
     RandomizedSearchCV,
+    boosted_cells,
     cost_complexity_cv,
     cross_val_predict,
     cross_val_score,
@@ -28,6 +29,7 @@ from dtrees.model_selection import (
 from dtrees.model_selection.fitted_splits import fit_splits
 from dtrees.model_selection.prefitted_proxy import RowNumbers
 from dtrees.model_selection.prepare import SplitTable
+from dtrees.typing import serial
 from tests.estimators.test_boosted_sets import fault_of
 
 RNG = np.random.default_rng(0)
@@ -194,6 +196,24 @@ def test_rows_of_all_sides_walk_when_one_is_asked_for(n_jobs, with_train, monkey
     train, _ = splits[2]
     np.testing.assert_array_equal(cells.values(0, 2, train), model.predict_proba(X[train]))
     assert len(walks) == (6 if with_train else 4)
+
+
+@pytest.mark.parametrize("most", [0, 2**13])
+def test_rows_of_one_side_walk_on_all_threads(most, monkeypatch):
+    splits = list(ShuffleSplit(1, random_state=0).split(X))
+    monkeypatch.setattr(boosted_cells, "MANY_ROWS", most)
+    estimator = estimator_of("three", n_jobs=2)
+    grown = fit_splits(estimator, SplitTable(TrainingTable(X, LABELS, None), splits, None, False))
+    cells, runs = grown.cells(estimator, [{}]), []
+    stages_of = type(cells.fitted).stages_of
+    monkeypatch.setattr(
+        type(cells.fitted), "stages_of", lambda *args: runs.append(args[3]) or stages_of(*args)
+    )
+    cells.bring(RowNumbers(N, splits), False)
+    test = splits[0][1]
+    expected = cells.model(0, 0).predict_proba(X[test])
+    np.testing.assert_array_equal(cells.values(0, 0, test), expected)
+    assert runs == [None if most == 0 else serial]
 
 
 class TestErrors:

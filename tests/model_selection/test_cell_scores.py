@@ -1,16 +1,24 @@
 """Models of cells are scored by leaves where they can be, and those that are the same once."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.model_selection as theirs
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer, roc_auc_score
 
 import dtrees
 from dtrees.estimators.training_table import TrainingTable
-from dtrees.model_selection import GridSearchCV, cell_scores, cross_validate
-from dtrees.model_selection.cell_scores import score_models, scores_by_leaves
+from dtrees.model_selection import (
+    GridSearchCV,
+    cell_scores,
+    cross_val_score,
+    cross_validate,
+    validation,
+)
+from dtrees.model_selection.cell_scores import score_models, scores_by_leaves, scores_by_score
 from dtrees.model_selection.fitted_splits import fit_splits
 from dtrees.model_selection.prepare import SplitTable
 
@@ -63,8 +71,8 @@ def test_a_scorer_may_look_at_parameters(name):
 SPLITS = list(theirs.KFold(3).split(CANCER[0]))
 
 
-def whole(estimator, y=CANCER[1]):
-    work = SplitTable(TrainingTable(CANCER[0], y, None), SPLITS)
+def whole(estimator, y=CANCER[1], splits=SPLITS):
+    work = SplitTable(TrainingTable(CANCER[0], y, None), splits)
     return fit_splits(estimator, work).whole(), work.table
 
 
@@ -80,3 +88,44 @@ def test_both_ways_say_the_same(scoring):
     for key, scores in by_leaves.scores.items():
         assert scores.shape == (1, 3)
         np.testing.assert_allclose(scores, by_models.scores[key], rtol=1e-9, atol=1e-12)
+
+
+WORDS = np.array(["no", "yes"])[CANCER[1]]
+NUMBERS = CANCER[0][:, 0]
+MODELS = {
+    "forest of classes": (dtrees.RandomForestClassifier(5, random_state=0), WORDS),
+    "forest of numbers": (dtrees.ExtraTreesRegressor(5, random_state=0), NUMBERS),
+    "boosting of classes": (dtrees.GradientBoostingClassifier(max_iter=5), pd.Series(WORDS)),
+    "boosting of numbers": (dtrees.GradientBoostingRegressor(max_iter=5), NUMBERS.tolist()),
+}
+
+
+class TestScoresByScore:
+    @pytest.mark.parametrize("name", MODELS)
+    def test_they_are_those_of_scikit_learns_loop(self, name, monkeypatch):
+        estimator, y = MODELS[name]
+        mask = np.arange(len(y)) % 3 == 0
+        splits = [*SPLITS, (~mask, mask), (np.arange(400), [-1, 5, 5])]
+        how = {"cv": splits, "return_train_score": True}
+        expected = cross_validate(estimator, CANCER[0], y, **how)["test_score"]
+        monkeypatch.setattr(validation, "_by_sklearn", None)
+        found = cross_validate(estimator, CANCER[0], y, cv=splits)
+        np.testing.assert_array_equal(found["test_score"], expected)
+        np.testing.assert_array_equal(cross_val_score(estimator, CANCER[0], y, cv=splits), expected)
+        assert found["score_time"].shape == (5,)
+        assert "train_score" not in found
+
+    def test_a_row_alone_has_no_r2(self):
+        estimator, y = MODELS["boosting of numbers"]
+        with pytest.warns(UndefinedMetricWarning):
+            found = cross_validate(estimator, CANCER[0], y, cv=[(np.arange(400), [401])])
+        assert np.isnan(found["test_score"]).all()
+
+    def test_a_score_that_fails_is_scikit_learns(self):
+        estimator, y = MODELS["boosting of numbers"]
+        splits = [(np.arange(400), np.arange(0)), SPLITS[0]]
+        cells, _ = whole(estimator, np.array(y), splits)
+        assert scores_by_score(cells, y, splits) is None
+        with pytest.warns(UserWarning, match="Scoring failed"):
+            found = cross_validate(estimator, CANCER[0], y, cv=splits, error_score=-7.0)
+        assert found["test_score"][0] == -7.0 != found["test_score"][1]

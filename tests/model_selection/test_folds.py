@@ -248,7 +248,9 @@ def test_shared_growth_holds_no_lists(monkeypatch):
 
     monkeypatch.setattr(FoldSplits, "split", watched)
     X, y = load_iris(return_X_y=True)
-    cross_validate(RandomForestClassifier(2), X, y, cv=HashKFold(3, random_state=0))
+    cross_validate(
+        RandomForestClassifier(2), X, y, cv=HashKFold(3, random_state=0), scoring="f1_macro"
+    )
     assert len(seen) == 1
 
 

@@ -20,7 +20,7 @@ from dtrees.core.data._structs cimport KnownTest, PresortedFeature
 from dtrees.core.grow._depth_first cimport begin_growth
 from dtrees.core.grow._known_tree cimport OPEN, TORN, copy_node, copy_subtree, link, test_of
 from dtrees.core.grow._single_member cimport list_rows
-from dtrees.core.histogram._totals cimport sum_rows
+from dtrees.core.histogram._totals cimport sum_rows, weigh_totals
 from dtrees.core.search._open_node cimport OpenNode, describe, free_node, key_of_child
 from dtrees.core.stores._partition cimport Route, mark_codes, route_of_known
 
@@ -50,7 +50,7 @@ cdef bint begin_replay(Replay* r, Buffers* view, const SharedStore* s, const Kno
         return False
     if r.side == NULL and not claim(<void**>&r.side, s.n_rows + 1):
         return False
-    list_rows(view, node, member)
+    list_rows(view, s, node, member)
     memcpy(r.constant, node.constant, s.n_dense)
     return push(r, Branch(node.known[member], 0, open.parent, open.depth,
                           node.smallest[member], open.path, open.is_left))
@@ -160,6 +160,9 @@ cdef bint begin_branch(Replay* r, Buffers* view, const SharedStore* s, const Bra
         return False
     sum_rows(&view.of_row, &params.layout, view.rows + branch.start, n, &root.totals,
              root.class_totals)
+    if view.classes.of_class != NULL:
+        weigh_totals(&root.totals, root.class_totals, view.classes.of_class,
+                     params.criterion.n_classes)
     describe(&root, params)
     for i in range(0 if params.draws else s.n_dense):
         j = s.dense[i]

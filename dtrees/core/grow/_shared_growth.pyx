@@ -23,7 +23,6 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from dtrees.core.data._bits cimport count_bits, trailing_zeros
-from dtrees.core.histogram._layout cimport has_classes
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.presorted._buffers cimport MAX_NARROW
 from dtrees.core.stores._store cimport Member, begin_members
@@ -36,7 +35,7 @@ from dtrees.core.stores.shared._shared_nodes cimport (
 )
 from dtrees.core.stores.shared._shared_intervals cimport search_intervals
 from dtrees.core.stores.shared._shared_search cimport search_columns, search_node, take_better
-from dtrees.core.stores.shared._shared_state cimport SharedStore, cells_of, class_weights
+from dtrees.core.stores.shared._shared_state cimport SharedStore, cells_of
 from dtrees.core.stores.shared._shared_store cimport (
     begin_search, begin_store, free_store, gather_rows, take_node
 )
@@ -49,9 +48,7 @@ from dtrees.core.grow._node_buffer cimport (
 from dtrees.core.grow._node_step cimport record_members, search_members, split_members
 from dtrees.core.grow._replay cimport begin_replay, free_replay, replay_branches
 from dtrees.core.grow._shared_root cimport shared_root
-from dtrees.core.grow._single_member cimport (
-    begin_member, free_view, reserve_weights, weigh_rows
-)
+from dtrees.core.grow._single_member cimport begin_member, free_view, reserve_weights
 from dtrees.core.grow._training_sets cimport TrainingSets
 
 cdef enum:
@@ -88,11 +85,8 @@ cdef class SharedGrowth:
         sets.begin_variants(self.variants)
         store.store.search_node = search_node
         store.store.partition = partition_members
-        if store.of_class != NULL and not reserve_weights(&self.view, &dataset.of_row,
-                                                          has_classes(sets.layout.kind)):
-            raise MemoryError
-        store.own_weight, store.own_target = self.view.of_row.weight, self.view.of_row.target
-        if self.records == NULL or self.n_offloaded == NULL or not begin_store(store):
+        if (self.records == NULL or self.n_offloaded == NULL
+                or not reserve_weights(&self.view, store) or not begin_store(store)):
             raise MemoryError
 
     def __dealloc__(self):
@@ -105,7 +99,7 @@ cdef class SharedGrowth:
             free_node_buffer(&self.records[s])
         free(self.records)
         free(self.n_offloaded)
-        free_view(&self.view, self.store.of_class != NULL)
+        free_view(&self.view)
         free_replay(&self.replay)
         free_store(&self.store)
 
@@ -360,9 +354,6 @@ cdef class SharedGrowth:
         if not found:
             self.store.store.out_of_memory = True
             return
-        if self.store.of_class != NULL:
-            weigh_rows(&self.view, node.open[member].totals.n, self.store.of_row,
-                       class_weights(&self.store, node, member))
         if not is_known:
             self.lend_records(s, node.smallest[member])
 

@@ -5,7 +5,8 @@
     columns                those that vary in the node; dense ones are counted
     entries of sparse ones those whose rows the set has
 
-Where sets have their own class weights, the rows get what they weigh in the set.
+Where sets have their own class weights, the rows get what they weigh in the set when they are
+relocated; where columns are drawn, they stay where they are, and get it by row of the table.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
@@ -13,12 +14,14 @@ from libc.string cimport memcpy
 
 from dtrees.core.data._columns cimport without_entries
 from dtrees.core.data._memory cimport claim
-from dtrees.core.data._structs cimport PresortedFeature, RowStatistics
+from dtrees.core.data._structs cimport PresortedFeature
+from dtrees.core.histogram._layout cimport has_classes
+from dtrees.core.histogram._totals cimport weigh_row
 from dtrees.core.search._open_node cimport OpenNode, free_node
 from dtrees.core.search._parameters cimport TrainParameters, may_use
 from dtrees.core.stores.shared._entry_lists cimport has_room, keep_marked, likely_entries
 from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS
-from dtrees.core.stores.shared._shared_state cimport weigh_row
+from dtrees.core.stores.shared._shared_state cimport class_weights
 from dtrees.core.grow._depth_first cimport begin_growth
 
 
@@ -36,7 +39,7 @@ cdef bint begin_member(Growth* growth, Buffers* view, SharedStore* s, const Shar
         return False
     if root.class_totals != NULL:
         memcpy(root.class_totals, node.open[member].class_totals, n_bytes)
-    list_rows(view, node, member)
+    list_rows(view, s, node, member)
     root.start = 0
     root.n_features = 0
     if not params.draws and not list_features(s, node, view, &root):
@@ -51,12 +54,12 @@ cdef bint begin_member(Growth* growth, Buffers* view, SharedStore* s, const Shar
 cdef bint reserve_root(const TrainParameters* params, Buffers* view, OpenNode* root,
                        int64_t n_features) noexcept nogil:
     """Memory of its own for a root that was copied, and for its rows; False without any."""
-    cdef bint has_classes = root.class_totals != NULL
+    cdef bint sums_classes = root.class_totals != NULL
     cdef size_t n_bytes = (n_features + 1) * sizeof(PresortedFeature)
     cdef bint found = claim(<void**>&view.rows, (root.totals.n + 1) * sizeof(uint32_t))
     root.class_totals = NULL
     root.features = NULL
-    if has_classes:
+    if sums_classes:
         found &= claim(<void**>&root.class_totals, params.criterion.n_classes * sizeof(int64_t))
     if not params.draws:
         found &= claim(<void**>&root.features, n_bytes)
@@ -65,7 +68,9 @@ cdef bint reserve_root(const TrainParameters* params, Buffers* view, OpenNode* r
     return found
 
 
-cdef void list_rows(Buffers* view, const SharedNode* node, int member) noexcept nogil:
+cdef void list_rows(Buffers* view, const SharedStore* s, const SharedNode* node,
+                    int member) noexcept nogil:
+    """List the rows of a member; where its classes have weights of their own, they get these."""
     cdef uint8_t has[MOST_CELLS]
     cdef int64_t n = 0
     cdef int64_t i
@@ -78,41 +83,37 @@ cdef void list_rows(Buffers* view, const SharedNode* node, int member) noexcept 
     for i in range(node.n_some):
         view.rows[n] = node.some[i]
         n += node.who[i] >> member & 1
+    if view.owns_statistics:
+        for i in range(node.open[member].totals.n):
+            weigh_row(s.of_row, class_weights(s, node, member), view.rows[i], &view.of_row,
+                      view.rows[i])
+    elif s.of_class != NULL:
+        view.classes.of_class = class_weights(s, node, member)
 
 
-cdef bint reserve_weights(Buffers* view, const RowStatistics* of_row, bint by_class) noexcept nogil:
-    """Room for the weights of rows in a set, where its classes have their own; False without
-    memory.
-
-    of_row : of all sets. by_class : a weight per class is summed, and no target.
-    """
+cdef bint reserve_weights(Buffers* view, const SharedStore* s) noexcept nogil:
+    """Where classes have weights of their own in each set, room for those of its rows, if columns
+    are drawn; False without memory."""
     cdef size_t n_bytes = (view.n_rows + 1) * sizeof(int64_t)
-    view.of_row = of_row[0]
+    view.classes.has_target = not has_classes(s.counting.layout.kind)
+    view.owns_statistics = s.of_class != NULL and s.params_of[0].draws
+    if not view.owns_statistics:
+        return True
+    view.of_row = s.of_row[0]
     view.of_row.weight = NULL
     view.of_row.target = NULL
     return (claim(<void**>&view.of_row.weight, n_bytes)
-            and (by_class or claim(<void**>&view.of_row.target, n_bytes)))
+            and (not view.classes.has_target or claim(<void**>&view.of_row.target, n_bytes)))
 
 
-cdef void free_view(Buffers* view, bint owns_weights) noexcept nogil:
-    """Free what views of sets have got.
-
-    owns_weights : of `reserve_weights`.
-    """
+cdef void free_view(Buffers* view) noexcept nogil:
+    """Free what views of sets have got."""
     free(view.number)
     free(view.rows)
     free(view.entries)
-    if owns_weights:
+    if view.owns_statistics:
         free(view.of_row.weight)
         free(view.of_row.target)
-
-
-cdef void weigh_rows(Buffers* view, int64_t n, const RowStatistics* of_row,
-                     const int64_t* of_class) noexcept nogil:
-    """Weights of the first n rows that are listed, for a set with these class weights."""
-    cdef int64_t i
-    for i in range(n):
-        weigh_row(of_row, of_class, view.rows[i], view.of_row.weight, view.of_row.target)
 
 
 cdef bint list_features(SharedStore* s, const SharedNode* node, Buffers* view,

@@ -177,7 +177,7 @@ def boost(
 
     def lead() -> None:
         try:
-            of_a_tree = max(1, n_threads // len(growing.initial))
+            of_a_tree = threads_of_a_tree(n_threads, growing)
             blocks = ColumnBlocks(
                 rows.coded, growing.rules.min_samples_leaf, of_a_tree, takes_codes
             )
@@ -192,6 +192,11 @@ def boost(
     finally:
         helpers.close()  # where nobody has come to lead
     return made
+
+
+def threads_of_a_tree(n_threads: int, growing: Growing) -> int:
+    """How many threads of a model grow each of the trees of an iteration."""
+    return max(1, n_threads // len(growing.initial))
 
 
 def grow_model(

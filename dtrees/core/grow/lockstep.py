@@ -7,7 +7,8 @@ ones take turns, a few iterations each, so that all threads are busy to the end:
     thread 0   model 0 ──────▶ 2  4  3  2  4  3 ...
     thread 1   model 1 ──────▶ 3  2  4  3  2  4 ...     never two of a model at a time
 
-A thread that finds no model left helps with the nodes of one that still grows.
+A thread that finds no model left helps with the nodes of one that still grows. One model has all
+threads from the beginning, laid out for them as in a fit of its own.
 
 A model of some rows copies their codes. So its rows lie side by side, as in a fit to them alone:
 nothing is gathered for their derivatives, and its roots are read in order. The codes of sparse
@@ -35,6 +36,7 @@ from dtrees.core.grow.boosting import (
     Growing,
     Watch,
     grow_model,
+    threads_of_a_tree,
 )
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
@@ -99,12 +101,13 @@ def boost_together(
     which there are fewer than twice the threads.
     """
     crew = Crew(len(models), n_threads)
-    common = CommonBlocks(coded, min_rows)
+    of_a_model = max(1, n_threads // max(1, len(models)))
+    common = CommonBlocks(coded, min_rows, of_a_model)
 
     def lead(number: int, helpers: Helpers) -> Turns:
         def grow(model: Model) -> Generator[None, None, list[Tree]]:
             rows, blocks = common.of_model(model)
-            booster = Booster(rows, model.growing, helpers, blocks)
+            booster = Booster(rows, model.growing, helpers, blocks, of_a_model)
             made: list[Tree] = []
             yield from grow_model(booster, thresholds, made, cancelled, model.watch)
             return made
@@ -125,24 +128,27 @@ class CommonBlocks:
     coded : CodedMatrix
     min_rows : int
         As for `boost_together`.
+    n_threads : int, default=1
+        Of each model: those of a tree have a block each.
     """
 
-    def __init__(self, coded: CodedMatrix, min_rows: int) -> None:
-        self._coded, self._min_rows = coded, min_rows
+    def __init__(self, coded: CodedMatrix, min_rows: int, n_threads: int = 1) -> None:
+        self._coded, self._min_rows, self._n_threads = coded, min_rows, n_threads
         self._blocks: ColumnBlocks | None = None
         self._lock = threading.Lock()
 
     def of_model(self, model: Model) -> tuple[BoostedRows, ColumnBlocks]:
         """The rows and the codes that a model is grown from: its own, or those of all models."""
         rows = model.rows
+        of_a_tree = threads_of_a_tree(self._n_threads, model.growing)
         is_dense = len(self._coded.sparse_rows) == 0
         if rows.chosen is not None and is_dense and model.growing.subsample == 1.0:
             rows = rows.alone()
             is_large = rows.coded.u8.nbytes >= TAKEN_BYTES
-            return rows, ColumnBlocks(rows.coded, self._min_rows, takes_codes=is_large)
+            return rows, ColumnBlocks(rows.coded, self._min_rows, of_a_tree, is_large)
         with self._lock:
             if self._blocks is None:
-                self._blocks = ColumnBlocks(self._coded, self._min_rows)
+                self._blocks = ColumnBlocks(self._coded, self._min_rows, of_a_tree)
             return rows, self._blocks
 
 

@@ -53,6 +53,18 @@ cdef inline void weigh_totals(Totals* totals, int64_t* class_totals, const int64
     totals.target = class_totals[1] if n_classes > 1 else 0
 
 
+cdef inline void weigh_row(const RowStatistics* of_row, const int64_t* of_class, int64_t row,
+                           RowStatistics* to, int64_t at) noexcept nogil:
+    """Classification: what a row weighs by these class weights, and its weighted class where there
+    is room for targets, to place `at`."""
+    cdef int64_t weight = of_class[of_row.label[row]]
+    if of_row.weight != NULL:
+        weight *= of_row.weight[row]
+    to.weight[at] = weight
+    if to.target != NULL:
+        to.target[at] = weight * of_row.label[row]
+
+
 cdef inline void add_totals(Totals* to, const Totals* one) noexcept nogil:
     """Sums of two sets of rows."""
     to.n += one.n

@@ -11,7 +11,7 @@ Codes are read where they are (`dtrees.core.predict._binned`), so rows that are 
 nothing. In tables of sparse columns a code walks as the number that it is, less the fill code, and
 missing (code 0) as nan. What is stored of the columns that a tree tests is taken from all rows, or,
 where that is less, what is stored of the rows that are asked for: the codes are then held by row as
-well.
+well, if trees have looked at as many cells in vain as there are.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ from dtrees.core.predict.used_columns import slots_of, sparse_block, used_column
 from dtrees.typing import Runner
 
 FLOAT_CODES = 2**24  # largest code that float32 holds exactly
+BY_ROW = 1  # times the stored cells: what it costs to hold them by row
+DEARER = 2  # a cell that is held by row
 TREES_AT_ONCE = 32  # whose leaves are held
 
 Asked = tuple[Sequence[Tree], np.ndarray]  # trees of a model, and numbers of rows
@@ -83,6 +85,7 @@ class CodedRows:
         exact = coded.n_codes.max(initial=0) < FLOAT_CODES
         self._dtype = np.dtype(np.float32 if exact else np.float64)
         is_sparse = coded.n_columns > 0 and bool((coded.storage == SPARSE).all())
+        self._n_passed = 0
         self._is_sparse = is_sparse and bool((coded.n_ordered == coded.n_codes).all())
 
     @property
@@ -130,28 +133,36 @@ class CodedRows:
     def _leaves_of(self, trees: Sequence[Tree], rows: np.ndarray) -> list[np.ndarray]:
         return [self.leaves(tree, rows) for tree in trees]
 
-    @cached_property
-    def _stored(self) -> csc_array:
-        """Codes less the fill code of their column, which is then zero."""
+    def _stored(self, columns: np.ndarray) -> csc_array:
+        """Codes of some columns less the fill code of their column, which is then zero."""
         coded = self._coded
-        fill = coded.fill_code[coded.slot].astype(np.int64)
-        slots = coded.slot
-        assert (slots == np.arange(coded.n_columns)).all()
-        codes = coded.sparse_codes.astype(self._dtype)
-        codes -= np.repeat(fill, np.diff(coded.sparse_indptr)).astype(self._dtype)
-        codes[coded.sparse_codes == 0] = np.nan
-        parts = (codes, coded.sparse_rows, coded.sparse_indptr)
-        return csc_array(parts, shape=(coded.n_rows, coded.n_columns))
+        first, end = coded.sparse_indptr[columns], coded.sparse_indptr[columns + 1]
+        indptr = np.concatenate([[0], np.cumsum(end - first)])
+        rows, found = coded.sparse_rows, coded.sparse_codes
+        if len(columns) < coded.n_columns:
+            at = np.repeat(first - indptr[:-1], end - first) + np.arange(indptr[-1])
+            rows, found = rows[at], found[at]
+        codes = found.astype(self._dtype)
+        codes -= np.repeat(coded.fill_code[columns].astype(self._dtype), end - first)
+        codes[found == 0] = np.nan
+        return csc_array((codes, rows, indptr), shape=(coded.n_rows, len(columns)))
 
     @cached_property
     def _stored_by_row(self) -> csr_array:
-        return self._stored.tocsr()
+        return self._stored(np.arange(self._coded.n_columns)).tocsr()
 
     def _stored_in(self, columns: np.ndarray, rows: np.ndarray) -> csc_array | None:
-        """Codes of some columns and rows; None where taking them from all rows costs less."""
-        stored = self._stored
-        of_columns = (stored.indptr[columns + 1] - stored.indptr[columns]).sum()
-        if stored.nnz * len(rows) >= of_columns * stored.shape[0]:
+        """Codes of some columns and rows; None where taking them from all rows costs less.
+
+        The codes are held by row once trees have looked at more cells of other rows than that
+        costs.
+        """
+        coded, n_stored = self._coded, len(self._coded.sparse_codes)
+        of_columns = (coded.sparse_indptr[columns + 1] - coded.sparse_indptr[columns]).sum()
+        if DEARER * n_stored * len(rows) >= of_columns * coded.n_rows:
+            return None
+        self._n_passed += int(of_columns) + coded.n_rows
+        if self._n_passed < BY_ROW * n_stored:
             return None
         return self._stored_by_row[rows][:, columns].tocsc()
 
@@ -167,7 +178,7 @@ class CodedRows:
             coded.n_ordered,
         )
         own = self._stored_in(used, rows)
-        cells = self._stored[:, used] if own is None else own
+        cells = self._stored(used) if own is None else own
         leaves = np.empty(cells.shape[0], dtype=np.intp)
         walk_sparse(packed, *parts_of(cells), sparse_block(len(used), self._dtype), 0, leaves)
         return leaves[rows] if own is None else leaves

@@ -26,7 +26,7 @@ from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._structs cimport (
     AT_MOST, ENTROPY, GINI, SQUARED, PresortedFeature, Split, entry_t
 )
-from dtrees.core.histogram._layout cimport CLASSES, COUNT, SUM
+from dtrees.core.histogram._layout cimport CLASSES, COUNT, SUM, has_weights
 from dtrees.core.search._bins cimport bins_of_entries, search_bins
 from dtrees.core.search._buffered_scores cimport flush
 from dtrees.core.search._criterion cimport xlogx
@@ -202,8 +202,7 @@ cdef void pass_over_short(Search* q) noexcept nogil:
     cdef int64_t low = 1
     cdef int64_t high = q.totals.n // 4 + 1
     cdef int64_t middle
-    if q.of_row.weight != NULL or (q.criterion.impurity != SQUARED
-                                   and q.criterion.impurity != GINI):
+    if has_weights(q.kind) or (q.criterion.impurity != SQUARED and q.criterion.impurity != GINI):
         return
     while low < high:
         middle = (low + high) >> 1

@@ -1,24 +1,26 @@
 """Models side by side: every job once, helpers at the end, the bits of models that grow alone."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from dtrees.coding import CodeBook
 from dtrees.core.data.rules import BoostingRules
-from dtrees.core.grow.boosting import BoostedRows, Growing, boost
-from dtrees.core.grow.lockstep import Crew, Model, boost_together
-from dtrees.core.losses.losses import NUMBERS
+from dtrees.core.grow import lockstep
+from dtrees.core.grow.boosting import BoostedRows, Booster, Growing, boost
+from dtrees.core.grow.lockstep import CommonBlocks, Crew, Model, boost_together
+from dtrees.core.losses.losses import CLASSES, NUMBERS
 from dtrees.parallel import LocalRunner
 from dtrees.typing import serial
 
 LOSS = NUMBERS["squared_error"]
 
 
-def table(n=400):
+def table(n=400, n_columns=3):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 3))
+    X = rng.normal(size=(n, n_columns))
     book, coded = CodeBook.fit_encode(X, max_bins=16)
     return book, coded, X[:, 0] * X[:, 1] + rng.normal(size=n)
 
@@ -48,6 +50,39 @@ def test_models_have_the_bits_of_models_that_grow_alone(n_threads):
         assert len(trees) == 4 + number
         assert [tree.value.tobytes() for tree in trees] == [tree.value.tobytes() for tree in alone]
     assert sorted(found) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("subsample", [1.0, 0.5])
+@pytest.mark.parametrize(("n_classes", "n_growers", "n_blocks"), [(2, 1, 4), (3, 3, 2)])
+def test_one_model_has_all_threads(n_classes, n_growers, n_blocks, subsample, monkeypatch):
+    book, coded, y = table(n_columns=16)
+    y = np.digitize(y, np.quantile(y, [0.3, 0.6][: n_classes - 1])).astype(np.uint8)
+    chosen = np.flatnonzero(np.arange(len(y)) % 3).astype(np.uint32)
+    initial, rules = np.zeros(1 if n_classes == 2 else 3), BoostingRules(min_samples_leaf=5)
+    growing = Growing(CLASSES["log_loss"], initial, rules, 0.1, 5, subsample=subsample)
+    model, found, made = Model(BoostedRows(coded, y, None, 1.0, chosen), growing), [], []
+
+    def booster(rows, growing, helpers, blocks, n_threads):
+        made.append((Booster(rows, growing, helpers, blocks, n_threads), blocks.n_blocks))
+        return made[-1][0]
+
+    def job(grow):
+        found.extend((yield from grow(model)))
+
+    monkeypatch.setattr(lockstep, "Booster", booster)
+    boost_together(coded, [job], book.thresholds, LocalRunner(4), 4)
+    assert [(each.n_growers, blocks) for each, blocks in made] == [(n_growers, n_blocks)]
+    alone = boost(model.rows, growing, book.thresholds, serial)
+    assert [tree.value.tobytes() for tree in found] == [tree.value.tobytes() for tree in alone]
+
+
+@pytest.mark.parametrize(("n_threads", "n_blocks"), [(1, 2), (2, 2), (4, 4)])
+@pytest.mark.parametrize("subsample", [1.0, 0.5])
+def test_threads_of_a_model_have_a_block_each(n_threads, n_blocks, subsample):
+    _, coded, y = table(n_columns=16)
+    model = model_of(coded, y, 0)
+    model = Model(model.rows, replace(model.growing, subsample=subsample))
+    assert CommonBlocks(coded, 1, n_threads).of_model(model)[1].n_blocks == n_blocks
 
 
 def test_a_watch_ends_its_own_model():

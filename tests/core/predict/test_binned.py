@@ -12,6 +12,7 @@ import scipy.sparse
 from dtrees import DecisionTreeClassifier
 from dtrees.coding import CodeBook
 from dtrees.core.model.tree import IN_SUBSET, LEAF
+from dtrees.core.predict import binned
 from dtrees.core.predict._binned import find_leaves
 from dtrees.core.predict.binned import CodedRows
 from dtrees.core.predict.raw import apply
@@ -48,6 +49,20 @@ def test_leaves_are_those_of_the_values(kind, max_bins):
     leaves = apply(tree, book, X)
     for rows in (np.arange(700), np.arange(5), np.array([3, 3, 600, 2]), np.arange(0)):
         np.testing.assert_array_equal(CodedRows(coded).leaves(tree, rows), leaves[rows])
+
+
+def test_few_rows_of_sparse_tables_walk_by_row_once_that_is_worth_it(monkeypatch):
+    monkeypatch.setattr(binned, "BY_ROW", 4)
+    X, coded, tree, book = grown("sparse", None)
+    leaves, walked, by_row = apply(tree, book, X), CodedRows(coded), []
+    for time in range(10):
+        rows = np.array([time, 600, 3])
+        np.testing.assert_array_equal(walked.leaves(tree, rows), leaves[rows])
+        by_row.append("_stored_by_row" in vars(walked))
+    assert by_row == sorted(by_row)
+    assert by_row[0] < by_row[4]
+    many = np.arange(690)
+    np.testing.assert_array_equal(walked.leaves(tree, many), leaves[many])
 
 
 @pytest.mark.parametrize("n_rows", [1, 11, 12, 13, 40])

@@ -14,6 +14,11 @@ cdef struct Counted:
     int64_t n_words         # of the histograms of a node
     int64_t least_rows      # entries serve nodes of fewer rows better; 0: no column is counted
 
+cdef struct ClassWeights:
+    # Of the set that the rows of buffers are of: they get them as they are relocated.
+    const int64_t* of_class     # NULL: rows weigh what they weigh
+    bint has_target             # the weighted class of a row is summed, too
+
 cdef struct Buffers:
     # Rows of a set of open nodes; every node is a stretch of `rows` and of each column's entries.
     int64_t n_rows
@@ -28,6 +33,7 @@ cdef struct Buffers:
     uint32_t ones           # narrow: rows from here on are not of class 0, where there are classes
     Counted counted
     RowStatistics of_row
+    ClassWeights classes
     bint owns_statistics
     bint owns_rows          # else they are a loader's scratch
     bint shared             # by several threads: nodes are relocated before they are grown

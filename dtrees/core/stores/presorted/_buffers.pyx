@@ -25,6 +25,7 @@ from libc.string cimport memcpy
 from dtrees.core.data._columns cimport STORED_U32, STORED_U8, Column, code_at
 from dtrees.core.data._memory cimport claim
 from dtrees.core.data._structs cimport NO_RANK, PresortedFeature, entry_t
+from dtrees.core.histogram._totals cimport weigh_row
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport CountRule
 from dtrees.core.stores.presorted._sorted_entries cimport (
@@ -144,6 +145,19 @@ cdef bint gather(int64_t** to, const int64_t* values, const uint32_t* rows,
     return True
 
 
+cdef bint weigh(Buffers* new, const Buffers* old, const uint32_t* rows, int64_t n) noexcept nogil:
+    """What some rows weigh by their classes; False without memory."""
+    cdef RowStatistics* to = &new.of_row
+    cdef int64_t i
+    if not (claim(<void**>&to.weight, (n + 1) * sizeof(int64_t))
+            and (not old.classes.has_target
+                 or claim(<void**>&to.target, (n + 1) * sizeof(int64_t)))):
+        return False
+    for i in range(n):
+        weigh_row(&old.of_row, old.classes.of_class, rows[i], to, i)
+    return True
+
+
 cdef Buffers* relocate_rows(Buffers* old, const OpenNode* node, int64_t n_entries) noexcept nogil:
     """Buffers of 32-bit entries with the rows and targets of a node, numbered from 0.
 
@@ -188,6 +202,8 @@ cdef bint move_rows(Buffers* old, Buffers* new, const uint32_t* rows, int64_t n)
     for i in range(n):
         new.row_id[i] = source[i] if old.row_id == NULL else old.row_id[source[i]]
         new.rows[i] = <uint32_t>i
+    if old.classes.of_class != NULL:
+        return weigh(new, old, source, n)
     if not (gather(&new.of_row.weight, old.of_row.weight, source, n)
             and gather(&new.of_row.target, old.of_row.target, source, n)):
         return False

@@ -60,8 +60,8 @@ cdef void scan_alive(SharedStore* s, const SharedNode* node, int32_t number,
         q = s.searches[node.set_of[m]]
         bins_of_member(s, q, node, m, width)
         take_rows(s, m)
-        if s.of_class != NULL:
-            weigh_entries(s, node, s.alive.own, s.alive.n_own, m)
+        if not weigh_entries(s, node, s.alive.own, s.alive.n_own, m):
+            return
         scan_member(s, q, number, m)
         s.store.work += s.alive.n
 

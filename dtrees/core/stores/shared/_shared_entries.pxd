@@ -15,7 +15,7 @@ cdef int64_t entries_of_member(const SharedStore* s, const SharedNode* node,
                                void* entries) noexcept nogil
 cdef void search_entries(SharedStore* s, const SharedNode* node, int64_t first, int64_t step,
                          uint64_t members) noexcept nogil
-cdef void weigh_entries(SharedStore* s, const SharedNode* node, const uint64_t* entries, int64_t n,
+cdef bint weigh_entries(SharedStore* s, const SharedNode* node, uint64_t* entries, int64_t n,
                         int member) noexcept nogil
 cdef bint reserve_own(SharedStore* s, const PresortedFeature* feature) noexcept nogil
 cdef void bins_of_subsets(SharedStore* s, const SharedNode* node, int32_t number,

@@ -17,13 +17,15 @@ are passed over by one comparison.
 Columns of few codes are counted in one pass for all sets (`_entry_histogram`). The others are
 scanned set by set, from the fill code outward.
 """
-from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 
 from dtrees.core.data._bits cimport count_bits
 from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, Column, without_entries
 from dtrees.core.data._memory cimport claim
-from dtrees.core.data._structs cimport ALL_ORDERED, PresortedFeature
+from dtrees.core.data._structs cimport ALL_ORDERED, PresortedFeature, RowStatistics
+from dtrees.core.histogram._layout cimport has_classes
+from dtrees.core.histogram._totals cimport weigh_row
 from dtrees.core.search._bins cimport bins_of_entries
 from dtrees.core.search._bound cimport work_of_bins
 from dtrees.core.search._entry_scan cimport search_feature
@@ -36,7 +38,7 @@ from dtrees.core.stores.shared._entry_histogram cimport (
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
 from dtrees.core.stores.sampled._random_split cimport search_random
 from dtrees.core.stores.shared._shared_state cimport (
-    NO_CELL, SharedStore, class_weights, weigh_row
+    NO_CELL, SharedStore, class_weights
 )
 
 
@@ -178,8 +180,8 @@ cdef void search_by_members(SharedStore* s, const SharedNode* node,
         s.store.work += feature.length + own.length
         if own.length == 0 or own.length < q.too_short:
             continue
-        if s.of_class != NULL:
-            weigh_entries(s, node, s.own_entries, own.length, m)
+        if not weigh_entries(s, node, s.own_entries, own.length, m):
+            return
         if s.store.params.limits.random_splits:
             bins_of_entries(q, <const uint64_t*>s.own_entries, &own)
             draw_from_bins(s, q, &own)
@@ -197,13 +199,41 @@ cdef void draw_from_bins(const SharedStore* s, Search* q,
                       s.store.params.values + s.store.params.first_value[feature.column])
 
 
-cdef void weigh_entries(SharedStore* s, const SharedNode* node, const uint64_t* entries, int64_t n,
+cdef bint weigh_entries(SharedStore* s, const SharedNode* node, uint64_t* entries, int64_t n,
                         int member) noexcept nogil:
-    """What the rows of n entries of a member weigh, where sets have class weights of their own."""
-    cdef const int64_t* of_class = class_weights(s, node, member)
+    """Number the rows of n entries of a member, whose search gets what these weigh, where sets have
+    class weights of their own; False without memory."""
+    cdef const int64_t* of_class = s.of_class
+    cdef RowStatistics* own = &s.own_statistics
     cdef int64_t i
+    cdef uint32_t row
+    if of_class == NULL:
+        return True
+    if not reserve_statistics(s, n):
+        s.store.out_of_memory = True
+        return False
+    of_class = class_weights(s, node, member)
     for i in range(n):
-        weigh_row(s.of_row, of_class, <uint32_t>entries[i], s.own_weight, s.own_target)
+        row = <uint32_t>entries[i]
+        entries[i] = entries[i] >> 32 << 32 | <uint64_t>i
+        own.label[i] = s.of_row.label[row]
+        weigh_row(s.of_row, of_class, row, own, i)
+    s.searches[node.set_of[member]].of_row = own[0]
+    return True
+
+
+cdef bint reserve_statistics(SharedStore* s, int64_t n) noexcept nogil:
+    """Room for what n entries of a member weigh; False without memory."""
+    cdef RowStatistics* own = &s.own_statistics
+    if n < s.n_own_statistics:
+        return True
+    s.n_own_statistics = n + n // 8 + 1
+    if not (claim(<void**>&own.label, s.n_own_statistics * sizeof(uint16_t))
+            and claim(<void**>&own.weight, s.n_own_statistics * sizeof(int64_t))
+            and (has_classes(s.counting.layout.kind)
+                 or claim(<void**>&own.target, s.n_own_statistics * sizeof(int64_t)))):
+        s.n_own_statistics = 0
+    return n < s.n_own_statistics
 
 
 cdef bint reserve_own(SharedStore* s, const PresortedFeature* feature) noexcept nogil:
@@ -255,8 +285,9 @@ cdef void bins_of_member_entries(SharedStore* s, Search* q, const SharedNode* no
         return
     own.length = <uint32_t>entries_of_member(s, node, &own, member, s.own_entries)
     own.offset = 0
-    if s.of_class != NULL:
-        weigh_entries(s, node, s.own_entries, own.length, member)
+    if not weigh_entries(s, node, s.own_entries, own.length, member):
+        q.bins.count = 0
+        return
     bins_of_entries(q, <const uint64_t*>s.own_entries, &own)
     s.store.out_of_memory |= q.out_of_memory
 

@@ -90,8 +90,8 @@ cdef struct SharedStore:
     int64_t n_row_words     # room
     uint64_t* own_entries   # of a column and a member
     int64_t n_own_entries   # room
-    int64_t* own_weight     # by row: of entries of a set, where these have their own class weights;
-    int64_t* own_target     # the caller's, who needs them while no shared node is searched
+    RowStatistics own_statistics    # by entry of a member, where sets have their own class weights
+    int64_t n_own_statistics    # room
 
 cdef inline int64_t cells_of(const SharedStore* s, const SharedNode* node) noexcept nogil:
     """Cells of the dense columns of a node, and entries of the others."""
@@ -102,19 +102,6 @@ cdef inline const int64_t* class_weights(const SharedStore* s, const SharedNode*
                                          int member) noexcept nogil:
     """Of a member, where sets have their own."""
     return s.of_class + <int64_t>node.set_of[member] * s.store.params.criterion.n_classes
-
-
-cdef inline void weigh_row(const RowStatistics* of_row, const int64_t* of_class, int64_t row,
-                           int64_t* weight, int64_t* target) noexcept nogil:
-    """What a row weighs in a set with these class weights.
-
-    target : its weighted target, too; NULL: a weight per class is summed.
-    """
-    weight[row] = of_class[of_row.label[row]]
-    if of_row.weight != NULL:
-        weight[row] *= of_row.weight[row]
-    if target != NULL:
-        target[row] = weight[row] * of_row.label[row]
 
 
 cdef inline int64_t packed(const RowStatistics* of_row, uint32_t row) noexcept nogil:

@@ -34,10 +34,7 @@ from dtrees.core.stores.shared._shared_state cimport SharedStore, packed
 
 
 cdef bint begin_store(SharedStore* s) noexcept nogil:
-    """Searches and scratch for the parameters of the sets; False without memory.
-
-    Rows weigh `own_weight` in searches that read rows, where sets have their own class weights.
-    """
+    """Searches and scratch for the parameters of the sets; False without memory."""
     cdef int64_t K = s.store.params.criterion.n_classes
     cdef int64_t n_columns = s.store.params.limits.n_columns
     cdef int64_t most_codes = 0
@@ -70,10 +67,6 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
         return False
     if s.store.params.limits.random_splits and not claim(<void**>&s.parts, s.n_rows + 1):
         return False
-    if s.of_class != NULL and (s.n_dense < n_columns or s.intervals != NULL):
-        for i in range(s.n_sets):
-            s.searches[i].of_row.weight = s.own_weight
-            s.searches[i].of_row.target = s.own_target
     return (claim(<void**>&s.code, (most_codes + 2) * sizeof(uint32_t))
             and claim(<void**>&s.rank, (most_codes + 2) * sizeof(uint32_t))
             and claim_zeros(<void**>&s.hit, ((most_codes >> 6) + 2) * sizeof(uint64_t))
@@ -109,6 +102,9 @@ cdef void free_store(SharedStore* s) noexcept nogil:
     free(s.side)
     free(s.row_words)
     free(s.own_entries)
+    free(s.own_statistics.label)
+    free(s.own_statistics.weight)
+    free(s.own_statistics.target)
 
 
 cdef Member* take_node(SharedStore* s, SharedNode* node) noexcept nogil:
