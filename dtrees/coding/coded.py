@@ -303,7 +303,11 @@ class CodedMatrix(SmallArraysInside):
 
     def take(self, rows: np.ndarray) -> CodedMatrix:
         """The same columns for other rows (numbers, repeats allowed, or a boolean mask)."""
-        return next(self.take_each([rows]))
+        rows = np.asarray(rows)
+        rows = np.flatnonzero(rows) if rows.dtype == bool else rows
+        if not (rows[1:] > rows[:-1]).all():
+            return next(self.take_each([rows]))
+        return self._taken(rows, None)
 
     def take_each(self, parts: Iterable[np.ndarray]) -> Iterator[CodedMatrix]:
         """The same columns for the rows of each of some parts, one after the other, as `take`."""
@@ -316,7 +320,7 @@ class CodedMatrix(SmallArraysInside):
             yield self._taken(np.asarray(rows), by_row)
 
     def _taken(self, rows: np.ndarray, by_row: scipy.sparse.csr_array | None) -> CodedMatrix:
-        """Some rows; the codes of sparse columns by row are given, if there are any."""
+        """Some rows; the codes of sparse columns by row are given, or the rows ascend."""
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows
         if len(rows) and not (rows.min() >= 0 and rows.max() < self.n_rows):
             raise IndexError(f"rows of a table of {self.n_rows} are 0 to {self.n_rows - 1}")
@@ -328,6 +332,13 @@ class CodedMatrix(SmallArraysInside):
             indptr = taken.indptr.astype(np.int64)
             stored_rows = taken.indices.astype(np.int32, copy=False)
             codes = taken.data
+        elif len(stored_rows) > 0:
+            place = np.full(self.n_rows, -1, dtype=np.int32)
+            place[rows] = np.arange(len(rows), dtype=np.int32)
+            stored_rows = place[stored_rows]
+            kept = stored_rows >= 0
+            indptr = np.concatenate([[0], np.cumsum(kept)])[indptr]
+            stored_rows, codes = stored_rows[kept], codes[kept]
         return self._with_rows(len(rows), blocks, indptr, stored_rows, codes)
 
     def _with_rows(

@@ -71,8 +71,14 @@ def test_rows_of_each_part_are_those_that_are_taken_alone():
     for matrix in (mixed()[-1], CodedMatrix.from_sparse(stored, [3] * 4, [3] * 4, [0, 1, 0, 2])):
         parts = [np.array([3, 1, 29]), np.arange(matrix.n_rows) % 2 == 0, np.array([], dtype=int)]
         for rows, part in zip(parts, matrix.take_each(parts), strict=True):
+            alone = matrix.take(rows)
             for j in range(matrix.n_columns):
                 np.testing.assert_array_equal(part.column(j), matrix.column(j)[rows])
+                np.testing.assert_array_equal(alone.column(j), part.column(j))
+            for name in ("sparse_indptr", "sparse_rows", "sparse_codes"):
+                one, other = getattr(alone, name), getattr(part, name)
+                assert one.dtype == other.dtype
+                np.testing.assert_array_equal(one, other)
 
 
 def test_missing_columns_are_those_that_have_missing_values():

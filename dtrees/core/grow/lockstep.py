@@ -12,7 +12,7 @@ threads from the beginning, laid out for them as in a fit of its own.
 
 A model of some rows copies their codes. So its rows lie side by side, as in a fit to them alone:
 nothing is gathered for their derivatives, and its roots are read in order. The codes of sparse
-tables stay in one place for all models, and so do those of models whose iterations draw rows.
+tables stay in one place for several models, and so do those of models whose iterations draw rows.
 
 Models that grow apart never wait for each other, as the threads of a node do. Their arrays are made
 when their turn comes, so there are at most twice as many at a time as there are threads. Each model
@@ -102,7 +102,7 @@ def boost_together(
     """
     crew = Crew(len(models), n_threads)
     of_a_model = max(1, n_threads // max(1, len(models)))
-    common = CommonBlocks(coded, min_rows, of_a_model)
+    common = CommonBlocks(coded, min_rows, of_a_model, is_of_one=len(models) == 1)
 
     def lead(number: int, helpers: Helpers) -> Turns:
         def grow(model: Model) -> Generator[None, None, list[Tree]]:
@@ -130,10 +130,15 @@ class CommonBlocks:
         As for `boost_together`.
     n_threads : int, default=1
         Of each model: those of a tree have a block each.
+    is_of_one : bool, default=False
+        Whether there is one model, which then copies its rows of sparse columns, too.
     """
 
-    def __init__(self, coded: CodedMatrix, min_rows: int, n_threads: int = 1) -> None:
+    def __init__(
+        self, coded: CodedMatrix, min_rows: int, n_threads: int = 1, is_of_one: bool = False
+    ) -> None:
         self._coded, self._min_rows, self._n_threads = coded, min_rows, n_threads
+        self._copies = is_of_one or len(coded.sparse_rows) == 0
         self._blocks: ColumnBlocks | None = None
         self._lock = threading.Lock()
 
@@ -141,8 +146,7 @@ class CommonBlocks:
         """The rows and the codes that a model is grown from: its own, or those of all models."""
         rows = model.rows
         of_a_tree = threads_of_a_tree(self._n_threads, model.growing)
-        is_dense = len(self._coded.sparse_rows) == 0
-        if rows.chosen is not None and is_dense and model.growing.subsample == 1.0:
+        if rows.chosen is not None and self._copies and model.growing.subsample == 1.0:
             rows = rows.alone()
             is_large = rows.coded.u8.nbytes >= TAKEN_BYTES
             return rows, ColumnBlocks(rows.coded, self._min_rows, of_a_tree, is_large)

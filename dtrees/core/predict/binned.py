@@ -36,6 +36,7 @@ from dtrees.typing import Runner
 
 FLOAT_CODES = 2**24  # largest code that float32 holds exactly
 BY_ROW = 1  # times the stored cells: what it costs to hold them by row
+ALONE = 2  # the same: to copy those of some rows
 DEARER = 2  # a cell that is held by row
 TREES_AT_ONCE = 32  # whose leaves are held
 
@@ -114,7 +115,8 @@ class CodedRows:
     def means(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
         """As `means_of_leaves`."""
         if self._is_sparse:
-            return np.array([tree.value_of(self.leaves(tree, rows))[:, 0] for tree in trees])
+            own, rows = self._for_many(trees, rows)
+            return np.array([tree.value_of(own.leaves(tree, rows))[:, 0] for tree in trees])
         means = np.empty((len(trees), len(rows)))
         find_means(trees, self._coded, np.ascontiguousarray(rows, dtype=np.int64), means)
         return means
@@ -122,16 +124,28 @@ class CodedRows:
     def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
         """Values of the leaves of some rows, float64 (n, n_values)."""
         total = np.zeros((len(rows), trees[0].n_values))
+        own, rows = self._for_many(trees, rows)
         for start in range(0, len(trees), TREES_AT_ONCE):
             some = trees[start : start + TREES_AT_ONCE]
             halves = [some[: len(some) // 2], some[len(some) // 2 :]]
-            found = run([partial(self._leaves_of, half, rows) for half in halves])
+            found = run([partial(own._leaves_of, half, rows) for half in halves])
             for tree, leaves in zip(some, itertools.chain(*found), strict=True):
                 add_up(total, tree.value_of(leaves))  # in their order, as in a prediction
         return total
 
     def _leaves_of(self, trees: Sequence[Tree], rows: np.ndarray) -> list[np.ndarray]:
         return [self.leaves(tree, rows) for tree in trees]
+
+    def _for_many(self, trees: Sequence[Tree], rows: np.ndarray) -> tuple[CodedRows, np.ndarray]:
+        """Rows that walk down many trees: of a sparse table alone, where the others cost more."""
+        indptr, n_rows = self._coded.sparse_indptr, self._coded.n_rows
+        if not self._is_sparse or 2 * len(rows) > n_rows:
+            return self, rows
+        columns = np.concatenate([used_columns(tree) for tree in trees])
+        if (indptr[columns + 1] - indptr[columns]).sum() < ALONE * indptr[-1]:
+            return self, rows
+        wanted, place = np.unique(rows, return_inverse=True)
+        return CodedRows(self._coded.take(wanted)), place
 
     def _stored(self, columns: np.ndarray) -> csc_array:
         """Codes of some columns less the fill code of their column, which is then zero."""

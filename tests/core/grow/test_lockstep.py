@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from dtrees.coding import CodeBook
 from dtrees.core.data.rules import BoostingRules
@@ -83,6 +84,28 @@ def test_threads_of_a_model_have_a_block_each(n_threads, n_blocks, subsample):
     model = model_of(coded, y, 0)
     model = Model(model.rows, replace(model.growing, subsample=subsample))
     assert CommonBlocks(coded, 1, n_threads).of_model(model)[1].n_blocks == n_blocks
+
+
+@pytest.mark.parametrize("n_models", [1, 2])
+def test_one_model_of_a_sparse_table_copies_its_rows(n_models, monkeypatch):
+    X = scipy.sparse.random_array((400, 12), density=0.2, rng=0, format="csc")
+    book, coded = CodeBook.fit_encode(X, max_bins=16)
+    y, found, tables = X.sum(axis=1) + X[:, [3]].toarray().ravel(), [], []
+
+    def job(grow):
+        found.append((yield from grow(model_of(coded, y, 0))))
+
+    def booster(rows, *others):
+        tables.append(rows.coded)
+        return Booster(rows, *others)
+
+    monkeypatch.setattr(lockstep, "Booster", booster)
+    boost_together(coded, [job] * n_models, book.thresholds, serial)
+    assert [each is coded for each in tables] == [n_models > 1] * n_models
+    model = model_of(coded, y, 0)
+    alone = boost(model.rows, model.growing, book.thresholds, serial)
+    for trees in found:
+        assert [tree.value.tobytes() for tree in trees] == [tree.value.tobytes() for tree in alone]
 
 
 def test_a_watch_ends_its_own_model():

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from dtrees import DecisionTreeClassifier
-from dtrees.coding import CodeBook
+from dtrees import DecisionTreeClassifier, RandomForestRegressor
+from dtrees.coding import CodeBook, CodedMatrix
 from dtrees.core.model.tree import IN_SUBSET, LEAF
 from dtrees.core.predict import binned
 from dtrees.core.predict._binned import find_leaves
@@ -63,6 +63,22 @@ def test_few_rows_of_sparse_tables_walk_by_row_once_that_is_worth_it(monkeypatch
     assert by_row[0] < by_row[4]
     many = np.arange(690)
     np.testing.assert_array_equal(walked.leaves(tree, many), leaves[many])
+
+
+@pytest.mark.parametrize("alone", [0, 2, 1 << 40])
+def test_few_rows_of_sparse_tables_down_many_trees(alone, monkeypatch):
+    monkeypatch.setattr(binned, "ALONE", alone)
+    X, y = table("sparse")
+    forest = RandomForestRegressor(5, random_state=0, max_bins=20).fit(X, y).forest_
+    coded, rows = CodeBook.fit_encode(X, max_bins=20)[1], np.array([3, 3, 600, 2])
+    each = [tree.value_of(CodedRows(coded).leaves(tree, rows)) for tree in forest]
+    taken = []
+    take = CodedMatrix.take
+    monkeypatch.setattr(CodedMatrix, "take", lambda *args: taken.append(args) or take(*args))
+    walked = CodedRows(coded)
+    np.testing.assert_array_equal(walked.means(forest.trees, rows), np.array(each)[:, :, 0])
+    assert len(taken) == (alone < 1 << 40)
+    np.testing.assert_array_equal(walked.sums(forest.trees, rows, threaded(2)), sum(each))
 
 
 @pytest.mark.parametrize("n_rows", [1, 11, 12, 13, 40])
