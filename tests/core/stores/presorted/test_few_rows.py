@@ -43,7 +43,8 @@ def test_the_best_split_of_all(n, n_columns, least, bits, seed):
     rng = np.random.default_rng(seed)
     orders, ranks = columns_of(rng, n, n_columns)
     if n == 2:  # all columns have to vary
-        orders, ranks = rng.permuted(np.tile([[0, 1]], (n_columns, 1)), axis=1), [[0, 1]] * n_columns
+        orders = rng.permuted(np.tile([[0, 1]], (n_columns, 1)), axis=1)
+        ranks = [[0, 1]] * n_columns
     offset = int(rng.choice([0, 2 ** (bits - 1)]))
     target = rng.integers(0, 2 ** rng.integers(0, bits), n) + offset
     found = split_of_few(
