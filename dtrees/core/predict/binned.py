@@ -11,7 +11,8 @@ Codes are read where they are (`dtrees.core.predict._binned`), so rows that are 
 nothing. In tables of sparse columns a code walks as the number that it is, less the fill code, and
 missing (code 0) as nan. What is stored of the columns that a tree tests is taken from all rows, or,
 where that is less, what is stored of the rows that are asked for: the codes are then held by row as
-well, if trees have looked at as many cells in vain as there are.
+well, if trees have looked at as many cells in vain as there are. Many regression trees together
+have what they test as a dense table.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Protocol
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
-from dtrees.coding.coded import SPARSE, CodedMatrix
+from dtrees.coding.coded import SPARSE, WIDTHS, CodedMatrix, storage_for
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict._binned import find_leaves, find_means
 from dtrees.core.predict._raw import PackedTree, walk_sparse
@@ -36,7 +37,8 @@ from dtrees.typing import Runner
 
 FLOAT_CODES = 2**24  # largest code that float32 holds exactly
 BY_ROW = 1  # times the stored cells: what it costs to hold them by row
-ALONE = 2  # the same: to copy those of some rows
+OF_A_TREE = 16_000  # cells that are copied in the time that a tree of a sparse table takes
+MOST_CELLS = 2**22
 DEARER = 2  # a cell that is held by row
 TREES_AT_ONCE = 32  # whose leaves are held
 
@@ -114,21 +116,24 @@ class CodedRows:
 
     def means(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
         """As `means_of_leaves`."""
+        coded: CodedMatrix | None = self._coded
         if self._is_sparse:
-            own, rows = self._for_many(trees, rows)
-            return np.array([tree.value_of(own.leaves(tree, rows))[:, 0] for tree in trees])
+            wanted, place = np.unique(rows, return_inverse=True)
+            coded = self._dense(trees, wanted)
+            if coded is None:
+                return np.array([tree.value_of(self.leaves(tree, rows))[:, 0] for tree in trees])
+            rows = place
         means = np.empty((len(trees), len(rows)))
-        find_means(trees, self._coded, np.ascontiguousarray(rows, dtype=np.int64), means)
+        find_means(trees, coded, np.ascontiguousarray(rows, dtype=np.int64), means)
         return means
 
     def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
         """Values of the leaves of some rows, float64 (n, n_values)."""
         total = np.zeros((len(rows), trees[0].n_values))
-        own, rows = self._for_many(trees, rows)
         for start in range(0, len(trees), TREES_AT_ONCE):
             some = trees[start : start + TREES_AT_ONCE]
             halves = [some[: len(some) // 2], some[len(some) // 2 :]]
-            found = run([partial(own._leaves_of, half, rows) for half in halves])
+            found = run([partial(self._leaves_of, half, rows) for half in halves])
             for tree, leaves in zip(some, itertools.chain(*found), strict=True):
                 add_up(total, tree.value_of(leaves))  # in their order, as in a prediction
         return total
@@ -136,16 +141,29 @@ class CodedRows:
     def _leaves_of(self, trees: Sequence[Tree], rows: np.ndarray) -> list[np.ndarray]:
         return [self.leaves(tree, rows) for tree in trees]
 
-    def _for_many(self, trees: Sequence[Tree], rows: np.ndarray) -> tuple[CodedRows, np.ndarray]:
-        """Rows that walk down many trees: of a sparse table alone, where the others cost more."""
-        indptr, n_rows = self._coded.sparse_indptr, self._coded.n_rows
-        if not self._is_sparse or 2 * len(rows) > n_rows:
-            return self, rows
-        columns = np.concatenate([used_columns(tree) for tree in trees])
-        if (indptr[columns + 1] - indptr[columns]).sum() < ALONE * indptr[-1]:
-            return self, rows
-        wanted, place = np.unique(rows, return_inverse=True)
-        return CodedRows(self._coded.take(wanted)), place
+    def _dense(self, trees: Sequence[Tree], rows: np.ndarray) -> CodedMatrix | None:
+        """Codes of some rows, ascending, of the columns that some trees test, as a dense table.
+
+        None where trees cost less one by one, or there are many cells.
+        """
+        coded = self._coded
+        columns = np.unique(np.concatenate([used_columns(tree) for tree in trees]))
+        first, end = coded.sparse_indptr[columns], coded.sparse_indptr[columns + 1]
+        counts, n_cells = end - first, len(rows) * len(columns)
+        if counts.sum() + n_cells > OF_A_TREE * len(trees) or n_cells > MOST_CELLS:
+            return None
+        at = np.repeat(end - np.cumsum(counts), counts) + np.arange(counts.sum())
+        place = np.full(coded.n_rows, -1, dtype=np.int32)
+        place[rows] = np.arange(len(rows), dtype=np.int32)
+        numbers = place[coded.sparse_rows[at]]
+        kept = numbers >= 0
+        cells = np.repeat(np.arange(len(columns)), counts)[kept], numbers[kept]
+        codes = np.repeat(coded.fill_code[columns, None], len(rows), axis=1)
+        codes[cells] = coded.sparse_codes[at[kept]]
+        storage = np.full(coded.n_columns, SPARSE, dtype=np.uint8)
+        storage[columns] = stores = storage_for(coded.n_codes[columns])
+        blocks = [codes[stores == store].astype(width).T for store, width in enumerate(WIDTHS)]
+        return CodedMatrix.dense(len(rows), coded.n_codes, coded.n_ordered, storage, blocks)
 
     def _stored(self, columns: np.ndarray) -> csc_array:
         """Codes of some columns less the fill code of their column, which is then zero."""

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse
 
 from dtrees import DecisionTreeClassifier, RandomForestRegressor
-from dtrees.coding import CodeBook, CodedMatrix
+from dtrees.coding import CodeBook
 from dtrees.core.model.tree import IN_SUBSET, LEAF
 from dtrees.core.predict import binned
 from dtrees.core.predict._binned import find_leaves
@@ -65,20 +65,24 @@ def test_few_rows_of_sparse_tables_walk_by_row_once_that_is_worth_it(monkeypatch
     np.testing.assert_array_equal(walked.leaves(tree, many), leaves[many])
 
 
-@pytest.mark.parametrize("alone", [0, 2, 1 << 40])
-def test_few_rows_of_sparse_tables_down_many_trees(alone, monkeypatch):
-    monkeypatch.setattr(binned, "ALONE", alone)
-    X, y = table("sparse")
-    forest = RandomForestRegressor(5, random_state=0, max_bins=20).fit(X, y).forest_
-    coded, rows = CodeBook.fit_encode(X, max_bins=20)[1], np.array([3, 3, 600, 2])
-    each = [tree.value_of(CodedRows(coded).leaves(tree, rows)) for tree in forest]
-    taken = []
-    take = CodedMatrix.take
-    monkeypatch.setattr(CodedMatrix, "take", lambda *args: taken.append(args) or take(*args))
-    walked = CodedRows(coded)
-    np.testing.assert_array_equal(walked.means(forest.trees, rows), np.array(each)[:, :, 0])
-    assert len(taken) == (alone < 1 << 40)
-    np.testing.assert_array_equal(walked.sums(forest.trees, rows, threaded(2)), sum(each))
+@pytest.mark.parametrize("max_bins", [20, None])
+@pytest.mark.parametrize("of_a_tree", [0, 1 << 40])
+def test_many_trees_of_a_sparse_table_have_a_dense_one(of_a_tree, max_bins, monkeypatch):
+    monkeypatch.setattr(binned, "OF_A_TREE", of_a_tree)
+    X, y = table("sparse", 2000)
+    forest = RandomForestRegressor(5, random_state=0, max_bins=max_bins).fit(X, y).forest_
+    coded = CodeBook.fit_encode(X, max_bins=max_bins)[1]
+    assert (coded.n_codes.max() > 255) == (max_bins is None)
+    dense = []
+    one_of = CodedRows._dense
+    monkeypatch.setattr(
+        CodedRows, "_dense", lambda *given: dense.append(one_of(*given)) or dense[-1]
+    )
+    for rows in (np.array([3, 3, 600, 2]), np.arange(2000), np.arange(0)):
+        walked = CodedRows(coded)
+        expected = [tree.value_of(walked.leaves(tree, rows))[:, 0] for tree in forest]
+        np.testing.assert_array_equal(walked.means(forest.trees, rows), expected)
+    assert [each is None for each in dense] == [of_a_tree == 0] * 3
 
 
 @pytest.mark.parametrize("n_rows", [1, 11, 12, 13, 40])
