@@ -88,7 +88,8 @@ WORKS = {
     "text": Work("20 newsgroups, depth 6", {"max_depth": 6}),
     "text-full": Work("20 newsgroups, full", {}),
 }
-PER_ROW_AND_GROUP = 16.0  # bytes
+PER_ROW_AND_GROUP, OF_SMALL_TABLES = 16.0, 24.0  # bytes
+SMALL = 100_000  # rows
 ENTRY, MOST_HELD = 8, 4  # bytes of a stored cell, and how often they are there beside one fit
 TASKS, NODE_COST = 4, 50  # of `dtrees.core.grow._shared`
 TABLE = Table(
@@ -251,6 +252,7 @@ def _lines(name: str, scale: Scale) -> Iterator[tuple[str, ...]]:
         path = Path(folder) / "table"
         table = table_of(name, scale)
         n_rows = len(table[1])
+        limit = OF_SMALL_TABLES if n_rows < SMALL else PER_ROW_AND_GROUP
         of_entries = MOST_HELD * ENTRY * getattr(table[0], "nnz", 0) / n_rows  # per row
         joblib.dump(table, path)
         del table
@@ -273,7 +275,7 @@ def _lines(name: str, scale: Scale) -> Iterator[tuple[str, ...]]:
             more = (whole.peak - one.peak) / n_rows
             of_growth = (growth.peak - growth.trees - own) / n_rows
             per_group = of_growth / growth.groups
-            most = PER_ROW_AND_GROUP + of_entries / growth.groups
+            most = limit + of_entries / growth.groups
             yield (
                 work,
                 str(n),

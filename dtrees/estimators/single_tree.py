@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from dtrees.core.grow._arena import Arena
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.membership.resampling import Resampling, plain
 from dtrees.core.model.pruning import PruningLimits, cost_complexity_path
@@ -112,6 +113,7 @@ class BaseDecisionTree(BaseTrees):
             shares=self._shares(),
             max_leaf_nodes=self.max_leaf_nodes,
             ccp_alpha=self.ccp_alpha,
+            arena=Arena(lends_records=False),
         )
 
     def _models_of(self, encoded: Encoded, grown: Sequence[Tree]) -> list[Any]:

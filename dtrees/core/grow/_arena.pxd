@@ -14,6 +14,7 @@ cdef class RecordMemory:
 cdef class Arena:
     cdef list unused
     cdef list unused_records
+    cdef readonly bint lends_records
 
     cdef GrowthMemory take(self)
     cdef give_back(self, memory)

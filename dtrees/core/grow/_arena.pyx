@@ -31,14 +31,21 @@ cdef class Arena:
 
     Without it every tree of a forest would have its memory mapped, and filled with zeros, anew. It
     holds as much as threads grow trees at the same time. Copies and pickles of it are empty.
+
+    Parameters
+    ----------
+    lends_records : bool, default=True
+        False: trees of training sets that grow together are copied, and leave nothing. No other
+        trees come that would use it, and so many at once leave a lot.
     """
 
-    def __init__(self):
+    def __init__(self, bint lends_records=True):
         self.unused = []
         self.unused_records = []
+        self.lends_records = lends_records
 
     def __reduce__(self):
-        return Arena, ()
+        return Arena, (self.lends_records,)
 
     cdef GrowthMemory take(self):
         try:

@@ -8,6 +8,8 @@ its code. `dtrees.core.grow.node_record.RECORD` is the numpy twin of a record.
     statistics   what each of them adds up to: weight and target, or a weight per class
     words        subsets of codes, one bit each, at the offset in `Record.subset`
 """
+import mmap
+
 cimport cython
 import numpy as np
 from cpython.buffer cimport PyBuffer_FillInfo
@@ -24,6 +26,12 @@ from dtrees.core.search._search cimport Search
 from dtrees.core.stores._store cimport CodesOfRanks, code_of
 
 from dtrees.core.grow.node_record import RECORD, PartialTree
+
+cdef enum:
+    OWN_PAGES = 1 << 14     # bytes of a piece of a tree
+
+NUMBER, WORD = np.dtype(np.int64), np.dtype(np.uint64)
+PRIVATE = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_POPULATE", 0)
 
 
 cdef void free_node_buffer(NodeBuffer* out) noexcept nogil:
@@ -193,33 +201,64 @@ cdef object partial_tree_of(NodeBuffer* out, int n_statistics, lease=None):
     Raises MemoryError where there was none for the tree.
     """
     cdef int64_t n = out.count
-    cdef int64_t n_sums = n * n_statistics * <int64_t>sizeof(int64_t)
+    cdef int64_t n_sums = n * n_statistics
+    cdef int64_t[::1] noted
     if out.out_of_memory:
         raise MemoryError
-    nodes = lent(out.nodes, n * <int64_t>sizeof(Record), lease)
-    statistics = np.frombuffer(lent(out.statistics, n_sums, lease), dtype=np.int64)
-    words = lent(out.words, out.n_words * <int64_t>sizeof(uint64_t), lease)
-    variants = lent(out.variant, out.n_noted * <int64_t>sizeof(int64_t), None)
-    return PartialTree(np.frombuffer(nodes, dtype=RECORD), statistics.reshape(n, n_statistics),
-                       np.frombuffer(words, dtype=np.uint64),
-                       np.frombuffer(variants, dtype=np.int64))
+    if lease is None:
+        return copy_of(out, n_statistics)
+    variants = np.empty(out.n_noted, dtype=NUMBER)
+    if out.n_noted > 0:
+        noted = variants
+        memcpy(&noted[0], out.variant, out.n_noted * sizeof(int64_t))
+    return PartialTree(lent(out.nodes, n, RECORD, lease),
+                       lent(out.statistics, n_sums, NUMBER, lease).reshape(n, n_statistics),
+                       lent(out.words, out.n_words, WORD, lease), variants)
 
 
-cdef object lent(void* start, int64_t n_bytes, lease):
-    """Bytes that a lease holds, or a copy that can be written to."""
-    cdef ArenaBytes stretch
+cdef object copy_of(const NodeBuffer* out, int64_t n_statistics):
+    """The records as arrays that share a stretch of memory."""
+    cdef size_t of_nodes = out.count * sizeof(Record)
+    cdef size_t of_sums = out.count * n_statistics * sizeof(int64_t)
+    cdef size_t of_words = out.n_words * sizeof(uint64_t)
+    cdef size_t of_variants = out.n_noted * sizeof(int64_t)
+    cdef size_t n_bytes = of_nodes + of_sums + of_words + of_variants
+    room = room_of(n_bytes)
     cdef uint8_t[::1] to
-    if lease is not None and n_bytes > 0:
-        stretch = ArenaBytes()
-        stretch.lease = lease
-        stretch.start = start
-        stretch.n_bytes = n_bytes
-        return stretch
-    copy = bytearray(n_bytes)
     if n_bytes > 0:
-        to = copy
-        memcpy(&to[0], start, n_bytes)
-    return copy
+        to = room
+        memcpy(&to[0], out.nodes, of_nodes)
+        memcpy(&to[0] + of_nodes, out.statistics, of_sums)
+        memcpy(&to[0] + of_nodes + of_sums, out.words, of_words)
+        memcpy(&to[0] + of_nodes + of_sums + of_words, out.variant, of_variants)
+    numbers = np.frombuffer(room, NUMBER, offset=of_nodes)
+    n_sums, n_words = out.count * n_statistics, out.n_words
+    return PartialTree(np.frombuffer(room, RECORD, out.count),
+                       numbers[:n_sums].reshape(out.count, n_statistics),
+                       numbers[n_sums:n_sums + n_words].view(WORD), numbers[n_sums + n_words:])
+
+
+cdef object lent(void* start, int64_t count, kind, lease):
+    """An array that a lease holds; read only."""
+    cdef ArenaBytes stretch
+    if count == 0:
+        return np.empty(0, dtype=kind)
+    stretch = ArenaBytes()
+    stretch.lease = lease
+    stretch.start = start
+    stretch.n_bytes = count * <int64_t>kind.itemsize
+    return np.frombuffer(stretch, dtype=kind)
+
+
+cdef object room_of(int64_t n_bytes):
+    """Bytes to be written to. Many of them have pages of their own, which the system gets back at
+    once from whatever thread: heaps of threads keep what was freed."""
+    if n_bytes >= OWN_PAGES and PRIVATE:
+        try:
+            return mmap.mmap(-1, n_bytes, flags=PRIVATE)
+        except OSError:
+            pass  # there are too many
+    return bytearray(n_bytes)
 
 
 @cython.final

@@ -132,8 +132,14 @@ cdef class SharedGrowth:
         return found
 
     cdef partial_tree(self, NodeBuffer* records):
-        """The subtree of a set, in memory that is the arena's again when it has been read."""
-        cdef ArenaLease lease = self.arena.lease_records(records)
+        """The subtree of a set, in memory that is the arena's again when it has been read, or in
+        its own."""
+        cdef ArenaLease lease
+        if not self.arena.lends_records:
+            found = partial_tree_of(records, self.dataset.params.n_statistics)
+            records.count = records.n_words = records.n_noted = 0
+            return found
+        lease = self.arena.lease_records(records)
         return partial_tree_of(&(<RecordMemory>lease.memory).records,
                                self.dataset.params.n_statistics, lease)
 

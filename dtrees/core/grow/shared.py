@@ -92,7 +92,7 @@ def pieces_of_sets(
     """
     coded, target, tuning = source.coded, source.target, source.tuning
     sets = Sets(target, rules, resampling, scales)
-    pieces: dict[int, PartialTree] = {}
+    pieces: dict[int, list[PartialTree]] = {}
     # Columns that nobody has searched have no entries yet.
     is_read_late = draws(rules[0], coded) and (coded.storage == SPARSE).any()
     largest = numbers_of(coded, target, rules[0], tuning)
@@ -119,19 +119,24 @@ def pieces_of_sets(
         source.work.update(work_of(shared))
         if known is not None:
             known.keep_variants(shared.variants)
-        for member, number in enumerate(bundle):
-            found = grown[member]
-            grown[member] = []  # records are there twice for one set at a time
-            pieces[number] = found[0] if len(found) == 1 else join(found)  # one is in preorder
-            if known is not None:
-                known.keep(number, pieces[number], rules[number])
+        pieces.update(zip(bundle, grown, strict=True))
+        del grown  # records are there twice for one set at a time
+        if known is not None:
+            for number in bundle:
+                pieces[number] = [whole(pieces[number])]
+                known.keep(number, pieces[number][0], rules[number])
     for number in range(resampling.n_sets):
         if number not in pieces:
             mine, scale = sets.target(number), sets.scales[number]
             alone = replace(source, target=mine, rules=rules[number], scale=scale)
-            pieces[number] = alone.finish(depth, path, FREE if above is None else above[number])
+            pieces[number] = [alone.finish(depth, path, FREE if above is None else above[number])]
             del mine, alone
-        yield pieces.pop(number)  # nothing is left of it here
+        yield whole(pieces.pop(number))  # nothing is left of it here
+
+
+def whole(pieces: list[PartialTree]) -> PartialTree:
+    """A tree of pieces in preorder."""
+    return pieces[0] if len(pieces) == 1 else join(pieces)
 
 
 def work_of(shared: TrainingSets) -> Counter[str]:

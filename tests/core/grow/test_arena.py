@@ -1,7 +1,9 @@
 """Memory of growths serves one tree after the other, and none that somebody still reads."""
 
 import copy
+import mmap
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -32,9 +34,10 @@ def test_records_stay_while_other_trees_grow(case, limits):
     np.testing.assert_array_equal(copies[1][0], copies[3][0])  # of the same rows
 
 
+@pytest.mark.parametrize("lends", [True, False])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
-def test_records_of_sets_stay_while_others_grow(case):
-    arena, pieces, copies = Arena(), [], []
+def test_records_of_sets_stay_while_others_grow(case, lends):
+    arena, pieces, copies = Arena(lends_records=lends), [], []
     for n_rows in (60, 200, 20, 200):
         example = seeded(*case, n_rows=n_rows)
         rows = np.arange(n_rows) % 4 != np.arange(5)[:, None]
@@ -49,8 +52,32 @@ def test_records_of_sets_stay_while_others_grow(case):
         np.testing.assert_array_equal(first[0], last[0])
 
 
-def test_copies_and_pickles_are_empty_pools():
-    arena = Arena()
+def test_copies_are_freed_with_the_pieces():
+    """Large ones have pages of their own, small ones have not."""
+    numbers = np.random.default_rng(0).random((2, 2000))
+    example = replace(seeded("squared_error", 0, "none"), table=numbers[:1].tolist(), y=numbers[1])
+    rows = np.arange(2000) % 4 != np.arange(5)[:, None]
+    arena = Arena(lends_records=False)
+    for depth, kind in ((2, bytearray), (None, mmap.mmap)):
+        limits = {"max_depth": depth}
+        rules = replace(example, limits=limits).rules
+        source = DatasetSource(coded(example.table, 3000), example.target, rules, arena=arena)
+        pieces = list(pieces_of_sets(source, [rules] * 5, of_sets(rows)))
+        assert {type(room_of(piece.nodes)) for piece in pieces} == {kind}
+        assert all(piece.nodes.flags.writeable for piece in pieces)
+
+
+def room_of(array):
+    """What holds the memory of an array."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return getattr(array, "obj", array)
+
+
+@pytest.mark.parametrize("lends", [True, False])
+def test_copies_and_pickles_are_empty_pools(lends):
+    arena = Arena(lends_records=lends)
     for other in (copy.copy(arena), copy.deepcopy(arena), pickle.loads(pickle.dumps(arena))):
         assert type(other) is Arena
         assert other is not arena
+        assert other.lends_records == lends
