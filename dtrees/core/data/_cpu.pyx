@@ -8,8 +8,10 @@ machine that runs it, once, by what its processor has; the results are the same.
 
 cdef extern from "data/cpu.h" nogil:
     bint HAS_WIDE()
+    bint HAS_PEXT()
 
 is_wide = HAS_WIDE()
+has_pext = HAS_PEXT()
 
 
 def use_wide(bint wide):

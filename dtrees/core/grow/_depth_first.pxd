@@ -6,6 +6,7 @@ from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores._store cimport Store
 from dtrees.core.stores.presorted._buffers cimport Buffers
+from dtrees.core.stores.presorted._few_rows cimport FewRowsStore
 from dtrees.core.stores.presorted._presorted_store cimport PresortedStore
 from dtrees.core.stores.sampled._sampled_store cimport SampledStore
 from dtrees.core.grow._node_buffer cimport NodeBuffer
@@ -36,6 +37,7 @@ cdef struct Growth:
     int n_frames
     Store* store            # the one of the next two that holds the rows
     PresortedStore presorted
+    FewRowsStore few        # nodes of few rows, of which presorted ones consist
     SampledStore sampled
     int n_narrower          # limits of variants (`_variants`); none where columns are drawn
     const int64_t* least_rows   # of leaves, by limit, ascending

@@ -25,6 +25,7 @@ from dtrees.core.search._open_node cimport OpenNode, free_node
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport free_search, new_search
 from dtrees.core.stores.presorted._buffers cimport Buffers, free_buffers, relocate
+from dtrees.core.stores.presorted._few_rows cimport few_rows_store, may_pack, pack
 from dtrees.core.stores.presorted._presorted_store cimport presorted_store
 from dtrees.core.stores.presorted._set_aside cimport SetAside
 from dtrees.core.stores.sampled._sampled_store cimport begin_rows, free_sampled, sampled_store
@@ -46,6 +47,7 @@ cdef Growth* new_growth() noexcept nogil:
     cdef Growth* g = <Growth*>calloc(1, sizeof(Growth))
     if g != NULL:
         g.presorted = presorted_store()
+        g.few = few_rows_store()
         g.sampled = sampled_store()
         g.store = &g.presorted.store
     return g
@@ -213,8 +215,26 @@ cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
                                               &g.params.count_rule))
         else:
             g.presorted.w = w
-            grow_open(g, frame, &node)
+            grow_narrow(g, frame, &node)
     return False
+
+
+cdef inline void grow_narrow(Growth* g, Frame* frame, OpenNode* node) noexcept nogil:
+    """Grow a node of narrow buffers: from its entries, or, where it has few rows, without."""
+    cdef const SetAside* aside = &g.presorted.aside
+    cdef bint stays = aside.n_limits == 0 or node.totals.n < 2 * aside.least_rows[0]
+    if (node.few_columns == NULL and stays and may_pack(g.store, frame.buffers, node)
+            and not pack(&g.few, g.store, frame.buffers, node)):
+        g.out.out_of_memory = True
+        free_node(node)
+    elif node.few_columns == NULL:
+        grow_open(g, frame, node)
+    else:
+        g.store = &g.few.store
+        g.few.store.work = g.presorted.store.work
+        grow_open(g, frame, node)
+        g.presorted.store.work = g.few.store.work
+        g.store = &g.presorted.store
 
 
 cdef void push_relocated(Growth* g, OpenNode* node, Buffers* w) noexcept nogil:

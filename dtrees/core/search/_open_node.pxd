@@ -12,6 +12,7 @@ cdef struct OpenNode:
     int64_t* class_totals   # (n_classes,), NULL for one number per row
     PresortedFeature* features  # columns that still vary, ascending; length 0: read by histogram
     int64_t n_features
+    void* few_columns       # instead of the features, where there are few rows (`_few_rows`)
     int64_t* histogram      # of the features of length 0, at their offsets; NULL: not counted yet
     int64_t depth
     int64_t record          # once it is written

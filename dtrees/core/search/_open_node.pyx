@@ -19,11 +19,13 @@ from dtrees.core.search._parameters cimport Limits, TrainParameters
 cdef void free_node(OpenNode* node) noexcept nogil:
     free(node.class_totals)
     free(node.features)
+    free(node.few_columns)
     free(node.histogram)
     free(node.above.sets)
     node.above.sets = NULL
     node.class_totals = NULL
     node.features = NULL
+    node.few_columns = NULL
     node.histogram = NULL
 
 

@@ -3,6 +3,7 @@ from libc.stdint cimport int64_t
 
 from dtrees.core.data._structs cimport PresortedFeature
 from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores._store cimport Store
 from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.presorted._set_aside cimport SetAside
@@ -16,5 +17,7 @@ cdef struct PresortedStore:
     SetAside aside              # of nodes of narrow buffers, while there are narrower limits
 
 cdef PresortedStore presorted_store() noexcept nogil
+cdef bint partition_rows(const TrainParameters* params, Buffers* w, const OpenNode* node,
+                         OpenNode* left, OpenNode* right) noexcept nogil
 cdef bint search_presorted(PresortedStore* s, const OpenNode* node,
                            const PresortedFeature* feature) noexcept nogil

@@ -17,6 +17,9 @@ from dtrees.core.histogram._totals cimport range_of_rows, sum_rows
 from dtrees.core.search._bins cimport bins_of_entries, bins_of_histogram, search_histogram
 from dtrees.core.search._bound cimport cannot_win, perfect_score, work_of_bins
 from dtrees.core.search._entry_scan cimport search_feature
+from dtrees.core.search._first_look cimport (
+    HOPELESS, MOST_COLUMNS, WORTH, first_look, may_look
+)
 from dtrees.core.search._open_node cimport OpenNode, describe, open_children, subtract_child
 from dtrees.core.search._parameters cimport TrainParameters, may_use
 from dtrees.core.search._search cimport Search, key_of_tie
@@ -77,15 +80,25 @@ cdef void search_columns(PresortedStore* s, OpenNode* node) noexcept nogil:
     cdef int64_t kept = 0
     cdef bint ordered = (q.random_ties and perfect < 1e300 and n <= MOST_ORDERED
                          and q.min_rows <= SMALL_LEAF)
-    if not ordered:
-        for r in range(n):
-            if (cannot_win(q, perfect, node.features[r].column)
-                    or search_presorted(s, node, &node.features[r])):
-                node.features[kept] = node.features[r]
-                kept += 1
-        node.n_features = kept
-    else:
+    cdef bint looked = not ordered and s.w.narrow and may_look(q, n)
+    cdef bint varies
+    cdef uint8_t[MOST_COLUMNS] worth
+    if ordered:
         search_by_key(s, node, perfect)
+        return
+    if looked:
+        first_look(q, <const uint32_t*>s.w.entries, node.features, n, s.w.rows + node.start,
+                   <float*>s.w.scratch, <float*>s.w.row_scratch, worth)
+        s.store.work += n * node.totals.n // 2
+    for r in range(n):
+        if looked and worth[r] != WORTH:
+            varies = worth[r] == HOPELESS
+        else:
+            varies = (cannot_win(q, perfect, node.features[r].column)
+                      or search_presorted(s, node, &node.features[r]))
+        node.features[kept] = node.features[r]
+        kept += varies
+    node.n_features = kept
 
 
 cdef void search_by_key(PresortedStore* s, OpenNode* node, double perfect) noexcept nogil:

@@ -1,0 +1,397 @@
+"""The node step on at most 16 rows: a column is two integers, and no entries are moved.
+
+Half of the nodes of a tree have two or three rows. What a column costs there is not its entries but
+what stands around them. So a node of few rows gives its entries up: the order of its rows along a
+column is an integer of 16 digits, and so are their ranks (`few_rows.h`). Its subtree is grown from
+these. Trees are the same, bit for bit: floats tell which columns are worth a look, and scores are
+those of other nodes.
+
+This serves numbers of rows that weigh one each, by squared error, which two classes are, too. Rows
+with missing values, categories, columns that are counted, orders and sets of columns stay with
+their entries, and so does all on processors that lack `pext`, or take long for it.
+"""
+from libc.math cimport sqrt
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from dtrees._random cimport hash64
+from dtrees.core.data._bits cimport trailing_zeros
+from dtrees.core.data._cpu cimport has_pext, is_wide
+from dtrees.core.data._structs cimport ALL_ORDERED, NO_RANK, SQUARED, PresortedFeature
+from dtrees.core.histogram._layout cimport COUNT, SUM
+from dtrees.core.search._criterion cimport Criterion, squared_score
+from dtrees.core.search._open_node cimport OpenNode, has_constraints
+from dtrees.core.search._parameters cimport TIES
+from dtrees.core.search._search cimport NONE, Search, key_of_tie, take_split
+from dtrees.core.stores._store cimport (
+    CodesOfRanks, Member, Store, only_member, prefetch_code_of
+)
+from dtrees.core.stores.presorted._buffers cimport Buffers
+from dtrees.core.stores.presorted._presorted_store cimport partition_rows
+
+cdef extern from "stores/few_rows.h" nogil:
+    void columns_in_reach(const FewColumns*, int64_t, const int64_t*, const float*,
+                          uint8_t*) noexcept
+    void part_columns(const FewColumns*, int64_t, uint64_t, int64_t, FewColumns*,
+                      FewColumns*) noexcept
+    void fill_up(FewColumns*) noexcept
+
+cdef float[17][16] shapes   # of n rows, k of them on the left: 1 / sqrt(k * (n - k))
+
+
+cdef void fill_shapes() noexcept nogil:
+    cdef int n, k
+    for n in range(17):
+        for k in range(1, n):
+            shapes[n][k] = <float>(1 / sqrt(<double>(k * (n - k))))
+
+
+fill_shapes()
+
+
+cdef FewRowsStore few_rows_store() noexcept nogil:
+    """A store without rows."""
+    cdef FewRowsStore s
+    memset(&s, 0, sizeof(FewRowsStore))
+    s.store.search_node = search_node
+    s.store.choose = choose
+    s.store.partition = partition
+    return s
+
+
+# ---------------------------------------------------------------------------------------------
+# from entries
+
+cdef bint may_pack(const Store* store, const Buffers* w, const OpenNode* node) noexcept nogil:
+    """Whether a node of narrow buffers can give its entries up."""
+    cdef const Search* q = store.search
+    cdef const PresortedFeature* feature
+    cdef int64_t r
+    if (node.totals.n > FEW_ROWS or not is_wide or not has_pext
+            or (q.kind != SUM and q.kind != COUNT) or q.criterion.impurity != SQUARED
+            or node.n_features > FEW_COLUMNS or has_constraints(store.params)):
+        return False
+    for r in range(node.n_features):
+        feature = node.features + r
+        if (feature.length == 0 or feature.last_ordered != ALL_ORDERED or feature.fill == 0
+                or (<const uint32_t*>w.entries)[feature.offset] >> 16 == 0):
+            return False
+    return True
+
+
+cdef FewColumns* new_columns(int64_t n) noexcept nogil:
+    """Room for n columns, and some that are constant; NULL without memory."""
+    cdef int64_t room = n + 8
+    cdef FewColumns* c = <FewColumns*>malloc(sizeof(FewColumns) + room * 20)
+    if c != NULL:
+        c.order = <uint64_t*>(c + 1)
+        c.rank = c.order + room
+        c.column = <int32_t*>(c.rank + room)
+        c.n = 0
+    return c
+
+
+cdef bint pack(FewRowsStore* s, const Store* store, Buffers* w, OpenNode* node) noexcept nogil:
+    """Turn the entries of a node into columns of few rows; False without memory. O(entries)."""
+    cdef const uint32_t* rows = w.rows + node.start
+    cdef FewColumns* c = new_columns(node.n_features)
+    cdef int64_t r
+    if c == NULL:
+        return False
+    s.w = w
+    s.store.params = store.params
+    s.store.search = store.search
+    for r in range(node.totals.n):
+        s.row[r] = rows[r]
+        s.target[r] = (w.of_row.label[rows[r]] if store.search.kind == COUNT
+                       else w.of_row.target[rows[r]])
+        w.side[rows[r]] = <uint8_t>r
+    for r in range(node.n_features):
+        pack_column(<const uint32_t*>w.entries, node.features + r, w.side, node.totals.n,
+                    c.order + c.n, c.rank + c.n)
+        c.column[c.n] = node.features[r].column
+        c.n += c.rank[c.n] != 0
+    fill_up(c)
+    free(node.features)
+    node.features = NULL
+    node.n_features = 0
+    node.few_columns = c
+    return True
+
+
+cdef inline void pack_column(const uint32_t* entries, const PresortedFeature* feature,
+                             const uint8_t* number, int64_t n, uint64_t* order,
+                             uint64_t* rank) noexcept nogil:
+    """Order and ranks of a column; rows without an entry stand where the fill code does."""
+    cdef const uint32_t* e = entries + feature.offset
+    cdef int64_t m = feature.length
+    cdef int64_t at = 0
+    cdef int64_t i
+    cdef uint64_t others = (<uint64_t>1 << n) - 1
+    cdef uint64_t own = 0
+    cdef uint32_t before
+    order[0] = 0
+    rank[0] = 0
+    for i in range(m if m < n else 0):
+        others ^= <uint64_t>1 << number[e[i] & 0xFFFF]
+    before = e[0] >> 16
+    for i in range(m):
+        if m < n and others != 0 and e[i] >> 16 > feature.fill:
+            own += i > 0
+            at = pack_others(order, rank, &others, at, own)
+            before = feature.fill
+        own += e[i] >> 16 != before
+        before = e[i] >> 16
+        order[0] |= <uint64_t>number[e[i] & 0xFFFF] << at
+        rank[0] |= own << at
+        at += 4
+    if m < n and others != 0:
+        pack_others(order, rank, &others, at, own + (m > 0))
+
+
+cdef int64_t pack_others(uint64_t* order, uint64_t* rank, uint64_t* others, int64_t at,
+                         uint64_t own) noexcept nogil:
+    """Rows that have no entries, a bit each, from bit `at` on; none is left. Returns the next
+    bit."""
+    while others[0] != 0:
+        order[0] |= <uint64_t>trailing_zeros(others[0]) << at
+        rank[0] |= own << at
+        others[0] &= others[0] - 1
+        at += 4
+    return at
+
+
+# ---------------------------------------------------------------------------------------------
+# the node step
+
+cdef struct Best:
+    # The best boundary so far, as `Search` compares them.
+    double score
+    uint64_t key            # of a tie; not needed where the lowest column wins
+    int64_t column          # by its place; -1: there is none
+    int64_t n_left
+
+
+cdef void search_node(Store* store, Member* member) noexcept nogil:
+    cdef FewRowsStore* s = <FewRowsStore*>store
+    cdef Search* q = store.search
+    cdef const FewColumns* c = <const FewColumns*>member.node.few_columns
+    cdef int64_t n = member.node.totals.n
+    cdef int64_t least = max(q.min_rows, q.min_weight, 1)
+    cdef int64_t k
+    cdef float[16] shape
+    cdef uint8_t[32] reaching   # FEW_COLUMNS / 8
+    cdef uint64_t bits
+    cdef Best best = Best(NONE, 0, -1, 0)
+    store.work += c.n + 8
+    if c.n == 0 or n < 2 * least:
+        return
+    if n == 2:
+        search_two(s, c, &best)
+    else:
+        for k in range(1, n):
+            shape[k] = shapes[n][k] if least <= k <= n - least else -1
+        columns_in_reach(c, n, s.target, shape, reaching)
+        for k in range(0, c.n, 8):
+            bits = reaching[k // 8]
+            while bits != 0:
+                if k + trailing_zeros(bits) < c.n:
+                    search_column(s, c, k + trailing_zeros(bits), n, least, &best)
+                bits &= bits - 1
+    if best.column >= 0:
+        take(s, c, &best)
+
+
+cdef void search_two(FewRowsStore* s, const FewColumns* c, Best* best) noexcept nogil:
+    """The split of two rows: all columns vary, and their scores are equal, as a target has 52 bits
+    and nothing is rounded before the square. So the one that wins ties is the only one looked at.
+    """
+    cdef Search* q = s.store.search
+    cdef uint64_t of_ties = hash64(q.of_node, TIES)
+    cdef uint64_t most = 0
+    cdef uint64_t key
+    cdef int64_t first = 0
+    cdef int64_t i
+    for i in range(c.n if q.random_ties else 0):
+        key = hash64(of_ties, <uint64_t>c.column[i])
+        first = i if key > most else first
+        most = max(most, key)
+    search_column(s, c, first, 2, 1, best)
+
+
+cdef inline void search_column(FewRowsStore* s, const FewColumns* c, int64_t i, int64_t n,
+                               int64_t least, Best* best) noexcept nogil:
+    """Look at the boundaries of column number i; what is found is not told by branches."""
+    cdef const Search* q = s.store.search
+    cdef double W = q.W
+    cdef double S = q.S
+    cdef uint64_t order = c.order[i]
+    cdef uint64_t changes = c.rank[i] ^ c.rank[i] >> 4
+    cdef int64_t sum = 0
+    cdef int64_t n_left = 0
+    cdef int64_t k
+    cdef uint64_t key = 0
+    cdef double most = NONE
+    cdef double score
+    cdef bint counts
+    for k in range(1, n):
+        sum += s.target[order & 15]
+        score = squared_score(W, S, <double>k, <double>(n - k), <double>sum)
+        counts = (changes & 15) != 0 and least <= k and k <= n - least and score > most
+        most = score if counts else most
+        n_left = k if counts else n_left
+        order >>= 4
+        changes >>= 4
+    if most < best.score or most == NONE:
+        return
+    if q.random_ties:
+        key = key_of_tie(q, c.column[i])
+    if (most > best.score or key > best.key
+            or (key == best.key and c.column[i] < c.column[best.column])):
+        best[0] = Best(most, key, i, n_left)
+
+
+cdef inline void take(FewRowsStore* s, const FewColumns* c, const Best* best) noexcept nogil:
+    """Make the best boundary the split of the node. Its ranks are any but that of missing values:
+    rows tell the codes."""
+    cdef Search* q = s.store.search
+    cdef uint64_t order = c.order[best.column]
+    s.chosen = best.column
+    s.n_left = best.n_left
+    q.best = best.score
+    take_split(q, c.column[best.column], 1, 1, False, False)
+    q.split.boundary_row = s.row[order >> 4 * (s.n_left - 1) & 15]
+    q.split.beyond_row = s.row[order >> 4 * s.n_left & 15]
+
+
+cdef void choose(Store* store, Member* member, uint64_t together) noexcept nogil:
+    cdef FewRowsStore* s = <FewRowsStore*>store
+    cdef Search* q = store.search
+    store.last_ordered = ALL_ORDERED
+    store.codes = CodesOfRanks(False, NO_RANK, s.w.row_id)
+    prefetch_code_of(store.params.columns + q.split.column, &store.codes, 1, q.split.boundary_row)
+    prefetch_code_of(store.params.columns + q.split.column, &store.codes, 1, q.split.beyond_row)
+
+
+cdef void partition(Store* store, Member* member, uint64_t together) noexcept nogil:
+    cdef FewRowsStore* s = <FewRowsStore*>store
+    cdef OpenNode* node = member.node
+    cdef OpenNode* left = member.left
+    cdef OpenNode* right = member.right
+    cdef const FewColumns* c = <const FewColumns*>node.few_columns
+    cdef uint64_t order = c.order[s.chosen]
+    cdef int64_t i
+    for i in range(node.totals.n):
+        s.w.side[s.row[order >> 4 * i & 15]] = i < s.n_left
+    if not partition_rows(store.params, s.w, node, left, right):
+        store.search.out_of_memory = True
+        return
+    if left.is_leaf and right.is_leaf:
+        return
+    if not left.is_leaf:
+        left.few_columns = new_columns(c.n)
+        store.search.out_of_memory |= left.few_columns == NULL
+    if not right.is_leaf:
+        right.few_columns = new_columns(c.n)
+        store.search.out_of_memory |= right.few_columns == NULL
+    part_columns(c, node.totals.n, order, s.n_left, <FewColumns*>left.few_columns,
+                 <FewColumns*>right.few_columns)
+
+
+# ---------------------------------------------------------------------------------------------
+# Python's view
+
+cdef FewColumns* columns_of(const uint64_t[::1] order, const uint64_t[::1] rank) except NULL:
+    """Numbers of columns are their places; to be freed."""
+    cdef int64_t n = order.shape[0]
+    cdef FewColumns* c
+    if n > FEW_COLUMNS:
+        raise ValueError(f"{n} columns, at most {FEW_COLUMNS}")
+    c = new_columns(n)
+    if c == NULL:
+        raise MemoryError
+    for i in range(n):
+        c.order[i], c.rank[i], c.column[i] = order[i], rank[i], i
+    c.n = n
+    fill_up(c)
+    return c
+
+
+def split_of_few(const uint64_t[::1] order, const uint64_t[::1] rank, const int64_t[::1] target, *,
+                 int64_t min_rows=1):
+    """The best split of a node of few rows, by squared error; the lowest column wins a tie.
+
+    Parameters
+    ----------
+    order, rank : uint64 (n_columns,)
+        A digit of four bits for each row, the lowest one first: its number, and the rank of its
+        value. At most 256 columns. Those of two rows have to vary.
+    target : int64 (n,)
+        By number of the row; 2 to 16 rows that weigh one each.
+    min_rows : int, default=1
+        Of both sides.
+
+    Returns
+    -------
+    (column, rows on the left) or None
+        Column -1 where no split is permitted; None where the processor lacks what it takes.
+    """
+    cdef int64_t n = target.shape[0]
+    cdef FewRowsStore s = few_rows_store()
+    cdef FewColumns* c
+    cdef Search q
+    cdef Criterion criterion
+    cdef OpenNode node
+    cdef Member member
+    cdef int64_t i
+    if not (is_wide and has_pext):
+        return None
+    memset(&q, 0, sizeof(Search))
+    memset(&criterion, 0, sizeof(Criterion))
+    memset(&node, 0, sizeof(OpenNode))
+    criterion.impurity = SQUARED
+    q.criterion, q.kind, q.min_rows = &criterion, SUM, min_rows
+    q.split.column = -1
+    node.totals.n = n
+    for i in range(n):
+        s.target[i] = target[i]
+        q.S += target[i]
+    q.W = n
+    s.store.search = &q
+    c = columns_of(order, rank)
+    node.few_columns = c
+    member = only_member(&node, NULL, &q, NULL, NULL)
+    search_node(&s.store, &member)
+    free(c)
+    return q.split.column, s.n_left
+
+
+def parted_few(const uint64_t[::1] order, const uint64_t[::1] rank, int64_t n, int64_t column,
+               int64_t n_left):
+    """Columns of n rows in the children of a split: those that vary there.
+
+    Returns
+    -------
+    list of list of (column, order, rank) or None
+        Of the child with the first n_left rows of the column, and of the other one.
+    """
+    cdef FewColumns* c
+    cdef FewColumns* of_child[2]
+    cdef int64_t i
+    if not (is_wide and has_pext):
+        return None
+    c = columns_of(order, rank)
+    of_child[0], of_child[1] = new_columns(c.n), new_columns(c.n)
+    if of_child[0] == NULL or of_child[1] == NULL:
+        free(of_child[0])
+        free(of_child[1])
+        free(c)
+        raise MemoryError
+    part_columns(c, n, c.order[column], n_left, of_child[0], of_child[1])
+    found = [[(child.column[i], child.order[i], child.rank[i]) for i in range(child.n)]
+             for child in of_child[:2]]
+    for child in of_child[:2]:
+        free(child)
+    free(c)
+    return found

@@ -1,0 +1,126 @@
+"""Nodes of few rows: columns are integers, searched and parted as lists of rows would be."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrees.core.data import _cpu
+from dtrees.core.stores.presorted._few_rows import parted_few, split_of_few
+from tests.laws.tables import Example, arrays_of, coded_sparse, fit, grow_tree
+from tests.oracle.greedy import assert_tree_is_greedy
+
+
+def packed(digits):
+    """Digits of four bits in one integer, the lowest one first."""
+    return sum(int(digit) << 4 * i for i, digit in enumerate(digits))
+
+
+def columns_of(rng, n, n_columns):
+    """Orders and ranks of columns: of values that all differ, of few values, of one."""
+    orders, ranks = [], []
+    for _ in range(n_columns):
+        values = rng.integers(0, rng.choice([1, 2, 4, 1000]), n)
+        order = np.argsort(values, kind="stable")
+        orders.append(order)
+        ranks.append(np.unique(values, return_inverse=True)[1][order])
+    return orders, ranks
+
+
+def score(target, order, k):
+    """As `squared_score`, in doubles: two roundings may tell boundaries apart that are equal."""
+    n = len(target)
+    d = float(n) * float(sum(target[order[:k]].tolist())) - k * float(sum(target.tolist()))
+    return d * d / (k * (n - k))
+
+
+some = st.integers(0, 2**32 - 1)
+
+
+@given(st.integers(2, 16), st.integers(1, 40), st.integers(1, 3), st.integers(1, 52), some)
+def test_the_best_split_of_all(n, n_columns, least, bits, seed):
+    """Targets of few and of many digits, about a mean that may be far away."""
+    rng = np.random.default_rng(seed)
+    orders, ranks = columns_of(rng, n, n_columns)
+    if n == 2:  # all columns have to vary
+        orders = rng.permuted(np.tile([[0, 1]], (n_columns, 1)), axis=1)
+        ranks = [[0, 1]] * n_columns
+    offset = int(rng.choice([0, 2 ** (bits - 1)]))
+    target = rng.integers(0, 2 ** rng.integers(0, bits), n) + offset
+    found = split_of_few(
+        np.array([packed(order) for order in orders], dtype=np.uint64),
+        np.array([packed(rank) for rank in ranks], dtype=np.uint64),
+        target,
+        min_rows=least,
+    )
+    scores = {
+        (j, k): score(target, order, k)
+        for j, (order, rank) in enumerate(zip(orders, ranks, strict=True))
+        for k in range(least, n - least + 1)
+        if rank[k] != rank[k - 1]
+    }
+    best = max(scores, key=lambda at: (scores[at], -at[0], -at[1]), default=(-1, 0))
+    assert found is None or found == best
+
+
+@given(st.integers(2, 16), st.integers(1, 40), st.data(), some)
+def test_columns_of_children(n, n_columns, data, seed):
+    """Rows keep their order and ties; columns that are constant in a child are left out."""
+    rng = np.random.default_rng(seed)
+    orders, ranks = columns_of(rng, n, n_columns)
+    column = data.draw(st.integers(0, n_columns - 1))
+    n_left = data.draw(st.integers(1, n - 1))
+    children = parted_few(
+        np.array([packed(order) for order in orders], dtype=np.uint64),
+        np.array([packed(rank) for rank in ranks], dtype=np.uint64),
+        n,
+        column,
+        n_left,
+    )
+    goes_left = np.isin(np.arange(n), orders[column][:n_left])
+    for is_left, child in zip((True, False), children or [], strict=False):
+        expected = []
+        for j, (order, rank) in enumerate(zip(orders, ranks, strict=True)):
+            stays = goes_left[order] == is_left
+            if rank[stays][0] != rank[stays][-1]:
+                expected.append((j, packed(order[stays]), packed(rank[stays])))
+        assert child == expected
+
+
+def test_at_most_as_many_columns_as_there_is_room_for():
+    if split_of_few(np.zeros(1, np.uint64), np.zeros(1, np.uint64), np.arange(2)) is not None:
+        with pytest.raises(ValueError, match="257 columns, at most 256"):
+            split_of_few(np.zeros(257, np.uint64), np.zeros(257, np.uint64), np.arange(2))
+
+
+def example_of(kinds, criterion, n, limits):
+    """Columns that may be packed, but for the kinds that are named."""
+    rng = np.random.default_rng(n)
+    table = [rng.normal(size=n).tolist() for _ in range(3)]
+    table += [rng.integers(0, 3, n).astype(float).tolist() for _ in range(2)]
+    table.append(np.where(rng.random(n) < 0.8, 4.0, rng.normal(4, 1, n)).tolist())  # most: one
+    if "missing" in kinds:
+        for share in (0.1, 0.8):
+            table.append([None if rng.random() < share else x for x in rng.normal(size=n).tolist()])
+    if "categories" in kinds:
+        table.append([f"c{i}" for i in rng.integers(0, 4, n)])
+    y = rng.integers(0, 2, n) if criterion == "gini" else rng.normal(size=n)
+    return Example(table, y, None, criterion, limits)
+
+
+@pytest.mark.parametrize("kinds", [(), ("missing",), ("categories",)], ids=str)
+@pytest.mark.parametrize("criterion", ["gini", "squared_error"])
+@pytest.mark.parametrize("limits", [{}, {"min_samples_leaf": 2, "random_ties": True, "seed": 3}])
+def test_trees_are_those_of_entries(kinds, criterion, limits):
+    """Also where most rows share a value, which has no entries, and on few rows of many digits."""
+    for n in (2, 5, 16, 17, 300):
+        example = example_of(kinds, criterion, n, limits)
+        tree = fit(example)
+        sparse = coded_sparse(example.table, n)
+        assert arrays_of(tree) == arrays_of(grow_tree(example, sparse)), n
+        before = _cpu.use_wide(False)
+        try:
+            assert arrays_of(tree) == arrays_of(fit(example)), n
+        finally:
+            _cpu.use_wide(before)
+        assert_tree_is_greedy(tree, example.table, example.target, example.rules)
