@@ -88,9 +88,12 @@ cdef class SharedGrowth:
         if (self.records == NULL or self.n_offloaded == NULL
                 or not reserve_weights(&self.view, store) or not begin_store(store)):
             raise MemoryError
+        self.view.number = store.code_of    # for sets that go on alone, when no node is split
 
     def __dealloc__(self):
         cdef int s
+        if self.view.number == self.store.code_of:
+            self.view.number = NULL
         free_shared_list(self.store.top)
         free_shared_list(self.offloaded)
         if self.large != NULL:
