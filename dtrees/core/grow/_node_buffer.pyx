@@ -196,7 +196,8 @@ cdef void write_test(NodeBuffer* out, int64_t index, const TrainParameters* para
         words[n_words - 1] &= (<uint64_t>1 << (code + 1)) - 1
 
 
-cdef object partial_tree_of(NodeBuffer* out, int n_statistics, lease=None):
+cdef object partial_tree_of(NodeBuffer* out, int n_statistics, lease=None,
+                            bint own_pages=False):
     """The records as arrays: copies, or lent by a lease, which holds them.
 
     Raises MemoryError where there was none for the tree.
@@ -207,7 +208,7 @@ cdef object partial_tree_of(NodeBuffer* out, int n_statistics, lease=None):
     if out.out_of_memory:
         raise MemoryError
     if lease is None:
-        return copy_of(out, n_statistics)
+        return copy_of(out, n_statistics, own_pages)
     variants = np.empty(out.n_noted, dtype=NUMBER)
     if out.n_noted > 0:
         noted = variants
@@ -217,14 +218,14 @@ cdef object partial_tree_of(NodeBuffer* out, int n_statistics, lease=None):
                        lent(out.words, out.n_words, WORD, lease), variants)
 
 
-cdef object copy_of(const NodeBuffer* out, int64_t n_statistics):
+cdef object copy_of(const NodeBuffer* out, int64_t n_statistics, bint own_pages):
     """The records as arrays that share a stretch of memory."""
     cdef size_t of_nodes = out.count * sizeof(Record)
     cdef size_t of_sums = out.count * n_statistics * sizeof(int64_t)
     cdef size_t of_words = out.n_words * sizeof(uint64_t)
     cdef size_t of_variants = out.n_noted * sizeof(int64_t)
     cdef size_t n_bytes = of_nodes + of_sums + of_words + of_variants
-    room = room_of(n_bytes)
+    room = room_in_pages(n_bytes) if own_pages else bytearray(n_bytes)
     cdef uint8_t[::1] to
     if n_bytes > 0:
         to = room
@@ -251,9 +252,10 @@ cdef object lent(void* start, int64_t count, kind, lease):
     return np.frombuffer(stretch, dtype=kind)
 
 
-cdef object room_of(int64_t n_bytes):
+cdef object room_in_pages(int64_t n_bytes):
     """Bytes to be written to. Many of them have pages of their own, which the system gets back at
-    once from whatever thread: heaps of threads keep what was freed."""
+    once from whatever thread: heaps of threads keep what was freed. Trees of one
+    set, which are put together soon, would have each page filled with zeros anew."""
     if n_bytes >= OWN_PAGES and PRIVATE:
         try:
             return mmap.mmap(-1, n_bytes, flags=PRIVATE)

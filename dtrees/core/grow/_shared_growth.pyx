@@ -139,7 +139,7 @@ cdef class SharedGrowth:
         its own."""
         cdef ArenaLease lease
         if not self.arena.lends_records:
-            found = partial_tree_of(records, self.dataset.params.n_statistics)
+            found = partial_tree_of(records, self.dataset.params.n_statistics, None, True)
             records.count = records.n_words = records.n_noted = 0
             return found
         lease = self.arena.lease_records(records)
