@@ -69,13 +69,16 @@ _HOME = {
     "shared_forest": "dtrees.inspection",
     "stability_report": "dtrees.inspection",
 }
+_PACKAGES = ("export", "inspection", "io", "model_selection")
 
 
 explain()
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name from its home at first use (PEP 562)."""
+    """Load a public name from its home, or a package, at first use (PEP 562)."""
+    if name in _PACKAGES:
+        return import_module(f"dtrees.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'dtrees' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

@@ -7,7 +7,7 @@ read. What they do in a node stands in `dtrees.core.search._monotonic` and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import combinations
 from numbers import Integral
 from typing import Any
@@ -84,12 +84,24 @@ def _by_name(given: Mapping[Any, Any], book: CodeBook) -> np.ndarray:
         raise ValueError(
             f"monotonic_cst contains {len(unknown)} unexpected feature names: {unknown[:5]}."
         )
+    _refuse_twice("monotonic_cst", given, book)
     directions = np.zeros(book.n_columns)
     for name, value in given.items():
         if value not in (-1, 0, 1):
             raise ValueError(f"monotonic_cst[{name!r}] must be either -1, 0 or 1. Got {value!r}.")
         directions[place[name]] = value
     return directions
+
+
+def _refuse_twice(parameter: str, names: Iterable[Any], book: CodeBook) -> None:
+    """Raise where a name is that of several columns, of which one would be taken."""
+    found = [] if book.feature_names is None else book.feature_names.tolist()
+    for name in names:
+        if found.count(name) > 1:
+            raise ValueError(
+                f"{parameter} names {name!r}, and X has {found.count(name)} columns of that name. "
+                "Give their numbers, or rename them."
+            )
 
 
 def interactions_of(given: Any, book: CodeBook) -> tuple[tuple[int, ...], ...] | None:
@@ -134,6 +146,7 @@ def _columns_of(group: Any, book: CodeBook) -> tuple[int, ...]:
         )
     names = [] if book.feature_names is None else book.feature_names.tolist()
     columns = set()
+    _refuse_twice("interaction_cst", (name for name in group if isinstance(name, str)), book)
     for column in group:
         if isinstance(column, str) and column in names:
             columns.add(names.index(column))

@@ -327,3 +327,13 @@ def test_means_that_differ_by_rounding_alone_keep_the_order(criterion, weighted)
         for value in range(4):
             found = model.predict(np.column_stack([np.arange(13), np.full(13, value)]))
             assert (np.diff(found) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    "rule", [{"monotonic_cst": {"a": 1}}, {"interaction_cst": [["a"], ["b"]]}], ids=str
+)
+def test_a_name_of_two_columns_is_refused(rule):
+    """One of them would be taken, and the other one go without."""
+    table = pd.DataFrame(X[:, :3], columns=["a", "b", "a"])
+    with pytest.raises(ValueError, match=f"{next(iter(rule))} names 'a', and X has 2 columns"):
+        dtrees.DecisionTreeRegressor(**rule).fit(table, Y)
