@@ -35,7 +35,7 @@ cdef struct Growth:
     NodeBuffer out
     Frame frames[MAX_FRAMES]
     int n_frames
-    Store* store            # the one of the next two that holds the rows
+    Store* store            # the one of the next three that holds the rows
     PresortedStore presorted
     FewRowsStore few        # nodes of few rows, of which presorted ones consist
     SampledStore sampled

@@ -210,7 +210,8 @@ cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
             if w.serves_once:
                 free(w.entries)
                 w.entries = NULL
-        elif w.shared or (g.n_frames < MAX_FRAMES and outgrown(w, node.totals.n)):
+        elif node.few_columns == NULL and (
+                w.shared or (g.n_frames < MAX_FRAMES and outgrown(w, node.totals.n))):
             push_relocated(g, &node, relocate(w, <uint32_t*>w.entries, &node, g.params.columns,
                                               &g.params.count_rule))
         else:

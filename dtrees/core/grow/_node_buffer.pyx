@@ -113,9 +113,9 @@ cdef void note_variant(NodeBuffer* out, int64_t record, int64_t variant) noexcep
 cdef int64_t reserve_words(NodeBuffer* out, int64_t count) noexcept nogil:
     """Room for a subset of `count` words, all zero; returns its offset, -1 without memory."""
     cdef int64_t offset = out.n_words
-    cdef int64_t capacity = 2 * (offset + count)
+    cdef int64_t capacity = min(2 * (offset + count), <int64_t>INT32_MAX)
     if offset + count > out.words_capacity:
-        if capacity > INT32_MAX or not resize(<void**>&out.words, capacity * sizeof(uint64_t)):
+        if offset + count > capacity or not resize(<void**>&out.words, capacity * sizeof(uint64_t)):
             out.out_of_memory = True
             return -1
         out.words_capacity = capacity
@@ -229,15 +229,20 @@ cdef object copy_of(const NodeBuffer* out, int64_t n_statistics, bint own_pages)
     cdef uint8_t[::1] to
     if n_bytes > 0:
         to = room
-        memcpy(&to[0], out.nodes, of_nodes)
-        memcpy(&to[0] + of_nodes, out.statistics, of_sums)
-        memcpy(&to[0] + of_nodes + of_sums, out.words, of_words)
-        memcpy(&to[0] + of_nodes + of_sums + of_words, out.variant, of_variants)
+        put(&to[0], out.nodes, of_nodes)
+        put(&to[0] + of_nodes, out.statistics, of_sums)
+        put(&to[0] + of_nodes + of_sums, out.words, of_words)
+        put(&to[0] + of_nodes + of_sums + of_words, out.variant, of_variants)
     numbers = np.frombuffer(room, NUMBER, offset=of_nodes)
     n_sums, n_words = out.count * n_statistics, out.n_words
     return PartialTree(np.frombuffer(room, RECORD, out.count),
                        numbers[:n_sums].reshape(out.count, n_statistics),
                        numbers[n_sums:n_sums + n_words].view(WORD), numbers[n_sums + n_words:])
+
+
+cdef inline void put(uint8_t* to, const void* start, size_t n_bytes) noexcept:
+    if n_bytes > 0:     # else there may be no start
+        memcpy(to, start, n_bytes)
 
 
 cdef object lent(void* start, int64_t count, kind, lease):

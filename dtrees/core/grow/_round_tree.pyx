@@ -9,7 +9,7 @@ search asks for. Records are those of every other growth, in the order of the ro
 import numpy as np
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport UINT32_MAX, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
@@ -116,6 +116,8 @@ cdef class RoundTree:
         cdef OpenNode* open = &node.node
         cdef int64_t limb = <int64_t>1 << 32
         cdef size_t n_bytes = self.params.criterion.n_classes * sizeof(int64_t)
+        if sums[N] > UINT32_MAX:
+            raise ValueError(f"A node of {sums[N]:,} rows: a tree counts up to {UINT32_MAX:,}.")
         open.totals.n = sums[N]
         open.totals.weight = sums[WEIGHT]
         open.totals.target = sums[TARGET]

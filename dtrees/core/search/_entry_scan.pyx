@@ -40,6 +40,8 @@ from dtrees.core.search._two_class_scan cimport (
     scan_entropy, scan_entropy_down, scan_two_classes
 )
 
+cdef double LAST_BITS = 2.0**-50        # of a sum of products
+
 # scans of entries: the hot loops
 
 cdef inline void add_one(const Search* q, int64_t* of_class, int64_t t, int64_t* squares,
@@ -180,11 +182,13 @@ cdef inline double bound_of_sparse(const Search* q, double m) noexcept nogil:
     """A score that no split with at most m unweighted rows on one side can exceed, for 4m <= n.
 
     Squared error: k rows on one side have |D| <= k * max |W y - S|, and k / (W - k) grows with k.
+    To it comes what W s - k S loses, whose products may have more than 53 bits.
     Gini: with R = sum r*r over the k rows, the score is at most (T - R)/(W - k) + R/k, T the
     node's sum of squares; that grows with R <= k*k, and then with k while 4k <= W. A billionth is
     added for rounding.
     """
-    cdef double low, high
+    cdef double low, high, largest
+    cdef double lost = 0
     if q.criterion.impurity == SQUARED:
         if q.kind == COUNT:
             low = q.S
@@ -192,7 +196,9 @@ cdef inline double bound_of_sparse(const Search* q, double m) noexcept nogil:
         else:
             low = q.S - q.W * <double>q.totals.lowest
             high = q.W * <double>q.totals.highest - q.S
-        high = high if high > low else low
+            largest = max(abs(<double>q.totals.lowest), abs(<double>q.totals.highest))
+            lost = LAST_BITS * q.W * (abs(q.S) + q.W * largest)
+        high = (high if high > low else low) + lost
         return 1.000000001 * high * high * m / (q.W - m)
     return 1.000000001 * ((<double>q.squares - m * m) / (q.W - m) + m)
 

@@ -27,10 +27,26 @@ cdef enum:
     MOST_ROWS = 4096        # of a node: stretches of larger ones are passed over as fast
 
 
-cdef bint may_look(const Search* q, int64_t n_features) noexcept nogil:
-    """Whether floats tell anything of a node of narrow buffers, all of whose columns it may use."""
-    return (is_wide and q.kind == SUM and q.criterion.impurity == SQUARED and not is_bound(q)
-            and q.sets == NULL and 1 < n_features <= MOST_COLUMNS and q.totals.n <= MOST_ROWS)
+cdef inline bint can_be_told(const PresortedFeature* feature, const uint32_t* entries,
+                             int64_t n) noexcept nogil:
+    """Whether a column has an entry for each row of a node, and numbers only."""
+    return (feature.length == n and feature.last_ordered == ALL_ORDERED
+            and entries[feature.offset] >> 16 != 0)
+
+
+cdef bint may_look(const Search* q, const uint32_t* entries, const PresortedFeature* features,
+                   int64_t n_features) noexcept nogil:
+    """Whether floats tell columns of a node of narrow buffers apart, all of which it may use."""
+    cdef int64_t n_told = 0
+    cdef int64_t r
+    if not (is_wide and q.kind == SUM and q.criterion.impurity == SQUARED and not is_bound(q)
+            and q.sets == NULL and n_features <= MOST_COLUMNS and q.totals.n <= MOST_ROWS):
+        return False
+    for r in range(n_features):
+        n_told += can_be_told(features + r, entries, q.totals.n)
+        if n_told == 2:
+            return True
+    return False
 
 
 cdef void first_look(const Search* q, const uint32_t* entries, const PresortedFeature* features,
@@ -41,21 +57,18 @@ cdef void first_look(const Search* q, const uint32_t* entries, const PresortedFe
 
     rows : of the node. away, shape : scratch, by row of the buffers, and for each row of the node.
     """
-    cdef float[256] best    # MOST_COLUMNS
-    cdef float[256] lost
-    cdef const uint32_t* e
+    cdef float[4096] best   # MOST_COLUMNS
+    cdef float[4096] lost
     cdef int64_t n = q.totals.n
     cdef int64_t r
     cdef float most, reach = 0
     cdef Distances of_node = distances(q.of_row.target, rows, n, away)
     fill_shape(n, max(q.min_rows, q.min_weight, 1), shape)
     for r in range(n_features):
-        e = entries + features[r].offset
         best[r] = INFINITY
         lost[r] = 0
-        if (features[r].length == n and features[r].last_ordered == ALL_ORDERED
-                and e[0] >> 16 != 0):
-            best[r] = best_of_column(e, n, away, shape, &most)
+        if can_be_told(features + r, entries, n):
+            best[r] = best_of_column(entries + features[r].offset, n, away, shape, &most)
             lost[r] = lost_in(&of_node, n, most)
             reach = max(reach, best[r] - lost[r])
     for r in range(n_features):
@@ -76,7 +89,7 @@ def worth_of(const int64_t[::1] target, const uint32_t[:, ::1] entries, int64_t 
     target : int64 (n_rows,)
         Of rows that weigh one each.
     entries : uint32 (n_columns, n_rows)
-        Rank and row, by ascending rank; at most 256 columns.
+        Rank and row, by ascending rank; at most 4,096 columns.
     min_rows : int, default=1
         Of both sides of a split.
 
@@ -94,7 +107,7 @@ def worth_of(const int64_t[::1] target, const uint32_t[:, ::1] entries, int64_t 
     cdef float[::1] away = np.empty(n, dtype=np.float32)
     cdef float[::1] shape = np.empty(n + 1, dtype=np.float32)
     cdef uint8_t[::1] worth = np.empty(n_columns, dtype=np.uint8)
-    cdef PresortedFeature[256] features
+    cdef PresortedFeature[4096] features    # MOST_COLUMNS
     cdef Search q
     cdef int64_t r
     if not is_wide:

@@ -33,10 +33,10 @@ static inline Distances distances(const int64_t *target, const uint32_t *rows, i
     int64_t first = target[rows[0]], sum = 0;
     double all = 0, large = 0;
     for (int64_t i = 0; i < n; i++) {
-        sum += target[rows[i]] - first;
+        sum += target[rows[i]]; /* at most 2**62 */
         large += fabs((double)target[rows[i]]);
     }
-    double mean = (double)sum / (double)n;
+    double mean = (double)((__int128)sum - (__int128)n * first) / (double)n; /* from `first` */
     for (int64_t i = 0; i < n; i++) {
         double d = (double)(target[rows[i]] - first) - mean;
         away[rows[i]] = (float)d;

@@ -19,7 +19,7 @@
 #include "search/first_look.h"
 
 #define FEW_ROWS 16
-#define FEW_COLUMNS 256 /* of a node, at most; a multiple of eight */
+#define FEW_COLUMNS 4096 /* of a node, at most; a multiple of eight */
 
 typedef struct {
     uint64_t *order, *rank; /* by column; some more are constant, up to a multiple of eight */

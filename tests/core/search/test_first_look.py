@@ -58,9 +58,7 @@ def test_the_best_column_is_worth_a_look(n, n_columns, least, bits, away, seed):
         return
     scores = scores_of(target, entries, least)
     for j, best in enumerate(scores):
-        if best is None:
-            assert worth[j] != WORTH or all(score is None for score in scores)
-        elif best == max(score for score in scores if score is not None):
+        if best is not None and best == max(score for score in scores if score is not None):
             assert worth[j] == WORTH
         if worth[j] == CONSTANT:
             assert best is None
@@ -76,6 +74,35 @@ def test_scores_of_a_mean_far_away_are_rounded(seed):
     most = max(score for score in scores if score is not None)
     for j, best in enumerate(scores):
         assert worth is None or best != most or worth[j] == WORTH
+
+
+def test_sums_of_the_largest_targets():
+    """The first row of 4,096 is as far from the mean as a target can be."""
+    rng, n = np.random.default_rng(0), 4096
+    target = rng.integers(0, 2**40, n)
+    target[:2] = 2**52, -(2**52)
+    target[1000:2000] += 2**45
+    order = np.r_[1000:2000, 0:1000, 2000:n]
+    step = np.repeat([1, 2], [1000, n - 1000]) << 16 | order
+    noise = np.arange(1, n + 1) << 16 | rng.permutation(n)
+    worth = worth_of(target, np.array([step, noise], dtype=np.uint32))
+    assert worth is None or worth.tolist() == [WORTH, HOPELESS]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_trees_whose_first_row_is_extreme(seed):
+    """Fixed points use all bits that there are: sums of differences from a row would overflow."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(4000, 5)), rng.normal(size=4000)
+    largest = np.abs(y).argmax()
+    y[[0, largest]] = y[[largest, 0]]
+    model = DecisionTreeRegressor(random_state=0, min_samples_leaf=20)
+    tree = model.fit(X, y).tree_.model
+    before = _cpu.use_wide(False)
+    try:
+        assert arrays_of(tree) == arrays_of(model.fit(X, y).tree_.model)
+    finally:
+        _cpu.use_wide(before)
 
 
 def test_most_columns_of_many_rows_are_passed_over():

@@ -8,7 +8,8 @@ those of other nodes.
 
 This serves numbers of rows that weigh one each, by squared error, which two classes are, too. Rows
 with missing values, categories, columns that are counted, orders and sets of columns stay with
-their entries, and so does all on processors that lack `pext`, or take long for it.
+their entries. So do nodes of more than 4,096 columns that vary, and all on processors that lack
+`pext`, or take long for it.
 """
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -181,7 +182,7 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
     cdef int64_t least = max(q.min_rows, q.min_weight, 1)
     cdef int64_t k
     cdef float[16] shape
-    cdef uint8_t[32] reaching   # FEW_COLUMNS / 8
+    cdef uint8_t[512] reaching  # FEW_COLUMNS / 8
     cdef uint64_t bits
     cdef Best best = Best(NONE, 0, -1, 0)
     store.work += c.n + 8
@@ -326,7 +327,7 @@ def split_of_few(const uint64_t[::1] order, const uint64_t[::1] rank, const int6
     ----------
     order, rank : uint64 (n_columns,)
         A digit of four bits for each row, the lowest one first: its number, and the rank of its
-        value. At most 256 columns. Those of two rows have to vary.
+        value. At most 4,096 columns. Those of two rows have to vary.
     target : int64 (n,)
         By number of the row; 2 to 16 rows that weigh one each.
     min_rows : int, default=1
@@ -345,6 +346,7 @@ def split_of_few(const uint64_t[::1] order, const uint64_t[::1] rank, const int6
     cdef OpenNode node
     cdef Member member
     cdef int64_t i
+    cdef int64_t total = 0
     if not (is_wide and has_pext):
         return None
     memset(&q, 0, sizeof(Search))
@@ -356,8 +358,9 @@ def split_of_few(const uint64_t[::1] order, const uint64_t[::1] rank, const int6
     node.totals.n = n
     for i in range(n):
         s.target[i] = target[i]
-        q.S += target[i]
+        total += target[i]
     q.W = n
+    q.S = <double>total
     s.store.search = &q
     c = columns_of(order, rank)
     node.few_columns = c

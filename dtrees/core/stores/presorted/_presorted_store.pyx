@@ -80,15 +80,16 @@ cdef void search_columns(PresortedStore* s, OpenNode* node) noexcept nogil:
     cdef int64_t kept = 0
     cdef bint ordered = (q.random_ties and perfect < 1e300 and n <= MOST_ORDERED
                          and q.min_rows <= SMALL_LEAF)
-    cdef bint looked = not ordered and s.w.narrow and may_look(q, n)
+    cdef const uint32_t* entries = <const uint32_t*>s.w.entries
+    cdef bint looked = not ordered and s.w.narrow and may_look(q, entries, node.features, n)
     cdef bint varies
     cdef uint8_t[MOST_COLUMNS] worth
     if ordered:
         search_by_key(s, node, perfect)
         return
     if looked:
-        first_look(q, <const uint32_t*>s.w.entries, node.features, n, s.w.rows + node.start,
-                   <float*>s.w.scratch, <float*>s.w.row_scratch, worth)
+        first_look(q, entries, node.features, n, s.w.rows + node.start, <float*>s.w.scratch,
+                   <float*>s.w.row_scratch, worth)
         s.store.work += n * node.totals.n // 2
     for r in range(n):
         if looked and worth[r] != WORTH:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.core.data import _cpu
+from dtrees.core.data.tuning import Tuning
 from dtrees.core.stores.presorted._few_rows import parted_few, split_of_few
 from tests.laws.tables import Example, arrays_of, coded_sparse, fit, grow_tree
 from tests.oracle.greedy import assert_tree_is_greedy
@@ -89,8 +90,8 @@ def test_columns_of_children(n, n_columns, data, seed):
 
 def test_at_most_as_many_columns_as_there_is_room_for():
     if split_of_few(np.zeros(1, np.uint64), np.zeros(1, np.uint64), np.arange(2)) is not None:
-        with pytest.raises(ValueError, match="257 columns, at most 256"):
-            split_of_few(np.zeros(257, np.uint64), np.zeros(257, np.uint64), np.arange(2))
+        with pytest.raises(ValueError, match="4097 columns, at most 4096"):
+            split_of_few(np.zeros(4097, np.uint64), np.zeros(4097, np.uint64), np.arange(2))
 
 
 def example_of(kinds, criterion, n, limits):
@@ -124,3 +125,34 @@ def test_trees_are_those_of_entries(kinds, criterion, limits):
         finally:
             _cpu.use_wide(before)
         assert_tree_is_greedy(tree, example.table, example.target, example.rules)
+
+
+@pytest.mark.parametrize("counted_rows", [0, 1, 4, 16, 128])
+def test_few_rows_are_not_relocated(counted_rows):
+    """Columns that are counted in smaller nodes than these move them to buffers of their own."""
+    rng = np.random.default_rng(counted_rows)
+    columns = rng.integers(0, 2, 200), rng.normal(size=200), rng.normal(size=200)
+    table = [column.astype(float).tolist() for column in columns]
+    example = Example(table, rng.normal(size=200), None, "squared_error", {})
+    tree = fit(example, tuning=Tuning(counted_rows=counted_rows))
+    assert arrays_of(tree) == arrays_of(fit(example, tuning=Tuning(counted_rows=1 << 40)))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_scores_that_are_roundings(seed):
+    """Two targets that differ in the sixteenth digit, beside one of the other sign: a column that
+    most rows share a value of may win by a rounding, whether it has entries for them or not."""
+    rng = np.random.default_rng(seed)
+    y = np.r_[-1e15, -1e15, 1e15 - 4 + rng.integers(0, 2, 14)]
+    columns = [np.r_[5.0, 5.0, rng.normal(size=14)]]
+    columns += [np.r_[0.0, 0.0, np.eye(14)[i] * 0.5] for i in rng.permutation(14)[:6]]
+    columns += [np.r_[0.0, 0.0, rng.integers(0, 3, 14)] for _ in range(3)]
+    limits = {"random_ties": True, "seed": seed}
+    table = [column.tolist() for column in columns]
+    example = Example(table, y, None, "squared_error", limits)
+    tree = fit(example)
+    before = _cpu.use_wide(False)
+    try:
+        assert arrays_of(tree) == arrays_of(fit(example))
+    finally:
+        _cpu.use_wide(before)
