@@ -30,6 +30,11 @@ typedef struct {
 /* The first n digits. */
 static inline uint64_t digits(int64_t n) { return n >= FEW_ROWS ? ~0ull : (1ull << 4 * n) - 1; }
 
+/* Some columns are constant, up to a multiple of eight. */
+static inline void fill_up(FewColumns *c) {
+    for (int64_t i = c->n; i % 8 != 0; i++) c->order[i] = c->rank[i] = 0;
+}
+
 #ifdef DTREES_X86
 
 #define WIDE_BITS __attribute__((target("avx2,bmi2")))
@@ -96,11 +101,6 @@ WIDE_BITS static void columns_in_reach(const FewColumns *c, int64_t n, const int
     for (int64_t i = 0; i < c->n; i += 8)
         reaching[i / 8] = (uint8_t)_mm256_movemask_ps(
             _mm256_cmp_ps(_mm256_loadu_ps(best + i), least, _CMP_GE_OQ));
-}
-
-/* Some columns are constant, up to a multiple of eight. */
-static inline void fill_up(FewColumns *c) {
-    for (int64_t i = c->n; i % 8 != 0; i++) c->order[i] = c->rank[i] = 0;
 }
 
 /* A column in a child: as the next one, if it varies there. */
