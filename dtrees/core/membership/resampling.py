@@ -178,8 +178,12 @@ class Resampling:
             None: every row adds one.
         """
         assert self.cells is not None
-        of_cell = np.zeros(self.n_cells, dtype=np.int64)
-        np.add.at(of_cell, self.cells, 1 if numbers is None else numbers.astype(np.int64))
+        if numbers is None or numbers.dtype == bool:
+            cells = self.cells if numbers is None else self.cells[numbers]
+            of_cell = np.bincount(cells, minlength=self.n_cells)
+        else:
+            of_cell = np.zeros(self.n_cells, dtype=np.int64)
+            np.add.at(of_cell, self.cells, numbers.astype(np.int64))
         if isinstance(self.mix, Lacking):
             lacking = np.append(of_cell, 0)[self.mix.cell]
             return of_cell.sum() - lacking
