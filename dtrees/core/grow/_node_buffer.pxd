@@ -77,4 +77,5 @@ cdef inline int64_t words_of_subset(const Column* column) noexcept nogil:
     return (<int64_t>column.n_codes >> 6) + 1
 
 
-cdef object partial_tree_of(NodeBuffer* out, int n_statistics, lease=*, bint own_pages=*)
+cdef object partial_tree_of(NodeBuffer* out, int n_statistics, lease=*)
+cdef object copied_tree_of(const NodeBuffer* out, int64_t n_statistics, bint own_pages)

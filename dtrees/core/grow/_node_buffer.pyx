@@ -196,8 +196,7 @@ cdef void write_test(NodeBuffer* out, int64_t index, const TrainParameters* para
         words[n_words - 1] &= (<uint64_t>1 << (code + 1)) - 1
 
 
-cdef object partial_tree_of(NodeBuffer* out, int n_statistics, lease=None,
-                            bint own_pages=False):
+cdef object partial_tree_of(NodeBuffer* out, int n_statistics, lease=None):
     """The records as arrays: copies, or lent by a lease, which holds them.
 
     Raises MemoryError where there was none for the tree.
@@ -205,10 +204,10 @@ cdef object partial_tree_of(NodeBuffer* out, int n_statistics, lease=None,
     cdef int64_t n = out.count
     cdef int64_t n_sums = n * n_statistics
     cdef int64_t[::1] noted
+    if lease is None:
+        return copied_tree_of(out, n_statistics, own_pages=False)
     if out.out_of_memory:
         raise MemoryError
-    if lease is None:
-        return copy_of(out, n_statistics, own_pages)
     variants = np.empty(out.n_noted, dtype=NUMBER)
     if out.n_noted > 0:
         noted = variants
@@ -218,15 +217,21 @@ cdef object partial_tree_of(NodeBuffer* out, int n_statistics, lease=None,
                        lent(out.words, out.n_words, WORD, lease), variants)
 
 
-cdef object copy_of(const NodeBuffer* out, int64_t n_statistics, bint own_pages):
-    """The records as arrays that share a stretch of memory."""
+cdef object copied_tree_of(const NodeBuffer* out, int64_t n_statistics, bint own_pages):
+    """The records as arrays that share a stretch of memory; raises as `partial_tree_of`.
+
+    own_pages : for trees that wait for others. Those of one set are put together soon, and would
+    have each page filled with zeros anew.
+    """
     cdef size_t of_nodes = out.count * sizeof(Record)
     cdef size_t of_sums = out.count * n_statistics * sizeof(int64_t)
     cdef size_t of_words = out.n_words * sizeof(uint64_t)
     cdef size_t of_variants = out.n_noted * sizeof(int64_t)
     cdef size_t n_bytes = of_nodes + of_sums + of_words + of_variants
-    room = room_in_pages(n_bytes) if own_pages else bytearray(n_bytes)
     cdef uint8_t[::1] to
+    if out.out_of_memory:
+        raise MemoryError
+    room = room_in_pages(n_bytes) if own_pages else bytearray(n_bytes)
     if n_bytes > 0:
         to = room
         put(&to[0], out.nodes, of_nodes)
@@ -259,8 +264,7 @@ cdef object lent(void* start, int64_t count, kind, lease):
 
 cdef object room_in_pages(int64_t n_bytes):
     """Bytes to be written to. Many of them have pages of their own, which the system gets back at
-    once from whatever thread: heaps of threads keep what was freed. Trees of one
-    set, which are put together soon, would have each page filled with zeros anew."""
+    once from whatever thread: heaps of threads keep what was freed."""
     if n_bytes >= OWN_PAGES and PRIVATE:
         try:
             return mmap.mmap(-1, n_bytes, flags=PRIVATE)

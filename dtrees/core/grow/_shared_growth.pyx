@@ -43,7 +43,7 @@ from dtrees.core.grow._arena cimport Arena, ArenaLease, RecordMemory
 from dtrees.core.grow._depth_first cimport Growth, allow_variants, end_growth, grow_for
 from dtrees.core.grow._known_members cimport copy_known, give_tests, leave_out_known
 from dtrees.core.grow._node_buffer cimport (
-    NodeBuffer, free_node_buffer, partial_tree_of, stand_for, write_record
+    NodeBuffer, copied_tree_of, free_node_buffer, partial_tree_of, stand_for, write_record
 )
 from dtrees.core.grow._node_step cimport record_members, search_members, split_members
 from dtrees.core.grow._replay cimport begin_replay, free_replay, replay_branches
@@ -139,7 +139,7 @@ cdef class SharedGrowth:
         its own."""
         cdef ArenaLease lease
         if not self.arena.lends_records:
-            found = partial_tree_of(records, self.dataset.params.n_statistics, None, True)
+            found = copied_tree_of(records, self.dataset.params.n_statistics, own_pages=True)
             records.count = records.n_words = records.n_noted = 0
             return found
         lease = self.arena.lease_records(records)

@@ -65,6 +65,9 @@ def test_copies_are_freed_with_the_pieces():
         pieces = list(pieces_of_sets(source, [rules] * 5, of_sets(rows)))
         assert {type(room_of(piece.nodes)) for piece in pieces} == {kind}
         assert all(piece.nodes.flags.writeable for piece in pieces)
+    of_one_set = source.finish()
+    assert len(of_one_set.nodes) > len(pieces[0].nodes)
+    assert isinstance(room_of(of_one_set.nodes), bytearray)
 
 
 def room_of(array):

@@ -136,6 +136,14 @@ def test_columns_one_by_one_end_at_the_first_that_can_be_split(sparse):
         assert split[0].column in columns
 
 
+def test_a_record_counts_rows_in_32_bits():
+    growing = Growing(("gini", 2, "none"))
+    sums = growing.counts(0)[0].copy()
+    sums[N] = 2**32
+    with pytest.raises(ValueError, match="4,294,967,296 rows: a tree counts up to 4,294,967,295"):
+        growing.tree.record(RoundNode(), sums)
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_column_that_does_not_vary_is_no_split(sparse):
     growing = Growing(("gini", 3, "none"), sparse, kinds=("constant", "ties"))
