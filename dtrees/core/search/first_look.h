@@ -95,8 +95,10 @@ WIDE static float best_of_column(const uint32_t *e, int64_t n, const float *away
         before = _mm256_add_ps(before, _mm256_shuffle_ps(high, high, 0xFF));
         sum = _mm256_andnot_ps(sign, sum);
         large = _mm256_max_ps(large, sum);
-        sum = _mm256_mul_ps(sum, _mm256_loadu_ps(shape + i + 1));
-        best = _mm256_max_ps(best, _mm256_blendv_ps(sum, none, _mm256_castsi256_ps(same)));
+        __m256 at = _mm256_loadu_ps(shape + i + 1);
+        __m256 forbidden = _mm256_or_ps(_mm256_castsi256_ps(same), at); /* by its sign */
+        sum = _mm256_mul_ps(sum, at);
+        best = _mm256_max_ps(best, _mm256_blendv_ps(sum, none, forbidden));
     }
     float sum = _mm256_cvtss_f32(before), rest = -1;
     *most = largest_of(large);
@@ -105,7 +107,7 @@ WIDE static float best_of_column(const uint32_t *e, int64_t n, const float *away
         float x = fabsf(sum);
         *most = x > *most ? x : *most;
         x *= shape[i + 1];
-        rest = x > rest && (e[i] ^ e[i + 1]) >> 16 ? x : rest;
+        rest = x > rest && shape[i + 1] > 0 && (e[i] ^ e[i + 1]) >> 16 ? x : rest;
     }
     float x = largest_of(best);
     return x > rest ? x : rest;

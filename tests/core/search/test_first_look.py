@@ -60,8 +60,7 @@ def test_the_best_column_is_worth_a_look(n, n_columns, least, bits, away, seed):
     for j, best in enumerate(scores):
         if best is not None and best == max(score for score in scores if score is not None):
             assert worth[j] == WORTH
-        if worth[j] == CONSTANT:
-            assert best is None
+        assert (worth[j] == CONSTANT) == (best is None)
 
 
 @pytest.mark.parametrize("seed", range(30))
