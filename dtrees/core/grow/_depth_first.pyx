@@ -221,10 +221,13 @@ cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
 
 
 cdef inline void grow_narrow(Growth* g, Frame* frame, OpenNode* node) noexcept nogil:
-    """Grow a node of narrow buffers: from its entries, or, where it has few rows, without."""
+    """Grow a node of narrow buffers: from its entries, or, where it has few rows, without.
+
+    One that may be set aside keeps its entries, which are copied with it.
+    """
     cdef const SetAside* aside = &g.presorted.aside
-    cdef bint stays = aside.n_limits == 0 or node.totals.n < 2 * aside.least_rows[0]
-    if (node.few_columns == NULL and stays and may_pack(g.store, frame.buffers, node)
+    cdef bint is_alone = aside.n_limits == 0 or node.totals.n < 2 * aside.least_rows[0]
+    if (node.few_columns == NULL and is_alone and may_pack(g.store, frame.buffers, node)
             and not pack(&g.few, g.store, frame.buffers, node)):
         g.out.out_of_memory = True
         free_node(node)

@@ -5,7 +5,7 @@ from dtrees.core.data._structs cimport PresortedFeature
 from dtrees.core.search._search cimport Search
 
 cdef enum:
-    MOST_COLUMNS = 4096     # of a node that is looked at
+    MOST_COLUMNS = 4096     # of a node that floats look at; a multiple of eight
 
 cdef enum Worth:
     CONSTANT                # no boundary is permitted, here or below

@@ -57,8 +57,8 @@ cdef void first_look(const Search* q, const uint32_t* entries, const PresortedFe
 
     rows : of the node. away, shape : scratch, by row of the buffers, and for each row of the node.
     """
-    cdef float[4096] best   # MOST_COLUMNS
-    cdef float[4096] lost
+    cdef float[MOST_COLUMNS] best
+    cdef float[MOST_COLUMNS] lost
     cdef int64_t n = q.totals.n
     cdef int64_t r
     cdef float most, reach = 0
@@ -107,7 +107,7 @@ def worth_of(const int64_t[::1] target, const uint32_t[:, ::1] entries, int64_t 
     cdef float[::1] away = np.empty(n, dtype=np.float32)
     cdef float[::1] shape = np.empty(n + 1, dtype=np.float32)
     cdef uint8_t[::1] worth = np.empty(n_columns, dtype=np.uint8)
-    cdef PresortedFeature[4096] features    # MOST_COLUMNS
+    cdef PresortedFeature[MOST_COLUMNS] features
     cdef Search q
     cdef int64_t r
     if not is_wide:

@@ -2,7 +2,7 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport Column, code_at, prefetch_code
-from dtrees.core.data._structs cimport KnownTest
+from dtrees.core.data._structs cimport KnownTest, Split
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search, begin_node
@@ -77,8 +77,16 @@ cdef inline uint32_t code_of(const Column* column, const CodesOfRanks* codes, ui
     return code_at(column, row if codes.row_id == NULL else codes.row_id[row])
 
 
+cdef inline void prefetch_codes(const Store* store) noexcept nogil:
+    """Load what `code_of` will read for the test of a split by rank, whose record is written when
+    the rows are partitioned."""
+    cdef const Split* split = &store.search.split
+    cdef const Column* column = store.params.columns + split.column
+    prefetch_code_of(column, &store.codes, split.boundary, split.boundary_row)
+    prefetch_code_of(column, &store.codes, split.beyond, split.beyond_row)
+
+
 cdef inline void prefetch_code_of(const Column* column, const CodesOfRanks* codes, uint32_t rank,
                                   int64_t row) noexcept nogil:
-    """Load what `code_of` will read."""
     if rank != 0 and row >= 0 and not codes.same:
         prefetch_code(column, row if codes.row_id == NULL else codes.row_id[row])

@@ -18,8 +18,7 @@
 #include "data/cpu.h"
 #include "search/first_look.h"
 
-#define FEW_ROWS 16
-#define FEW_COLUMNS 4096 /* of a node, at most; a multiple of eight */
+#define DIGITS 16 /* of four bits, in an integer: rows of a node, at most */
 
 typedef struct {
     uint64_t *order, *rank; /* by column; some more are constant, up to a multiple of eight */
@@ -28,7 +27,7 @@ typedef struct {
 } FewColumns;
 
 /* The first n digits. */
-static inline uint64_t digits(int64_t n) { return n >= FEW_ROWS ? ~0ull : (1ull << 4 * n) - 1; }
+static inline uint64_t first_digits(int64_t n) { return n >= DIGITS ? ~0ull : (1ull << 4 * n) - 1; }
 
 /* Some columns are constant, up to a multiple of eight. */
 static inline void fill_up(FewColumns *c) {
@@ -80,12 +79,12 @@ WIDE_BITS static inline __m256 best_of_eight(const uint64_t *order, const uint64
     return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(best), 0xD8));
 }
 
-/* A bit for each column that may have the best boundary of a node, whose rows are n; eight columns
-   are a byte. */
+/* A bit for each column that may have the best boundary of a node of n rows; eight columns are a
+   byte. best : scratch, by column. */
 WIDE_BITS static void columns_in_reach(const FewColumns *c, int64_t n, const int64_t *target,
-                                      const float *shape, uint8_t *reaching) {
-    float away[FEW_ROWS], best[FEW_COLUMNS];
-    uint32_t rows[FEW_ROWS];
+                                      const float *shape, float *best, uint8_t *reaching) {
+    float away[DIGITS];
+    uint32_t rows[DIGITS];
     __m256 most = _mm256_set1_ps(-1);
     memset(away, 0, sizeof(away));
     for (int64_t i = 0; i < n; i++) rows[i] = c->order[0] >> 4 * i & 15;
@@ -117,13 +116,13 @@ WIDE_BITS static inline void move_column(FewColumns *to, uint64_t order, uint64_
    NULL: a leaf, which needs none. */
 WIDE_BITS static void part_columns(const FewColumns *c, int64_t n, uint64_t order, int64_t n_left,
                                    FewColumns *left, FewColumns *right) {
-    uint8_t side[FEW_ROWS];
+    uint8_t side[DIGITS];
     uint64_t masks[4];
     memset(side, 0, sizeof(side));
     for (int64_t i = 0; i < n_left; i++) side[order >> 4 * i & 15] = 15;
     __m256i of_row = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)side));
     __m256i low = _mm256_set1_epi8(15);
-    uint64_t all = digits(n);
+    uint64_t all = first_digits(n);
     for (int64_t i = 0; i < c->n; i += 4) {
         __m256i rows = _mm256_loadu_si256((const __m256i *)(c->order + i));
         __m256i even = _mm256_shuffle_epi8(of_row, _mm256_and_si256(rows, low));

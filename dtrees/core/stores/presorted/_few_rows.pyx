@@ -22,33 +22,31 @@ from dtrees.core.data._cpu cimport has_pext, is_wide
 from dtrees.core.data._structs cimport ALL_ORDERED, NO_RANK, SQUARED, PresortedFeature
 from dtrees.core.histogram._layout cimport COUNT, SUM
 from dtrees.core.search._criterion cimport Criterion, squared_score
+from dtrees.core.search._first_look cimport MOST_COLUMNS
 from dtrees.core.search._open_node cimport OpenNode, has_constraints
 from dtrees.core.search._parameters cimport TIES
 from dtrees.core.search._search cimport NONE, Search, key_of_tie, take_split
-from dtrees.core.stores._store cimport (
-    CodesOfRanks, Member, Store, only_member, prefetch_code_of
-)
+from dtrees.core.stores._store cimport CodesOfRanks, Member, Store, only_member, prefetch_codes
 from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.presorted._presorted_store cimport partition_rows
 
 cdef extern from "stores/few_rows.h" nogil:
-    void columns_in_reach(const FewColumns*, int64_t, const int64_t*, const float*,
+    ctypedef struct FewColumns:
+        uint64_t* order         # by column, a digit of four bits for each row
+        uint64_t* rank
+        int32_t* column
+        int64_t n
+    void columns_in_reach(const FewColumns*, int64_t, const int64_t*, const float*, float*,
                           uint8_t*) noexcept
     void part_columns(const FewColumns*, int64_t, uint64_t, int64_t, FewColumns*,
                       FewColumns*) noexcept
     void fill_up(FewColumns*) noexcept
 
-cdef float[17][16] shapes   # of n rows, k of them on the left: 1 / sqrt(k * (n - k))
+cdef float[DIGITS + 1][DIGITS] shapes   # of k of n rows on the left: 1 / sqrt(k * (n - k))
 
-
-cdef void fill_shapes() noexcept nogil:
-    cdef int n, k
-    for n in range(17):
-        for k in range(1, n):
-            shapes[n][k] = <float>(1 / sqrt(<double>(k * (n - k))))
-
-
-fill_shapes()
+for _n in range(2, DIGITS + 1):
+    for _k in range(1, _n):
+        shapes[_n][_k] = 1 / sqrt(_k * (_n - _k))
 
 
 cdef FewRowsStore few_rows_store() noexcept nogil:
@@ -69,9 +67,9 @@ cdef bint may_pack(const Store* store, const Buffers* w, const OpenNode* node) n
     cdef const Search* q = store.search
     cdef const PresortedFeature* feature
     cdef int64_t r
-    if (node.totals.n > FEW_ROWS or not is_wide or not has_pext
+    if (node.totals.n > DIGITS or not is_wide or not has_pext
             or (q.kind != SUM and q.kind != COUNT) or q.criterion.impurity != SQUARED
-            or node.n_features > FEW_COLUMNS or has_constraints(store.params)):
+            or node.n_features > MOST_COLUMNS or has_constraints(store.params)):
         return False
     for r in range(node.n_features):
         feature = node.features + r
@@ -181,8 +179,9 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
     cdef int64_t n = member.node.totals.n
     cdef int64_t least = max(q.min_rows, q.min_weight, 1)
     cdef int64_t k
-    cdef float[16] shape
-    cdef uint8_t[512] reaching  # FEW_COLUMNS / 8
+    cdef float[DIGITS] shape
+    cdef float[MOST_COLUMNS] scratch
+    cdef uint8_t[MOST_COLUMNS >> 3] reaching
     cdef uint64_t bits
     cdef Best best = Best(NONE, 0, -1, 0)
     store.work += c.n + 8
@@ -193,7 +192,7 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
     else:
         for k in range(1, n):
             shape[k] = shapes[n][k] if least <= k <= n - least else -1
-        columns_in_reach(c, n, s.target, shape, reaching)
+        columns_in_reach(c, n, s.target, shape, scratch, reaching)
         for k in range(0, c.n, 8):
             bits = reaching[k // 8]
             while bits != 0:
@@ -223,7 +222,8 @@ cdef void search_two(FewRowsStore* s, const FewColumns* c, Best* best) noexcept 
 
 cdef inline void search_column(FewRowsStore* s, const FewColumns* c, int64_t i, int64_t n,
                                int64_t least, Best* best) noexcept nogil:
-    """Look at the boundaries of column number i; what is found is not told by branches."""
+    """Look at the boundaries of column number i; what is found is not told by branches. Ties are
+    those of `comes_first`, with the key of the best column kept."""
     cdef const Search* q = s.store.search
     cdef double W = q.W
     cdef double S = q.S
@@ -268,11 +268,9 @@ cdef inline void take(FewRowsStore* s, const FewColumns* c, const Best* best) no
 
 cdef void choose(Store* store, Member* member, uint64_t together) noexcept nogil:
     cdef FewRowsStore* s = <FewRowsStore*>store
-    cdef Search* q = store.search
     store.last_ordered = ALL_ORDERED
     store.codes = CodesOfRanks(False, NO_RANK, s.w.row_id)
-    prefetch_code_of(store.params.columns + q.split.column, &store.codes, 1, q.split.boundary_row)
-    prefetch_code_of(store.params.columns + q.split.column, &store.codes, 1, q.split.beyond_row)
+    prefetch_codes(store)
 
 
 cdef void partition(Store* store, Member* member, uint64_t together) noexcept nogil:
@@ -307,8 +305,8 @@ cdef FewColumns* columns_of(const uint64_t[::1] order, const uint64_t[::1] rank)
     """Numbers of columns are their places; to be freed."""
     cdef int64_t n = order.shape[0]
     cdef FewColumns* c
-    if n > FEW_COLUMNS:
-        raise ValueError(f"{n} columns, at most {FEW_COLUMNS}")
+    if n > MOST_COLUMNS:
+        raise ValueError(f"{n} columns, at most {MOST_COLUMNS}")
     c = new_columns(n)
     if c == NULL:
         raise MemoryError
@@ -392,9 +390,9 @@ def parted_few(const uint64_t[::1] order, const uint64_t[::1] rank, int64_t n, i
         free(c)
         raise MemoryError
     part_columns(c, n, c.order[column], n_left, of_child[0], of_child[1])
-    found = [[(child.column[i], child.order[i], child.rank[i]) for i in range(child.n)]
-             for child in of_child[:2]]
+    found = []
     for child in of_child[:2]:
+        found.append([(child.column[i], child.order[i], child.rank[i]) for i in range(child.n)])
         free(child)
     free(c)
     return found

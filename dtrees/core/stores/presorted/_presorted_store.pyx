@@ -26,7 +26,7 @@ from dtrees.core.search._search cimport Search, key_of_tie
 from dtrees.core.stores._partition cimport (
     ChildFeatures, Route, mark_codes, mark_feature, partition_features
 )
-from dtrees.core.stores._store cimport CodesOfRanks, Member, Store, prefetch_code_of
+from dtrees.core.stores._store cimport CodesOfRanks, Member, Store, prefetch_codes
 from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.presorted._set_aside cimport set_aside
 from dtrees.core.stores.presorted._histogram cimport (
@@ -237,7 +237,6 @@ cdef void choose(Store* store, Member* member, uint64_t together) noexcept nogil
     cdef OpenNode* node = member.node
     cdef Search* q = store.search
     cdef const PresortedFeature* feature = node.features
-    cdef const Column* column = store.params.columns + q.split.column
     if feature != NULL:
         while feature.column != q.split.column:
             feature += 1
@@ -247,9 +246,8 @@ cdef void choose(Store* store, Member* member, uint64_t together) noexcept nogil
     store.codes = CodesOfRanks(not s.w.narrow or feature.length == 0, feature.fill_code, s.w.row_id)
     if q.split.test == IN_SUBSET:
         collect_bins(s, node)
-    else:  # for the record, which is written when the rows are partitioned
-        prefetch_code_of(column, &store.codes, q.split.boundary, q.split.boundary_row)
-        prefetch_code_of(column, &store.codes, q.split.beyond, q.split.beyond_row)
+    else:
+        prefetch_codes(store)
 
 
 cdef void collect_bins(const PresortedStore* s, const OpenNode* node) noexcept nogil:
