@@ -13,8 +13,9 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future as ThreadFuture
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,7 +30,7 @@ from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import raise_deferred_interrupt
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Future
 
 T = TypeVar("T")
 
@@ -128,7 +129,7 @@ def call_with_timeout(client: Client, call: Callable[[], T], seconds: float | No
     Raises SchedulerLostError if the client was closed meanwhile, NoAnswerError if there was no
     answer in time, or what the call raises.
     """
-    outcome: Future[T] = Future()
+    outcome: ThreadFuture[T] = ThreadFuture()
 
     def work() -> None:
         try:
@@ -201,6 +202,25 @@ def release(client: Client, futures: Iterable[Any]) -> None:
     if given_up and client.status == "running":
         with suppress(Exception):  # what is raised already says more
             call_with_timeout(client, partial(client.cancel, given_up), RELEASE_SECONDS)
+
+
+def results_of(client: Client, futures: Sequence[Future]) -> dict[int, Any]:
+    """Results of futures that have ended by their places, of those that there are.
+
+    `distributed.Client.gather` makes five requests at a time. Five that wait for a worker that
+    hangs would hold up the results of all others, so the scheduler is asked directly. What it does
+    not find is left to `gather`, which waits until it is computed again.
+    """
+    scheduler: Any = client.scheduler
+    keys = {future.key for future in futures}
+    found: dict[Any, Any] = {}
+    while keys and not found:
+        answer = client.sync(scheduler.gather, keys=list(keys))
+        found = answer.get("data", {})
+        keys.difference_update(answer.get("keys", ()))  # that are not there
+    here = {place: found[each.key] for place, each in enumerate(futures) if each.key in found}
+    lost = {place: each for place, each in enumerate(futures) if place not in here}
+    return here | (client.gather(lost, errors="skip") if lost else {})
 
 
 def look(client: Client, stats: FitStatistics, found: Mapping[str, int] | None = None) -> None:

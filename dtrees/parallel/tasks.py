@@ -40,7 +40,7 @@ from itertools import count, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from dtrees.parallel.client import POLL_SECONDS, check_open, release
+from dtrees.parallel.client import POLL_SECONDS, check_open, release, results_of
 from dtrees.parallel.faults import ATTEMPTS, FAILED, Faults, Missed
 from dtrees.parallel.interrupts import raise_deferred_interrupt
 from dtrees.parallel.liveness import copies_of, worker_patience
@@ -283,12 +283,12 @@ class Tasks(Submitter):
         found: dict[int, Any] = {}
         missed = Missed(None)
         try:
-            found = self.client.gather(dict(enumerate(futures)), errors="skip")
+            found = results_of(self.client, futures)
         except Exception as error:
             missed = Missed(error)
         for number, future in enumerate(futures):
             result = found.get(number, missed)
-            if result is None and future.status in FAILED:  # what `gather` has for those that fail
+            if result is None and future.status in FAILED:  # what it has for those that fail
                 result = ENDED
             self._events.put((future, result))
 

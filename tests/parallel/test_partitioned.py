@@ -606,7 +606,7 @@ class TestWorkersThatHang:
 
     def test_results_that_do_not_come(self, here, monkeypatch):
         """The worker has answered, but the results are on their way for ever."""
-        gather, go_on, calls = here.gather, threading.Event(), []
+        gather, go_on, calls = tasks.results_of, threading.Event(), []
 
         def hang(*arguments, **options):
             calls.append(arguments)
@@ -614,7 +614,7 @@ class TestWorkersThatHang:
                 go_on.wait(60)
             return gather(*arguments, **options)
 
-        monkeypatch.setattr(here, "gather", hang)
+        monkeypatch.setattr(tasks, "results_of", hang)
         monkeypatch.setattr(clients, "ANSWER_SECONDS", 2.0)
         try:
             model = fitted(here, **{**IMPATIENT, "dtrees.worker-patience": "1s"})

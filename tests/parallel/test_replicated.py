@@ -26,7 +26,7 @@ from dtrees.callbacks import Callback
 from dtrees.core.grow.forest import ForestGrowth, UnitsOfGrowth
 from dtrees.exceptions import ClusterError, WorkerLostError
 from dtrees.parallel import client as clients
-from dtrees.parallel import liveness, replicated, submission
+from dtrees.parallel import liveness, replicated, submission, tasks
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.liveness import Liveness
 from dtrees.parallel.local import effective_n_jobs
@@ -399,6 +399,24 @@ class TestWorkersThatHang:
         assert digest(trees) == LOCAL
         assert "does not answer" in caplog.text
 
+    def test_all_gathers_of_the_client_hang(self, processes, stop):
+        """A client makes five of them at a time: these are somebody's who waits for that worker."""
+        addresses = {pid: address for address, pid in processes.run(os.getpid).items()}
+        hanging = addresses[min(addresses)]
+        others = [processes.submit(int, n, workers=[hanging], pure=False) for n in range(6)]
+        processes.gather(others)
+        stop()
+        waiting = [threading.Thread(target=processes.gather, args=([each],)) for each in others]
+        for thread in waiting:
+            thread.start()
+        with dask.config.set({"dtrees.worker-patience": "5 minutes"}):  # it is not taken out
+            trees = grow_replicated(GROWTH, range(20), processes, units_per_task=1)
+        assert digest(trees) == LOCAL
+        assert all(thread.is_alive() for thread in waiting)
+        os.kill(min(addresses), signal.SIGCONT)
+        for thread in waiting:
+            thread.join()
+
     def test_all_are_stopped(self, processes, stop):
         stop()
         (answering,) = clients.check_versions(processes)
@@ -458,7 +476,7 @@ class TestWorkersThatHang:
 
     def test_results_that_hang(self, here, monkeypatch):
         """The worker has grown its trees, and is stopped before they are fetched."""
-        gather, go_on, calls = here.gather, threading.Event(), []
+        gather, go_on, calls = tasks.results_of, threading.Event(), []
 
         def hang(*arguments, **options):
             calls.append(arguments)
@@ -466,7 +484,7 @@ class TestWorkersThatHang:
                 go_on.wait(30)
             return gather(*arguments, **options)
 
-        monkeypatch.setattr(here, "gather", hang)
+        monkeypatch.setattr(tasks, "results_of", hang)
         here.cluster.scale(2)
         here.wait_for_workers(2, timeout=20)
         try:
@@ -523,7 +541,7 @@ class TestOnTheScheduler:
         def gather(*_, **__):
             raise OSError("no way there")
 
-        monkeypatch.setattr(here, "gather", gather)
+        monkeypatch.setattr(tasks, "results_of", gather)
         told = r"trees 0 to 1\) could not be fetched 4 times over: OSError\('no way there'\)"
         stats = FitStatistics()
         with pytest.raises(WorkerLostError, match=told):
@@ -537,7 +555,7 @@ class TestOnTheScheduler:
         def gather(*_, **__):
             raise MemoryError("too large")
 
-        monkeypatch.setattr(here, "gather", gather)
+        monkeypatch.setattr(tasks, "results_of", gather)
         with pytest.raises(MemoryError, match="too large"):
             grow_replicated(GROWTH, range(2), here, units_per_task=2)
         assert ours(here) == []

@@ -9,7 +9,7 @@ import pytest
 from distributed import KilledWorker
 
 from dtrees.exceptions import WorkerLostError
-from dtrees.parallel import faults
+from dtrees.parallel import faults, tasks
 from dtrees.parallel.faults import Missed
 from dtrees.parallel.submission import Call, LostResultsError
 from dtrees.parallel.tasks import ENDED, Tasks
@@ -153,7 +153,7 @@ class TestDoneAgain:
         assert len(remade) == faults.RESTARTS
 
     def test_a_result_that_cannot_be_fetched_at_first(self, loop, here, monkeypatch):
-        gather, n_asked = here.gather, []
+        gather, n_asked = tasks.results_of, []
 
         def fail(*arguments, **options):
             n_asked.append(1)
@@ -161,20 +161,20 @@ class TestDoneAgain:
                 raise OSError("no way there")
             return gather(*arguments, **options)
 
-        monkeypatch.setattr(here, "gather", fail)
+        monkeypatch.setattr(tasks, "results_of", fail)
         assert list(loop.results([Call("square", square, (3,))])) == [(0, 9)]
         assert len(n_asked) == faults.ATTEMPTS
 
     @pytest.mark.parametrize("together", [False, True])
     def test_one_of_several_that_cannot_be_fetched(self, together, loop, here, monkeypatch):
         """What comes of the others is thrown away each time, and does not count."""
-        gather = here.gather
+        gather = tasks.results_of
 
         def without_16(*arguments, **options):
             found = gather(*arguments, **options)
             return {place: value for place, value in found.items() if value != 16}
 
-        monkeypatch.setattr(here, "gather", without_16)
+        monkeypatch.setattr(tasks, "results_of", without_16)
         calls = [Call("square", square, (i,), about=f"of {i}") for i in range(6)]
         told = r"The result of a task 'square' \(of 4\) could not be fetched 4 times over"
         with pytest.raises(WorkerLostError, match=told):
@@ -197,20 +197,20 @@ class TestDoneAgain:
 @pytest.fixture
 def cancelled_once(here, monkeypatch):
     """Results that are fetched for the first time are cancelled while they are on their way."""
-    gather, cancelled = here.gather, []
+    gather, cancelled = tasks.results_of, []
 
-    def cancel_first(futures, **options):
+    def cancel_first(client, futures):
         if not cancelled:
-            cancelled.extend(futures.values())
+            cancelled.extend(futures)
             here.cancel(cancelled, force=True)
-        return gather(futures, **options)
+        return gather(client, futures)
 
-    monkeypatch.setattr(here, "gather", cancel_first)
+    monkeypatch.setattr(tasks, "results_of", cancel_first)
     return cancelled
 
 
 class TestCancelledOnTheWay:
-    """`Client.gather` has None for them, which is no result."""
+    """`results_of` has None for them, which is no result."""
 
     @pytest.mark.parametrize("together", [False, True])
     def test_tasks(self, together, loop, cancelled_once):
@@ -243,7 +243,7 @@ class TestFuturesOfGraphs:
             loop.wait(futures)
             return loop.gather(futures)
 
-        monkeypatch.setattr(here, "gather", fail)
+        monkeypatch.setattr(tasks, "results_of", fail)
         told = r"5 times, .* Results cannot be fetched: OSError\('no way there'\)"
         with pytest.raises(WorkerLostError, match=told):
             loop.run(work)
