@@ -73,7 +73,7 @@ cdef struct Search:
     uint64_t of_node        # key of the node: hash of those of the tree and the path
     int128_t squares        # gini: sum of squared class weights
     int64_t entropy         # entropy: sum f(t)
-    double square_per_score # entropy of two classes: `_two_class_scan`; 0: not needed yet
+    double square_per_score  # entropy of two classes: `_two_class_scan`; 0: not needed yet
     int64_t too_short       # features of fewer entries cannot beat the split found so far
     Monotonic monotonic
     const uint64_t* sets    # as in `Inherited`
