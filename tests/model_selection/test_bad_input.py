@@ -566,7 +566,7 @@ def test_labels_that_cannot_be_sorted(third, error):
     said = re.escape(str(fit.value)[:30])  # pandas has nan for None
     for call in (
         lambda: ours.cross_validate(TREE, X, y),
-        lambda: ours.cross_val_score(TREE, X, list(y)),
+        lambda: ours.cross_val_score(TREE, X, y),
         lambda: ours.GridSearchCV(TREE, {"max_depth": [1, 2]}).fit(X, pd.Series(y)),
         lambda: ours.validation_surface(TREE, X, y),
     ):
