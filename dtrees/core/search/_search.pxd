@@ -55,6 +55,15 @@ cdef struct Bins:
     int64_t* target         # pair modes: count; CLASSES modes: count x n_classes
     Keyed* order            # scratch of the category search, twice the capacity
 
+cdef struct Boundaries:
+    # That are scored together.
+    double w[BUFFER]
+    double rest[BUFFER]
+    double a[BUFFER]
+    double b[BUFFER]
+    double score[BUFFER]
+    int32_t at[BUFFER]
+
 cdef struct Search:
     # given per growth
     const Criterion* criterion
@@ -94,15 +103,13 @@ cdef struct Search:
     uint8_t best_missing
     uint8_t test            # of the current pass
     uint8_t missing
-    # scratch
-    Bins bins
+    # scratch, which searches that take turns may have together
+    Bins* bins
     int64_t buffered
-    double buffer_w[BUFFER]
-    double buffer_rest[BUFFER]
-    double buffer_a[BUFFER]
-    double buffer_b[BUFFER]
-    double buffer_score[BUFFER]
-    int32_t buffer_at[BUFFER]
+    Boundaries* boundaries
+    Bins* given             # those that a node begins with,
+    Bins own                # or the ranks alone that `keep_ranks` has kept
+    bint borrows            # the others are not its own
     double* component       # principal component, see _category_order.pyx; NULL until it is needed
     int64_t component_size  # in bytes
     uint64_t* subset        # bit per rank: the best subset of the column
@@ -116,8 +123,11 @@ cdef struct Search:
 
 cdef Search* new_search(const Criterion* criterion, CellKind kind, RowStatistics of_row,
                         const Limits* limits) noexcept nogil
+cdef void borrow_scratch(Search* q, Bins* bins, Boundaries* boundaries) noexcept nogil
 cdef void free_search(Search* q) noexcept nogil
+cdef void free_bins(Bins* bins) noexcept nogil
 cdef void free_scratch(Search* q) noexcept nogil
+cdef void keep_ranks(Search* q) noexcept nogil
 cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_totals, uint64_t path,
                      const Inherited* above) noexcept nogil
 cdef void finish_node(Search* q) noexcept nogil
