@@ -25,6 +25,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 
 from dtrees.callbacks import Bar
+from dtrees.coding.class_codes import class_codes
 from dtrees.coding.sparse_positions import check_sparse
 from dtrees.estimators.single_tree import BaseDecisionTree
 from dtrees.estimators.training_table import TrainingTable
@@ -48,6 +49,9 @@ from dtrees.parallel import (
     lazy_keys,
     rows_as_array,
 )
+
+OF_TREES = "validation_surface has the sizes of trees and forests"
+OF_BOOSTED = "boosting_curve has its iterations"
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +150,8 @@ def prepare(
         X, y = indexable(X, y)
         splits = draw(X, y, groups)
     except Exception as error:
+        if isinstance(error, TypeError) and is_classifier(arguments.estimator):
+            class_codes(np.asarray(y, dtype=object))  # says of labels what is wrong with them
         # an iterator cannot be asked again, and rows of a collection cannot be taken
         if check is None or isinstance(cv, Iterator) or isinstance(X, PartitionedTable):
             raise
@@ -175,7 +181,7 @@ def prepare_shared(
     estimator = arguments.estimator
     reason = unsupported_reason(estimator, y, arguments.params or ())
     if reason is None and boosted not in (None, is_boosted(estimator)):
-        is_one = "no boosted model" if boosted else "a boosted model"
+        is_one = f"no boosted model ({OF_TREES})" if boosted else f"a boosted model ({OF_BOOSTED})"
         reason = f"{type(estimator).__name__} is {is_one}"
     if reason is None and single and not isinstance(estimator, BaseDecisionTree):
         reason = f"{type(estimator).__name__} is not a single tree"

@@ -551,3 +551,24 @@ class TestGroupsOfOneColumn:
         with pytest.warns(DataConversionWarning, match=r"its shape is \(150, 1\)"):
             found = self.ENTRIES[entry]({"groups": column, "cv": splitter})
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("third", "error"),
+    [(None, ValueError), (np.nan, ValueError), (3, TypeError)],
+    ids=["none", "nan", "number"],
+)
+def test_labels_that_cannot_be_sorted(third, error):
+    """What a fit says of them, and not what the sort of a splitter does."""
+    y = np.array(["a", "b", third] * 50, dtype=object)
+    with pytest.raises(error) as fit:
+        TREE.fit(X, y)
+    said = re.escape(str(fit.value)[:30])  # pandas has nan for None
+    for call in (
+        lambda: ours.cross_validate(TREE, X, y),
+        lambda: ours.cross_val_score(TREE, X, y),
+        lambda: ours.GridSearchCV(TREE, {"max_depth": [1, 2]}).fit(X, pd.Series(y)),
+        lambda: ours.validation_surface(TREE, X, y),
+    ):
+        with pytest.raises(error, match=said):
+            call()

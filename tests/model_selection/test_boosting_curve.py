@@ -174,7 +174,7 @@ def test_a_pickle_has_the_final_model_only():
 
 
 def test_what_is_refused():
-    with pytest.raises(TypeError, match="DecisionTreeRegressor is no boosted model"):
+    with pytest.raises(TypeError, match=r"is no boosted model \(validation_surface"):
         boosting_curve(DecisionTreeRegressor(), X, NUMBERS)
     with pytest.raises(ValueError, match="one scorer"):
         curve_of("two", scoring=["accuracy"])

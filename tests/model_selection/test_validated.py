@@ -209,5 +209,5 @@ def test_folds_of_boosted_models(name, rule):
         estimator = clone(estimator).set_params(**tuned.chosen.parameters)
     check(found, estimator, X, y, splits)
     assert found.path is None
-    with pytest.raises(TypeError, match="is a boosted model"):
+    with pytest.raises(TypeError, match=r"is a boosted model \(boosting_curve"):
         validate_folds(estimator, X, y, splits, Questions(with_path=True))

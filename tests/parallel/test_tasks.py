@@ -194,6 +194,10 @@ class TestDoneAgain:
         assert loop.stats.counts["retries"] == 1
 
 
+def knows_any(dask_scheduler, keys):
+    return any(key in dask_scheduler.tasks for key in keys)
+
+
 @pytest.fixture
 def cancelled_once(here, monkeypatch):
     """Results that are fetched for the first time are cancelled while they are on their way."""
@@ -203,6 +207,8 @@ def cancelled_once(here, monkeypatch):
         if not cancelled:
             cancelled.extend(futures)
             here.cancel(cancelled, force=True)
+            while here.run_on_scheduler(knows_any, keys=[future.key for future in futures]):
+                time.sleep(0.01)
         return gather(client, futures)
 
     monkeypatch.setattr(tasks, "results_of", cancel_first)

@@ -19,7 +19,7 @@ cdef struct Frame:
     int last                # and the last ones under which there are the same nodes
     const TrainParameters* params
     NodeBuffer* out
-    OpenNode* open
+    OpenNode* open          # has room for `capacity` nodes; serves the next frame in this place
     int64_t n_open
     int64_t capacity
 

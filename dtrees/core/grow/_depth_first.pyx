@@ -18,12 +18,11 @@ per level and column.
 """
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
 
 from dtrees.core.data._memory cimport resize
 from dtrees.core.search._open_node cimport OpenNode, free_node
 from dtrees.core.search._parameters cimport TrainParameters
-from dtrees.core.search._search cimport free_search, new_search
+from dtrees.core.search._search cimport begin_search, free_search, new_search
 from dtrees.core.stores.presorted._buffers cimport Buffers, free_buffers, relocate
 from dtrees.core.stores.presorted._few_rows cimport few_rows_store, may_pack, pack
 from dtrees.core.stores.presorted._presorted_store cimport presorted_store
@@ -61,8 +60,12 @@ cdef bint begin_growth(Growth* g, const TrainParameters* params, Buffers* w,
     """
     end_growth(g)
     g.params = params
-    g.search = new_search(&params.criterion, params.layout.kind, w.of_row, &params.limits)
     if g.search == NULL:
+        g.search = new_search(&params.criterion, params.layout.kind, w.of_row, &params.limits)
+        if g.search == NULL:
+            return False
+    elif not begin_search(g.search, &params.criterion, params.layout.kind, w.of_row,
+                          &params.limits):
         return False
     g.store = &g.sampled.store if params.draws else &g.presorted.store
     g.store.params = params
@@ -101,13 +104,10 @@ cdef void end_growth(Growth* g) noexcept nogil:
     for i in range(g.n_frames):
         for j in range(g.frames[i].n_open):
             free_node(&g.frames[i].open[j])
-        free(g.frames[i].open)
         if g.frames[i].has_own:
             free_buffers(g.frames[i].buffers)
     g.n_frames = 0
     g.n_narrower = g.presorted.aside.n_limits = 0
-    free_search(g.search)
-    g.search = NULL
     g.out.count = 0
     g.out.n_words = g.out.n_noted = 0
     g.out.out_of_memory = False
@@ -115,9 +115,13 @@ cdef void end_growth(Growth* g) noexcept nogil:
 
 
 cdef void free_growth(Growth* g) noexcept nogil:
+    cdef int i
     if g == NULL:
         return
     end_growth(g)
+    free_search(g.search)
+    for i in range(MAX_FRAMES):
+        free(g.frames[i].open)
     free_node_buffer(&g.out)
     free_sampled(&g.sampled)
     free(g)
@@ -125,7 +129,7 @@ cdef void free_growth(Growth* g) noexcept nogil:
 
 cdef void push_frame(Growth* g, Buffers* w, int level, int last) noexcept nogil:
     cdef Frame* frame = &g.frames[g.n_frames]
-    memset(frame, 0, sizeof(Frame))
+    frame.n_open = 0
     frame.buffers = w
     frame.has_own = True
     frame.level, frame.last = level, last
@@ -150,7 +154,6 @@ cdef void pop_frame(Growth* g) noexcept nogil:
     cdef Frame* frame
     g.n_frames -= 1
     frame = &g.frames[g.n_frames]
-    free(frame.open)
     g.out.out_of_memory |= frame.out.out_of_memory
     if frame.has_own:
         free_buffers(frame.buffers)

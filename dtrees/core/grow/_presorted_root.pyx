@@ -52,7 +52,7 @@ cdef class PresortedRoot:
                              or self.params.limits.random_splits)
         self.columns = dataset.columns
         self.n_rows = dataset.n_rows
-        self.buffers = new_buffers(0 if dataset.rows_only else self.n_rows, 0, False)
+        self.buffers = new_buffers(0 if dataset.rows_only else self.n_rows)
         if self.buffers == NULL:
             raise MemoryError
         self.buffers.n_rows = self.n_rows

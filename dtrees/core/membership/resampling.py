@@ -24,7 +24,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -125,7 +125,9 @@ class Resampling:
         return self.mix.shape == (1, 1) and self.mix[0][0] == 1
 
     def some(self, numbers: Sequence[int] | np.ndarray) -> Resampling:
-        """The same cells for some of the sets."""
+        """The same cells for some of the sets; all of them in their order are these."""
+        if np.array_equal(numbers, np.arange(self.n_sets)):
+            return self
         own = None if self.class_weights is None else self.class_weights.some(numbers)
         if isinstance(self.mix, Lacking):
             return Resampling(self.cells, Lacking(self.mix.cell[numbers], self.n_cells), own)
@@ -169,6 +171,12 @@ class Resampling:
         assert self.cells is not None
         return self.has(number)[self.cells]
 
+    @cached_property
+    def _rows_of_cells(self) -> np.ndarray:
+        """How many rows each cell has; int64 (n_cells,)."""
+        assert self.cells is not None
+        return np.bincount(self.cells, minlength=self.n_cells)
+
     def totals(self, numbers: np.ndarray | None = None) -> np.ndarray:
         """What a number per row adds up to over the rows of each set; int64 (n_sets,).
 
@@ -178,9 +186,10 @@ class Resampling:
             None: every row adds one.
         """
         assert self.cells is not None
-        if numbers is None or numbers.dtype == bool:
-            cells = self.cells if numbers is None else self.cells[numbers]
-            of_cell = np.bincount(cells, minlength=self.n_cells)
+        if numbers is None or (numbers.dtype == bool and numbers.all()):
+            of_cell = self._rows_of_cells
+        elif numbers.dtype == bool:
+            of_cell = np.bincount(self.cells[numbers], minlength=self.n_cells)
         else:
             of_cell = np.zeros(self.n_cells, dtype=np.int64)
             np.add.at(of_cell, self.cells, numbers.astype(np.int64))

@@ -32,4 +32,6 @@ def xlogx_table(int64_t size, double fixed_point):
     with nogil:
         for x in range(1, size):
             table[x] = xlogx(&criterion, x)
-    return np.asarray(table)
+    found = np.asarray(table)
+    found.flags.writeable = False
+    return found

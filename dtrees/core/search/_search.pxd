@@ -70,7 +70,6 @@ cdef struct Search:
     CellKind kind
     RowStatistics of_row
     int n_columns_of_target  # statistics of a bin beside its weight: 1 or n_classes
-    int most_columns_of_target  # there is room for so many
     int64_t min_rows        # least rows and least weight of a side
     int64_t min_weight
     bint random_ties
@@ -83,7 +82,7 @@ cdef struct Search:
     uint64_t of_node        # key of the node: hash of those of the tree and the path
     int128_t squares        # gini: sum of squared class weights
     int64_t entropy         # entropy: sum f(t)
-    double steepest         # of two classes, as in `_two_class_scan`; 0: not needed yet
+    double square_per_score  # entropy of two classes: `_two_class_scan`; 0: not needed yet
     int64_t too_short       # features of fewer entries cannot beat the split found so far
     Monotonic monotonic
     const uint64_t* sets    # as in `Inherited`
@@ -91,8 +90,7 @@ cdef struct Search:
     int64_t n
     int64_t w
     int64_t s
-    int64_t* side           # n_classes
-    bint side_is_clear      # all of them are zero
+    bint side_is_clear      # all sums by class are zero
     int128_t side_squares   # gini: sum a*a; entropy: sum f(a) + f(t - a)
     int128_t cross          # gini: sum t*a
     # state of the column: its best boundary so far
@@ -103,10 +101,15 @@ cdef struct Search:
     uint8_t best_missing
     uint8_t test            # of the current pass
     uint8_t missing
-    # scratch, which searches that take turns may have together
-    Bins* bins
     int64_t buffered
-    Boundaries* boundaries
+    bint out_of_memory      # once: what is found from then on is lost
+    # result
+    Split split
+    # scratch, which serves the next growth, too
+    int64_t* side           # of the pass: n_classes
+    int most_columns_of_target  # of bins: there is room for so many
+    Bins* bins              # of the column; searches that take turns may have them together,
+    Boundaries* boundaries  # and these
     Bins* given             # those that a node begins with,
     Bins own                # or the ranks alone that `keep_ranks` has kept
     bint borrows            # the others are not its own
@@ -114,15 +117,14 @@ cdef struct Search:
     int64_t component_size  # in bytes
     uint64_t* subset        # bit per rank: the best subset of the column
     int64_t subset_words
-    bint out_of_memory      # once: what is found from then on is lost
-    # result
-    Split split
     uint64_t* split_subset  # bit per rank, when split.test is IN_SUBSET
     int64_t split_subset_words
 
 
 cdef Search* new_search(const Criterion* criterion, CellKind kind, RowStatistics of_row,
                         const Limits* limits) noexcept nogil
+cdef bint begin_search(Search* q, const Criterion* criterion, CellKind kind, RowStatistics of_row,
+                       const Limits* limits) noexcept nogil
 cdef void borrow_scratch(Search* q, Bins* bins, Boundaries* boundaries) noexcept nogil
 cdef void free_search(Search* q) noexcept nogil
 cdef void free_bins(Bins* bins) noexcept nogil

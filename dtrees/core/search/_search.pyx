@@ -1,10 +1,11 @@
 """Life of a split search: its memory, its nodes, the gain at the end."""
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from dtrees._random cimport hash64
 from dtrees.core.data._fixed_point cimport natural_log
+from dtrees.core.data._memory cimport claim, claim_zeros
 from dtrees.core.data._structs cimport (
     ENTROPY, GINI, GRADIENT, IN_SUBSET, LEAF, POISSON, SQUARED, Inherited, RowStatistics, Split,
     Totals, int128_t
@@ -19,9 +20,17 @@ cdef Search* new_search(const Criterion* criterion, CellKind kind, RowStatistics
                         const Limits* limits) noexcept nogil:
     """Scratch for the searches of one thread; NULL without memory. Freed by `free_search`."""
     cdef Search* q = <Search*>calloc(1, sizeof(Search))
+    if q == NULL or begin_search(q, criterion, kind, of_row, limits):
+        return q
+    free_search(q)
+    return NULL
+
+
+cdef bint begin_search(Search* q, const Criterion* criterion, CellKind kind, RowStatistics of_row,
+                       const Limits* limits) noexcept nogil:
+    """Begin the searches of a growth with the scratch of those before; False without memory."""
     cdef int k = criterion.n_classes
-    if q == NULL:
-        return NULL
+    memset(q, 0, <char*>&q.side - <char*>q)
     q.criterion = criterion
     q.kind = kind
     q.of_row = of_row
@@ -31,15 +40,15 @@ cdef Search* new_search(const Criterion* criterion, CellKind kind, RowStatistics
     q.monotonic.of_column = limits.monotonic
     q.of_tree = hash64(limits.seed, limits.tree)
     q.n_columns_of_target = k if kind == CLASSES or kind == WEIGHTED_CLASSES else 1
-    q.most_columns_of_target = q.n_columns_of_target
-    q.bins = q.given = &q.own
-    q.side = <int64_t*>calloc(k + 1, sizeof(int64_t))
-    q.boundaries = <Boundaries*>malloc(sizeof(Boundaries))
-    if q.side == NULL or q.boundaries == NULL:
-        free_search(q)
-        return NULL
+    if q.n_columns_of_target > q.most_columns_of_target:
+        free_scratch(q)
+        q.most_columns_of_target = q.n_columns_of_target
+    if q.given == NULL:
+        q.bins = q.given = &q.own
+    if q.boundaries == NULL and not claim(<void**>&q.boundaries, sizeof(Boundaries)):
+        return False
     q.side_is_clear = True
-    return q
+    return claim_zeros(<void**>&q.side, (k + 1) * sizeof(int64_t))
 
 
 cdef void borrow_scratch(Search* q, Bins* bins, Boundaries* boundaries) noexcept nogil:
@@ -114,7 +123,7 @@ cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_total
     q.S = <double>totals.target
     q.squares = 0
     q.entropy = 0
-    q.steepest = 0
+    q.square_per_score = 0
     if by_class(q):
         if q.criterion.impurity == ENTROPY:
             for k in range(q.criterion.n_classes):

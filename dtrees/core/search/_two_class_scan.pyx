@@ -22,9 +22,8 @@ import numpy as np
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 
 from dtrees.core.data._cpu cimport is_wide
-from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._structs cimport entry_t
-from dtrees.core.search._criterion cimport xlogx
+from dtrees.core.search._criterion cimport Criterion, xlogx
 from dtrees.core.search._number_scan cimport least_reaching, look_at
 from dtrees.core.search._search cimport (
     NONE, Bins, Keyed, Search, entropy_score, heavy_enough, offer
@@ -81,9 +80,19 @@ cdef void scan_two_classes(Search* q, const uint32_t* entries, int64_t begin, in
     q.s = t.s
 
 
-cdef double steepest(double p) noexcept nogil:
-    """What KL(x, p) / (x - p)^2 comes to at most, for two classes; 0 < p < 1."""
-    return max(-natural_log(1 - p) / (p * p), -natural_log(p) / ((1 - p) * (1 - p)))
+cdef double steepest(const Criterion* criterion, int64_t zeros, int64_t ones) noexcept nogil:
+    """What KL(x, p) / (x - p)^2 comes to at most, for a share p of class 1, in units of x log x.
+
+    Logarithms are those of x log x, which is rounded to units: of weights of both classes.
+    """
+    cdef double of_zeros = <double>xlogx(criterion, zeros) / <double>zeros
+    cdef double of_ones = <double>xlogx(criterion, ones) / <double>ones
+    cdef double W = <double>(zeros + ones)
+    cdef double of_all = <double>xlogx(criterion, zeros + ones) / W
+    cdef double lost = 2 + of_all * 2.0**-48
+    cdef double p = <double>ones / W
+    cdef double rest = <double>zeros / W
+    return max((of_all - of_zeros + lost) / (p * p), (of_all - of_ones + lost) / (rest * rest))
 
 
 cdef inline double least_square(Search* q) noexcept nogil:
@@ -91,9 +100,10 @@ cdef inline double least_square(Search* q) noexcept nogil:
     cdef double best = max(q.best, q.split.score) - ROUNDED
     if best <= 0:
         return NONE
-    if q.steepest == 0:
-        q.steepest = steepest(<double>q.class_totals[1] / q.W)
-    return best / q.criterion.fixed_point * q.W / q.steepest * (1 - 2.0**-40)
+    if q.square_per_score == 0:
+        q.square_per_score = (q.W * (1 - 2.0**-40)
+                              / steepest(q.criterion, q.class_totals[0], q.class_totals[1]))
+    return best * q.square_per_score
 
 
 cdef inline int64_t both_classes(const Search* q, int64_t zeros, int64_t ones) noexcept nogil:
@@ -256,6 +266,17 @@ def reaching_boundaries(const uint8_t[::1] label, const uint16_t[::1] rank, doub
     return found
 
 
-def steepest_of(double p):
-    """What KL(x, p) comes to at most, divided by (x - p)**2, in nats; 0 < p < 1."""
-    return steepest(p)
+def steepest_of(int64_t zeros, int64_t ones, double fixed_point):
+    """What KL(x, p) comes to at most, divided by (x - p)**2, in nats; p is the share of the ones.
+
+    Parameters
+    ----------
+    zeros, ones : int
+        Weights of both classes, at least 1.
+    fixed_point : float
+        Units of x log x: 2**k.
+    """
+    cdef Criterion criterion
+    criterion.xlogx_size = 0
+    criterion.fixed_point = fixed_point
+    return steepest(&criterion, zeros, ones) / fixed_point

@@ -8,6 +8,8 @@ rounds ask it which split is the best for a histogram, and have its rows counted
 Scales (of x log x, of the least gain) come from all rows of all blocks, so that the same node has
 the same gain, bit for bit, wherever its rows are.
 """
+from functools import lru_cache
+
 import numpy as np
 
 from libc.stdint cimport int8_t, int64_t, uint16_t, uint64_t
@@ -25,6 +27,9 @@ from dtrees.core.data.rules import sets_of_columns
 from dtrees.core.data.scale import gain_unit_of
 from dtrees.core.search._criterion import xlogx_table
 
+small_table = lru_cache(1)(xlogx_table)  # serves all growths of a search
+
+SMALL_TABLE = 2**17      # rows whose table of x log x is kept: 1 MB
 LEAST_BY_ROW = 8         # columns below which a row of 32 codes is mostly empty
 MOST_BY_ROW = 16         # columns that are read by row for each that is drawn
 
@@ -105,7 +110,8 @@ cdef class Dataset:
                 rules.criterion, target.n_classes, target.weight_unit, fixed_point)
         if rules.criterion == "entropy":
             if self.of_row.weight == NULL and not counts:
-                table = xlogx_table(self.n_live + 1, fixed_point)
+                own = small_table if self.n_live < SMALL_TABLE else xlogx_table
+                table = own(self.n_live + 1, fixed_point)
                 self.params.criterion.xlogx = <const int64_t*>pointer(self.alive, table, np.int64)
                 self.params.criterion.xlogx_size = self.n_live + 1
         self.bind_limits(target, rules, 1.0 if counts else scale.total_weight)

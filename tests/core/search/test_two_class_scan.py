@@ -81,7 +81,14 @@ def test_entropy_from_the_end_of_a_column(n_rows, min_samples_leaf, noise):
     assert tree.tree_.threshold[0] == x[order][n_left - 1 : n_left + 1].mean()
 
 
-@given(st.floats(1e-6, 1 - 1e-6), st.floats(0, 1))
-def test_no_divergence_is_steeper_than_those_of_pure_sides(p, x):
+@given(st.integers(1, 10**6), st.integers(1, 10**6), st.sampled_from([16, 26, 36]), st.data())
+def test_no_divergence_is_steeper_than_those_of_pure_sides(zeros, ones, bits, data):
+    """Of a side with any share x of the ones, and of both pure ones."""
+    p = ones / (zeros + ones)
+    x = data.draw(st.floats(0, 1) | st.sampled_from([0.0, 1.0]))
     divergence = sum(a * np.log(a / b) for a, b in ((x, p), (1 - x, 1 - p)) if a > 0)
-    assert divergence <= steepest_of(p) * (x - p) ** 2 * (1 + 1e-9) + 1e-15
+    found = steepest_of(zeros, ones, 2.0**bits)
+    assert divergence <= found * (x - p) ** 2 + 1e-15
+    if bits == 36:  # and it is no looser than it has to be
+        pure = max(-np.log1p(-p) / p**2, -np.log(p) / (1 - p) ** 2)
+        assert found == pytest.approx(pure, rel=1e-4)

@@ -38,6 +38,7 @@ cdef struct Buffers:
     bint owns_rows          # else they are a loader's scratch
     bint shared             # by several threads: nodes are relocated before they are grown
     bint serves_once        # its one node is relocated, and its entries are freed then
+    bint in_one             # its arrays lie behind it, but for `number`
     bint is_excerpt         # it has entries and rows of its own, and all else from others
 
 cdef struct Relocation:
@@ -49,7 +50,7 @@ cdef struct Relocation:
     uint32_t* scratch       # a number per row of the new buffers
     Counted* counted        # what is counted there, added to
 
-cdef Buffers* new_buffers(int64_t n_rows, int64_t n_entries, bint narrow) noexcept nogil
+cdef Buffers* new_buffers(int64_t n_rows) noexcept nogil
 cdef void free_buffers(Buffers* w) noexcept nogil
 cdef Buffers* excerpt(Buffers* w, OpenNode* node) noexcept nogil
 cdef Buffers* relocate_rows(Buffers* old, const OpenNode* node, int64_t n_entries) noexcept nogil

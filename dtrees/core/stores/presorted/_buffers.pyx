@@ -19,8 +19,8 @@ Memory: 8 bytes per entry of wide and sparse columns and 4 per row at the top; p
 per entry of the largest relocated node.
 """
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport STORED_U32, STORED_U8, Column, code_at
 from dtrees.core.data._memory cimport claim
@@ -38,17 +38,16 @@ cdef enum:
     GENERATIONS = 4         # buffers are so many times larger than their smallest counted node
 
 
-cdef Buffers* new_buffers(int64_t n_rows, int64_t n_entries, bint narrow) noexcept nogil:
-    """Memory for n_rows rows; NULL without any. The of_row arrays are the caller's."""
+cdef Buffers* new_buffers(int64_t n_rows) noexcept nogil:
+    """Wide ones for n_rows rows, without entries; NULL without memory. The of_row arrays are the
+    caller's."""
     cdef Buffers* w = <Buffers*>calloc(1, sizeof(Buffers))
-    cdef int64_t width = 4 if narrow else 8
     if w == NULL:
         return NULL
     w.n_rows = n_rows
-    w.narrow = narrow
     w.owns_rows = True
-    if not (claim(&w.entries, (n_entries + READ_BEYOND) * width)
-            and claim(&w.scratch, (n_rows + 1) * width)
+    if not (claim(&w.entries, READ_BEYOND * sizeof(uint64_t))
+            and claim(&w.scratch, (n_rows + 1) * sizeof(uint64_t))
             and claim(<void**>&w.rows, (n_rows + 1) * sizeof(uint32_t))
             and claim(<void**>&w.row_scratch, (n_rows + 1) * sizeof(uint32_t))
             and claim(<void**>&w.side, n_rows + 1)):
@@ -60,25 +59,67 @@ cdef Buffers* new_buffers(int64_t n_rows, int64_t n_entries, bint narrow) noexce
 cdef void free_buffers(Buffers* w) noexcept nogil:
     if w == NULL:
         return
-    free(w.entries)
-    if w.is_excerpt:
-        free(w.rows)
-        free(w)
-        return
-    free(w.scratch)
-    if w.owns_rows:
-        free(w.rows)
-    free(w.row_scratch)
-    free(w.number)
-    free(w.side)
-    free(w.row_id)
-    if w.owns_statistics:
-        free(w.of_row.label)
-        free(w.of_row.weight)
-        if w.of_row.target != w.of_row.value:
-            free(w.of_row.target)
-        free(w.of_row.value)
+    if not w.is_excerpt:
+        free(w.number)
+    if not w.in_one:
+        free(w.entries)
+        free(w.scratch)
+        if w.owns_rows:
+            free(w.rows)
+        free(w.row_scratch)
+        free(w.side)
     free(w)
+
+
+cdef inline void* take(size_t* room, size_t n_bytes) noexcept nogil:
+    """The address of the next so many bytes; the room goes on a line of the cache behind them."""
+    cdef void* found = <void*>room[0]
+    room[0] += n_bytes + (-n_bytes & 63)
+    return found
+
+
+cdef void lay_out(Buffers* w, const Buffers* old, int64_t n_entries, size_t* room) noexcept nogil:
+    """Give narrow buffers the arrays that `old` has, one behind the other."""
+    cdef bint is_weighed = old.classes.of_class != NULL
+    cdef size_t n_bytes = (w.n_rows + 1) * sizeof(uint32_t)
+    w.entries = take(room, (n_entries + READ_BEYOND) * sizeof(uint32_t))
+    w.scratch = take(room, n_bytes)
+    w.rows = <uint32_t*>take(room, n_bytes)
+    w.row_scratch = <uint32_t*>take(room, n_bytes)
+    w.row_id = <uint32_t*>take(room, n_bytes)
+    w.side = <uint8_t*>take(room, w.n_rows + 1)
+    if old.of_row.label != NULL:
+        w.of_row.label = <uint16_t*>take(room, (w.n_rows + 1) * sizeof(uint16_t))
+    if is_weighed or old.of_row.weight != NULL:
+        w.of_row.weight = <int64_t*>take(room, 2 * n_bytes)
+    if old.classes.has_target if is_weighed else old.of_row.target != NULL:
+        w.of_row.target = <int64_t*>take(room, 2 * n_bytes)
+    if is_weighed:
+        return
+    if old.of_row.value == old.of_row.target:
+        w.of_row.value = w.of_row.target
+    elif old.of_row.value != NULL:
+        w.of_row.value = <int64_t*>take(room, 2 * n_bytes)
+
+
+cdef Buffers* narrow_buffers(const Buffers* old, int64_t n_rows,
+                             int64_t n_entries) noexcept nogil:
+    """Memory for rows of other buffers and for 32-bit entries, in one room; NULL without any."""
+    cdef Buffers given
+    cdef Buffers* w = NULL
+    cdef size_t room = 0
+    memset(&given, 0, sizeof(Buffers))
+    given.n_rows = n_rows
+    given.narrow = given.in_one = True
+    take(&room, sizeof(Buffers))
+    lay_out(&given, old, n_entries, &room)
+    if not claim(<void**>&w, room):
+        return NULL
+    w[0] = given
+    room = <size_t>w
+    take(&room, sizeof(Buffers))
+    lay_out(w, old, n_entries, &room)
+    return w
 
 
 cdef Buffers* excerpt(Buffers* w, OpenNode* node) noexcept nogil:
@@ -97,24 +138,26 @@ cdef Buffers* excerpt(Buffers* w, OpenNode* node) noexcept nogil:
     cdef PresortedFeature* features = NULL
     cdef int64_t* histogram = NULL
     cdef PresortedFeature* feature
-    cdef Buffers* own = <Buffers*>malloc(sizeof(Buffers))
-    if own == NULL:
-        return NULL
-    own[0] = w[0]
-    own.is_excerpt = True
-    own.entries = NULL
-    own.rows = NULL
+    cdef size_t room = 0
+    cdef Buffers* own = NULL
     for r in range(node.n_features):
         n_entries += node.features[r].length
+    take(&room, sizeof(Buffers))
+    take(&room, (n_entries + READ_BEYOND) * sizeof(uint32_t))
+    take(&room, (n + 1) * sizeof(uint32_t))
     if not ((w.number != NULL or claim(<void**>&w.number, (w.n_rows + 1) * sizeof(uint32_t)))
-            and claim(&own.entries, (n_entries + READ_BEYOND) * sizeof(uint32_t))
-            and claim(<void**>&own.rows, (n + 1) * sizeof(uint32_t))
+            and claim(<void**>&own, room)
             and claim(<void**>&features, of_features)
             and (node.histogram == NULL or claim(<void**>&histogram, of_histogram))):
         free(features)
-        free_buffers(own)
+        free(own)
         return NULL
-    own.number = w.number
+    own[0] = w[0]
+    own.is_excerpt = own.in_one = True
+    room = <size_t>own
+    take(&room, sizeof(Buffers))
+    own.entries = take(&room, (n_entries + READ_BEYOND) * sizeof(uint32_t))
+    own.rows = <uint32_t*>take(&room, (n + 1) * sizeof(uint32_t))
     memcpy(own.rows, w.rows + node.start, n * sizeof(uint32_t))
     memcpy(features, node.features, of_features)
     if histogram != NULL:
@@ -132,30 +175,12 @@ cdef Buffers* excerpt(Buffers* w, OpenNode* node) noexcept nogil:
     return own
 
 
-cdef bint gather(int64_t** to, const int64_t* values, const uint32_t* rows,
-                 int64_t n) noexcept nogil:
-    """The values of some rows, if there are values; False without memory."""
+cdef inline void gather(int64_t* to, const int64_t* values, const uint32_t* rows,
+                        int64_t n) noexcept nogil:
+    """The values of some rows, if there are values."""
     cdef int64_t i
-    if values == NULL:
-        return True
-    if not claim(<void**>to, (n + 1) * sizeof(int64_t)):
-        return False
-    for i in range(n):
-        to[0][i] = values[rows[i]]
-    return True
-
-
-cdef bint weigh(Buffers* new, const Buffers* old, const uint32_t* rows, int64_t n) noexcept nogil:
-    """What some rows weigh by their classes; False without memory."""
-    cdef RowStatistics* to = &new.of_row
-    cdef int64_t i
-    if not (claim(<void**>&to.weight, (n + 1) * sizeof(int64_t))
-            and (not old.classes.has_target
-                 or claim(<void**>&to.target, (n + 1) * sizeof(int64_t)))):
-        return False
-    for i in range(n):
-        weigh_row(&old.of_row, old.classes.of_class, rows[i], to, i)
-    return True
+    for i in range(n if values != NULL else 0):
+        to[i] = values[rows[i]]
 
 
 cdef Buffers* relocate_rows(Buffers* old, const OpenNode* node, int64_t n_entries) noexcept nogil:
@@ -164,28 +189,23 @@ cdef Buffers* relocate_rows(Buffers* old, const OpenNode* node, int64_t n_entrie
     NULL without memory.
     """
     cdef int64_t n = node.totals.n
-    cdef Buffers* new = new_buffers(n, n_entries, True)
+    cdef Buffers* new = narrow_buffers(old, n, n_entries)
     cdef bint found = new != NULL
     if old.number == NULL:
         found &= claim(<void**>&old.number, (old.n_rows + 1) * sizeof(uint32_t))
-    if not found or not move_rows(old, new, old.rows + node.start, n):
+    if not found:
         free_buffers(new)
         return NULL
+    move_rows(old, new, old.rows + node.start, n)
     return new
 
 
-cdef bint move_rows(Buffers* old, Buffers* new, const uint32_t* rows, int64_t n) noexcept nogil:
-    """Number n rows from 0, those of class 0 first, and gather what they add; False without memory.
-    """
+cdef void move_rows(Buffers* old, Buffers* new, const uint32_t* rows, int64_t n) noexcept nogil:
+    """Number n rows from 0, those of class 0 first, and gather what they add."""
     cdef uint32_t* source = new.row_scratch  # by new number
     cdef const uint16_t* label = old.of_row.label
     cdef int64_t[2] place
     cdef int64_t i, to
-    new.owns_statistics = True
-    if not claim(<void**>&new.row_id, (n + 1) * sizeof(uint32_t)):
-        return False
-    if label != NULL and not claim(<void**>&new.of_row.label, (n + 1) * sizeof(uint16_t)):
-        return False
     place[0] = 0
     place[1] = 0
     for i in range(n if label != NULL else 0):
@@ -203,14 +223,13 @@ cdef bint move_rows(Buffers* old, Buffers* new, const uint32_t* rows, int64_t n)
         new.row_id[i] = source[i] if old.row_id == NULL else old.row_id[source[i]]
         new.rows[i] = <uint32_t>i
     if old.classes.of_class != NULL:
-        return weigh(new, old, source, n)
-    if not (gather(&new.of_row.weight, old.of_row.weight, source, n)
-            and gather(&new.of_row.target, old.of_row.target, source, n)):
-        return False
-    if old.of_row.value == old.of_row.target:
-        new.of_row.value = new.of_row.target
-        return True
-    return gather(&new.of_row.value, old.of_row.value, source, n)
+        for i in range(n):
+            weigh_row(&old.of_row, old.classes.of_class, source[i], &new.of_row, i)
+        return
+    gather(new.of_row.weight, old.of_row.weight, source, n)
+    gather(new.of_row.target, old.of_row.target, source, n)
+    if old.of_row.value != old.of_row.target:
+        gather(new.of_row.value, old.of_row.value, source, n)
 
 
 cdef bint is_counted(const Relocation* move, const Column* column,
