@@ -20,8 +20,8 @@ It is the number of rows in all nodes that wait, at most, over the rows of the t
 one; the number of training sets is its bound. A node that is being parted counts once, not with its
 children, as its rows are there twice in a single fit, too. The limit is on what the growth takes on
 top of that of a single fit, per row and group at once. Sparse tables have entries besides, 8 bytes
-for each stored cell: where sets part, four times as many as one set has are allowed, whatever the
-number of groups is (those of two nodes above each other, and of a set that each thread grows).
+for each stored cell: twice as many as one set has are allowed, whatever the number of groups is
+(those of a set that each thread grows).
 
 Run as a module this is the child.
 """
@@ -90,7 +90,7 @@ WORKS = {
 }
 PER_ROW_AND_GROUP, OF_SMALL_TABLES = 16.0, 24.0  # bytes
 SMALL = 100_000  # rows
-ENTRY, MOST_HELD = 8, 4  # bytes of a stored cell, and how often they are there beside one fit
+ENTRY, MOST_HELD = 8, 2  # bytes of a stored cell, and how often they are there beside one fit
 TASKS, NODE_COST = 4, 50  # of `dtrees.core.grow._shared`
 TABLE = Table(
     (
@@ -114,7 +114,7 @@ TABLE = Table(
     "there, at most, over the rows of the table; replayed from the trees. A copy of the codes for "
     "each fold would be 30 and 14 bytes per row and set. The whole has 8 bytes per row and fold "
     "for the row numbers of the splits, which scikit-learn makes. Sparse tables may have "
-    "four times the entries of one set besides, 8 bytes a stored cell.",
+    "twice the entries of one set besides, 8 bytes a stored cell.",
 )
 
 

@@ -26,13 +26,12 @@ from dtrees.core.data._bits cimport count_bits, trailing_zeros
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.presorted._buffers cimport MAX_NARROW
 from dtrees.core.stores._store cimport Member, begin_members
-from dtrees.core.stores.shared._entry_lists cimport (
-    has_other_readers, next_copies, part_entries
-)
+from dtrees.core.stores.shared._entry_lists cimport has_other_readers, next_copies, part_entries
 from dtrees.core.stores.shared._shared_children cimport partition_members
 from dtrees.core.stores.shared._shared_nodes cimport (
     SharedNode, free_shared, free_shared_list, work_of
 )
+from dtrees.core.stores.shared._shared_entries cimport forget_members
 from dtrees.core.stores.shared._shared_intervals cimport search_intervals
 from dtrees.core.stores.shared._shared_search cimport search_columns, search_node, take_better
 from dtrees.core.stores.shared._shared_state cimport SharedStore, cells_of
@@ -140,6 +139,7 @@ cdef class SharedGrowth:
             if worker is not self:
                 worker.searched = NULL
                 take_better(&self.store, &worker.store)
+            forget_members(&worker.store, self.large)
         if self.store.store.out_of_memory:
             raise MemoryError
         with nogil:

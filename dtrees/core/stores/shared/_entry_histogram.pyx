@@ -13,8 +13,10 @@ from libc.string cimport memset
 
 from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.data._memory cimport claim
-from dtrees.core.data._structs cimport LEAF, NO_RANK, PresortedFeature
-from dtrees.core.histogram._layout cimport add_row, add_words, subtract_words
+from dtrees.core.data._structs cimport LEAF, NO_RANK, PresortedFeature, RowStatistics
+from dtrees.core.histogram._layout cimport (
+    PACKED, CellKind, add_row, add_words, encode, subtract_words
+)
 from dtrees.core.search._bins cimport search_bins
 from dtrees.core.search._entry_scan cimport pass_over_short
 from dtrees.core.search._search cimport Search
@@ -24,7 +26,7 @@ from dtrees.core.stores.shared._shared_blocks cimport (
 )
 from dtrees.core.stores.shared._shared_histogram cimport numbers_of_some
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
-from dtrees.core.stores.shared._shared_state cimport NO_CELL, SharedStore, packed
+from dtrees.core.stores.shared._shared_state cimport ABSENT, CLASS_1, NO_CELL, SharedStore, packed
 
 # ---------------------------------------------------------------------------------------------
 # rows
@@ -108,7 +110,8 @@ cdef int64_t codes_of_feature(SharedStore* s, const SharedNode* node,
 
 cdef void search_by_codes(SharedStore* s, const SharedNode* node, const PresortedFeature* feature,
                           int64_t width, uint64_t members) noexcept nogil:
-    """Search one column by histograms of the codes in `code`, for these members: one pass."""
+    """Search one column by histograms of the codes in `code`, for these members: one pass.
+    `own_entries` has room for all entries."""
     cdef Search* q
     cdef double before
     cdef int m
@@ -139,25 +142,15 @@ cdef bint count_entries(SharedStore* s, const SharedNode* node, const PresortedF
                         int64_t width) noexcept nogil:
     """Histograms of a column, cell by cell; the fill code has what other codes have not. False
     without memory."""
-    cdef const uint64_t* e = node.entries + feature.offset
     cdef int64_t n_words = s.counting.layout.n_words
-    cdef int64_t k = 0
     cdef int64_t fill = 0
-    cdef int64_t i
-    cdef uint32_t row
-    cdef uint8_t cell
+    cdef int64_t n_some, i
     cdef int c, m
     if not reserve_blocks(s, node, width):
         return False
     while s.code[fill] != feature.fill:
         fill += 1
-    for i in range(feature.length):
-        row = <uint32_t>e[i]
-        while s.code[k] != e[i] >> 32:
-            k += 1
-        cell = s.cell_of[row]
-        if cell != NO_CELL:
-            add_entry(s, row, s.histograms + cell * s.counting.size + k * n_words)
+    n_some = count_cells(s, node, feature)
     for c in range(node.n_cells):
         fill_cell(s.histograms + c * s.counting.size, n_words, width, fill, n_words,
                   s.row_words + c * n_words)
@@ -165,18 +158,60 @@ cdef bint count_entries(SharedStore* s, const SharedNode* node, const PresortedF
     s.beside = s.is_packed
     if s.more == NULL:
         return True
-    k = 0
-    for i in range(feature.length):
-        row = <uint32_t>e[i]
-        while s.code[k] != e[i] >> 32:
-            k += 1
-        if s.cell_of[row] == NO_CELL:
-            add_to_members(s, node, row, s.more, k)
+    for i in range(n_some):
+        add_to_members(s, node, <uint32_t>s.own_entries[i], s.more, s.own_entries[i] >> 32)
     for m in range(node.n_members):
         fill_cell(some_words(s, node, s.more, 0, m),
                   numbers_of_some(node) if s.is_packed else n_words, width, fill, n_words,
                   s.row_words + (node.n_cells + m) * n_words)
     return True
+
+
+cdef int64_t count_cells(SharedStore* s, const SharedNode* node,
+                         const PresortedFeature* feature) noexcept nogil:
+    """Add the entries of a column to the histograms of their cells; those of rows that only some
+    have are written to `own_entries` with the number of their code. Returns how many.
+
+    Without a branch: rows that have no cell are added to scratch that is written later.
+    """
+    cdef const uint64_t* e = node.entries + feature.offset
+    cdef const uint32_t* codes = s.code
+    cdef const uint8_t* cell_of = s.cell_of
+    cdef RowStatistics of_row = s.of_row[0]
+    cdef CellKind kind = s.counting.layout.kind
+    cdef uint64_t* some = s.own_entries
+    cdef int64_t* cells = s.histograms
+    cdef int64_t n_words = s.counting.layout.n_words
+    cdef int64_t size = s.counting.size
+    cdef bint is_packed = s.is_packed
+    cdef int64_t[NO_CELL + 1] at  # where the histogram of a cell begins,
+    cdef int64_t[NO_CELL + 1] added  # and what a row of it adds
+    cdef int64_t k = 0
+    cdef int64_t n_some = 0
+    cdef int64_t i
+    cdef uint32_t row
+    cdef uint8_t cell
+    for i in range(node.n_cells):
+        at[i] = at[i + CLASS_1] = i * size
+        added[i] = encode(PACKED, 1, 0)
+        added[i + CLASS_1] = encode(PACKED, 1, 1)
+    at[NO_CELL] = at[ABSENT] = (node.n_cells + 1) * size  # `own` of `combine_cells`
+    added[NO_CELL] = added[ABSENT] = 0
+    for i in range(feature.length):
+        row = <uint32_t>e[i]
+        while codes[k] != e[i] >> 32:
+            k += 1
+            cells += n_words
+        cell = cell_of[row]
+        some[n_some] = <uint64_t>k << 32 | row
+        n_some += cell == NO_CELL
+        if not is_packed:
+            add_row(cells + at[cell], kind, &of_row, row)
+        elif of_row.weight == NULL:
+            cells[at[cell]] += added[cell]
+        else:
+            cells[at[cell]] += encode(PACKED, of_row.weight[row], cell >= CLASS_1)
+    return n_some
 
 
 cdef inline void fill_cell(int64_t* cells, int64_t step, int64_t width, int64_t fill,

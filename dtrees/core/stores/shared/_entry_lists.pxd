@@ -9,6 +9,8 @@ from dtrees.core.stores.shared._shared_state cimport SharedStore
 
 cdef enum:
     SPARE = 16              # of room that may not be enough, such a part more
+    MOST_READ = 2           # nodes read entries of at most so many times their rows, or,
+    NEARLY_ALL = 16         # where nobody else does, of a part of them more
 
 
 cdef bint share_entries(SharedNode* node, SharedNode* child) noexcept nogil

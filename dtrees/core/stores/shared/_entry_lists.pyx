@@ -1,17 +1,20 @@
-"""Who reads the entries of a shared node: its children, until they need entries of their own.
+"""Who reads the entries of a shared node: the nodes below, until they want entries of their own.
 
 Where sets part, a node has children for each group of sets. Entries are most of what a node of
 sparse columns takes in memory, so they do not stand there once for each group: all children read
-those of their parent, and the rows that they have tell which are theirs. When a child is searched,
-it and its sibling get their own in one pass; the last ones to do so take over the parent's memory::
+those of their parent, and the rows that they have tell which are theirs::
 
     parent        | 12 r4 | 12 r9 | 31 r2 | 40 r7 |     sets 0 to 3 have chosen two columns
-    sets 0, 1     left: r4 r2   right: r9 r7            wait, and read the parent's
-    sets 2, 3     left: r9      right: r4 r2 r7         grow first
+    sets 0, 1     left:  r4 r2 r7, reads on             right: r9, gets its own
+    sets 2, 3     right: r4 r9 r2, reads on             left:  r7, gets its own
 
-Groups of few sets grow first. The largest one begins when the parent's entries are nobody else's,
-so those of at most log2(sets) nodes stand above each other, beside the rows of all that waits. A
-set that goes on alone takes its entries out of the parent's.
+So do the nodes below these, as long as they have half of the rows: a search passes over what others
+have. With less, a node gets its own when it is searched, in one pass with its sibling if that wants
+some, too. Above a node, entries of its thread stand in memory for 1/2 + 1/4 + ... of the rows.
+
+The last ones take over the memory, which costs nothing, so they part it unless one has nearly all
+of the rows. Groups of few sets grow first, and the largest one finds the entries to be nobody
+else's. A set that goes on alone takes its entries out of those that its node reads.
 """
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
@@ -66,6 +69,16 @@ cdef bint share_entries(SharedNode* node, SharedNode* child) noexcept nogil:
     return True
 
 
+cdef inline bint wants_own(const SharedNode* node, bint in_place) noexcept nogil:
+    """Whether a node is better off with entries of its own: where those that it reads are of many
+    other rows, or, where they are nobody else's, of some.
+
+    in_place : that is so.
+    """
+    cdef int64_t most = node.readers.n_rows if node.is_unparted else 0
+    return rows_of(node) < (most - most // NEARLY_ALL if in_place else most // MOST_READ)
+
+
 cdef SharedNode* sibling_of(const SharedStore* s, const SharedNode* node) noexcept nogil:
     """The sibling of a node that was taken from the stack, if it waits there unparted, too; else
     NULL."""
@@ -86,7 +99,7 @@ cdef bint next_copies(const SharedStore* s, int64_t most_offloaded) noexcept nog
     most_offloaded : work of a node that is left to others.
     """
     cdef const SharedNode* node = s.top
-    return (node != NULL and node.is_unparted and work_of(node) > most_offloaded
+    return (node != NULL and work_of(node) > most_offloaded and wants_own(node, in_place=False)
             and load_atomic(&node.readers.n_nodes, ACQUIRE) > 1 + node.is_left)
 
 
@@ -158,15 +171,19 @@ cdef bint end_parted(Parted* to) noexcept nogil:
 
 
 cdef void part_entries(SharedStore* s, SharedNode* node) noexcept nogil:
-    """Give a node that was taken from the stack entries of its own, if it has none, and its sibling
-    with it. Columns that may not be used are left behind."""
+    """Give a node that was taken from the stack entries of its own, if it wants some, and its
+    sibling with it, if that does. Columns that may not be used are left behind."""
     cdef SharedNode* sibling = sibling_of(s, node)
     cdef bint in_place = not has_other_readers(s, node)
-    cdef bint is_larger = sibling == NULL or rows_of(node) >= rows_of(sibling)
+    cdef bint is_larger
     cdef Parted left, right
     cdef bint found
-    if not node.is_unparted:
+    if not wants_own(node, in_place):
         return
+    if sibling != NULL and not wants_own(sibling, in_place):
+        sibling = NULL
+        in_place = False
+    is_larger = sibling == NULL or rows_of(node) >= rows_of(sibling)
     found = begin_parted(&left, node, in_place and is_larger)
     mark_rows(node, 1, s.side)
     if sibling == NULL:

@@ -118,8 +118,8 @@ cdef void note_smallest(const SharedNode* node, uint64_t together, SharedNode* l
 
 
 cdef void sum_child(SharedStore* s, SharedNode* child, const int64_t* sums) noexcept nogil:
-    """Sums of the members of a child; `sums` by cell where rows are packed."""
-    if s.is_packed:
+    """Sums of the members of a child; `sums` by cell where what rows add was gathered."""
+    if s.counting.added != NULL:
         memcpy(s.sums, sums, child.n_cells * sizeof(int64_t))
     else:
         sum_cells(s, child)

@@ -38,7 +38,7 @@ from dtrees.core.stores.shared._entry_histogram cimport (
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
 from dtrees.core.stores.sampled._random_split cimport search_random
 from dtrees.core.stores.shared._shared_state cimport (
-    NO_CELL, SharedStore, class_weights
+    ABSENT, CLASS_1, NO_CELL, SharedStore, class_weights
 )
 
 
@@ -91,12 +91,15 @@ cdef bint open_entries(SharedStore* s, SharedNode* root, const uint8_t* live) no
 # members
 
 cdef void note_members(SharedStore* s, const SharedNode* node) noexcept nogil:
-    """By row of a node, its cell, and a bit for each member that has it."""
+    """By row of a node, its cell, and a bit for each member that has it. Where rows are packed, the
+    cell tells their class, too."""
     cdef int64_t i
     cdef int c
     for i in range(node.n):
         s.who_of[node.rows[i]] = ~node.without[node.cell[i]]
         s.cell_of[node.rows[i]] = node.cell[i]
+    for i in range(node.n if s.is_packed else 0):
+        s.cell_of[node.rows[i]] |= CLASS_1 * (s.of_row.label[node.rows[i]] != 0)
     for i in range(node.n_some):
         s.who_of[node.some[i]] = node.who[i]
         s.cell_of[node.some[i]] = NO_CELL
@@ -106,12 +109,17 @@ cdef void note_members(SharedStore* s, const SharedNode* node) noexcept nogil:
 
 
 cdef void forget_members(SharedStore* s, const SharedNode* node) noexcept nogil:
-    """Take back who has the rows of a node: nobody has those of another one."""
+    """Take back who has the rows of a node: nobody has those of another one. Where no column is
+    sparse there is nothing to do."""
     cdef int64_t i
+    if s.who_of == NULL:
+        return
     for i in range(node.n):
         s.who_of[node.rows[i]] = 0
+        s.cell_of[node.rows[i]] = ABSENT
     for i in range(node.n_some):
         s.who_of[node.some[i]] = 0
+        s.cell_of[node.some[i]] = ABSENT
 
 
 cdef int64_t entries_of_member(const SharedStore* s, const SharedNode* node,
@@ -148,12 +156,17 @@ cdef int64_t shortest(const SharedStore* s, const SharedNode* node,
 
 cdef void search_entries(SharedStore* s, const SharedNode* node, int64_t first, int64_t step,
                          uint64_t members) noexcept nogil:
-    """Search every `step`-th sparse column that has entries, from `first` on, for these members."""
+    """Search every `step`-th sparse column that has entries, from `first` on, for these members, if
+    the node may use it."""
+    cdef const uint64_t* sets = node.open[0].above.sets  # those of all members
     cdef int64_t least = shortest(s, node, members)
     cdef int64_t r = first
     cdef int64_t width
     while r < node.n_features and not s.store.out_of_memory:
-        if node.features[r].length >= least:
+        if (node.features[r].length >= least
+                and may_use(&s.store.params.limits, sets, node.features[r].column)):
+            if not reserve_own(s, &node.features[r]):
+                return
             width = codes_of_feature(s, node, &node.features[r])
             if width > 0:
                 search_by_codes(s, node, &node.features[r], width, members)
@@ -165,12 +178,10 @@ cdef void search_entries(SharedStore* s, const SharedNode* node, int64_t first, 
 
 cdef void search_by_members(SharedStore* s, const SharedNode* node,
                             const PresortedFeature* feature, uint64_t members) noexcept nogil:
-    """Search one column, member by member, for these."""
+    """Search one column, member by member, for these; `reserve_own` was called."""
     cdef PresortedFeature own = feature[0]
     cdef Search* q
     cdef int m
-    if not reserve_own(s, feature):
-        return
     own.offset = 0
     for m in range(node.n_members):
         q = s.searches[node.set_of[m]]
@@ -272,10 +283,14 @@ cdef void bins_of_subsets(SharedStore* s, const SharedNode* node, int32_t number
     for m in range(node.n_members):
         if members >> m & 1:
             bins_of_member_entries(s, s.searches[node.set_of[m]], node, number, m)
+<<<<<<< HEAD
             keep_ranks(s.searches[node.set_of[m]])
             s.store.out_of_memory |= s.searches[node.set_of[m]].out_of_memory
     if node.was_drawn:
         forget_members(s, node)
+=======
+    forget_members(s, node)
+>>>>>>> main
 
 
 cdef void bins_of_member_entries(SharedStore* s, Search* q, const SharedNode* node, int32_t number,

@@ -51,8 +51,7 @@ cdef void search_node(Store* store, Member* members) noexcept nogil:
             column = s.order[i]
             s.order[i] = s.order[s.swapped[i]]
             s.order[s.swapped[i]] = column
-    if s.params_of[0].draws and s.n_dense < n_columns:
-        forget_members(s, node)
+    forget_members(s, node)
 
 
 cdef void search_columns(SharedStore* s, const SharedNode* node, int64_t first,

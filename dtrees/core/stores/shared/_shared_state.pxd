@@ -13,7 +13,9 @@ from dtrees.core.stores.shared._shared_histogram cimport Counting
 from dtrees.core.stores.shared._shared_nodes cimport MOST_SETS, SharedNode
 
 cdef enum:
-    NO_CELL = 255           # of a row that only some of the members have
+    NO_CELL = 255           # of a row that only some of the members have,
+    ABSENT = 254            # and of one that nobody has
+    CLASS_1 = 64            # added to the cells of rows of class 1, where rows are packed
 
 
 cdef struct AliveRows:
@@ -84,13 +86,13 @@ cdef struct SharedStore:
     int64_t n_stored        # and entries of its sparse columns
     uint64_t* who_of        # by row, where columns are sparse: members of the node that have it,
     uint32_t* code_of       # its code of the chosen column,
-    uint8_t* cell_of        # its cell, or NO_CELL,
+    uint8_t* cell_of        # its cell, NO_CELL or ABSENT,
     uint8_t* side           # and, while entries are gathered, for whom, a bit each; else 0
     int64_t block_cost      # histograms of cells that those of all members are made of
     bint has_row_words      # of the node at hand
     int64_t* row_words      # what its rows add up to: by cell, then that of `some` by member
     int64_t n_row_words     # room
-    uint64_t* own_entries   # of a column and a member
+    uint64_t* own_entries   # of a column and a member, or of rows that only some have
     int64_t n_own_entries   # room
     RowStatistics own_statistics    # by entry of a member, where sets have their own class weights
     int64_t n_own_statistics    # room

@@ -5,6 +5,7 @@
 """
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free
+from libc.string cimport memset
 
 from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, Column, last_ordered
@@ -32,7 +33,7 @@ from dtrees.core.stores.shared._shared_histogram cimport (
     rank_codes
 )
 from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, SharedNode
-from dtrees.core.stores.shared._shared_state cimport SharedStore, packed
+from dtrees.core.stores.shared._shared_state cimport ABSENT, SharedStore, packed
 
 cdef enum:
     MUCH_SMALLER = 8        # than a node before: room for its rows is given back
@@ -72,6 +73,8 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
             and claim(<void**>&s.cell_of, s.n_rows + 1)
             and claim_zeros(<void**>&s.side, s.n_rows + 1)):
         return False
+    if s.cell_of != NULL:
+        memset(s.cell_of, ABSENT, s.n_rows + 1)
     if s.store.params.limits.random_splits and not claim(<void**>&s.parts, s.n_rows + 1):
         return False
     return (claim(<void**>&s.code, (most_codes + 2) * sizeof(uint32_t))
@@ -167,12 +170,13 @@ cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil:
 
 
 cdef void gather_rows(SharedStore* s, const SharedNode* node) noexcept nogil:
-    """What the rows of a node add, one behind the other, where they are packed."""
+    """What the rows of a node add, one behind the other, where they are packed and a column is
+    dense."""
     cdef const RowStatistics* of_row = s.of_row
     cdef int64_t n = node.n + node.n_some
     cdef int64_t* some
     cdef int64_t i
-    if not s.is_packed:
+    if not s.is_packed or s.n_dense == 0:
         return
     if n > s.n_added or n < s.n_added // MUCH_SMALLER:
         s.n_added = n if claim(<void**>&s.added, n * sizeof(int64_t)) else 0

@@ -1,4 +1,6 @@
-"""Nodes that read the entries of their parent become the nodes that have their own."""
+"""Nodes that read the entries of others become the nodes that have their own."""
+
+import ctypes
 
 import numpy as np
 import pytest
@@ -9,7 +11,11 @@ from sklearn.model_selection import KFold
 
 from dtrees import DecisionTreeClassifier
 from dtrees.core.data.tuning import Tuning
+from dtrees.core.grow.grower import grow
+from dtrees.core.grow.source import DatasetSource
 from dtrees.core.grow.work_queue import WorkQueue
+from dtrees.core.membership.resampling import of_sets
+from dtrees.estimators.fit_plan import FitPlan
 from dtrees.model_selection import cross_validate
 from dtrees.parallel import LocalRunner
 from dtrees.typing import serial
@@ -102,3 +108,38 @@ def test_subtrees_are_grown_before_their_parents_entries_are_copied(monkeypatch)
     matrix = coded_sparse(example.table, 3)
     check_sets(example, rows, matrix, run=serial, n_threads=2, tuning=tuning)
     assert reliefs
+
+
+class _Claimed(ctypes.Structure):
+    """What `mallinfo2` of the GNU C library tells."""
+
+    _fields_ = [(name, ctypes.c_size_t) for name in "abcdefghij"]
+
+
+def claimed_bytes() -> int:
+    """Bytes of all memory that was claimed and not freed."""
+    if not hasattr(ctypes.CDLL(None), "mallinfo2"):
+        pytest.skip("this C library does not count")
+    asked = ctypes.CDLL(None).mallinfo2
+    asked.restype = _Claimed
+    found = asked()
+    return found.e + found.h  # in mapped blocks, and in all others
+
+
+def test_nodes_of_nearly_all_rows_have_no_entries_of_their_own(monkeypatch):
+    """Three groups of sets part at the root, and splits cut few rows off."""
+    seen = []  # whenever a node is searched
+    run = WorkQueue.run
+    monkeypatch.setattr(
+        WorkQueue, "run", lambda queue, tasks: seen.append(claimed_bytes()) or run(queue, tasks)
+    )
+    rng = np.random.default_rng(0)
+    X = scipy.sparse.random(20_000, 100, 0.05, "csc", random_state=rng)
+    y = rng.integers(0, 2, 20_000)
+    encoded = FitPlan.of(DecisionTreeClassifier(max_depth=4)).encode(X, (y, None), 0, serial)
+    groups = of_sets(np.repeat(rng.random((3, 20_000)) < 0.6, 4, axis=0))
+    how = {"n_threads": 2, "tuning": Tuning(task_entries=1, level_entries=1, shared_rows=0)}
+    source = DatasetSource(encoded.coded, encoded.target, encoded.rules, run=serial, **how)
+    grow(source, encoded.rules, groups, encoded.book.thresholds)
+    assert len(seen) > 4
+    assert max(seen) - seen[0] < 8 * X.nnz / 2
