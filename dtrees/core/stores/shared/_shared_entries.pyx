@@ -283,14 +283,9 @@ cdef void bins_of_subsets(SharedStore* s, const SharedNode* node, int32_t number
     for m in range(node.n_members):
         if members >> m & 1:
             bins_of_member_entries(s, s.searches[node.set_of[m]], node, number, m)
-<<<<<<< HEAD
             keep_ranks(s.searches[node.set_of[m]])
             s.store.out_of_memory |= s.searches[node.set_of[m]].out_of_memory
-    if node.was_drawn:
-        forget_members(s, node)
-=======
     forget_members(s, node)
->>>>>>> main
 
 
 cdef void bins_of_member_entries(SharedStore* s, Search* q, const SharedNode* node, int32_t number,
