@@ -117,6 +117,7 @@ EXTENSIONS = [
     "dtrees.core.grow._known_tree",
     "dtrees.core.grow._training_sets",
     "dtrees.core.grow._known_members",
+    "dtrees.core.grow._set_records",
     "dtrees.core.grow._shared_root",
     "dtrees.core.grow._single_member",
     "dtrees.core.grow._replay",

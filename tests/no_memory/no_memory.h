@@ -6,9 +6,13 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 extern void* __libc_malloc(size_t);
 extern void* __libc_calloc(size_t, size_t);
@@ -144,4 +148,43 @@ void* realloc(void* old, size_t n) {
 void free(void* block) {
     forget(block);
     __libc_free(block);
+}
+
+/* Pages of the system (`data/pages.h`), of which all that is asked for counts. */
+void* mmap(void* at, size_t n, int protection, int flags, int file, off_t offset) {
+    void* room;
+    int mine = is_on && is_kernel(__builtin_return_address(0));
+    if (mine && fails())
+        return MAP_FAILED;
+    room = (void*)syscall(SYS_mmap, at, n, protection, flags, file, offset);
+    if (mine && room != MAP_FAILED)
+        remember(room, n);
+    return room;
+}
+
+void* mmap64(void* at, size_t n, int protection, int flags, int file, off_t offset)
+    __attribute__((alias("mmap")));
+
+void* mremap(void* old, size_t old_n, size_t n, int flags, ...) {
+    void *room, *fixed = NULL;
+    va_list more;
+    int mine = is_on && is_kernel(__builtin_return_address(0));
+    if (mine && fails())
+        return MAP_FAILED;
+    if (flags & MREMAP_FIXED) {
+        va_start(more, flags);
+        fixed = va_arg(more, void*);
+        va_end(more);
+    }
+    room = (void*)syscall(SYS_mremap, old, old_n, n, flags, fixed);
+    if (mine && room != MAP_FAILED) {
+        forget(old);
+        remember(room, n);
+    }
+    return room;
+}
+
+int munmap(void* room, size_t n) {
+    forget(room);
+    return syscall(SYS_munmap, room, n);
 }

@@ -35,8 +35,8 @@ cdef class Arena:
     Parameters
     ----------
     lends_records : bool, default=True
-        False: trees of training sets that grow together are copied, and leave nothing. No other
-        trees come that would use it, and so many at once leave a lot.
+        False: records of training sets that grow together are freed as soon as their trees are
+        made. No other trees come that would use them, and so many at once take a lot.
     """
 
     def __init__(self, bint lends_records=True):
@@ -54,10 +54,10 @@ cdef class Arena:
             return GrowthMemory()
 
     cdef give_back(self, memory):
-        """Keep a `GrowthMemory`, or a `RecordMemory`, for the next tree."""
+        """Keep a `GrowthMemory`, or a `RecordMemory` if it is lent again, for the next tree."""
         if isinstance(memory, GrowthMemory):
             self.unused.append(memory)
-        else:
+        elif self.lends_records:
             self.unused_records.append(memory)
 
     cdef NodeBuffer take_records(self):

@@ -36,7 +36,17 @@ cdef struct NodeBuffer:
     int64_t* variant        # by record, as in `PartialTree`
     int64_t n_noted         # records that have one stored: the first ones
     int64_t variants_capacity
+    bint in_pages           # many nodes have pages of their own: for trees that wait for others
+    size_t paged_nodes      # bytes of these, as `resize_in_pages` takes them
+    size_t paged_statistics
     bint out_of_memory      # once: the tree is lost, and reading it raises
+
+cdef struct Stretch:
+    # Of the records and words of a buffer: a subtree.
+    int64_t first
+    int64_t end
+    int64_t first_word
+    int64_t end_word
 
 
 cdef void free_node_buffer(NodeBuffer* out) noexcept nogil
@@ -78,4 +88,4 @@ cdef inline int64_t words_of_subset(const Column* column) noexcept nogil:
 
 
 cdef object partial_tree_of(NodeBuffer* out, int n_statistics, lease=*)
-cdef object copied_tree_of(const NodeBuffer* out, int64_t n_statistics, bint own_pages)
+cdef object lent_tree_of(const NodeBuffer* out, const Stretch* some, int64_t n_statistics, lease)

@@ -8,8 +8,6 @@ its code. `dtrees.core.grow.node_record.RECORD` is the numpy twin of a record.
     statistics   what each of them adds up to: weight and target, or a weight per class
     words        subsets of codes, one bit each, at the offset in `Record.subset`
 """
-import mmap
-
 cimport cython
 import numpy as np
 from cpython.buffer cimport PyBuffer_FillInfo
@@ -18,7 +16,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport Column
-from dtrees.core.data._memory cimport resize
+from dtrees.core.data._memory cimport free_room, resize, resize_in_pages
 from dtrees.core.data._structs cimport IN_SUBSET, KnownTest, Split, Totals
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
@@ -28,15 +26,14 @@ from dtrees.core.stores._store cimport CodesOfRanks, code_of
 from dtrees.core.grow.node_record import RECORD, PartialTree
 
 cdef enum:
-    OWN_PAGES = 1 << 14     # bytes of a piece of a tree
+    FIRST_IN_PAGES = 1 << 13    # records in pages: to ask for more takes longer than to write them
 
 NUMBER, WORD = np.dtype(np.int64), np.dtype(np.uint64)
-PRIVATE = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_POPULATE", 0)
 
 
 cdef void free_node_buffer(NodeBuffer* out) noexcept nogil:
-    free(out.nodes)
-    free(out.statistics)
+    free_room(out.nodes, out.paged_nodes)
+    free_room(out.statistics, out.paged_statistics)
     free(out.words)
     free(out.variant)
     memset(out, 0, sizeof(NodeBuffer))
@@ -47,13 +44,24 @@ cdef bint reserve_records(NodeBuffer* out, int64_t n, int64_t n_statistics) noex
     cdef int64_t capacity = max(2 * out.capacity + 64, out.count + n)
     if out.count + n <= out.capacity:
         return True
-    if out.count + n > INT32_MAX or not (
-            resize(<void**>&out.nodes, capacity * sizeof(Record))
-            and resize(<void**>&out.statistics, capacity * n_statistics * sizeof(int64_t))):
+    if out.in_pages and out.capacity > 0 and capacity < FIRST_IN_PAGES:
+        capacity = FIRST_IN_PAGES
+    if out.count + n > INT32_MAX or not resize_records(out, capacity, n_statistics):
         out.out_of_memory = True
         return False
     out.capacity = capacity
     return True
+
+
+cdef bint resize_records(NodeBuffer* out, int64_t capacity, int64_t n_statistics) noexcept nogil:
+    cdef size_t width = n_statistics * sizeof(int64_t)
+    if not out.in_pages:
+        return (resize(<void**>&out.nodes, capacity * sizeof(Record))
+                and resize(<void**>&out.statistics, capacity * width))
+    return (resize_in_pages(<void**>&out.nodes, &out.paged_nodes, out.count * sizeof(Record),
+                            capacity * sizeof(Record))
+            and resize_in_pages(<void**>&out.statistics, &out.paged_statistics, out.count * width,
+                                capacity * width))
 
 
 cdef int64_t append_record(NodeBuffer* out, int64_t n_statistics) noexcept nogil:
@@ -201,37 +209,43 @@ cdef object partial_tree_of(NodeBuffer* out, int n_statistics, lease=None):
 
     Raises MemoryError where there was none for the tree.
     """
-    cdef int64_t n = out.count
-    cdef int64_t n_sums = n * n_statistics
-    cdef int64_t[::1] noted
-    if lease is None:
-        return copied_tree_of(out, n_statistics, own_pages=False)
+    cdef Stretch whole
     if out.out_of_memory:
         raise MemoryError
-    variants = np.empty(out.n_noted, dtype=NUMBER)
-    if out.n_noted > 0:
+    if lease is None:
+        return copied_tree_of(out, n_statistics)
+    whole.first = whole.first_word = 0
+    whole.end, whole.end_word = out.count, out.n_words
+    return lent_tree_of(out, &whole, n_statistics, lease)
+
+
+cdef object lent_tree_of(const NodeBuffer* out, const Stretch* some, int64_t n_statistics, lease):
+    """Records and words of a stretch as arrays that are lent by a lease."""
+    cdef int64_t n = some.end - some.first
+    cdef int64_t n_sums = n * n_statistics
+    cdef int64_t n_noted = max(min(out.n_noted, some.end) - some.first, 0)
+    cdef int64_t[::1] noted
+    variants = np.empty(n_noted, dtype=NUMBER)
+    if n_noted > 0:
         noted = variants
-        memcpy(&noted[0], out.variant, out.n_noted * sizeof(int64_t))
-    return PartialTree(lent(out.nodes, n, RECORD, lease),
-                       lent(out.statistics, n_sums, NUMBER, lease).reshape(n, n_statistics),
-                       lent(out.words, out.n_words, WORD, lease), variants)
+        memcpy(&noted[0], out.variant + some.first, n_noted * sizeof(int64_t))
+    sums = lent(out.statistics + some.first * n_statistics, n_sums, NUMBER, lease)
+    return PartialTree(lent(out.nodes + some.first, n, RECORD, lease),
+                       sums.reshape(n, n_statistics),
+                       lent(out.words + some.first_word, some.end_word - some.first_word, WORD,
+                            lease),
+                       variants)
 
 
-cdef object copied_tree_of(const NodeBuffer* out, int64_t n_statistics, bint own_pages):
-    """The records as arrays that share a stretch of memory; raises as `partial_tree_of`.
-
-    own_pages : for trees that wait for others. Those of one set are put together soon, and would
-    have each page filled with zeros anew.
-    """
+cdef object copied_tree_of(const NodeBuffer* out, int64_t n_statistics):
+    """The records as arrays that share a stretch of memory."""
     cdef size_t of_nodes = out.count * sizeof(Record)
     cdef size_t of_sums = out.count * n_statistics * sizeof(int64_t)
     cdef size_t of_words = out.n_words * sizeof(uint64_t)
     cdef size_t of_variants = out.n_noted * sizeof(int64_t)
     cdef size_t n_bytes = of_nodes + of_sums + of_words + of_variants
     cdef uint8_t[::1] to
-    if out.out_of_memory:
-        raise MemoryError
-    room = room_in_pages(n_bytes) if own_pages else bytearray(n_bytes)
+    room = bytearray(n_bytes)
     if n_bytes > 0:
         to = room
         put(&to[0], out.nodes, of_nodes)
@@ -250,7 +264,7 @@ cdef inline void put(uint8_t* to, const void* start, size_t n_bytes) noexcept:
         memcpy(to, start, n_bytes)
 
 
-cdef object lent(void* start, int64_t count, kind, lease):
+cdef object lent(const void* start, int64_t count, kind, lease):
     """An array that a lease holds; read only."""
     cdef ArenaBytes stretch
     if count == 0:
@@ -262,26 +276,15 @@ cdef object lent(void* start, int64_t count, kind, lease):
     return np.frombuffer(stretch, dtype=kind)
 
 
-cdef object room_in_pages(int64_t n_bytes):
-    """Bytes to be written to. Many of them have pages of their own, which the system gets back at
-    once from whatever thread: heaps of threads keep what was freed."""
-    if n_bytes >= OWN_PAGES and PRIVATE:
-        try:
-            return mmap.mmap(-1, n_bytes, flags=PRIVATE)
-        except OSError:
-            pass  # there are too many
-    return bytearray(n_bytes)
-
-
 @cython.final
 cdef class ArenaBytes:
     """Bytes of a growth; read only. The lease ends with the last array that shows them."""
     cdef object lease
-    cdef void* start
+    cdef const void* start
     cdef int64_t n_bytes
 
     def __getbuffer__(self, Py_buffer* buffer, int flags):
-        PyBuffer_FillInfo(buffer, self, self.start, self.n_bytes, 1, flags)
+        PyBuffer_FillInfo(buffer, self, <void*>self.start, self.n_bytes, 1, flags)
 
 
 def record_offsets():

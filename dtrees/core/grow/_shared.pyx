@@ -11,6 +11,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from dtrees.core.stores.shared._shared_nodes cimport work_of
 from dtrees.core.grow._arena cimport Arena
+from dtrees.core.grow._set_records cimport Subtree
 from dtrees.core.grow._shared_growth cimport SharedGrowth, SharedTask
 from dtrees.core.grow._training_sets cimport TrainingSets
 
@@ -42,17 +43,19 @@ def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled,
 
     Returns
     -------
-    list of list of PartialTree
+    list of list of Subtree
         By set: pieces, as those of `LevelWiseBuilder.grow`. Empty when the growth was cancelled.
     """
     cdef SharedGrowth top = SharedGrowth(sets, arena)
     cdef int64_t n_columns = sets.n_dense + sets.n_stored // (sets.dataset.n_rows + 1)  # of a row
     cdef SharedGrowth worker
+    cdef Subtree subtree
     helpers = Helpers(sets, arena, cancelled, n_threads)
     top.open_root(depth, path)
     if n_threads == 1 or work_of(top.store.top) * n_columns < OFFLOADED * tuning.task_entries:
-        found = top.grow(cancelled)
+        found = top.grow(range(sets.n_sets), cancelled)
     else:
+        top.written.use_pages()
         top.most_offloaded = work_of(top.store.top) // (TASKS * n_threads)
         if not sets.params_of[0].draws:
             top.least_divided = tuning.level_entries
@@ -71,13 +74,17 @@ def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled,
         sets.n_shared_rows += worker.n_shared_rows
         sets.n_known_nodes += worker.n_known_nodes
         arena.give_back(worker.memory)
+        worker.written.lend()
+    for of_set in pieces:
+        for subtree in of_set:
+            subtree.take_lease()
     return pieces
 
 
 def grow_upper(SharedGrowth top, helpers):
     """What is above the subtrees that are left to whoever helps; then help."""
     try:
-        found = top.grow(helpers.cancelled, helpers)
+        found = top.grow(range(top.sets.n_sets), helpers.cancelled, helpers)
     finally:
         helpers.queue.close()
     helpers.idle.append(top)
@@ -93,7 +100,7 @@ class Helpers:
     queue : WorkQueue
     idle : list of SharedGrowth
         Scratch of threads, without a task.
-    left : list of list of (int, PartialTree)
+    left : list of list of (int, Subtree)
         Of each node that was left, in turn: sets and subtrees.
     """
 
@@ -104,12 +111,15 @@ class Helpers:
 
     def take(self, list first=None):
         """Scratch that has no task: one of `first`, if there is any."""
+        cdef SharedGrowth new
         for idle in (self.idle,) if first is None else (first, self.idle):
             try:
                 return idle.pop()
             except IndexError:
                 pass  # there is none, or another thread was faster
-        return SharedGrowth(self.sets, self.arena)
+        new = SharedGrowth(self.sets, self.arena)
+        new.written.use_pages()
+        return new
 
     def leave(self, list tasks):
         """Leave subtrees to whoever helps."""

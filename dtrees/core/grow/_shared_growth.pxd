@@ -10,6 +10,7 @@ from dtrees.core.grow._arena cimport GrowthMemory, Arena
 from dtrees.core.grow._depth_first cimport MOST_NARROWER
 from dtrees.core.grow._node_buffer cimport NodeBuffer
 from dtrees.core.grow._replay cimport Replay
+from dtrees.core.grow._set_records cimport SetRecords
 from dtrees.core.grow._training_sets cimport TrainingSets
 from dtrees.core.grow._variants cimport Variants
 
@@ -24,7 +25,8 @@ cdef class SharedGrowth:
     cdef Dataset dataset
     cdef Arena arena
     cdef GrowthMemory memory
-    cdef NodeBuffer* records
+    cdef SetRecords written
+    cdef NodeBuffer* records    # by set: those of `written`
     cdef SharedStore store
     cdef SharedNode* offloaded     # to other threads, the last one first
     cdef int64_t* n_offloaded  # by set
@@ -40,8 +42,7 @@ cdef class SharedGrowth:
     cdef Replay replay      # of the set that goes on alone
     cdef Variants* variants[MOST_NARROWER]  # that it grows, by limit
 
-    cdef list grow(self, cancelled, helpers=*)
-    cdef partial_tree(self, NodeBuffer* records)
+    cdef list grow(self, sets, cancelled, helpers=*)
     cdef split_large(self, list searchers)
     cdef void look_at(self, SharedGrowth top) noexcept nogil
     cdef void search_block(self, SharedGrowth top, int64_t first, int64_t step) noexcept nogil

@@ -38,14 +38,15 @@ from dtrees.core.stores.shared._shared_state cimport SharedStore, cells_of
 from dtrees.core.stores.shared._shared_store cimport (
     begin_search, begin_store, free_store, gather_rows, take_node
 )
-from dtrees.core.grow._arena cimport Arena, ArenaLease, RecordMemory
+from dtrees.core.grow._arena cimport Arena
 from dtrees.core.grow._depth_first cimport Growth, allow_variants, end_growth, grow_for
 from dtrees.core.grow._known_members cimport copy_known, give_tests, leave_out_known
 from dtrees.core.grow._node_buffer cimport (
-    NodeBuffer, copied_tree_of, free_node_buffer, partial_tree_of, stand_for, write_record
+    NodeBuffer, free_node_buffer, stand_for, write_record
 )
 from dtrees.core.grow._node_step cimport record_members, search_members, split_members
 from dtrees.core.grow._replay cimport begin_replay, free_replay, replay_branches
+from dtrees.core.grow._set_records cimport SetRecords
 from dtrees.core.grow._shared_root cimport shared_root
 from dtrees.core.grow._single_member cimport begin_member, free_view, reserve_weights
 from dtrees.core.grow._training_sets cimport TrainingSets
@@ -71,7 +72,8 @@ cdef class SharedGrowth:
         cdef SharedStore* store = &self.store
         self.sets, self.dataset = sets, dataset
         self.memory, self.arena, self.alone = arena.take(), arena, -1
-        self.records = <NodeBuffer*>calloc(sets.n_sets, sizeof(NodeBuffer))
+        self.written = SetRecords(sets.n_sets, dataset.params.n_statistics, arena)
+        self.records = self.written.of_set
         self.n_offloaded = <int64_t*>calloc(sets.n_sets, sizeof(int64_t))
         self.view.n_rows = dataset.n_rows
         self.view.of_row = dataset.of_row
@@ -84,38 +86,30 @@ cdef class SharedGrowth:
         sets.begin_variants(self.variants)
         store.store.search_node = search_node
         store.store.partition = partition_members
-        if (self.records == NULL or self.n_offloaded == NULL
-                or not reserve_weights(&self.view, store) or not begin_store(store)):
+        if (self.n_offloaded == NULL or not reserve_weights(&self.view, store)
+                or not begin_store(store)):
             raise MemoryError
         self.view.number = store.code_of    # for sets that go on alone, when no node is split
 
     def __dealloc__(self):
-        cdef int s
         if self.view.number == self.store.code_of:
             self.view.number = NULL
         free_shared_list(self.store.top)
         free_shared_list(self.offloaded)
         if self.large != NULL:
             free_shared(self.large)
-        for s in range(self.store.n_sets if self.records != NULL else 0):
-            free_node_buffer(&self.records[s])
-        free(self.records)
         free(self.n_offloaded)
         free_view(&self.view)
         free_replay(&self.replay)
         free_store(&self.store)
 
-    cdef list grow(self, cancelled, helpers=None):
-        """Grow what is on the stack; a subtree for every set, None when it was cancelled.
+    cdef list grow(self, sets, cancelled, helpers=None):
+        """Grow what is on the stack; a `Subtree` for each of some sets, None when it was cancelled.
 
         helpers : the `Helpers` that search large nodes, and to whom subtrees are left.
         """
-        cdef int s
         cdef bint more = True
-        cdef list found = []
-        for s in range(self.store.n_sets):
-            if self.records[s].capacity == 0:
-                self.records[s] = self.arena.take_records()
+        self.written.begin()
         while more:
             if cancelled():
                 return None
@@ -129,21 +123,7 @@ cdef class SharedGrowth:
                 helpers.leave(self.take_offloaded())
                 if next_copies(&self.store, self.most_offloaded):
                     helpers.relieve()
-        for s in range(self.store.n_sets):
-            found.append(self.partial_tree(&self.records[s]))
-        return found
-
-    cdef partial_tree(self, NodeBuffer* records):
-        """The subtree of a set, in memory that is the arena's again when it has been read, or in
-        its own."""
-        cdef ArenaLease lease
-        if not self.arena.lends_records:
-            found = copied_tree_of(records, self.dataset.params.n_statistics, own_pages=True)
-            records.count = records.n_words = records.n_noted = 0
-            return found
-        lease = self.arena.lease_records(records)
-        return partial_tree_of(&(<RecordMemory>lease.memory).records,
-                               self.dataset.params.n_statistics, lease)
+        return [self.written.end(s) for s in sets]
 
     cdef split_large(self, list searchers):
         """Partition a large node by the best of what some threads have found."""
@@ -193,14 +173,14 @@ cdef class SharedGrowth:
         self.store.highest = self.store.own_highest
 
     cdef list grow_task(self, SharedTask task, cancelled):
-        """Pairs of the number of a set and its subtree; None when it was cancelled."""
+        """Pairs of the number of a set and its `Subtree`; None when it was cancelled."""
         cdef int m
         sets = [task.node.set_of[m] for m in range(task.node.n_members)
                 if task.node.active >> m & 1]
         self.store.top = task.node
         task.node = NULL
-        found = self.grow(cancelled)
-        return None if found is None else [(s, found[s]) for s in sets]
+        found = self.grow(sets, cancelled)
+        return None if found is None else list(zip(sets, found))
 
     cdef list take_offloaded(self):
         """The nodes that were offloaded, in this order."""

@@ -26,6 +26,7 @@ from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, gain_unit_of, scale_of_sums, units_of
 from dtrees.core.data.tuning import Tuning
+from dtrees.core.grow._set_records import Subtree
 from dtrees.core.grow._shared import grow_together
 from dtrees.core.grow._training_sets import (
     WIDTH_OF_INTERVALS,
@@ -92,7 +93,8 @@ def pieces_of_sets(
     """
     coded, target, tuning = source.coded, source.target, source.tuning
     sets = Sets(target, rules, resampling, scales)
-    pieces: dict[int, list[PartialTree]] = {}
+    pieces: dict[int, list[Subtree]] = {}
+    wholes: dict[int, PartialTree] = {}
     # Columns that nobody has searched have no entries yet.
     is_read_late = draws(rules[0], coded) and (coded.storage == SPARSE).any()
     largest = numbers_of(coded, target, rules[0], tuning)
@@ -123,19 +125,27 @@ def pieces_of_sets(
         del grown  # records are there twice for one set at a time
         if known is not None:
             for number in bundle:
-                pieces[number] = [whole(pieces[number])]
-                known.keep(number, pieces[number][0], rules[number])
+                wholes[number] = whole(pieces.pop(number))
+                known.keep(number, wholes[number], rules[number])
     for number in range(resampling.n_sets):
-        if number not in pieces:
-            mine, scale = sets.target(number), sets.scales[number]
-            alone = replace(source, target=mine, rules=rules[number], scale=scale)
-            pieces[number] = [alone.finish(depth, path, FREE if above is None else above[number])]
-            del mine, alone
-        yield whole(pieces.pop(number))  # nothing is left of it here
+        if number in pieces:
+            yield whole(pieces.pop(number))  # nothing is left of it here
+        elif number in wholes:
+            yield wholes.pop(number)
+        else:
+            of_set = FREE if above is None else above[number]
+            yield source_of(sets, number, source).finish(depth, path, of_set)
 
 
-def whole(pieces: list[PartialTree]) -> PartialTree:
-    """A tree of pieces in preorder."""
+def source_of(sets: Sets, number: int, source: DatasetSource) -> DatasetSource:
+    """The rows of a set that grows on its own, from those of all sets."""
+    target, scale = sets.target(number), sets.scales[number]
+    return replace(source, target=target, rules=sets.rules[number], scale=scale)
+
+
+def whole(subtrees: list[Subtree]) -> PartialTree:
+    """A tree in preorder."""
+    pieces = [subtree.piece() for subtree in subtrees]
     return pieces[0] if len(pieces) == 1 else join(pieces)
 
 

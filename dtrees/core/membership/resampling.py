@@ -34,8 +34,8 @@ from dtrees.coding.target import Target
 from dtrees.coding.weights import class_totals
 from dtrees.core.membership.class_weights import ClassWeights, totals_of_cells
 
-BITS = 12  # sets that are looked at together
-BLOCK = 2**16  # rows
+MOST_BITS, LEAST_BITS = 12, 10  # sets that are looked at together
+BLOCK = 2**13  # rows
 FIRST_BLOCK = 2**10  # rows that mostly show every cell, so that no other block is sorted
 LARGEST_TABLE = 2**16  # keys that are numbered by a table
 MOST_TOTALS = 2**20  # of classes in cells, and some for each row
@@ -233,12 +233,15 @@ def of_sets(rows: Rows) -> Resampling:
     n_sets = len(rows)
     cells = np.zeros(len(rows[0]), dtype=np.uint16)
     first = np.zeros(1, dtype=np.int64)
-    for start in range(0, n_sets, BITS):
-        n_bits = min(BITS, n_sets - start)
+    start = 0
+    while start < n_sets:
+        n_bits = (LARGEST_TABLE // len(first)).bit_length() - 1
+        n_bits = min(max(n_bits, LEAST_BITS), MOST_BITS, n_sets - start)
         bits = np.zeros(len(cells), dtype=np.uint16)
         for bit in range(n_bits):
             bits |= np.left_shift(rows[start + bit], bit, dtype=np.uint16)
         cells, first = _by_first_row(cells, len(first), bits, n_bits)
+        start += n_bits
     return Resampling(cells, _mix(rows, first))
 
 
@@ -280,7 +283,7 @@ def _by_first_row(
     if n_keys > LARGEST_TABLE + 4 * n_rows:
         distinct = np.unique((cells.astype(np.int64) << n_bits) | bits)
         n_keys = len(distinct)
-    number = np.full(n_keys, -1, dtype=np.int64)
+    number = np.full(n_keys, -1, dtype=np.int32)
     first: list[np.ndarray] = []
     n_found = 0
     found = np.empty(n_rows, dtype=np.uint32)

@@ -48,7 +48,7 @@ cdef double LAST_BITS = 2.0**-47        # of a sum of products
 
 cdef void add_up_bins(const Search* q, int64_t count, Bounds* bounds) noexcept nogil:
     """Sums up to each interval, from the bins of a search; of classes those of class 1."""
-    cdef const Bins* g = &q.bins
+    cdef const Bins* g = q.bins
     cdef int64_t K = q.n_columns_of_target
     cdef int64_t i
     cdef int64_t k = 0

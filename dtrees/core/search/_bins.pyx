@@ -29,7 +29,7 @@ from dtrees.core.search._category_subsets cimport (
     add_to_subset, begin_bins, one_versus_rest, search_categories
 )
 from dtrees.core.search._search cimport (
-    BUFFER, SMALL_WEIGHT, Bins, Keyed, Search, add_bin, allowed_score, begin_column,
+    BUFFER, SMALL_WEIGHT, Bins, Boundaries, Keyed, Search, add_bin, allowed_score, begin_column,
     begin_pass, by_class, consider, enlarge, heavy_enough, is_bound, offer, permitted, take_best
 )
 from dtrees.core.search._two_class_scan cimport has_small_entropy, scan_entropy_of_bins
@@ -37,7 +37,7 @@ from dtrees.core.search._two_class_scan cimport has_small_entropy, scan_entropy_
 
 cdef bint reserve_bins(Search* q, int64_t count) noexcept nogil:
     """Room for so many bins; False without memory, which the search notes."""
-    cdef Bins* g = &q.bins
+    cdef Bins* g = q.bins
     if count <= g.capacity:
         return True
     count = count + count // 2
@@ -54,7 +54,7 @@ cdef bint reserve_bins(Search* q, int64_t count) noexcept nogil:
 
 cdef int64_t append_bin(Search* q, uint32_t rank, int64_t row) noexcept nogil:
     """An empty bin behind the last one; returns its number, -1 without memory."""
-    cdef Bins* g = &q.bins
+    cdef Bins* g = q.bins
     cdef int64_t i = g.count
     if not reserve_bins(q, i + 1):
         return -1
@@ -81,7 +81,7 @@ cdef inline void read_bins(Search* q, const int64_t* cells, CellKind kind, int64
 cdef void read_gradients(Search* q, const Layout* layout, const int64_t* cells,
                          int64_t n_cells) noexcept nogil:
     """The same for cells of gradients, whose fields depend on the layout."""
-    cdef Bins* bins = &q.bins
+    cdef Bins* bins = q.bins
     cdef int64_t g = 0
     cdef int64_t i
     for i in range(n_cells):
@@ -122,7 +122,7 @@ cdef void bins_of_histogram(Search* q, const Layout* layout, const int64_t* cell
 
 cdef void weigh_bins(Search* q, const int64_t* of_class) noexcept nogil:
     """Multiply sums of rows by the weights of their classes."""
-    cdef Bins* bins = &q.bins
+    cdef Bins* bins = q.bins
     cdef int64_t K = q.criterion.n_classes
     cdef int64_t first = of_class[0]
     cdef int64_t second = of_class[1] if K > 1 else 0
@@ -165,7 +165,7 @@ cdef void bins_of_entries(Search* q, const entry_t* entries,
     cdef const entry_t* e = entries + feature.offset
     cdef int64_t shift = 4 * sizeof(entry_t)
     cdef entry_t mask = (<entry_t>1 << shift) - 1
-    cdef Bins* bins = &q.bins
+    cdef Bins* bins = q.bins
     cdef const uint16_t* label = q.of_row.label
     cdef const int64_t* weight = q.of_row.weight
     cdef const int64_t* target = q.of_row.target
@@ -223,7 +223,7 @@ cdef void bins_of_entries(Search* q, const entry_t* entries,
 
 cdef void rest_to_bin(Search* q, int64_t rest) noexcept nogil:
     """A bin gets what the node holds beyond the other bins ([SP] 3: total less stored)."""
-    cdef Bins* bins = &q.bins
+    cdef Bins* bins = q.bins
     cdef int64_t width = q.n_columns_of_target
     cdef int64_t n = q.totals.n
     cdef int64_t weight = q.totals.weight
@@ -243,7 +243,7 @@ cdef void rest_to_bin(Search* q, int64_t rest) noexcept nogil:
 
 cdef void drop_bin(Search* q, int64_t gone) noexcept nogil:
     """Take a bin out; those behind it move up."""
-    cdef Bins* bins = &q.bins
+    cdef Bins* bins = q.bins
     cdef int64_t width = q.n_columns_of_target
     cdef int64_t behind
     bins.count -= 1
@@ -261,7 +261,7 @@ cdef void search_bins(Search* q, int32_t column, uint32_t last_ordered) noexcept
 
     Serves columns with categories, and every column whose statistics come as a histogram.
     """
-    cdef Bins* g = &q.bins
+    cdef Bins* g = q.bins
     cdef int64_t first = 1 if g.count > 0 and g.rank[0] == 0 else 0
     cdef int64_t last = first
     cdef int64_t missing
@@ -307,7 +307,7 @@ cdef void keep_best(Search* q, int32_t column, int64_t first, int64_t last) noex
 
     first, last : the ordered bins; bin 0 is missing when first is 1.
     """
-    cdef Bins* g = &q.bins
+    cdef Bins* g = q.bins
     cdef Split* split = &q.split
     cdef int64_t words = q.subset_words
     if not take_best(q, column, first):
@@ -353,7 +353,8 @@ cdef inline void scan_buffered(Search* q, int64_t first, int64_t end,
     `classes` is a constant where this is inlined: the Gini index of several classes, whose sums of
     squares fit 64 bits; else one number per row.
     """
-    cdef const Bins* g = &q.bins
+    cdef const Bins* g = q.bins
+    cdef Boundaries* kept = q.boundaries
     cdef int64_t K = q.criterion.n_classes
     cdef int64_t* side = q.side
     cdef const int64_t* totals = q.class_totals
@@ -366,8 +367,7 @@ cdef inline void scan_buffered(Search* q, int64_t first, int64_t end,
     cdef int64_t n = q.n
     cdef int64_t w = q.w
     cdef int64_t s = q.s
-    cdef int64_t k = 0
-    cdef int64_t i, c, x, old
+    cdef int64_t i, c, x, old, k = 0
     cdef bint bound = is_bound(q)
     if classes:
         q.side_is_clear = False
@@ -380,17 +380,17 @@ cdef inline void scan_buffered(Search* q, int64_t first, int64_t end,
                 squares += x * (2 * old + x)
                 cross += x * totals[c]
                 side[c] = old + x
-            q.buffer_b[k] = <double>((node_squares - cross) + (squares - cross))
+            kept.b[k] = <double>((node_squares - cross) + (squares - cross))
         else:
             s += g.target[i]
             if bound:
-                q.buffer_b[k] = <double>(q.totals.target - s)
+                kept.b[k] = <double>(q.totals.target - s)
         n += g.n[i]
         w += g.weight[i]
-        q.buffer_w[k] = <double>w
-        q.buffer_rest[k] = <double>(q.totals.weight - w)
-        q.buffer_a[k] = <double>(squares if classes else s)
-        q.buffer_at[k] = <int32_t>i
+        kept.w[k] = <double>w
+        kept.rest[k] = <double>(q.totals.weight - w)
+        kept.a[k] = <double>(squares if classes else s)
+        kept.at[k] = <int32_t>i
         k += (n >= least) & (n <= most) & heavy_enough(q, w)
         if k == BUFFER:
             q.buffered = k

@@ -1,5 +1,5 @@
 """Scores of many boundaries together, so that their divisions run side by side."""
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 
 from dtrees.core.data._structs cimport GINI, GRADIENT, SQUARED
 from dtrees.core.search._criterion cimport gradient_score, poisson_score
@@ -17,16 +17,17 @@ cdef inline void flush(Search* q, bint down, bint classes, bint unit_weights,
     cdef double D, w, rest, l2
     cdef double W = q.W
     cdef double S = q.S
-    cdef double* bw = q.buffer_w
-    cdef double* br = q.buffer_rest
-    cdef double* ba = q.buffer_a
-    cdef double* bb = q.buffer_b
-    cdef double* score = q.buffer_score
+    cdef double* bw = q.boundaries.w
+    cdef double* br = q.boundaries.rest
+    cdef double* ba = q.boundaries.a
+    cdef double* bb = q.boundaries.b
+    cdef double* score = q.boundaries.score
+    cdef const int32_t* at = q.boundaries.at
     cdef double best = q.best
     cdef double moved = <double>shift
     if unit_weights:
         for j in range(q.buffered):
-            w = <double>q.buffer_at[j] + moved
+            w = <double>at[j] + moved
             bw[j] = w
             br[j] = W - w
     if classes:
@@ -58,6 +59,6 @@ cdef inline void flush(Search* q, bint down, bint classes, bint unit_weights,
         constrain_buffered(q)
     for j in range(q.buffered):
         if score[j] >= best:
-            offer(q, score[j], q.buffer_at[j], down)
+            offer(q, score[j], at[j], down)
             best = q.best
     q.buffered = 0

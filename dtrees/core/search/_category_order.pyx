@@ -23,7 +23,7 @@ cdef struct Share:
 cdef int64_t collect_shares(Search* q, int64_t first, int64_t count) noexcept nogil:
     """The shares that are not zero, behind 3 K numbers of q.component; returns how many,
     -1 without memory."""
-    cdef Bins* g = &q.bins
+    cdef Bins* g = q.bins
     cdef int64_t K = q.criterion.n_classes
     cdef int64_t most = count * K if count * K < q.totals.n else q.totals.n
     cdef int64_t size = 3 * K * sizeof(double) + most * sizeof(Share)
@@ -70,7 +70,7 @@ cdef bint order_by_component(Search* q, int64_t first, int64_t count) noexcept n
     Only shares that are not zero are looked at; there are at most as many as rows. O(count * K +
     steps * (shares + K)). Returns False without memory.
     """
-    cdef Bins* g = &q.bins
+    cdef Bins* g = q.bins
     cdef int64_t K = q.criterion.n_classes
     cdef int64_t n_shares = collect_shares(q, first, count)
     cdef double* mean = q.component

@@ -37,7 +37,7 @@ cdef double price_of_category(const Search* q) noexcept nogil:
     twice; lighter ones count as one, so a small unit of the weights makes no column dear. Of
     gradients, rows are counted by their hessians. O(bins * classes).
     """
-    cdef const Bins* g = &q.bins
+    cdef const Bins* g = q.bins
     cdef double rows = q.W * q.criterion.weight_unit
     cdef double total, within
     if q.criterion.impurity == GRADIENT:
@@ -76,7 +76,7 @@ cdef double total_impurity(const Search* q) noexcept nogil:
 
 cdef double impurity_within(const Search* q, double total) noexcept nogil:
     """The same, summed up over the bins."""
-    cdef const Bins* g = &q.bins
+    cdef const Bins* g = q.bins
     cdef int64_t K = q.criterion.n_classes
     cdef const int64_t* of_class
     cdef double D

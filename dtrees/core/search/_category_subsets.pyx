@@ -44,7 +44,7 @@ cdef double search_categories(Search* q, int64_t first) noexcept nogil:
 
 
 cdef void find_subset(Search* q, int64_t first) noexcept nogil:
-    cdef Bins* g = &q.bins
+    cdef Bins* g = q.bins
     cdef int64_t count = g.count - first
     cdef int64_t missing
     if by_class(q) and q.criterion.n_classes != 2:
@@ -63,7 +63,7 @@ cdef void find_subset(Search* q, int64_t first) noexcept nogil:
 
 cdef void scan_in_order(Search* q, int64_t first, int64_t count) noexcept nogil:
     """Prefixes of bins.order[0..count) against the rest, missing on either side."""
-    cdef Bins* g = &q.bins
+    cdef Bins* g = q.bins
     cdef int64_t missing, i, n_best, end
     sort_bins(g.order, g.order + g.capacity, count)
     for missing in range(first + 1):
@@ -105,7 +105,7 @@ cdef void search_ends_and_all(Search* q, int64_t first) noexcept nogil:
 
 cdef bint may_beat(const Search* q, double least) noexcept nogil:
     """Whether a subset may score more: none is worth what all bins apart are. O(bins)."""
-    cdef const Bins* g = &q.bins
+    cdef const Bins* g = q.bins
     cdef double most = 0
     cdef int64_t i
     for i in range(g.count):
@@ -117,7 +117,7 @@ cdef bint may_beat(const Search* q, double least) noexcept nogil:
 
 cdef void order_by_mean(Search* q, int64_t first) noexcept nogil:
     """The categories first..count of the bins and their means, not sorted yet."""
-    cdef Bins* g = &q.bins
+    cdef Bins* g = q.bins
     cdef int64_t K = q.criterion.n_classes
     cdef int64_t i, at
     for i in range(first, g.count):
@@ -137,7 +137,7 @@ cdef void scan_ends(Search* q, int64_t first, int64_t count, double of_one) noex
     Each category on the left takes `of_one` off the score. So it goes left only if it gains more
     than what noise would. Categories of few rows are not among them: their means are noise.
     """
-    cdef Bins* g = &q.bins
+    cdef Bins* g = q.bins
     cdef Keyed* order = g.order
     cdef double least = TOLD_APART * q.criterion.row_hessian
     cdef int64_t kept = 0

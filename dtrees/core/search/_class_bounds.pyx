@@ -53,7 +53,7 @@ cdef inline void fill_gap(Bounds* bounds, int64_t before, int64_t after) noexcep
 cdef inline bint has_cuts(const Search* q, const uint32_t* last, int64_t i, int64_t n,
                           int64_t w) noexcept nogil:
     """Whether a boundary inside a bin may be permitted. n, w : of what is left of the bin."""
-    cdef const Bins* g = &q.bins
+    cdef const Bins* g = q.bins
     return (g.n[i] > 1 and last[g.rank[i]] > last[g.rank[i] - 1] + 1
             and n + g.n[i] > q.min_rows and q.totals.n - n > q.min_rows
             and w + g.weight[i] >= q.min_weight and q.totals.weight - w >= q.min_weight)
@@ -165,7 +165,7 @@ cdef double lost_of_entropy(const Search* q) noexcept nogil:
 
 cdef void bound_bins(const Search* q, const uint32_t* last, bint missing_left, int64_t first,
                      Bounds* bounds) noexcept nogil:
-    cdef const Bins* g = &q.bins
+    cdef const Bins* g = q.bins
     cdef int K = q.criterion.n_classes
     cdef bint entropy = q.criterion.impurity == ENTROPY
     cdef int64_t left[MOST_CLASSES]

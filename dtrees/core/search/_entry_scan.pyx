@@ -32,7 +32,7 @@ from dtrees.core.search._buffered_scores cimport flush
 from dtrees.core.search._criterion cimport xlogx
 from dtrees.core.search._number_scan cimport scan_numbers
 from dtrees.core.search._search cimport (
-    BUFFER, Search, add_row, add_to_class, begin_column, begin_pass, by_class, consider,
+    BUFFER, Boundaries, Search, add_row, add_to_class, begin_column, begin_pass, by_class, consider,
     entropy_score, heavy_enough, is_bound, take_best
 )
 from dtrees.core.search._squared_scan cimport scan_squared
@@ -84,6 +84,7 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
     cdef const entry_t* at = entries + (end - 1 if down else begin)
     cdef entry_t rank
     cdef bint was_clear = q.side_is_clear, bound = is_bound(q)
+    cdef Boundaries* kept = q.boundaries
     while i < m:
         rank = at[0] >> shift
         while True:
@@ -106,14 +107,14 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
         w = q.w if weighted else q.w + i
         if not heavy_enough(q, w):
             continue
-        q.buffer_w[q.buffered] = <double>(W - w if down else w)
-        q.buffer_rest[q.buffered] = <double>(w if down else W - w)
-        q.buffer_at[q.buffered] = <int32_t>name
+        kept.w[q.buffered] = <double>(W - w if down else w)
+        kept.rest[q.buffered] = <double>(w if down else W - w)
+        kept.at[q.buffered] = <int32_t>name
         if entropy:
-            q.buffer_a[q.buffered] = entropy_score(
+            kept.a[q.buffered] = entropy_score(
                 q, q.side_squares if weighted else squares, W - w if down else w)
             if bound:
-                q.buffer_b[q.buffered] = <double>(totals[1] - side[1] if down else side[1])
+                kept.b[q.buffered] = <double>(totals[1] - side[1] if down else side[1])
         else:
             if weighted:
                 a = <double>q.side_squares
@@ -121,8 +122,8 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
             else:
                 a = <double>squares
                 b = <double>((node_squares - cross) + (squares - cross))
-            q.buffer_a[q.buffered] = b if down else a
-            q.buffer_b[q.buffered] = a if down else b
+            kept.a[q.buffered] = b if down else a
+            kept.b[q.buffered] = a if down else b
         q.buffered += 1
         if q.buffered == BUFFER:
             flush(q, down, True, False, 0)

@@ -26,7 +26,7 @@ from dtrees.core.search._buffered_scores cimport flush
 from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._parameters cimport Limits
 from dtrees.core.search._search cimport (
-    Search, begin_column, begin_node, begin_pass, finish_node, free_search, is_bound,
+    Boundaries, Search, begin_column, begin_node, begin_pass, finish_node, free_search, is_bound,
     keep_boundary, new_search, take_best
 )
 
@@ -58,13 +58,14 @@ cdef SidesOfNode sides_of_node(const Search* q, int shift) noexcept nogil:
 cdef void offer_bound(Search* q, const SidesOfNode* node, const int64_t* sums, int64_t n,
                       int64_t code) noexcept nogil:
     """The boundaries behind n codes, from `code` on, where values have to rise or fall."""
+    cdef Boundaries* kept = q.boundaries
     cdef int64_t i, w
     for i in range(n):
         w = weight_of_sum(node, sums[2 * i])
-        q.buffer_w[i] = <double>w
-        q.buffer_rest[i] = <double>(q.totals.weight - w)
-        q.buffer_a[i] = <double>sums[2 * i + 1]
-        q.buffer_at[i] = <int32_t>(code + i)
+        kept.w[i] = <double>w
+        kept.rest[i] = <double>(q.totals.weight - w)
+        kept.a[i] = <double>sums[2 * i + 1]
+        kept.at[i] = <int32_t>(code + i)
     q.buffered = n
     flush(q, False, False, False, 0)
 

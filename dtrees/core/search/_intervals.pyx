@@ -80,7 +80,7 @@ cdef void bound_intervals(const Search* q, const uint32_t* last, Bounds* bounds)
 
     last : the last code of each rank. bounds : `lowest` and `highest` are given.
     """
-    cdef const Bins* g = &q.bins
+    cdef const Bins* g = q.bins
     cdef int64_t count = <int64_t>g.rank[g.count - 1] + 1 if g.count > 0 else 0
     bounds.least = 2 * NONE
     if by_class(q):

@@ -55,6 +55,15 @@ cdef struct Bins:
     int64_t* target         # pair modes: count; CLASSES modes: count x n_classes
     Keyed* order            # scratch of the category search, twice the capacity
 
+cdef struct Boundaries:
+    # That are scored together.
+    double w[BUFFER]
+    double rest[BUFFER]
+    double a[BUFFER]
+    double b[BUFFER]
+    double score[BUFFER]
+    int32_t at[BUFFER]
+
 cdef struct Search:
     # given per growth
     const Criterion* criterion
@@ -99,13 +108,11 @@ cdef struct Search:
     # scratch, which serves the next growth, too
     int64_t* side           # of the pass: n_classes
     int most_columns_of_target  # of bins: there is room for so many
-    Bins bins
-    double buffer_w[BUFFER]
-    double buffer_rest[BUFFER]
-    double buffer_a[BUFFER]
-    double buffer_b[BUFFER]
-    double buffer_score[BUFFER]
-    int32_t buffer_at[BUFFER]
+    Bins* bins              # of the column; searches that take turns may have them together,
+    Boundaries* boundaries  # and these
+    Bins* given             # those that a node begins with,
+    Bins own                # or the ranks alone that `keep_ranks` has kept
+    bint borrows            # the others are not its own
     double* component       # principal component, see _category_order.pyx; NULL until it is needed
     int64_t component_size  # in bytes
     uint64_t* subset        # bit per rank: the best subset of the column
@@ -118,8 +125,11 @@ cdef Search* new_search(const Criterion* criterion, CellKind kind, RowStatistics
                         const Limits* limits) noexcept nogil
 cdef bint begin_search(Search* q, const Criterion* criterion, CellKind kind, RowStatistics of_row,
                        const Limits* limits) noexcept nogil
+cdef void borrow_scratch(Search* q, Bins* bins, Boundaries* boundaries) noexcept nogil
 cdef void free_search(Search* q) noexcept nogil
+cdef void free_bins(Bins* bins) noexcept nogil
 cdef void free_scratch(Search* q) noexcept nogil
+cdef void keep_ranks(Search* q) noexcept nogil
 cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_totals, uint64_t path,
                      const Inherited* above) noexcept nogil
 cdef void finish_node(Search* q) noexcept nogil

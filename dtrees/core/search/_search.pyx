@@ -1,11 +1,11 @@
 """Life of a split search: its memory, its nodes, the gain at the end."""
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from dtrees._random cimport hash64
 from dtrees.core.data._fixed_point cimport natural_log
-from dtrees.core.data._memory cimport claim_zeros
+from dtrees.core.data._memory cimport claim, claim_zeros
 from dtrees.core.data._structs cimport (
     ENTROPY, GINI, GRADIENT, IN_SUBSET, LEAF, POISSON, SQUARED, Inherited, RowStatistics, Split,
     Totals, int128_t
@@ -43,14 +43,28 @@ cdef bint begin_search(Search* q, const Criterion* criterion, CellKind kind, Row
     if q.n_columns_of_target > q.most_columns_of_target:
         free_scratch(q)
         q.most_columns_of_target = q.n_columns_of_target
+    if q.given == NULL:
+        q.bins = q.given = &q.own
+    if q.boundaries == NULL and not claim(<void**>&q.boundaries, sizeof(Boundaries)):
+        return False
     q.side_is_clear = True
     return claim_zeros(<void**>&q.side, (k + 1) * sizeof(int64_t))
+
+
+cdef void borrow_scratch(Search* q, Bins* bins, Boundaries* boundaries) noexcept nogil:
+    """Let a new search use the scratch of others, which take turns with it, column by column."""
+    free(q.boundaries)
+    q.bins = q.given = bins
+    q.boundaries = boundaries
+    q.borrows = True
 
 
 cdef void free_search(Search* q) noexcept nogil:
     if q == NULL:
         return
     free_scratch(q)
+    if not q.borrows:
+        free(q.boundaries)
     free(q.side)
     free(q.subset)
     free(q.split_subset)
@@ -60,15 +74,38 @@ cdef void free_search(Search* q) noexcept nogil:
 cdef void free_scratch(Search* q) noexcept nogil:
     """Give back what only a running search needs; its split is kept."""
     free(q.component)
-    free(q.bins.rank)
-    free(q.bins.row)
-    free(q.bins.n)
-    free(q.bins.weight)
-    free(q.bins.target)
-    free(q.bins.order)
-    memset(&q.bins, 0, sizeof(Bins))
+    free_bins(&q.own)
     q.component = NULL
     q.component_size = 0
+
+
+cdef void free_bins(Bins* bins) noexcept nogil:
+    free(bins.rank)
+    free(bins.row)
+    free(bins.n)
+    free(bins.weight)
+    free(bins.target)
+    free(bins.order)
+    memset(bins, 0, sizeof(Bins))
+
+
+cdef void keep_ranks(Search* q) noexcept nogil:
+    """Keep the ranks of the bins for the test of the node; others use the bins until it is written.
+
+    Without memory, which is noted, there are none.
+    """
+    cdef int64_t n = q.bins.count
+    q.own.count = 0
+    if n > q.own.capacity:
+        if not (enlarge(q, <void**>&q.own.rank, n * sizeof(uint32_t))
+                and enlarge(q, <void**>&q.own.row, n * sizeof(int64_t))):
+            return
+        q.own.capacity = n
+    if n > 0:
+        memcpy(q.own.rank, q.bins.rank, n * sizeof(uint32_t))
+        memcpy(q.own.row, q.bins.row, n * sizeof(int64_t))
+    q.own.count = n
+    q.bins = &q.own
 
 
 cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_totals, uint64_t path,
@@ -81,6 +118,7 @@ cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_total
     cdef int64_t t
     q.totals = totals[0]
     q.class_totals = class_totals
+    q.bins = q.given
     q.W = <double>totals.weight
     q.S = <double>totals.target
     q.squares = 0
@@ -173,20 +211,20 @@ cdef double constrain_side(const Search* q, bint down, double score) noexcept no
 cdef void constrain_buffered(Search* q) noexcept nogil:
     """The scores of boundaries in the buffer.
 
-    Of classes, buffer_b has the weights of class 1 on the left, which are small. Of numbers,
-    buffer_b has the targets on the right; but of gradients, whose steps are moved to their bounds
+    Of classes, `b` has the weights of class 1 on the left, which are small. Of numbers,
+    `b` has the targets on the right; but of gradients, whose steps are moved to their bounds
     when the tree is grown, they are what the left leaves.
     """
+    cdef Boundaries* kept = q.boundaries
     cdef bint is_step = q.criterion.impurity == GRADIENT
     cdef double s, target_of_rest
     cdef int64_t j
     for j in range(q.buffered):
         if by_class(q):
-            s = q.buffer_b[j]
+            s = kept.b[j]
             target_of_rest = <double>q.class_totals[1] - s
         else:
-            s = q.buffer_a[j]
-            target_of_rest = q.S - s if is_step else q.buffer_b[j]
-        q.buffer_score[j] = constrained_score(&q.monotonic, q.criterion, q.buffer_w[j],
-                                              q.buffer_rest[j], s, target_of_rest,
-                                              q.buffer_score[j])
+            s = kept.a[j]
+            target_of_rest = q.S - s if is_step else kept.b[j]
+        kept.score[j] = constrained_score(&q.monotonic, q.criterion, kept.w[j], kept.rest[j], s,
+                                          target_of_rest, kept.score[j])

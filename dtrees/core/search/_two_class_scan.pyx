@@ -194,7 +194,7 @@ cdef int64_t scan_entropy_of_bins(Search* q, const Keyed* order, int64_t begin,
     order : of the bins; NULL: by number. Returns the bins before the best boundary, 0 where there
     was a better one before. Of nodes for which `has_small_entropy`.
     """
-    cdef const Bins* g = &q.bins
+    cdef const Bins* g = q.bins
     cdef bint bounded = end - begin >= LEAST_BOUNDED and 0 < q.class_totals[1] < q.totals.weight
     cdef double reach = least_square(q) if bounded else NONE
     cdef int64_t n = q.n

@@ -1,9 +1,7 @@
 """Memory of growths serves one tree after the other, and none that somebody still reads."""
 
 import copy
-import mmap
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -50,31 +48,6 @@ def test_records_of_sets_stay_while_others_grow(case, lends):
             np.testing.assert_array_equal(getattr(piece, name), array)
     for first, last in zip(copies[5:10], copies[15:], strict=True):  # of the same rows
         np.testing.assert_array_equal(first[0], last[0])
-
-
-def test_copies_are_freed_with_the_pieces():
-    """Large ones have pages of their own, small ones have not."""
-    numbers = np.random.default_rng(0).random((2, 2000))
-    example = replace(seeded("squared_error", 0, "none"), table=numbers[:1].tolist(), y=numbers[1])
-    rows = np.arange(2000) % 4 != np.arange(5)[:, None]
-    arena = Arena(lends_records=False)
-    for depth, kind in ((2, bytearray), (None, mmap.mmap)):
-        limits = {"max_depth": depth}
-        rules = replace(example, limits=limits).rules
-        source = DatasetSource(coded(example.table, 3000), example.target, rules, arena=arena)
-        pieces = list(pieces_of_sets(source, [rules] * 5, of_sets(rows)))
-        assert {type(room_of(piece.nodes)) for piece in pieces} == {kind}
-        assert all(piece.nodes.flags.writeable for piece in pieces)
-    of_one_set = source.finish()
-    assert len(of_one_set.nodes) > len(pieces[0].nodes)
-    assert isinstance(room_of(of_one_set.nodes), bytearray)
-
-
-def room_of(array):
-    """What holds the memory of an array."""
-    while isinstance(array, np.ndarray):
-        array = array.base
-    return getattr(array, "obj", array)
 
 
 @pytest.mark.parametrize("lends", [True, False])

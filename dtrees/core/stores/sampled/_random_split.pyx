@@ -63,7 +63,7 @@ cdef void search_random(Search* q, int32_t column, uint32_t last_number,
 
     value : of the codes 1, 2, ... of the column.
     """
-    cdef Bins* g = &q.bins
+    cdef Bins* g = q.bins
     cdef int64_t first = 1 if g.count > 0 and g.rank[0] == 0 else 0
     cdef int64_t last = first
     cdef uint64_t key = key_of_split(q, column)

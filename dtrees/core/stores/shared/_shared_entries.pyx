@@ -30,7 +30,7 @@ from dtrees.core.search._bins cimport bins_of_entries
 from dtrees.core.search._bound cimport work_of_bins
 from dtrees.core.search._entry_scan cimport search_feature
 from dtrees.core.search._parameters cimport TrainParameters, may_use
-from dtrees.core.search._search cimport Search
+from dtrees.core.search._search cimport Search, keep_ranks
 from dtrees.core.stores.presorted._sorted_entries cimport sorted_entries
 from dtrees.core.stores.shared._entry_histogram cimport (
     codes_of_feature, search_by_codes
@@ -283,6 +283,8 @@ cdef void bins_of_subsets(SharedStore* s, const SharedNode* node, int32_t number
     for m in range(node.n_members):
         if members >> m & 1:
             bins_of_member_entries(s, s.searches[node.set_of[m]], node, number, m)
+            keep_ranks(s.searches[node.set_of[m]])
+            s.store.out_of_memory |= s.searches[node.set_of[m]].out_of_memory
     forget_members(s, node)
 
 

@@ -6,7 +6,7 @@ from dtrees.core.data._structs cimport KnownTest, RowStatistics, Totals
 from dtrees.core.histogram._layout cimport PACKED, encode
 from dtrees.core.search._bounds cimport Bounds
 from dtrees.core.search._parameters cimport TrainParameters
-from dtrees.core.search._search cimport Search
+from dtrees.core.search._search cimport Bins, Boundaries, Search
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.shared._class_scan cimport ClassCounts
 from dtrees.core.stores.shared._shared_histogram cimport Counting
@@ -38,6 +38,8 @@ cdef struct SharedStore:
     int n_sets
     TrainParameters* params_of             # of the sets
     Search** searches
+    Bins bins               # scratch of the searches, which take turns
+    Boundaries* boundaries
     const RowStatistics* of_row
     const int64_t* of_class     # (n_sets, n_classes): class weights of the sets; NULL: none
     bint is_packed          # two classes, and what rows add goes into one number

@@ -15,7 +15,9 @@ from dtrees.core.data._structs cimport ALL_ORDERED, GINI, IN_SUBSET, RowStatisti
 from dtrees.core.histogram._layout cimport CLASSES
 from dtrees.core.search._bins cimport search_bins
 from dtrees.core.search._parameters cimport Limits, TrainParameters
-from dtrees.core.search._search cimport NONE, Search, free_search, new_search
+from dtrees.core.search._search cimport (
+    NONE, Boundaries, Search, borrow_scratch, free_bins, free_search, keep_ranks, new_search
+)
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.sampled._random_split cimport search_random
 from dtrees.core.stores.shared._alive_scan cimport free_alive
@@ -33,6 +35,9 @@ from dtrees.core.stores.shared._shared_histogram cimport (
 from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, SharedNode
 from dtrees.core.stores.shared._shared_state cimport ABSENT, SharedStore, packed
 
+cdef enum:
+    MUCH_SMALLER = 8        # than a node before: room for its rows is given back
+
 
 cdef bint begin_store(SharedStore* s) noexcept nogil:
     """Searches and scratch for the parameters of the sets; False without memory."""
@@ -44,6 +49,7 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
     s.store.choose = choose
     s.store.codes.same = True
     if not (claim_zeros(<void**>&s.searches, s.n_sets * sizeof(Search*))
+            and claim(<void**>&s.boundaries, sizeof(Boundaries))
             and claim(<void**>&s.order, (n_columns + 1) * sizeof(int32_t))
             and claim(<void**>&s.swapped, (n_columns + 1) * sizeof(int32_t))):
         return False
@@ -52,6 +58,7 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
                                    s.of_row[0], &s.params_of[i].limits)
         if s.searches[i] == NULL:
             return False
+        borrow_scratch(s.searches[i], &s.bins, s.boundaries)
     for j in range(n_columns):
         s.order[j] = <int32_t>j
         if s.store.params.columns[j].n_codes > most_codes:
@@ -84,6 +91,8 @@ cdef void free_store(SharedStore* s) noexcept nogil:
     for i in range(s.n_sets if s.searches != NULL else 0):
         free_search(s.searches[i])
     free(s.searches)
+    free(s.boundaries)
+    free_bins(&s.bins)
     free(s.order)
     free(s.swapped)
     free(s.histograms)
@@ -169,7 +178,7 @@ cdef void gather_rows(SharedStore* s, const SharedNode* node) noexcept nogil:
     cdef int64_t i
     if not s.is_packed or s.n_dense == 0:
         return
-    if n > s.n_added:
+    if n > s.n_added or n < s.n_added // MUCH_SMALLER:
         s.n_added = n if claim(<void**>&s.added, n * sizeof(int64_t)) else 0
         if s.added == NULL:
             s.store.out_of_memory = True
@@ -274,3 +283,5 @@ cdef void choose(Store* store, Member* members, uint64_t together) noexcept nogi
                 if not count_by_cell(s, s.node, column, width):
                     return
             bins_of_member(s, members[m].search, s.node, m, width)
+            keep_ranks(members[m].search)
+            s.store.out_of_memory |= members[m].search.out_of_memory
