@@ -170,10 +170,13 @@ class CodedRows:
         coded = self._coded
         first, end = coded.sparse_indptr[columns], coded.sparse_indptr[columns + 1]
         indptr = np.concatenate([[0], np.cumsum(end - first)])
+        if indptr[-1] <= np.iinfo(np.int32).max:  # or SciPy copies the rows as numbers of 64 bits
+            indptr = indptr.astype(np.int32)
         rows, found = coded.sparse_rows, coded.sparse_codes
         if len(columns) < coded.n_columns:
-            at = np.repeat(first - indptr[:-1], end - first) + np.arange(indptr[-1])
-            rows, found = rows[at], found[at]
+            stored = [slice(0), *map(slice, first.tolist(), end.tolist())]
+            rows = np.concatenate([rows[of_column] for of_column in stored])
+            found = np.concatenate([found[of_column] for of_column in stored])
         codes = found.astype(self._dtype)
         codes -= np.repeat(coded.fill_code[columns].astype(self._dtype), end - first)
         codes[found == 0] = np.nan

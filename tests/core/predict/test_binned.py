@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -123,3 +124,18 @@ def test_what_does_not_fit():
     offset = np.where(tree.test == IN_SUBSET, len(tree.subset_words), -1)
     with pytest.raises(ValueError, match="no subset"):
         find_leaves(replace(tree, subset_offset=offset), coded, rows, leaves)
+
+
+def test_stored_cells_are_copied_in_few_bytes():
+    """Row, code, number and fill code of each, four bytes each, and a mark."""
+    rng = np.random.default_rng(0)
+    X = scipy.sparse.random(40_000, 20, 0.5, "csc", random_state=rng)
+    y = X[:, [0]].toarray().ravel() > X[:, [1]].toarray().ravel()
+    tree = DecisionTreeClassifier(max_depth=8).fit(X, y).tree_.model
+    walked = CodedRows(CodeBook.fit_encode(X)[1])
+    tracemalloc.start()
+    leaves = walked.leaves(tree, np.arange(40_000))
+    peak = tracemalloc.get_traced_memory()[1] - leaves.nbytes
+    tracemalloc.stop()
+    n_used = len(np.unique(tree.feature[tree.test != LEAF]))
+    assert peak < 20 * n_used * 20_000
