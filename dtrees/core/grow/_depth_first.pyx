@@ -210,9 +210,6 @@ cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
         elif not w.narrow:
             push_relocated(g, &node, relocate(w, <uint64_t*>w.entries, &node, g.params.columns,
                                               &g.params.count_rule))
-            if w.serves_once:
-                free(w.entries)
-                w.entries = NULL
         elif node.few_columns == NULL and (
                 w.shared or (g.n_frames < MAX_FRAMES and outgrown(w, node.totals.n))):
             push_relocated(g, &node, relocate(w, <uint32_t*>w.entries, &node, g.params.columns,

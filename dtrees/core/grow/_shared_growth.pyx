@@ -77,7 +77,6 @@ cdef class SharedGrowth:
         self.n_offloaded = <int64_t*>calloc(sets.n_sets, sizeof(int64_t))
         self.view.n_rows = dataset.n_rows
         self.view.of_row = dataset.of_row
-        self.view.serves_once = True
         if sets.times is not None and dataset.params.limits.n_columns > 0:
             self.view.of_row.times = <uint16_t*>&sets.times[0]
             self.view.of_row.weight = NULL

@@ -1,11 +1,11 @@
 """One set of a shared node, as the root of a subtree that grows by itself.
 
     rows of the node       12  13  17  20  21  ...
-    of set 2               12      17  20      ...     listed in the set's own buffers
+    of set 2               12      17  20      ...     relocated to the set's own buffers
     columns                those that vary in the node; dense ones are counted
     entries of sparse ones those whose rows the set has
 
-Where sets have their own class weights, the rows get what they weigh in the set when they are
+Where sets have their own class weights, the rows get what they weigh in the set as they are
 relocated; where columns are drawn, they stay where they are, and get it by row of the table.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -19,19 +19,34 @@ from dtrees.core.histogram._layout cimport has_classes
 from dtrees.core.histogram._totals cimport weigh_row
 from dtrees.core.search._open_node cimport OpenNode, free_node
 from dtrees.core.search._parameters cimport TrainParameters, may_use
-from dtrees.core.stores.shared._entry_lists cimport has_room, keep_marked, likely_entries
+from dtrees.core.stores.presorted._buffers cimport (
+    Buffers, Relocation, entries_of_features, free_buffers, relocate_features, relocate_rows,
+    reserve_entries
+)
+from dtrees.core.stores.shared._entry_lists cimport keep_marked, likely_entries
+from dtrees.core.stores.shared._shared_entries cimport reserve_own
 from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS
 from dtrees.core.stores.shared._shared_state cimport class_weights
 from dtrees.core.grow._depth_first cimport begin_growth
+
+
+cdef struct Moving:
+    # A set that moves to buffers of its own, feature by feature.
+    Relocation move
+    int64_t room            # for entries there
+    int64_t at              # where the next ones go
+    int64_t n_moved         # features
 
 
 cdef bint begin_member(Growth* growth, Buffers* view, SharedStore* s, const SharedNode* node,
                        int member) noexcept nogil:
     """Begin the subtree of one set of a node, which inherits what it may do; False without memory.
 
-    view : gets the rows of the set, and the entries of sparse columns.
+    view : gets the rows of the set.
     """
     cdef const TrainParameters* params = &s.params_of[node.set_of[member]]
+    cdef Buffers* own = NULL
+    cdef bint found
     cdef OpenNode root = node.open[member]  # from here on with the node's sets of columns
     cdef size_t n_bytes = params.criterion.n_classes * sizeof(int64_t)
     node.open[member].above.sets = NULL
@@ -42,13 +57,16 @@ cdef bint begin_member(Growth* growth, Buffers* view, SharedStore* s, const Shar
     list_rows(view, s, node, member)
     root.start = 0
     root.n_features = 0
-    if not params.draws and not list_features(s, node, view, &root):
+    if params.draws:
+        found = begin_growth(growth, params, view, &root)
+    else:
+        own = relocated(s, node, params, view, &root)
+        found = own != NULL and begin_growth(growth, params, own, &root)
+        growth.frames[0].has_own = found
+    if not found:
+        free_buffers(own)
         free_node(&root)
-        return False
-    if not begin_growth(growth, params, view, &root):
-        free_node(&root)
-        return False
-    return True
+    return found
 
 
 cdef bint reserve_root(const TrainParameters* params, Buffers* view, OpenNode* root,
@@ -110,24 +128,29 @@ cdef void free_view(Buffers* view) noexcept nogil:
     """Free what views of sets have got."""
     free(view.number)
     free(view.rows)
-    free(view.entries)
     if view.owns_statistics:
         free(view.of_row.weight)
         free(view.of_row.target)
 
 
-cdef bint list_features(SharedStore* s, const SharedNode* node, Buffers* view,
-                        OpenNode* root) noexcept nogil:
-    """The columns that vary, ascending: dense ones without entries, and sparse ones with those of
-    the set; False without memory."""
-    cdef const TrainParameters* params = s.store.params
-    cdef int64_t room = likely_entries(node, root.totals.n)
-    cdef int64_t at = 0
+cdef Buffers* relocated(SharedStore* s, const SharedNode* node, const TrainParameters* params,
+                        Buffers* view, OpenNode* root) noexcept nogil:
+    """The rows of a set in buffers of their own, with the columns that vary, ascending: dense ones,
+    and sparse ones with the entries of the set, a few columns at a time. NULL without memory."""
+    cdef Buffers* own = relocate_rows(view, root, 0)
+    cdef Moving to
     cdef int64_t i = 0
     cdef int64_t r = 0
+    cdef int64_t n_listed = 0  # entries that have not moved yet
     cdef int64_t n
     cdef int32_t j
-    cdef bint found = node.n_features == 0 or claim(&view.entries, room * sizeof(uint64_t))
+    cdef bint found
+    if own == NULL:
+        return NULL
+    to.move = Relocation(view, own, params.columns, &params.count_rule,
+                         <uint32_t*>own.scratch, &own.counted)
+    to.room = to.at = to.n_moved = 0
+    found = reserve_entries(own, &to.room, likely_entries(node, root.totals.n))
     mark_listed(s, view, root, 1)
     while found and (i < s.n_dense or r < node.n_features):
         if r == node.n_features or i < s.n_dense and s.dense[i] < node.features[r].column:
@@ -137,20 +160,49 @@ cdef bint list_features(SharedStore* s, const SharedNode* node, Buffers* view,
                 root.n_features += 1
             i += 1
             continue
-        n = 0
-        found = has_room(&view.entries, &room, at + node.features[r].length)
-        if found and may_use(&params.limits, root.above.sets, node.features[r].column):
-            n = keep_marked(node.entries, &node.features[r], s.side,
-                            <uint64_t*>view.entries + at)
+        if not may_use(&params.limits, root.above.sets, node.features[r].column):
+            r += 1
+            continue
+        if n_listed + node.features[r].length >= s.n_own_entries:
+            found = move_listed(&to, s.own_entries, root) and reserve_own(s, &node.features[r])
+            n_listed = 0
+            if not found:
+                break
+        n = keep_marked(node.entries, &node.features[r], s.side, s.own_entries + n_listed)
         if n > 0:
             root.features[root.n_features] = node.features[r]
-            root.features[root.n_features].offset = at
+            root.features[root.n_features].offset = n_listed
             root.features[root.n_features].length = <uint32_t>n
             root.n_features += 1
-            at += n
+            n_listed += n
         r += 1
+    found = found and move_listed(&to, s.own_entries, root)
     mark_listed(s, view, root, 0)
-    return found
+    if not found:
+        free_buffers(own)
+        return NULL
+    return own
+
+
+cdef bint move_listed(Moving* to, const uint64_t* entries, OpenNode* root) noexcept nogil:
+    """Move the features of a root that were listed since the last time; False without memory."""
+    cdef PresortedFeature* listed = root.features + to.n_moved
+    cdef int64_t n = root.n_features - to.n_moved
+    cdef int64_t r
+    if n == 0:
+        return True
+    if not reserve_entries(to.move.new, &to.room,
+                           to.at + entries_of_features(listed, n, root.totals.n)):
+        return False
+    n = relocate_features(&to.move, entries, listed, n, to.at)
+    root.n_features = to.n_moved
+    if n < 0:
+        return False
+    for r in range(n):
+        to.at += listed[r].length
+    root.n_features += n
+    to.n_moved += n
+    return True
 
 
 cdef inline void mark_listed(SharedStore* s, const Buffers* view, const OpenNode* root,

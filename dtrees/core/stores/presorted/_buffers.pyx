@@ -23,7 +23,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport STORED_U32, STORED_U8, Column, code_at
-from dtrees.core.data._memory cimport claim
+from dtrees.core.data._memory cimport claim, resize
 from dtrees.core.data._structs cimport NO_RANK, PresortedFeature, entry_t
 from dtrees.core.histogram._totals cimport weigh_row
 from dtrees.core.search._open_node cimport OpenNode
@@ -35,6 +35,7 @@ from dtrees.core.stores.presorted._sorted_entries cimport (
 
 cdef enum:
     READ_BEYOND = 16        # entries that scans read at once
+    SPARE = 16              # of room that was not enough, such a part more
     GENERATIONS = 4         # buffers are so many times larger than their smallest counted node
 
 
@@ -61,8 +62,9 @@ cdef void free_buffers(Buffers* w) noexcept nogil:
         return
     if not w.is_excerpt:
         free(w.number)
-    if not w.in_one:
+    if not w.in_one or w.grows:
         free(w.entries)
+    if not w.in_one:
         free(w.scratch)
         if w.owns_rows:
             free(w.rows)
@@ -154,6 +156,7 @@ cdef Buffers* excerpt(Buffers* w, OpenNode* node) noexcept nogil:
         return NULL
     own[0] = w[0]
     own.is_excerpt = own.in_one = True
+    own.grows = False
     room = <size_t>own
     take(&room, sizeof(Buffers))
     own.entries = take(&room, (n_entries + READ_BEYOND) * sizeof(uint32_t))
@@ -181,6 +184,21 @@ cdef inline void gather(int64_t* to, const int64_t* values, const uint32_t* rows
     cdef int64_t i
     for i in range(n if values != NULL else 0):
         to[i] = values[rows[i]]
+
+
+cdef bint reserve_entries(Buffers* w, int64_t* room, int64_t n) noexcept nogil:
+    """Make room for n entries of narrow buffers, which are of no use in the one that lies behind
+    them; False without memory.
+
+    room : entries that there is room for, 0 at first.
+    """
+    if room[0] > 0 and n <= room[0]:
+        return True
+    if not w.grows:
+        w.entries = NULL
+        w.grows = True
+    room[0] = max(n, room[0] + room[0] // SPARE) + 1
+    return resize(&w.entries, (room[0] + READ_BEYOND) * sizeof(uint32_t))
 
 
 cdef Buffers* relocate_rows(Buffers* old, const OpenNode* node, int64_t n_entries) noexcept nogil:

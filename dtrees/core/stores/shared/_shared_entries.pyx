@@ -43,6 +43,7 @@ from dtrees.core.stores.shared._shared_state cimport (
 
 
 cdef enum:
+    LEAST_OWN = 4096        # entries of a member that there is room for
     MEMBER_BLOCKS = 4       # histograms that reading and searching that of a member costs, about
 
 # ---------------------------------------------------------------------------------------------
@@ -249,7 +250,7 @@ cdef bint reserve_statistics(SharedStore* s, int64_t n) noexcept nogil:
 
 cdef bint reserve_own(SharedStore* s, const PresortedFeature* feature) noexcept nogil:
     """Room for the entries of one member; False without memory."""
-    cdef int64_t n = feature.length + <int64_t>1
+    cdef int64_t n = max(feature.length + <int64_t>1, LEAST_OWN)
     if n > s.n_own_entries:
         s.n_own_entries = n if claim(<void**>&s.own_entries, n * sizeof(uint64_t)) else 0
         s.store.out_of_memory |= s.n_own_entries == 0
