@@ -1,12 +1,12 @@
 """Declarations of the search by bins; see _bins.pyx."""
 from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.string cimport memset
 
 from dtrees.core.data._structs cimport PresortedFeature, entry_t
 from dtrees.core.histogram._layout cimport PACKED, CellKind, Layout, decode, has_classes
 from dtrees.core.search._search cimport Bins, Search
 
 cdef bint reserve_bins(Search* q, int64_t count) noexcept nogil
-cdef int64_t append_bin(Search* q, uint32_t rank, int64_t row) noexcept nogil
 cdef void bins_of_histogram(Search* q, const Layout* layout, const int64_t* cells,
                             int64_t n_cells, const uint32_t* code) noexcept nogil
 cdef void weigh_bins(Search* q, const int64_t* of_class) noexcept nogil
@@ -45,3 +45,18 @@ cdef inline int64_t read_cell(Search* q, const int64_t* cell, CellKind kind, int
     bins.n[g] = n
     bins.weight[g] = weight
     return n > 0
+
+
+cdef inline int64_t append_bin(Search* q, uint32_t rank, int64_t row) noexcept nogil:
+    """An empty bin behind the last one; returns its number, -1 without memory."""
+    cdef Bins* g = q.bins
+    cdef int64_t i = g.count
+    if i == g.capacity and not reserve_bins(q, i + 1):
+        return -1
+    g.rank[i] = rank
+    g.row[i] = row
+    g.n[i] = 0
+    g.weight[i] = 0
+    memset(g.target + i * q.n_columns_of_target, 0, q.n_columns_of_target * sizeof(int64_t))
+    g.count = i + 1
+    return i

@@ -15,7 +15,7 @@ that a node has not seen goes with them, or to the heavier child; in a hybrid co
 test, as a number does that is compared with a category.
 """
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memmove, memset
+from libc.string cimport memcpy, memmove
 
 from dtrees.core.data._structs cimport (
     ABOVE, AT_MOST, GINI, IN_SUBSET, LEAF, PresortedFeature, Split, entry_t
@@ -50,21 +50,6 @@ cdef bint reserve_bins(Search* q, int64_t count) noexcept nogil:
         return False
     g.capacity = count
     return True
-
-
-cdef int64_t append_bin(Search* q, uint32_t rank, int64_t row) noexcept nogil:
-    """An empty bin behind the last one; returns its number, -1 without memory."""
-    cdef Bins* g = q.bins
-    cdef int64_t i = g.count
-    if not reserve_bins(q, i + 1):
-        return -1
-    g.rank[i] = rank
-    g.row[i] = row
-    g.n[i] = 0
-    g.weight[i] = 0
-    memset(g.target + i * q.n_columns_of_target, 0, q.n_columns_of_target * sizeof(int64_t))
-    g.count = i + 1
-    return i
 
 
 cdef inline void read_bins(Search* q, const int64_t* cells, CellKind kind, int64_t n_classes,
