@@ -379,7 +379,7 @@ def test_a_worker_hangs_while_rows_walk(monkeypatch, tmp_path, caplog):
     )  # the other one may have to import: it is asked
     monkeypatch.setattr(liveness, "SILENT_ROUNDS", 1000)  # as often as it takes
     with (
-        dask.config.set({"dtrees.worker-patience": "3s"}),
+        dask.config.set({"dtrees.worker-patience": "8s"}),
         partitioned(),
         connect(2, 1, True) as cluster,
         Client(cluster) as client,
