@@ -212,7 +212,7 @@ def results_of(client: Client, futures: Sequence[Future]) -> dict[int, Any]:
     not find is left to `gather`, which waits until it is computed again.
     """
     scheduler: Any = client.scheduler
-    keys = {future.key for future in futures}
+    keys = {future.key for future in futures if future.status == "finished"}
     found: dict[Any, Any] = {}
     while keys and not found:
         answer = client.sync(scheduler.gather, keys=list(keys))

@@ -107,7 +107,9 @@ class Resampling:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what can be found anew."""
-        return {**self.__dict__, "_apart": {}}
+        found = {**self.__dict__, "_apart": {}}
+        found.pop("_rows_of_cells", None)
+        return found
 
     @property
     def n_sets(self) -> int:
@@ -126,7 +128,8 @@ class Resampling:
 
     def some(self, numbers: Sequence[int] | np.ndarray) -> Resampling:
         """The same cells for some of the sets; all of them in their order are these."""
-        if np.array_equal(numbers, np.arange(self.n_sets)):
+        given = np.asarray(numbers)
+        if given.dtype != bool and np.array_equal(given, np.arange(self.n_sets)):
             return self
         own = None if self.class_weights is None else self.class_weights.some(numbers)
         if isinstance(self.mix, Lacking):

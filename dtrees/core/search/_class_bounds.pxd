@@ -6,3 +6,4 @@ from dtrees.core.search._search cimport Search
 
 cdef void bound_classes(const Search* q, const uint32_t* last, int64_t count,
                         Bounds* bounds) noexcept nogil
+cdef double lost_of_entropy(const Search* q) noexcept nogil

@@ -23,6 +23,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._structs cimport entry_t
+from dtrees.core.search._class_bounds cimport lost_of_entropy
 from dtrees.core.search._criterion cimport Criterion, xlogx
 from dtrees.core.search._number_scan cimport least_reaching, look_at
 from dtrees.core.search._search cimport (
@@ -42,7 +43,6 @@ cdef extern from "search/two_classes.h" nogil:
 
 cdef enum:
     STRETCH = 16            # entries that are read at once
-    ROUNDED = 16            # units of x log x that roundings of a score come to, at most
     LEAST_BOUNDED = 4       # bins that are worth a bound
 
 
@@ -97,7 +97,9 @@ cdef double steepest(const Criterion* criterion, int64_t zeros, int64_t ones) no
 
 cdef inline double least_square(Search* q) noexcept nogil:
     """What D*D / (w * rest) has to reach, for a boundary to have the entropy's best score."""
-    cdef double best = max(q.best, q.split.score) - ROUNDED
+    cdef double best = max(q.best, q.split.score)
+    if best > 0:
+        best -= lost_of_entropy(q)  # what roundings may make of a score
     if best <= 0:
         return NONE
     if q.square_per_score == 0:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,3 +93,22 @@ def test_no_divergence_is_steeper_than_those_of_pure_sides(zeros, ones, bits, da
     if bits == 36:  # and it is no looser than it has to be
         pure = max(-np.log1p(-p) / p**2, -np.log(p) / (1 - p) ** 2)
         assert found == pytest.approx(pure, rel=1e-4)
+
+
+@pytest.mark.parametrize("n_rows", [60_001, 300_242, 300_243])
+def test_ties_of_entropy_are_decided_by_key(n_rows):
+    """Scores are sums of numbers of sixty bits, so those of equal columns are off by hundreds."""
+    x, label = np.zeros(n_rows), np.zeros(n_rows, dtype=int)
+    x[:4], label[10] = [1, 2, 3, 4], 1
+    X = np.repeat(x[:, None], 6, axis=1)
+    tree = DecisionTreeClassifier(criterion="entropy", max_depth=1, min_samples_leaf=4)
+    found = [
+        [
+            tree.set_params(random_state=seed, n_jobs=n_jobs).fit(table, label).tree_.feature[0]
+            for seed in range(6)
+        ]
+        for table in (X, scipy.sparse.csc_array(X))
+        for n_jobs in (1, 2)
+    ]
+    assert len(set(found[0])) > 1
+    assert found == [found[0]] * 4
