@@ -24,7 +24,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -107,9 +107,7 @@ class Resampling:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what can be found anew."""
-        found = {**self.__dict__, "_apart": {}}
-        found.pop("_rows_of_cells", None)
-        return found
+        return {**self.__dict__, "_apart": {}}
 
     @property
     def n_sets(self) -> int:
@@ -174,12 +172,6 @@ class Resampling:
         assert self.cells is not None
         return self.has(number)[self.cells]
 
-    @cached_property
-    def _rows_of_cells(self) -> np.ndarray:
-        """How many rows each cell has; int64 (n_cells,)."""
-        assert self.cells is not None
-        return np.bincount(self.cells, minlength=self.n_cells)
-
     def totals(self, numbers: np.ndarray | None = None) -> np.ndarray:
         """What a number per row adds up to over the rows of each set; int64 (n_sets,).
 
@@ -189,10 +181,9 @@ class Resampling:
             None: every row adds one.
         """
         assert self.cells is not None
-        if numbers is None or (numbers.dtype == bool and numbers.all()):
-            of_cell = self._rows_of_cells
-        elif numbers.dtype == bool:
-            of_cell = np.bincount(self.cells[numbers], minlength=self.n_cells)
+        if numbers is None or numbers.dtype == bool:
+            cells = self.cells if numbers is None or numbers.all() else self.cells[numbers]
+            of_cell = np.bincount(cells, minlength=self.n_cells)
         else:
             of_cell = np.zeros(self.n_cells, dtype=np.int64)
             np.add.at(of_cell, self.cells, numbers.astype(np.int64))
