@@ -6,7 +6,7 @@ from tests.no_memory.preload import process_of
 
 N_ROWS = 100_000
 ENTRY = 8  # bytes
-MOST_HELD = 4  # times what one set has: of two nodes above each other, and of a set that is alone
+MOST_HELD = 2  # times what one set has: those of the root, and of nodes and sets below it
 MOST_PER_ROW = 40  # bytes of what does not depend on entries
 MOST_PER_SET = 8_000  # bytes of small trees: records, and what a search knows of a node
 

@@ -138,7 +138,8 @@ cdef class SharedGrowth:
             if worker is not self:
                 worker.searched = NULL
                 take_better(&self.store, &worker.store)
-            forget_members(&worker.store, self.large)
+            with nogil:
+                forget_members(&worker.store, self.large)
         if self.store.store.out_of_memory:
             raise MemoryError
         with nogil:
