@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from dtrees.coding.codebook import CodeBook
 
+FIRST_NODES = 1_024  # which mostly test all columns
+
 
 class Untold(np.float64):
     """The threshold of a test that is not ``<=``: a number that is not rounded.
@@ -240,7 +242,8 @@ def columns_tested(trees: Sequence[Tree], n_columns: int) -> np.ndarray:
     """Which columns trees test, bool (n_columns,)."""
     tested = np.zeros(n_columns - NO_FEATURE, dtype=bool)  # behind the columns: leaves
     for tree in trees:
-        tested[tree.feature] = True
-        if tested[:n_columns].all():
-            break
+        for nodes in (slice(0, FIRST_NODES), slice(FIRST_NODES, None)):
+            tested[tree.feature[nodes]] = True
+            if tested[:n_columns].all():
+                return tested[:n_columns]
     return tested[:n_columns]

@@ -1,5 +1,5 @@
 """Trees that are known; see _known_tree.pyx."""
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from dtrees.core.data._columns cimport Column
 from dtrees.core.data._structs cimport KnownTest
@@ -22,9 +22,9 @@ cdef struct Known:
     const Column* columns
     int64_t n_statistics
     bint by_class           # statistics are weights of classes
-    uint8_t* fate           # by node
-    int64_t* end            # by node, the one behind its subtree
-    int64_t* place          # by node that is a right child, the record of its parent: scratch
+    uint8_t* fate           # by node that was looked at
+    int32_t* depth          # by the same
+    int32_t* place          # scratch: by node that is a right child, the record of its parent
     const int64_t* variant  # by node, as in `PartialTree`
     int64_t n_noted         # nodes that have one stored: the first ones
     Variants** variants         # by number, from `first_number` on, those that have the limits of

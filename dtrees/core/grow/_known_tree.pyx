@@ -20,7 +20,7 @@ penalty, the gain has not. Such leaves are searched.
 """
 import numpy as np
 
-from libc.stdint cimport INT64_MAX, int64_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
@@ -60,53 +60,69 @@ cdef class KnownTree:
         self.tree.n_noted = len(piece.variants)
         self.tree.variant = &self.variant[0] if self.tree.n_noted > 0 else NULL
         if not (claim(<void**>&self.tree.fate, self.n_nodes)
-                and claim(<void**>&self.tree.end, self.n_nodes * sizeof(int64_t))
-                and claim(<void**>&self.tree.place, self.n_nodes * sizeof(int64_t))):
+                and claim(<void**>&self.tree.depth, self.n_nodes * sizeof(int32_t))
+                and claim(<void**>&self.tree.place, self.n_nodes * sizeof(int32_t))):
             raise MemoryError
 
     def __dealloc__(self):
         free(self.tree.fate)
-        free(self.tree.end)
+        free(self.tree.depth)
         free(self.tree.place)
 
     cdef judge(self, const TrainParameters* params, int64_t depth):
-        """Find the fate of every node under limits that allow no split more.
+        """Find the fate of nodes under limits that allow no split more, from the root as far down
+        as tests stand. O(nodes that are looked at).
 
         depth : of the root.
         """
         cdef Known* tree = &self.tree
         cdef bint pays = False
-        cdef bint is_known
-        cdef int64_t i
+        cdef int64_t n = 1
+        cdef int64_t i, k
+        cdef int32_t left, right
         tree.columns = params.columns
         tree.by_class = params.criterion.n_classes > 0
         for i in range(params.limits.n_columns if params.criterion.category_penalty > 0 else 0):
             pays |= last_ordered(&params.columns[i]) != ALL_ORDERED
         pays |= params.limits.min_decrease < self.min_decrease
         with nogil:
-            tree.place[0] = depth
-            for i in range(self.n_nodes):
-                if tree.nodes[i].left >= 0:
-                    tree.place[tree.nodes[i].left] = tree.place[i] + 1
-                    tree.place[tree.nodes[i].right] = tree.place[i] + 1
-            for i in range(self.n_nodes - 1, -1, -1):
-                tree.end[i] = i + 1 if tree.nodes[i].left < 0 else tree.end[tree.nodes[i].right]
-                if is_cut(tree, i, &params.limits):
-                    tree.fate[i] = ENDS
-                elif tree.nodes[i].test == LEAF:
-                    tree.fate[i] = ENDS
-                    if (tree.nodes[i].n < self.min_samples_split or tree.place[i] >= self.max_depth
-                            or (pays and self.min_decrease > 0)):
-                        tree.fate[i] = OPEN
-                elif not is_allowed(tree, i, &params.limits):
-                    is_known = variants_with(tree, variant_of(tree, i)) != NULL
-                    tree.fate[i] = MOVED if is_known else OPEN
-                elif not gains_enough(&params.limits, tree.nodes[i].gain):
-                    tree.fate[i] = ENDS
-                elif tree.fate[i + 1] <= STANDS and tree.fate[tree.nodes[i].right] <= STANDS:
-                    tree.fate[i] = STANDS
-                else:
+            tree.place[0] = 0  # nodes that are looked at, parents first
+            tree.depth[0] = <int32_t>depth
+            k = 0
+            while k < n:
+                i = tree.place[k]
+                k += 1
+                tree.fate[i] = fate_of(tree, i, &params.limits)
+                if tree.nodes[i].test == LEAF and (
+                        tree.nodes[i].n < self.min_samples_split or tree.depth[i] >= self.max_depth
+                        or (pays and self.min_decrease > 0)):
+                    tree.fate[i] = ENDS if is_cut(tree, i, &params.limits) else OPEN
+                if tree.fate[i] == STANDS:
+                    left, right = tree.nodes[i].left, tree.nodes[i].right
+                    tree.place[n], tree.place[n + 1] = left, right
+                    tree.depth[left] = tree.depth[right] = tree.depth[i] + 1
+                    n += 2
+            for k in range(n - 1, -1, -1):
+                i = tree.place[k]
+                if tree.fate[i] == STANDS and (tree.fate[tree.nodes[i].left] > STANDS
+                                               or tree.fate[tree.nodes[i].right] > STANDS):
                     tree.fate[i] = TORN
+
+
+cdef inline int64_t end_of(const Known* tree, int64_t node) noexcept nogil:
+    """The node behind a subtree."""
+    while tree.nodes[node].left >= 0:
+        node = tree.nodes[node].right
+    return node + 1
+
+
+cdef inline Fate fate_of(const Known* tree, int64_t node, const Limits* limits) noexcept nogil:
+    """The fate of a node whose depth is known, if all that is below it is known."""
+    if is_cut(tree, node, limits) or tree.nodes[node].test == LEAF:
+        return ENDS
+    if not is_allowed(tree, node, limits):
+        return OPEN if variants_with(tree, variant_of(tree, node)) == NULL else MOVED
+    return STANDS if gains_enough(limits, tree.nodes[node].gain) else ENDS
 
 
 cdef inline int64_t weight_of(const Known* tree, int64_t node) noexcept nogil:
@@ -119,9 +135,9 @@ cdef inline int64_t weight_of(const Known* tree, int64_t node) noexcept nogil:
 
 
 cdef bint is_cut(const Known* tree, int64_t node, const Limits* limits) noexcept nogil:
-    """Whether limits make a leaf of a node, whose depth is in `place`."""
+    """Whether limits make a leaf of a node, whose depth is known."""
     cdef int64_t n = tree.nodes[node].n
-    return (tree.place[node] >= limits.max_depth or n < limits.min_samples_split
+    return (tree.depth[node] >= limits.max_depth or n < limits.min_samples_split
             or n < 2 * limits.min_rows
             or limits.min_weight > 0 and weight_of(tree, node) < 2 * limits.min_weight)
 
@@ -184,7 +200,7 @@ cdef int64_t copy_subtree(NodeBuffer* out, const Known* tree, int64_t top, int64
     parent, is_left : of `top`. Where memory ends, `out` notes it. O(nodes).
     """
     cdef int64_t first = out.count
-    cdef int64_t end = tree.end[top]
+    cdef int64_t end = end_of(tree, top)
     cdef int64_t node = top
     cdef bint behind_parent = False     # the node before is the parent, else it is a right child
     cdef int64_t i, variant
@@ -206,8 +222,8 @@ cdef int64_t copy_subtree(NodeBuffer* out, const Known* tree, int64_t top, int64
         behind_parent = tree.fate[node] == STANDS
         if behind_parent:
             out.nodes[i].left = i + 1
-            tree.place[tree.nodes[node].right] = i
+            tree.place[tree.nodes[node].right] = <int32_t>i
             node += 1
         else:
-            node = tree.end[node]
+            node = end_of(tree, node)
     return out.count - first

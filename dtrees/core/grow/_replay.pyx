@@ -10,7 +10,7 @@ growth of its own begins, from the rows that are left::
 
 So entries and histograms are made where something is searched, and nowhere above.
 """
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
@@ -22,7 +22,9 @@ from dtrees.core.grow._known_tree cimport OPEN, TORN, copy_node, copy_subtree, l
 from dtrees.core.grow._single_member cimport list_rows
 from dtrees.core.histogram._totals cimport sum_rows, weigh_totals
 from dtrees.core.search._open_node cimport OpenNode, describe, free_node, key_of_child
-from dtrees.core.stores._partition cimport Route, mark_codes, route_of_known
+from dtrees.core.stores._partition cimport (
+    Route, mark_codes, partition_row_list, route_of_known
+)
 
 
 cdef void free_replay(Replay* r) noexcept nogil:
@@ -98,16 +100,12 @@ cdef bint part(Replay* r, Buffers* view, NodeBuffer* out, const Branch* branch) 
     cdef int64_t record = copy_node(out, r.tree, branch.node)
     cdef uint32_t* rows = view.rows + branch.start
     cdef int64_t n = r.tree.nodes[branch.node].n
-    cdef int64_t n_left = 0
-    cdef int64_t n_right = 0
-    cdef int64_t i
+    cdef int64_t n_left
     cdef KnownTest test
     cdef Route route
     cdef const Column* column
     cdef Branch left = branch[0]
     cdef Branch right = branch[0]
-    cdef uint32_t row
-    cdef uint8_t goes_left
     if record < 0:
         return False
     link(out, record, branch.parent, branch.is_left)
@@ -115,21 +113,14 @@ cdef bint part(Replay* r, Buffers* view, NodeBuffer* out, const Branch* branch) 
     column = r.params.columns + test.column
     route = route_of_known(&test, last_ordered(column))
     mark_codes(&route, column, NULL, rows, n, r.side)
-    for i in range(n):
-        row = rows[i]
-        goes_left = r.side[row]
-        rows[n_left] = row
-        r.scratch[n_right] = row
-        n_left += goes_left
-        n_right += 1 - goes_left
-    memcpy(rows + n_left, r.scratch, n_right * sizeof(uint32_t))
+    n_left = partition_row_list(rows, n, r.side, r.scratch)
     r.n_known += 1
     r.work += n
     left.node, right.node = test.left, test.right
     left.parent = right.parent = record
     left.is_left, right.is_left = True, False
     left.depth = right.depth = branch.depth + 1
-    left.smallest = right.smallest = min(branch.smallest, min(n_left, n_right))
+    left.smallest = right.smallest = min(branch.smallest, min(n_left, n - n_left))
     left.path = key_of_child(branch.path, True)
     right.path = key_of_child(branch.path, False)
     right.start = branch.start + n_left

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -163,6 +164,8 @@ class ForestGrowth:
         """
         if resampling.is_plain and resampling.class_weights is None:
             return [self.tree(number, run, n_threads)]
+        if resampling.n_sets == 1 and not resampling.is_plain:  # which shares nothing
+            return [self.of_set(resampling, 0).tree(number, run, n_threads)]
         rules = replace(self.rules, tree=number)
         target = self.target
         apart = np.zeros(resampling.n_sets, dtype=bool)
@@ -261,10 +264,17 @@ class UnitsOfGrowth:
             As for `ForestGrowth.trees_of_sets`.
         """
         some = self.resampling
+        number = unit // self.n_bundles
+        if some.n_sets == 1 and not some.is_plain:
+            return [self._alone.tree(number, run, n_threads)]
         if self.n_bundles > 1:
             some = some.some(self.sets(unit))
-        number = unit // self.n_bundles
         return self.growth.trees_of_sets(number, some, run, n_threads, work)
+
+    @cached_property
+    def _alone(self) -> ForestGrowth:
+        """The growth of the only set, whose target is made once for all trees."""
+        return self.growth.of_set(self.resampling, 0)
 
     def on(self, coded: Any) -> UnitsOfGrowth:
         """The same units with other codes in the place of theirs."""

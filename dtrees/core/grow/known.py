@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow._known_tree import KnownTree
@@ -92,6 +93,7 @@ class KnownTrees:
             self._grown[number] = piece, rules
 
 
+@lru_cache
 def allow_more(rules: GrowthRules, others: GrowthRules) -> bool:
     """Whether some rules allow all splits that others do, and differ in nothing but limits.
 

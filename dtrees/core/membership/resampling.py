@@ -24,7 +24,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -38,6 +38,7 @@ MOST_BITS, LEAST_BITS = 12, 10  # sets that are looked at together
 BLOCK = 2**13  # rows
 FIRST_BLOCK = 2**10  # rows that mostly show every cell, so that no other block is sorted
 LARGEST_TABLE = 2**16  # keys that are numbered by a table
+EXACT = 2**53  # below which sums of doubles are
 MOST_TOTALS = 2**20  # of classes in cells, and some for each row
 
 
@@ -107,7 +108,8 @@ class Resampling:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what can be found anew."""
-        return {**self.__dict__, "_apart": {}}
+        kept = {name: self.__dict__[name] for name in ("cells", "mix", "class_weights")}
+        return {**kept, "_apart": {}}
 
     @property
     def n_sets(self) -> int:
@@ -172,6 +174,10 @@ class Resampling:
         assert self.cells is not None
         return self.has(number)[self.cells]
 
+    @cached_property
+    def _rows_of_cell(self) -> np.ndarray:
+        return np.bincount(self.cells, minlength=self.n_cells)  # type: ignore[arg-type]
+
     def totals(self, numbers: np.ndarray | None = None) -> np.ndarray:
         """What a number per row adds up to over the rows of each set; int64 (n_sets,).
 
@@ -181,9 +187,10 @@ class Resampling:
             None: every row adds one.
         """
         assert self.cells is not None
-        if numbers is None or numbers.dtype == bool:
-            cells = self.cells if numbers is None or numbers.all() else self.cells[numbers]
-            of_cell = np.bincount(cells, minlength=self.n_cells)
+        if numbers is None or (numbers.dtype == bool and numbers.all()):
+            of_cell = self._rows_of_cell
+        elif numbers.min(initial=0) >= 0 and numbers.sum() < EXACT:  # sums of doubles: much faster
+            of_cell = np.bincount(self.cells, numbers, self.n_cells).astype(np.int64)
         else:
             of_cell = np.zeros(self.n_cells, dtype=np.int64)
             np.add.at(of_cell, self.cells, numbers.astype(np.int64))

@@ -83,6 +83,7 @@ cdef struct Search:
     int128_t squares        # gini: sum of squared class weights
     int64_t entropy         # entropy: sum f(t)
     double square_per_score  # entropy of two classes: `_two_class_scan`; 0: not needed yet
+    double lost_of_score    # what roundings may make of a score, if that is known
     int64_t too_short       # features of fewer entries cannot beat the split found so far
     Monotonic monotonic
     const uint64_t* sets    # as in `Inherited`

@@ -98,14 +98,14 @@ cdef double steepest(const Criterion* criterion, int64_t zeros, int64_t ones) no
 cdef inline double least_square(Search* q) noexcept nogil:
     """What D*D / (w * rest) has to reach, for a boundary to have the entropy's best score."""
     cdef double best = max(q.best, q.split.score)
-    if best > 0:
-        best -= lost_of_entropy(q)  # what roundings may make of a score
     if best <= 0:
         return NONE
     if q.square_per_score == 0:
         q.square_per_score = (q.W * (1 - 2.0**-40)
                               / steepest(q.criterion, q.class_totals[0], q.class_totals[1]))
-    return best * q.square_per_score
+        q.lost_of_score = lost_of_entropy(q)
+    best -= q.lost_of_score
+    return best * q.square_per_score if best > 0 else NONE
 
 
 cdef inline int64_t both_classes(const Search* q, int64_t zeros, int64_t ones) noexcept nogil:
@@ -113,6 +113,22 @@ cdef inline int64_t both_classes(const Search* q, int64_t zeros, int64_t ones) n
     cdef const int64_t* totals = q.class_totals
     return (xlogx(q.criterion, zeros) + xlogx(q.criterion, totals[0] - zeros)
             + xlogx(q.criterion, ones) + xlogx(q.criterion, totals[1] - ones))
+
+
+cdef inline const int64_t* table_of(const Search* q) noexcept nogil:
+    """The table of x log x, if it has the weights of the node; else NULL."""
+    return q.criterion.xlogx if q.totals.weight < q.criterion.xlogx_size else NULL
+
+
+cdef inline double score_of_side(const Search* q, const int64_t* f, int64_t w,
+                                 int64_t ones) noexcept nogil:
+    """The entropy's score where one side weighs w. f : `table_of` the node."""
+    cdef const int64_t* totals = q.class_totals
+    cdef int64_t zeros = w - ones
+    if f == NULL:
+        return entropy_score(q, both_classes(q, zeros, ones), w)
+    return <double>(f[zeros] + f[totals[0] - zeros] + f[ones] + f[totals[1] - ones]
+                    - f[w] - f[q.totals.weight - w] - (q.entropy - f[q.totals.weight]))
 
 
 cdef void scan_entropy(Search* q, const uint32_t* entries, int64_t begin, int64_t end,
@@ -125,6 +141,7 @@ cdef void scan_entropy(Search* q, const uint32_t* entries, int64_t begin, int64_
     cdef int64_t m = end - begin
     cdef int64_t first = min(max(q.min_rows - q.n, 1), m)
     cdef int64_t stop = min(q.totals.n - q.min_rows - q.n + 1, m)
+    cdef const int64_t* f = table_of(q)
     cdef int64_t i, w
     cdef TwoClasses t
     t.W = q.W
@@ -140,7 +157,7 @@ cdef void scan_entropy(Search* q, const uint32_t* entries, int64_t begin, int64_
     while i < stop:
         w = t.n + i
         if (heavy_enough(q, w)
-                and offer(q, entropy_score(q, both_classes(q, w - t.s, t.s), w), begin + i, False)):
+                and offer(q, score_of_side(q, f, w, t.s), begin + i, False)):
             t.reach = least_square(q)
             t.bounded = t.reach > NONE
         t.s += (e[i] & 0xFFFF) >= ones
@@ -163,6 +180,7 @@ cdef void scan_entropy_down(Search* q, const entry_t* entries, int64_t begin,
     cdef int64_t first = max(q.min_rows - q.n, 1)
     cdef int64_t stop = q.totals.n - q.min_rows - q.n + 1
     cdef int64_t s = q.side[1]
+    cdef const int64_t* f = table_of(q)
     cdef int64_t i, w
     cdef double reach = least_square(q)
     cdef double D
@@ -172,8 +190,7 @@ cdef void scan_entropy_down(Search* q, const entry_t* entries, int64_t begin,
             D = <double>(q.totals.weight * s - w * q.class_totals[1])  # rows weigh one each
             if ((reach <= NONE or D * D >= reach * (<double>w * (q.W - <double>w)))
                     and heavy_enough(q, w)
-                    and offer(q, entropy_score(q, both_classes(q, w - s, s), q.totals.weight - w),
-                              end - i, True)):
+                    and offer(q, score_of_side(q, f, w, s), end - i, True)):
                 reach = least_square(q)
         s += label[e[-i] & mask]
     take_sums(q, m, s)
@@ -202,6 +219,7 @@ cdef int64_t scan_entropy_of_bins(Search* q, const Keyed* order, int64_t begin,
     cdef int64_t n = q.n
     cdef int64_t w = q.w
     cdef int64_t s = q.side[1]
+    cdef const int64_t* f = table_of(q)
     cdef int64_t best = 0
     cdef int64_t i, b
     cdef double D
@@ -215,7 +233,7 @@ cdef int64_t scan_entropy_of_bins(Search* q, const Keyed* order, int64_t begin,
         D = <double>(q.totals.weight * s - w * q.class_totals[1])
         if bounded and D * D < reach * (<double>w * <double>(q.totals.weight - w)):
             continue
-        if offer(q, entropy_score(q, both_classes(q, w - s, s), w), i, False):
+        if offer(q, score_of_side(q, f, w, s), i, False):
             best = i + 1
             reach = least_square(q) if bounded else NONE
     return best

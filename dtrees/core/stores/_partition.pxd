@@ -39,6 +39,8 @@ cdef void mark_feature(const Route* route, const entry_t* entries, const Presort
                        const uint32_t* rows, int64_t n, uint8_t* side) noexcept nogil
 cdef void mark_codes(const Route* route, const Column* column, const uint32_t* row_id,
                      const uint32_t* rows, int64_t n, uint8_t* side) noexcept nogil
+cdef int64_t partition_row_list(uint32_t* rows, int64_t n, const uint8_t* side,
+                                uint32_t* scratch) noexcept nogil
 cdef int64_t partition_features(entry_t* entries, const PresortedFeature* features,
                                 int64_t n_features, const uint8_t* side, entry_t* scratch,
                                 const ChildFeatures* children) noexcept nogil

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dtrees.core.data import _cpu
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.stores._partition import partitioned
+from dtrees.core.stores._partition import partitioned, partitioned_rows
 from tests.core.walk import rows_of_nodes
 from tests.laws.tables import SEVEN_WAYS, coded, coded_sparse, grow_parts, seeded
 
@@ -43,3 +43,18 @@ def test_entries_keep_their_order_on_both_sides(n, share, seed, wide):
     is_left = side[rows] == 1
     assert n_left == np.count_nonzero(is_left)
     assert found.tolist() == [*entries[is_left], *entries[~is_left]]
+
+
+@given(st.integers(0, 200), st.floats(0, 1), st.integers(0, 2**32 - 1), st.booleans())
+def test_rows_keep_their_order_on_both_sides(n, share, seed, wide):
+    rng = np.random.default_rng(seed)
+    side = (rng.random(100_000) < share).astype(np.uint8)
+    rows = rng.permutation(len(side))[:n].astype(np.uint32)
+    before = _cpu.use_wide(wide)
+    try:
+        found, n_left = partitioned_rows(rows, side)
+    finally:
+        _cpu.use_wide(before)
+    is_left = side[rows] == 1
+    assert n_left == np.count_nonzero(is_left)
+    assert found.tolist() == [*rows[is_left], *rows[~is_left]]

@@ -7,7 +7,7 @@ O(entries) per level and column.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from dtrees.core.data._columns cimport Column
 from dtrees.core.data._memory cimport resize
@@ -24,7 +24,7 @@ from dtrees.core.search._open_node cimport OpenNode, describe, open_children, su
 from dtrees.core.search._parameters cimport TrainParameters, may_use
 from dtrees.core.search._search cimport Search, key_of_tie
 from dtrees.core.stores._partition cimport (
-    ChildFeatures, Route, mark_codes, mark_feature, partition_features
+    ChildFeatures, Route, mark_codes, mark_feature, partition_features, partition_row_list
 )
 from dtrees.core.stores._store cimport CodesOfRanks, Member, Store, prefetch_codes
 from dtrees.core.stores.presorted._buffers cimport Buffers
@@ -341,27 +341,13 @@ cdef bint partition_rows(const TrainParameters* params, Buffers* w, const OpenNo
 
     False without memory.
     """
-    cdef uint32_t* rows = w.rows + node.start
     cdef uint32_t* scratch = w.row_scratch + node.start  # of this stretch: buffers are shared
-    cdef int64_t n = node.totals.n
-    cdef int64_t n_left = 0
-    cdef int64_t n_right = 0
-    cdef int64_t i
-    cdef uint32_t row
-    cdef uint8_t is_left
+    cdef int64_t n_left = partition_row_list(w.rows + node.start, node.totals.n, w.side, scratch)
     cdef OpenNode* lesser
     cdef OpenNode* other
-    for i in range(n):
-        row = rows[i]
-        is_left = w.side[row]
-        rows[n_left] = row
-        scratch[n_right] = row
-        n_left += is_left
-        n_right += 1 - is_left
-    memcpy(rows + n_left, scratch, n_right * sizeof(uint32_t))
     if not open_children(node, n_left, params.layout.n_classes, left, right):
         return False
-    lesser, other = (left, right) if n_left <= n_right else (right, left)
+    lesser, other = (left, right) if 2 * n_left <= node.totals.n else (right, left)
     sum_rows(&w.of_row, &params.layout, w.rows + lesser.start, lesser.totals.n, &lesser.totals,
              lesser.class_totals)
     subtract_child(node, lesser, params.layout.n_classes, other)

@@ -8,12 +8,15 @@ that sent it::
                   some left, some right  -> `some` of both children, a bit for each member
     some, who     partitioned by member, always
 """
+import numpy as np
+
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memchr, memset
 
 from dtrees.core.data._bits cimport ACQ_REL, add_atomic
 from dtrees.core.data._columns cimport STORED_U16, STORED_U8, Column, code_t
+from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._memory cimport resize
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
@@ -23,6 +26,17 @@ cdef enum:                  # where the members that have a row send it
     BOTH = 0
     LEFT = 1
     RIGHT = 2               # 3: none of them has it
+
+cdef enum:
+    SHORT = 256             # codes of a column whose sides are a table
+
+cdef extern from "stores/partition.h" nogil:
+    void fill_in_front() noexcept
+    int64_t take_eight_rows(const uint32_t*, const uint8_t*, const uint8_t*, int64_t, int,
+                            uint32_t*, uint8_t*) noexcept
+
+fill_in_front()
+
 
 # ---------------------------------------------------------------------------------------------
 # memory
@@ -173,45 +187,67 @@ cdef inline uint64_t left_members(const Partitioning* p, uint32_t code) noexcept
 # ---------------------------------------------------------------------------------------------
 # rows
 
+cdef bint side_codes(const SharedNode* node, const Partitioning* p, int64_t width,
+                     uint8_t* side_of) noexcept nogil:
+    """Where the rows of each code go, `BOTH` where members differ; False where that does not pay,
+    or nobody has the rows of a cell.
+
+    side_of : OUT (width,), at most `SHORT`
+    """
+    cdef uint64_t all_members = 0
+    cdef uint64_t left
+    cdef int64_t code
+    cdef int c
+    if p.left_of == NULL or width > SHORT or width > node.n:
+        return False
+    for c in range(node.n_cells):
+        if p.full[c] == 0:
+            return False
+        all_members |= p.full[c]
+    for code in range(width):
+        left = p.left_of[code] & all_members
+        side_of[code] = LEFT if left == all_members else RIGHT if left == 0 else BOTH
+    return True
+
+
 cdef inline void side_rows(const SharedNode* node, const code_t* codes, const Partitioning* p,
-                           uint8_t* side) noexcept nogil:
+                           int64_t width, uint8_t* side) noexcept nogil:
     """Where each row goes, as the members that have it agree."""
     cdef const uint32_t* rows = node.rows
     cdef const uint8_t* cell = node.cell
+    cdef uint8_t side_of[SHORT]
+    cdef bint is_known = side_codes(node, p, width, side_of)
     cdef int64_t i
     cdef uint64_t full, left
     for i in range(node.n):
+        if is_known:
+            side[i] = side_of[codes[rows[i]]]
+            if side[i] != BOTH:
+                continue
         full = p.full[cell[i]]
         left = full & left_members(p, codes[rows[i]])
         side[i] = (left == full) | (left == 0) << 1
 
 
-cdef void move_rows(const SharedNode* node, const uint8_t* side, const Partitioning* p,
-                    SharedNode* left, SharedNode* right) noexcept nogil:
-    """Rows on which the members agree, in their order; without a branch."""
-    cdef const uint32_t* rows = node.rows
-    cdef const uint8_t* cell = node.cell
-    cdef uint32_t* left_rows = left.rows
-    cdef uint32_t* right_rows = right.rows
-    cdef uint8_t* left_cell = left.cell
-    cdef uint8_t* right_cell = right.cell
-    cdef int64_t n_left = 0
-    cdef int64_t n_right = 0
+cdef void take_rows(const SharedNode* node, const uint8_t* side, uint8_t wanted,
+                    const Partitioning* p, SharedNode* child) noexcept nogil:
+    """Rows that go to a child alone, in their order, and their cells; without a branch."""
+    cdef int64_t n = 0
     cdef int64_t i
-    for i in range(node.n):
-        left_rows[n_left] = rows[i]
-        right_rows[n_right] = rows[i]
-        n_left += side[i] == LEFT
-        n_right += side[i] == RIGHT
-    left.n = n_left
-    right.n = n_right
-    n_left = 0
-    n_right = 0
-    for i in range(node.n):
-        left_cell[n_left] = p.new_cell[cell[i]]
-        right_cell[n_right] = p.new_cell[cell[i]]
-        n_left += side[i] == LEFT
-        n_right += side[i] == RIGHT
+    cdef bint same = True
+    cdef int c
+    if is_wide:
+        n = take_eight_rows(node.rows, node.cell, side, node.n, wanted, child.rows, child.cell)
+    else:
+        for i in range(node.n):
+            child.rows[n] = node.rows[i]
+            child.cell[n] = node.cell[i]
+            n += side[i] == wanted
+    child.n = n
+    for c in range(node.n_cells):
+        same &= p.full[c] == 0 or p.new_cell[c] == c
+    for i in range(0 if same else n):
+        child.cell[i] = p.new_cell[child.cell[i]]
 
 
 cdef void sum_sides(const SharedNode* node, const uint8_t* side, const int64_t* added,
@@ -276,10 +312,13 @@ cdef inline void partition_some(const SharedNode* node, const code_t* codes, con
 
 
 cdef inline bint part_rows(const SharedNode* node, const code_t* codes, const uint64_t* who,
-                           const Partitioning* p, uint8_t* side, SharedNode* left,
+                           const Partitioning* p, int64_t width, uint8_t* side, SharedNode* left,
                            SharedNode* right) noexcept nogil:
-    """All rows but those on which the members agree, of which only the side is found."""
-    side_rows(node, codes, p, side)
+    """All rows but those on which the members agree, of which only the side is found.
+
+    width : codes of the column, 0 included.
+    """
+    side_rows(node, codes, p, width, side)
     partition_some(node, codes, who, p, left, right)
     return split_rows(node, codes, side, p, left, right)
 
@@ -293,19 +332,62 @@ cdef bint partition_shared(const SharedNode* node, const Column* column, const i
     but for the members that go apart. p : its sums are filled here.
     """
     cdef uint8_t* side = <uint8_t*>malloc(node.n + 1)
+    cdef int64_t width = column.n_codes + <int64_t>1
     cdef bint found = (
         side != NULL and reserve_rows(left, node.n) and reserve_rows(right, node.n)
         and reserve_some(left, node.n_some) and reserve_some(right, node.n_some))
     if found and column.storage == STORED_U8:
-        found = part_rows(node, <const uint8_t*>column.codes, who, p, side, left, right)
+        found = part_rows(node, <const uint8_t*>column.codes, who, p, width, side, left,
+                          right)
     elif found and column.storage == STORED_U16:
-        found = part_rows(node, <const uint16_t*>column.codes, who, p, side, left, right)
+        found = part_rows(node, <const uint16_t*>column.codes, who, p, width, side, left,
+                          right)
     elif found:
-        found = part_rows(node, <const uint32_t*>column.codes, who, p, side, left, right)
+        found = part_rows(node, <const uint32_t*>column.codes, who, p, width, side, left,
+                          right)
     if found:
-        move_rows(node, side, p, left, right)
+        take_rows(node, side, LEFT, p, left)
+        take_rows(node, side, RIGHT, p, right)
         if added != NULL:
             sum_sides(node, side, added, p)
         found = reserve_rows(left, left.n) and reserve_rows(right, right.n)
     free(side)
     return found
+
+
+# ---------------------------------------------------------------------------------------------
+# Python's view
+
+def taken_rows(const uint32_t[::1] rows, const uint8_t[::1] cell, const uint8_t[::1] side,
+               int wanted):
+    """The rows of one side and their cells, as children get them.
+
+    Parameters
+    ----------
+    rows : uint32 (n,)
+    cell : uint8 (n,)
+        Less than `MOST_CELLS`; cell c becomes cell c // 2.
+    side : uint8 (n,)
+        `LEFT`, `RIGHT`, `BOTH`, or 3.
+    wanted : int
+        `LEFT` or `RIGHT`.
+
+    Returns
+    -------
+    rows : uint32 (n_taken,)
+    cell : uint8 (n_taken,)
+    """
+    cdef uint32_t[::1] to_rows = np.empty(len(rows) + 1, dtype=np.uint32)
+    cdef uint8_t[::1] to_cell = np.empty(len(rows) + 1, dtype=np.uint8)
+    cdef SharedNode node
+    cdef SharedNode child
+    cdef Partitioning p
+    cdef int c
+    memset(&node, 0, sizeof(SharedNode))
+    node.n, node.n_cells = len(rows), MOST_CELLS
+    node.rows, node.cell = <uint32_t*>&rows[0], <uint8_t*>&cell[0]
+    child.rows, child.cell = &to_rows[0], &to_cell[0]
+    for c in range(MOST_CELLS):
+        p.full[c], p.new_cell[c] = 1, <uint8_t>(c // 2)
+    take_rows(&node, &side[0], <uint8_t>wanted, &p, &child)
+    return np.asarray(to_rows)[:child.n], np.asarray(to_cell)[:child.n]

@@ -1,7 +1,15 @@
-"""Shared growth without memory: each allocation that fails ends in a MemoryError, and in order."""
+"""Shared growth without memory: each allocation that fails ends in a MemoryError, and in order.
 
+And the rows that children get.
+"""
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from dtrees.core.data import _cpu
+from dtrees.core.stores.shared._shared_nodes import MOST_CELLS, taken_rows
 from tests.no_memory.preload import process_of
 from tests.no_memory.sets import WORKS
 
@@ -27,3 +35,18 @@ def test_every_allocation_may_fail(work, grown):
     n_grown, n_lost = grown(work, 100 if work == "threads" else 2_000)
     assert n_grown > 16
     assert n_lost > n_grown // 2
+
+
+@given(st.integers(1, 200), st.integers(1, 2), st.integers(0, 2**32 - 1), st.booleans())
+def test_rows_of_one_side_keep_their_order_and_their_cells(n, wanted, seed, wide):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, 2**32, n, dtype=np.uint32)
+    cell = rng.integers(0, MOST_CELLS, n, dtype=np.uint8)
+    side = rng.integers(0, 4, n, dtype=np.uint8)
+    before = _cpu.use_wide(wide)
+    try:
+        found, found_cell = taken_rows(rows, cell, side, wanted)
+    finally:
+        _cpu.use_wide(before)
+    assert found.tolist() == rows[side == wanted].tolist()
+    assert found_cell.tolist() == (cell[side == wanted] // 2).tolist()
