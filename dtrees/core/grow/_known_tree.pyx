@@ -24,6 +24,7 @@ from libc.stdint cimport INT64_MAX, int32_t, int64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
+from dtrees.core.data._bits cimport prefetch
 from dtrees.core.data._columns cimport last_ordered
 from dtrees.core.data._memory cimport claim
 from dtrees.core.data._structs cimport ALL_ORDERED, LEAF, KnownTest
@@ -77,7 +78,9 @@ cdef class KnownTree:
         """
         cdef Known* tree = &self.tree
         cdef bint pays = False
-        cdef int64_t n = 1
+        cdef int64_t last = self.n_nodes - 1
+        cdef int64_t waiting = 1
+        cdef int64_t n = 0
         cdef int64_t i, k
         cdef int32_t left, right
         tree.columns = params.columns
@@ -86,12 +89,14 @@ cdef class KnownTree:
             pays |= last_ordered(&params.columns[i]) != ALL_ORDERED
         pays |= params.limits.min_decrease < self.min_decrease
         with nogil:
-            tree.place[0] = 0  # nodes that are looked at, parents first
+            # Nodes that were looked at stand at the front, those that wait at the end.
+            tree.place[last] = 0
             tree.depth[0] = <int32_t>depth
-            k = 0
-            while k < n:
-                i = tree.place[k]
-                k += 1
+            while waiting > 0:
+                waiting -= 1
+                i = tree.place[last - waiting]
+                tree.place[n] = <int32_t>i
+                n += 1
                 tree.fate[i] = fate_of(tree, i, &params.limits)
                 if tree.nodes[i].test == LEAF and (
                         tree.nodes[i].n < self.min_samples_split or tree.depth[i] >= self.max_depth
@@ -99,9 +104,11 @@ cdef class KnownTree:
                     tree.fate[i] = ENDS if is_cut(tree, i, &params.limits) else OPEN
                 if tree.fate[i] == STANDS:
                     left, right = tree.nodes[i].left, tree.nodes[i].right
-                    tree.place[n], tree.place[n + 1] = left, right
+                    prefetch(tree.nodes + right)
                     tree.depth[left] = tree.depth[right] = tree.depth[i] + 1
-                    n += 2
+                    tree.place[last - waiting] = right
+                    tree.place[last - waiting - 1] = left
+                    waiting += 2
             for k in range(n - 1, -1, -1):
                 i = tree.place[k]
                 if tree.fate[i] == STANDS and (tree.fate[tree.nodes[i].left] > STANDS
@@ -146,7 +153,8 @@ cdef bint is_allowed(const Known* tree, int64_t node, const Limits* limits) noex
     """Whether both children of a node have the least rows and weight."""
     cdef int64_t left = tree.nodes[node].left
     cdef int64_t right = tree.nodes[node].right
-    if tree.nodes[left].n < limits.min_rows or tree.nodes[right].n < limits.min_rows:
+    cdef int64_t n_left = tree.nodes[left].n    # which stands beside the node
+    if n_left < limits.min_rows or tree.nodes[node].n - n_left < limits.min_rows:
         return False
     return limits.min_weight <= 0 or (weight_of(tree, left) >= limits.min_weight
                                       and weight_of(tree, right) >= limits.min_weight)

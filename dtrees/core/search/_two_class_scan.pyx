@@ -39,6 +39,11 @@ cdef extern from "search/two_classes.h" nogil:
         int64_t n               # rows of the side before the first entry
         int64_t s               # rows of class 1 of the side
         uint32_t ones           # the least row of class 1
+        const int64_t* f        # entropy: the table of x log x, or NULL
+        int64_t zeros           # with it, weights of class 0 and of both in the node,
+        int64_t weight
+        int64_t base            # what comes off the sums of both sides,
+        double best             # and the score of the best boundary so far
     int64_t next_boundary(TwoClasses*, const uint32_t*, int64_t, int64_t, bint) noexcept
 
 cdef enum:
@@ -64,6 +69,7 @@ cdef void scan_two_classes(Search* q, const uint32_t* entries, int64_t begin, in
     t.n = q.n
     t.s = q.s
     t.ones = ones
+    t.f = NULL
     t.reach = least_reaching(q)
     t.bounded = t.reach > NONE
     for i in range(first):
@@ -131,6 +137,13 @@ cdef inline double score_of_side(const Search* q, const int64_t* f, int64_t w,
                     - f[w] - f[q.totals.weight - w] - (q.entropy - f[q.totals.weight]))
 
 
+cdef inline void note_best(Search* q, TwoClasses* t) noexcept nogil:
+    """Tell a scan what the next boundary has to reach."""
+    t.reach = least_square(q)
+    t.bounded = t.reach > NONE
+    t.best = max(q.best, q.split.score)
+
+
 cdef void scan_entropy(Search* q, const uint32_t* entries, int64_t begin, int64_t end,
                        uint32_t ones, bint close) noexcept nogil:
     """The same for the entropy of two classes, both of which the node has, without constraints.
@@ -149,8 +162,10 @@ cdef void scan_entropy(Search* q, const uint32_t* entries, int64_t begin, int64_
     t.n = q.n
     t.s = q.side[1]
     t.ones = ones
-    t.reach = least_square(q)
-    t.bounded = t.reach > NONE
+    t.f = f
+    t.zeros, t.weight = q.class_totals[0], q.totals.weight
+    t.base = 0 if f == NULL else q.entropy - f[q.totals.weight]
+    note_best(q, &t)
     for i in range(first):
         t.s += (e[i] & 0xFFFF) >= ones
     i = next_boundary(&t, e, first, stop, False)
@@ -158,8 +173,7 @@ cdef void scan_entropy(Search* q, const uint32_t* entries, int64_t begin, int64_
         w = t.n + i
         if (heavy_enough(q, w)
                 and offer(q, score_of_side(q, f, w, t.s), begin + i, False)):
-            t.reach = least_square(q)
-            t.bounded = t.reach > NONE
+            note_best(q, &t)
         t.s += (e[i] & 0xFFFF) >= ones
         i = next_boundary(&t, e, i + 1, stop, False)
     if not close:
@@ -276,7 +290,8 @@ def reaching_boundaries(const uint8_t[::1] label, const uint16_t[::1] rank, doub
     for i in range(n):
         entries[i] = <uint32_t>rank[i] << 16 | <uint32_t>place[label[i]]
         place[label[i]] += 1
-    t = TwoClasses(n + before, n - ones, reach, reach > NONE, before, label[0], <uint32_t>ones)
+    t.W, t.S, t.reach, t.bounded = n + before, n - ones, reach, reach > NONE
+    t.n, t.s, t.ones, t.f = before, label[0], <uint32_t>ones, NULL
     found = []
     i = next_boundary(&t, &entries[0], 1, n, by_label)
     while i < n:

@@ -6,7 +6,8 @@
    classes                0  1  0  1  1 0 ...          a bit each
    boundaries             .  x  x  x  .  x             where neighbours differ, if ranks all do
 
-   Stretches in which no boundary can reach the best score are passed over, as in `_number_scan`. */
+   Stretches in which no boundary can reach the best score are passed over, as in `_number_scan`. Of
+   those that may reach the best entropy, only those are returned that do. */
 #ifndef DTREES_TWO_CLASSES_H
 #define DTREES_TWO_CLASSES_H
 
@@ -19,6 +20,9 @@ typedef struct {
     int bounded;
     int64_t n, s;
     uint32_t ones;
+    const int64_t *f;
+    int64_t zeros, weight, base;
+    double best;
 } TwoClasses;
 
 #ifdef DTREES_X86
@@ -62,6 +66,13 @@ WIDE static inline int is_passed_over(const TwoClasses *t, int64_t w, int64_t s,
     return D * D < t->reach * least;
 }
 
+/* The entropy's score of a boundary, from the table of x log x. */
+static inline double entropy_of(const TwoClasses *t, int64_t w, int64_t ones) {
+    const int64_t *f = t->f;
+    int64_t zeros = w - ones, others = t->zeros - zeros, rest = t->weight - w;
+    return (double)(f[zeros] + f[others] + f[ones] + f[rest - others] - f[w] - f[rest] - t->base);
+}
+
 /* The first entry of e[i..stop) before which a boundary may reach, and t->s up to it; or `stop`.
    i > 0; what stands behind the last entry is read, and not looked at. by_label: neighbours of one
    class are no boundary. */
@@ -82,7 +93,8 @@ WIDE static int64_t next_boundary(TwoClasses *t, const uint32_t *e, int64_t i, i
                 int64_t side = s + __builtin_popcount(classes & ((1u << k) - 1));
                 double w = (double)(t->n + i + k);
                 double D = t->W * (double)side - w * t->S;
-                if (!t->bounded || D * D >= t->reach * (w * (t->W - w))) {
+                if ((!t->bounded || D * D >= t->reach * (w * (t->W - w)))
+                    && (!t->f || entropy_of(t, t->n + i + k, side) >= t->best)) {
                     t->s = side;
                     return i + k;
                 }
