@@ -228,28 +228,37 @@ cdef int64_t scan_entropy_of_bins(Search* q, const Keyed* order, int64_t begin,
     was a better one before. Of nodes for which `has_small_entropy`.
     """
     cdef const Bins* g = q.bins
+    cdef const int64_t* of_class = g.target
     cdef bint bounded = end - begin >= LEAST_BOUNDED and 0 < q.class_totals[1] < q.totals.weight
     cdef double reach = least_square(q) if bounded else NONE
+    cdef double score_to_reach = max(q.best, q.split.score)
+    cdef const int64_t* f = table_of(q)
+    cdef int64_t most = q.totals.n - q.min_rows
+    cdef int64_t W = q.totals.weight
+    cdef int64_t S = q.class_totals[1]
     cdef int64_t n = q.n
     cdef int64_t w = q.w
     cdef int64_t s = q.side[1]
-    cdef const int64_t* f = table_of(q)
     cdef int64_t best = 0
     cdef int64_t i, b
-    cdef double D
+    cdef double D, score
     for i in range(begin, end):
         b = i if order == NULL else order[i].bin
         n += g.n[b]
         w += g.weight[b]
-        s += g.target[2 * b + 1]
-        if n < q.min_rows or q.totals.n - n < q.min_rows or not heavy_enough(q, w):
+        s += of_class[2 * b + 1]
+        if n > most:
+            break
+        if n < q.min_rows or not heavy_enough(q, w):
             continue
-        D = <double>(q.totals.weight * s - w * q.class_totals[1])
-        if bounded and D * D < reach * (<double>w * <double>(q.totals.weight - w)):
+        D = <double>(W * s - w * S)
+        if bounded and D * D < reach * (<double>w * <double>(W - w)):
             continue
-        if offer(q, score_of_side(q, f, w, s), i, False):
+        score = score_of_side(q, f, w, s)
+        if score >= score_to_reach and offer(q, score, i, False):
             best = i + 1
             reach = least_square(q) if bounded else NONE
+            score_to_reach = score
     return best
 
 
