@@ -223,8 +223,9 @@ class Target(SmallArraysInside):
         for name, sums in (("weights", self.w), ("weighted targets", self.wy)):
             if sums is not None and bound_of_bag(sums, times) >= LARGEST_SUM:
                 raise StatisticsOverflowError(f"The {name} of a bag overflow an int64.")
-        if self.w is None:
-            found = replace(self, w=times.astype(np.uint16, copy=False), wy=None)
+        if self.w is None or (self.wy is None and self.times is not None and self.w.max() <= 1):
+            own = times.astype(np.uint16, copy=False)
+            found = replace(self, w=own if self.w is None else self.w * own, wy=None)
         else:
             times = times.astype(np.int64)
             wy = None if self.wy is None else self.wy * times
@@ -238,8 +239,7 @@ class Target(SmallArraysInside):
     def balanced_multipliers(self, totals: list[int]) -> tuple[np.ndarray, int]:
         """Multipliers of classes of these total weights, and their exponent, for equal weights."""
         assert self.classes is not None
-        per_class = class_weights("balanced", self.classes, totals)
-        return class_multipliers(per_class, totals)
+        return class_multipliers(class_weights("balanced", self.classes, totals), totals)
 
     @property
     def times(self) -> np.ndarray | None:

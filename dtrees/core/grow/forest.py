@@ -38,6 +38,8 @@ from dtrees.core.model.pruning import PruningLimits
 from dtrees.core.model.tree import Tree
 from dtrees.typing import Runner, serial
 
+FIRST_ROWS = 1_024  # of which every set has one in a bag, as a rule
+
 
 class Codes(Protocol):
     """A coded table: a `CodedMatrix`, or what stands for one whose rows are elsewhere."""
@@ -202,7 +204,10 @@ class ForestGrowth:
         """Sets that have no row in a bag of all rows, and so a bag of their own; bool (n_sets,)."""
         live = self.target.has_weight
         in_bag = (times > 0) if live is None else (times > 0) & live
-        return resampling.totals(in_bag) == 0
+        assert resampling.cells is not None
+        first = replace(resampling, cells=resampling.cells[:FIRST_ROWS])
+        seen: np.ndarray = first.totals(in_bag[:FIRST_ROWS]) > 0
+        return ~seen if seen.all() else resampling.totals(in_bag) == 0
 
     def times_of_sets(self, number: int, resampling: Resampling) -> list[np.ndarray]:
         """`times` for each training set: one array for all that have the bag of all rows."""

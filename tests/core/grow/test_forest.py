@@ -66,6 +66,27 @@ def test_units_have_every_tree_of_every_set_once(n_bundles):
         assert_equal(tree, other)
 
 
+def test_the_only_set_counts_rows_as_a_fit_does():
+    unweighted = growth(target=replace(EXAMPLE.target, w=None))
+    units = UnitsOfGrowth(unweighted, of_sets(ROWS[:1]))
+    assert units._alone.target.bagged(units.growth.times(0)).times is not None
+    assert_equal(units.trees(2)[0], units.growth.of_set(units.resampling, 0).tree(2))
+    assert_equal(units.trees(2)[0], UnitsOfGrowth(unweighted, of_sets(ROWS)).trees(2)[0])
+
+
+@pytest.mark.parametrize("n_rows", [100, 5_000])
+def test_sets_without_a_row_in_a_bag(n_rows):
+    number = np.arange(n_rows)
+    sets = of_sets(np.stack([number < 30, number >= n_rows - 2, number % 2 == 0, number >= 0]))
+    times = np.ones(n_rows, dtype=np.uint16)
+    target = replace(EXAMPLE.target, w=None).take(np.zeros(n_rows, dtype=np.int64))
+    forest = growth(target=target)
+    for gone, expected in (([], []), ([n_rows - 1, n_rows - 2], [1]), (number[:30], [0])):
+        times[gone] = 0
+        assert np.flatnonzero(forest._without_a_row(sets, times)).tolist() == expected
+        times[gone] = 1
+
+
 def test_names_of_units():
     assert UnitsOfGrowth(growth()).name([3, 4, 5]) == "trees 3 to 5"
     name = UnitsOfGrowth(growth(), of_sets(ROWS), 2).name([3, 4, 5])
