@@ -223,7 +223,7 @@ class Target(SmallArraysInside):
         for name, sums in (("weights", self.w), ("weighted targets", self.wy)):
             if sums is not None and bound_of_bag(sums, times) >= LARGEST_SUM:
                 raise StatisticsOverflowError(f"The {name} of a bag overflow an int64.")
-        if self.w is None or (self.wy is None and self.times is not None and self.w.max() <= 1):
+        if self.w is None or (self.wy is None and self.times is not None):  # of a set: 0 and 1
             own = times.astype(np.uint16, copy=False)
             found = replace(self, w=own if self.w is None else self.w * own, wy=None)
         else:

@@ -21,7 +21,7 @@ from dtrees.core.stores.blocks.block import Resolution
 from dtrees.core.stores.blocks.messages import Counts, HistogramRequest, SplitUpdate
 from dtrees.estimators.fitted_sets import trees_of
 from dtrees.model_selection import cross_validate
-from dtrees.parallel import limits, local_partitioned
+from dtrees.parallel import coded_partitions, limits, local_partitioned
 from tests.parallel.clusters import digest
 
 N_ROWS = 900
@@ -98,6 +98,22 @@ def test_cross_validation(model, n_folds, table, rounds):
     report = found["final_estimator"].fit_report_
     if model != "small bags":  # of a row each
         assert report["shared_rows"] > n_folds * N_ROWS / 20
+
+
+def test_nodes_that_lack_rows_of_a_block(rounds, monkeypatch):
+    """A class that weighs nothing, and rows in order: blocks have no row of many gathered nodes."""
+    monkeypatch.setattr(coded_partitions, "PART_BYTES", 600)
+    rng, number = np.random.default_rng(0), np.arange(N_ROWS)
+    X = np.column_stack([number, rng.normal(size=(N_ROWS, 5))])
+    y = np.digitize(np.sin(number / 40) + rng.normal(size=N_ROWS) * 0.3, [-0.5, 0.5])
+    model = dtrees.RandomForestClassifier(3, class_weight={0: 0.0, 1: 1.0, 2: 2.5}, random_state=1)
+    arguments = {"cv": KFold(3, shuffle=True, random_state=0), "return_estimator": True}
+    found = cross_validate(model, X, y, **arguments)
+    assert found["final_estimator"].fit_report_["rounds"] > 0
+    with dask.config.set({"dtrees.regime": "local"}):
+        expected = cross_validate(model, X, y, **arguments)
+    for mine, other in zip(found["estimator"], expected["estimator"], strict=True):
+        assert digest(trees_of(mine)) == digest(trees_of(other))
 
 
 @pytest.mark.parametrize("model", ["tree", "leaves", "balanced", "deviance", "small bags"])

@@ -24,7 +24,7 @@ cdef struct Known:
     bint by_class           # statistics are weights of classes
     uint8_t* fate           # by node that was looked at
     int32_t* depth          # by the same
-    int32_t* place          # scratch: by node that is a right child, the record of its parent
+    int32_t* place          # scratch of `judge`; then by right child the record of its parent
     const int64_t* variant  # by node, as in `PartialTree`
     int64_t n_noted         # nodes that have one stored: the first ones
     Variants** variants         # by number, from `first_number` on, those that have the limits of

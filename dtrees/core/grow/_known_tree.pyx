@@ -78,6 +78,7 @@ cdef class KnownTree:
         """
         cdef Known* tree = &self.tree
         cdef bint pays = False
+        cdef bint was_cut
         cdef int64_t last = self.n_nodes - 1
         cdef int64_t waiting = 1
         cdef int64_t n = 0
@@ -97,11 +98,9 @@ cdef class KnownTree:
                 i = tree.place[last - waiting]
                 tree.place[n] = <int32_t>i
                 n += 1
-                tree.fate[i] = fate_of(tree, i, &params.limits)
-                if tree.nodes[i].test == LEAF and (
-                        tree.nodes[i].n < self.min_samples_split or tree.depth[i] >= self.max_depth
-                        or (pays and self.min_decrease > 0)):
-                    tree.fate[i] = ENDS if is_cut(tree, i, &params.limits) else OPEN
+                was_cut = (tree.nodes[i].n < self.min_samples_split
+                           or tree.depth[i] >= self.max_depth or (pays and self.min_decrease > 0))
+                tree.fate[i] = fate_of(tree, i, &params.limits, OPEN if was_cut else ENDS)
                 if tree.fate[i] == STANDS:
                     left, right = tree.nodes[i].left, tree.nodes[i].right
                     prefetch(tree.nodes + right)
@@ -123,10 +122,13 @@ cdef inline int64_t end_of(const Known* tree, int64_t node) noexcept nogil:
     return node + 1
 
 
-cdef inline Fate fate_of(const Known* tree, int64_t node, const Limits* limits) noexcept nogil:
+cdef inline Fate fate_of(const Known* tree, int64_t node, const Limits* limits,
+                         Fate of_leaf) noexcept nogil:
     """The fate of a node whose depth is known, if all that is below it is known."""
-    if is_cut(tree, node, limits) or tree.nodes[node].test == LEAF:
+    if is_cut(tree, node, limits):
         return ENDS
+    if tree.nodes[node].test == LEAF:
+        return of_leaf
     if not is_allowed(tree, node, limits):
         return OPEN if variants_with(tree, variant_of(tree, node)) == NULL else MOVED
     return STANDS if gains_enough(limits, tree.nodes[node].gain) else ENDS

@@ -166,8 +166,6 @@ class ForestGrowth:
         """
         if resampling.is_plain and resampling.class_weights is None:
             return [self.tree(number, run, n_threads)]
-        if resampling.n_sets == 1 and not resampling.is_plain:  # which shares nothing
-            return [self.of_set(resampling, 0).tree(number, run, n_threads)]
         rules = replace(self.rules, tree=number)
         target = self.target
         apart = np.zeros(resampling.n_sets, dtype=bool)
@@ -268,18 +266,23 @@ class UnitsOfGrowth:
         work : Counter or None, default=None
             As for `ForestGrowth.trees_of_sets`.
         """
-        some = self.resampling
+        some, sets = self.resampling, self.sets(unit)
         number = unit // self.n_bundles
-        if some.n_sets == 1 and not some.is_plain:
-            return [self._alone.tree(number, run, n_threads)]
+        if len(sets) == 1 and not some.is_plain:  # which shares nothing
+            growth = self._alone if some.n_sets == 1 else self.growth.of_set(some, sets[0])
+            return [growth.tree(number, run, n_threads)]
         if self.n_bundles > 1:
-            some = some.some(self.sets(unit))
+            some = some.some(sets)
         return self.growth.trees_of_sets(number, some, run, n_threads, work)
 
     @cached_property
     def _alone(self) -> ForestGrowth:
         """The growth of the only set, whose target is made once for all trees."""
         return self.growth.of_set(self.resampling, 0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what can be made anew."""
+        return {name: own for name, own in self.__dict__.items() if name != "_alone"}
 
     def on(self, coded: Any) -> UnitsOfGrowth:
         """The same units with other codes in the place of theirs."""

@@ -108,7 +108,7 @@ class Resampling:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what can be found anew."""
-        kept = {name: self.__dict__[name] for name in ("cells", "mix", "class_weights")}
+        kept = {name: own for name, own in self.__dict__.items() if name != "_rows_of_cell"}
         return {**kept, "_apart": {}}
 
     @property

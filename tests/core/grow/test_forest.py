@@ -70,7 +70,7 @@ def test_the_only_set_counts_rows_as_a_fit_does():
     unweighted = growth(target=replace(EXAMPLE.target, w=None))
     units = UnitsOfGrowth(unweighted, of_sets(ROWS[:1]))
     assert units._alone.target.bagged(units.growth.times(0)).times is not None
-    assert_equal(units.trees(2)[0], units.growth.of_set(units.resampling, 0).tree(2))
+    assert "_alone" not in units.__getstate__()
     assert_equal(units.trees(2)[0], UnitsOfGrowth(unweighted, of_sets(ROWS)).trees(2)[0])
 
 
