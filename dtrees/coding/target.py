@@ -210,7 +210,7 @@ class Target(SmallArraysInside):
         Parameters
         ----------
         times : integers (n_rows,)
-            0: the row does not count.
+            0: the row does not count. Below 2**16 where nothing else weighs.
         balanced : bool, default=False
             Classification: the classes of the bag get the same total weight.
 

@@ -68,7 +68,7 @@ class TablePlan:
     def seed(self) -> int:
         """A seed from the random state; a state that is given draws once."""
         state = self.estimator.random_state
-        return seed_of(int(state)) if isinstance(state, Integral) else _draw(state)
+        return _seed_of(int(state)) if isinstance(state, Integral) else _draw(state)
 
     def read(self, X: Any, y: Any) -> tuple[Table | PartitionedTable, np.ndarray]:
         """A table, and a target of as many rows; ValueError: one is not what it should be."""
@@ -195,7 +195,7 @@ def _draw(state: Any) -> int:
     return int(check_random_state(state).randint(LARGEST_SEED))
 
 
-seed_of = lru_cache(_draw)  # a state takes .2 ms, and a search asks for one in each growth
+_seed_of = lru_cache(_draw)  # a state takes .2 ms, and a search asks for one in each growth
 
 
 def one_target(y: Any, owner: str) -> np.ndarray:

@@ -44,6 +44,7 @@ cdef extern from "search/two_classes.h" nogil:
         int64_t weight
         int64_t base            # what comes off the sums of both sides,
         double best             # and the score of the best boundary so far
+    double entropy_of(const int64_t*, int64_t, int64_t, int64_t, int64_t, int64_t) noexcept
     int64_t next_boundary(TwoClasses*, const uint32_t*, int64_t, int64_t, bint) noexcept
 
 cdef enum:
@@ -129,12 +130,10 @@ cdef inline const int64_t* table_of(const Search* q) noexcept nogil:
 cdef inline double score_of_side(const Search* q, const int64_t* f, int64_t w,
                                  int64_t ones) noexcept nogil:
     """The entropy's score where one side weighs w. f : `table_of` the node."""
-    cdef const int64_t* totals = q.class_totals
-    cdef int64_t zeros = w - ones
     if f == NULL:
-        return entropy_score(q, both_classes(q, zeros, ones), w)
-    return <double>(f[zeros] + f[totals[0] - zeros] + f[ones] + f[totals[1] - ones]
-                    - f[w] - f[q.totals.weight - w] - (q.entropy - f[q.totals.weight]))
+        return entropy_score(q, both_classes(q, w - ones, ones), w)
+    return entropy_of(f, q.class_totals[0], q.totals.weight, q.entropy - f[q.totals.weight], w,
+                      ones)
 
 
 cdef inline void note_best(Search* q, TwoClasses* t) noexcept nogil:

@@ -25,6 +25,14 @@ typedef struct {
     double best;
 } TwoClasses;
 
+/* The entropy's score where a side weighs w, of which `ones` are of class 1, from the table of
+   x log x. zeros, weight: of the node. base: its own x log x, which comes off. */
+static inline double entropy_of(const int64_t *f, int64_t zeros, int64_t weight, int64_t base,
+                                int64_t w, int64_t ones) {
+    int64_t others = zeros - (w - ones), rest = weight - w;
+    return (double)(f[w - ones] + f[others] + f[ones] + f[rest - others] - f[w] - f[rest] - base);
+}
+
 #ifdef DTREES_X86
 
 /* A bit for each of 16 entries whose row is not below ones = least + 1. */
@@ -66,13 +74,6 @@ WIDE static inline int is_passed_over(const TwoClasses *t, int64_t w, int64_t s,
     return D * D < t->reach * least;
 }
 
-/* The entropy's score of a boundary, from the table of x log x. */
-static inline double entropy_of(const TwoClasses *t, int64_t w, int64_t ones) {
-    const int64_t *f = t->f;
-    int64_t zeros = w - ones, others = t->zeros - zeros, rest = t->weight - w;
-    return (double)(f[zeros] + f[others] + f[ones] + f[rest - others] - f[w] - f[rest] - t->base);
-}
-
 /* The first entry of e[i..stop) before which a boundary may reach, and t->s up to it; or `stop`.
    i > 0; what stands behind the last entry is read, and not looked at. by_label: neighbours of one
    class are no boundary. */
@@ -94,7 +95,9 @@ WIDE static int64_t next_boundary(TwoClasses *t, const uint32_t *e, int64_t i, i
                 double w = (double)(t->n + i + k);
                 double D = t->W * (double)side - w * t->S;
                 if ((!t->bounded || D * D >= t->reach * (w * (t->W - w)))
-                    && (!t->f || entropy_of(t, t->n + i + k, side) >= t->best)) {
+                    && (!t->f
+                        || entropy_of(t->f, t->zeros, t->weight, t->base, t->n + i + k, side)
+                               >= t->best)) {
                     t->s = side;
                     return i + k;
                 }

@@ -29,32 +29,23 @@ def test_every_row_goes_where_its_tests_say(case, counted_rows, storage):
     assert tree.node_count > 20
 
 
-@given(st.integers(0, 200), st.floats(0, 1), st.integers(0, 2**32 - 1), st.booleans())
-def test_entries_keep_their_order_on_both_sides(n, share, seed, wide):
-    rng = np.random.default_rng(seed)
-    side = (rng.random(max(n, 1)) < share).astype(np.uint8)
-    rows = rng.permutation(max(n, 1))[:n]
-    entries = (np.sort(rng.integers(0, 2**16, n)) << 16 | rows).astype(np.uint32)
+def check_order(partition, items, is_left, side, wide):
+    """Items that go left come first, in their order, and then the others."""
     before = _cpu.use_wide(wide)
     try:
-        found, n_left = partitioned(entries, side)
+        found, n_left = partition(items, side)
     finally:
         _cpu.use_wide(before)
-    is_left = side[rows] == 1
     assert n_left == np.count_nonzero(is_left)
-    assert found.tolist() == [*entries[is_left], *entries[~is_left]]
+    assert found.tolist() == [*items[is_left], *items[~is_left]]
 
 
 @given(st.integers(0, 200), st.floats(0, 1), st.integers(0, 2**32 - 1), st.booleans())
-def test_rows_keep_their_order_on_both_sides(n, share, seed, wide):
+def test_entries_and_rows_keep_their_order_on_both_sides(n, share, seed, wide):
     rng = np.random.default_rng(seed)
     side = (rng.random(100_000) < share).astype(np.uint8)
     rows = rng.permutation(len(side))[:n].astype(np.uint32)
-    before = _cpu.use_wide(wide)
-    try:
-        found, n_left = partitioned_rows(rows, side)
-    finally:
-        _cpu.use_wide(before)
-    is_left = side[rows] == 1
-    assert n_left == np.count_nonzero(is_left)
-    assert found.tolist() == [*rows[is_left], *rows[~is_left]]
+    check_order(partitioned_rows, rows, side[rows] == 1, side, wide)
+    rows = rng.permutation(2**16)[:n].astype(np.uint32)  # which an entry has room for
+    entries = np.sort(rng.integers(0, 2**16, n, dtype=np.uint32)) << 16 | rows
+    check_order(partitioned, entries, side[rows] == 1, side, wide)

@@ -337,14 +337,11 @@ cdef bint partition_shared(const SharedNode* node, const Column* column, const i
         side != NULL and reserve_rows(left, node.n) and reserve_rows(right, node.n)
         and reserve_some(left, node.n_some) and reserve_some(right, node.n_some))
     if found and column.storage == STORED_U8:
-        found = part_rows(node, <const uint8_t*>column.codes, who, p, width, side, left,
-                          right)
+        found = part_rows(node, <const uint8_t*>column.codes, who, p, width, side, left, right)
     elif found and column.storage == STORED_U16:
-        found = part_rows(node, <const uint16_t*>column.codes, who, p, width, side, left,
-                          right)
+        found = part_rows(node, <const uint16_t*>column.codes, who, p, width, side, left, right)
     elif found:
-        found = part_rows(node, <const uint32_t*>column.codes, who, p, width, side, left,
-                          right)
+        found = part_rows(node, <const uint32_t*>column.codes, who, p, width, side, left, right)
     if found:
         take_rows(node, side, LEFT, p, left)
         take_rows(node, side, RIGHT, p, right)
@@ -359,18 +356,19 @@ cdef bint partition_shared(const SharedNode* node, const Column* column, const i
 # Python's view
 
 def taken_rows(const uint32_t[::1] rows, const uint8_t[::1] cell, const uint8_t[::1] side,
-               int wanted):
+               int wanted, const uint8_t[::1] new_cell, const uint8_t[::1] full):
     """The rows of one side and their cells, as children get them.
 
     Parameters
     ----------
     rows : uint32 (n,)
     cell : uint8 (n,)
-        Less than `MOST_CELLS`; cell c becomes cell c // 2.
     side : uint8 (n,)
-        `LEFT`, `RIGHT`, `BOTH`, or 3.
+        `LEFT`, `RIGHT`, `BOTH`, or 3, as that of rows nobody has.
     wanted : int
         `LEFT` or `RIGHT`.
+    new_cell, full : uint8 (n_cells,)
+        What becomes of a cell, and whether somebody has it. At most `MOST_CELLS`.
 
     Returns
     -------
@@ -384,10 +382,10 @@ def taken_rows(const uint32_t[::1] rows, const uint8_t[::1] cell, const uint8_t[
     cdef Partitioning p
     cdef int c
     memset(&node, 0, sizeof(SharedNode))
-    node.n, node.n_cells = len(rows), MOST_CELLS
+    node.n, node.n_cells = len(rows), <int>len(full)
     node.rows, node.cell = <uint32_t*>&rows[0], <uint8_t*>&cell[0]
     child.rows, child.cell = &to_rows[0], &to_cell[0]
-    for c in range(MOST_CELLS):
-        p.full[c], p.new_cell[c] = 1, <uint8_t>(c // 2)
+    for c in range(node.n_cells):
+        p.full[c], p.new_cell[c] = full[c], new_cell[c]
     take_rows(&node, &side[0], <uint8_t>wanted, &p, &child)
     return np.asarray(to_rows)[:child.n], np.asarray(to_cell)[:child.n]

@@ -37,16 +37,30 @@ def test_every_allocation_may_fail(work, grown):
     assert n_lost > n_grown // 2
 
 
-@given(st.integers(1, 200), st.integers(1, 2), st.integers(0, 2**32 - 1), st.booleans())
-def test_rows_of_one_side_keep_their_order_and_their_cells(n, wanted, seed, wide):
+@given(
+    st.integers(1, 200),
+    st.integers(1, 2),
+    st.integers(0, 2**32 - 1),
+    st.booleans(),
+    st.sampled_from(["as they were", "joined", "some are left behind"]),
+)
+def test_rows_of_one_side_keep_their_order_and_their_cells(n, wanted, seed, wide, cells):
     rng = np.random.default_rng(seed)
     rows = rng.integers(0, 2**32, n, dtype=np.uint32)
     cell = rng.integers(0, MOST_CELLS, n, dtype=np.uint8)
     side = rng.integers(0, 4, n, dtype=np.uint8)
+    new_cell = np.arange(MOST_CELLS, dtype=np.uint8)
+    full = np.ones(MOST_CELLS, dtype=np.uint8)
+    if cells == "joined":
+        new_cell //= 2
+    elif cells == "some are left behind":
+        full[rng.random(MOST_CELLS) < 0.5] = 0
+        new_cell = np.where(full, np.cumsum(full) - 1, 0).astype(np.uint8)
+        side[full[cell] == 0] = 3
     before = _cpu.use_wide(wide)
     try:
-        found, found_cell = taken_rows(rows, cell, side, wanted)
+        found, found_cell = taken_rows(rows, cell, side, wanted, new_cell, full)
     finally:
         _cpu.use_wide(before)
     assert found.tolist() == rows[side == wanted].tolist()
-    assert found_cell.tolist() == (cell[side == wanted] // 2).tolist()
+    assert found_cell.tolist() == new_cell[cell[side == wanted]].tolist()
