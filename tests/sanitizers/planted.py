@@ -65,13 +65,13 @@ BUGS = {
         (
             ("def find_leaves(", "cdef int64_t walked = 0\n\n\ndef find_leaves("),
             (
-                "    if leaf.shape[0] != rows.shape[0]:\n",
-                "    global walked\n    cdef int64_t i\n    if leaf.shape[0] != rows.shape[0]:\n",
+                "    if leaf.shape[0] != grown.n_trees or",
+                "    global walked\n    cdef int64_t i\n    if leaf.shape[0] != grown.n_trees or",
             ),
             (
-                "        fault = asked.go_down(trees.trees, n_inner, &leaf[0])\n",
-                "        for i in range(asked.n): walked += i\n"
-                "        fault = asked.go_down(trees.trees, n_inner, &leaf[0])\n",
+                "            fault = asked.go_down(grown.trees + t,",
+                "            for i in range(asked.n): walked += i\n"
+                "            fault = asked.go_down(grown.trees + t,",
             ),
         ),
     ),

@@ -9,6 +9,7 @@ by the kind of its test; of wider ones, a stretch (low, high] goes left, or a su
     code > 2     0001 1100 ..     (2, last ordered code]
 
 Many rows of 8-bit codes do not walk down small trees, but look their leaves up (`_leaf_masks`).
+Down many large trees go copies of the rows (`_code_rows`).
 """
 import numpy as np
 
@@ -17,10 +18,15 @@ from libc.stdlib cimport free, malloc
 
 from dtrees.core.data._columns cimport STORED_U8, Column, Columns, columns_of
 from dtrees.core.data._structs cimport AT_MOST, IN_SUBSET
-from dtrees.core.predict._grown_trees cimport (
-    Grown, GrownTrees, number_nodes, statistic, total_of
+from dtrees.core.predict._code_rows cimport (
+    CodeRows, free_rows, gather_rows, leaves_by_rules
 )
-from dtrees.core.predict._leaf_masks cimport LeafMasks, free_masks, leaves_by_masks
+from dtrees.core.predict._grown_trees cimport (
+    Grown, GrownTrees, number_nodes, total_of, value_of
+)
+from dtrees.core.predict._leaf_masks cimport (
+    MOST_INNER, LeafMasks, free_masks, leaves_by_masks
+)
 from dtrees.core.predict._walk cimport BINNED, BinnedNode, BinnedRows, walk
 from dtrees.core.stores._partition cimport Route
 
@@ -71,6 +77,7 @@ cdef bint fill_node(BinnedNode* node, const Grown* tree, int64_t i, const Column
 cdef enum:
     ALL_PACKED = -1
     NO_MEMORY = -2
+    A_COPY = 4                  # columns that are copied in the time that a walk saves
 
 
 cdef class AskedRows:
@@ -86,6 +93,7 @@ cdef class AskedRows:
     cdef const int64_t[::1] rows
     cdef int64_t n
     cdef LeafMasks masks
+    cdef CodeRows side_by_side
 
     def __cinit__(self, coded, const int64_t[::1] rows not None):
         cdef int64_t n_rows = coded.n_rows
@@ -103,24 +111,49 @@ cdef class AskedRows:
 
     def __dealloc__(self):
         free_masks(&self.masks)
+        free_rows(&self.side_by_side)
+
+    cdef GrownTrees ready(self, trees):
+        """The trees that the rows go down; copies of the rows, where these are many."""
+        cdef GrownTrees grown = GrownTrees(tuple(trees), self.table.n_columns)
+        cdef const int64_t[::1] start = grown.start
+        cdef int64_t n_large = 0
+        cdef int64_t t
+        for t in range(grown.n_trees):
+            n_large += start[t + 1] - start[t] > MOST_INNER
+        is_used = grown.n_compared + grown.n_subsets
+        if A_COPY * n_large > np.count_nonzero(is_used) and not gather_rows(
+                &self.side_by_side, self.masks.columns, is_used, self.masks.rows, self.n):
+            free_rows(&self.side_by_side)
+        return grown
 
     cdef int64_t go_down(self, const Grown* tree, int64_t n_inner,
                          Py_ssize_t* leaf) noexcept nogil:
         """OUT leaves of all rows; returns a node that cannot be, `ALL_PACKED` or `NO_MEMORY`."""
-        cdef BinnedNode* nodes = <BinnedNode*>malloc((n_inner + 1) * sizeof(BinnedNode))
+        cdef BinnedNode* nodes = NULL
         cdef int32_t* number = <int32_t*>malloc((tree.n_nodes + n_inner + 1) * sizeof(int32_t))
         cdef int32_t* inner = number + tree.n_nodes
         cdef BinnedRows binned
-        cdef int64_t fault = ALL_PACKED if nodes != NULL and number != NULL else NO_MEMORY
+        cdef int64_t fault = ALL_PACKED
         cdef int64_t i
-        if fault == ALL_PACKED:
-            number_nodes(tree, number, inner, NULL)
+        cdef int done = 0
+        if number == NULL:
+            return NO_MEMORY
+        number_nodes(tree, number, inner, NULL)
+        if self.side_by_side.codes != NULL and n_inner > MOST_INNER:
+            done = leaves_by_rules(&self.side_by_side, self.masks.columns, tree, number, inner,
+                                   n_inner, self.n, leaf)
+        if done == 0:
+            nodes = <BinnedNode*>malloc((n_inner + 1) * sizeof(BinnedNode))
+        if done < 0 or done == 0 and nodes == NULL:
+            fault = NO_MEMORY
+        elif done == 0:
             for i in range(n_inner):
                 if not fill_node(&nodes[i], tree, inner[i], self.masks.columns, number):
                     fault = inner[i]
                     break
-        if fault == ALL_PACKED and not leaves_by_masks(&self.masks, tree, nodes, inner, n_inner,
-                                                       leaf):
+        if done == 0 and fault == ALL_PACKED and not leaves_by_masks(
+                &self.masks, tree, nodes, inner, n_inner, leaf):
             binned = BinnedRows(nodes, self.masks.rows, number[0], leaf)
             walk(&binned, self.n, BINNED)
         free(nodes)
@@ -135,23 +168,25 @@ cdef raise_fault(int64_t fault):
         raise ValueError(f"The tree is broken: node {fault} has no subset.")
 
 
-def find_leaves(tree, coded, const int64_t[::1] rows, Py_ssize_t[::1] leaf):
-    """OUT leaves of rows of the coded table that the tree is grown from.
+def find_leaves(trees, coded, const int64_t[::1] rows, Py_ssize_t[:, ::1] leaf not None):
+    """OUT leaves of rows of the coded table that trees are grown from, (n_trees, n).
 
-    O(nodes + n x depth); in sparse columns a step takes O(log stored).
+    O(nodes + n x depth) for a tree; in sparse columns a step takes O(log stored).
     """
-    cdef AskedRows asked
-    cdef GrownTrees trees
-    cdef int64_t fault, n_inner
-    if leaf.shape[0] != rows.shape[0]:
-        raise ValueError("There is not one leaf for each row.")
-    asked = AskedRows(coded, rows)
-    trees = GrownTrees((tree,), asked.table.n_columns)
-    n_inner = trees.start[1]
+    cdef AskedRows asked = AskedRows(coded, rows)
+    cdef GrownTrees grown = asked.ready(trees)
+    cdef const int64_t[::1] start = grown.start
+    cdef int64_t fault = ALL_PACKED
+    cdef int64_t t
+    if leaf.shape[0] != grown.n_trees or leaf.shape[1] != asked.n:
+        raise ValueError("There is not one leaf for each row and tree.")
     if asked.n == 0:
         return
     with nogil:
-        fault = asked.go_down(trees.trees, n_inner, &leaf[0])
+        for t in range(grown.n_trees):
+            fault = asked.go_down(grown.trees + t, start[t + 1] - start[t], &leaf[t, 0])
+            if fault != ALL_PACKED:
+                break
     raise_fault(fault)
 
 
@@ -161,7 +196,7 @@ def find_means(trees, coded, const int64_t[::1] rows, double[:, ::1] mean not No
     As `find_leaves`, and ``Tree.value`` of the leaves.
     """
     cdef AskedRows asked = AskedRows(coded, rows)
-    cdef GrownTrees grown = GrownTrees(tuple(trees), asked.table.n_columns)
+    cdef GrownTrees grown = asked.ready(trees)
     cdef const int64_t[::1] start = grown.start
     cdef Py_ssize_t[::1] leaf = np.empty(asked.n, dtype=np.intp)
     cdef double[::1] of_node
@@ -183,12 +218,7 @@ def find_means(trees, coded, const int64_t[::1] rows, double[:, ::1] mean not No
             if fault != ALL_PACKED:
                 break
             for i in range(tree.n_nodes):
-                of_node[i] = mean_of(tree, i)
+                of_node[i] = value_of(tree, i, 0, total_of(tree, i))
             for i in range(asked.n):
                 mean[t, i] = of_node[leaf[i]]
     raise_fault(fault)
-
-
-cdef inline double mean_of(const Grown* tree, int64_t node) noexcept nogil:
-    cdef double total = <double>total_of(tree, node) * tree.weight_unit
-    return <double>statistic(tree, 2 * node + 1) * tree.unit / total + tree.offset

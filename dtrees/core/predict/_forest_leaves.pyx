@@ -12,53 +12,77 @@ Trees of one value may belong to several outputs in turn, as those of boosted mo
     tree                    0  1  2  3  4  5         three outputs
     adds to output          0  1  2  0  1  2
 """
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 
 from dtrees.core.data._bits cimport prefetch
 from dtrees.core.data._structs cimport LEAF
 from dtrees.core.predict._forest_nodes cimport Entry, ForestNodes
-from dtrees.core.predict._grown_trees cimport Grown, GrownTrees, statistic, total_of
+from dtrees.core.predict._grown_trees cimport (
+    Grown, GrownTrees, n_values_of, statistic, total_of, value_of
+)
 
 cdef enum:
     AHEAD = 32                  # rows whose values are asked for
-
-
-cdef inline double share(const Grown* tree, int64_t at, int64_t total) noexcept nogil:
-    return <double>statistic(tree, at) / <double>total
+    EIGHT = 8                   # statistics that are looked at together
 
 
 cdef void dense_values(const Grown* tree, const int32_t* node_of_leaf, int64_t n_leaves,
                        double* out) noexcept nogil:
     """Values of a tree's leaves, all of them."""
-    cdef int64_t n_statistics = tree.n_statistics
-    cdef int64_t i, k, leaf, total
+    cdef int64_t n_values = n_values_of(tree)
+    cdef int64_t k, leaf, total
     for leaf in range(n_leaves):
-        i = node_of_leaf[leaf]
-        total = total_of(tree, i)
-        if tree.is_regression:
-            out[leaf] = (<double>statistic(tree, i * n_statistics + 1) * tree.unit) / (
-                <double>total * tree.weight_unit) + tree.offset
-        else:
-            for k in range(n_statistics):
-                out[leaf * n_statistics + k] = share(tree, i * n_statistics + k, total)
+        total = total_of(tree, node_of_leaf[leaf])
+        for k in range(n_values):
+            out[leaf * n_values + k] = value_of(tree, node_of_leaf[leaf], k, total)
+
+
+cdef inline bint are_zero(const int32_t* some) noexcept nogil:
+    return (some[0] | some[1] | some[2] | some[3] | some[4] | some[5] | some[6] | some[7]) == 0
+
+
+cdef int64_t shares_of(const Grown* tree, int64_t node, Entry* out) noexcept nogil:
+    """OUT shares of classes that are not zero, in room for one more than all; how many."""
+    cdef int64_t n_classes = tree.n_statistics
+    cdef int64_t at = node * n_classes
+    cdef int64_t n = 0
+    cdef int64_t k = 0
+    cdef uint64_t total = 0                         # as `total_of`: zeros add nothing
+    cdef int64_t end
+    while k < n_classes:
+        end = min(k + EIGHT, n_classes)
+        if tree.narrow != NULL and end == k + EIGHT and are_zero(tree.narrow + at + k):
+            k = end
+        while k < end:                              # no branch: nobody guesses which are zero
+            out[n].output = k
+            n += statistic(tree, at + k) != 0
+            k += 1
+    for k in range(n):
+        total += <uint64_t>statistic(tree, at + out[k].output)
+    if total == 0:                                  # a file may say anything: all are nan
+        n = n_classes
+        for k in range(n):
+            out[k].output = k
+    for k in range(n):
+        out[k].value = value_of(tree, node, out[k].output, <int64_t>total)
+    return n
 
 
 cdef Entry* entries_of(const Grown* tree, const int32_t* node_of_leaf, int64_t n_leaves,
                        int64_t* first) noexcept nogil:
-    """Values that are not zero, and OUT first (n_leaves + 1,); NULL: there is no memory."""
-    cdef int64_t n_statistics = tree.n_statistics
-    cdef int64_t room = 2 * n_leaves + n_statistics
+    """Values that are not zero, or means, and OUT first (n_leaves + 1,); NULL: no memory."""
+    cdef int64_t most = n_values_of(tree) + 1       # of a leaf
+    cdef int64_t room = 2 * n_leaves + most
     cdef int64_t n = 0
-    cdef int64_t leaf, i, k, total, own
-    cdef double value
+    cdef int64_t leaf, i
     cdef Entry* more
     cdef Entry* entries = <Entry*>malloc(room * sizeof(Entry))
     if entries == NULL:
         return NULL
     for leaf in range(n_leaves):
         i = node_of_leaf[leaf]
-        if n + n_statistics > room:
+        if n + most > room:
             room = 2 * room
             more = <Entry*>realloc(entries, room * sizeof(Entry))
             if more == NULL:
@@ -66,16 +90,11 @@ cdef Entry* entries_of(const Grown* tree, const int32_t* node_of_leaf, int64_t n
                 return NULL
             entries = more
         first[leaf] = n
-        total = total_of(tree, i)
-        for k in range(n_statistics):
-            own = i * n_statistics + k
-            if total != 0 and statistic(tree, own) == 0:
-                continue
-            value = share(tree, own, total)
-            if value != 0:
-                entries[n].value = value
-                entries[n].output = k
-                n += 1
+        if tree.is_regression:
+            entries[n] = Entry(value_of(tree, i, 0, total_of(tree, i)), 0)
+            n += 1
+        else:
+            n += shares_of(tree, i, entries + n)
     first[n_leaves] = n
     return entries
 
@@ -175,16 +194,13 @@ cdef inline void add_leaf(ForestNodes forest, int64_t tree, int64_t leaf,
     cdef int64_t k
     cdef const double* value
     cdef const int64_t* first
-    cdef const Entry* entry
     if forest.value != NULL:
         value = forest.value + (forest.first_leaf[tree] + leaf) * width
         for k in range(width):
             total[k] += value[k]
         return
     first = forest.first_entry + forest.first_leaf[tree] + tree + leaf
-    for k in range(first[0], first[1]):
-        entry = forest.entries[tree] + k
-        total[entry.output] += entry.value
+    add_entries(forest.entries[tree], first[0], first[1], total)
 
 
 cdef void add_values(ForestNodes forest, int64_t tree, const int32_t* leaves, int64_t n,

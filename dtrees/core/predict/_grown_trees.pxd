@@ -46,6 +46,22 @@ cdef inline int64_t statistic(const Grown* tree, int64_t at) noexcept nogil:
 
 
 cdef int64_t total_of(const Grown* tree, int64_t node) noexcept nogil
+
+
+cdef inline int64_t n_values_of(const Grown* tree) noexcept nogil:
+    return 1 if tree.is_regression else tree.n_statistics
+
+
+cdef inline double value_of(const Grown* tree, int64_t node, int64_t k,
+                            int64_t total) noexcept nogil:
+    """Share of class k, or the mean, as `Tree.value` has it; `total` is `total_of` the node."""
+    cdef int64_t at = node * tree.n_statistics + k
+    if tree.is_regression:
+        return (<double>statistic(tree, at + 1) * tree.unit) / (
+            <double>total * tree.weight_unit) + tree.offset
+    return <double>statistic(tree, at) / <double>total
+
+
 cdef bint is_heavier_left(const Grown* tree, int64_t node) noexcept nogil
 cdef void number_nodes(const Grown* tree, int32_t* number, int32_t* inner,
                        int32_t* node_of_leaf) noexcept nogil

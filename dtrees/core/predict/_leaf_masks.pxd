@@ -5,6 +5,9 @@ from dtrees.core.data._columns cimport Column
 from dtrees.core.predict._grown_trees cimport Grown
 from dtrees.core.predict._walk cimport BinnedNode
 
+cdef enum:
+    MOST_INNER = 63             # nodes of a tree whose leaves are looked up
+
 cdef struct LeafMasks:
     # Rows that are asked for, and room for the masks of a tree.
     const Column* columns

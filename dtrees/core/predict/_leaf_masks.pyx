@@ -21,7 +21,6 @@ from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.data._structs cimport LEAF
 
 cdef enum:
-    MOST_INNER = 63
     MOST_NODES = 2 * MOST_INNER + 1
     CODES = 256
     LEAST_ROWS = 256            # for which tables pay

@@ -17,7 +17,6 @@ have what they test as a dense table.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -30,7 +29,7 @@ from dtrees.coding.coded import SPARSE, WIDTHS, CodedMatrix, storage_for
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict._binned import find_leaves, find_means
 from dtrees.core.predict._raw import PackedTree, walk_sparse
-from dtrees.core.predict.means import add_up
+from dtrees.core.predict._reached_leaves import ReachedLeaves
 from dtrees.core.predict.raw_cells import parts_of
 from dtrees.core.predict.used_columns import slots_of, sparse_block, used_columns
 from dtrees.typing import Runner
@@ -108,11 +107,7 @@ class CodedRows:
         O(nodes + n x depth), and for sparse tables O(stored codes of used columns, or of the rows).
         Rows that ascend are found in the caches.
         """
-        if self._is_sparse:
-            return self._sparse_leaves(tree, rows)
-        leaves = np.empty(len(rows), dtype=np.intp)
-        find_leaves(tree, self._coded, np.ascontiguousarray(rows, dtype=np.int64), leaves)
-        return leaves
+        return self._leaves_of((tree,), rows)[0]
 
     def means(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
         """As `means_of_leaves`."""
@@ -129,17 +124,25 @@ class CodedRows:
 
     def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
         """Values of the leaves of some rows, float64 (n, n_values)."""
-        total = np.zeros((len(rows), trees[0].n_values))
+        n = len(rows)
+        total = np.zeros((n, trees[0].n_values))
         for start in range(0, len(trees), TREES_AT_ONCE):
             some = trees[start : start + TREES_AT_ONCE]
-            halves = [some[: len(some) // 2], some[len(some) // 2 :]]
-            found = run([partial(self._leaves_of, half, rows) for half in halves])
-            for tree, leaves in zip(some, itertools.chain(*found), strict=True):
-                add_up(total, tree.value_of(leaves))  # in their order, as in a prediction
+            halves = [half for half in (some[: len(some) // 2], some[len(some) // 2 :]) if half]
+            reached = run([partial(self._reached_by, half, rows) for half in halves])
+            ends = [(0, n // 2), (n // 2, n)]
+            run([partial(_add_up, reached, total, begin, end) for begin, end in ends])
         return total
 
-    def _leaves_of(self, trees: Sequence[Tree], rows: np.ndarray) -> list[np.ndarray]:
-        return [self.leaves(tree, rows) for tree in trees]
+    def _leaves_of(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
+        if self._is_sparse:
+            return np.array([self._sparse_leaves(tree, rows) for tree in trees])
+        leaves = np.empty((len(trees), len(rows)), dtype=np.intp)
+        find_leaves(trees, self._coded, np.ascontiguousarray(rows, dtype=np.int64), leaves)
+        return leaves
+
+    def _reached_by(self, trees: Sequence[Tree], rows: np.ndarray) -> ReachedLeaves:
+        return ReachedLeaves(trees, self._leaves_of(trees, rows))
 
     def _dense(self, trees: Sequence[Tree], rows: np.ndarray) -> CodedMatrix | None:
         """Codes of some rows, ascending, of the columns that some trees test, as a dense table.
@@ -217,6 +220,11 @@ class CodedRows:
         leaves = np.empty(cells.shape[0], dtype=np.intp)
         walk_sparse(packed, *parts_of(cells), sparse_block(len(used), self._dtype), 0, leaves)
         return leaves[rows] if own is None else leaves
+
+
+def _add_up(reached: Sequence[ReachedLeaves], total: np.ndarray, begin: int, end: int) -> None:
+    for of_trees in reached:  # in their order, as in a prediction
+        of_trees.add_to(total, begin, end)
 
 
 def means_of_leaves(walked: Walked, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:

@@ -112,18 +112,19 @@ def test_sums_are_in_the_order_of_the_trees():
 
 def test_what_does_not_fit():
     _, coded, tree, _ = grown("mixed", None)
-    rows, leaves = np.arange(3), np.empty(3, dtype=np.intp)
-    with pytest.raises(ValueError, match="one leaf for each row"):
-        find_leaves(tree, coded, rows, leaves[:2])
+    rows, leaves = np.arange(3), np.empty((1, 3), dtype=np.intp)
+    for trees, room in (([tree], np.empty((1, 2), dtype=np.intp)), ([tree, tree], leaves)):
+        with pytest.raises(ValueError, match="one leaf for each row and tree"):
+            find_leaves(trees, coded, rows, room)
     with pytest.raises(ValueError, match="no row 700"):
-        find_leaves(tree, coded, rows + 698, leaves)
+        find_leaves([tree], coded, rows + 698, leaves)
     column = np.where(tree.test == LEAF, tree.feature, 7).astype(np.int32)
     with pytest.raises(ValueError, match="is broken"):
-        find_leaves(replace(tree, feature=column), coded, rows, leaves)
+        find_leaves([replace(tree, feature=column)], coded, rows, leaves)
     assert (tree.test == IN_SUBSET).any()
     offset = np.where(tree.test == IN_SUBSET, len(tree.subset_words), -1)
     with pytest.raises(ValueError, match="no subset"):
-        find_leaves(replace(tree, subset_offset=offset), coded, rows, leaves)
+        find_leaves([replace(tree, subset_offset=offset)], coded, rows, leaves)
 
 
 def test_stored_cells_are_copied_in_few_bytes():
