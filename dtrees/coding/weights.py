@@ -140,10 +140,10 @@ def exact_bincount(numbers: np.ndarray, w: np.ndarray | None, n: int) -> np.ndar
     """Summed integer weight of every number below n, exact; int64 (n,)."""
     if w is None:
         return np.bincount(numbers, minlength=n)
-    if int(w.max(initial=0)) * len(w) < MOST_EXACT:
+    if w.min(initial=0) >= 0 and int(w.sum(dtype=np.int64)) < MOST_EXACT:  # much faster
         return np.bincount(numbers, weights=w, minlength=n).astype(np.int64)
     totals = np.zeros(n, dtype=np.int64)
-    np.add.at(totals, numbers, w)
+    np.add.at(totals, numbers, w.astype(np.int64, copy=False))
     return totals
 
 

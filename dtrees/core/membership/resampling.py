@@ -31,14 +31,14 @@ import numpy as np
 
 from dtrees._random import BOOTSTRAP, keyed_counts, keyed_largest
 from dtrees.coding.target import Target
-from dtrees.coding.weights import class_totals
+from dtrees.coding.weights import class_totals, exact_bincount
 from dtrees.core.membership.class_weights import ClassWeights, totals_of_cells
 
 MOST_BITS, LEAST_BITS = 12, 10  # sets that are looked at together
 BLOCK = 2**13  # rows
 FIRST_BLOCK = 2**10  # rows that mostly show every cell, so that no other block is sorted
 LARGEST_TABLE = 2**16  # keys that are numbered by a table
-EXACT = 2**53  # below which sums of doubles are
+FEW_CELLS = 4  # that are added up one by one
 MOST_TOTALS = 2**20  # of classes in cells, and some for each row
 
 
@@ -160,19 +160,21 @@ class Resampling:
             return np.array([class_totals(part.y, part.w, part.n_classes) for part in parts])
         of_cell = totals_of_cells(target, self.cells, self.n_cells)
         if isinstance(self.mix, Lacking):
-            nothing = np.zeros((1, target.n_classes), dtype=np.int64)
-            return of_cell.sum(axis=0) - np.concatenate([of_cell, nothing])[self.mix.cell]
+            return of_cell.sum(axis=0) - np.pad(of_cell, ((0, 1), (0, 0)))[self.mix.cell]
         return np.array([of_cell[self.has(number)].sum(axis=0) for number in range(self.n_sets)])
 
     def has(self, number: int) -> np.ndarray:
         """Which cells a set has; bool (n_cells,)."""
-        found: np.ndarray = self.mix[number] > 0
-        return found
+        return np.asarray(self.mix[number] > 0)
 
     def rows(self, number: int) -> np.ndarray:
         """Which rows a set has; bool (n_rows,)."""
         assert self.cells is not None
-        return self.has(number)[self.cells]
+        has = self.has(number)
+        own, others = np.flatnonzero(has), np.flatnonzero(~has)
+        if len(own) == 1:  # a comparison is many times as fast as looking up
+            return self.cells == own[0]
+        return self.cells != others[0] if len(others) == 1 else has[self.cells]
 
     @cached_property
     def _rows_of_cell(self) -> np.ndarray:
@@ -189,18 +191,16 @@ class Resampling:
         assert self.cells is not None
         if numbers is None or (numbers.dtype == bool and numbers.all()):
             of_cell = self._rows_of_cell
-        elif numbers.min(initial=0) >= 0 and numbers.sum() < EXACT:  # sums of doubles: much faster
-            of_cell = np.bincount(self.cells, numbers, self.n_cells).astype(np.int64)
+        elif self.n_cells <= FEW_CELLS:  # a bincount waits for the sum that it wrote last
+            parts = [numbers * (self.cells == cell) for cell in range(self.n_cells)]
+            of_cell = np.array([part.sum(dtype=np.int64) for part in parts])
         else:
-            of_cell = np.zeros(self.n_cells, dtype=np.int64)
-            np.add.at(of_cell, self.cells, numbers.astype(np.int64))
+            of_cell = exact_bincount(self.cells, numbers, self.n_cells)
         if isinstance(self.mix, Lacking):
-            lacking = np.append(of_cell, 0)[self.mix.cell]
-            return of_cell.sum() - lacking
+            return of_cell.sum() - np.append(of_cell, 0)[self.mix.cell]
         if self.mix.dtype == bool:  # which a product would make eight times as large
             return np.array([of_cell[has].sum() for has in self.mix], dtype=np.int64)
-        total: np.ndarray = self.mix @ of_cell
-        return total
+        return np.asarray(self.mix @ of_cell)
 
 
 class Rows(Protocol):

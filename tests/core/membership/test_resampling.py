@@ -107,6 +107,24 @@ def test_sets_that_lack_several_cells_have_a_mix():
     np.testing.assert_array_equal(sets.totals(), rows.sum(axis=1))
 
 
+@pytest.mark.parametrize("n_folds", [2, 3, 7], ids=["two cells", "three", "seven"])
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        np.arange(50) % 3 > 0,
+        np.full(50, 2**16 - 1, dtype=np.uint16),
+        np.arange(-30, 20),
+        np.full(50, 2**57 + 1),
+    ],
+    ids=["bool", "narrow", "negative", "large"],
+)
+def test_totals_are_exact(numbers, n_folds):
+    rows = np.array([np.arange(50) % n_folds == fold for fold in range(n_folds)])
+    rows = np.vstack([rows, rows[0] | rows[1]])
+    expected = [sum(numbers[mine].tolist()) for mine in rows]
+    assert of_sets(rows).totals(numbers).tolist() == expected
+
+
 @pytest.mark.parametrize("n_sets", [1, 2])
 def test_all_rows_are_plain(n_sets):
     assert of_sets(np.ones((n_sets, 5), dtype=bool)).is_plain == (n_sets == 1)
