@@ -168,7 +168,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
             coded,
             [partial(fit, number) for number in range(sets.n_sets)],
             codes.book.thresholds,
-            run,
+            run.led if sets.n_sets == 1 else run,  # a thread that waits costs a twentieth
             run.n_threads,
             run.cancelled.is_set,
             min_rows=int(estimator.min_samples_leaf),

@@ -86,7 +86,8 @@ def boost_together(
     thresholds : callable
         `dtrees.coding.CodeBook.thresholds`.
     run : Runner
-        Gets one task for each thread.
+        Gets one task for each thread. The first one leads where there is one model; the others end
+        when it has.
     n_threads : int, default=1
         Changes nothing but the time.
     cancelled : callable () -> bool
@@ -114,8 +115,9 @@ def boost_together(
 
         return models[number](grow)
 
+    others = crew.help if len(models) == 1 else lambda: crew.work(lead)
     try:
-        run([lambda: crew.work(lead)] * n_threads)
+        run([lambda: crew.work(lead), *[others] * (n_threads - 1)])
     finally:
         crew.dismiss()  # whoever helps a model that nobody leads any more
 
@@ -171,8 +173,8 @@ class Crew:
         self._most_begun = n_threads + n_jobs % n_threads
         self._first_of_turns = n_jobs - self._most_begun
         self._begun: dict[int, Turns] = {}
-        self._teams: dict[int, Helpers] = {}
-        self._n_helpers: dict[int, int] = {}
+        self._teams = {number: Helpers() for number in range(n_jobs)}
+        self._n_helpers = dict.fromkeys(self._teams, 0)
         self._lock = threading.Lock()
         self.n_helped = 0  # times that a thread has joined a team
 
@@ -189,6 +191,10 @@ class Crew:
             finally:
                 if is_over:
                     self._end(number)
+        self.help()
+
+    def help(self) -> None:
+        """Help with the jobs that somebody leads, until all are done; callable from any thread."""
         while (busy := self._busy()) is not None:
             busy.help()
 
@@ -208,8 +214,6 @@ class Crew:
                 return None
             number = self._waiting.popleft()
             if number not in self._begun:
-                self._teams[number] = Helpers()
-                self._n_helpers[number] = 0
                 self._begun[number] = lead(number, self._teams[number])
             return number, self._begun[number]
 

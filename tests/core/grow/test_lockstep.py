@@ -53,9 +53,10 @@ def test_models_have_the_bits_of_models_that_grow_alone(n_threads):
     assert sorted(found) == [0, 1, 2]
 
 
+@pytest.mark.parametrize("is_led", [False, True])
 @pytest.mark.parametrize("subsample", [1.0, 0.5])
 @pytest.mark.parametrize(("n_classes", "n_growers", "n_blocks"), [(2, 1, 4), (3, 3, 2)])
-def test_one_model_has_all_threads(n_classes, n_growers, n_blocks, subsample, monkeypatch):
+def test_one_model_has_all_threads(n_classes, n_growers, n_blocks, subsample, is_led, monkeypatch):
     book, coded, y = table(n_columns=16)
     y = np.digitize(y, np.quantile(y, [0.3, 0.6][: n_classes - 1])).astype(np.uint8)
     chosen = np.flatnonzero(np.arange(len(y)) % 3).astype(np.uint32)
@@ -71,10 +72,39 @@ def test_one_model_has_all_threads(n_classes, n_growers, n_blocks, subsample, mo
         found.extend((yield from grow(model)))
 
     monkeypatch.setattr(lockstep, "Booster", booster)
-    boost_together(coded, [job], book.thresholds, LocalRunner(4), 4)
+    run = LocalRunner(4)
+    boost_together(coded, [job], book.thresholds, run.led if is_led else run, 4)
     assert [(each.n_growers, blocks) for each, blocks in made] == [(n_growers, n_blocks)]
     alone = boost(model.rows, growing, book.thresholds, serial)
     assert [tree.value.tobytes() for tree in found] == [tree.value.tobytes() for tree in alone]
+
+
+@pytest.mark.parametrize("n_iterations", [0, 2])
+def test_nobody_waits_for_a_model_that_fails(n_iterations):
+    """Before it grows, and while it does: the threads that help it, or would, come to an end."""
+    book, coded, y = table()
+
+    def job(grow):
+        if n_iterations == 0:
+            raise MemoryError("of a fit")
+        model = model_of(coded, y, 0)
+        asked = []
+
+        def watch(trees, raw):
+            asked.append(trees)
+            if len(asked) == n_iterations:
+                raise MemoryError("of a fit")
+            return False
+
+        yield from grow(replace(model, watch=watch))
+
+    before = set(threading.enumerate())
+    with pytest.raises(MemoryError, match="of a fit"):
+        boost_together(coded, [job], book.thresholds, LocalRunner(3).led, 3)
+    for thread in set(threading.enumerate()) - before:
+        if thread.name == "dtrees-run":
+            thread.join(60)
+            assert not thread.is_alive()
 
 
 @pytest.mark.parametrize(("n_threads", "n_blocks"), [(1, 2), (2, 2), (4, 4)])
