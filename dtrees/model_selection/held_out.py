@@ -106,10 +106,15 @@ def exact_in_sums(weight: np.ndarray) -> np.ndarray:
     return fixed
 
 
-def fixed_point(values: np.ndarray) -> tuple[np.ndarray, float]:
-    """Integers whose sums cannot overflow, and their unit."""
+def fixed_point(values: np.ndarray, bound: float | None = None) -> tuple[np.ndarray, float]:
+    """Integers whose sums cannot overflow, and their unit.
+
+    `bound` is what no value and no sum that is asked for exceeds; None: they are all added up.
+    """
     if values.dtype.kind == "i":
         return values, 1.0
-    _, exponent = np.frexp(np.abs(values).sum(axis=0).max(initial=0))
+    if bound is None:
+        bound = np.abs(values).sum(axis=0).max(initial=0)
+    _, exponent = np.frexp(bound)
     scaled = np.rint(np.ldexp(values, BITS - exponent)).astype(np.int64)
     return scaled, float(np.ldexp(1.0, exponent - BITS))

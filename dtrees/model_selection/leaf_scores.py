@@ -21,6 +21,7 @@ makes the score of it (`dtrees.model_selection.confusion`).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -92,9 +93,20 @@ def _squares(held_out: HeldOut) -> np.ndarray:
 
 
 def _squares_of_rows(held_out: HeldOut) -> np.ndarray:
-    """The same of all leaves together; (1,)."""
+    """The same of all leaves together, to the last bit; (1,)."""
     errors = held_out.y - held_out.tree.value_of(held_out.leaves)[:, 0]
-    return np.array([-np.sum(errors * errors)])
+    of_leaves = held_out.summed_in_leaves(errors * errors)
+    integers, unit = fixed_point(of_leaves, _most_squares(held_out))
+    return np.array([-integers.sum() * unit])
+
+
+def _most_squares(held_out: HeldOut) -> float:
+    """What squared errors of no nested tree add up to more than, roundings included."""
+    values = held_out.values
+    farthest = np.maximum(held_out.y - values.min(), values.max() - held_out.y)
+    with np.errstate(over="ignore"):
+        squares = farthest * farthest * (1.0 if held_out.weight is None else held_out.weight)
+        return min(2.0 * float(squares.sum()), sys.float_info.max)
 
 
 def _poisson(held_out: HeldOut) -> np.ndarray:
@@ -118,6 +130,7 @@ class LeafScore:
     is_asked: Callable[[HeldOut], bool] | None = None  # ask scikit-learn at once? None: never
     is_matrix: bool = False  # there is a sum for each pair of classes
     of_rows: Callable[[HeldOut], np.ndarray] | None = None  # sums of a whole tree, of equal rows
+    most: Callable[[HeldOut], float] | None = None  # of a share, and of sums over leaves
 
 
 def _mean(sums: np.ndarray, held_out: HeldOut) -> np.ndarray:
@@ -169,6 +182,7 @@ def _positive_is_unknown(held_out: HeldOut) -> bool:
     return not known or _lacks_classes(held_out)
 
 
+SQUARES: dict[str, Any] = {"of_rows": _squares_of_rows, "most": _most_squares}
 SCORES = {
     score.name: score
     for score in (
@@ -176,9 +190,9 @@ SCORES = {
         LeafScore("balanced_accuracy", True, _right_by_class, _mean_of_recalls, _lacks_classes),
         LeafScore("neg_log_loss", True, _log_likelihood, _mean, _lacks_classes),
         LeafScore("neg_brier_score", True, _squares_of_shares, _mean, _positive_is_unknown),
-        LeafScore("neg_mean_squared_error", False, _squares, _mean, of_rows=_squares_of_rows),
-        LeafScore("neg_root_mean_squared_error", False, _squares, _root, of_rows=_squares_of_rows),
-        LeafScore("r2", False, _squares, _r2, _is_constant_or_tiny, of_rows=_squares_of_rows),
+        LeafScore("neg_mean_squared_error", False, _squares, _mean, **SQUARES),
+        LeafScore("neg_root_mean_squared_error", False, _squares, _root, **SQUARES),
+        LeafScore("r2", False, _squares, _r2, _is_constant_or_tiny, **SQUARES),
         LeafScore("neg_mean_poisson_deviance", False, _poisson, _twice, _not_positive),
     )
 }
@@ -248,13 +262,10 @@ def _sums_of(score: LeafScore, held_out: HeldOut, limits: PruningGrid) -> np.nda
     if is_whole and score.of_rows is not None and held_out.weight is None:
         of_tree = score.of_rows(held_out)
         return np.broadcast_to(of_tree, (len(limits), len(of_tree)))
-    return _summed(score.share(held_out), held_out.tree, limits)
-
-
-def _summed(share: np.ndarray, tree: Tree, limits: PruningGrid) -> np.ndarray:
-    """What nodes add up to over the leaves of nested trees; float64 (n_limits, m)."""
-    integers, unit = fixed_point(share.reshape(len(share), -1))
-    return sums_over_leaves(tree, integers, limits) * unit
+    share = score.share(held_out)
+    most = None if score.most is None else score.most(held_out)
+    integers, unit = fixed_point(share.reshape(len(share), -1), most)
+    return sums_over_leaves(held_out.tree, integers, limits) * unit
 
 
 def errors_of_alphas(

@@ -16,6 +16,7 @@ from sklearn.metrics import (
 import dtrees
 from dtrees.estimators.training_sets import fit_sets
 from dtrees.model_selection import GridSearchCV
+from dtrees.model_selection import cross_validate as ours
 from dtrees.model_selection.cell_scores import scores_by_leaves
 from dtrees.model_selection.held_out import held_out_of
 from dtrees.model_selection.leaf_scores import errors_of_alphas, leaf_scores_of
@@ -86,6 +87,29 @@ def test_errors_of_full_trees_are_nothing(shift, by_leaves_alone):
     search = GridSearchCV(REGRESSOR, {"max_depth": [20, None]}, cv=3, **how).fit(X, y)
     assert search.cv_results_["mean_train_neg_root_mean_squared_error"][1] == 0.0
     assert search.cv_results_["mean_train_r2"][1] == 1.0
+
+
+def test_equal_trees_of_several_growths_tie(by_leaves_alone):
+    """Whole trees, and those inside which there are others."""
+    grids = [{"max_depth": [2, 60, None]}, {"max_features": [1.0, 3]}]
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(300, 3)), rng.normal(size=300)
+        how = {"scoring": "neg_mean_squared_error", "refit": False, "cv": 3}
+        found = GridSearchCV(REGRESSOR, grids, **how).fit(X, y).cv_results_
+        for split in range(3):
+            assert len(set(found[f"split{split}_test_score"].tolist()[1:])) == 1
+
+
+@pytest.mark.parametrize("scoring", ["r2", "neg_mean_squared_error", "neg_root_mean_squared_error"])
+def test_squared_errors_of_whole_trees(scoring):
+    X, y = DIABETES
+    how = {"scoring": scoring, "cv": 4, "return_train_score": True}
+    found, expected = (
+        cross_validate(REGRESSOR, X, y, **how) for cross_validate in (ours, theirs.cross_validate)
+    )
+    for side in ("test_score", "train_score"):
+        np.testing.assert_allclose(found[side], expected[side], rtol=1e-12)
 
 
 SCORES_OF_CLASSES = [
