@@ -29,7 +29,7 @@ from benchmarks.cases import THREADS, Case, Scale, Survey, Table
 from benchmarks.measure import in_turns
 from dtrees.model_selection import cross_validate
 
-TURNS, BUDGET = 21, 10.0  # of a line, seconds: five turns of 30 ms differ by a tenth
+TURNS, BUDGET = 21, 10.0  # of a line, and its seconds; medians of five turns of 30 ms vary by .1
 MOST = 1.05  # times the loop
 TABLE = Table(
     ("work", "the loop, s", "`cross_validate`, s", "times the loop", "verdict"),

@@ -140,7 +140,7 @@ def exact_bincount(numbers: np.ndarray, w: np.ndarray | None, n: int) -> np.ndar
     """Summed integer weight of every number below n, exact; int64 (n,)."""
     if w is None:
         return np.bincount(numbers, minlength=n)
-    if w.min(initial=0) >= 0 and int(w.sum(dtype=np.int64)) < MOST_EXACT:  # much faster
+    if w.min(initial=0) >= 0 and w.sum(dtype=np.float64) < MOST_EXACT:  # much faster
         return np.bincount(numbers, weights=w, minlength=n).astype(np.int64)
     totals = np.zeros(n, dtype=np.int64)
     np.add.at(totals, numbers, w.astype(np.int64, copy=False))

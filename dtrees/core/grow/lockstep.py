@@ -25,6 +25,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.core.grow._team import Helpers
@@ -86,8 +87,8 @@ def boost_together(
     thresholds : callable
         `dtrees.coding.CodeBook.thresholds`.
     run : Runner
-        Gets one task for each thread. The first one leads where there is one model; the others end
-        when it has.
+        Gets one task for each thread, and begins them in their order without waiting for one to
+        end. The first one leads where there is one model; the others end when it has.
     n_threads : int, default=1
         Changes nothing but the time.
     cancelled : callable () -> bool
@@ -115,9 +116,10 @@ def boost_together(
 
         return models[number](grow)
 
-    others = crew.help if len(models) == 1 else lambda: crew.work(lead)
+    work = partial(crew.work, lead)
+    others = crew.help if len(models) == 1 else work
     try:
-        run([lambda: crew.work(lead), *[others] * (n_threads - 1)])
+        run([work, *[others] * (n_threads - 1)])
     finally:
         crew.dismiss()  # whoever helps a model that nobody leads any more
 
@@ -173,7 +175,8 @@ class Crew:
         self._most_begun = n_threads + n_jobs % n_threads
         self._first_of_turns = n_jobs - self._most_begun
         self._begun: dict[int, Turns] = {}
-        self._teams = {number: Helpers() for number in range(n_jobs)}
+        self._all_teams = [Helpers() for _ in range(n_jobs)]
+        self._teams = dict(enumerate(self._all_teams))  # of jobs that are not done
         self._n_helpers = dict.fromkeys(self._teams, 0)
         self._lock = threading.Lock()
         self.n_helped = 0  # times that a thread has joined a team
@@ -201,11 +204,9 @@ class Crew:
     def dismiss(self) -> None:
         """Send all helpers away, and give out no job any more."""
         with self._lock:
-            teams = list(self._teams.values())
-            for number in self._waiting:
-                self._teams.pop(number, None)
+            self._teams.clear()
             self._waiting.clear()
-        for team in teams:
+        for team in self._all_teams:  # also of those that an interrupt has left open
             team.close()
 
     def _next(self, lead: Callable[[int, Helpers], Turns]) -> tuple[int, Turns] | None:
@@ -229,9 +230,9 @@ class Crew:
 
     def _end(self, number: int) -> None:
         with self._lock:
-            del self._begun[number]
-            team = self._teams.pop(number)
-        team.close()
+            self._begun.pop(number, None)
+            self._teams.pop(number, None)
+        self._all_teams[number].close()
 
     def _busy(self) -> Helpers | None:
         """The team with the fewest helpers."""

@@ -173,8 +173,8 @@ class Resampling:
         has = self.has(number)
         own, others = np.flatnonzero(has), np.flatnonzero(~has)
         if len(own) == 1:  # a comparison is many times as fast as looking up
-            return self.cells == own[0]
-        return self.cells != others[0] if len(others) == 1 else has[self.cells]
+            return self.cells == int(own[0])
+        return self.cells != int(others[0]) if len(others) == 1 else has[self.cells]
 
     @cached_property
     def _rows_of_cell(self) -> np.ndarray:

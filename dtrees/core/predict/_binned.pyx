@@ -122,42 +122,48 @@ cdef class AskedRows:
         for t in range(grown.n_trees):
             n_large += start[t + 1] - start[t] > MOST_INNER
         is_used = grown.n_compared + grown.n_subsets
-        if A_COPY * n_large > np.count_nonzero(is_used) and not gather_rows(
-                &self.side_by_side, self.masks.columns, is_used, self.masks.rows, self.n):
-            free_rows(&self.side_by_side)
+        if A_COPY * n_large > np.count_nonzero(is_used):
+            self.copy(is_used)
         return grown
+
+    cdef copy(self, const int64_t[::1] is_used):
+        """Copy the rows, if that can be."""
+        with nogil:
+            gather_rows(&self.side_by_side, self.masks.columns, is_used, self.masks.rows, self.n)
 
     cdef int64_t go_down(self, const Grown* tree, int64_t n_inner,
                          Py_ssize_t* leaf) noexcept nogil:
         """OUT leaves of all rows; returns a node that cannot be, `ALL_PACKED` or `NO_MEMORY`."""
-        cdef BinnedNode* nodes = NULL
         cdef int32_t* number = <int32_t*>malloc((tree.n_nodes + n_inner + 1) * sizeof(int32_t))
         cdef int32_t* inner = number + tree.n_nodes
-        cdef BinnedRows binned
         cdef int64_t fault = ALL_PACKED
-        cdef int64_t i
-        cdef int done = 0
         if number == NULL:
             return NO_MEMORY
         number_nodes(tree, number, inner, NULL)
-        if self.side_by_side.codes != NULL and n_inner > MOST_INNER:
-            done = leaves_by_rules(&self.side_by_side, self.masks.columns, tree, number, inner,
-                                   n_inner, self.n, leaf)
-        if done == 0:
-            nodes = <BinnedNode*>malloc((n_inner + 1) * sizeof(BinnedNode))
-        if done < 0 or done == 0 and nodes == NULL:
-            fault = NO_MEMORY
-        elif done == 0:
+        if (self.side_by_side.codes == NULL or n_inner <= MOST_INNER
+                or not leaves_by_rules(&self.side_by_side, self.masks.columns, tree, number,
+                                       inner, n_inner, self.n, leaf)):
+            fault = self.go_down_columns(tree, n_inner, number, inner, leaf)
+        free(number)
+        return fault
+
+    cdef int64_t go_down_columns(self, const Grown* tree, int64_t n_inner, const int32_t* number,
+                                 const int32_t* inner, Py_ssize_t* leaf) noexcept nogil:
+        """The same from the codes of the table."""
+        cdef BinnedNode* nodes = <BinnedNode*>malloc((n_inner + 1) * sizeof(BinnedNode))
+        cdef BinnedRows binned
+        cdef int64_t fault = ALL_PACKED if nodes != NULL else NO_MEMORY
+        cdef int64_t i
+        if fault == ALL_PACKED:
             for i in range(n_inner):
                 if not fill_node(&nodes[i], tree, inner[i], self.masks.columns, number):
                     fault = inner[i]
                     break
-        if done == 0 and fault == ALL_PACKED and not leaves_by_masks(
-                &self.masks, tree, nodes, inner, n_inner, leaf):
+        if fault == ALL_PACKED and not leaves_by_masks(&self.masks, tree, nodes, inner, n_inner,
+                                                       leaf):
             binned = BinnedRows(nodes, self.masks.rows, number[0], leaf)
             walk(&binned, self.n, BINNED)
         free(nodes)
-        free(number)
         return fault
 
 

@@ -11,8 +11,8 @@ cdef struct CodeRows:
 
 
 cdef bint gather_rows(CodeRows* to, const Column* columns, const int64_t[::1] is_used,
-                      const int64_t* rows, int64_t n) except -1
+                      const int64_t* rows, int64_t n) noexcept nogil
 cdef void free_rows(CodeRows* side_by_side) noexcept nogil
-cdef int leaves_by_rules(const CodeRows* side_by_side, const Column* columns, const Grown* tree,
-                         const int32_t* number, const int32_t* inner, int64_t n_inner, int64_t n,
-                         Py_ssize_t* leaf) noexcept nogil
+cdef bint leaves_by_rules(const CodeRows* side_by_side, const Column* columns, const Grown* tree,
+                          const int32_t* number, const int32_t* inner, int64_t n_inner, int64_t n,
+                          Py_ssize_t* leaf) noexcept nogil

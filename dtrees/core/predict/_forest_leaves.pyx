@@ -43,7 +43,7 @@ cdef inline bint are_zero(const int32_t* some) noexcept nogil:
 
 
 cdef int64_t shares_of(const Grown* tree, int64_t node, Entry* out) noexcept nogil:
-    """OUT shares of classes that are not zero, in room for one more than all; how many."""
+    """OUT shares of classes that are not zero, in room for all; how many."""
     cdef int64_t n_classes = tree.n_statistics
     cdef int64_t at = node * n_classes
     cdef int64_t n = 0
@@ -72,7 +72,7 @@ cdef int64_t shares_of(const Grown* tree, int64_t node, Entry* out) noexcept nog
 cdef Entry* entries_of(const Grown* tree, const int32_t* node_of_leaf, int64_t n_leaves,
                        int64_t* first) noexcept nogil:
     """Values that are not zero, or means, and OUT first (n_leaves + 1,); NULL: no memory."""
-    cdef int64_t most = n_values_of(tree) + 1       # of a leaf
+    cdef int64_t most = n_values_of(tree)           # of a leaf
     cdef int64_t room = 2 * n_leaves + most
     cdef int64_t n = 0
     cdef int64_t leaf, i

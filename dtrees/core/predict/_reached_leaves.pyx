@@ -74,7 +74,7 @@ cdef class ReachedLeaves:
     cdef int64_t n_trees
     cdef int64_t n_values
 
-    def __init__(self, trees, const Py_ssize_t[:, ::1] leaf not None):
+    def __cinit__(self, trees, const Py_ssize_t[:, ::1] leaf not None):
         cdef GrownTrees grown = GrownTrees(tuple(trees), trees[0].n_columns)
         cdef int64_t n = leaf.shape[1]
         cdef int64_t most = max(tree.node_count for tree in trees)

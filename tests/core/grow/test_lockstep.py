@@ -79,10 +79,13 @@ def test_one_model_has_all_threads(n_classes, n_growers, n_blocks, subsample, is
     assert [tree.value.tobytes() for tree in found] == [tree.value.tobytes() for tree in alone]
 
 
-@pytest.mark.parametrize("n_iterations", [0, 2])
+@pytest.mark.parametrize("n_iterations", [None, 0, 2])
 def test_nobody_waits_for_a_model_that_fails(n_iterations):
-    """Before it grows, and while it does: the threads that help it, or would, come to an end."""
+    """At its call, before it grows, and while it does: those that help it, or would, end."""
     book, coded, y = table()
+
+    def refused(grow):
+        raise MemoryError("of a fit")
 
     def job(grow):
         if n_iterations == 0:
@@ -99,8 +102,9 @@ def test_nobody_waits_for_a_model_that_fails(n_iterations):
         yield from grow(replace(model, watch=watch))
 
     before = set(threading.enumerate())
+    jobs = [refused if n_iterations is None else job]
     with pytest.raises(MemoryError, match="of a fit"):
-        boost_together(coded, [job], book.thresholds, LocalRunner(3).led, 3)
+        boost_together(coded, jobs, book.thresholds, LocalRunner(3).led, 3)
     for thread in set(threading.enumerate()) - before:
         if thread.name == "dtrees-run":
             thread.join(60)
