@@ -130,7 +130,7 @@ class LeafScore:
     is_asked: Callable[[HeldOut], bool] | None = None  # ask scikit-learn at once? None: never
     is_matrix: bool = False  # there is a sum for each pair of classes
     of_rows: Callable[[HeldOut], np.ndarray] | None = None  # sums of a whole tree, of equal rows
-    most: Callable[[HeldOut], float] | None = None  # of a share, and of sums over leaves
+    most: Callable[[HeldOut], float] | None = None  # bounds a share, and each sum; None: unknown
 
 
 def _mean(sums: np.ndarray, held_out: HeldOut) -> np.ndarray:
@@ -237,7 +237,7 @@ def leaf_scores(
     `held_out` has a row at least. None: scikit-learn should be asked. O(rows + nodes x classes),
     and what `sums_over_leaves` costs. For scores of a matrix O(nodes x classes**2), and a call of
     scikit-learn's function for each different matrix. Of whole trees alone, accuracy takes
-    O(rows x classes), and squared errors O(rows).
+    O(rows x classes), and squared errors O(rows + nodes).
     """
     if any(score.is_asked is not None and score.is_asked(held_out) for score in scores):
         return None
