@@ -85,7 +85,8 @@ TAKEN = {
     "out_file": "None|'x'",
     "params": "None|{}",
     "path": "'x'",
-    "pre_dispatch": "-1|True|'x'",
+    "pre_dispatch": "None|-1|True|'x'",
+    "cross_validate pre_dispatch": "-1|True|'x'",
     "random_state": "None|True",
     "return_estimator": "True",
     "return_indices": "True",
@@ -102,6 +103,10 @@ TAKEN = {
     "HashKFold.split y": "None",
     "ValidationSurface.model min_samples_split": "",
     "boosting_curve estimator": "boosted",
+    "cross_val_score scoring": "None|class",  # it fails in every split, with a warning
+    "cross_validate scoring": "None|class",
+    "cross_val_score error_score": "True|-1|2.5|nan|inf",
+    "cross_validate error_score": "True|-1|2.5|nan|inf",
     "cost_complexity_cv estimator": "unfitted|tree",
     "estimate_cost model": "None",
     "export_graphviz decision_tree": "tree",
@@ -115,7 +120,10 @@ TAKEN = {
     "validation_surface max_depth": "None|[1, 2]",
 }
 # Sentences of scikit-learn's, and of ours, that name what is wrong by another word.
-OTHER_WORDS = r"Expected 2D array|inconsistent numbers of samples|of n_samples=2 rows|no column "
+OTHER_WORDS = (
+    "Expected 2D array|inconsistent numbers of samples|of n_samples=2 rows|no column |"
+    "The list/tuple elements must be|An empty dict was passed"
+)
 NOT_CALLED = {  # by users: what a fit calls, what is scikit-learn's, what is a dict's
     *(Callback, ProgressBar, Loss, BoostingFit, GridSearchCV, RandomizedSearchCV),
     *(f"CrossValidation.{name}" for name in dir(dict)),
