@@ -23,7 +23,6 @@ from dtrees.constraints import (
     PARAMS,
     ROWS,
     SCORER,
-    ArrayLike,
     IntegerIn,
     Nothing,
     checked,
@@ -195,8 +194,6 @@ class ValidationSurface(SplitScores):
 @checked(
     X=ARRAY,
     y=ARRAY,
-    max_depth=(ArrayLike(), Nothing()),
-    min_samples_split=(ArrayLike(), Nothing()),
     cv=(*CV, Nothing()),
     scoring=SCORER,
     groups=ROWS,

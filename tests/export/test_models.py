@@ -281,7 +281,9 @@ def test_what_is_no_fitted_estimator_of_ours(tmp_path):
         pass
 
     for model in (Own(), 3, DecisionTreeClassifier):
-        with pytest.raises(TypeError, match="The 'model' parameter of save must be one of BaggingClassifier"):
+        with pytest.raises(
+            TypeError, match="The 'model' parameter of save must be one of BaggingClassifier"
+        ):
             save(model, path)
     search = GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1]}, cv=2)
     search.fit([[1.0], [2.0]] * 2, [0, 1] * 2)

@@ -127,7 +127,9 @@ class TestErrors:
             shared_forest([])
 
     def test_negative_depth(self):
-        with pytest.raises(ValueError, match="'max_depth' parameter of shared_forest must be .* Got -1"):
+        with pytest.raises(
+            ValueError, match=r"'max_depth' parameter of shared_forest must be .* Got -1"
+        ):
             shared_forest(chain(3), max_depth=-1)
 
     def test_other_classes(self):

@@ -179,5 +179,8 @@ def test_where_one_tree_is_needed_the_trees_of_many_are_named():
 def test_trees_of_others_are_none_of_ours():
     X, y = load_iris(return_X_y=True)
     other = sklearn.tree.DecisionTreeClassifier().fit(X, y)
-    with pytest.raises(TypeError, match=r"decision_tree must be one fitted tree of dtrees. Got DecisionTreeClassifier"):
+    with pytest.raises(
+        TypeError,
+        match=r"decision_tree must be one fitted tree of dtrees. Got DecisionTreeClassifier",
+    ):
         export_text(other)
