@@ -64,9 +64,7 @@ def _code_categories(found: Categories, store: CodeStore) -> None:
     if ordered is not None:
         np.copyto(codes, ordered, where=codes == 0)
     store.n_codes[j] = n_codes
-    if n_codes > 65_535 and len(store.order):
-        at = j * store.n_rows
-        store.order[at : at + store.n_rows] = np.argsort(codes, kind="stable")
+    store.order_rows(j, n_codes)
 
 
 def encode_dense(book: CodeBook, table: Table, wanted: np.ndarray, run: Runner) -> CodedMatrix:

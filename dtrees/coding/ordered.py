@@ -109,6 +109,7 @@ def _code_tile(
             store.status[column] = 0
             store.is_binned[column] = True
             cut_column(tile[k], greatest[:-1], store.codes_of(column, n_codes))
+            store.order_rows(column, n_codes)
     store.n_ordered[block.columns] = store.n_codes[block.columns]
 
 
