@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dtrees.coding._rank_columns import STATUS_INFINITE, STATUS_TOO_MANY, distinct_values
-from dtrees.coding.sampling import bottom, quantile_codes
+from dtrees.coding._cuts import quantile_codes
+from dtrees.coding.sampling import bottom
 
 EVERY = sys.maxsize  # distinct values, where all are kept
 

@@ -122,7 +122,7 @@ class SparseSummary:
 
     def values(self) -> OrderedValues:
         """Least and greatest value of every code of every column, float64."""
-        sample = Sample(self.rules, self.n_rows, self.hashes)
+        sample = Sample(self.rules, self.n_rows, hashes=self.hashes)
         lows = np.split(self.distinct, self.start[1:-1])
         highs = list(lows)
         for j in np.flatnonzero(self.has_too_many).tolist():
