@@ -26,14 +26,18 @@ MANY_CUTS = 16  # per row, from which on rows are sorted instead of looking at e
 
 
 def code_dense(
-    table: Table, columns: Columns, rules: CutRules, run: Runner
+    table: Table,
+    columns: Columns,
+    rules: CutRules,
+    run: Runner,
+    weights: np.ndarray | None = None,
 ) -> tuple[CodedMatrix, list[OrderedValues], dict[int, np.ndarray]]:
     """Codes of a dense table: numbers first, then the categories above them."""
     n_rows = table.n_rows
     plain = rules.max_bins is not None and not columns.numeric_categories and not columns.categories
     largest = min(n_rows, rules.max_bins) if plain and rules.max_bins is not None else n_rows
     store = CodeStore(n_rows, table.n_columns, largest)
-    parts = code_numbers(columns.ordered, store, rules, run)
+    parts = code_numbers(columns.ordered, store, rules, run, weights)
     named = code_numbers(columns.numeric_categories, store, CutRules(), run)
     refuse_columns(table, store.status == STATUS_INFINITE)
     categories: dict[int, np.ndarray] = {}

@@ -39,10 +39,14 @@ class OrderedValues:
 
 
 def code_numbers(
-    blocks: Sequence[Numbers], store: CodeStore, rules: CutRules, run: Runner
+    blocks: Sequence[Numbers],
+    store: CodeStore,
+    rules: CutRules,
+    run: Runner,
+    weights: np.ndarray | None = None,
 ) -> list[OrderedValues]:
     """Codes of columns of numbers into the store; their values, block by block."""
-    sample = Sample(rules, store.n_rows)
+    sample = Sample(rules, store.n_rows, weights)
     room = max(1, store.n_rows if rules.max_bins is None else min(store.n_rows, rules.max_bins))
     pieces: list[Callable[[], None]] = []
     sizes: list[int] = []

@@ -57,6 +57,16 @@ def bottom(hashes: np.ndarray, k: int) -> np.ndarray:
     return np.flatnonzero(hashes <= np.partition(hashes, k - 1)[k - 1])
 
 
+def codes_of_sample(
+    values: np.ndarray, weights: np.ndarray | None, max_bins: int, zeros: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """`quantile_codes` of sampled values in any order."""
+    if weights is None:
+        return quantile_codes(np.sort(values), max_bins, zeros)
+    order = np.argsort(values)
+    return quantile_codes(values[order], max_bins, zeros, weights[order])
+
+
 def hash_bound(k: int, n_rows: int, times: float = 2.0) -> int | None:
     """A hash that about `times` k of so many rows do not exceed; None where every row counts.
 
@@ -147,13 +157,9 @@ class Sample:
             kept = np.isin(rows, chosen)
             total = self._weight(chosen)
         values, rows = values[kept], rows[kept]
-        zeros, weights = total - self._weight(rows), None
-        if self.weights is not None:
-            order = np.argsort(values)
-            values, weights = values[order], self.weights[rows[order]]
-        else:
-            values.sort()
-        return quantile_codes(values, self.rules.max_bins, zeros, weights)
+        weights = None if self.weights is None else self.weights[rows]
+        zeros = total - self._weight(rows)
+        return codes_of_sample(values, weights, self.rules.max_bins, zeros)
 
     @cached_property
     def total(self) -> int:
