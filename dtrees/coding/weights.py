@@ -86,6 +86,29 @@ def fixed_point_weights(weights: np.ndarray, spare_bits: int = 0) -> tuple[np.nd
         exponent -= excess
 
 
+def cut_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """What each row counts for where columns are cut at quantiles: its weight, in fixed point.
+
+    A row of weight zero counts as much as the lightest of the others. A fit that leaves rows out by
+    weights of zero then has the codes of a fit to all rows, which training sets share.
+
+    Returns
+    -------
+    int64 (n_rows,) or None
+        Positive, with a total below 2**61. None: all count the same.
+    """
+    weights = check_weights(sample_weight, n_rows)
+    if weights is None:
+        return None
+    w, _ = fixed_point_weights(weights)
+    least = int(w[w > 0].min())
+    w[w == 0] = least
+    if np.all(w == least):
+        return None
+    excess = exact_sum(w).bit_length() - TOTAL_BITS
+    return np.maximum(w >> excess, 1) if excess > 0 else w
+
+
 def class_weights(
     class_weight: str | Mapping[Any, float],
     classes: np.ndarray,

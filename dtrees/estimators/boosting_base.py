@@ -116,7 +116,7 @@ class BaseBoosting(StartingBoosting):
         seed = plan.seed() if there is None else self._fit_seed
         sides = self._sides(values, target, seed, shown is not None)
         with stats.phase("coding"):
-            book, codes = plan.code(table, seed, run, stats)
+            book, codes = plan.code(table, seed, run, stats, sample_weight)
             coded = codes_in_one_place(codes, name)
         kept = None
         if there is not None:
