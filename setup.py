@@ -45,7 +45,6 @@ EXTENSIONS = [
     "dtrees.core.search._bound",
     "dtrees.core.search._sort",
     "dtrees.core.search._number_scan",
-    "dtrees.core.search._squared_scan",
     "dtrees.core.search._allowed_intervals",
     "dtrees.core.search._class_bounds",
     "dtrees.core.search._two_class_scan",
