@@ -125,6 +125,7 @@ class StartingBoosting(FittedBoosting):
         "max_leaf_nodes": (IntegerIn(2), Nothing()),
         "max_depth": (IntegerIn(1), Nothing()),
         "min_samples_leaf": (IntegerIn(1),),
+        "min_child_weight": (RealIn(0, math.inf, "[)"),),
         "l2_regularization": (RealIn(0, math.inf, "[)"),),
         "subsample": (RealIn(0, 1, "(]"),),
         "max_features": (RealIn(0, 1, "(]", integers=False),),
@@ -151,6 +152,7 @@ class StartingBoosting(FittedBoosting):
     max_leaf_nodes: int | None
     max_depth: int | None
     min_samples_leaf: int
+    min_child_weight: float
     l2_regularization: float
     subsample: float
     max_features: float
@@ -279,6 +281,7 @@ class StartingBoosting(FittedBoosting):
             max_leaf_nodes=self.max_leaf_nodes,
             max_depth=self.max_depth,
             min_samples_leaf=int(self.min_samples_leaf),
+            min_child_weight=float(self.min_child_weight),
             l2=float(self.l2_regularization),
             category_penalty=float(self.category_penalty),
             handle_unknown="majority" if self.handle_unknown == "majority" else "missing",

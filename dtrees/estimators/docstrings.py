@@ -119,6 +119,9 @@ min_samples_leaf : int
     Least number of rows of positive weight on each side of a split.
 max_features : float
     Share of the columns, of those that may be used, that are drawn at each node.
+min_child_weight : float
+    Least sum of second derivatives on each side of a split, weights included: of a squared error
+    the weight of the rows, of two classes the sum of p (1 - p).
 l2_regularization : float
     What is added to the second derivative of each leaf; it makes steps smaller.
 subsample : float
