@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import sklearn.datasets
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
@@ -75,7 +76,7 @@ class Scores(NamedTuple):
 def rare(X: Any, y: np.ndarray) -> tuple[Any, np.ndarray]:
     """Two classes, and at most `RARE` of the rows in the second one."""
     if y.dtype.kind == "f":
-        second = y > np.quantile(y, 1 - RARE)
+        second = y >= np.quantile(y, 1 - RARE)
     else:
         labels, counts = np.unique(y, return_counts=True)
         enough = counts >= 2 * LEAST_OF_CLASS
@@ -104,6 +105,7 @@ def table_of(name: str) -> tuple[Any, np.ndarray, int]:
     if hasattr(X, "tocsc"):  # which scikit-learn does not take
         X = X.tocsc()
         X = X[:, np.sort(np.argsort(-np.diff(X.indptr), kind="stable")[:WORDS])].toarray()
+    X = X if hasattr(X, "iloc") else pd.DataFrame(X)
     X, y = rare(X, y) if variant == "rare" else of_known_classes(X, y)
     return X, y, FEW_ROWS if variant == "few" else FIT_ROWS
 
@@ -136,11 +138,10 @@ def scores_of(name: str, seed: int, quick: bool = False) -> dict[str, Scores]:
     sides: dict[str, tuple[Callable[..., Any], Any]] = {
         f"l2 {l2:g}, {least:g}": (partial(ours, l2, least), X) for l2, least in OURS
     }
-    is_frame = hasattr(X, "iloc")
-    sides["scikit-learn"] = fits.scikit_learn, data.ordinal(X) if is_frame else X
+    sides["scikit-learn"] = fits.scikit_learn, data.ordinal(X)
     sides["LightGBM"] = fits.lightgbm, X
     sides["XGBoost"] = xgboost, X
-    sides["CatBoost"] = catboost, texts(X) if is_frame else X
+    sides["CatBoost"] = catboost, texts(X)
     found = {}
     for side, (fit, table) in sides.items():
         with warnings.catch_warnings():

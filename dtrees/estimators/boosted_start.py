@@ -139,6 +139,7 @@ class StartingBoosting(FittedBoosting):
         "validation_fraction": (IntegerIn(1), RealIn(0, 1, "()", integers=False), Nothing()),
         "n_iter_no_change": (IntegerIn(1),),
         "tol": (RealIn(0, math.inf, "[)"),),
+        "use_best_model": (Boolean(),),
         "warm_start": (Boolean(),),
         "verbose": (InstanceOf(Integral, "int"),),
         "regime": (OneOf(("local", "replicated"), refused_later=("partitioned",)), Nothing()),
@@ -167,6 +168,7 @@ class StartingBoosting(FittedBoosting):
     validation_fraction: float | None
     n_iter_no_change: int
     tol: float
+    use_best_model: bool
     warm_start: bool
     verbose: int
     regime: str | None

@@ -94,6 +94,7 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         validation_fraction=0.1,
         n_iter_no_change=10,
         tol=1e-7,
+        use_best_model=True,
         warm_start=False,
         verbose=0,
         regime=None,
@@ -122,6 +123,7 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.use_best_model = use_best_model
         self.warm_start = warm_start
         self.verbose = verbose
         self.regime = regime
@@ -289,6 +291,7 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
         validation_fraction=0.1,
         n_iter_no_change=10,
         tol=1e-7,
+        use_best_model=True,
         warm_start=False,
         verbose=0,
         regime=None,
@@ -318,6 +321,7 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.use_best_model = use_best_model
         self.warm_start = warm_start
         self.verbose = verbose
         self.regime = regime
