@@ -424,7 +424,7 @@ def test_delayed_values_are_refused_in_words_or_handled(place):
 # columns of other libraries
 
 LETTERS = np.array(list("-abcde"))
-OTHERS = {  # what `frame["y"].values` and its siblings are, of the pandas that is installed and others
+OTHERS = {  # what `frame["y"].values` and its siblings are, of pandas 2 and 3
     "Index": lambda values: pd.Index(values),
     "values": lambda values: pd.Series(values).values,
     "array": lambda values: pd.Series(values).array,
