@@ -35,6 +35,10 @@ sample weights they are multiplied into w, where they keep more digits; but thos
 differ between training sets, which would share nothing. So 1,024 rows or more leave 20 bits to
 them: a row is off by at most 2**-40 of the total, a class weight by 2**-20 times the number of
 classes.
+
+"balanced" makes all classes of a table weigh the same, and so do their integers, where the totals
+of the classes have a common multiple that fits; otherwise roundings leave the first one ahead
+(`dtrees.coding.weights.balanced_multipliers`). A row that is held out does not show by them.
 """
 
 from __future__ import annotations
@@ -53,12 +57,12 @@ from dtrees.coding.weights import (
     LARGEST_SUM,
     LEAST_BALANCED,
     balanced_fractions,
+    balanced_multipliers,
     bound_of_bag,
     check_finite,
     check_total,
     check_weights,
     class_integers,
-    class_multipliers,
     class_totals,
     class_weights,
     exact_sum,
@@ -71,6 +75,7 @@ from dtrees.exceptions import StatisticsOverflowError
 
 MOST_CLASSES = 65_535
 TOTAL_BITS = 62  # of the sum of |weight * y|
+ROUNDING = 2.0**-42  # of the weight of a class with few rows, more than it is off
 PLAIN_WEIGHT = 8  # largest weights of 2**-8 .. 2**8 are used as they are in wy
 PLAIN_TOTAL = 2**32  # and so are integer weights up to this total
 
@@ -233,13 +238,8 @@ class Target(SmallArraysInside):
         if not balanced:
             return found
         totals = class_totals(self.y, found.w, self.n_classes)
-        multiplier, exponent = self.balanced_multipliers(totals)
+        multiplier, exponent = balanced_multipliers(totals)
         return replace(found, class_multiplier=multiplier, class_exponent=exponent)
-
-    def balanced_multipliers(self, totals: list[int]) -> tuple[np.ndarray, int]:
-        """Multipliers of classes of these total weights, and their exponent, for equal weights."""
-        assert self.classes is not None
-        return class_multipliers(class_weights("balanced", self.classes, totals), totals)
 
     @property
     def times(self) -> np.ndarray | None:
@@ -309,11 +309,15 @@ class Target(SmallArraysInside):
                 )
             is_balanced = isinstance(class_weight, str)
             if weights is None or w_exponent == 0:
-                multiplier, class_exponent = class_integers(per_class, totals, spare_bits)
+                multiplier, class_exponent = class_integers(
+                    class_weight, classes, totals, spare_bits
+                )
             elif is_balanced and np.count_nonzero(weights) >= LEAST_BALANCED:
-                of_rows, of_classes = balanced_fractions(weights, codes, classes, spare_bits)
+                of_rows, of_classes = balanced_fractions(weights, codes, len(classes), spare_bits)
                 (w, w_exponent), (multiplier, class_exponent) = of_rows, of_classes
             else:
+                if is_balanced:  # up to roundings the classes weigh the same: the first one wins
+                    per_class = per_class * (1.0 - np.arange(len(classes)) * ROUNDING)
                 weights = weights * per_class[codes]
                 check_total(weights, "sample_weight times class_weight")
                 w, w_exponent = fixed_point_weights(weights, spare_bits)

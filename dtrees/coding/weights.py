@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from dtrees.exceptions import StatisticsOverflowError
 LARGEST = 2**52
 TOTAL_BITS = 61  # of the sum of the weights, class weights included
 CLASS_EXPONENT = 40
+SCALE_BITS = 37  # by which a common multiple is below what balanced classes weigh
 CLASS_BITS = 20  # of a total that fractions of rows leave to class weights
 LEAST_BALANCED = 1_024  # rows whose fractions leave them to "balanced", which sets share then
 LARGEST_SUM = 2.0**62  # of weights or weighted targets of a bag
@@ -190,23 +192,61 @@ def class_multipliers(
 
 
 def class_integers(
-    weights: np.ndarray, totals: list[int], spare_bits: int = 0
+    class_weight: str | Mapping[Any, float],
+    classes: np.ndarray,
+    totals: list[int],
+    spare_bits: int = 0,
 ) -> tuple[np.ndarray | None, int]:
-    """`class_multipliers`, or None where all class weights are one."""
-    return (None, 0) if np.all(weights == 1.0) else class_multipliers(weights, totals, spare_bits)
+    """Class weights as integers, with their exponent; None where all are one."""
+    weights = class_weights(class_weight, classes, totals)
+    if np.all(weights == 1.0):
+        return None, 0
+    if isinstance(class_weight, str):
+        return balanced_multipliers(totals, spare_bits)
+    return class_multipliers(weights, totals, spare_bits)
+
+
+def balanced_multipliers(totals: list[int], spare_bits: int = 0) -> tuple[np.ndarray, int]:
+    """The weights of "balanced" as integers, by which all classes weigh the same.
+
+    ``totals * multiplier`` is the same number for all classes that have rows: a common multiple of
+    the totals, where one of them differs little from what is asked for, and fits. Otherwise it does
+    not increase from class to class. So of equally likely classes the first wins, at the root and
+    in all nodes that have the same share of several classes. ``sum(totals * multiplier)`` stays
+    within ``2**(61 - spare_bits)``.
+    """
+    present = [total for total in totals if total > 0] or [1]
+    weight, n_present = sum(present), len(present)
+    exponent = min(
+        TOTAL_BITS - spare_bits - weight.bit_length(),
+        largest_exponent(weight / (n_present * min(present)), LARGEST),
+    )
+    of_class = math.floor(Fraction(2) ** exponent * weight / n_present)
+    common = 1
+    for total in present:
+        common = math.lcm(common, total)
+        if common << SCALE_BITS > of_class:  # and would grow without bound
+            break
+    else:
+        of_class -= of_class % common
+    multiplier = np.full(len(totals), 2 ** max(exponent, 0), dtype=np.int64)
+    for number, total in enumerate(totals):
+        if total > 0:
+            multiplier[number] = max(1, of_class // total)
+            of_class = int(multiplier[number]) * total
+    return multiplier, exponent
 
 
 def balanced_fractions(
-    weights: np.ndarray, codes: np.ndarray, classes: np.ndarray, spare_bits: int = 0
+    weights: np.ndarray, codes: np.ndarray, n_classes: int, spare_bits: int = 0
 ) -> tuple[tuple[np.ndarray, int], tuple[np.ndarray, int]]:
     """Fractional weights of rows, and what balances the classes, each with an exponent.
 
     Training sets whose rows count in the same unit share sums; what balances them differs.
     """
     w, exponent = fixed_point_weights(weights, spare_bits + CLASS_BITS)
-    totals = class_totals(codes, w, len(classes))
-    per_class = class_weights("balanced", classes, totals)
-    return (w, exponent), class_multipliers(per_class, totals, spare_bits)
+    totals = class_totals(codes, w, n_classes)
+    return (w, exponent), balanced_multipliers(totals, spare_bits)
 
 
 def largest_exponent(largest: float, limit: int) -> int:

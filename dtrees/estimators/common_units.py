@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.coding.target import Target
-from dtrees.coding.weights import class_integers, class_weights
+from dtrees.coding.weights import class_integers
 from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
 from dtrees.core.membership.resampling import Resampling
 from dtrees.estimators.fit_plan import FitPlan
@@ -168,8 +168,7 @@ class Companies:
 
         def integers(totals: list[int]) -> tuple[np.ndarray | None, int]:
             assert whole.classes is not None
-            own = class_weights(plan.class_weight, whole.classes, totals)
-            return class_integers(own, totals, plan.spare_bits)
+            return class_integers(plan.class_weight, whole.classes, totals, plan.spare_bits)
 
         totals = self._sets.some(company.numbers).class_totals(counts)
         own = ClassWeights.of_totals(totals, integers)

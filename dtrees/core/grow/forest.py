@@ -25,6 +25,7 @@ import numpy as np
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
+from dtrees.coding.weights import balanced_multipliers
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow._arena import Arena
 from dtrees.core.grow.assembly import Thresholds
@@ -182,7 +183,7 @@ class ForestGrowth:
                 some = resampling.some(together)
             if self.balanced:
                 totals = some.class_totals(target)
-                some = some.weighing(ClassWeights.of_totals(totals, target.balanced_multipliers))
+                some = some.weighing(ClassWeights.of_totals(totals, balanced_multipliers))
             own = self.shares.rules_of_sets(rules, some, self.target, target)
             # what is known of a tree does not say what its nodes inherit
             is_known = self.bags is None and not rules.has_constraints

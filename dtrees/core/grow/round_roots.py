@@ -9,6 +9,7 @@ import numpy as np
 
 from dtrees._random import BOOTSTRAP, keyed_largest
 from dtrees.coding.target import Target
+from dtrees.coding.weights import balanced_multipliers
 from dtrees.core.data.scale import Scale, scale_of_sums
 from dtrees.core.grow._round_tree import RoundTree
 from dtrees.core.grow.round_spec import Blocks, RoundSpec
@@ -65,7 +66,7 @@ def roots_of(spec: RoundSpec, numbers: Sequence[int], blocks: Blocks) -> Roots:
     for index, (counts, _) in enumerate(bags):
         if is_balanced:
             totals = counts.sums[:, CLASS_0:]
-            weights[index] = ClassWeights.of_totals(totals, spec.target.balanced_multipliers)
+            weights[index] = ClassWeights.of_totals(totals, balanced_multipliers)
         if is_poisson:  # the same for all sets (`sets_of_scales`)
             scale = _scale_of(spec, spec.target, counts.sums[0])
             roots[index] = replace(roots[index], fixed_point=scale.fixed_point)
