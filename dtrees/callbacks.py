@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dtrees.constraints import IntegerIn, checked
 from dtrees.core.model.tree import Tree
 
 if TYPE_CHECKING:
@@ -75,8 +76,11 @@ class ForestFit:
         """Number of trees that this fit has added so far."""
         return len(self.trees) - self.numbers.start
 
+    @checked(number=(IntegerIn(0),))
     def tree(self, number: int) -> Any:
         """A tree as a fitted estimator, as ``forest[number]`` gives it; made at every call."""
+        if number >= len(self.trees):
+            raise ValueError(f"There are {len(self.trees)} trees so far, and no number {number}.")
         return self.make(self.trees[number])
 
 

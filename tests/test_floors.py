@@ -25,6 +25,7 @@ FLOORS = {
     "_pickling": 0,
     "coding": 1,
     "core": 2,
+    "constraints": 2,
     "parallel": 3,
     "inspection": 3,
     "export": 3,

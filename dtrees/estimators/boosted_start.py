@@ -23,17 +23,7 @@ import numpy as np
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
-from dtrees.core.data.rules import BoostingRules
-from dtrees.core.data.scale import units_of
-from dtrees.core.grow.boosting import BoostedRows, Growing
-from dtrees.core.losses.losses import Loss
-from dtrees.core.losses.own import OwnLoss
-from dtrees.core.model.tree import Forest
-from dtrees.core.predict.binned import LeafLookup, Walked
-from dtrees.estimators.boosted_stopping import Held, Watch, is_wanted, scored, split
-from dtrees.estimators.boosted_validation import GivenRows
-from dtrees.estimators.column_rules import directions_of, interactions_of
-from dtrees.estimators.constraints import (
+from dtrees.constraints import (
     COLUMN_RULES,
     ArrayLike,
     Boolean,
@@ -46,6 +36,16 @@ from dtrees.estimators.constraints import (
     RandomState,
     RealIn,
 )
+from dtrees.core.data.rules import BoostingRules
+from dtrees.core.data.scale import units_of
+from dtrees.core.grow.boosting import BoostedRows, Growing
+from dtrees.core.losses.losses import Loss
+from dtrees.core.losses.own import OwnLoss
+from dtrees.core.model.tree import Forest
+from dtrees.core.predict.binned import LeafLookup, Walked
+from dtrees.estimators.boosted_stopping import Held, Watch, is_wanted, scored, split
+from dtrees.estimators.boosted_validation import GivenRows
+from dtrees.estimators.column_rules import directions_of, interactions_of
 from dtrees.estimators.fitted_boosting import FittedBoosting
 
 

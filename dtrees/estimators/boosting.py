@@ -16,11 +16,11 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from dtrees import losses
 from dtrees.coding.target import Target
 from dtrees.coding.weights import class_totals
+from dtrees.constraints import InstanceOf, Nothing, OneOf, RealIn
 from dtrees.core.data.scale import units_of
 from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss, initial_of_classes
 from dtrees.core.losses.own import OwnLoss
 from dtrees.estimators.boosting_base import BaseBoosting
-from dtrees.estimators.constraints import InstanceOf, Nothing, OneOf, RealIn
 from dtrees.estimators.docstrings import documented
 from dtrees.estimators.prediction import LazyScore
 from dtrees.estimators.stored import LEARNS_CLASSES

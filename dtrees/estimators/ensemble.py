@@ -28,23 +28,22 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.callbacks import Callback, ProgressBar, check_callbacks
-from dtrees.core.grow.forest import ForestGrowth
-from dtrees.core.membership.resampling import Bags, Resampling
-from dtrees.core.model.tree import Forest, Tree
-from dtrees.core.predict.out_of_bag import OutOfBag, sums_of_sets
-from dtrees.estimators.bags import bags_of, check_bootstrap
-from dtrees.estimators.base import BaseTrees
-from dtrees.estimators.constraints import (
+from dtrees.constraints import (
     ArrayOf,
     Boolean,
     CallableObject,
     InstanceOf,
     IntegerIn,
     Nothing,
-    NumberOf,
     OneOf,
     RealIn,
 )
+from dtrees.core.grow.forest import ForestGrowth
+from dtrees.core.membership.resampling import Bags, Resampling
+from dtrees.core.model.tree import Forest, Tree
+from dtrees.core.predict.out_of_bag import OutOfBag, sums_of_sets
+from dtrees.estimators.bags import bags_of, check_bootstrap
+from dtrees.estimators.base import BaseTrees
 from dtrees.estimators.early_stopping import OobStopping
 from dtrees.estimators.fit_plan import LARGEST_SEED, FitPlan
 from dtrees.estimators.flat_forests import FlatForest, grow_until_flat
@@ -92,7 +91,7 @@ class BaseForest(GrowingForest):
         **BaseTrees._learns,
         "oob_score_": (InstanceOf(float, "float"),),
         "oob_scores_": (ArrayOf(1, np.dtype(np.float64)),),
-        "_fit_seed": (NumberOf(0, LARGEST_SEED),),
+        "_fit_seed": (IntegerIn(0, LARGEST_SEED),),
         "_fit_bags": (InstanceOf(str, "str"), Nothing()),
         "_fit_facts": (InstanceOf(dict, "dict"),),
     }

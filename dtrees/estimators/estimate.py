@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from dtrees.constraints import ARRAY, Having, InstanceOf, IntegerIn, Nothing, checked
 from dtrees.estimators.base import BaseTrees
 from dtrees.estimators.boosting_base import BaseBoosting
 from dtrees.estimators.ensemble import BaseForest
@@ -109,6 +110,13 @@ def _counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+@checked(
+    X=ARRAY,
+    client=(Having("as_current"), Nothing()),
+    n_sets=(IntegerIn(1),),
+    n_classes=(IntegerIn(1),),
+    model=(InstanceOf(CostModel, "CostModel"), Nothing()),
+)
 def estimate_cost(
     estimator: Any,
     X: Any,
@@ -174,8 +182,8 @@ def estimate_cost(
             return _of_boosting(estimator, X, n_sets, n_classes, model)
     if not isinstance(estimator, BaseTrees):
         raise TypeError(
-            "estimate_cost takes trees, forests and boosted models of dtrees, got "
-            f"{type(estimator).__name__}."
+            "The 'estimator' parameter of estimate_cost must be a tree, forest or boosted model of "
+            f"dtrees. Got {estimator!r} instead."
         )
     plan = FitPlan.of(estimator)
     is_forest = isinstance(estimator, BaseForest)

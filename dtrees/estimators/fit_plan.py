@@ -31,12 +31,12 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table, read_table
 from dtrees.coding.target import Target
 from dtrees.coding.weights import cut_weights
+from dtrees.constraints import check_parameters
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow.shared import n_alone
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.membership.shares import Shares
 from dtrees.estimators.column_rules import directions_of, interactions_of
-from dtrees.estimators.constraints import check_parameters
 from dtrees.estimators.limits import columns_per_split, depth_of, least_rows
 from dtrees.estimators.training import Encoded, Training
 from dtrees.parallel import (

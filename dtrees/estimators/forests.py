@@ -18,8 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dtrees.coding.target import Target
 from dtrees.coding.weights import CLASS_BITS
-from dtrees.core.predict.intervals import check_confidence
-from dtrees.estimators.constraints import ArrayOf, InstanceOf, Nothing, OneOf
+from dtrees.constraints import ARRAY, CONFIDENCE, ArrayOf, InstanceOf, Nothing, OneOf, checked
 from dtrees.estimators.ensemble import SPARE_BITS, BaseForest
 from dtrees.estimators.intervals import IntervalPredictor, out_of_bag_errors
 from dtrees.estimators.prediction import ForestPredictor, LazyScore
@@ -157,6 +156,7 @@ class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
         """
         return self._answer("predict", X)
 
+    @checked(X=ARRAY, confidence=CONFIDENCE)
     def prediction_interval(self, X: Any, confidence: float = 0.9) -> np.ndarray:
         """Predict an interval for every row, by the rows out of the bags.
 
@@ -197,7 +197,6 @@ class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
         check_is_fitted(self)
         predictor = self._predictor()
         assert isinstance(predictor, ForestPredictor)
-        confidence = check_confidence(confidence)
         found = IntervalPredictor.of(predictor, vars(self), confidence)
         return self._answer("prediction_interval", X, found)
 

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from dtrees.coding.target import Target
 from dtrees.coding.weights import check_finite
-from dtrees.estimators.constraints import InstanceOf, Nothing, OneOf
+from dtrees.constraints import InstanceOf, Nothing, OneOf
 from dtrees.estimators.docstrings import documented
 from dtrees.estimators.prediction import LazyScore
 from dtrees.estimators.single_tree import BaseDecisionTree

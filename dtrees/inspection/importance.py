@@ -19,12 +19,17 @@ from typing import Any
 
 import numpy as np
 
+from dtrees.constraints import Boolean, InstanceOf, checked
 from dtrees.core.model.gains import SMALL, relative_gains
 from dtrees.core.model.tree import LEAF, Tree
 from dtrees.inspection.alignment import trees_of
 from dtrees.inspection.tree_formatter import parts_of
 
 
+@checked(
+    tree=(InstanceOf(Tree, "dtrees.core.model.tree.Tree, such as tree_.model"),),
+    normalize=(Boolean(),),
+)
 def impurity_importances(tree: Tree, *, normalize: bool = True) -> np.ndarray:
     """Total impurity decrease by column.
 

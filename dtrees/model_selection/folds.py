@@ -36,6 +36,7 @@ from sklearn.utils import check_random_state
 
 from dtrees._random import FOLDS, keyed_draws, keyed_uint64
 from dtrees.coding.group_keys import group_keys
+from dtrees.constraints import ARRAY, ROWS, checked
 from dtrees.model_selection.size import size_of
 from dtrees.model_selection.splits import FoldSplits, Split
 from dtrees.parallel import admitted, check_lengths, is_lazy, known_length, lazy_keys
@@ -120,6 +121,7 @@ class HashKFold(BaseEstimator):
         """Number of folds."""
         return self.n_splits
 
+    @checked(X=ARRAY, y=ROWS, groups=ROWS)
     def split(self, X: Any, y: Any = None, groups: Any = None) -> FoldSplits:
         """The splits: a sequence of (train, test), numbers of rows in ascending order.
 
@@ -139,6 +141,7 @@ class HashKFold(BaseEstimator):
         """
         return FoldSplits(self.folds(X, y, groups), self.n_splits)
 
+    @checked(X=ARRAY, y=ROWS, groups=ROWS)
     def folds(self, X: Any, y: Any = None, groups: Any = None) -> np.ndarray:
         """The fold that each row is held out in, uint16 (n_rows,).
 

@@ -24,9 +24,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from dtrees.constraints import ARRAY, CONFIDENCE, checked
 from dtrees.core.membership.resampling import of_sets
 from dtrees.core.predict.blas import one_blas_thread
-from dtrees.core.predict.intervals import Calibration, check_confidence
+from dtrees.core.predict.intervals import Calibration
 from dtrees.estimators.base import BaseTrees
 from dtrees.estimators.boosting_base import BaseBoosting
 from dtrees.estimators.intervals import ENDS
@@ -83,6 +84,7 @@ class CrossValidation(dict[str, Any]):
                 self._final, self._grow = self._grow(), None
             return self._final
 
+    @checked(X=ARRAY, confidence=CONFIDENCE)
     def prediction_interval(self, X: Any, confidence: float = 0.9) -> Any:
         """Predict an interval for every row, by the rows that were held out.
 
@@ -125,7 +127,6 @@ class CrossValidation(dict[str, Any]):
         Costs a prediction of `X` by each model, and O(n) for each of its rows, in blocks of a few
         MB on the ``n_jobs`` threads of the models.
         """
-        confidence = check_confidence(confidence)
         held_out = self._held_out
         if isinstance(held_out, str):
             raise (TypeError if held_out.startswith(NO_REGRESSOR) else ValueError)(

@@ -28,9 +28,9 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from dtrees.callbacks import Bar
+from dtrees.constraints import InvalidParameterError
 from dtrees.core.grow.known import KnownTrees
 from dtrees.core.membership.resampling import Resampling, of_sets
-from dtrees.estimators.constraints import InvalidParameterError
 from dtrees.estimators.ensemble import BaseForest
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training_sets import fit_table

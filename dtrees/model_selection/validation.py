@@ -21,8 +21,9 @@ keeps every value.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from numbers import Integral
 from time import perf_counter
 from typing import Any
 
@@ -33,6 +34,22 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from dtrees.constraints import (
+    ARRAY,
+    CV,
+    ERROR_SCORE,
+    ESTIMATOR,
+    PARAMS,
+    ROWS,
+    SCORER,
+    SCORERS,
+    Boolean,
+    Constraint,
+    InstanceOf,
+    IntegerIn,
+    Nothing,
+    checked,
+)
 from dtrees.exceptions import ClusterError
 from dtrees.model_selection.cell_scores import scores_by_leaves, scores_by_score
 from dtrees.model_selection.cells import Cells
@@ -48,7 +65,27 @@ from dtrees.model_selection.prefitted_proxy import PrefittedProxy, RowNumbers, s
 from dtrees.model_selection.prepare import Arguments, Prepared
 from dtrees.model_selection.shared_search import SharedSearch
 
+LIKE_SCIKIT_LEARN: Mapping[str, Sequence[Constraint]] = {
+    "estimator": ESTIMATOR,
+    "X": ARRAY,
+    "y": ROWS,
+    "groups": ROWS,
+    "cv": (*CV, Nothing()),
+    "n_jobs": (InstanceOf(Integral, "int"), Nothing()),
+    "verbose": (IntegerIn(0), Boolean()),
+    "params": PARAMS,
+    "pre_dispatch": (InstanceOf(Integral | str, "int or str"),),
+}
 
+
+@checked(
+    **LIKE_SCIKIT_LEARN,
+    scoring=SCORERS,
+    return_train_score=(Boolean(),),
+    return_estimator=(Boolean(),),
+    return_indices=(Boolean(),),
+    error_score=ERROR_SCORE,
+)
 def cross_validate(
     estimator: Any,
     X: Any,
@@ -255,6 +292,7 @@ def _scored_here(
     return result
 
 
+@checked(**LIKE_SCIKIT_LEARN, scoring=SCORER, error_score=ERROR_SCORE)
 def cross_val_score(
     estimator: Any,
     X: Any,
@@ -303,6 +341,7 @@ def cross_val_score(
     return _by_sklearn(sklearn.model_selection.cross_val_score, X, prepared, models, options)
 
 
+@checked(**LIKE_SCIKIT_LEARN, method=(InstanceOf(str, "str"),))
 def cross_val_predict(
     estimator: Any,
     X: Any,
@@ -382,6 +421,6 @@ def _final(fit: Callable[[], Any], estimator: Any, error_score: Any, is_late: bo
             "The fit to all rows failed, so that final_estimator is not fitted. "
             f"{type(error).__name__}: {error}",
             FitFailedWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
         return clone(estimator)
