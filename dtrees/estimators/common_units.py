@@ -150,7 +150,7 @@ class Companies:
             found.append(self._weighing(self._first))
         for company in sorted(self._by_unit.values(), key=lambda each: each.target.w_exponent):
             rows = self._rows(company)
-            if not self._plan.weighs_bags and any(other.joins(company, rows) for other in found):
+            if any(other.joins(company, rows) for other in found):
                 continue
             if len(company.numbers) == 1 or _largest_sum(company.target) < self._largest:
                 found.append(company)
@@ -162,8 +162,8 @@ class Companies:
     def _weighing(self, company: Company) -> Company:
         """The sets of all rows, with the class weights of their own fits."""
         plan, whole = self._plan, company.target
-        if plan.class_weight is None or whole.w_exponent != 0:
-            return company  # or they are in the weights of the rows
+        if plan.class_weight is None or plan.draws_weights or whole.w_exponent != 0:
+            return company  # or they are in the weights of the rows, or in bags
         counts = without_class_weights(whole)
 
         def integers(totals: list[int]) -> tuple[np.ndarray | None, int]:

@@ -139,7 +139,7 @@ class FitPlan(TablePlan):
     n_trees: int = 1  # of a fit
     random_splits: bool = False  # splits are drawn
     random_ties: bool = True  # one of several columns with the same gain is drawn
-    weighs_bags: bool = False  # classes have the same weight in every bag
+    draws_weights: bool = False  # weights say how often rows are drawn into bags
 
     @classmethod
     def of(cls, estimator: BaseTrees) -> FitPlan:
