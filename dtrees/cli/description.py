@@ -66,11 +66,9 @@ def stopping_line(model: Any) -> list[str]:
     """When rows that were held out were predicted best, if any were."""
     if not getattr(model, "do_early_stopping_", False):
         return []
-    held_out = len(model.validation_score_) > 0
-    scores = model.validation_score_ if held_out else model.train_score_
-    rows = "held-out" if held_out else "training"
-    best = counted(int(scores.argmax()), "iteration")
-    ended = "" if model.n_iter_ < model.max_iter else "; --max-iter ended the fit"
+    rows = "held-out" if len(model.validation_score_) > 0 else "training"
+    best = counted(model.best_iteration_, "iteration")
+    ended = "" if len(model._scores) - 1 < model.max_iter else "; --max-iter ended the fit"
     return [f"best score of the {rows} rows after {best}{ended}"]
 
 

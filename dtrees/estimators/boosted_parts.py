@@ -80,8 +80,8 @@ class BoostedParts(ManyTrees):
         if len(trees) % n_values > 0:
             raise ValueError("an iteration has not all of its trees")
         for name in ("train_score_", "validation_score_"):
-            if len(learned[name]) not in (0, len(trees) // n_values + 1):
-                raise ValueError(f"{name} is not one score for each iteration")
+            if 0 < len(learned[name]) <= len(trees) // n_values:
+                raise ValueError(f"{name} has no score for some iterations")
         loss_of(learned["_fit_loss"], cls._losses)
 
     @classmethod

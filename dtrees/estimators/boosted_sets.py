@@ -32,7 +32,6 @@ from dtrees.estimators.fit_plan import TablePlan
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training import EncodedTable
 from dtrees.estimators.training_table import TrainingTable
-from dtrees.estimators.tree_view import columns_with_missing
 from dtrees.parallel import codes_in_one_place, place_of_boosting, threaded
 from dtrees.typing import Runner, serial
 
@@ -145,6 +144,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
         raise ValueError(f"X has {coded.n_rows} rows, but the sets are of {len(sets.cells)}.")
     common = CodedTable(table.X, values, codes.book, coded, codes.rows, seed)
     models: list[Any] = [None] * sets.n_sets
+    has_missing = coded.missing_columns()
 
     def fit(number: int, grow: Grow) -> Turns:
         model = clone(plan.estimator)
@@ -154,7 +154,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
             watch = start.watch
             heard = None if watch is None else lambda trees, raw: watch(trees)
             trees = yield from grow(Model(start.rows, start.growing, heard))
-            model._learn(start.learned, trees, watch, columns_with_missing(trees, coded))
+            model._learn(start.learned, trees, watch, has_missing)
         except MemoryError:
             raise
         except Exception as error:  # of a fit: who asked for the models decides what it is worth

@@ -5,8 +5,8 @@
                                └─ score ─▶ better within the last iterations? no: end
 
 Held-out rows walk down each new tree once. Their raw predictions are the bits that the model
-predicts. Trees that came after the best iteration stay, as in scikit-learn. The table is coded as
-a whole, so cut points depend on the values of held-out rows, but on nothing of their targets.
+predicts. The iterations up to the best one are the model, as those that LightGBM, XGBoost and
+CatBoost predict with; all of them are with ``use_best_model=False``. The table is coded as a whole, so cut points depend on the values of held-out rows, but on nothing of their targets.
 """
 
 from __future__ import annotations
@@ -53,6 +53,15 @@ def has_stopped(scores: list[float], n_iter_no_change: int, tol: float) -> bool:
         return False
     before = scores[-n_iter_no_change - 1] + tol
     return not any(score > before for score in scores[-n_iter_no_change:])
+
+
+def best_iteration(scores: Sequence[float] | np.ndarray) -> int:
+    """Iterations after which the score was highest: at least one; of equal ones the first.
+
+    scores : of 0, 1, 2, ... iterations; nan is lower than any number.
+    """
+    later = np.asarray(scores[1:], dtype=np.float64)
+    return int(np.where(np.isnan(later), -np.inf, later).argmax()) + 1
 
 
 def split(

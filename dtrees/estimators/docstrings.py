@@ -119,6 +119,9 @@ min_samples_leaf : int
     Least number of rows of positive weight on each side of a split.
 max_features : float
     Share of the columns, of those that may be used, that are drawn at each node.
+min_child_weight : float
+    Least sum of second derivatives on each side of a split, weights included: of a squared error
+    the weight of the rows, of two classes the sum of p (1 - p).
 l2_regularization : float
     What is added to the second derivative of each leaf; it makes steps smaller.
 subsample : float
@@ -143,6 +146,9 @@ n_iter_no_change : int
     The fit ends when none of so many last iterations is better than the one before them.
 tol : float
     How much better a score has to be to count as better.
+use_best_model : bool
+    Whether a model that is scored while it grows ends with its best iteration, as those of
+    LightGBM, XGBoost and CatBoost predict. False: all iterations are kept, as in scikit-learn.
 warm_start : bool
     Whether `fit` keeps the iterations that are there and adds those that are missing to
     `max_iter`. With the same table and parameters the model is the one that is fitted at once.
@@ -232,7 +238,11 @@ feature_importances_ : float64 array of shape (n_features_in_,)
 """,
     "boosting": """\
 n_iter_ : int
-    Number of iterations.
+    Number of iterations: with early stopping, up to the best one, or all with
+    ``use_best_model=False``.
+best_iteration_ : int or None
+    After how many iterations held-out rows were scored highest, at least 1. None without early
+    stopping.
 estimators_ : object array of shape (n_iter_, n_trees_per_iteration_)
     The trees as fitted `DecisionTreeRegressor`, which predict steps. Made at the first look.
 n_trees_per_iteration_ : int
@@ -241,9 +251,10 @@ is_categorical_ : bool array of shape (n_features_in_,) or None
     Which columns have categories; None: there are none.
 do_early_stopping_ : bool
     Whether the fit could end early.
-validation_score_ : float64 array of shape (n_iter_ + 1,) or (0,)
-    Score of the held-out rows after 0, 1, 2, ... iterations. Empty without early stopping.
-train_score_ : float64 array of shape (n_iter_ + 1,) or (0,)
+validation_score_ : float64 array of shape (n_grown + 1,) or (0,)
+    Score of the held-out rows after 0, 1, 2, ... iterations, those after the best one included.
+    Empty without early stopping.
+train_score_ : float64 array of shape (n_grown + 1,) or (0,)
     The same of the training rows; empty unless `validation_fraction` is None.
 """,
     "drawn": """\

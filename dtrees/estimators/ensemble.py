@@ -254,7 +254,7 @@ class BaseForest(GrowingForest):
         X, y, sample_weight, bootstrap_groups = admitted(X, columns, stats)
         with stats.phase("coding"):
             encoded = self._fit_plan().encode(X, (y, sample_weight), seed, run, stats)
-        bags = bags_of(self, seed, encoded.coded.n_rows, bootstrap_groups)
+        bags = bags_of(self, seed, encoded.target, bootstrap_groups)
         facts = partial(
             facts_of, self, encoded.book, encoded.coded, encoded.target, bags, encoded.seed
         )
@@ -284,8 +284,7 @@ class BaseForest(GrowingForest):
         return super()._fit_plan(
             spare_bits=SPARE_BITS,
             n_trees=self.n_estimators,
-            weighs_bags=self.bootstrap
-            and getattr(self, "class_weight", None) == "balanced_subsample",
+            draws_weights=self.bootstrap,
             **own,
         )
 
@@ -371,4 +370,4 @@ class BaseForest(GrowingForest):
 
     def _bags_of(self, encoded: Encoded) -> Bags | None:
         """The bags of a table without groups."""
-        return bags_of(self, encoded.seed, encoded.coded.n_rows)
+        return bags_of(self, encoded.seed, encoded.target)

@@ -30,6 +30,7 @@ from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table, read_table
 from dtrees.coding.target import Target
+from dtrees.coding.weights import cut_weights
 from dtrees.constraints import check_parameters
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow.shared import n_alone
@@ -87,13 +88,16 @@ class TablePlan:
         seed: int,
         run: LocalRunner,
         stats: FitStatistics | None = None,
+        sample_weight: Any = None,
     ) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
-        """The table as codes."""
+        """The table as codes; rows count by their weights where columns are cut."""
+        is_cut = self.estimator.max_bins is not None
         how: dict[str, Any] = {
             "categorical_features": self.estimator.categorical_features,
             "max_bins": self.estimator.max_bins,
             "handle_unknown": self.estimator.handle_unknown,
             "seed": seed,
+            "weights": cut_weights(sample_weight, table.n_rows) if is_cut else None,
         }
         if isinstance(table, PartitionedTable):
             regime = getattr(self.estimator, "regime", None)
@@ -135,7 +139,7 @@ class FitPlan(TablePlan):
     n_trees: int = 1  # of a fit
     random_splits: bool = False  # splits are drawn
     random_ties: bool = True  # one of several columns with the same gain is drawn
-    weighs_bags: bool = False  # classes have the same weight in every bag
+    draws_weights: bool = False  # weights say how often rows are drawn into bags
 
     @classmethod
     def of(cls, estimator: BaseTrees) -> FitPlan:
@@ -178,7 +182,7 @@ class FitPlan(TablePlan):
         y, sample_weight = columns
         table, values = self.read(X, y)
         target = self.target(values, sample_weight)
-        return self.resolve(*self.code(table, seed, run, stats), target, seed)
+        return self.resolve(*self.code(table, seed, run, stats, sample_weight), target, seed)
 
     def rules(self, rules: GrowthRules, target: Target) -> GrowthRules:
         """Rules for another target, of whose rows shares are taken."""

@@ -37,6 +37,7 @@ OF_SOME_FITS = (  # what a fit may leave and another one not
     "oob_prediction_",
     "_oob_errors",
     "_oob_keys",
+    "_oob_means",
     "_estimators",
     "_fit_facts",
 )
@@ -115,8 +116,6 @@ class GrowingForest(FittedForest):
                 self._grow_trees(growth, fit, oob, callbacks, run, stats)
             if oob is not None:
                 learned |= self._learned_out_of_bag(oob, training)
-                if bags is not None and "_oob_errors" in learned and not bags.by_row:
-                    learned["_oob_keys"] = bags.row_id
             if self.oob_tol is not None:
                 learned["oob_scores_"] = np.array(fit.oob_scores)
             learned["forest_"] = Forest(tuple(fit.trees))
@@ -161,8 +160,6 @@ class GrowingForest(FittedForest):
             bags,
             encoded.book.thresholds,
             values=encoded.book.code_values() if self._random_cuts else None,
-            balanced=bags is not None
-            and getattr(self, "class_weight", None) == "balanced_subsample",
             shares=self._shares(),
             max_leaf_nodes=self.max_leaf_nodes,
             ccp_alpha=self.ccp_alpha,
@@ -195,11 +192,14 @@ class GrowingForest(FittedForest):
         mean, counts = oob.mean(), training.encoded.target.has_weight
         if rows is not None:
             counts = rows if counts is None else rows & counts
-        return {
-            **self._oob_predictions(mean),
-            **self._oob_errors_of(mean, training.y, counts),
-            "oob_score_": score,
-        }
+        learned = self._oob_errors_of(mean, training.y, counts)
+        bags = oob.growth.bags
+        assert bags is not None
+        if learned and not bags.by_row:
+            learned["_oob_keys"] = bags.row_id
+        if learned and bags.means is not None:
+            learned["_oob_means"] = bags.means
+        return {**self._oob_predictions(mean), **learned, "oob_score_": score}
 
     def _score_out_of_bag(self, oob: OutOfBag, training: Training) -> float:
         """Score of the rows that have a vote."""

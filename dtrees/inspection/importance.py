@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.constraints import Boolean, InstanceOf, checked
-from dtrees.core.model.gains import relative_gains
+from dtrees.core.model.gains import SMALL, relative_gains
 from dtrees.core.model.tree import LEAF, Tree
 from dtrees.inspection.alignment import trees_of
 from dtrees.inspection.tree_formatter import parts_of
@@ -45,13 +45,16 @@ def impurity_importances(tree: Tree, *, normalize: bool = True) -> np.ndarray:
         Not negative. All zero when the tree is a single leaf, or its splits gain nothing.
         O(nodes + columns).
     """
-    inner = tree.test != LEAF
-    gains = relative_gains(tree) if normalize else tree.gain
-    importances = np.bincount(
-        tree.feature[inner], weights=gains[inner], minlength=tree.n_columns
-    ).astype(np.float64)
-    importances /= tree.weighted_n_node_samples[0]
+    importances = _by_column(tree, relative_gains(tree) if normalize else tree.gain)
     return normalized(importances) if normalize else importances
+
+
+def _by_column(tree: Tree, gains: np.ndarray) -> np.ndarray:
+    """Sums of the gains of nodes that test a column, divided by the weight of the root."""
+    inner = tree.test != LEAF
+    sums = np.bincount(tree.feature[inner], weights=gains[inner], minlength=tree.n_columns)
+    found: np.ndarray = sums / tree.weighted_n_node_samples[0]
+    return found
 
 
 def mean_importances(trees: Iterable[Tree]) -> np.ndarray | None:
@@ -65,8 +68,13 @@ def summed_importances(trees: Iterable[Tree]) -> np.ndarray:
 
     Of trees that add up: a tree that gains little counts for little.
     """
-    of_trees = [impurity_importances(tree, normalize=False) for tree in trees]
-    return normalized(np.sum(of_trees, axis=0))
+    trees = list(trees)
+    if max(tree.gain.max() for tree in trees) >= SMALL:
+        return normalized(np.sum([_by_column(tree, tree.gain) for tree in trees], axis=0))
+    units = np.array([tree.unit for tree in trees])
+    times = (units / units.max()) ** 2
+    pairs = zip(trees, times, strict=True)
+    return normalized(np.sum([_by_column(tree, relative_gains(tree) * t) for tree, t in pairs], 0))
 
 
 def split_counts(model: Any) -> np.ndarray:

@@ -131,7 +131,7 @@ def stability_report(models: Sequence[Any], final: Any = None) -> StabilityRepor
         ``cross_validate(..., return_estimator=True)["estimator"]``. Of many trees tree t of each
         model is compared with tree t of the others, as far as all have so many.
     final : tree, forest or boosted model of dtrees, default=None
-        The reference, ``cross_validate(...)["final_estimator"]``. None: the first model.
+        The reference, ``cross_validate(...).final_estimator``. None: the first model.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def stability_report(models: Sequence[Any], final: Any = None) -> StabilityRepor
     >>> found = cross_validate(
     ...     DecisionTreeClassifier(max_depth=2), X, y, cv=5, return_estimator=True
     ... )
-    >>> report = stability_report(found["estimator"], found["final_estimator"])
+    >>> report = stability_report(found["estimator"], found.final_estimator)
     >>> report.levels[0].same_column, report.levels[0].n_shared_nodes
     (5.0, 1.0)
     """

@@ -182,7 +182,7 @@ class BoostingCurve(SplitScores):
                 f"The curve has 1 to {len(self.max_iter)} iterations, and not max_iter={max_iter}."
             )
         estimator = clone(self._final).set_params(max_iter=int(max_iter))
-        return _shrunken(first_iterations(estimator, self._final, int(max_iter)), self.shrinkage)
+        return _shrunken(first_iterations(estimator, self._final), self.shrinkage)
 
     @checked(ax=AXES)
     def plot(self, ax: Axes | None = None) -> Axes:

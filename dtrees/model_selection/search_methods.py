@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
 
+from dtrees.coding.row_values import row_values
 from dtrees.coding.sparse_positions import check_sparse
 from dtrees.model_selection.candidates import Parameters
 from dtrees.model_selection.fit_lines import FitLines
@@ -70,7 +71,7 @@ class SearchMethods:
             As scikit-learn's, and for sparse matrices that are damaged.
         """
         check_sparse(X=X, y=y, **params)
-        return super().score(X, y, **params)  # type: ignore[misc]
+        return super().score(X, row_values(y), **params)  # type: ignore[misc]
 
     predict = _checked("predict")
     predict_proba = _checked("predict_proba")

@@ -10,7 +10,7 @@ from their codes::
     sklearn.model_selection.cross_validate ◀── fit: the next model ─────┤
                         │                  ◀── predict: rows by number ─┘
                         ▼
-                     results, final_estimator (`last_model`)
+                     results; final_estimator (`last_model`)
 
 Model i is that of ``clone(estimator).fit(X, y, sample_weight=w)``, with w zero outside of training
 side i, bit for bit. Cuts of columns with more than ``max_bins`` values are those of all rows, also
@@ -74,8 +74,8 @@ def cross_validate(
 ) -> CrossValidation:
     """Fit and score an estimator by cross-validation.
 
-    As :func:`sklearn.model_selection.cross_validate`, whose parameters and results these are, but
-    for one more result, ``final_estimator``, and prediction intervals.
+    As :func:`sklearn.model_selection.cross_validate`, whose parameters and results these are. The
+    result also has the estimator fitted to all rows, and prediction intervals.
 
     Parameters
     ----------
@@ -118,8 +118,9 @@ def cross_validate(
         A dict: ``test_score`` (or ``test_<name>`` for several scorers), ``fit_time`` and
         ``score_time`` in seconds, float64 of shape (n_splits,), and what was asked for. Models grow
         together, so ``fit_time`` is the time of all of them, divided by their number.
-        ``final_estimator`` is the estimator fitted to all rows; where that fails and `error_score`
-        is a number, it is not fitted, and there is a warning. It grows with the other models, or,
+        The attribute ``final_estimator``, also ``results["final_estimator"]``, is the estimator
+        fitted to all rows. It is no item of the dict. Where its fit fails and `error_score` is a
+        number, it is not fitted, and there is a warning. It grows with the other models, or,
         where these are few or share little, when it is first asked for. Without memory for it then,
         there is a MemoryError, and it can be asked for again. ``fit_report_`` of all
         models is that of the growth that they share. With `return_estimator`, the result of a
@@ -163,7 +164,7 @@ def cross_validate(
     >>> found = cross_validate(DecisionTreeClassifier(max_depth=3), X, y, cv=10)
     >>> found["test_score"].shape
     (10,)
-    >>> found["final_estimator"].get_depth()
+    >>> found.final_estimator.get_depth()
     3
     """
     options = {
@@ -187,10 +188,8 @@ def cross_validate(
         if only_here:
             del result["indices"]
         params = prepared.arguments.params
-        result["final_estimator"] = _final(
-            lambda: _fitted(estimator, X, prepared.y, params), estimator, error_score
-        )
-        return CrossValidation(result, held_out)
+        final = _final(lambda: _fitted(estimator, X, prepared.y, params), estimator, error_score)
+        return CrossValidation(result, held_out, final)
     models, has_last = together.models, together.late is None
     n_splits, seconds = len(prepared.arguments.cv), perf_counter() - start
     result = None
@@ -207,9 +206,8 @@ def cross_validate(
     held_out = refused or intervals_of(models, prepared)
     if together.late is not None:
         late = partial(_final, together.late, together.estimator, error_score, is_late=True)
-        return CrossValidation(result, held_out, late)
-    result["final_estimator"] = _final(together.last, estimator, error_score)
-    return CrossValidation(result, held_out)
+        return CrossValidation(result, held_out, grow=late)
+    return CrossValidation(result, held_out, _final(together.last, estimator, error_score))
 
 
 def _by_sklearn(
@@ -389,7 +387,7 @@ def _final(fit: Callable[[], Any], estimator: Any, error_score: Any, is_late: bo
         if isinstance(error_score, str) or (is_late and isinstance(error, MemoryError)):  # "raise"
             raise
         warnings.warn(
-            "The fit to all rows failed, so that 'final_estimator' is not fitted. "
+            "The fit to all rows failed, so that final_estimator is not fitted. "
             f"{type(error).__name__}: {error}",
             FitFailedWarning,
             stacklevel=4,

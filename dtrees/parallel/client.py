@@ -18,7 +18,7 @@ from concurrent.futures import Future as ThreadFuture
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 import dask
@@ -299,23 +299,38 @@ def _workers(client: Client) -> dict[str, int]:
     return workers
 
 
-def check_versions(client: Client) -> list[str]:
-    """Addresses of the workers that answer, all of which have the client's dtrees.
+class Paused(NamedTuple):
+    """A worker that begins no task, as its memory is nearly full; it sends results all the same."""
+
+    why: str
+    doing: frozenset[Any]  # keys of tasks that it had begun before
+
+
+def ask_workers(client: Client) -> dict[str, Paused | None]:
+    """Workers that answer by address, all of which have the client's dtrees; None: one can work.
 
     A worker that hangs keeps the answer of all others waiting: then everyone is asked alone.
     Raises ClusterError, which names a worker with another dtrees or none; and NoAnswerError, if
     there are workers, and none has answered for 10 seconds, or all have failed to.
     """
 
-    def version() -> str | None:  # sent by value: it has to run without dtrees, too
+    def state(dask_worker: Any) -> tuple[str | None, str | None, set[Any]]:
+        # sent by value: it has to run without dtrees, too
         try:
-            from dtrees import __version__
+            from dtrees import __version__ as version
         except ImportError:
-            return None
-        return str(__version__)
+            version = None
+        if dask_worker.status.name != "paused":
+            return version, None, set()
+        limit = dask_worker.memory_manager.memory_limit
+        why = "paused"
+        if limit:
+            why += f" at {dask_worker.monitor.get_process_memory() / limit:.0%} of its memory"
+        begun = dask_worker.state.executing | dask_worker.state.long_running
+        return version, why, {task.key for task in begun}
 
     def answers(workers: list[str] | None) -> dict[str, Any]:
-        ask = partial(client.run, version, workers=workers, on_error="return")
+        ask = partial(client.run, state, workers=workers, on_error="return")
         found: dict[str, Any] = call_with_timeout(client, ask, ANSWER_SECONDS)
         return found
 
@@ -337,11 +352,12 @@ def check_versions(client: Client) -> list[str]:
             }
         if not found:
             raise
-    here = []
-    for address, theirs in sorted(found.items()):
-        if not isinstance(theirs, Exception):  # a worker that leaves cannot answer
+    here: dict[str, Paused | None] = {}
+    for address, answer in sorted(found.items()):
+        if not isinstance(answer, Exception):  # a worker that leaves cannot answer
+            theirs, why, begun = answer
             check_version(address, theirs)
-            here.append(address)
+            here[address] = None if why is None else Paused(why, frozenset(begun))
     if found and not here:
         raise NoAnswerError(f"no worker tells its version, but {next(iter(found.values()))!r}")
     return here

@@ -60,7 +60,9 @@ class PartitionedGrowth:
         growth, sets = self.growth, self.resampling
         draws = None
         if growth.bags is not None:
-            draws = Draws(growth.bags.seed, growth.bags.rate, growth.balanced)
+            means = growth.bags.means
+            heaviest = None if means is None else float(means.max())
+            draws = Draws(growth.bags.seed, growth.bags.rate, heaviest)
         masks = None
         if not sets.is_plain:
             numbers = np.arange(sets.n_sets, dtype=np.uint64)
@@ -75,7 +77,7 @@ class PartitionedGrowth:
         n_rows = np.array([growth.target.n_live]) if sets.is_plain else sets.totals(live)
         bags = growth.bags
         may_be_empty = bags is not None and (
-            bags.rate * int(n_rows.min()) < 1000 or not bags.by_row
+            bags.rate * int(n_rows.min()) < 1000 or not bags.by_row or bags.means is not None
         )
         return RoundSpec(
             self.common(),

@@ -294,7 +294,7 @@ class Tasks(Submitter):
 
     def _look_after(self, pending: Any, submit: Submit | None) -> None:
         """Nothing comes: find out why, and give what hangs or is slow to others."""
-        answers = self._liveness.ask()
+        answers = self._liveness.ask([future.key for future in pending])
         if answers is None:
             return
         try:
@@ -307,17 +307,17 @@ class Tasks(Submitter):
                 for future in pending
                 if future.status == "finished"
                 and future in self._fetches
-                and answers.answering & done.get(future.key, frozenset())
+                and answers.sending & done.get(future.key, frozenset())
                 and (answers.hanging or time.monotonic() > sum(self._fetches[future]))
             ]
         )
         if submit is None:
             return
         is_stuck = bool(answers.hanging) or not doing
-        copies = copies_of(pending, doing, done, answers.answering, is_stuck=is_stuck)
+        copies = copies_of(pending, doing, done, answers, is_stuck=is_stuck)
         if copies and is_stuck:  # what they need may be where it does not come from
             self._answering = sorted(answers.answering)
-            copies = self.with_values_anew(copies)
+            copies = self.with_values_anew(copies, doing, answers.hanging)
         for _, call in copies:
             logger.info("%s does not come from %s", call, sorted(call.held))
         self.stats.counts["retries"] += len(copies)

@@ -63,6 +63,17 @@ class TestSameBits:
         model, other = model_of(name).fit(X, y), model_of(name).fit(X[order], y[order])
         assert_same(model, other)
 
+    @pytest.mark.parametrize("class_weight", [None, "balanced"])
+    def test_in_any_order_of_rows_with_fractional_weights(self, name, class_weight):
+        rng = np.random.default_rng(1)
+        weight, order = rng.random(len(X)), rng.permutation(len(X))
+        model, other = model_of(name), model_of(name)
+        if hasattr(model, "class_weight"):
+            model.class_weight = other.class_weight = class_weight
+        y = np.ceil(2.0 * TARGETS[name]) / 2  # rows of one target differ in weight
+        model.fit(X, y, weight)
+        assert_same(model, other.fit(X[order], y[order], weight[order]))
+
     def test_dense_and_sparse(self, name):
         table = np.where(np.abs(np.nan_to_num(X)) < 0.7, 0.0, np.nan_to_num(X))
         y = TARGETS[name]

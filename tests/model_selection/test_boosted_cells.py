@@ -154,12 +154,18 @@ def test_equal_shares_are_told_apart_by_raw_predictions():
 
 
 @pytest.mark.parametrize("fraction", [0.3, None])
-def test_a_prefix_is_a_fit_of_fewer_iterations(fraction):
+@pytest.mark.parametrize("use_best_model", [True, False])
+@pytest.mark.parametrize("max_iter", [1, 4, 6])
+def test_a_prefix_is_a_fit_of_fewer_iterations(fraction, use_best_model, max_iter):
     estimator = estimator_of(
-        "three", early_stopping=True, n_iter_no_change=9, validation_fraction=fraction
+        "three",
+        early_stopping=True,
+        n_iter_no_change=2,
+        validation_fraction=fraction,
+        use_best_model=use_best_model,
     )
-    whole, shorter = clone(estimator).fit(X, LABELS), clone(estimator).set_params(max_iter=4)
-    prefix = first_iterations(shorter, whole, 4)
+    whole, shorter = clone(estimator).fit(X, LABELS), clone(estimator).set_params(max_iter=max_iter)
+    prefix = first_iterations(shorter, whole)
     assert fault_of(prefix, clone(shorter).fit(X, LABELS)) == ""
     assert prefix.get_params() == shorter.get_params()
 

@@ -143,7 +143,9 @@ class TestClustersThatCannot:
         other = sorted(processes.nthreads())[1]
         processes.run(set_version, "0.0.1", workers=[other])
         if not known_before:
-            monkeypatch.setattr(liveness, "check_versions", lambda client: list(client.nthreads()))
+            monkeypatch.setattr(
+                liveness, "ask_workers", lambda client: dict.fromkeys(client.nthreads())
+            )
         try:
             with pytest.raises(ClusterError, match=rf"Worker {other} has dtrees 0\.0\.1, the"):
                 grow_replicated(GROWTH, range(20), processes, units_per_task=1)
@@ -168,7 +170,7 @@ def test_workers_that_fail_to_tell_their_version(n_workers):
     failed = {f"tcp://there:{i}": OSError("no way there") for i in range(n_workers)}
     client = SimpleNamespace(run=lambda *_, **__: failed, status="running")
     if n_workers == 0:
-        assert clients.check_versions(client) == []
+        assert clients.ask_workers(client) == {}
     else:
         with pytest.raises(NoAnswerError, match="no way there"):
-            clients.check_versions(client)
+            clients.ask_workers(client)

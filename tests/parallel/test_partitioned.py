@@ -577,13 +577,13 @@ class TestWorkersThatHang:
 
         def nobody(client):
             asked.append(client)
-            return []
+            return {}
 
         def slowly(block):
             time.sleep(0.5)
             return block
 
-        monkeypatch.setattr(liveness, "check_versions", nobody)
+        monkeypatch.setattr(liveness, "ask_workers", nobody)
         workers = list(here.nthreads())
         model = fitted(here, block=slowly, **{**IMPATIENT, "dtrees.worker-patience": "2s"})
         assert len(asked) > 1  # once as the fit begins

@@ -39,6 +39,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from dtrees.coding.weights import fixed_point_weights
 from dtrees.core.losses._derivatives import KINDS, exponential, logarithm, shares_of_two, softmax
 from dtrees.core.losses._sums import mean_in_any_order
 from dtrees.core.search._criterion import log
@@ -262,9 +263,10 @@ def weighted_quantile(values: np.ndarray, weight: np.ndarray | None, level: floa
     """
     if weight is None:
         return _quantile(values, level)
-    order = np.argsort(values, kind="stable")
+    order = np.argsort(values)
     ascending = values[order]
-    up_to = np.cumsum(weight[order])
+    units, _ = fixed_point_weights(weight)  # sums of integers do not depend on the order of rows
+    up_to = np.cumsum(units[order])
     wanted = level * up_to[-1]
     at = min(int(np.searchsorted(up_to, wanted)), len(values) - 1)
     if up_to[at] == wanted and at + 1 < len(values):
