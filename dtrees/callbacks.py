@@ -78,9 +78,17 @@ class ForestFit:
 
     @checked(number=(IntegerIn(0),))
     def tree(self, number: int) -> Any:
-        """A tree as a fitted estimator, as ``forest[number]`` gives it; made at every call."""
+        """A tree as a fitted estimator, as ``forest[number]`` gives it; made at every call.
+
+        Raises
+        ------
+        ValueError
+            `number` is negative, or no tree of this number has grown.
+        """
         if number >= len(self.trees):
-            raise ValueError(f"There are {len(self.trees)} trees so far, and no number {number}.")
+            raise ValueError(
+                f"number must be below {len(self.trees)}, the trees so far. Got {number} instead."
+            )
         return self.make(self.trees[number])
 
 
