@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dtrees.constraints import IntegerIn, checked
+from dtrees.constraints import Having, IntegerIn, Nothing, checked
 from dtrees.core.model.tree import Tree
 
 if TYPE_CHECKING:
@@ -357,6 +357,7 @@ class ProgressBar(Callback):
         Where to draw. None: the standard error stream, or the notebook.
     """
 
+    @checked(console=(Having("print"), Nothing()))
     def __init__(self, console: Console | None = None) -> None:
         self._console = console
 

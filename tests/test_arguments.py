@@ -63,6 +63,7 @@ TAKEN = {
     "ccp_alpha": "2.5",
     "class_names": "None|[1, 2]|array",
     "client": "None",
+    "console": "None",
     "cv": "None",
     "decimal": "None",
     "encoding": "None",
@@ -125,7 +126,7 @@ OTHER_WORDS = (
     "The list/tuple elements must be|An empty dict was passed"
 )
 NOT_CALLED = {  # by users: what a fit calls, what is scikit-learn's, what is a dict's
-    *(Callback, ProgressBar, Loss, BoostingFit, GridSearchCV, RandomizedSearchCV),
+    *(Callback, Loss, BoostingFit, GridSearchCV, RandomizedSearchCV),
     *(f"CrossValidation.{name}" for name in dir(dict)),
     "HashKFold.get_n_splits",
 }
@@ -139,6 +140,8 @@ def public():
         for value in (getattr(module, name) for name in module.__all__):
             if inspect.isfunction(value):
                 found[value.__name__] = value
+            elif value is ProgressBar:
+                found["ProgressBar"] = value
             elif inspect.isclass(value) and value not in NOT_CALLED and not hasattr(value, "fit"):
                 for name, method in inspect.getmembers(value, inspect.isfunction):
                     found[f"{value.__name__}.{name}"] = method
@@ -186,6 +189,7 @@ def right_arguments(tmp_path_factory):
                 zip(names, [owner, *given], strict=False)
             )
     return found | {
+        "ProgressBar": {},
         "boosting_curve": data | {"estimator": BOOSTED, "cv": 3},
         "cost_complexity_cv": data | {"cv": 3},
         "cross_val_predict": data,

@@ -105,7 +105,7 @@ def test_a_model_is_a_fit_of_so_many_iterations(kind):
         assert model.get_params() == expected.get_params()
         assert vars(model).keys() - vars(expected).keys() <= {"_fit_report"}
         np.testing.assert_array_equal(model.predict(X), expected.predict(X))
-    with pytest.raises(ValueError, match="max_iter must be at most 5, .* Got 6"):
+    with pytest.raises(ValueError, match=r"max_iter must be at most 5, .* Got 6"):
         curve.model(6)
 
 
