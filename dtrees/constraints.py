@@ -88,18 +88,6 @@ class RealIn:
 
 
 @dataclass(frozen=True)
-class Number:
-    """Any number, nan and infinity included, and no boolean."""
-
-    def accepts(self, value: Any) -> bool:
-        """Whether the value is a number."""
-        return isinstance(value, Real) and not isinstance(value, bool)
-
-    def __str__(self) -> str:
-        return "a number"
-
-
-@dataclass(frozen=True)
 class OneOf:
     """One of a few strings."""
 
@@ -271,7 +259,7 @@ NAMES = (ArrayLike(), Nothing())
 PARAMS = (InstanceOf(Mapping, "dict"), Nothing())
 CONFIDENCE = (RealIn(0.5, 1, "[)"),)
 AXES = (Having("plot"), Nothing())  # of matplotlib, which is not imported to tell
-ERROR_SCORE = (OneOf(("raise",)), Number())
+ERROR_SCORE = (OneOf(("raise",)), InstanceOf(Real, "float"))
 
 # What `dtrees.estimators.column_rules` resolves.
 COLUMN_RULES: Mapping[str, tuple[Constraint, ...]] = {

@@ -67,7 +67,7 @@ TAKEN = {
     "cv": "None",
     "decimal": "None",
     "encoding": "None",
-    "error_score": "-1|2.5|nan|inf",
+    "error_score": "True|-1|2.5|nan|inf",
     "estimator": "unfitted|tree|boosted",
     "feature_names": "None|[1, 2]|array",
     "final": "None|tree",
@@ -106,8 +106,6 @@ TAKEN = {
     "boosting_curve estimator": "boosted",
     "cross_val_score scoring": "None|class",  # it fails in every split, with a warning
     "cross_validate scoring": "None|class",
-    "cross_val_score error_score": "True|-1|2.5|nan|inf",
-    "cross_validate error_score": "True|-1|2.5|nan|inf",
     "cost_complexity_cv estimator": "unfitted|tree",
     "estimate_cost model": "None",
     "export_graphviz decision_tree": "tree",
