@@ -88,18 +88,6 @@ class RealIn:
 
 
 @dataclass(frozen=True)
-class Number:
-    """Any number, nan and infinity included, and no boolean."""
-
-    def accepts(self, value: Any) -> bool:
-        """Whether the value is a number."""
-        return isinstance(value, Real) and not isinstance(value, bool)
-
-    def __str__(self) -> str:
-        return "a number"
-
-
-@dataclass(frozen=True)
 class OneOf:
     """One of a few strings."""
 
@@ -171,11 +159,12 @@ class ArrayLike:
 
     def accepts(self, value: Any) -> bool:
         """Whether the value has a length or a shape and is no string, set or mapping."""
-        if isinstance(value, str | bytes | Mapping | type):
+        if isinstance(value, str | bytes | type) or np.isscalar(value):
             return False
-        if hasattr(value, "shape") or hasattr(value, "__array__"):
-            return np.shape(value) != () if isinstance(value, np.ndarray | np.generic) else True
-        return isinstance(value, Sequence)
+        shape = getattr(value, "shape", None)
+        if shape is None:
+            return isinstance(value, Sequence) or hasattr(value, "__array__")
+        return not isinstance(shape, tuple) or len(shape) > 0
 
     def __str__(self) -> str:
         return "an array-like"
@@ -208,26 +197,14 @@ class Having:
 
 
 @dataclass(frozen=True)
-class Scorers:
-    """Several scorers."""
-
-    def accepts(self, value: Any) -> bool:
-        """Whether the value has names of scorers, or scorers with names."""
-        is_some = isinstance(value, list | tuple | Set | Mapping) and len(value) > 0
-        return is_some and all(isinstance(name, str) for name in value)
-
-    def __str__(self) -> str:
-        return "a list of str, a dict of str and scorers"
-
-
-@dataclass(frozen=True)
 class Splits:
-    """Pairs of a training side and a test side; each pair is judged where it is drawn."""
+    """Pairs of a training side and a test side, which are judged where they are drawn."""
 
     def accepts(self, value: Any) -> bool:
         """Whether the value can be gone through, and has pairs where that can be told."""
-        if isinstance(value, list | tuple | np.ndarray):
-            return all(hasattr(split, "__len__") and len(split) == 2 for split in value)
+        pairs = (list, tuple, np.ndarray)
+        if isinstance(value, pairs):
+            return all(isinstance(split, pairs) and len(split) == 2 for split in value)
         return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | Set)
 
     def __str__(self) -> str:
@@ -275,7 +252,6 @@ Constraints = Mapping[str, Sequence[Constraint]]
 
 CV = (IntegerIn(2), Having("split"), Splits())
 SCORER = (InstanceOf(str, "str"), CallableObject(), Nothing())
-SCORERS = (*SCORER[:2], Scorers(), Nothing())
 ESTIMATOR = (Having("fit"),)
 ARRAY = (ArrayLike(),)
 ROWS = (ArrayLike(), Nothing())  # a value for each row: groups, weights
@@ -283,7 +259,7 @@ NAMES = (ArrayLike(), Nothing())
 PARAMS = (InstanceOf(Mapping, "dict"), Nothing())
 CONFIDENCE = (RealIn(0.5, 1, "[)"),)
 AXES = (Having("plot"), Nothing())  # of matplotlib, which is not imported to tell
-ERROR_SCORE = (OneOf(("raise",)), Number())
+ERROR_SCORE = (OneOf(("raise",)), InstanceOf(Real, "float"))
 
 # What `dtrees.estimators.column_rules` resolves.
 COLUMN_RULES: Mapping[str, tuple[Constraint, ...]] = {
@@ -319,11 +295,26 @@ def check_values(
         )
 
 
-def checked(**constraints: Sequence[Constraint]) -> Callable[[F], F]:
+def _check_as(theirs: Any, given: Mapping[str, Any]) -> None:
+    """Check arguments as a function of scikit-learn does."""
+    from sklearn import get_config
+    from sklearn.utils._param_validation import validate_parameter_constraints
+
+    if not get_config()["skip_parameter_validation"]:
+        rules = theirs._skl_parameter_constraints
+        validate_parameter_constraints(rules, given, theirs.__name__)
+
+
+def checked(
+    theirs: Callable[..., Any] | None = None, /, **constraints: Sequence[Constraint]
+) -> Callable[[F], F]:
     """Decorate a public function or method: arguments are checked before it runs.
 
+    `theirs` is scikit-learn's function in whose place this one stands: its own check comes first,
+    with its own messages. Defaults are not checked.
+
     Raises InvalidParameterError, a ValueError and a TypeError, for the first argument that none of
-    its constraints accepts. Defaults are not checked.
+    its constraints accepts.
     """
 
     def decorate(function: F) -> F:
@@ -332,6 +323,8 @@ def checked(**constraints: Sequence[Constraint]) -> Callable[[F], F]:
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             given = form.bind(*args, **kwargs).arguments
+            if theirs is not None:
+                _check_as(theirs, given)
             check_parameters(constraints, given, function.__qualname__)
             return function(*args, **kwargs)
 

@@ -106,9 +106,9 @@ def test_validation_can_be_switched_off(kind):
     assert tree.n_node_samples.min() >= 4  # a tenth of 40
 
 
-INTEGERS = [1, True, np.int8(1), np.uint64(1)]
+INTEGERS = [1, np.int8(1), np.uint64(1)]
 REALS = [0.5, np.float32(0.5), Fraction(1, 2)]
-NEITHER = [None, "1", [1], math.nan, 1j]
+NEITHER = [None, "1", [1], math.nan, 1j, True, np.True_]
 
 
 @pytest.mark.parametrize(

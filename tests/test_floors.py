@@ -21,7 +21,6 @@ FLOORS = {
     "exceptions": 0,
     "typing": 0,
     "_random": 0,
-    "_uncompiled": 0,
     "_pickling": 0,
     "coding": 1,
     "core": 2,

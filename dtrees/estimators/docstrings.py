@@ -273,7 +273,8 @@ n_outputs_ : int
 """,
     "tree": """\
 tree_ : TreeView
-    The nodes as flat arrays.
+    The nodes as flat arrays, of the names and dtypes of scikit-learn's. ``threshold`` is a
+    ValueError where a node tests a set of categories.
 """,
     "out of bag": """\
 oob_score_ : float

@@ -102,8 +102,8 @@ def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> Non
     name = type(model).__name__
     if name not in ESTIMATORS or type(model) is not getattr(dtrees, name):
         raise TypeError(
-            f"The 'model' parameter of save must be one of {', '.join(ESTIMATORS)}. Got an instance "
-            f"of {type(model).__module__}.{type(model).__qualname__} instead.{_instead(model)}"
+            f"The 'model' parameter of save must be one of {', '.join(ESTIMATORS)}. Got "
+            f"{type(model).__module__}.{type(model).__qualname__} instead.{_instead(model)}"
         )
     parts = model._parts()
     model._check_parts(parts)

@@ -236,7 +236,7 @@ def trees_of(model: Any, name: str = "model") -> Sequence[Any]:
     Raises
     ------
     TypeError
-        Nothing of this kind.
+        `model` is no tree, forest or boosted model of dtrees.
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
     """

@@ -139,7 +139,7 @@ def partial_dependence(
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
     TypeError
-        Nothing of this kind, or a tree on codes.
+        `model` is no tree, forest or boosted model of dtrees, or it is a tree on codes.
     ValueError
         There is no such column, a category was not there at fit, or columns are more than two.
 

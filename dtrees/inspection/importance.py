@@ -44,6 +44,11 @@ def impurity_importances(tree: Tree, *, normalize: bool = True) -> np.ndarray:
     importances : float64 (n_columns,)
         Not negative. All zero when the tree is a single leaf, or its splits gain nothing.
         O(nodes + columns).
+
+    Raises
+    ------
+    TypeError
+        `tree` is no tree on codes. Of a model, take its ``feature_importances_``.
     """
     importances = _by_column(tree, relative_gains(tree) if normalize else tree.gain)
     return normalized(importances) if normalize else importances
@@ -93,7 +98,7 @@ def split_counts(model: Any) -> np.ndarray:
     Raises
     ------
     TypeError
-        Nothing of this kind.
+        `model` is no tree, forest or boosted model of dtrees.
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
 

@@ -146,9 +146,9 @@ def shared_forest(
     ------
     ValueError
         No model, models of different columns or classes, a forest, too many or too few names, or
-        a negative depth.
+        a size out of its range.
     TypeError
-        What is no tree.
+        One of the models is no tree of dtrees.
     sklearn.exceptions.NotFittedError
         A model has not been fitted.
 

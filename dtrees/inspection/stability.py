@@ -142,7 +142,7 @@ def stability_report(models: Sequence[Any], final: Any = None) -> StabilityRepor
     ValueError
         No model, trees and forests mixed, or models of different columns.
     TypeError
-        What is no tree and no forest.
+        A model is no tree, forest or boosted model of dtrees.
     sklearn.exceptions.NotFittedError
         A model has not been fitted.
 

@@ -118,8 +118,9 @@ class BoostingCurve(SplitScores):
         Parameters
         ----------
         n_iter_no_change : int, default=10
+            At least 1.
         tol : float, default=1e-7
-            Less than that is not better.
+            Not negative. A gain of less than `tol` counts as none.
 
         Returns
         -------
@@ -141,7 +142,7 @@ class BoostingCurve(SplitScores):
         Parameters
         ----------
         shrinkage : float
-            Above 0.
+            Above 0 and at most 1.
 
         Returns
         -------
@@ -150,7 +151,7 @@ class BoostingCurve(SplitScores):
         Raises
         ------
         ValueError
-            `shrinkage` is not a finite number above 0.
+            `shrinkage` is out of its range.
         RuntimeError
             The curve was pickled, and has left the trees of the splits behind.
         """
@@ -170,16 +171,17 @@ class BoostingCurve(SplitScores):
         Parameters
         ----------
         max_iter : int
-            1 to the largest of the curve.
+            From 1 to the largest of the curve.
 
         Raises
         ------
         ValueError
-            It is not.
+            The curve has no such number of iterations.
         """
         if max_iter > len(self.max_iter):
             raise ValueError(
-                f"The curve has 1 to {len(self.max_iter)} iterations, and not max_iter={max_iter}."
+                f"max_iter must be at most {len(self.max_iter)}, the iterations of the curve. Got "
+                f"{max_iter} instead."
             )
         estimator = clone(self._final).set_params(max_iter=int(max_iter))
         return _shrunken(first_iterations(estimator, self._final), self.shrinkage)
@@ -278,7 +280,7 @@ def boosting_curve(
 
 
 def grown_curve(estimator: Any, work: SplitTable, scoring: Any) -> BoostingCurve:
-    """The same of a table and splits of it; raises as `boosting_curve`."""
+    """The curve of a table and splits of it; raises as `boosting_curve`."""
     if scoring == "loss":
         _check_losses(estimator.loss)
     else:

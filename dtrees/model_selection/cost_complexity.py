@@ -108,7 +108,7 @@ class CostComplexity:
         Raises
         ------
         ValueError
-            It is negative, or no number.
+            `ccp_alpha` is negative, or no finite number.
         """
         estimator = clone(self._estimator).set_params(ccp_alpha=ccp_alpha)
         tree = PruningLimits(ccp_alpha=ccp_alpha).prune(trees_of(self._final)[0])

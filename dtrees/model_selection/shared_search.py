@@ -28,7 +28,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from dtrees.callbacks import Bar
-from dtrees.constraints import InvalidParameterError
+from dtrees.constraints import ARRAY, ROWS, InvalidParameterError, checked
 from dtrees.core.grow.known import KnownTrees
 from dtrees.core.membership.resampling import Resampling, of_sets
 from dtrees.estimators.ensemble import BaseForest
@@ -70,6 +70,7 @@ ONE_EACH = "no two candidates have the steps before the last in common"
 class SharedSearch(PipelineSearch):
     """What the two searches have in common; mixed into scikit-learn's."""
 
+    @checked(X=ARRAY, y=ROWS)
     def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Search.
 

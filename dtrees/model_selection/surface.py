@@ -23,7 +23,6 @@ from dtrees.constraints import (
     PARAMS,
     ROWS,
     SCORER,
-    ArrayLike,
     IntegerIn,
     Nothing,
     checked,
@@ -123,13 +122,14 @@ class ValidationSurface(SplitScores):
         Parameters
         ----------
         max_depth : int
+            One of the `max_depth` of the surface.
         min_samples_split : int, default=2
-            Of the surface's, both of them.
+            One of the `min_samples_split` of the surface.
 
         Raises
         ------
         ValueError
-            They are not.
+            The surface has no such cell.
         """
         depth = np.flatnonzero(self.max_depth == max_depth)
         limit = np.flatnonzero(self.min_samples_split == min_samples_split)
@@ -195,8 +195,6 @@ class ValidationSurface(SplitScores):
 @checked(
     X=ARRAY,
     y=ARRAY,
-    max_depth=(ArrayLike(), Nothing()),
-    min_samples_split=(ArrayLike(), Nothing()),
     cv=(*CV, Nothing()),
     scoring=SCORER,
     groups=ROWS,
@@ -304,7 +302,7 @@ def surface_of(
     scoring: Any = None,
     error_score: Any = np.nan,
 ) -> ValidationSurface:
-    """The same for a table and splits of it."""
+    """The surface of a table and splits of it; raises as `validation_surface`."""
     whole = clone(estimator).set_params(max_depth=None, min_samples_split=2)
     depths = limits = None
     if max_depth is not None:

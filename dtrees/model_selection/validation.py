@@ -21,9 +21,8 @@ keeps every value.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
-from numbers import Integral
 from time import perf_counter
 from typing import Any
 
@@ -35,18 +34,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from dtrees.constraints import (
-    ARRAY,
     CV,
-    ERROR_SCORE,
-    ESTIMATOR,
-    PARAMS,
-    ROWS,
-    SCORER,
-    SCORERS,
-    Boolean,
-    Constraint,
-    InstanceOf,
-    IntegerIn,
     Nothing,
     checked,
 )
@@ -65,27 +53,8 @@ from dtrees.model_selection.prefitted_proxy import PrefittedProxy, RowNumbers, s
 from dtrees.model_selection.prepare import Arguments, Prepared
 from dtrees.model_selection.shared_search import SharedSearch
 
-LIKE_SCIKIT_LEARN: Mapping[str, Sequence[Constraint]] = {
-    "estimator": ESTIMATOR,
-    "X": ARRAY,
-    "y": ROWS,
-    "groups": ROWS,
-    "cv": (*CV, Nothing()),
-    "n_jobs": (InstanceOf(Integral, "int"), Nothing()),
-    "verbose": (IntegerIn(0), Boolean()),
-    "params": PARAMS,
-    "pre_dispatch": (InstanceOf(Integral | str, "int or str"),),
-}
 
-
-@checked(
-    **LIKE_SCIKIT_LEARN,
-    scoring=SCORERS,
-    return_train_score=(Boolean(),),
-    return_estimator=(Boolean(),),
-    return_indices=(Boolean(),),
-    error_score=ERROR_SCORE,
-)
+@checked(sklearn.model_selection.cross_validate, cv=(*CV, Nothing()))
 def cross_validate(
     estimator: Any,
     X: Any,
@@ -292,7 +261,7 @@ def _scored_here(
     return result
 
 
-@checked(**LIKE_SCIKIT_LEARN, scoring=SCORER, error_score=ERROR_SCORE)
+@checked(sklearn.model_selection.cross_val_score, cv=(*CV, Nothing()))
 def cross_val_score(
     estimator: Any,
     X: Any,
@@ -341,7 +310,7 @@ def cross_val_score(
     return _by_sklearn(sklearn.model_selection.cross_val_score, X, prepared, models, options)
 
 
-@checked(**LIKE_SCIKIT_LEARN, method=(InstanceOf(str, "str"),))
+@checked(sklearn.model_selection.cross_val_predict, cv=(*CV, Nothing()))
 def cross_val_predict(
     estimator: Any,
     X: Any,

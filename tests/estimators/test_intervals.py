@@ -191,7 +191,7 @@ def test_refusals():
     assert "_oob_errors" not in vars(classes)
     forest = fitted(RandomForestRegressor(20, oob_score=True, random_state=0), X, y)
     for confidence in (0.4, 1.0):
-        with pytest.raises(ValueError, match=r"^confidence must be at least"):
+        with pytest.raises(ValueError, match=r"The 'confidence' parameter of .*\[0.5, 1.0\)"):
             forest.prediction_interval(X, confidence)
     with pytest.raises(ValueError, match=r"^The feature names should match"):
         forest.prediction_interval(X[["x", "z"]])

@@ -281,13 +281,15 @@ def test_what_is_no_fitted_estimator_of_ours(tmp_path):
         pass
 
     for model in (Own(), 3, DecisionTreeClassifier):
-        with pytest.raises(TypeError, match="save takes fitted models of dtrees"):
+        with pytest.raises(
+            TypeError, match="The 'model' parameter of save must be one of BaggingClassifier"
+        ):
             save(model, path)
     search = GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1]}, cv=2)
     search.fit([[1.0], [2.0]] * 2, [0, 1] * 2)
-    with pytest.raises(TypeError, match=r"got .*GridSearchCV\. Save its best_estimator_\."):
+    with pytest.raises(TypeError, match=r"Got .*GridSearchCV instead\. Save its best_estimator_\."):
         save(search, path)
-    with pytest.raises(ValueError, match="layout must be one of"):
+    with pytest.raises(ValueError, match="The 'layout' parameter of save must be"):
         save(DecisionTreeClassifier().fit([[1.0]], [1]), path, layout="other")
     assert not path.exists()
 

@@ -85,7 +85,7 @@ def test_counts_of_splits(model):
     assert counts.tolist() == [sum((t.feature == j).sum() for t in trees) for j in range(4)]
     assert counts.sum() == sum(tree.n_leaves - 1 for tree in trees)
     assert counts[3] == 0
-    with pytest.raises(TypeError, match="is needed, got StandardScaler"):
+    with pytest.raises(TypeError, match=r"model must be a fitted tree, .* Got StandardScaler"):
         split_counts(StandardScaler().fit(X))
     with pytest.raises(NotFittedError):
         split_counts(type(model)())
