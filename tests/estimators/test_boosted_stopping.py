@@ -153,16 +153,17 @@ def test_iterations_are_counted_from_one():
     assert best_iteration([0.0, np.nan, np.nan]) == 1
 
 
-class TestBestIteration:
-    MODELS = {
-        "two": (GradientBoostingClassifier, LABELS),
-        "three": (GradientBoostingClassifier, np.digitize(NOISY, [0, 2])),
-        "numbers": (GradientBoostingRegressor, NOISY),
-    }
+MODELS = {
+    "two": (GradientBoostingClassifier, LABELS),
+    "three": (GradientBoostingClassifier, np.digitize(NOISY, [0, 2])),
+    "numbers": (GradientBoostingRegressor, NOISY),
+}
 
+
+class TestBestIteration:
     @pytest.mark.parametrize("name", MODELS)
     def test_all_answers_are_those_of_a_fit_that_ends_there(self, name, tmp_path):
-        kind, y = self.MODELS[name]
+        kind, y = MODELS[name]
         model, whole = kind(**EARLY).fit(X, y), kind(**WHOLE).fit(X, y)
         n_scores = len(model.validation_score_)
         assert model.best_iteration_ == model.n_iter_ == whole.best_iteration_
@@ -184,7 +185,7 @@ class TestBestIteration:
 
     @pytest.mark.parametrize("name", MODELS)
     def test_a_warm_start_ends_at_the_same(self, name):
-        kind, y = self.MODELS[name]
+        kind, y = MODELS[name]
         at_once = kind(**EARLY).fit(X, y)
         for first in (2, at_once.n_iter_ + 3, 100):
             model = kind(warm_start=True, max_iter=first, **EARLY).fit(X, y)
