@@ -6,7 +6,8 @@
 
 Held-out rows walk down each new tree once. Their raw predictions are the bits that the model
 predicts. The iterations up to the best one are the model, as those that LightGBM, XGBoost and
-CatBoost predict with; all of them are with ``use_best_model=False``. The table is coded as a whole, so cut points depend on the values of held-out rows, but on nothing of their targets.
+CatBoost predict with; all of them are with ``use_best_model=False``. The table is coded as a whole,
+so cut points depend on the values of held-out rows, but on nothing of their targets.
 """
 
 from __future__ import annotations
