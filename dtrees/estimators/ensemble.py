@@ -126,8 +126,8 @@ class BaseForest(GrowingForest):
         y : array-like of shape (n_rows,)
             The target.
         sample_weight : array-like of shape (n_rows,), default=None
-            Not negative, not all zero. How often a row is in a bag does not depend on its weight,
-            which then counts that often.
+            Not negative, not all zero. A row is drawn into bags in proportion to its weight. In a
+            tree it then counts as often as it was drawn. Without bags it counts with its weight.
         bootstrap_groups : array-like of shape (n_rows,), default=None
             Rows of one group are in a bag together, or not at all: patients, days, machines.
             None: every row is a group of its own.
