@@ -221,15 +221,17 @@ n_classes_ : int
 """,
     "importances of a tree": """\
 feature_importances_ : float64 array of shape (n_features_in_,)
-    Share of every column in the impurity decrease.
+    Share of every column in the impurity decrease of the training rows. See
+    :func:`dtrees.inspection.held_out_importances` for rows that did not choose the splits.
 """,
     "importances of a forest": """\
 feature_importances_ : float64 array of shape (n_features_in_,)
-    Mean share of every column in the impurity decrease.
+    Mean share of every column in the impurity decrease of the rows in the bags. See
+    :func:`dtrees.inspection.oob_importances` for rows that did not choose the splits.
 """,
     "importances of a boosted model": """\
 feature_importances_ : float64 array of shape (n_features_in_,)
-    Share of every column in what the splits of all trees take off the loss.
+    Share of every column in what the splits of all trees take off the loss of the training rows.
 """,
     "boosting": """\
 n_iter_ : int

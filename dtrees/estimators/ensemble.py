@@ -19,7 +19,7 @@ Adding trees (``warm_start``) therefore gives the forest that would have been gr
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
@@ -368,6 +368,28 @@ class BaseForest(GrowingForest):
         except ValueError as error:  # of a scorer
             return error
         return self
+
+    def _rows_out_of_bags(
+        self, y: Any, sample_weight: Any, bootstrap_groups: Any
+    ) -> tuple[np.ndarray | None, Iterator[np.ndarray]]:
+        """What rows of the fit count, None: once each; and those out of the bag of each tree.
+
+        Raises ValueError where the bags of the fit are not those of these rows, or there are none.
+        """
+        if not self.bootstrap:
+            raise ValueError("There are no bags: fit the forest with bootstrap=True.")
+        target = self._encode_target(np.asarray(y).ravel(), sample_weight)
+        bags = bags_of(self, self._fit_seed, target, bootstrap_groups)
+        assert bags is not None
+        if bags.digest() != self._fit_bags:
+            raise ValueError(
+                "The bags of this forest are not those of these rows. Give y, sample_weight and "
+                "bootstrap_groups of the fit, and leave the parameters as they were."
+            )
+        numbers = range(len(self.forest_))
+        times = (bags.multiplicity(number, target.has_weight) for number in numbers)
+        weight = target.w if target.means is None else target.means
+        return weight, map(bags.rows_out, times)
 
     def _bags_of(self, encoded: Encoded) -> Bags | None:
         """The bags of a table without groups."""
