@@ -19,7 +19,7 @@ Adding trees (``warm_start``) therefore gives the forest that would have been gr
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
@@ -125,8 +125,8 @@ class BaseForest(GrowingForest):
         y : array-like of shape (n_rows,)
             The target.
         sample_weight : array-like of shape (n_rows,), default=None
-            Not negative, not all zero. How often a row is in a bag does not depend on its weight,
-            which then counts that often.
+            Not negative, not all zero. A row is drawn into bags in proportion to its weight. In a
+            tree it then counts as often as it was drawn. Without bags it counts with its weight.
         bootstrap_groups : array-like of shape (n_rows,), default=None
             Rows of one group are in a bag together, or not at all: patients, days, machines.
             None: every row is a group of its own.
@@ -367,6 +367,28 @@ class BaseForest(GrowingForest):
         except ValueError as error:  # of a scorer
             return error
         return self
+
+    def _rows_out_of_bags(
+        self, y: Any, sample_weight: Any, bootstrap_groups: Any
+    ) -> tuple[np.ndarray | None, Iterator[np.ndarray]]:
+        """What rows of the fit count, None: once each; and those out of the bag of each tree.
+
+        Raises ValueError where the bags of the fit are not those of these rows, or there are none.
+        """
+        if not self.bootstrap:
+            raise ValueError("There are no bags: fit the forest with bootstrap=True.")
+        target = self._encode_target(np.asarray(y).ravel(), sample_weight)
+        bags = bags_of(self, self._fit_seed, target, bootstrap_groups)
+        assert bags is not None
+        if bags.digest() != self._fit_bags:
+            raise ValueError(
+                "The bags of this forest are not those of these rows. Give y, sample_weight and "
+                "bootstrap_groups of the fit, and leave the parameters as they were."
+            )
+        numbers = range(len(self.forest_))
+        times = (bags.multiplicity(number, target.has_weight) for number in numbers)
+        weight = target.w if target.means is None else target.means
+        return weight, map(bags.rows_out, times)
 
     def _bags_of(self, encoded: Encoded) -> Bags | None:
         """The bags of a table without groups."""

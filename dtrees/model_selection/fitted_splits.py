@@ -24,9 +24,11 @@ import numpy as np
 from dtrees.core.membership.resampling import of_sets
 from dtrees.core.model.nested_trees import PruningGrid
 from dtrees.core.model.pruning import WHOLE
-from dtrees.estimators.fitted_sets import FittedSets
+from dtrees.estimators.fitted_sets import FittedSets, trees_of
 from dtrees.estimators.training_sets import fit_table
 from dtrees.estimators.training_table import TrainingTable
+from dtrees.inspection.alignment import adds_steps
+from dtrees.inspection.importance import normalized, unseen_importances
 from dtrees.model_selection.boosted_cells import cells_of
 from dtrees.model_selection.candidates import Growth
 from dtrees.model_selection.cell_scores import score_models, scores_by_leaves
@@ -86,6 +88,24 @@ class FittedSplits:
         """The model of all rows in place of each split's, to be scored on their test sides."""
         models = [self.final_estimator] * (len(splits) + 1)
         return FittedSplits(self.estimator, self.table, splits, replace(self.fitted, models=models))
+
+    def held_out_importances(self) -> np.ndarray | None:
+        """What the test side of each split tells of the columns, float64 (n_splits, n_columns).
+
+        As :func:`dtrees.inspection.held_out_importances`. None: steps of boosted models add up.
+        """
+        if any(adds_steps(model) for model in self.models):
+            return None
+        numbers, found = np.arange(len(self.fitted.y)), []
+        for model, (_, test) in zip(self.models, self.splits, strict=True):
+            rows, trees, walked = numbers[test], trees_of(model), self.fitted.coded_rows
+            walked.bring([(trees, rows)])
+            of_trees = [
+                unseen_importances(tree, walked.leaves(tree, rows), self.fitted.y[rows])
+                for tree in trees
+            ]
+            found.append(normalized(np.mean(of_trees, axis=0)))
+        return np.array(found)
 
     def scores(self, scoring: Any = None) -> np.ndarray:
         """Scores of the test sides by one scorer, float64 (n_splits,); as `scores_of_cells`."""
