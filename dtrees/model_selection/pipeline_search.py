@@ -67,7 +67,7 @@ class PipelineSearch(SearchMethods):
         run = Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)
         found = work.score_all(settings, splits, len(candidates), run)
         lines.end(range(len(candidates)), found)
-        self._conclude(found, candidates, len(splits), (scorers, refit_metric))
+        self._conclude(found, candidates, splits, y, (scorers, refit_metric))
         if self.refit:
             start = time.perf_counter()
             best = clone(dict(self.best_params_), safe=False)

@@ -212,7 +212,7 @@ class SharedSearch(PipelineSearch):
             lines.start(growth.places)
             cells = self._grown(growth, work, sets, found, known)
             lines.end(growth.places, found)
-        self._conclude(found, candidates, len(splits), (scorers, refit_metric))
+        self._conclude(found, candidates, splits, table.y, (scorers, refit_metric))
         if not self.refit:
             return None
         start = time.perf_counter()
