@@ -22,7 +22,7 @@ class TableTooLargeError(MemoryError):
 
 
 class NotSharedWarning(UserWarning):
-    """A search over a pipeline whose candidates are fitted one by one, at many times the price."""
+    """A search whose candidates are fitted one by one, at many times the price."""
 
 
 class ClusterError(RuntimeError):

@@ -34,6 +34,7 @@ from dtrees.model_selection.candidates import Growth
 from dtrees.model_selection.cell_scores import score_models, scores_by_leaves
 from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.leaf_scores import leaf_scores_of
+from dtrees.model_selection.missing_classes import warn_of_undefined
 from dtrees.model_selection.prepare import SplitTable
 from dtrees.model_selection.splits import Split, TrainingRows
 
@@ -140,7 +141,10 @@ class FittedSplits:
                 )
             X, y = self.table.X, self.table.y
             found = found | score_models(cells, X, y, self.splits, others, error_score).scores
-        return {name: found["test", name] for name in scoring}
+        scores = {name: found["test", name] for name in scoring}
+        if of_classes:
+            warn_of_undefined(scores, self.splits, self.table.y, stacklevel=4)
+        return scores
 
 
 def fit_splits(estimator: Any, work: SplitTable) -> FittedSplits:

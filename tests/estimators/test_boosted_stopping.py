@@ -222,9 +222,22 @@ def test_training_rows_that_are_all_zero_are_refused():
 def test_a_class_of_one_row_cannot_be_held_out():
     X, y = np.arange(60.0)[:, None], np.array([0, 1] * 29 + [0, 2])
     model = GradientBoostingClassifier(max_iter=2, early_stopping=True)
-    with pytest.raises(ValueError, match=r"a class has one row only\. .* early_stopping=False"):
+    with pytest.raises(
+        ValueError, match=r"a class has one row of positive weight only\. .* early_stopping=False"
+    ):
         model.fit(X, y)
     assert model.fit(X, y, X_val=X, y_val=y).n_iter_ == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "n_rows"), [(GradientBoostingClassifier, 4), (GradientBoostingRegressor, 1)]
+)
+def test_rows_of_positive_weight_are_too_few_to_be_held_out(model, n_rows):
+    weight = np.zeros(len(X))
+    weight[:n_rows] = 1.0
+    said = rf"validation_fraction=0\.1 of {n_rows} rows of positive weight: .* early_stopping=False"
+    with pytest.raises(ValueError, match=said):
+        model(early_stopping=True, validation_fraction=0.1).fit(X, np.arange(len(X)) % 2, weight)
 
 
 def test_poisson_beside_scikit_learn():
