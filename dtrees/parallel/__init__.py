@@ -23,11 +23,12 @@ from dtrees.parallel.coded_partitions import CodedPartitions, are_known, learn_r
 from dtrees.parallel.dask_predict import Answer, map_parts, map_rows
 from dtrees.parallel.distributed_apply import PartitionedRows
 from dtrees.parallel.encoding import encode_partitions
+from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.growing import grow_sets, grow_trees
 from dtrees.parallel.kept_tables import tables_kept
 from dtrees.parallel.local import LocalRunner, threaded
-from dtrees.parallel.one_kind import computed, is_lazy
+from dtrees.parallel.one_kind import is_lazy
 from dtrees.parallel.partitions import (
     PartitionedTable,
     admitted,

@@ -28,7 +28,7 @@ from dtrees.exceptions import ClusterError
 from dtrees.parallel.client import check_open, cluster_client, in_task, memory_limits
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred
-from dtrees.parallel.one_kind import one_kind_at_a_time
+from dtrees.parallel.one_kind import is_lazy, one_kind_at_a_time
 from dtrees.parallel.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -115,6 +115,18 @@ def run_with_retries(
     """
     with _executor(collections, FitStatistics() if stats is None else stats) as executor:
         return executor.run(partial(work, executor))
+
+
+def computed(*values: Any) -> list[Any]:
+    """Some values in memory, in their order; what is no collection is its own result.
+
+    They are computed where Dask would. Raises ClusterError as `run_with_retries`.
+    """
+    lazy = [value for value in values if is_lazy(value)]
+    if not lazy:
+        return list(values)
+    found = iter(run_with_retries(lazy, lambda executor: executor.fetch(executor.hold(lazy))))
+    return [next(found) if is_lazy(value) else value for value in values]
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from dtrees.core.grow.forest import ForestGrowth, UnitsOfGrowth
 from dtrees.core.membership.resampling import Resampling, plain
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.shared._shared_nodes import MOST_SETS
+from dtrees.exceptions import ClusterError
 from dtrees.parallel.client import await_workers, cluster_client
 from dtrees.parallel.coded_partitions import CodedPartitions
 from dtrees.parallel.fit_statistics import FitStatistics
@@ -185,7 +186,8 @@ def _grown(
         if client is not None:
             from dtrees.parallel.replicated import grow_replicated
 
-            with closing(grow_replicated(units, todo, client, stats=stats)) as found:
+            grown = ended_early(grow_replicated(units, todo, client, stats=stats))
+            with closing(grown) as found:
                 for unit, trees in in_order(todo, found):
                     yield units.sets(unit), trees, look(unit, trees)
             return
@@ -239,8 +241,28 @@ def _in_blocks(
 
     with cluster_client() as client, kept_table(growth.coded, client) as kept:
         whole = PartitionedGrowth(growth, kept.in_parts(choice.reason), resampling)
-        with closing(grow_partitioned(whole, kept, numbers, client, stats)) as found:
+        grown = ended_early(grow_partitioned(whole, kept, numbers, client, stats))
+        with closing(grown) as found:
             yield from found
+
+
+def ended_early(grown: Generator[T]) -> Generator[T]:
+    """What grows on a cluster, whose errors are ClusterErrors: they may bring along what has grown.
+
+    Before anything has, errors of X and of the configuration are as they are.
+    """
+    has_grown = False
+    with closing(grown):
+        try:
+            for each in grown:
+                has_grown = True
+                yield each
+        except ClusterError:
+            raise
+        except Exception as error:
+            if isinstance(error, ValueError | TypeError) and not has_grown:
+                raise
+            raise ClusterError(f"The Dask cluster does not end the growth: {error!r}.") from error
 
 
 def in_order(numbers: Iterable[int], found: Iterator[tuple[int, T]]) -> Iterator[tuple[int, T]]:

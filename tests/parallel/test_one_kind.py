@@ -12,7 +12,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import dtrees
-from dtrees.parallel.one_kind import computed, is_lazy, one_kind_at_a_time
+from dtrees.parallel.executors import computed
+from dtrees.parallel.one_kind import is_lazy, one_kind_at_a_time
 from tests.parallel.test_mixes import N_ROWS, VALUES, given
 
 pd = pytest.importorskip("pandas")
