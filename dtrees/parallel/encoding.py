@@ -201,7 +201,13 @@ def code_partitions(
         again = dask.delayed(found, name=f"codebook-{uuid4().hex}", traverse=False)
         make = partial(tasks, again)
         return book, CodedPartitions(
-            book.n_codes, book.n_ordered, lengths, n_bytes, make, choice.reason
+            book.n_codes,
+            book.n_ordered,
+            lengths,
+            n_bytes,
+            make,
+            choice.reason,
+            table.collection,
         )
     check_room(n_bytes, table.shape)
     return book, book.stack_parts(executor.fetch(executor.hold(tasks(executor.as_argument(held)))))
