@@ -65,6 +65,11 @@ class TablePlan:
         """Of the estimator's class, for messages."""
         return type(self.estimator).__name__
 
+    @property
+    def regime(self) -> str | None:
+        """Where codes are to be, as for `choose_regime`: all of them in this process."""
+        return "local"
+
     def seed(self) -> int:
         """A seed from the random state; a state that is given draws once."""
         state = self.estimator.random_state
@@ -96,8 +101,7 @@ class TablePlan:
             "seed": seed,
         }
         if isinstance(table, PartitionedTable):
-            regime = getattr(self.estimator, "regime", None)
-            book, coded = encode_partitions(table, **how, regime=regime, stats=stats)
+            book, coded = encode_partitions(table, **how, regime=self.regime, stats=stats)
         else:
             book, coded = CodeBook.fit_encode(table, **how, run=run)
         for column, count in nearly_ids(book, coded.n_rows).items():
@@ -136,6 +140,11 @@ class FitPlan(TablePlan):
     random_splits: bool = False  # splits are drawn
     random_ties: bool = True  # one of several columns with the same gain is drawn
     weighs_bags: bool = False  # classes have the same weight in every bag
+
+    @property
+    def regime(self) -> str | None:
+        """Where codes are to be: where trees grow from them."""
+        return getattr(self.estimator, "regime", None)
 
     @classmethod
     def of(cls, estimator: BaseTrees) -> FitPlan:

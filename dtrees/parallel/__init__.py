@@ -7,8 +7,6 @@ its tasks.
 from dtrees.parallel.boosted import (
     BoostedWork,
     boost_in_place,
-    check_one_place,
-    codes_in_one_place,
     place_of_boosting,
 )
 from dtrees.parallel.checkpoint import Checkpoint
@@ -54,8 +52,6 @@ __all__ = [
     "are_known",
     "boost_in_place",
     "check_lengths",
-    "check_one_place",
-    "codes_in_one_place",
     "computed",
     "connected",
     "encode_partitions",

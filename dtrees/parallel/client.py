@@ -282,13 +282,24 @@ def address_of(client: Client) -> str:
 
 def machines(client: Client) -> list[tuple[int | None, int]]:
     """Bytes of each worker, None where it has no limit, and its threads."""
-    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    workers = _worker_infos(client).values()
     return [(worker.get("memory_limit") or None, worker["nthreads"]) for worker in workers]
+
+
+def limits_of(client: Client) -> dict[str, int | None]:
+    """Bytes of each worker by address, None where it has no limit."""
+    infos = _worker_infos(client)
+    return {address: worker.get("memory_limit") or None for address, worker in infos.items()}
 
 
 def memory_limits(client: Client) -> list[int]:
     """Bytes of the workers that have a limit."""
     return [limit for limit, _ in machines(client) if limit is not None]
+
+
+def _worker_infos(client: Client) -> dict[str, Any]:
+    infos = call_with_timeout(client, partial(client.scheduler_info, n_workers=-1))
+    return dict(infos["workers"])
 
 
 def _workers(client: Client) -> dict[str, int]:
@@ -315,11 +326,11 @@ def ask_workers(client: Client) -> dict[str, Paused | None]:
     """
 
     def state(dask_worker: Any) -> tuple[str | None, str | None, set[Any]]:
-        # sent by value: it has to run without dtrees, too
-        try:
-            from dtrees import __version__ as version
-        except ImportError:
-            version = None
+        version: str | None = None
+        with suppress(ImportError):  # sent by value: it has to run without dtrees, too
+            from dtrees import __version__
+
+            version = str(__version__)
         if dask_worker.status.name != "paused":
             return version, None, set()
         limit = dask_worker.memory_manager.memory_limit

@@ -29,13 +29,14 @@ from dtrees.core.membership.resampling import Resampling, plain
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.shared._shared_nodes import MOST_SETS
 from dtrees.exceptions import ClusterError
-from dtrees.parallel.client import await_workers, cluster_client
+from dtrees.parallel.client import await_workers, cluster_client, memory_limits
 from dtrees.parallel.coded_partitions import CodedPartitions
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.kept_tables import kept_table
 from dtrees.parallel.local import LocalRunner
 from dtrees.parallel.local_partitioned import PartitionedGrowth, grow_here
-from dtrees.parallel.regimes import Choice, choose_regime
+from dtrees.parallel.memory import holds, too_large_for_workers
+from dtrees.parallel.regimes import ASKED_FOR, Choice, choose_regime
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -177,6 +178,9 @@ def _grown(
     if choice.regime == "replicated":
         place = cluster_client()
     with place as client:
+        if client is not None and not _have_room(growth, choice, client):
+            client = None
+            stats.regime, stats.reason = "local", "the coded table is more than a worker can hold"
         n_bundles = 1
         if client is not None and resampling.n_sets > 1:
             n_threads = sum(await_workers(client).values())
@@ -193,6 +197,17 @@ def _grown(
             return
 
     yield from _grown_here(units, todo, run, stats, look)
+
+
+def _have_room(growth: ForestGrowth, choice: Choice, client: Client) -> bool:
+    """Whether each worker can hold the codes; raises TableTooLargeError if they have to."""
+    coded: Any = growth.coded
+    limit = min(memory_limits(client), default=None)
+    if limit is None or holds(limit, coded.nbytes):
+        return True
+    if choice.reason == ASKED_FOR:
+        raise too_large_for_workers(coded.nbytes, limit)
+    return False
 
 
 def _grown_here(

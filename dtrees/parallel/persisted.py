@@ -31,7 +31,7 @@ def check_persisted(collections: Sequence[Any], client: Client | None) -> None:
     if distributed is None:
         return
     here = None if client is None else address_of(client)
-    layers = {}
+    layers: dict[int, Any] = {}
     for graph in (each.__dask_graph__() for each in collections):
         layers |= {id(layer): layer for layer in getattr(graph, "layers", {"": graph}).values()}
     for future in distributed.futures_of([dict(layer) for layer in layers.values()]):

@@ -3,10 +3,11 @@
 import dask
 import pytest
 
-from dtrees.exceptions import ClusterError, WorkerLostError
+from dtrees.exceptions import ClusterError, TableTooLargeError, WorkerLostError
 from dtrees.parallel import threaded
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.growing import ended_early, grow_sets, grow_trees, in_order
+from dtrees.parallel.submission import Submitter
 from tests.parallel.clusters import digest
 from tests.parallel.test_replicated import GROWTH, LOCAL
 from tests.parallel.test_sets import FOREST, ROWS, growing_here, growth_of, of_sets
@@ -34,6 +35,26 @@ def test_in_order_and_looked_at(regime, here):
     assert seen == tuple(-number for number in numbers)
     assert digest(trees) == LOCAL
     assert (stats.regime, stats.reason) == (regime, "asked for")
+
+
+@pytest.mark.parametrize("regime", [None, "replicated"])
+def test_a_table_that_workers_cannot_hold(regime, here, monkeypatch):
+    """It is not sent: it is grown here, or refused where it is to go there."""
+    monkeypatch.setattr(
+        "dtrees.parallel.growing.memory_limits", lambda client: [2**40, 250 * 2**20]
+    )
+    monkeypatch.setattr("dtrees.parallel.memory.PROCESS_BYTES", 237.5 * 2**20)
+    monkeypatch.setattr(Submitter, "send", lambda *_: pytest.fail("sent"))
+    stats = FitStatistics()
+    grown = grow_trees(GROWTH, range(20), threaded(2), regime=regime, stats=stats)
+    if regime is None:
+        assert digest(tree for _, tree, _ in grown) == LOCAL
+        assert (stats.regime, stats.reason[:15]) == ("local", "the coded table")
+    else:
+        with pytest.raises(
+            TableTooLargeError, match="larger memory_limit; or fit with regime='loc"
+        ):
+            next(grown)
 
 
 @pytest.mark.parametrize("n_trees", [0, 2])
