@@ -41,7 +41,7 @@ T = TypeVar("T")
 class LocalExecutor:
     """Computes in this process, or in processes of its own, by the ``get`` of a Dask scheduler."""
 
-    def __init__(self, get: Callable[..., Any], collections: Sequence[Any]) -> None:
+    def __init__(self, get: Callable[..., Any], collections: Sequence[Any] = ()) -> None:
         self._get = get
         self._collections = collections
 

@@ -99,8 +99,8 @@ class TestResume:
         monkeypatch.setattr(
             BlocksOnWorkers, "tree_batches", lambda self, numbers: [[i] for i in numbers]
         )
-        with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
-            so_far = self.unfinished(regime)
+        with dask.config.set({"distributed.comm.timeouts.connect": "1 hour"}):
+            so_far = self.unfinished(regime)  # its cluster is closed, so it is not waited for
         assert type(so_far) is RandomForestClassifier
         assert 5 <= so_far.n_estimators_ < MANY
         few = forest(n_estimators=so_far.n_estimators_).fit(X, Y)
