@@ -153,10 +153,9 @@ class BaseForest(GrowingForest):
         TypeError
             `callbacks` are no callbacks.
         dtrees.exceptions.ClusterError
-            A Dask cluster is in force, or asked for by ``regime``, and cannot be used.
-        dtrees.exceptions.WorkerLostError, dtrees.exceptions.SchedulerLostError
-            The cluster is gone. The error's ``estimator`` is a forest of the trees that were
-            complete, if there are any, and its `resume` goes on.
+            A Dask cluster is in force, or asked for by ``regime``, and cannot be used, or does not
+            end the fit. The error's ``estimator`` is a forest of the trees that were complete, if
+            there are any, and its `resume` goes on.
         dtrees.exceptions.ModelFileError
             `checkpoint` is damaged.
         BaseException
@@ -182,12 +181,12 @@ class BaseForest(GrowingForest):
         callbacks: Sequence[Callback] | None = None,
         checkpoint: Any = None,
     ) -> Any:
-        """Go on with a fit that has lost its cluster.
+        """Go on with a fit that has ended early on a cluster.
 
-        For the forest that `dtrees.exceptions.WorkerLostError` and
-        `dtrees.exceptions.SchedulerLostError` bring along as ``estimator``. It has the trees that
-        were complete and no data, so these are given again. The rest is grown where a fit would
-        grow it now: on another cluster, or on threads.
+        For the forest that `dtrees.exceptions.ClusterError` brings along as ``estimator``. It has
+        the trees that were complete and no data, so these are given again. The rest is grown where
+        a fit would grow it now: on another cluster, or on threads. So its ``regime`` is None where
+        it was "replicated".
 
         Parameters
         ----------
@@ -215,15 +214,15 @@ class BaseForest(GrowingForest):
 
             try:
                 forest.fit(X, y)
-            except (WorkerLostError, SchedulerLostError) as error:
+            except ClusterError as error:
                 if error.estimator is None:  # no tree was complete
                     raise
-                forest = error.estimator.set_params(regime="local").resume(X, y)
+                forest = error.estimator.resume(X, y)
         """
         check_is_fitted(self)
         if "_fit_facts" not in self.__dict__:
             raise ValueError(
-                f"This {type(self).__name__} is not of a fit that lost its cluster, so there is "
+                f"This {type(self).__name__} is not of a fit that ended early, so there is "
                 "nothing to resume. To add trees to a forest, fit it with warm_start=True."
             )
         self._check_parameters()

@@ -43,6 +43,7 @@ CLUSTER_SCHEDULERS = ("dask.distributed", "distributed")  # names of it in dask.
 logger = logging.getLogger(__name__)
 
 _sending = threading.Lock()
+_lost_since: dict[int, float] = {}  # clients by id that look for their scheduler
 _n_sending = 0  # contexts of `sending_data`
 _before_sending: Any = None
 
@@ -112,14 +113,26 @@ def cluster_client() -> Iterator[Client]:
 
 
 def check_open(client: Client) -> None:
-    """Raise a `SchedulerLostError` when the client is closed."""
-    if client.status in ("closing", "closed"):
-        raise SchedulerLostError(
-            "The Dask client is closed, or has lost its scheduler. Connect a new "
-            "dask.distributed.Client, or fit with regime='local'. (A client tries to connect again "
-            "for as long as dask.config said under 'distributed.comm.timeouts.connect' when it was "
-            "made: 30 seconds, unless you set less.)"
-        )
+    """Raise a `SchedulerLostError` when the client is closed, or has no scheduler for long.
+
+    A client tries to connect again for as long as its ``timeout``, which may be hours. It is not
+    waited for where its cluster is closed, nor for longer than for a worker.
+    """
+    if client.status not in ("connecting", "closing", "closed"):
+        _lost_since.pop(id(client), None)
+        return
+    if client.status == "connecting":
+        since = _lost_since.setdefault(id(client), time.monotonic())
+        status = getattr(getattr(client, "cluster", None), "status", None)
+        is_over = time.monotonic() > since + seconds_of("dtrees.workers-timeout", WORKERS_TIMEOUT)
+        if getattr(status, "name", "") not in ("closing", "closed", "failed") and not is_over:
+            return
+    raise SchedulerLostError(
+        "The Dask client is closed, or has lost its scheduler. Connect a new "
+        "dask.distributed.Client, or fit with regime='local'. (A fit waits for a scheduler to come "
+        "back for as long as Client(timeout=...) says, 30 seconds as a rule, and not longer than "
+        "dask.config says under 'dtrees.workers-timeout'.)"
+    )
 
 
 def call_with_timeout(client: Client, call: Callable[[], T], seconds: float | None = None) -> T:
@@ -282,13 +295,24 @@ def address_of(client: Client) -> str:
 
 def machines(client: Client) -> list[tuple[int | None, int]]:
     """Bytes of each worker, None where it has no limit, and its threads."""
-    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    workers = _worker_infos(client).values()
     return [(worker.get("memory_limit") or None, worker["nthreads"]) for worker in workers]
+
+
+def limits_of(client: Client) -> dict[str, int | None]:
+    """Bytes of each worker by address, None where it has no limit."""
+    infos = _worker_infos(client)
+    return {address: worker.get("memory_limit") or None for address, worker in infos.items()}
 
 
 def memory_limits(client: Client) -> list[int]:
     """Bytes of the workers that have a limit."""
     return [limit for limit, _ in machines(client) if limit is not None]
+
+
+def _worker_infos(client: Client) -> dict[str, Any]:
+    infos = call_with_timeout(client, partial(client.scheduler_info, n_workers=-1))
+    return dict(infos["workers"])
 
 
 def _workers(client: Client) -> dict[str, int]:
@@ -315,11 +339,11 @@ def ask_workers(client: Client) -> dict[str, Paused | None]:
     """
 
     def state(dask_worker: Any) -> tuple[str | None, str | None, set[Any]]:
-        # sent by value: it has to run without dtrees, too
-        try:
-            from dtrees import __version__ as version
-        except ImportError:
-            version = None
+        version: str | None = None
+        with suppress(ImportError):  # sent by value: it has to run without dtrees, too
+            from dtrees import __version__
+
+            version = str(__version__)
         if dask_worker.status.name != "paused":
             return version, None, set()
         limit = dask_worker.memory_manager.memory_limit
