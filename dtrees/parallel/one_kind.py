@@ -18,6 +18,8 @@ from typing import Any
 import dask
 from dask.delayed import Delayed
 
+from dtrees.parallel.client import scheduler_of
+
 
 def is_lazy(X: Any) -> bool:
     """Whether this is a Dask collection."""
@@ -47,4 +49,6 @@ def one_kind_at_a_time(
 
 def computed(*values: Any) -> list[Any]:
     """The collections among the values in memory; others as they are."""
-    return one_kind_at_a_time(values, lambda same: dask.compute(*same))
+    return one_kind_at_a_time(
+        values, lambda same: dask.compute(*same, scheduler=scheduler_of(same)[0])
+    )
