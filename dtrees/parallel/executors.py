@@ -22,10 +22,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 import dask
-from dask.base import get_scheduler
 
-from dtrees.exceptions import ClusterError
-from dtrees.parallel.client import check_open, cluster_client, in_task, memory_limits
+from dtrees.parallel.client import cluster_client, in_task, memory_limits, scheduler_of
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred
 from dtrees.parallel.one_kind import is_lazy, one_kind_at_a_time
@@ -138,21 +136,10 @@ def computed(*values: Any) -> list[Any]:
 @contextmanager
 def _executor(collections: Sequence[Any], stats: FitStatistics) -> Iterator[Executor]:
     """Where Dask would compute collections."""
-    try:
-        get = get_scheduler(collections=list(collections))
-    except RuntimeError as error:
-        raise ClusterError(
-            f"A fit of a Dask collection waits for its results, and Dask cannot compute them here: "
-            f"{error} If the current client was made with asynchronous=True, fit in a thread with "
-            "a synchronous Client of the same scheduler, or under "
-            "dask.config.set(scheduler='threads')."
-        ) from error
-    distributed = sys.modules.get("distributed")
-    client = getattr(get, "__self__", None)
-    if distributed is None or not isinstance(client, distributed.Client):
+    get, client = scheduler_of(collections)
+    if client is None:
         yield LocalExecutor(get, collections)
         return
-    check_open(client)
     with cluster_client() if in_task() else nullcontext(client) as client, interrupts_deferred():
         executor = ClusterExecutor(client, stats, collections)
         try:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import dask
 import pytest
@@ -14,7 +15,13 @@ import dtrees
 from dtrees.exceptions import ClusterError, NoAnswerError, SchedulerLostError
 from dtrees.parallel import client as clients
 from dtrees.parallel import liveness, tasks
-from dtrees.parallel.client import call_with_timeout, check_open, sending_data
+from dtrees.parallel.client import (
+    call_with_timeout,
+    check_open,
+    current_client,
+    in_task,
+    sending_data,
+)
 from tests.parallel.clusters import connect, digest, ours
 from tests.parallel.test_replicated import (
     GROWTH,
@@ -28,6 +35,12 @@ from tests.parallel.test_replicated import (
 )
 
 KEY = "distributed.admin.large-graph-warning-threshold"
+
+
+def test_while_another_thread_imports_distributed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", ModuleType("distributed"))
+    assert current_client() is None
+    assert not in_task()
 
 
 @pytest.mark.parametrize("first", [0, 1])
