@@ -101,9 +101,7 @@ class OrderedSummary:
         if self.distinct is None and self.has_enough:
             cuts = self.codes()[:2]
         nothing = self.hashes[:0].copy()
-        return replace(
-            self, hashes=nothing, weights=None, sample=self.sample[:0].copy(), cuts=cuts
-        )
+        return replace(self, hashes=nothing, weights=None, sample=self.sample[:0].copy(), cuts=cuts)
 
     @classmethod
     def merge_all(

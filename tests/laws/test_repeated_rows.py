@@ -80,7 +80,9 @@ def test_cuts(data):
     order = rng.permutation(n)
     for unit in (3, 1 / 4):
         other = cut_weights(weights[order] * unit, n)
-        assert_same_books(CodeBook.fit_encode(take(order), max_bins=max_bins, weights=other)[0], book)
+        assert_same_books(
+            CodeBook.fit_encode(take(order), max_bins=max_bins, weights=other)[0], book
+        )
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
