@@ -21,7 +21,13 @@ import numpy as np
 import scipy.sparse
 from distributed import Client, LocalCluster
 from sklearn.base import clone
-from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit, TimeSeriesSplit
+from sklearn.model_selection import (
+    KFold,
+    LeaveOneGroupOut,
+    RepeatedKFold,
+    ShuffleSplit,
+    TimeSeriesSplit,
+)
 
 import dtrees
 from benchmarks import data
@@ -61,9 +67,27 @@ def folds(n: int) -> KFold:
     return KFold(n, shuffle=True, random_state=0)
 
 
+@dataclass(frozen=True)
+class GroupsLeftOut:
+    """Leave-one-group-out of random groups."""
+
+    n_groups: int
+
+    def split(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The splits."""
+        groups = np.random.default_rng(0).integers(0, self.n_groups, len(X))
+        return LeaveOneGroupOut().split(X, groups=groups)
+
+
 FEW = {"n_estimators": 20}
 ONE = ShuffleSplit(1, test_size=0.1, random_state=0)
 BOOSTED = {"max_iter": 50, "early_stopping": False}
+MANY = {
+    **{f"{n} shuffle-splits": ShuffleSplit(n, random_state=0) for n in (25, 50, 100)},
+    "10 times 5 folds": RepeatedKFold(n_splits=5, n_repeats=10, random_state=0),
+    "10 times 10 folds": RepeatedKFold(n_splits=10, n_repeats=10, random_state=0),
+    "200 groups": GroupsLeftOut(200),
+}
 WORKS = {
     # dense, 255 bins
     "letter, full": Work("letter", BINS),
@@ -145,6 +169,15 @@ WORKS = {
     ),
     "adult, leaves of 50, 5 times 5 folds": Work(
         "adult", BINS | LEAVES, cv=RepeatedKFold(n_splits=5, n_repeats=5, random_state=0)
+    ),
+    **{
+        f"{table}, {name}, {cv}": Work(table, BINS | parameters, cv=many)
+        for table in ("letter", "adult", "california_housing")
+        for name, parameters in (("full", FULL), ("depth 6", DEPTH), ("leaves of 50", LEAVES))
+        for cv, many in MANY.items()
+    },
+    "adult, forest, depth 8, 25 shuffle-splits": Work(
+        "adult", BINS | FEW | {"max_depth": 8}, "RandomForest", cv=MANY["25 shuffle-splits"]
     ),
     # forests
     "adult, forest, depth 8": Work("adult", BINS | FEW | {"max_depth": 8}, "RandomForest"),

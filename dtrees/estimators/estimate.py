@@ -15,16 +15,18 @@ from __future__ import annotations
 import math
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from dtrees.constraints import ARRAY, Having, InstanceOf, IntegerIn, Nothing, checked
+from dtrees.core.membership.shares import rows_of_share
 from dtrees.estimators.base import BaseTrees
 from dtrees.estimators.boosting_base import BaseBoosting
 from dtrees.estimators.ensemble import BaseForest
 from dtrees.estimators.fit_plan import FitPlan
-from dtrees.estimators.limits import columns_per_split, depth_of
+from dtrees.estimators.limits import columns_per_split, depth_of, least_rows, node_bytes
 from dtrees.parallel.boosted import place_of_boosting
 from dtrees.parallel.cost import CostModel, GrowthSize
 from dtrees.parallel.memory import check_least_room
@@ -214,6 +216,14 @@ def estimate_cost(
         found = _in_rounds(growth, machines, model)
     else:
         found = _in_one_place(growth, size, machines, model, choice.regime == "replicated")
+    if growth.n_classes > 2:  # of less, nodes are nothing beside the rows
+        leaf = estimator.min_samples_leaf
+        least = least_rows(leaf) if isinstance(leaf, Integral) else rows_of_share(leaf, size.n_rows)
+        of_tree = node_bytes(int(growth.in_bag), growth.n_classes, depth, least)
+        at_once = min(growth.n_trees * n_sets, machines.n_threads) / machines.n_workers
+        found["bytes_per_worker"] += int(of_tree * max(1.0, at_once))
+        seconds = growth.n_trees * n_sets * of_tree * model.node_byte / machines.n_threads
+        found["seconds"]["nodes"] = seconds
     return CostEstimate(
         n_rows=size.n_rows,
         n_columns=size.n_columns,

@@ -16,6 +16,7 @@ common (`dtrees.estimators.training_table`). A fit of one model calls `encode`.
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -37,7 +38,7 @@ from dtrees.core.grow.shared import n_alone
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.membership.shares import Shares
 from dtrees.estimators.column_rules import directions_of, interactions_of
-from dtrees.estimators.limits import columns_per_split, depth_of, least_rows
+from dtrees.estimators.limits import columns_per_split, depth_of, least_rows, node_bytes
 from dtrees.estimators.training import Encoded, Training
 from dtrees.parallel import (
     CodedPartitions,
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
     from dtrees.estimators.base import BaseTrees
 
 logger = logging.getLogger(__name__)
+
+MANY_CLASSES = 500
+MANY_BYTES = 2**30
 
 LARGEST_SEED = np.iinfo(np.int32).max
 
@@ -177,7 +181,9 @@ class FitPlan(TablePlan):
             monotonic=directions_of(own.monotonic_cst, book, target),
             interactions=interactions_of(own.interaction_cst, book),
         )
-        return Encoded(book, coded, target, seed, self.rules(numbers, target), max_features)
+        rules = self.rules(numbers, target)
+        _warn_of_many_classes(target, rules)
+        return Encoded(book, coded, target, seed, rules, max_features)
 
     def encode(
         self,
@@ -202,6 +208,20 @@ class FitPlan(TablePlan):
         if not isinstance(encoded.coded, CodedMatrix):  # in rounds, which are those of all sets
             return 0, ""
         return n_alone(encoded.coded, encoded.target, encoded.rules, resampling)
+
+
+def _warn_of_many_classes(target: Target, rules: GrowthRules) -> None:
+    """Warn where the weights of many classes in many nodes may take more than all else."""
+    n_rows, n_classes = target.n_rows, target.n_classes
+    most = node_bytes(n_rows, n_classes, rules.max_depth, rules.min_samples_leaf)
+    if n_classes >= MANY_CLASSES and most >= MANY_BYTES:
+        warnings.warn(
+            f"y has {n_classes:,} classes, and a node of a tree keeps the weight of each of them: "
+            f"a tree of {n_rows:,} rows takes up to {most / 2**30:.1f} GiB, and time in "
+            "proportion. Set min_samples_leaf or max_depth, join rare classes, or use a regressor "
+            "if y holds numbers.",
+            stacklevel=6,  # of who calls `fit`, mostly
+        )
 
 
 def _draw(state: Any) -> int:

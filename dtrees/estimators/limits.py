@@ -47,6 +47,15 @@ def depth_of(max_depth: int | None, max_leaf_nodes: int | None) -> int:
     return min(limits)
 
 
+def node_bytes(n_rows: int, n_classes: int, depth: int | None, least: int) -> int:
+    """Bytes of the weights of the classes in all nodes of a tree, at most, while it grows.
+
+    `depth` is the greatest one, and `least` the least number of rows of a leaf.
+    """
+    leaves = max(1, min(n_rows // max(1, least), 2 ** min(62 if depth is None else depth, 62)))
+    return 8 * n_classes * 2 * leaves
+
+
 def columns_per_split(max_features: int | float | str | None, n_columns: int) -> int:
     """Number of columns drawn at each node, at most all."""
     if max_features is None:

@@ -182,6 +182,8 @@ class CostModel:
     boost, boost_code : float
         Of a boosted tree: of a row, a column and a level (half of one below the root, where one of
         two children is counted); and of a code of a column that a leaf's histogram has.
+    node_byte : float
+        Of a byte of the weights of classes in nodes.
     smaller_share : float
         Of the rows of a node, on the side of a split that has fewer.
     """
@@ -202,6 +204,7 @@ class CostModel:
     start: float = 0.2
     boost: float = 9.5e-10
     boost_code: float = 7e-9
+    node_byte: float = 2.5e-9
     smaller_share: float = 0.24
 
     def on_threads(self) -> CostModel:

@@ -222,3 +222,14 @@ class TestBoosting:
                     pytest.raises(TableTooLargeError, match="The codes of X, 4000 x 6 cells, take"),
                 ):
                     call(model, frame)
+
+
+def test_weights_of_many_classes_count():
+    """A node keeps one for each class: bytes and seconds are of all nodes."""
+    X = np.zeros((30_000, 5))
+    costs = [estimate_cost(DecisionTreeClassifier(), X, n_classes=k) for k in (2, 3_000, 6_000)]
+    two, some, many = ((cost.total_seconds, cost.bytes_per_worker) for cost in costs)
+    assert some[1] > 16 * 30_000 * 3_000 > 100 * two[1]
+    np.testing.assert_allclose(np.subtract(many, two), 2 * np.subtract(some, two), rtol=0.01)
+    shallow = DecisionTreeClassifier(min_samples_leaf=0.01, max_depth=4)
+    assert estimate_cost(shallow, X, n_classes=6_000).bytes_per_worker < many[1] / 100

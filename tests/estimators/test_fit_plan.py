@@ -1,12 +1,14 @@
 """A plan says how an estimator is fitted, and its steps make what a fit makes."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_diabetes, load_iris
 
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestClassifier
-from dtrees.estimators import InvalidParameterError
+from dtrees.estimators import InvalidParameterError, fit_plan
 from dtrees.estimators.ensemble import SPARE_BITS
 from dtrees.estimators.fit_plan import FitPlan, check_value
 from dtrees.estimators.training import Training, rows_of
@@ -77,3 +79,18 @@ def test_one_value_of_a_parameter():
     check_value(DecisionTreeClassifier(), "ccp_alpha", 0.5)
     with pytest.raises(InvalidParameterError, match=r"'ccp_alpha' .* DecisionTreeClassifier"):
         check_value(DecisionTreeClassifier(), "ccp_alpha", -1)
+
+
+@pytest.mark.parametrize("n_classes", [499, 500])
+@pytest.mark.parametrize("limit", [{}, {"max_depth": 3}, {"min_samples_leaf": 300}])
+def test_many_classes_in_many_nodes_are_told(n_classes, limit, monkeypatch):
+    """Each node keeps a weight for each class."""
+    monkeypatch.setattr(fit_plan, "MANY_BYTES", 10**6)
+    X, y = np.zeros((1_000, 1)), np.arange(1_000) % n_classes
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        DecisionTreeClassifier(**limit).fit(X, y)
+        DecisionTreeRegressor(**limit).fit(X, y)
+    said = [str(each.message) for each in heard]
+    assert len(said) == (n_classes == 500 and not limit)
+    assert all("y has 500 classes" in text and "min_samples_leaf" in text for text in said)

@@ -294,9 +294,8 @@ class Sets:
         for like in by_scale.values():
             for size in SIZES:
                 divided = [like[i : i + size] for i in range(0, len(like), size)]
-                cells = max(self.resampling.cells_of(bundle)[1].shape[1] for bundle in divided)
-                blocks = cells + 2 + 2 * size
-                if cells <= MOST_CELLS and blocks * histogram <= MOST_NUMBERS:
+                most = min(MOST_CELLS, MOST_NUMBERS // max(1, histogram) - 2 - 2 * size)
+                if all(self.resampling.cells_of(b)[1].shape[1] <= most for b in divided):
                     found += [bundle for bundle in divided if self._have_rows_in_common(bundle)]
                     break
         return found

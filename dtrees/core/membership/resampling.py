@@ -93,6 +93,11 @@ class Resampling:
     def cells_of(self, sets: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """The cells that some of the sets tell apart; computed once for every tree of a forest.
 
+        Parameters
+        ----------
+        sets : list of int
+            At most 64, so that a word says which of them have a cell.
+
         Returns
         -------
         cells : uint16 (n_rows,)
@@ -102,9 +107,12 @@ class Resampling:
         assert self.cells is not None
         found = self._apart.get(tuple(sets))
         if found is None:
-            has, number = np.unique(self.mix[sets] > 0, axis=1, return_inverse=True)
+            bits = np.packbits(self.mix[sets] > 0, axis=0)  # eight sets a byte, the first on top
+            words = np.pad(bits, ((0, 8 - len(bits)), (0, 0))).T.copy().view(">u8")
+            distinct, number = np.unique(words.astype(np.uint64), return_inverse=True)
+            has = np.unpackbits(distinct.astype(">u8")[:, None].view(np.uint8), axis=1)
             cells = number.ravel().astype(np.uint16)[self.cells]
-            found = cells, np.ascontiguousarray(has).view(np.uint8)
+            found = cells, np.ascontiguousarray(has[:, : len(sets)].T)
             self._apart[tuple(sets)] = found
         return found
 
