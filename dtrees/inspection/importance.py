@@ -31,7 +31,7 @@ from dtrees.inspection.tree_formatter import parts_of
     normalize=(Boolean(),),
 )
 def impurity_importances(tree: Tree, *, normalize: bool = True) -> np.ndarray:
-    """Total impurity decrease by column.
+    """Compute the total impurity decrease by column.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def summed_importances(trees: Iterable[Tree]) -> np.ndarray:
 
 
 def split_counts(model: Any) -> np.ndarray:
-    """How many nodes test each column.
+    """Count the nodes that test each column.
 
     Parameters
     ----------

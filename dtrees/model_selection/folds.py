@@ -59,7 +59,7 @@ CONSTRAINTS = {
 
 @dataclass(frozen=True)
 class FoldResult:
-    """What one fold has to say."""
+    """Score and size of the model of one fold."""
 
     fold: int  # number, from 1
     n_train: int  # rows the model was grown on
@@ -247,7 +247,7 @@ class HashKFold(BaseEstimator):
 def fold_results(
     splits: Sequence[Split], scores: np.ndarray, models: Sequence[Any]
 ) -> list[FoldResult]:
-    """What a cross-validation says of its folds."""
+    """Score and size of the model of each fold."""
     results = []
     per_fold = zip(splits, scores.tolist(), models, strict=True)
     for number, ((train, test), score, model) in enumerate(per_fold, start=1):
