@@ -22,6 +22,7 @@ FLOORS = {
     "typing": 0,
     "_random": 0,
     "_pickling": 0,
+    "_forks": 0,
     "coding": 1,
     "core": 2,
     "constraints": 2,

@@ -150,20 +150,25 @@ def plain(value: Any) -> Any:
 
 
 def importance_table(columns: list[dict[str, Any]]) -> Any:
-    """The most important of the columns that are used; equal ones in the file's order."""
+    """The most important of the columns that are used; equal ones in the file's order.
+
+    By held-out rows, where they have been asked.
+    """
     from rich import box, table
     from rich.text import Text
 
     used = [column for column in columns if column["importance"] > 0]
     if not used:
         return Text("\n  The model asks nothing: no column is used.\n")
-    ranked = sorted(used, key=lambda column: -column["importance"])[:TOP_COLUMNS]
-    longest = ranked[0]["importance"]
-    lines = table.Table("column", "kind", "importance", "", box=box.SIMPLE_HEAD)
+    by = "held_out_importance" if "held_out_importance" in columns[0] else "importance"
+    rows = "held-out" if by == "held_out_importance" else "training"
+    ranked = sorted(used, key=lambda column: -column[by])[:TOP_COLUMNS]
+    longest = max(ranked[0][by], 1e-4)
+    lines = table.Table("column", "kind", f"importance, {rows} rows", "", box=box.SIMPLE_HEAD)
     lines.columns[2].justify = "right"
     for column in ranked:
-        shown = f"{column['importance']:.4f}"
-        bar = "█" * math.ceil(20 * (column["importance"] / longest)) if float(shown) else ""
+        shown = f"{column[by]:.4f}"
+        bar = "█" * math.ceil(20 * (column[by] / longest)) if float(shown) > 0 else ""
         name = Text(visible(column["name"]), overflow="ellipsis", no_wrap=True)
         lines.add_row(name, column["kind"], shown, bar)
     return lines

@@ -103,7 +103,7 @@ class Target(SmallArraysInside):
     class_multiplier : int64 (n_classes,) or None
     means : float64 (n_rows,) or None
         How often a row is drawn into a bag of rate one, on average, where bags are drawn by weight;
-        None: once. Then nothing else is a weight.
+        None: once. Otherwise `w` says no more than which rows count.
     """
 
     kind: str
@@ -179,8 +179,6 @@ class Target(SmallArraysInside):
     @property
     def has_weight(self) -> np.ndarray | None:
         """Whether each row counts, bool (n_rows,); None: all do."""
-        if self.means is not None:
-            return self.means > 0
         if self.w is None and self.class_multiplier is None:
             return None
         live = np.ones(self.n_rows, dtype=bool) if self.w is None else self.w > 0
@@ -235,7 +233,6 @@ class Target(SmallArraysInside):
         if self.w is None or (self.wy is None and self.times is not None):  # of a set: 0 and 1
             own = times.astype(np.uint16, copy=False)
             own = own if self.w is None else self.w * own
-            own = own if self.means is None else own * (self.means > 0)
             return replace(self, w=own, wy=None, means=None)
         times = times.astype(np.int64)
         wy = None if self.wy is None else self.wy * times
@@ -250,8 +247,6 @@ class Target(SmallArraysInside):
 
     def only(self, rows: np.ndarray) -> Target:
         """The same target, in the same units: rows that are not chosen, bool, weigh nothing."""
-        if self.means is not None:
-            return replace(self, means=self.means * rows)
         if self.w is None:
             return replace(self, w=rows.astype(np.uint16), wy=None)
         return replace(self, w=self.w * rows, wy=None if self.wy is None else self.wy * rows)

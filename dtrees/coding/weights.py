@@ -280,17 +280,18 @@ def mean_draws(weights: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | Non
     Returns
     -------
     counts : uint16 (n_rows,) or None
-        Where all rows that weigh anything weigh the same: which these are; None: all.
+        1 for rows that weigh anything; None: all do.
     means : float64 (n_rows,) or None
-        Otherwise. In proportion to the weights, at most `MOST_DRAWN`: then all are less, and so is
+        None: all of these weigh the same. In proportion to the weights, at most `MOST_DRAWN`: then all are less, and so is
         the bag.
     """
-    counts = weights > 0
-    n_live = int(np.count_nonzero(counts))
-    if (weights[counts] == weights.max()).all():
-        return (None if n_live == len(weights) else counts.astype(np.uint16)), None
+    live = weights > 0
+    n_live = int(np.count_nonzero(live))
+    counts = None if n_live == len(weights) else live.astype(np.uint16)
+    if (weights[live] == weights.max()).all():
+        return counts, None
     means: np.ndarray = weights / (exact_sum(weights) / n_live)  # exactly 1 where all are equal
-    return None, means * min(1.0, MOST_DRAWN / float(means.max()))
+    return counts, means * min(1.0, MOST_DRAWN / float(means.max()))
 
 
 def bound_of_bag(sums: np.ndarray, times: np.ndarray) -> float:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.grow.lockstep import Grow, Model, Turns, boost_together
 from dtrees.core.membership.resampling import Resampling
@@ -32,7 +33,7 @@ from dtrees.estimators.fit_plan import TablePlan
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training import EncodedTable
 from dtrees.estimators.training_table import TrainingTable
-from dtrees.parallel import codes_in_one_place, place_of_boosting, threaded
+from dtrees.parallel import place_of_boosting, threaded
 from dtrees.typing import Runner, serial
 
 MOST_AT_ONCE, LEAST_AT_ONCE = 32, 8  # iterations whose steps are held
@@ -128,7 +129,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     ClusterError
         A cluster is asked for by ``regime`` and cannot be used. Otherwise models grow here.
     TableTooLargeError
-        The codes of a Dask collection do not fit one place.
+        The codes of a Dask collection do not fit this process.
     """
     estimator._check_parameters()
     place = place_of_boosting(estimator.regime, type(estimator).__name__, side_by_side=True)
@@ -138,7 +139,8 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     values = table.read(plan)
     target = estimator._encode_target(values, table.sample_weight)
     codes = table.codes(plan, seed, run)
-    coded = codes_in_one_place(codes.coded, plan.name)
+    coded = codes.coded
+    assert isinstance(coded, CodedMatrix)
     assert sets.cells is not None
     if len(sets.cells) != coded.n_rows:
         raise ValueError(f"X has {coded.n_rows} rows, but the sets are of {len(sets.cells)}.")

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.callbacks import BoostingFit, Callback, ProgressBar, check_callbacks, listening
+from dtrees.coding.coded import CodedMatrix
 from dtrees.core.grow.boosting import TAKEN_BYTES
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows
@@ -39,7 +40,6 @@ from dtrees.parallel import (
     LocalRunner,
     admitted,
     boost_in_place,
-    codes_in_one_place,
     place_of_boosting,
     threaded,
 )
@@ -96,7 +96,7 @@ class BaseBoosting(StartingBoosting):
         dtrees.exceptions.ClusterError
             A Dask cluster is asked for by ``regime``, or has the collection, and cannot be used.
         dtrees.exceptions.TableTooLargeError
-            The codes of a Dask collection do not fit one place.
+            The codes of a Dask collection do not fit this process, or the table no worker.
 
         Notes
         -----
@@ -116,8 +116,8 @@ class BaseBoosting(StartingBoosting):
         seed = plan.seed() if there is None else self._fit_seed
         sides = self._sides(values, target, seed, shown is not None)
         with stats.phase("coding"):
-            book, codes = plan.code(table, seed, run, stats, sample_weight)
-            coded = codes_in_one_place(codes, name)
+            book, coded = plan.code(table, seed, run, stats, sample_weight)
+            assert isinstance(coded, CodedMatrix)
         kept = None
         if there is not None:
             check_goes_on(self, book, target.classes, self._loss())

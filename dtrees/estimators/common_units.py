@@ -137,7 +137,7 @@ class Companies:
         What a row adds is a function of its weight, its y and the units.
         """
         weighs = own.class_multiplier is not None
-        if own.w is None or weighs == self._shares:
+        if own.w is None or own.means is not None or weighs == self._shares:
             return False
         key = tuple(getattr(own, unit) for unit in UNITS)
         self._by_unit.setdefault(key, Company(own)).take(number, own, self._sets.rows(number))

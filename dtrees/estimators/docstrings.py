@@ -80,7 +80,8 @@ min_samples_split : int or float
     are of the rows of the table.
 bootstrap : bool
     Whether each tree sees a bag of rows; otherwise it sees all of them. A row is in the bag of
-    a tree as often as a Poisson draw of (seed, tree, row) says, with mean `max_samples`.
+    a tree as often as a Poisson draw of (seed, tree, row) says, with mean `max_samples`, in
+    proportion to its weight.
 oob_tol : float
     No more trees are added when the out-of-bag score, smoothed over ten trees, has not improved
     by more than this in the second half of the trees. Larger scores are better. About a
@@ -95,9 +96,9 @@ warm_start : bool
     Whether `fit` keeps the trees that are there and adds those that are missing to
     `n_estimators`. With the same table the forest is the one that is grown at once.
 class_weight : dict, "balanced", "balanced_subsample" or None
-    Weight of each class by its label, 1 for classes left out; "balanced" gives all classes
-    the same total weight, "balanced_subsample" does so in every bag, or in the table where
-    there are no bags. None: every class has weight one.
+    Weight of each class by its label, 1 for classes left out. "balanced" gives all classes
+    the same total weight, and "balanced_subsample" is another name for it. Rows are drawn into
+    bags in proportion to their weight. None: every class has weight one.
 max_samples : int, float or None
     Mean size of a bag: a number of rows (or groups), or a share of them. None: as many as
     there are.
@@ -226,15 +227,17 @@ n_classes_ : int
 """,
     "importances of a tree": """\
 feature_importances_ : float64 array of shape (n_features_in_,)
-    Share of every column in the impurity decrease.
+    Share of every column in the impurity decrease of the training rows. See
+    :func:`dtrees.inspection.held_out_importances` for rows that did not choose the splits.
 """,
     "importances of a forest": """\
 feature_importances_ : float64 array of shape (n_features_in_,)
-    Mean share of every column in the impurity decrease.
+    Mean share of every column in the impurity decrease of the rows in the bags. See
+    :func:`dtrees.inspection.oob_importances` for rows that did not choose the splits.
 """,
     "importances of a boosted model": """\
 feature_importances_ : float64 array of shape (n_features_in_,)
-    Share of every column in what the splits of all trees take off the loss.
+    Share of every column in what the splits of all trees take off the loss of the training rows.
 """,
     "boosting": """\
 n_iter_ : int

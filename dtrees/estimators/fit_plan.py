@@ -66,6 +66,11 @@ class TablePlan:
         """Of the estimator's class, for messages."""
         return type(self.estimator).__name__
 
+    @property
+    def regime(self) -> str | None:
+        """Where codes are to be, as for `choose_regime`: all of them in this process."""
+        return "local"
+
     def seed(self) -> int:
         """A seed from the random state; a state that is given draws once."""
         state = self.estimator.random_state
@@ -100,8 +105,7 @@ class TablePlan:
             "weights": cut_weights(sample_weight, table.n_rows) if is_cut else None,
         }
         if isinstance(table, PartitionedTable):
-            regime = getattr(self.estimator, "regime", None)
-            book, coded = encode_partitions(table, **how, regime=regime, stats=stats)
+            book, coded = encode_partitions(table, **how, regime=self.regime, stats=stats)
         else:
             book, coded = CodeBook.fit_encode(table, **how, run=run)
         for column, count in nearly_ids(book, coded.n_rows).items():
@@ -140,6 +144,11 @@ class FitPlan(TablePlan):
     random_splits: bool = False  # splits are drawn
     random_ties: bool = True  # one of several columns with the same gain is drawn
     draws_weights: bool = False  # weights say how often rows are drawn into bags
+
+    @property
+    def regime(self) -> str | None:
+        """Where codes are to be: where trees grow from them."""
+        return getattr(self.estimator, "regime", None)
 
     @classmethod
     def of(cls, estimator: BaseTrees) -> FitPlan:

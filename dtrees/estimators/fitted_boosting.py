@@ -133,7 +133,10 @@ class FittedBoosting(BoostedParts):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Share of every column in what splits take off the loss, float64 (n_features_in_,)."""
+        """Share of every column in what splits take off the loss of the training rows.
+
+        float64 (n_features_in_,).
+        """
         check_is_fitted(self)
         return summed_importances(self.forest_.trees)
 

@@ -88,7 +88,7 @@ class GrowingForest(FittedForest):
     ) -> Any:
         """Grow the trees of these bags, beyond those that are kept, and learn what a fit learns.
 
-        With `facts`, an error of a lost cluster brings along a forest that can be resumed.
+        With `facts`, an error of a cluster brings along a forest that can be resumed.
         """
         encoded, run, stats = training.encoded, training.run, training.stats
         kept = Kept() if kept is None else kept
@@ -149,6 +149,8 @@ class GrowingForest(FittedForest):
             _fit_facts=facts(),
             _fit_report=training.stats.report(),
         )
+        if made.regime == "replicated":  # on a cluster that may be gone
+            made.regime = None
         return made
 
     def _growth_of(self, encoded: Encoded, bags: Bags | None) -> ForestGrowth:

@@ -308,6 +308,6 @@ def regression_target(y: np.ndarray, sample_weight: Any, criterion: str, **how: 
             "Some value(s) of y are negative which is not allowed for Poisson regression."
         )
     live = target.has_weight
-    if not np.any(target.wy if live is None else target.wy[live]):
+    if not np.any(target.y if live is None else target.y[live]):
         raise ValueError("Sum of y is not positive which is necessary for Poisson regression.")
     return target

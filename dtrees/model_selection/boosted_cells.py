@@ -1,7 +1,8 @@
 """Candidates of boosted models that are prefixes of grown ones.
 
 A model of fewer iterations is the first trees of one of more, also where it stops early: scores of
-held-out rows depend on the trees so far, and so does the best iteration among them. So ``max_iter`` is decided on what has grown::
+held-out rows depend on the trees so far, and so does the best iteration among them. So ``max_iter``
+is decided on what has grown::
 
     trees of a set      0  1  2  3  4  5  6  7  8  9
     max_iter=4          ─────────▶ score

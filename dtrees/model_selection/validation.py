@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import sklearn
 import sklearn.model_selection
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils.metadata_routing import get_routing_for_object
 
@@ -48,6 +48,7 @@ from dtrees.model_selection.intervals import (
     intervals_of,
     unsupported_intervals,
 )
+from dtrees.model_selection.missing_classes import warn_of_undefined
 from dtrees.model_selection.nested import FittedSearches, scoring_of_search
 from dtrees.model_selection.prefitted_proxy import PrefittedProxy, RowNumbers, scoring_of_proxies
 from dtrees.model_selection.prepare import Arguments, Prepared
@@ -142,6 +143,8 @@ def cross_validate(
         The fit of a split, or of the final model, failed.
     UserWarning
         A scorer failed, or a class has fewer rows than there are folds.
+    sklearn.exceptions.UndefinedMetricWarning
+        A score is nan, and its test side lacks a class.
 
     Notes
     -----
@@ -154,6 +157,8 @@ def cross_validate(
     Models know the classes of all rows. Where a training side lacks one, scorers of shares
     ("neg_log_loss", "roc_auc") see a column of zeros for it. Models of scikit-learn's function do
     not know it, so that most of these scores are nan there. Scores of predictions are the same.
+    Where a test side lacks a class, scores of shares that can be had ("neg_log_loss",
+    "neg_brier_score") are those with the labels of all classes. scikit-learn's are nan.
 
     Examples
     --------
@@ -181,10 +186,13 @@ def cross_validate(
     start, refused = perf_counter(), unsupported_intervals(estimator, return_estimator)
     prepared, together = fit_together(arguments, X, y, options)
     if together is None:
-        only_here = refused is None and return_indices is False
+        only_here = return_indices is False
         options["return_indices"] = only_here or return_indices
         result = _by_sklearn(sklearn.model_selection.cross_validate, X, prepared, None, options)
         held_out = refused or intervals_by_sklearn(result, X, prepared)
+        if is_classifier(estimator):
+            splits = [(np.empty(0, dtype=np.intp), test) for test in result["indices"]["test"]]
+            warn_of_undefined(_of_test_sides(result), splits, prepared.y)
         if only_here:
             del result["indices"]
         params = prepared.arguments.params
@@ -197,6 +205,8 @@ def cross_validate(
         result = _scored_here(models, prepared, scoring, return_train_score)
     if result is None:
         result = _by_sklearn(sklearn.model_selection.cross_validate, X, prepared, models, options)
+    if is_classifier(estimator):
+        warn_of_undefined(_of_test_sides(result), prepared.arguments.cv, prepared.y)
     result["fit_time"] = np.full(n_splits, seconds / (n_splits + has_last))
     if return_estimator:
         result["estimator"] = [
@@ -208,6 +218,16 @@ def cross_validate(
         late = partial(_final, together.late, together.estimator, error_score, is_late=True)
         return CrossValidation(result, held_out, grow=late)
     return CrossValidation(result, held_out, _final(together.last, estimator, error_score))
+
+
+def _of_test_sides(result: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Scores of test sides by the names of their scorers; 0 where a fit fails, which is told."""
+    prefix, is_scored = "test_", result["score_time"] > 0
+    return {
+        name.removeprefix(prefix): np.where(is_scored, found, 0.0)
+        for name, found in result.items()
+        if name.startswith(prefix)
+    }
 
 
 def _by_sklearn(
@@ -226,7 +246,7 @@ def _by_sklearn(
     del options["n_jobs"]
     if "scoring" in options:
         scoring = _scoring_of(given.estimator, options["scoring"])
-        options["scoring"] = scoring_of_proxies(scoring, prepared.X)
+        options["scoring"] = scoring_of_proxies(scoring, prepared.X, models.classes)
     if isinstance(models, Cells):
         models.bring(rows, options.get("return_train_score", False))
     by_label = options.get("method", "predict") == "predict"
@@ -307,7 +327,11 @@ def cross_val_score(
         result = _scored_here(models, prepared, scoring, False)
         if result is not None:
             return result["test_score"]
-    return _by_sklearn(sklearn.model_selection.cross_val_score, X, prepared, models, options)
+    scores = _by_sklearn(sklearn.model_selection.cross_val_score, X, prepared, models, options)
+    failed = models is None or any(models.error(i) for i in range(len(scores)))
+    if not failed and is_classifier(estimator):
+        warn_of_undefined({str(scoring): scores}, prepared.arguments.cv, prepared.y)
+    return scores
 
 
 @checked(sklearn.model_selection.cross_val_predict, cv=(*CV, Nothing()))

@@ -10,6 +10,7 @@ the caller waits in slices: Ctrl-C comes through, and a connection that is lost 
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
 import time
@@ -19,12 +20,14 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import dask
+from dask.base import get_scheduler
 from dask.utils import format_time, parse_timedelta
 
 import dtrees
+from dtrees._forks import lock_of_process
 from dtrees.exceptions import ClusterError, NoAnswerError, SchedulerLostError, WorkerLostError
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import raise_deferred_interrupt
@@ -42,7 +45,8 @@ CLUSTER_SCHEDULERS = ("dask.distributed", "distributed")  # names of it in dask.
 
 logger = logging.getLogger(__name__)
 
-_sending = threading.Lock()
+_sending = lock_of_process()
+_lost_since: dict[int, float] = {}  # clients by id that look for their scheduler
 _n_sending = 0  # contexts of `sending_data`
 _before_sending: Any = None
 
@@ -52,7 +56,7 @@ def current_client(forced: bool = False) -> Client | None:
 
     `forced`: a scheduler that is set in ``dask.config`` and has no client is disregarded.
     """
-    distributed = sys.modules.get("distributed")
+    distributed = _distributed()
     if distributed is None:
         return None
     scheduler = dask.config.get("scheduler", None)
@@ -84,15 +88,22 @@ def has_seceded() -> bool:
     return pool is not None and not getattr(pool.thread_state, "proceed", True)
 
 
+def _distributed() -> Any:
+    """The package, if it is loaded; None also while another thread imports it."""
+    found = sys.modules.get("distributed")
+    return found if hasattr(found, "get_worker") else None
+
+
 def this_worker() -> Any:
     """The worker that runs this task; None outside tasks."""
-    distributed = sys.modules.get("distributed")
+    distributed = _distributed()
     if distributed is None:
         return None
     try:
-        return distributed.get_worker()
+        worker = distributed.get_worker()
     except ValueError:
         return None
+    return worker if worker.monitor.proc.pid == os.getpid() else None  # none of a forked process
 
 
 @contextmanager
@@ -111,15 +122,64 @@ def cluster_client() -> Iterator[Client]:
         yield client
 
 
+def is_inherited(client: Client) -> bool:
+    """Whether another process has made the client, from which this one was forked.
+
+    Nothing answers it here, as threads are not forked. Its id tells its process.
+    """
+    made_in = UUID(client.id[-36:]).clock_seq  # 14 bits
+    return made_in != os.getpid() % 2**14
+
+
 def check_open(client: Client) -> None:
-    """Raise a `SchedulerLostError` when the client is closed."""
-    if client.status in ("closing", "closed"):
+    """Raise a `SchedulerLostError` when the client is of no use.
+
+    It is closed, another process has made it, or it has no scheduler for long. A client tries to
+    connect again for as long as its ``timeout``, which may be hours. It is not waited for where its
+    cluster is closed, nor for longer than for a worker.
+    """
+    if is_inherited(client):
         raise SchedulerLostError(
-            "The Dask client is closed, or has lost its scheduler. Connect a new "
-            "dask.distributed.Client, or fit with regime='local'. (A client tries to connect again "
-            "for as long as dask.config said under 'distributed.comm.timeouts.connect' when it was "
-            "made: 30 seconds, unless you set less.)"
+            "This process was forked from the one that has made the Dask client, and cannot use "
+            "it. Connect a dask.distributed.Client of this process, or give data in memory with "
+            "regime='local'."
         )
+    if client.status not in ("connecting", "closing", "closed"):
+        _lost_since.pop(id(client), None)
+        return
+    if client.status == "connecting":
+        since = _lost_since.setdefault(id(client), time.monotonic())
+        status = getattr(getattr(client, "cluster", None), "status", None)
+        is_over = time.monotonic() > since + seconds_of("dtrees.workers-timeout", WORKERS_TIMEOUT)
+        if getattr(status, "name", "") not in ("closing", "closed", "failed") and not is_over:
+            return
+    raise SchedulerLostError(
+        "The Dask client is closed, or has lost its scheduler. Connect a new "
+        "dask.distributed.Client, or fit with regime='local'. (A fit waits for a scheduler to come "
+        "back for as long as Client(timeout=...) says, 30 seconds as a rule, and not longer than "
+        "dask.config says under 'dtrees.workers-timeout'.)"
+    )
+
+
+def scheduler_of(collections: Iterable[Any]) -> tuple[Callable[..., Any], Client | None]:
+    """The ``get`` with which Dask would compute collections, and its client, if it has one.
+
+    Raises ClusterError where the client is asynchronous, closed, or another process has made it.
+    """
+    try:
+        get = get_scheduler(collections=list(collections))
+    except RuntimeError as error:
+        raise ClusterError(
+            f"A fit of a Dask collection waits for its results, and Dask cannot compute them here: "
+            f"{error} If the current client was made with asynchronous=True, fit in a thread with "
+            "a synchronous Client of the same scheduler, or under "
+            "dask.config.set(scheduler='threads')."
+        ) from error
+    distributed, client = _distributed(), getattr(get, "__self__", None)
+    if distributed is None or not isinstance(client, distributed.Client):
+        return get, None
+    check_open(client)
+    return get, client
 
 
 def call_with_timeout(client: Client, call: Callable[[], T], seconds: float | None = None) -> T:
@@ -282,13 +342,24 @@ def address_of(client: Client) -> str:
 
 def machines(client: Client) -> list[tuple[int | None, int]]:
     """Bytes of each worker, None where it has no limit, and its threads."""
-    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    workers = _worker_infos(client).values()
     return [(worker.get("memory_limit") or None, worker["nthreads"]) for worker in workers]
+
+
+def limits_of(client: Client) -> dict[str, int | None]:
+    """Bytes of each worker by address, None where it has no limit."""
+    infos = _worker_infos(client)
+    return {address: worker.get("memory_limit") or None for address, worker in infos.items()}
 
 
 def memory_limits(client: Client) -> list[int]:
     """Bytes of the workers that have a limit."""
     return [limit for limit, _ in machines(client) if limit is not None]
+
+
+def _worker_infos(client: Client) -> dict[str, Any]:
+    infos = call_with_timeout(client, partial(client.scheduler_info, n_workers=-1))
+    return dict(infos["workers"])
 
 
 def _workers(client: Client) -> dict[str, int]:
@@ -315,11 +386,11 @@ def ask_workers(client: Client) -> dict[str, Paused | None]:
     """
 
     def state(dask_worker: Any) -> tuple[str | None, str | None, set[Any]]:
-        # sent by value: it has to run without dtrees, too
-        try:
-            from dtrees import __version__ as version
-        except ImportError:
-            version = None
+        version: str | None = None
+        with suppress(ImportError):  # sent by value: it has to run without dtrees, too
+            from dtrees import __version__
+
+            version = str(__version__)
         if dask_worker.status.name != "paused":
             return version, None, set()
         limit = dask_worker.memory_manager.memory_limit

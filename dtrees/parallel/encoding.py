@@ -44,11 +44,18 @@ from dtrees.coding.tables import Table, read_table
 from dtrees.parallel.coded_partitions import CodedPartitions
 from dtrees.parallel.executors import Executor, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
-from dtrees.parallel.memory import check_partitions, check_room, column_stretches, sample_bound
+from dtrees.parallel.memory import (
+    check_least_room,
+    check_partitions,
+    check_room,
+    column_stretches,
+    sample_bound,
+)
 from dtrees.parallel.partitions import PartitionedTable
 from dtrees.parallel.regimes import choose_regime
 
 FAN_IN = 8  # summaries that a task merges
+EVERYTHING = 2**62  # bytes
 STORED_BYTES = 8  # of a cell that a sparse column stores
 
 logger = logging.getLogger(__name__)
@@ -183,6 +190,8 @@ def code_partitions(
     parts = table.parts()
     room = executor.room()
     check_partitions(table, room)
+    if choose_regime(regime, n_bytes=EVERYTHING, room=room).regime != "partitioned":
+        check_least_room(table.collection, table.n_rows)  # the codes will come here
     bound = sample_bound(table.shape, coding.rules, room)
     held, found = _summarized(table, parts, coding, weights, bound, executor)
     if found.book is None:
@@ -212,7 +221,13 @@ def code_partitions(
         again = dask.delayed(found, name=f"codebook-{uuid4().hex}", traverse=False)
         make = partial(tasks, again)
         return book, CodedPartitions(
-            book.n_codes, book.n_ordered, lengths, n_bytes, make, choice.reason
+            book.n_codes,
+            book.n_ordered,
+            lengths,
+            n_bytes,
+            make,
+            choice.reason,
+            table.collection,
         )
     check_room(n_bytes, table.shape)
     return book, book.stack_parts(executor.fetch(executor.hold(tasks(executor.as_argument(held)))))

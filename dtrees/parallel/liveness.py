@@ -206,8 +206,9 @@ class Liveness:
                 )
         for _, there in [*asked, ("", found)] if found else []:
             if able.isdisjoint(there):
-                paused = [f"{each} is {found[each].why}" for each in there if found.get(each)]
-                raise AllPausedError("; ".join(sorted(paused)[:3]) or "they hang")
+                states = {each: found.get(each) for each in sorted(there)}
+                paused = [f"{each} is {state.why}" for each, state in states.items() if state]
+                raise AllPausedError("; ".join(paused[:3]) or "they hang")
 
     def _relieve(
         self, found: Mapping[str, Paused | None], keys: Collection[Any]

@@ -31,6 +31,8 @@ as long as one fit or one prediction.
 Dask keeps a pool for each calling thread and number of threads. If Ctrl-C comes while the pool
 starts a thread, `ThreadPoolExecutor` counts a task that waits as an idle thread. It is then a
 thread short for ever. So the pool is given up after an interrupt, and the next call gets a new one.
+
+A process that is forked inherits Dask's pools, but not their threads. It begins with no pool.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import CancelledError
 from itertools import chain, islice, repeat
@@ -253,6 +255,17 @@ def _give_up_pool(n_threads: int) -> None:
         pool = dask_threads.pools.get(threading.current_thread(), {}).pop(n_threads, None)
     if pool is not None:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _begin_without_pools() -> None:
+    """Forget the pools of the process that this one was forked from, and who changes them there."""
+    dask_threads.default_pool = None
+    dask_threads.pools = defaultdict(dict)
+    dask_threads.pools_lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_without_pools)
 
 
 def _next(ended: queue.SimpleQueue[T]) -> T:

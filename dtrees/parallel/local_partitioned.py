@@ -24,6 +24,7 @@ from dtrees.core.model.tree import Tree
 from dtrees.core.stores.blocks.block import Block, Common, Draws
 from dtrees.parallel.block_tasks import facts_of_codes, make_codes
 from dtrees.parallel.coded_partitions import CodedPartitions
+from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.kept_tables import KeptTable
 from dtrees.parallel.limits import (
@@ -35,7 +36,6 @@ from dtrees.parallel.limits import (
     trees_at_once,
 )
 from dtrees.parallel.local import LocalRunner
-from dtrees.parallel.one_kind import computed
 from dtrees.parallel.position_cache import room_of_positions
 
 BLOCKS_PER_THREAD = 2

@@ -134,7 +134,7 @@ def admitted(
 
     stats = FitStatistics() if stats is None else stats
     with stats.phase("reading"):
-        lengths, values = run_with_retries([X] if is_table else lazy[:1], fetched, stats)
+        lengths, values = run_with_retries([X, *lazy] if is_table else lazy, fetched, stats)
     found = iter(values)
     rest = [next(found) if is_lazy(value) else value for value in columns.values()]
     if is_table:

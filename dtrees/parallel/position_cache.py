@@ -13,6 +13,7 @@ from collections import OrderedDict, deque
 
 from dask.system import CPU_COUNT
 
+from dtrees._forks import lock_of_process
 from dtrees.core.stores.blocks.block import PositionIndex
 from dtrees.parallel.client import this_worker
 from dtrees.parallel.limits import configured_bytes, free_bytes
@@ -67,7 +68,7 @@ class PositionCache:
 
 
 _cache: PositionCache | None = None
-_making = threading.Lock()
+_making = lock_of_process()
 
 
 def cache() -> PositionCache:

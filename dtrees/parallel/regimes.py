@@ -12,6 +12,7 @@ called:
     no client                                                    local
     dask.config.set(scheduler="threads"), "synchronous", ...     local
     an asynchronous client                                       local
+    a client of the process that this one was forked from        local
     a client                                                     replicated
     a client, but too little work for a cluster                  local
     a client, and a Dask collection whose codes are more than
@@ -37,6 +38,7 @@ from dtrees.parallel.client import (
     current_client,
     has_seceded,
     in_task,
+    is_inherited,
 )
 from dtrees.parallel.limits import PROCESS_BYTES
 
@@ -59,7 +61,8 @@ class Choice:
         if self.regime != "partitioned":
             return self.regime == "replicated"
         client = current_client(forced=True)
-        return in_task() or (client is not None and not client.asynchronous)
+        is_ours = client is not None and not (client.asynchronous or is_inherited(client))
+        return in_task() or is_ours
 
 
 def choose_regime(
@@ -152,6 +155,8 @@ def _by_client(forced: bool) -> Choice:
             )
         scheduler = dask.config.get("scheduler", None)
         return Choice("local", "no client" if scheduler is None else f"scheduler {scheduler!r}")
+    if is_inherited(client) and not forced:
+        return Choice("local", "the client is of the process that this one was forked from")
     check_open(client)
     if client.asynchronous:
         if forced:

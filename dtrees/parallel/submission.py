@@ -72,6 +72,7 @@ class Submitter:
     client: Client  # synchronous
     stats: FitStatistics = field(default_factory=FitStatistics)  # told of what is lost
     name: str = field(default_factory=lambda: uuid4().hex)  # in the keys
+    collections: Callable[[], Sequence[Any]] = tuple  # of the user, that tasks are made from
 
     def __post_init__(self) -> None:
         self._n_calls = 0

@@ -44,6 +44,7 @@ from dtrees.parallel.client import POLL_SECONDS, check_open, release, results_of
 from dtrees.parallel.faults import ATTEMPTS, FAILED, Faults, Missed
 from dtrees.parallel.interrupts import raise_deferred_interrupt
 from dtrees.parallel.liveness import copies_of, worker_patience
+from dtrees.parallel.persisted import check_persisted
 from dtrees.parallel.submission import Call, LostResultsError, Submitter
 
 if TYPE_CHECKING:
@@ -328,6 +329,8 @@ class Tasks(Submitter):
 
     def _restart(self, error: LostResultsError) -> None:
         """Get ready to make again what is lost."""
+        check_open(self.client)
+        check_persisted(self.collections(), self.client)
         self._faults.restart(error)
         self.end()
         self.begin()

@@ -61,7 +61,7 @@ def test_sides_part_the_rows_and_keep_shares():
 def test_the_model_is_a_fit_to_the_training_rows(loss):
     """And its scores are the loss of its stages on the held-out rows."""
     y = np.exp(SIGNAL).round(1) if loss == "poisson" else NOISY
-    own = {"quantile": 0.8} if loss == "quantile" else {}
+    own = {"quantile": 0.8} if loss == "quantile" else {"l2_regularization": 0}
     model = GradientBoostingRegressor(loss, n_iter_no_change=2, **own, **WHOLE).fit(X, y)
     train, held = sides(y)
     weight = np.isin(np.arange(len(y)), train).astype(float)
@@ -153,16 +153,17 @@ def test_iterations_are_counted_from_one():
     assert best_iteration([0.0, np.nan, np.nan]) == 1
 
 
-class TestBestIteration:
-    MODELS = {
-        "two": (GradientBoostingClassifier, LABELS),
-        "three": (GradientBoostingClassifier, np.digitize(NOISY, [0, 2])),
-        "numbers": (GradientBoostingRegressor, NOISY),
-    }
+MODELS = {
+    "two": (GradientBoostingClassifier, LABELS),
+    "three": (GradientBoostingClassifier, np.digitize(NOISY, [0, 2])),
+    "numbers": (GradientBoostingRegressor, NOISY),
+}
 
+
+class TestBestIteration:
     @pytest.mark.parametrize("name", MODELS)
     def test_all_answers_are_those_of_a_fit_that_ends_there(self, name, tmp_path):
-        kind, y = self.MODELS[name]
+        kind, y = MODELS[name]
         model, whole = kind(**EARLY).fit(X, y), kind(**WHOLE).fit(X, y)
         n_scores = len(model.validation_score_)
         assert model.best_iteration_ == model.n_iter_ == whole.best_iteration_
@@ -184,7 +185,7 @@ class TestBestIteration:
 
     @pytest.mark.parametrize("name", MODELS)
     def test_a_warm_start_ends_at_the_same(self, name):
-        kind, y = self.MODELS[name]
+        kind, y = MODELS[name]
         at_once = kind(**EARLY).fit(X, y)
         for first in (2, at_once.n_iter_ + 3, 100):
             model = kind(warm_start=True, max_iter=first, **EARLY).fit(X, y)
@@ -221,9 +222,22 @@ def test_training_rows_that_are_all_zero_are_refused():
 def test_a_class_of_one_row_cannot_be_held_out():
     X, y = np.arange(60.0)[:, None], np.array([0, 1] * 29 + [0, 2])
     model = GradientBoostingClassifier(max_iter=2, early_stopping=True)
-    with pytest.raises(ValueError, match=r"a class has one row only\. .* early_stopping=False"):
+    with pytest.raises(
+        ValueError, match=r"a class has one row of positive weight only\. .* early_stopping=False"
+    ):
         model.fit(X, y)
     assert model.fit(X, y, X_val=X, y_val=y).n_iter_ == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "n_rows"), [(GradientBoostingClassifier, 4), (GradientBoostingRegressor, 1)]
+)
+def test_rows_of_positive_weight_are_too_few_to_be_held_out(model, n_rows):
+    weight = np.zeros(len(X))
+    weight[:n_rows] = 1.0
+    said = rf"validation_fraction=0\.1 of {n_rows} rows of positive weight: .* early_stopping=False"
+    with pytest.raises(ValueError, match=said):
+        model(early_stopping=True, validation_fraction=0.1).fit(X, np.arange(len(X)) % 2, weight)
 
 
 def test_poisson_beside_scikit_learn():
@@ -231,7 +245,7 @@ def test_poisson_beside_scikit_learn():
     deviances = [
         mean_poisson_deviance(y, model.fit(X, y).predict(X))
         for model in (
-            GradientBoostingRegressor("poisson", **EARLY),
+            GradientBoostingRegressor("poisson", l2_regularization=0, **WHOLE),
             HistGradientBoostingRegressor(loss="poisson", **EARLY),
         )
     ]

@@ -211,8 +211,14 @@ class TestBoosting:
         model = GradientBoostingClassifier()
         with connect(1, 1, False) as cluster, Client(cluster):
             room = "dtrees.parallel.executors.ClusterExecutor.room"
-            monkeypatch.setattr(room, lambda self: 10_000)
-            with pytest.raises(TableTooLargeError, match="needs its rows in one place"):
-                estimate_cost(model, frame)
-            with pytest.raises(TableTooLargeError, match="needs its rows in one place"):
-                model.fit(frame, Y)
+            monkeypatch.setattr(room, lambda self: 10_000)  # for a worker they are too many
+            assert estimate_cost(model, frame).regime == "local"
+            assert model.fit(frame, Y).fit_report_["regime"] == "local"
+            summarized = "dtrees.parallel.encoding.Coding.summarize"  # nothing is read in vain
+            monkeypatch.setattr(summarized, lambda *_: pytest.fail("read"))
+            for call in estimate_cost, lambda model, X: model.fit(X, Y):
+                with (
+                    dask.config.set({"dtrees.client-memory": X.size}),
+                    pytest.raises(TableTooLargeError, match="The codes of X, 4000 x 6 cells, take"),
+                ):
+                    call(model, frame)

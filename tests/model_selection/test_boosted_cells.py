@@ -140,7 +140,7 @@ def test_equal_shares_are_told_apart_by_raw_predictions():
     X = np.repeat(np.arange(8.0), 20)[:, None]
     y = (X[:, 0] > 3) ^ (np.arange(160) % 20 < np.minimum(X[:, 0], 7 - X[:, 0]))
     estimator = GradientBoostingClassifier(
-        max_iter=1, learning_rate=40.0, min_samples_leaf=1, max_bins=None
+        max_iter=1, learning_rate=40.0, min_samples_leaf=1, max_bins=None, l2_regularization=0
     )
     cv = KFold(4, shuffle=True, random_state=0)
     how = {"cv": cv, "scoring": ["roc_auc", "average_precision"]}

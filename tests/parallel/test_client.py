@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import dask
 import pytest
 from distributed import Client
 
 import dtrees
-from dtrees.exceptions import ClusterError, NoAnswerError
+from dtrees.exceptions import ClusterError, NoAnswerError, SchedulerLostError
 from dtrees.parallel import client as clients
 from dtrees.parallel import liveness, tasks
-from dtrees.parallel.client import call_with_timeout, sending_data
+from dtrees.parallel.client import (
+    call_with_timeout,
+    check_open,
+    current_client,
+    in_task,
+    sending_data,
+)
 from tests.parallel.clusters import connect, digest, ours
 from tests.parallel.test_replicated import (
     GROWTH,
@@ -28,6 +35,12 @@ from tests.parallel.test_replicated import (
 )
 
 KEY = "distributed.admin.large-graph-warning-threshold"
+
+
+def test_while_another_thread_imports_distributed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", ModuleType("distributed"))
+    assert current_client() is None
+    assert not in_task()
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -162,6 +175,25 @@ class TestClustersThatCannot:
             call_with_timeout(here, lambda: time.sleep(1), 0.2)
         with pytest.raises(TimeoutError, match="its own"):
             call_with_timeout(here, lambda: (_ for _ in ()).throw(TimeoutError("its own")))
+
+
+@pytest.mark.parametrize("status", ["running", "closing", "closed", "failed", None])
+def test_a_client_that_looks_for_its_scheduler(status):
+    """For hours, where ``Client(timeout=...)`` says so: it is waited for as long as for a worker."""
+    cluster = None if status is None else SimpleNamespace(status=SimpleNamespace(name=status))
+    client = SimpleNamespace(status="connecting", cluster=cluster)
+    if status not in ("running", None):
+        with pytest.raises(SchedulerLostError, match="has lost its scheduler"):
+            check_open(client)
+        return
+    check_open(client)
+    with dask.config.set({"dtrees.workers-timeout": 0}):
+        with pytest.raises(SchedulerLostError, match=r"Client\(timeout=\.\.\.\) .*workers-timeout"):
+            check_open(client)
+        client.status = "running"  # and is lost again
+        check_open(client)
+    client.status = "connecting"
+    check_open(client)
 
 
 @pytest.mark.parametrize("n_workers", [0, 2])

@@ -6,7 +6,6 @@ asked for by some trees only is made when it is first asked for: the sparse colu
 columns of 8 bits by row, and the intervals of columns of many codes. Of these the codes are copied;
 the other structs point to the matrix's own arrays.
 """
-from threading import Lock
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,6 +15,8 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from dtrees.core.data._structs cimport NO_RANK
+
+from dtrees._forks import lock_of_process
 
 cdef enum:
     SAMPLE = 1024           # rows that are asked for a common code
@@ -271,7 +272,7 @@ cdef void number_rows(const code_t[::1] codes, const uint8_t[::1] of_code,
 
 
 _remembered = WeakKeyDictionary()
-_making = Lock()                # threads that ask for the same share what the first one makes
+_making = lock_of_process()     # threads that ask for the same share what the first one makes
 
 
 cdef Columns columns_of(coded):

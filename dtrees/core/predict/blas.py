@@ -19,7 +19,9 @@ from threading import RLock
 
 from threadpoolctl import ThreadpoolController
 
-_turn = RLock()
+from dtrees._forks import lock_of_process
+
+_turn = lock_of_process(RLock)
 
 
 @cache

@@ -20,6 +20,7 @@ from libc.string cimport memset
 
 from dtrees.core.search._sort cimport merge_sort
 
+from dtrees._forks import lock_of_process
 from dtrees.coding.coded import SPARSE
 
 
@@ -126,7 +127,7 @@ cdef class StoredCells:
 
 
 _remembered = WeakKeyDictionary()
-_making = Lock()                # threads that ask for the same share what the first one makes
+_making = lock_of_process()     # threads that ask for the same share what the first one makes
 
 
 cdef StoredCells stored_cells_of(coded):

@@ -1,0 +1,22 @@
+"""Locks of the process that a forked child finds free."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+
+def lock_of_process(kind: Callable[[], Any] = Lock) -> Any:
+    """A lock, of a kind of `threading`, that no other thread holds while the process is forked.
+
+    A child has the locks of its parent, but of its threads only the one that has forked. A lock
+    that another one held would never be free there. So a fork waits until this one is.
+    """
+    lock = kind()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(
+            before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
+        )
+    return lock
