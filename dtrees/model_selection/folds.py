@@ -39,6 +39,7 @@ from dtrees.constraints import (
     ARRAY,
     ROWS,
     Boolean,
+    Constraints,
     IntegerIn,
     RandomState,
     check_parameters,
@@ -50,7 +51,7 @@ from dtrees.parallel import admitted, check_lengths, is_lazy, known_length, lazy
 
 MOST_FOLDS = 2**16
 LARGEST_SEED = np.iinfo(np.int32).max
-CONSTRAINTS = {
+CONSTRAINTS: Constraints = {
     "n_splits": (IntegerIn(2, MOST_FOLDS),),
     "stratify": (Boolean(),),
     "random_state": (RandomState(),),
