@@ -91,7 +91,7 @@ class CodeStore:
         return self.blocks[int(storage_for(np.int64(largest)))][at : at + self.n_rows]
 
     def order_rows(self, column: int, largest: Any) -> None:
-        """Sets `order` of a column that has been coded otherwise than by its rank, if it has one."""
+        """Sets `order` of a column that was not coded by its rank, if it has one."""
         if largest > 65_535 and len(self.order):
             at = column * self.n_rows
             codes = self.codes_of(column, largest)

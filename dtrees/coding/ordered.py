@@ -100,15 +100,15 @@ def _code_tile(
     ):
         tile = load(block.values, buffer)
         how = scratch, (*store.blocks, store.order)
-        every, weights = sample.rows is None, sample.weights
-        out = low, high, *found, sample.rows, weights, every
-        rank_columns(tile, limit, block.columns, *how, *out)
+        out = low, high, *found
+        cut = sample.rows, sample.weights, sample.rows is None
+        rank_columns(tile, limit, block.columns, *how, *out, *cut)
         # samples of the rows that have a value
         for k in np.flatnonzero(store.status[block.columns] == STATUS_TOO_MANY).tolist():
             one = slice(k, k + 1)
+            out = low[one], high[one], *found
             rows = sample.rows_of(tile[k])
-            out = low[one], high[one], *found, rows, weights
-            rank_columns(tile[one], limit, block.columns[one], *how, *out)
+            rank_columns(tile[one], limit, block.columns[one], *how, *out, rows, sample.weights)
     columns = block.columns
     for column in columns[store.is_binned[columns] & (store.n_codes[columns] > 65_535)].tolist():
         store.order_rows(column, store.n_codes[column])

@@ -166,7 +166,8 @@ regime : {"local", "replicated"} or None
     one worker of a Dask cluster. None: "local". Changes nothing but the time.
 max_bins : int
     Largest number of distinct values that a numeric column keeps; columns with more are cut
-    at quantiles. With more than 255, columns take longer. None: every value is kept.
+    at quantiles, in which rows count by their weights. With more than 255, columns take longer.
+    None: every value is kept.
 """,
     "all": """\
 max_depth : int
@@ -198,7 +199,8 @@ interaction_cst : {"pairwise", "no_interactions"} or sequence of lists
     two.
 max_bins : int
     Largest number of distinct values that a numeric column keeps; columns with more are cut
-    at quantiles. None: every value is kept, and trees are exact.
+    at quantiles, in which rows count by their weights. None: every value is kept, and trees are
+    exact.
 categorical_features : "from_dtype", array-like or None
     Columns whose values are categories: told by their types (strings, pandas and polars
     categoricals), a mask, a list of numbers or names, or none of them.

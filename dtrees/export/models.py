@@ -30,7 +30,8 @@ from dtrees.export.values import Encoder, decode
 FORMAT = "dtrees model"
 VERSION = 1
 LAYOUTS = ("compact", "flat")
-LATER = {"category_penalty": 0.0}  # parameters that older files lack: what fitted them then
+# parameters that older files lack: what fitted them then
+LATER = {"category_penalty": 0.0, "min_child_weight": 1e-3, "use_best_model": False}
 ESTIMATORS = (
     "BaggingClassifier",
     "BaggingRegressor",

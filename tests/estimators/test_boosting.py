@@ -134,6 +134,12 @@ class TestNumbers:
             same = sign * median.fit(X[TRAIN], sign * y[TRAIN]).predict(X[TEST])
             assert mean_pinball_loss(y[TEST], same) == pytest.approx(losses[0], rel=0.02)
 
+    def test_huber_where_most_targets_are_equal(self):
+        """scikit-learn's model is constant: its width is zero."""
+        y = np.maximum(np.nan_to_num(X[:, 0]) - 1.6, 0)
+        assert 0.9 < np.mean(y == 0) < 0.97
+        assert GradientBoostingRegressor("huber").fit(X, y).score(X, y) > 0.7
+
     def test_huber_beside_scikit_learns_other_boosting(self):
         y = SIGNAL + 0.2 * RNG.standard_t(1.2, size=len(X))
         X0, shape = np.nan_to_num(X), {"max_leaf_nodes": 8, "min_samples_leaf": 20}

@@ -7,6 +7,7 @@ import json
 import pickle
 import warnings
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -713,6 +714,18 @@ def test_rules_for_columns_come_back(kind, rules, tmp_path):
     table = pd.DataFrame(rng.normal(size=(60, 4)), columns=list("abcd"))
     y = (table["a"] + table["d"] > 0).astype(int)
     comes_back(made(kind, **RULES[rules]).fit(table, y), tmp_path / "m.dtrees", table)
+
+
+def test_parameters_that_older_files_lack_are_what_fitted_them(tmp_path, monkeypatch):
+    X, y = np.arange(60.0)[:, None], np.arange(60) % 7
+    model = GradientBoostingRegressor(max_iter=2).fit(X, y)
+    parts = model._parts()
+    kept = {name: value for name, value in parts.parameters.items() if name not in models.LATER}
+    monkeypatch.setattr(model, "_parts", lambda: replace(parts, parameters=kept), raising=False)
+    save(model, tmp_path / "old.dtrees")
+    found = load(tmp_path / "old.dtrees").get_params()
+    assert len(kept) < len(found)
+    assert {name: found[name] for name in models.LATER} == models.LATER
 
 
 def test_every_parameter_of_a_boosted_model_comes_back(tmp_path):

@@ -99,7 +99,16 @@ class Loss:
         """The same loss, with the width of residuals; itself, if it is not Huber's."""
         if self.beyond is None:
             return self
-        return replace(self, width=weighted_quantile(np.abs(y - raw), weight, self.beyond))
+        above = np.abs(y - raw)
+        width = weighted_quantile(above, weight, self.beyond)
+        if (
+            width == 0 and above.any()
+        ):  # no row would have a slope: those at the prediction do not say
+            own = above > 0
+            width = weighted_quantile(
+                above[own], None if weight is None else weight[own], self.beyond
+            )
+        return replace(self, width=width)
 
     def step(self, residuals: np.ndarray, weight: np.ndarray | None) -> float:
         """What a leaf adds, of a loss with a `level`.

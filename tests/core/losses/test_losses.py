@@ -75,6 +75,12 @@ def test_numbers_begin_with_what_they_predict_best(name, begins, predicts):
 class TestHuber:
     LOSS = NUMBERS["huber"]
 
+    @pytest.mark.parametrize("weight", [None, np.ones(101)])
+    def test_rows_that_are_predicted_have_no_part_in_a_width_of_zero(self, weight):
+        y = np.r_[np.zeros(91), np.arange(1.0, 11)]
+        assert self.LOSS.with_width(y, 0.0, weight).width == 9.5
+        assert self.LOSS.with_width(np.zeros(101), 0.0, weight).width == 0
+
     def test_its_width_is_a_quantile_of_absolute_residuals(self):
         y, raw = np.arange(10.0), np.full(10, 4.0)
         assert self.LOSS.with_width(y, raw, None).width == np.quantile(
