@@ -1,4 +1,4 @@
-"""What listens to the fit of a forest or a boosted model, and may stop it.
+"""Callbacks, which listen to the fit of a forest or a boosted model, and may stop it.
 
 A callback is called in the thread that has called ``fit``, and hears of the trees in the order of
 their numbers, wherever they grow. So what it sees, and the tree at which it stops the fit, does not

@@ -47,7 +47,7 @@ DEEPEST = 64  # levels beyond which no tree is spread
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """What a fit will take; see `estimate_cost`.
+    """The cost of a fit before it runs; see `estimate_cost`.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class CostEstimate:
 
     @property
     def total_seconds(self) -> float:
-        """Of all phases."""
+        """Sum of the seconds of all phases."""
         return sum(self.seconds.values())
 
     def __str__(self) -> str:

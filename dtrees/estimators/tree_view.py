@@ -65,7 +65,7 @@ class TreeView:
 
     @property
     def capacity(self) -> int:
-        """As ``node_count``."""
+        """Number of nodes, as ``node_count``."""
         return self.node_count
 
     @property
@@ -188,7 +188,7 @@ def read_only(array: Any) -> Any:
 
 
 def columns_with_missing(trees: Sequence[Tree], coded: CodedMatrix | CodedPartitions) -> np.ndarray:
-    """Which of the columns that trees test have missing values in a table, bool (n_columns,).
+    """Tell which columns that trees test have missing values in a table, bool (n_columns,).
 
     O(rows) per tested column, O(1) where the rows are known in the order of their codes. O(nodes),
     of as many trees as it takes to see all columns tested.
@@ -210,7 +210,7 @@ def missing_by_model(
 
 
 def columns_tested(trees: Sequence[Tree], n_columns: int) -> np.ndarray:
-    """Which columns trees test, bool (n_columns,)."""
+    """Tell which columns trees test, bool (n_columns,)."""
     tested = np.zeros(n_columns - NO_FEATURE, dtype=bool)  # behind the columns: leaves
     for tree in trees:
         for nodes in (slice(0, FIRST_NODES), slice(FIRST_NODES, None)):

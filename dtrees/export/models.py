@@ -269,7 +269,7 @@ def _decode(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> An
 
 
 def little(array: np.ndarray) -> np.ndarray:
-    """The same numbers in little-endian order."""
+    """An array's numbers in little-endian order."""
     return array.astype(array.dtype.newbyteorder("<"), copy=False)
 
 

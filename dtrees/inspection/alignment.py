@@ -44,7 +44,7 @@ NO_GROUP = -1
 
 @dataclass(frozen=True)
 class NodeTest:
-    """What a node asks, in the user's units; equal where the very same is asked.
+    """The test of a node in the user's units; equal tests ask the very same.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Visit:
 
     @property
     def key(self) -> tuple[int, int]:
-        """What models that stay together have in common: column and kind; leaves come last."""
+        """Column and kind of the test, by which models stay together; leaves come last."""
         return (2**31, LEAF) if self.test is None else (self.test.column, self.test.kind)
 
 
@@ -126,7 +126,7 @@ class Group:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether nothing is asked here."""
+        """Whether the group is a leaf."""
         return self.is_cut or self.visits[0].test is None
 
 
@@ -183,7 +183,7 @@ def _grouped(
 
 
 def _child(formatters: Sequence[TreeFormatter], visit: Visit, side: int) -> Visit:
-    """The same model one level further down."""
+    """The visit of a model to a child of its node."""
     assert visit.test is not None
     tree = formatters[visit.model].tree
     children = tree.children_left if side == LEFT else tree.children_right
@@ -225,7 +225,7 @@ def _labels(formatter: TreeFormatter, column: int, codes: np.ndarray | None) -> 
 
 
 def trees_of(model: Any, name: str = "model") -> Sequence[Any]:
-    """What a fitted model has grown: itself, or the trees of many as estimators.
+    """The trees of a fitted model, as estimators; of a single tree the model itself.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ def boosted_text(
 
 
 def _meanings(model: Any, classes: list[str]) -> list[str]:
-    """What raw predictions are, behind each start."""
+    """Words for the unit of raw predictions, behind each start."""
     if len(model._initial) > 1:
         return [f" (class: {name})" for name in classes]
     if classes:

@@ -45,11 +45,11 @@ class Points:
         return len(self.numbers)
 
     def with_missing(self) -> Points:
-        """The same, and a missing value behind them."""
+        """The points, and a missing value behind them."""
         return Points(np.append(self.numbers, np.nan), np.append(self.codes, 0))
 
     def go_left(self, formatter: TreeFormatter, nodes: np.ndarray) -> np.ndarray:
-        """Which of them the tests of nodes send left, bool (n_nodes, n)."""
+        """Tell which points the tests of nodes send left, bool (n_nodes, n)."""
         tree, tests = formatter.tree, formatter.tree.test[nodes][:, None]
         cuts = tree.threshold[nodes][:, None]
         left = np.where(tests == ABOVE, self.numbers > cuts, self.numbers <= cuts)
@@ -122,7 +122,7 @@ def _whole_time_after(last: float, reach: float) -> float:
 
 
 def _points_of(book: CodeBook, column: int, values: np.ndarray) -> Points:
-    """Values of the user's."""
+    """Points of values that the user has given; raises ValueError for a category never seen."""
     unit = book.unit(column)
     if unit in TIMES:
         times = values.astype(unit)

@@ -29,9 +29,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from dtrees.constraints import Boolean, InstanceOf, checked
+from dtrees.coding.weights import check_weights
+from dtrees.constraints import ARRAY, ROWS, Boolean, InstanceOf, checked
 from dtrees.core.model.gains import SMALL, relative_gains
 from dtrees.core.model.preorder import Shape
 from dtrees.core.model.tree import LEAF, Tree
@@ -44,7 +44,7 @@ from dtrees.inspection.tree_formatter import parts_of
     normalize=(Boolean(),),
 )
 def impurity_importances(tree: Tree, *, normalize: bool = True) -> np.ndarray:
-    """Total impurity decrease by column.
+    """Compute the total impurity decrease by column.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def summed_importances(trees: Iterable[Tree]) -> np.ndarray:
 
 
 def split_counts(model: Any) -> np.ndarray:
-    """How many nodes test each column.
+    """Count the nodes that test each column.
 
     Parameters
     ----------
@@ -129,6 +129,7 @@ def split_counts(model: Any) -> np.ndarray:
     return np.bincount(tested, minlength=trees[0].n_columns)
 
 
+@checked(X=ARRAY, y=ARRAY, sample_weight=ROWS, bootstrap_groups=ROWS, normalize=(Boolean(),))
 def oob_importances(
     forest: Any,
     X: Any,
@@ -180,16 +181,17 @@ def oob_importances(
     >>> int(oob_importances(forest, X, y).argmax())
     3
     """
-    check_is_fitted(forest)
+    trees_of(forest, "forest")
     if not hasattr(forest, "_rows_out_of_bags"):
         raise ValueError(
-            f"oob_importances is of forests with bags, not of {type(forest).__name__}. "
+            f"forest must be a forest with bags. Got {type(forest).__name__} instead. "
             "held_out_importances asks rows that a model was not fitted to."
         )
     weight, rows = forest._rows_out_of_bags(y, sample_weight, bootstrap_groups)
     return _importances(forest, X, y, weight, rows, normalize)
 
 
+@checked(X=ARRAY, y=ARRAY, sample_weight=ROWS, normalize=(Boolean(),))
 def held_out_importances(
     model: Any, X: Any, y: Any, sample_weight: Any = None, *, normalize: bool = True
 ) -> np.ndarray:
@@ -223,8 +225,8 @@ def held_out_importances(
     sklearn.exceptions.NotFittedError
         The model has not been fitted.
     """
-    check_is_fitted(model)
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    trees_of(model)
+    weight = check_weights(sample_weight, len(y))
     return _importances(model, X, y, weight, itertools.repeat(slice(None)), normalize)
 
 
@@ -234,12 +236,15 @@ def _importances(
     """Mean over the trees of what rows say that did not choose their splits."""
     trees = [parts_of(tree)[0] for tree in trees_of(model)]
     if adds_steps(model):
-        raise TypeError(f"a tree or forest is needed, got {type(model).__name__}: steps add up")
+        raise TypeError(
+            f"model must be a tree or a forest. Got {type(model).__name__} instead, whose trees "
+            "add up."
+        )
     y = np.asarray(y).ravel()
     if hasattr(model, "classes_"):
         known = np.minimum(np.searchsorted(model.classes_, y), len(model.classes_) - 1)
         if not (model.classes_[known] == y).all():
-            raise ValueError("y has labels that the model was not fitted to.")
+            raise ValueError("y must hold labels that the model was fitted to: it has others.")
         y = known
     leaves = model.apply(X)
     leaves = np.asarray(leaves.compute() if hasattr(leaves, "compute") else leaves)

@@ -79,7 +79,7 @@ class SharedNode:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether nothing is asked here."""
+        """Whether the node is a leaf."""
         return self.column is None
 
 
@@ -284,7 +284,7 @@ def _range(formatter: TreeFormatter, column: int, thresholds: Sequence[float]) -
 
 
 def _answer(formatter: TreeFormatter, value: np.ndarray) -> str:
-    """What a leaf says."""
+    """The class of a leaf, or its value in print."""
     if formatter.classes:
         return formatter.classes[int(value.argmax())]
     return formatter.value_format()(float(value[0]))

@@ -71,7 +71,7 @@ class ImportanceStability:
 
 @dataclass(frozen=True, eq=False)
 class StabilityReport:
-    """What models have in common with each other and with a reference.
+    """A comparison of models with each other and with a reference.
 
     ``print(report)`` shows two tables: the first levels, and the columns of the largest shares.
 
@@ -96,7 +96,7 @@ class StabilityReport:
     importances: ImportanceStability
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as dicts, lists, strings and numbers, ready for JSON."""
+        """The report as dicts, lists, strings and numbers, ready for JSON."""
         shares = self.importances
         columns = [
             {
@@ -205,7 +205,7 @@ def _without_names(tree: Any) -> TreeFormatter:
 def _importances(
     given: Sequence[Any], trees: Sequence[Sequence[Any]], names: list[str], has_final: bool
 ) -> ImportanceStability:
-    """Of models and the trees of each; the final model is the last one."""
+    """Stability of the importances; the final model is the last of the models."""
     found = np.array([importances_of(*each) for each in zip(given, trees, strict=True)])
     n_models = len(given) - has_final
     shares, asked = found[:n_models], np.zeros(len(names), dtype=np.int64)

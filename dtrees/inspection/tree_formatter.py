@@ -62,7 +62,7 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """What of a column can come to a node, as far as tests of this column decide.
+    """The values of a column that can come to a node, as far as tests of the column decide.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Reach:
 
     @property
     def has_categories(self) -> bool:
-        """Whether there is any."""
+        """Whether a category can come."""
         return self.categories is None or len(self.categories) > 0
 
     @property
@@ -90,7 +90,7 @@ class Reach:
 
 @dataclass(eq=False)
 class TreeFormatter:
-    """How the tests and leaves of one tree are written.
+    """Writes the tests and leaves of one tree.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class TreeFormatter:
         self.subset_starts = np.append(starts, len(self.tree.subset_words))
 
     def leaf(self, node: int) -> Line:
-        """What a leaf predicts."""
+        """The line of a leaf: its class or its value."""
         (value,) = self.tree.value_of([node])
         if not self.classes:
             return Line(f"value: [{self.value_format()(float(value[0]))}]")
@@ -149,7 +149,7 @@ class TreeFormatter:
         )
 
     def parts(self, node: int, reach: Reach) -> tuple[Reach, Reach]:
-        """What the test of a node sends left and right of what comes to it."""
+        """The values that the test of a node sends left, and those that it sends right."""
         missing_left = bool(self.tree.missing_go_to_left[node])
         if self.tree.test[node] == IN_SUBSET:
             goes_left = self.subset(node)

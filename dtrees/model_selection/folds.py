@@ -39,6 +39,7 @@ from dtrees.constraints import (
     ARRAY,
     ROWS,
     Boolean,
+    Constraints,
     IntegerIn,
     RandomState,
     check_parameters,
@@ -50,7 +51,7 @@ from dtrees.parallel import admitted, check_lengths, is_lazy, known_length, lazy
 
 MOST_FOLDS = 2**16
 LARGEST_SEED = np.iinfo(np.int32).max
-CONSTRAINTS = {
+CONSTRAINTS: Constraints = {
     "n_splits": (IntegerIn(2, MOST_FOLDS),),
     "stratify": (Boolean(),),
     "random_state": (RandomState(),),
@@ -59,7 +60,7 @@ CONSTRAINTS = {
 
 @dataclass(frozen=True)
 class FoldResult:
-    """What one fold has to say."""
+    """Score and size of the model of one fold."""
 
     fold: int  # number, from 1
     n_train: int  # rows the model was grown on
@@ -247,7 +248,7 @@ class HashKFold(BaseEstimator):
 def fold_results(
     splits: Sequence[Split], scores: np.ndarray, models: Sequence[Any]
 ) -> list[FoldResult]:
-    """What a cross-validation says of its folds."""
+    """Score and size of the model of each fold."""
     results = []
     per_fold = zip(splits, scores.tolist(), models, strict=True)
     for number, ((train, test), score, model) in enumerate(per_fold, start=1):

@@ -185,7 +185,7 @@ def unsupported_intervals(estimator: Any, return_estimator: Any) -> str | None:
 
 
 def intervals_of(models: Cells | FittedSearches, prepared: Prepared) -> Calibration | str:
-    """What intervals are made from, of models that were grown together; or why there are none."""
+    """The rows that calibrate intervals of models grown together; or why there are none."""
     given = prepared.arguments
     for number in range(len(given.cv)):
         if models.error(number) is not None:
@@ -204,7 +204,7 @@ def intervals_of(models: Cells | FittedSearches, prepared: Prepared) -> Calibrat
 def intervals_by_sklearn(
     result: Mapping[str, Any], X: Any, prepared: Prepared
 ) -> Calibration | str:
-    """The same of a result of scikit-learn's function, with its estimators and indices."""
+    """As `intervals_of`, of a result of scikit-learn's function with estimators and indices."""
     models, indices = result["estimator"], result["indices"]
     for number, model in enumerate(models):
         try:

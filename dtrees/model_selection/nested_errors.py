@@ -271,7 +271,7 @@ def _numbers(split: Split) -> list[np.ndarray]:
 
 @dataclass(frozen=True, eq=False)
 class Repeat:
-    """What one division into folds says."""
+    """Sums of the scores of one division into folds."""
 
     outer: np.ndarray  # scores of all rows by the models without their folds, fold by fold
     squares: np.ndarray  # (n_folds,): (mean e_in - mean e_out)^2

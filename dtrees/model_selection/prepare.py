@@ -67,7 +67,7 @@ class SplitTable:
 
 @dataclass(frozen=True, eq=False)
 class Arguments:
-    """What a validation is given beside the table and its target."""
+    """Arguments of a validation beside the table and its target."""
 
     who: str  # the function or class, for messages
     estimator: Any

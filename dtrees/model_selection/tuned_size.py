@@ -85,7 +85,7 @@ class SizeChoice:
 
 @dataclass(frozen=True, eq=False)
 class TunedSize:
-    """What was chosen, and from what.
+    """The size that was chosen, and the sizes that it was chosen from.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ def tuned_size(
 def tune(
     estimator: Any, work: SplitTable, rule: Rule, *, scoring: Any = None
 ) -> tuple[TunedSize, FittedSplits]:
-    """The same for a table and splits of it; and the models of the size that was chosen."""
+    """Choose as `tuned_size`, of a table and its splits; also the models of the chosen size."""
     if is_boosted(estimator):
         return _tune_iterations(estimator, work, rule, scoring)
     is_forest = hasattr(estimator, "n_estimators")
@@ -211,7 +211,7 @@ def tune(
 def _tune_iterations(
     estimator: Any, work: SplitTable, rule: Rule, scoring: Any
 ) -> tuple[TunedSize, FittedSplits]:
-    """The same of a boosted model, whose iterations are chosen."""
+    """Choose the iterations of a boosted model, as `tune`."""
     by = "loss" if _goes_by_loss(scoring, estimator) else scoring
     curve = grown_curve(estimator, work, by)
     grown = curve._grown

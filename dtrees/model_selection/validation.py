@@ -237,7 +237,7 @@ def _by_sklearn(
     models: Cells | FittedSearches | None,
     options: Mapping[str, Any],
 ) -> Any:
-    """What scikit-learn's function says of the models, or, where there are none, of its own."""
+    """Result of scikit-learn's function for the models; where there are none, for its own."""
     given, y = prepared.arguments, prepared.y
     if models is None:
         rest = {"groups": given.groups, "cv": given.cv, "params": given.params}
@@ -255,7 +255,7 @@ def _by_sklearn(
 
 
 def _scoring_of(estimator: Any, scoring: Any) -> Any:
-    """What to score by; a search knows it itself."""
+    """The scorer: that of the call, or that of a search."""
     if scoring is None and isinstance(estimator, SharedSearch):
         return scoring_of_search(estimator)
     return scoring

@@ -1,3 +1,4 @@
+import itertools
 from functools import partial
 
 import dask.array as da
@@ -123,7 +124,7 @@ def slow(model, X, y, rows_of_trees, weight=None):
         path = model[number].decision_path(X).toarray().astype(bool)
         for i in rows:
             nodes = np.flatnonzero(path[i])
-            for t, child in zip(nodes, nodes[1:], strict=False):
+            for t, child in itertools.pairwise(nodes):
                 gain = (value[child] - value[t]) @ (one_hot[i] - value[t])
                 found[number, view.feature[t]] += gain * (1 if weight is None else weight[i])
         found[number] /= len(rows) if weight is None else weight[rows].sum()
@@ -208,11 +209,11 @@ def test_what_has_no_unseen_importances():
         oob_importances(forest, X[:-1], y[:-1])
     with pytest.raises(ValueError, match="There are no bags"):
         oob_importances(clone(forest).set_params(bootstrap=False).fit(X, y), X, y)
-    with pytest.raises(ValueError, match="forests with bags, not of DecisionTreeClassifier"):
+    with pytest.raises(ValueError, match="must be a forest with bags"):
         oob_importances(DecisionTreeClassifier().fit(X, y), X, y)
-    with pytest.raises(TypeError, match="steps add up"):
+    with pytest.raises(TypeError, match="whose trees add up"):
         held_out_importances(GradientBoostingClassifier(max_iter=2).fit(X, y), X, y)
-    with pytest.raises(ValueError, match="labels that the model was not fitted to"):
+    with pytest.raises(ValueError, match="y must hold labels that the model was fitted to"):
         held_out_importances(forest, X, y + 1)
     with pytest.raises(ValueError, match="X has 150 rows, y has 149 values"):
         held_out_importances(forest, X, y[1:])

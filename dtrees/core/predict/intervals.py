@@ -34,7 +34,7 @@ BITS = 51  # of a sum in fixed point
 
 
 def ranks(confidence: float, n: int) -> tuple[int, int]:
-    """Which of n values, from 1, are the lower and the upper end; 0 and n + 1: there is none.
+    """Ranks, from 1, of the lower and the upper end among n values; 0 and n + 1: no such end.
 
     The share is the decimal that the user has written: 0.9 of 10 is 9.
     """
