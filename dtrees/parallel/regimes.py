@@ -44,6 +44,7 @@ from dtrees.parallel.limits import PROCESS_BYTES
 REGIMES = ("local", "replicated", "partitioned")
 LEAST_CELLS = 2**23  # of the table times sets, of a single tree: a tenth of a second of work
 ASKED_FOR, TOO_LITTLE = "asked for", "too little work for a cluster"  # reasons
+TOO_LARGE = "the coded table is more than a worker can hold"  # another one
 ROOM_SHARE = 0.3  # of the memory of a worker, that the codes of the whole table may take
 
 
