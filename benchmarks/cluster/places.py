@@ -49,7 +49,7 @@ def workers(n: int = 2, **settings: Any) -> Iterator[Client]:
         nothing_to_import(),
         dask.config.set({"distributed.admin.large-graph-warning-threshold": "100 MB"}),
         LocalCluster(
-            n_workers=n, threads_per_worker=1, dashboard_address=None, **settings
+            n_workers=n, threads_per_worker=1, dashboard_address=":0", **settings
         ) as cluster,
         Client(cluster) as client,
     ):

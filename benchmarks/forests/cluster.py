@@ -61,7 +61,7 @@ def _lines(name: str, scale: Scale) -> Iterator[tuple[str, ...]]:
 
     with (
         dask.config.set(settings),
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster),
     ):
         forest("replicated", 20).fit(X[:2_000], y[:2_000])

@@ -280,7 +280,7 @@ def in_regime(regime: str | None) -> Iterator[None]:
     """A regime in force; the cluster that one needs is threads of this process."""
     with ExitStack() as stack:
         if regime == "replicated":
-            how = {"n_workers": 1, "threads_per_worker": THREADS, "dashboard_address": None}
+            how = {"n_workers": 1, "threads_per_worker": THREADS, "dashboard_address": ":0"}
             cluster = stack.enter_context(LocalCluster(processes=False, **how))
             stack.enter_context(Client(cluster))
         if regime is not None:

@@ -27,7 +27,7 @@ busy = np.exp(-((table["hour"] - 8) ** 2) / 6) + np.exp(-((table["hour"] - 17) *
 rides = 100 * busy * np.where(table["day"].isin(["Sat", "Sun"]), 0.4, 1.0) + rng.normal(0, 5, n)
 forest = RandomForestRegressor(20, min_samples_leaf=20, random_state=0)
 
-with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None):
+with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0"):
     lazy = dd.from_pandas(table, npartitions=7)
     on_workers = forest.fit(lazy, dd.from_pandas(rides, npartitions=7))
     answers = on_workers.predict(lazy)  # lazy, too: a block for each partition

@@ -37,7 +37,7 @@ class Murder(Callback):
 
 if __name__ == "__main__":
     with (
-        LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         forest = RandomForestClassifier(200, random_state=0, regime="replicated")

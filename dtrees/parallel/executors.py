@@ -112,7 +112,7 @@ Executor = LocalExecutor | ClusterExecutor  # of graphs
 def run_with_retries(
     collections: Sequence[Any], work: Callable[[Executor], T], stats: FitStatistics | None = None
 ) -> T:
-    """Do work where Dask would compute the collections it needs; again, where results were lost.
+    """Do work where Dask would compute the first of its collections; again, if results were lost.
 
     `stats` are told what was lost, and how often all was done again. Raises ClusterError where the
     client is closed or asynchronous, there are no workers, or results were lost too often.
@@ -135,8 +135,8 @@ def computed(*values: Any) -> list[Any]:
 
 @contextmanager
 def _executor(collections: Sequence[Any], stats: FitStatistics) -> Iterator[Executor]:
-    """Where Dask would compute collections."""
-    get, client = scheduler_of(collections)
+    """Where Dask would compute the first of some collections, for all of them."""
+    get, client = scheduler_of(collections[:1])
     if client is None:
         yield LocalExecutor(get, collections)
         return

@@ -14,6 +14,9 @@ The `ATTEMPTS`-th fault of a task ends the work. A result that is lost is nobody
 tasks need is made again `RESTARTS` times because of one of them, and `RESTARTS` times without a
 result of any between. Parts of graphs have no count of their own: their faults are such restarts.
 
+Where the scheduler gives up a task for want of workers, the work ends at once: the user has told it
+to, by "distributed.scheduler.no-workers-timeout".
+
 A result that this process cannot read (it has too little memory, say) would be as bad the next
 time. The error that says so is raised as it is, once it has been fetched `ATTEMPTS` times.
 """

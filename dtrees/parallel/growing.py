@@ -36,7 +36,7 @@ from dtrees.parallel.kept_tables import kept_table
 from dtrees.parallel.local import LocalRunner
 from dtrees.parallel.local_partitioned import PartitionedGrowth, grow_here
 from dtrees.parallel.memory import holds, too_large_for_workers
-from dtrees.parallel.regimes import ASKED_FOR, Choice, choose_regime
+from dtrees.parallel.regimes import ASKED_FOR, TOO_LARGE, Choice, choose_regime
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -180,7 +180,7 @@ def _grown(
     with place as client:
         if client is not None and not _have_room(growth, choice, client):
             client = None
-            stats.regime, stats.reason = "local", "the coded table is more than a worker can hold"
+            stats.regime, stats.reason = "local", TOO_LARGE
         n_bundles = 1
         if client is not None and resampling.n_sets > 1:
             n_threads = sum(await_workers(client).values())

@@ -26,8 +26,8 @@ A task that holds the interpreter of its worker keeps it from answering. That co
 lasts as long as the patience, it costs the worker.
 
 Dask pauses a worker whose memory is nearly full (80 %). It answers, sends results and ends what it
-has begun, but it begins nothing. What else it has to do stays with it, and is needed by others. So
-the scheduler is asked to give that to others, copies of some tasks would not do.
+has begun, but it begins nothing. Dask leaves it what it has to do, of which others may wait for
+some. So the scheduler is asked to give all of that to others.
 """
 
 from __future__ import annotations
@@ -191,31 +191,28 @@ class Liveness:
         return found
 
     def _check_able(
-        self, found: Mapping[str, Paused | None], asked: Collection[tuple[str, Collection[str]]]
+        self, found: Mapping[str, Paused | None], asked: Mapping[str, Collection[str]]
     ) -> None:
-        """Raise where nobody can do a task.
-
-        `asked` is what tasks ask of workers that run nowhere, in words, and who has it.
-        """
+        """Raise where nobody can do a task; `asked` is as from `_relieve`."""
         able = {address for address, paused in found.items() if paused is None or paused.doing}
-        for words, there in asked:
+        for words, there in asked.items():
             if not there:
                 raise WorkerLostError(
                     f"No worker of the Dask cluster at {address_of(self._client)} has what tasks "
                     f"ask for: {words}. Start one that has it, or fit outside of dask.annotate."
                 )
-        for _, there in [*asked, ("", found)] if found else []:
-            if able.isdisjoint(there):
+        for there in [*asked.values(), found]:
+            if found and able.isdisjoint(there):
                 states = {each: found.get(each) for each in sorted(there)}
                 paused = [f"{each} is {state.why}" for each, state in states.items() if state]
                 raise AllPausedError("; ".join(paused[:3]) or "they hang")
 
     def _relieve(
         self, found: Mapping[str, Paused | None], keys: Collection[Any]
-    ) -> list[tuple[str, list[str]]]:
+    ) -> dict[str, list[str]]:
         """Let the scheduler give to others what paused workers have not begun of some tasks.
 
-        Returns what other tasks ask for that run nowhere, and who has it, as for `_check_able`.
+        Returns what other tasks ask for that can run nowhere, and who has it.
         """
         begun = {address: paused.doing for address, paused in found.items() if paused is not None}
 
@@ -228,11 +225,12 @@ class Liveness:
                     needed.add(task)
                     to_see.extend(task.waiting_on or ())
             at = {task.key: task.processing_on.address for task in needed if task.processing_on}
-            moved = [key for key, address in at.items() if key not in begun.get(address, (key,))]
-            if dask_scheduler.running:
-                recommended = dict.fromkeys(moved, "released")  # then they go to who is there
-                dask_scheduler.transitions(recommended, stimulus_id="dtrees-paused")
-            asked = []
+            moved = {}
+            if dask_scheduler.running:  # what is released goes to who is there
+                begins = {key: begun.get(address, (key,)) for key, address in at.items()}
+                moved = {key: "released" for key, keys in begins.items() if key not in keys}
+                dask_scheduler.transitions(moved, stimulus_id="dtrees-paused")
+            asked = {}
             for task in needed:
                 if task.state != "no-worker" or task.loose_restrictions:
                     continue
@@ -248,18 +246,18 @@ class Liveness:
                 words = [f"resources {resources}"] if resources else []
                 words += [f"workers {sorted(places)}"] if places else []
                 if words:
-                    asked.append((" and ".join(words), sorted(there)))
+                    asked[" and ".join(words)] = sorted(there)
             return len(moved), asked
 
         if not keys:
-            return []
+            return {}
         try:
             ask = partial(self._client.run_on_scheduler, relieve)
             n_moved, asked = call_with_timeout(self._client, ask, RELEASE_SECONDS)
         except Exception as error:  # it is asked again
             check_open(self._client)
             logger.warning("the scheduler does not look after tasks that wait: %r", error)
-            return []
+            return {}
         if n_moved:
             logger.info("%d tasks go from paused workers to others: %s", n_moved, sorted(begun))
             self._stats.counts["retries"] += n_moved

@@ -15,6 +15,7 @@ called:
     a client of the process that this one was forked from        local
     a client                                                     replicated
     a client, but too little work for a cluster                  local
+    a client, but codes here that a worker cannot hold           local
     a client, and a Dask collection whose codes are more than
     a worker should hold                                         partitioned
     in a task on a worker, whose thread is the task's share      local
@@ -45,6 +46,7 @@ from dtrees.parallel.limits import PROCESS_BYTES
 REGIMES = ("local", "replicated", "partitioned")
 LEAST_CELLS = 2**23  # of the table times sets, of a single tree: a tenth of a second of work
 ASKED_FOR, TOO_LITTLE = "asked for", "too little work for a cluster"  # reasons
+TOO_LARGE = "the coded table is more than a worker can hold"  # another one
 ROOM_SHARE = 0.3  # of the memory of a worker, that the codes of the whole table may take
 
 

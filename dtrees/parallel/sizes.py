@@ -21,9 +21,10 @@ from dtrees.parallel.client import await_workers, current_client, memory_limits
 from dtrees.parallel.encoding import size_of_codes
 from dtrees.parallel.executors import run_with_retries
 from dtrees.parallel.local import effective_n_jobs
+from dtrees.parallel.memory import holds
 from dtrees.parallel.one_kind import is_lazy
 from dtrees.parallel.partitions import PartitionedTable, admitted
-from dtrees.parallel.regimes import Choice, choose_regime
+from dtrees.parallel.regimes import ASKED_FOR, TOO_LARGE, Choice, choose_regime
 
 CATEGORIES = 255  # of a column, where nobody knows how many there are
 OF_BYTES = {1: 2**8, 2: 2**16}  # values of an integer of so many bytes
@@ -100,6 +101,9 @@ def place_of(
         return choice, Machines(1, effective_n_jobs(n_jobs), None)
     threads = await_workers(client)
     memory = min(memory_limits(client), default=None)
+    is_sent = choice.regime == "replicated" and choice.reason != ASKED_FOR
+    if is_sent and not holds(memory, size.n_bytes):
+        return Choice("local", TOO_LARGE), Machines(1, effective_n_jobs(n_jobs), None)
     return choice, Machines(len(threads), sum(threads.values()), memory, is_cluster=True)
 
 

@@ -14,6 +14,7 @@ happens to one, it can be done again::
     nothing comes for a while         workers are asked, see `dtrees.parallel.liveness`: those that
                                       hang leave the cluster, and copies of what they have, or of
                                       what is slow, go to others; of several copies the first counts
+    a worker is paused                what it has not begun goes to others
     no worker is left                 the client waits for one, then raises `WorkerLostError`
     the scheduler is lost             `SchedulerLostError`
     Ctrl-C, or an error in a task     the client releases what is left; a task that runs ends

@@ -143,7 +143,8 @@ class WorkerBlocks:
             self._tasks.wait(moved)
             for (number, _), future in zip(some, moved, strict=True):
                 self._tasks.hand_over([future])
-                self._kept.blocks[number] = future  # the other worker may forget it
+                release(self._client, [self._kept.blocks[number]])  # the other worker forgets it
+                self._kept.blocks[number] = future
                 self._stats.counts["bytes_moved"] += int(per_row * self._lengths[number])
         self._groups = []
 

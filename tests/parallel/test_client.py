@@ -179,7 +179,7 @@ class TestClustersThatCannot:
 
 @pytest.mark.parametrize("status", ["running", "closing", "closed", "failed", None])
 def test_a_client_that_looks_for_its_scheduler(status):
-    """For hours, where ``Client(timeout=...)`` says so: it is waited for as long as for a worker."""
+    """For hours, if ``Client(timeout=...)`` says so: it is waited for as for a worker."""
     cluster = None if status is None else SimpleNamespace(status=SimpleNamespace(name=status))
     client = SimpleNamespace(status="connecting", cluster=cluster)
     if status not in ("running", None):

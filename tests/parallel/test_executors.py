@@ -2,6 +2,7 @@
 
 import dask
 import dask.array as da
+import dask.bag
 import numpy as np
 import pytest
 from distributed import Client
@@ -52,6 +53,12 @@ def test_what_is_wanted_in_memory_comes_by_the_same_loop(here, monkeypatch):
     np.testing.assert_array_equal(found[0], [0, 1, 2])
     assert found[1:] == ["between", 3]
     assert ours(here) == []
+
+
+def test_kinds_whose_schedulers_differ():
+    """A bag is computed by processes, if Dask is asked for it alone."""
+    numbers = dask.bag.from_sequence(range(3), npartitions=2)
+    assert computed(da.ones(2), numbers)[1] == [0, 1, 2]
 
 
 def test_the_scheduler_in_force_decides(here):

@@ -458,11 +458,11 @@ class TestWorkersThatHang:
         def is_over(self):
             return len(hung) == n_workers and not go_on.is_set()
 
-        def ask_thrice(self):
+        def ask_thrice(self, keys):
             asked.append("does not come" in caplog.text)
             if len(asked) > 3:
                 go_on.set()
-            return ask(self)
+            return ask(self, keys)
 
         monkeypatch.setattr(Liveness, "is_over", property(is_over))
         monkeypatch.setattr(Liveness, "ask", ask_thrice)

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from dtrees.coding import CodeBook
+from dtrees.parallel.regimes import TOO_LARGE, Choice
 from dtrees.parallel.sizes import (
     Machines,
     bytes_in_words,
@@ -54,6 +55,16 @@ def test_without_a_cluster_trees_grow_here():
     choice, machines = place_of(size_of_table(FRAME, None), None, 2)
     assert choice.regime == "local"
     assert machines == Machines(1, 2, None)
+
+
+def test_codes_that_a_worker_cannot_hold(here, monkeypatch):
+    """As in the fit, trees grow here, unless they are to grow there."""
+    size = size_of_table(FRAME, 255)
+    assert place_of(size, None, 2)[0].regime == "replicated"
+    monkeypatch.setattr("dtrees.parallel.sizes.memory_limits", lambda client: [250 * 2**20])
+    monkeypatch.setattr("dtrees.parallel.memory.PROCESS_BYTES", 237.5 * 2**20)
+    assert place_of(size, None, 2) == (Choice("local", TOO_LARGE), Machines(1, 2, None))
+    assert place_of(size, "replicated", 2)[0].regime == "replicated"
 
 
 def test_words():
