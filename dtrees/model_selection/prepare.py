@@ -26,7 +26,7 @@ from sklearn.utils import indexable
 
 from dtrees.callbacks import Bar
 from dtrees.coding.class_codes import class_codes
-from dtrees.coding.sparse_positions import check_sparse
+from dtrees.coding.sparse_positions import check_sparse, in_scipy
 from dtrees.estimators.single_tree import BaseDecisionTree
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.model_selection.eligibility import (
@@ -131,7 +131,7 @@ def prepare(
     """
     if arguments.params is None or isinstance(arguments.params, Mapping):
         check_rows_can_be_taken(arguments.who, X, reason)  # others are for scikit-learn to refuse
-    stats = FitStatistics()
+    X, stats = in_scipy(X), FitStatistics()
     arguments = replace(arguments, cv=with_collections(arguments.cv, y, arguments.groups))
     y, arguments = in_memory(X, y, arguments, stats)
     reason = reason if refused is None else refused

@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
 
-from dtrees.coding.sparse_positions import check_sparse
+from dtrees.coding.sparse_positions import check_sparse, in_scipy
 from dtrees.model_selection.candidates import Parameters
 from dtrees.model_selection.fit_lines import FitLines
 from dtrees.model_selection.prepare import draw_splits
@@ -29,6 +29,7 @@ def _checked(name: str) -> Any:
     @wraps(getattr(sklearn.model_selection.GridSearchCV, name))
     def method(self: SearchMethods, *args: Any, **kwargs: Any) -> Any:
         check_sparse(**dict(zip(["X"], args, strict=False)), **kwargs)
+        args, kwargs = map(in_scipy, args), {key: in_scipy(it) for key, it in kwargs.items()}
         return getattr(super(SearchMethods, self), name)(*args, **kwargs)
 
     def is_there(self: SearchMethods) -> bool:

@@ -176,13 +176,13 @@ def cross_validate(
     if together is None:
         only_here = refused is None and return_indices is False
         options["return_indices"] = only_here or return_indices
-        result = _by_sklearn(sklearn.model_selection.cross_validate, X, prepared, None, options)
-        held_out = refused or intervals_by_sklearn(result, X, prepared)
+        result = _by_sklearn(sklearn.model_selection.cross_validate, prepared, None, options)
+        held_out = refused or intervals_by_sklearn(result, prepared)
         if only_here:
             del result["indices"]
         params = prepared.arguments.params
         result["final_estimator"] = _final(
-            lambda: _fitted(estimator, X, prepared.y, params), estimator, error_score
+            lambda: _fitted(estimator, prepared.X, prepared.y, params), estimator, error_score
         )
         return CrossValidation(result, held_out)
     models, has_last = together.models, together.late is None
@@ -191,7 +191,7 @@ def cross_validate(
     if not return_indices and verbose == 0:
         result = _scored_here(models, prepared, scoring, return_train_score)
     if result is None:
-        result = _by_sklearn(sklearn.model_selection.cross_validate, X, prepared, models, options)
+        result = _by_sklearn(sklearn.model_selection.cross_validate, prepared, models, options)
     result["fit_time"] = np.full(n_splits, seconds / (n_splits + has_last))
     if return_estimator:
         result["estimator"] = [
@@ -208,7 +208,6 @@ def cross_validate(
 
 def _by_sklearn(
     function: Callable[..., Any],
-    X: Any,
     prepared: Prepared,
     models: Cells | FittedSearches | None,
     options: Mapping[str, Any],
@@ -217,7 +216,7 @@ def _by_sklearn(
     given, y = prepared.arguments, prepared.y
     if models is None:
         rest = {"groups": given.groups, "cv": given.cv, "params": given.params}
-        return function(given.estimator, X, y, **rest, **options)
+        return function(given.estimator, prepared.X, y, **rest, **options)
     rows, options = RowNumbers(len(y), given.cv), dict(options)
     del options["n_jobs"]
     if "scoring" in options:
@@ -302,7 +301,7 @@ def cross_val_score(
         result = _scored_here(models, prepared, scoring, False)
         if result is not None:
             return result["test_score"]
-    return _by_sklearn(sklearn.model_selection.cross_val_score, X, prepared, models, options)
+    return _by_sklearn(sklearn.model_selection.cross_val_score, prepared, models, options)
 
 
 def cross_val_predict(
@@ -356,7 +355,7 @@ def cross_val_predict(
     arguments = Arguments("cross_val_predict", estimator, cv, groups, params)
     prepared, together = fit_together(arguments, X, y, options, has_last=False)
     models = None if together is None else together.models
-    return _by_sklearn(sklearn.model_selection.cross_val_predict, X, prepared, models, options)
+    return _by_sklearn(sklearn.model_selection.cross_val_predict, prepared, models, options)
 
 
 def _fitted(estimator: Any, X: Any, y: Any, params: Mapping[str, Any] | None) -> Any:
