@@ -24,8 +24,8 @@ def in_scipy(X: Any) -> Any:
 
     Raises ValueError where cells that are not stored are not 0.
     """
-    sparse = sys.modules.get("sparse")
-    if sparse is None or not isinstance(X, getattr(sparse, "SparseArray", ())):
+    kind = getattr(sys.modules.get("sparse"), "SparseArray", None)
+    if kind is None or not isinstance(X, kind):
         return X
     if X.fill_value != 0:
         raise ValueError(

@@ -29,8 +29,8 @@ def _checked(name: str) -> Any:
     @wraps(getattr(sklearn.model_selection.GridSearchCV, name))
     def method(self: SearchMethods, *args: Any, **kwargs: Any) -> Any:
         check_sparse(**dict(zip(["X"], args, strict=False)), **kwargs)
-        args, kwargs = map(in_scipy, args), {key: in_scipy(it) for key, it in kwargs.items()}
-        return getattr(super(SearchMethods, self), name)(*args, **kwargs)
+        kwargs = {key: in_scipy(value) for key, value in kwargs.items()}
+        return getattr(super(SearchMethods, self), name)(*map(in_scipy, args), **kwargs)
 
     def is_there(self: SearchMethods) -> bool:
         return getattr(super(SearchMethods, self), name) is not None  # or its AttributeError

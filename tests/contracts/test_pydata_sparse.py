@@ -81,7 +81,9 @@ WORK = {
     "pruning": lambda X: cost_complexity_cv(TREE, X, Y, cv=3).errors,
     "curve": lambda X: boosting_curve(BOOSTED, X, Y, cv=3).scores,
     "size": lambda X: tuned_size(TREE, X, Y, 3).chosen.scores,
-    "error": lambda X: [nested_standard_error(TREE, X, Y, cv=3, n_repeats=2, random_state=0).standard_error],
+    "error": lambda X: [
+        nested_standard_error(TREE, X, Y, cv=3, n_repeats=2, random_state=0).standard_error
+    ],
 }
 IN_MEMORY = {
     "cost": lambda X: [estimate_cost(FOREST, X).code_bytes],
