@@ -62,13 +62,13 @@ def note_strays(table: Any, form: Form, noted: Collection[str], is_csv: bool) ->
             strays = strays_of(table.iloc[:, place], form, is_csv)
             found += [] if strays is None else [f"column {name!r} {strays}"]
     for text in found[:MOST_NOTES]:
-        note(text if "--dayfirst" in text else f"{text}; a cell without a value is to be empty")
+        note(text)
     if len(found) > MOST_NOTES:
         note(f"{counted(len(found) - MOST_NOTES, 'more column')} of the same kind")
 
 
 def strays_of(column: Any, form: Form, is_csv: bool) -> str | None:
-    """What keeps a column of words from being one of numbers or dates, if it is a few values."""
+    """What keeps a column of words from being one of numbers or dates: a few values, or order."""
     if not is_text(column):
         return None
     present = column.notna().to_numpy(dtype=bool)
@@ -77,23 +77,26 @@ def strays_of(column: Any, form: Form, is_csv: bool) -> str | None:
         return None
     from dtrees.coding.text_dates import are_dates
 
+    few = given.iloc[:LOOKED_AT]
+    now, other = (
+        are_dates(few, dayfirst=order).mean() for order in (form.dayfirst, not form.dayfirst)
+    )
+    if is_csv and other >= MOST and other > now:
+        hint = "leave --dayfirst out" if form.dayfirst else "add --dayfirst"
+        return f"is taken for words: its dates seem to be of the other order, {hint}"
+
     def in_order(values: Any, form: Form) -> Any:
         return are_dates(values, dayfirst=form.dayfirst)
 
     for what, told in (("number", are_numbers), ("date", in_order)):
-        if what == "date" and not is_csv:
-            continue
-        few = given.iloc[:LOOKED_AT]
-        other = are_dates(few, dayfirst=not form.dayfirst).mean() if what == "date" else 0
-        if told(few, form).mean() < max(MOST, other):
-            if other >= MOST:
-                hint = "leave --dayfirst out" if form.dayfirst else "add --dayfirst"
-                return f"is taken for words: its dates seem to be of the other order, {hint}"
+        if (what == "date" and not is_csv) or told(few, form).mean() < MOST:
             continue
         if not all(isinstance(value, str) for value in given):
             return None
         good = told(given, form).to_numpy(dtype=bool)
         n_strays = int((~good).sum())
+        if n_strays == 0 and what == "date":
+            return "is taken for words: its dates are not all written in the same way"
         if n_strays == 0 or good.mean() < MOST:
             continue
         row = int(present.nonzero()[0][~good][0])
@@ -102,7 +105,8 @@ def strays_of(column: Any, form: Form, is_csv: bool) -> str | None:
         return (
             f"{'holds numbers and words' if is_mixed else 'is taken for words'}: "
             f"{n_strays:,} of its {counted(len(given), 'value')} {are}, "
-            f"first {str(column.iloc[row])!r} in row {row + 1:,}"
+            f"first {str(column.iloc[row])!r} in row {row + 1:,}; "
+            "a cell without a value is to be empty"
         )
     return None
 
