@@ -30,13 +30,15 @@ def note_ids(model: Any, n_rows: int, form: Form, files: Sequence[str]) -> None:
     from pandas import Series
 
     from dtrees.coding.category_warnings import nearly_ids
+    from dtrees.coding.text_dates import are_dates
 
     book = codebook_of(model)
     names, is_csv = column_names(book), not files[0].lower().endswith(PARQUET)
     for column, n_categories in nearly_ids(book, n_rows).items():
         hint = f"like an id: --drop {names[column]} leaves it out"
         categories = book.categories[column].tolist()
-        if is_csv and are_dates(Series(categories), form).mean() >= MOST:
+        orders = (are_dates(Series(categories), dayfirst=order) for order in (False, True))
+        if is_csv and any(dates.mean() >= MOST for dates in orders):
             continue
         if other_forms(categories, form):
             if is_csv:
@@ -60,28 +62,41 @@ def note_strays(table: Any, form: Form, noted: Collection[str], is_csv: bool) ->
             strays = strays_of(table.iloc[:, place], form, is_csv)
             found += [] if strays is None else [f"column {name!r} {strays}"]
     for text in found[:MOST_NOTES]:
-        note(f"{text}; a cell without a value is to be empty")
+        note(text)
     if len(found) > MOST_NOTES:
         note(f"{counted(len(found) - MOST_NOTES, 'more column')} of the same kind")
 
 
 def strays_of(column: Any, form: Form, is_csv: bool) -> str | None:
-    """What keeps a column of words from being one of numbers or dates, if it is a few values."""
+    """What keeps a column of words from being one of numbers or dates: a few values, or order."""
     if not is_text(column):
         return None
     present = column.notna().to_numpy(dtype=bool)
     given = column[present]
     if not len(given) or not all(isinstance(value, str) for value in given.iloc[:LOOKED_AT]):
         return None
-    for what, told in (("number", are_numbers), ("date", are_dates)):
-        if what == "date" and not is_csv:
-            continue
-        if told(given.iloc[:LOOKED_AT], form).mean() < MOST:
+    from dtrees.coding.text_dates import are_dates
+
+    few = given.iloc[:LOOKED_AT]
+    now, other = (
+        are_dates(few, dayfirst=order).mean() for order in (form.dayfirst, not form.dayfirst)
+    )
+    if is_csv and other >= MOST and other > now:
+        hint = "leave --dayfirst out" if form.dayfirst else "add --dayfirst"
+        return f"is taken for words: its dates seem to be of the other order, {hint}"
+
+    def in_order(values: Any, form: Form) -> Any:
+        return are_dates(values, dayfirst=form.dayfirst)
+
+    for what, told in (("number", are_numbers), ("date", in_order)):
+        if (what == "date" and not is_csv) or told(few, form).mean() < MOST:
             continue
         if not all(isinstance(value, str) for value in given):
             return None
         good = told(given, form).to_numpy(dtype=bool)
         n_strays = int((~good).sum())
+        if n_strays == 0 and what == "date":
+            return "is taken for words: its dates are not all written in the same way"
         if n_strays == 0 or good.mean() < MOST:
             continue
         row = int(present.nonzero()[0][~good][0])
@@ -90,7 +105,8 @@ def strays_of(column: Any, form: Form, is_csv: bool) -> str | None:
         return (
             f"{'holds numbers and words' if is_mixed else 'is taken for words'}: "
             f"{n_strays:,} of its {counted(len(given), 'value')} {are}, "
-            f"first {str(column.iloc[row])!r} in row {row + 1:,}"
+            f"first {str(column.iloc[row])!r} in row {row + 1:,}; "
+            "a cell without a value is to be empty"
         )
     return None
 
@@ -113,17 +129,3 @@ def are_numbers(values: Any, form: Form) -> Any:
         return to_numeric(values, errors="coerce").notna()
     match = now.pattern.fullmatch
     return values.map(lambda value: match(str(value)) is not None).astype(bool)
-
-
-def are_dates(values: Any, form: Form) -> Any:
-    """Which values of a column of text are ISO 8601 dates; a Series of bool."""
-    from pandas import to_datetime
-
-    from dtrees.coding.iso_dates import ISO_DATE
-
-    written = values.map(lambda value: ISO_DATE.fullmatch(str(value)) is not None).astype(bool)
-    good = written.copy()
-    if written.any():
-        dates = to_datetime(values[written], format="ISO8601", utc=True, errors="coerce")
-        good[written] = dates.notna().to_numpy()
-    return good

@@ -105,18 +105,19 @@ def as_dates(column: Any, name: str) -> Any:
     """A column of text as dates; ValueError: it holds something else."""
     from pandas import to_datetime
 
-    from dtrees.coding.iso_dates import ISO_DATE, dates_of
+    from dtrees.coding.text_dates import are_dates, dates_of
 
     dates = to_datetime(column) if column.isna().all() else dates_of(column)
     if dates is None:
-        given = column.dropna().astype(str).tolist()
-        read = to_datetime(given, format="ISO8601", utc=True, errors="coerce")
-        bad = [value for value in given if not ISO_DATE.fullmatch(value)]
-        bad += [value for value, is_none in zip(given, read.isna(), strict=True) if is_none]
-        worst = [*bad, given[0]][0]
+        given = column.dropna()
+        if not any(isinstance(value, str) for value in given):
+            return column  # dates of Python, as Parquet's date32 is read
+        given = given.astype(str)
+        worst = [*given[~are_dates(given)], given.iloc[0]][0]
         raise ValueError(
             f"column {name!r} held dates at fit, and holds {worst!r} now: dates are written like "
-            "2024-05-01 or 2024-05-01T13:30, and either all of them name their offset or none"
+            "2024-05-01 or 2024-05-01T13:30, either all of them with an offset or none, or like "
+            "31.12.2024 or 12/31/2024, all in the same way; for 31/12/2024 add --dayfirst"
         )
     return dates
 

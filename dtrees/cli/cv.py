@@ -133,6 +133,7 @@ def command(
     encoding: str | None,
     decimal: str | None,
     thousands: str | None,
+    dayfirst: bool,
     cluster: str | None,
     regime: str | None,
     folds: int,
@@ -157,7 +158,8 @@ def command(
     the one on all rows grow together; boosted ones grow side by side.
 
     In a CSV file, a column whose every value is an ISO 8601 date, with or without a time of day
-    (2024-05-01, 2024-05-01T13:30), is ordered by time.
+    (2024-05-01, 2024-05-01T13:30), is ordered by time. So are columns of dates that are written
+    alike: 31.12.2024, 12/31/2024, or 31/12/2024 with --dayfirst.
     """
     with one_line_errors():
         check_files(files, cluster)
@@ -172,7 +174,7 @@ def command(
             check_report(report, files, force)
         if not as_json:
             extra("rich")
-        form = Form(sep, encoding, decimal, thousands)
+        form = Form(sep, encoding, decimal, thousands, dayfirst)
         with table_of(files, form, cluster, regime) as table:
             problem = problem_in(table, target, task, drop=drop, form=form, files=files)
             check_folds(problem, folds, nested=tune_nested)

@@ -62,6 +62,7 @@ def command(
     encoding: str | None,
     decimal: str | None,
     thousands: str | None,
+    dayfirst: bool,
     cluster: str | None,
     regime: str | None,
     out: Path,
@@ -87,7 +88,7 @@ def command(
         check_options(**model)
         if not as_json:
             extra("rich")
-        form = Form(sep, encoding, decimal, thousands)
+        form = Form(sep, encoding, decimal, thousands, dayfirst)
         with table_of(files, form, cluster, regime) as table:
             problem = problem_in(table, target, task, drop=drop, form=form, files=files)
             check_task(problem.task, model)

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dtrees.cli.files import is_packed
 
@@ -38,11 +39,13 @@ class Form:
     encoding: str | None = None
     decimal: str | None = None
     thousands: str | None = None
+    dayfirst: bool = False
 
-    def options(self) -> dict[str, str | None]:
+    def options(self) -> dict[str, Any]:
         """Arguments of what reads tables."""
         separator = "\t" if self.separator == r"\t" else self.separator
-        form = {"separator": separator, "encoding": self.encoding, "decimal": self.decimal}
+        form: dict[str, Any] = {"separator": separator, "encoding": self.encoding}
+        form |= {"decimal": self.decimal, "dayfirst": self.dayfirst}
         return form if self.thousands is None else {**form, "thousands": self.thousands}
 
 

@@ -121,6 +121,7 @@ def command(
     encoding: str | None,
     decimal: str | None,
     thousands: str | None,
+    dayfirst: bool,
     jobs: int,
 ) -> None:
     """Predict every row of FILE by the model in the file MODEL.
@@ -154,7 +155,7 @@ def command(
         as_written = {*text_columns(book), *wanted.kept} - set(number_columns(book))
         if cluster is not None:
             as_written.update(date_columns(book))
-        form = Form(sep, encoding, decimal, thousands)
+        form = Form(sep, encoding, decimal, thousands, dayfirst)
         # A model's columns say themselves which of them are dates.
         with table_of(files, form, cluster, as_text=as_written, dates=False) as table:
             start = perf_counter()

@@ -53,6 +53,11 @@ FORM: tuple[Callable[..., Any], ...] = (
         metavar="CHARACTER",
         help="Between the thousands of a number in a CSV file: ',' for 1,234.5.",
     ),
+    click.option(
+        "--dayfirst",
+        is_flag=True,
+        help="In a CSV file, 01/02/2024 is a day of February; by default of January.",
+    ),
 )
 MANY_CLASSES = 100  # above which classes need two rows each on average, or to be asked for
 REGIMES = ("local", "replicated", "partitioned")  # as dtrees.parallel has them

@@ -12,7 +12,7 @@ import numpy as np
 
 from dtrees.coding.array_columns import Column, array_column, integer_column, object_column
 from dtrees.coding.labels import Labels, object_array
-from dtrees.coding.times import BOOL, NUMBER, time_column
+from dtrees.coding.times import BOOL, NUMBER, TIMEDELTA, time_column
 
 FEW_STRINGS = 64  # of a column, of which Python makes labels sooner than pandas does
 
@@ -84,6 +84,8 @@ def polars_column(series: Any, j: int, polars: Any) -> Column:
         return series.to_numpy(), NUMBER
     if dtype in (polars.Date, polars.Datetime, polars.Duration):
         return time_column(series.to_numpy(), name)
+    if dtype == polars.Time:  # nanoseconds since midnight
+        return series.to_physical().cast(polars.Float64).to_numpy(), TIMEDELTA
     if dtype == polars.Null:
         return np.full(len(series), np.nan), NUMBER
     if dtype in (polars.String, polars.Categorical, polars.Enum):
@@ -117,6 +119,9 @@ def arrow_column(column: Any, j: int, name: str, pyarrow: Any) -> Column:
         return column.cast(pyarrow.float64()).to_numpy(False), NUMBER
     if types.is_date(kind) or types.is_timestamp(kind) or types.is_duration(kind):
         return time_column(column.to_numpy(zero_copy_only=False), name)
+    if types.is_time(kind):
+        since_midnight = column.cast(pyarrow.time64("ns")).cast(pyarrow.int64())
+        return since_midnight.cast(pyarrow.float64()).to_numpy(zero_copy_only=False), TIMEDELTA
     if types.is_null(kind):
         return np.full(len(column), np.nan), NUMBER
     is_category = types.is_dictionary(kind)

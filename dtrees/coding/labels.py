@@ -23,7 +23,7 @@ from dtrees.coding._codes import label_codes, labels_present
 
 PLAIN = (str, int, float)  # types of labels that stay as they are
 DATES = (datetime.date, np.datetime64)  # a datetime.datetime is a date, a pandas.Timestamp, too
-SPANS = (datetime.timedelta, np.timedelta64)
+SPANS = (datetime.timedelta, np.timedelta64, datetime.time)  # times of day: since midnight
 KINDS = ("dates", "time spans", "other values")
 WANTED = (
     "in every cell the argument must be a string or a real number (or None, NaN for missing), or "

@@ -12,10 +12,29 @@ O(stored cells), no copies of the first three.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 import scipy.sparse
+
+
+def in_scipy(X: Any) -> Any:
+    """An array of the package ``sparse``, such as COO or GCXS, as CSC; other tables as they are.
+
+    Raises ValueError where cells that are not stored are not 0.
+    """
+    kind = getattr(sys.modules.get("sparse"), "SparseArray", None)
+    if kind is None or not isinstance(X, kind):
+        return X
+    if X.fill_value != 0:
+        raise ValueError(
+            f"X is sparse with a fill value of {X.fill_value}; it must be 0. Give X.todense()."
+        )
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got a sparse array of shape {X.shape} instead.")
+    X = X if hasattr(X, "to_scipy_sparse") else X.to_coo()  # of DOK
+    return scipy.sparse.csc_array(X.to_scipy_sparse())
 
 
 def check_sparse(**arguments: Any) -> None:

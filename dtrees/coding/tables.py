@@ -27,7 +27,7 @@ from dtrees.coding.array_columns import Column, array_column, as_array
 from dtrees.coding.coded import check_n_rows
 from dtrees.coding.frame_columns import arrow_column, pandas_column, polars_column
 from dtrees.coding.labels import Labels, object_array
-from dtrees.coding.sparse_positions import checked_sparse, usual_values
+from dtrees.coding.sparse_positions import checked_sparse, in_scipy, usual_values
 from dtrees.coding.times import BOOL, NUMBER
 
 SMALL_FRAME = 2**26  # bytes of a DataFrame that may be copied
@@ -109,6 +109,7 @@ def read_table(X: Any) -> Table:
     Parameters
     ----------
     X : array-like (n_rows, n_columns), DataFrame, pyarrow.Table, sparse matrix or array
+        Sparse arrays are SciPy's, or those of the package ``sparse``.
         Numbers, booleans, strings, dates, categories. An object column holds numbers, strings or
         both. A Table is returned as it is.
 
@@ -125,6 +126,7 @@ def read_table(X: Any) -> Table:
     """
     if isinstance(X, Table):
         return X
+    X = in_scipy(X)
     if scipy.sparse.issparse(X):
         return _from_sparse(X)
     pandas, polars, pyarrow = (sys.modules.get(m) for m in ("pandas", "polars", "pyarrow"))

@@ -5,6 +5,7 @@ for missing: numpy's, pandas', polars' and Arrow's columns, and columns of Pytho
 
     datetime.date, datetime.datetime, numpy.datetime64, pandas.Timestamp        dates
     datetime.timedelta, numpy.timedelta64, pandas.Timedelta                     time spans
+    datetime.time                                                 time spans since midnight
 
 A float64 tells times apart that are 256 ns from each other, in this century.
 """
@@ -73,7 +74,7 @@ def time_objects(cells: Sequence[Any], name: str) -> tuple[np.ndarray, int] | No
             )
         there = [_in_utc(cell, name) for cell in there] if any(has_zone) else there
     by_type: dict[np.dtype, list[int]] = {}
-    plain = [cell.to_numpy() if hasattr(cell, "to_numpy") else cell for cell in there]
+    plain = [_plain(cell, name) for cell in there]
     for i, cell in enumerate(plain):
         by_type.setdefault(_type_of(cell, kind), []).append(i)
     out, where = np.full(len(cells), np.nan), np.array(rows)
@@ -81,6 +82,19 @@ def time_objects(cells: Sequence[Any], name: str) -> tuple[np.ndarray, int] | No
         same = np.array([plain[i] for i in members], dtype=of_type)
         out[where[members]] = time_column(same, name)[0]
     return out, DATETIME if kind == "M" else TIMEDELTA
+
+
+def _plain(cell: Any, name: str) -> Any:
+    """A date or time span as numpy reads it."""
+    if not isinstance(cell, datetime.time):
+        return cell.to_numpy() if hasattr(cell, "to_numpy") else cell
+    if cell.tzinfo is not None:
+        raise ValueError(
+            f"Column {name} of X holds {cell!r}, a time of day with a time zone, which is no time "
+            "in UTC. Give times without a zone, or dates with times."
+        )
+    minutes = 60 * cell.hour + cell.minute
+    return datetime.timedelta(0, cell.second, cell.microsecond, minutes=minutes)
 
 
 def _in_utc(cell: Any, name: str) -> Any:

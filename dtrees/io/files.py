@@ -1,7 +1,7 @@
 """Tables in files: CSV and Parquet to a DataFrame.
 
 Files are read by pandas, which is imported when a file is read. A CSV file does not say which of
-its columns hold dates, so that is found out here (`dtrees.coding.iso_dates`).
+its columns hold dates, so that is found out here (`dtrees.coding.text_dates`).
 
 Types are found out anew in every file, and a few rows can look like something else than many did:
 a column of words holds only digits, or only dates. Columns that are named as text (``as_text``)
@@ -16,7 +16,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import IO, Any
 
-from dtrees.coding.iso_dates import dates_of
+from dtrees.coding.text_dates import dates_of
 from dtrees.constraints import Having, InstanceOf, ListLike, Nothing, checked
 from dtrees.io.extras import extra
 
@@ -39,6 +39,7 @@ def read_table(
     encoding: str | None = None,
     decimal: str | None = None,
     thousands: str | None = None,
+    dayfirst: bool = False,
     as_text: Collection[str] = (),
 ) -> Any:
     """Read a CSV or Parquet file into a DataFrame.
@@ -48,7 +49,8 @@ def read_table(
     source : Path or stream of bytes
         A path ends with one of `FORMATS`; a stream is CSV, and can be read again from its start. In
         a CSV file, what pandas takes for missing is missing (empty fields, ``NA``, ``NaN``,
-        ``null``, ``None`` and the like), and columns of dates are told (`dtrees.coding.iso_dates`).
+        ``null``, ``None`` and the like), and columns of dates are told, as
+        `dtrees.coding.text_dates` says.
     separator : str, default=","
         What stands between two fields of a CSV file: one ASCII character.
     encoding : str, default="utf-8"
@@ -57,6 +59,8 @@ def read_table(
         What stands in front of the decimals of a number in a CSV file: one ASCII character.
     thousands : str, default=None
         What stands between the thousands of a number in a CSV file: one ASCII character.
+    dayfirst : bool, default=False
+        Whether 01/02/2024 in a CSV file is a day of February, and not of January.
     as_text : collection of str, default=()
         Columns of a CSV file that are text whatever they look like; they need not be there.
 
@@ -103,7 +107,7 @@ def read_table(
         reason = _reason(error)
         raise ValueError(f"{label}: cannot be read: {reason}") from error
     for name in table.columns:
-        dates = None if name in as_text else dates_of(table[name])
+        dates = None if name in as_text else dates_of(table[name], dayfirst=dayfirst)
         if dates is not None:
             table[name] = dates
     return table

@@ -166,6 +166,8 @@ def problem_of(
         if column.dtype.kind == "u":
             y = as_integers(y)
     else:
+        if any(isinstance(label, list | tuple | dict | np.ndarray) for label in column):
+            raise ValueError(f"the target column {target!r} holds lists, no classes and no numbers")
         y = np.array([str(label) for label in column], dtype=object)
     found = task_of(y) if task == "auto" else task
     if found == "regression" and not is_number(y):

@@ -100,13 +100,19 @@ def check_rows_can_be_taken(who: str, X: Any, reason: str | None) -> None:
     """Refuse a Dask collection whose rows scikit-learn's function would ask for in vain.
 
     Called before anything is computed. `who` asks; `reason` is why models are not grown together.
-    Raises TypeError for a data frame, or an array of unknown block sizes.
+    Raises TypeError for a data frame, or an array of unknown block sizes or of sparse blocks.
     """
-    if reason is None or not is_lazy(X) or known_length(X) is not None:
+    if reason is None or not is_lazy(X):
+        return
+    if known_length(X) is None:
+        lacks = "has no row numbers"
+    elif not isinstance(getattr(X, "_meta", None), np.ndarray):
+        lacks = "has sparse blocks, which scikit-learn does not read"
+    else:
         return
     raise TypeError(
         f"{who} of a Dask collection: {reason}, so each model is fitted on rows taken by their "
-        f"numbers, and this {type(X).__name__} has no row numbers. Give the last step of a "
+        f"numbers, and this {type(X).__name__} {lacks}. Give the last step of a "
         "pipeline, and X as the steps before it leave it; or, where all columns are numbers, "
         "X.to_dask_array(lengths=True) of a data frame; or X.compute(), if it fits."
     )

@@ -201,9 +201,7 @@ def intervals_of(models: Cells | FittedSearches, prepared: Prepared) -> Calibrat
     return held_out_errors(predict, given.cv, prepared.y, given.sample_weight)
 
 
-def intervals_by_sklearn(
-    result: Mapping[str, Any], X: Any, prepared: Prepared
-) -> Calibration | str:
+def intervals_by_sklearn(result: Mapping[str, Any], prepared: Prepared) -> Calibration | str:
     """As `intervals_of`, of a result of scikit-learn's function with estimators and indices."""
     models, indices = result["estimator"], result["indices"]
     for number, model in enumerate(models):
@@ -214,7 +212,7 @@ def intervals_by_sklearn(
     splits = list(zip(indices["train"], indices["test"], strict=True))
 
     def predict(number: int, rows: np.ndarray) -> np.ndarray:
-        return np.asarray(models[number].predict(_safe_indexing(X, rows)))
+        return np.asarray(models[number].predict(_safe_indexing(prepared.X, rows)))
 
     return held_out_errors(predict, splits, prepared.y, prepared.arguments.sample_weight)
 

@@ -26,7 +26,7 @@ from sklearn.utils import indexable
 
 from dtrees.callbacks import Bar
 from dtrees.coding.class_codes import class_codes
-from dtrees.coding.sparse_positions import check_sparse
+from dtrees.coding.sparse_positions import check_sparse, in_scipy
 from dtrees.estimators.single_tree import BaseDecisionTree
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.model_selection.eligibility import (
@@ -128,7 +128,7 @@ def prepare(
     computed, where that is known. ClusterError, ValueError: the input cannot be used.
     """
     check_rows_can_be_taken(arguments.who, X, reason)
-    stats = FitStatistics()
+    X, stats = in_scipy(X), FitStatistics()
     arguments = replace(arguments, cv=with_collections(arguments.cv, y, arguments.groups))
     y, arguments = in_memory(X, y, arguments, stats)
     if reason is not None:

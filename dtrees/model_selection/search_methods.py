@@ -13,7 +13,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
 
 from dtrees.coding.row_values import row_values
-from dtrees.coding.sparse_positions import check_sparse
+from dtrees.coding.sparse_positions import check_sparse, in_scipy
 from dtrees.model_selection.candidates import Parameters
 from dtrees.model_selection.fit_lines import FitLines
 from dtrees.model_selection.missing_classes import warn_of_undefined
@@ -31,7 +31,8 @@ def _checked(name: str) -> Any:
     @wraps(getattr(sklearn.model_selection.GridSearchCV, name))
     def method(self: SearchMethods, *args: Any, **kwargs: Any) -> Any:
         check_sparse(**dict(zip(["X"], args, strict=False)), **kwargs)
-        return getattr(super(SearchMethods, self), name)(*args, **kwargs)
+        kwargs = {key: in_scipy(value) for key, value in kwargs.items()}
+        return getattr(super(SearchMethods, self), name)(*map(in_scipy, args), **kwargs)
 
     def is_there(self: SearchMethods) -> bool:
         return getattr(super(SearchMethods, self), name) is not None  # or its AttributeError

@@ -28,6 +28,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from dtrees.callbacks import Bar
+from dtrees.coding.sparse_positions import in_scipy
 from dtrees.constraints import ARRAY, ROWS, InvalidParameterError, checked
 from dtrees.core.grow.known import KnownTrees
 from dtrees.core.membership.resampling import Resampling, of_sets
@@ -131,7 +132,7 @@ class SharedSearch(PipelineSearch):
         Losses, by name: see `GridSearchCV`. Splits that are parts of the rows, leave-one-out among
         them, take 8 bytes per row, and a byte for each pair of different training sides.
         """
-        groups = params.pop("groups", None)
+        X, groups = in_scipy(X), params.pop("groups", None)
         given, self.cv = self.cv, with_collections(self.cv, y, groups)
         arguments = Arguments(type(self).__name__, self.estimator, self.cv, groups, params)
         try:

@@ -188,15 +188,17 @@ def cross_validate(
     if together is None:
         only_here = return_indices is False
         options["return_indices"] = only_here or return_indices
-        result = _by_sklearn(sklearn.model_selection.cross_validate, X, prepared, None, options)
-        held_out = refused or intervals_by_sklearn(result, X, prepared)
+        result = _by_sklearn(sklearn.model_selection.cross_validate, prepared, None, options)
+        held_out = refused or intervals_by_sklearn(result, prepared)
         if is_classifier(estimator):
             splits = [(np.empty(0, dtype=np.intp), test) for test in result["indices"]["test"]]
             warn_of_undefined(_of_test_sides(result), splits, prepared.y)
         if only_here:
             del result["indices"]
         params = prepared.arguments.params
-        final = _final(lambda: _fitted(estimator, X, prepared.y, params), estimator, error_score)
+        final = _final(
+            lambda: _fitted(estimator, prepared.X, prepared.y, params), estimator, error_score
+        )
         return CrossValidation(result, held_out, final)
     models, has_last = together.models, together.late is None
     n_splits, seconds = len(prepared.arguments.cv), perf_counter() - start
@@ -204,7 +206,7 @@ def cross_validate(
     if not return_indices and verbose == 0:
         result = _scored_here(models, prepared, scoring, return_train_score)
     if result is None:
-        result = _by_sklearn(sklearn.model_selection.cross_validate, X, prepared, models, options)
+        result = _by_sklearn(sklearn.model_selection.cross_validate, prepared, models, options)
     if is_classifier(estimator):
         warn_of_undefined(_of_test_sides(result), prepared.arguments.cv, prepared.y)
     result["fit_time"] = np.full(n_splits, seconds / (n_splits + has_last))
@@ -232,7 +234,6 @@ def _of_test_sides(result: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 def _by_sklearn(
     function: Callable[..., Any],
-    X: Any,
     prepared: Prepared,
     models: Cells | FittedSearches | None,
     options: Mapping[str, Any],
@@ -241,7 +242,7 @@ def _by_sklearn(
     given, y = prepared.arguments, prepared.y
     if models is None:
         rest = {"groups": given.groups, "cv": given.cv, "params": given.params}
-        return function(given.estimator, X, y, **rest, **options)
+        return function(given.estimator, prepared.X, y, **rest, **options)
     rows, options = RowNumbers(len(y), given.cv), dict(options)
     del options["n_jobs"]
     if "scoring" in options:
@@ -327,7 +328,7 @@ def cross_val_score(
         result = _scored_here(models, prepared, scoring, False)
         if result is not None:
             return result["test_score"]
-    scores = _by_sklearn(sklearn.model_selection.cross_val_score, X, prepared, models, options)
+    scores = _by_sklearn(sklearn.model_selection.cross_val_score, prepared, models, options)
     failed = models is None or any(models.error(i) for i in range(len(scores)))
     if not failed and is_classifier(estimator):
         warn_of_undefined({str(scoring): scores}, prepared.arguments.cv, prepared.y)
@@ -386,7 +387,7 @@ def cross_val_predict(
     arguments = Arguments("cross_val_predict", estimator, cv, groups, params)
     prepared, together = fit_together(arguments, X, y, options, has_last=False)
     models = None if together is None else together.models
-    return _by_sklearn(sklearn.model_selection.cross_val_predict, X, prepared, models, options)
+    return _by_sklearn(sklearn.model_selection.cross_val_predict, prepared, models, options)
 
 
 def _fitted(estimator: Any, X: Any, y: Any, params: Mapping[str, Any] | None) -> Any:

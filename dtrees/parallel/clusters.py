@@ -26,7 +26,7 @@ from uuid import uuid4
 
 import dask
 
-from dtrees.coding.iso_dates import combined, offsets_of, parsed
+from dtrees.coding.text_dates import Form, combined, forms_of, parsed
 from dtrees.exceptions import ClusterError
 from dtrees.parallel.client import sending_data
 from dtrees.parallel.executors import Executor, run_with_retries
@@ -92,6 +92,7 @@ def read_files(
     separator: str | None = None,
     encoding: str | None = None,
     decimal: str | None = None,
+    dayfirst: bool = False,
     as_text: Collection[str] = (),
     dates: bool = True,
 ) -> Any:
@@ -104,11 +105,13 @@ def read_files(
         where the workers can read them.
     separator, encoding, decimal : str or None, default=None
         Of CSV files, ``,``, utf-8 and ``.``. Files that are not compressed are cut into stretches.
+    dayfirst : bool, default=False
+        Whether 01/02/2024 in a CSV file is a day of February.
     as_text : collection of str, default=()
         Columns of CSV files that are text whatever they look like; they need not be there.
     dates : bool, default=True
         Whether columns of text in CSV files that hold dates become dates, by the rule for one file
-        (`dtrees.coding.iso_dates`). Where such a column begins like one, all of it is read now,
+        (`dtrees.coding.text_dates`). Where such a column begins like one, all of it is read now,
         once more than otherwise, by the workers.
 
     Returns
@@ -148,45 +151,46 @@ def read_files(
             compression="gzip" if packed else None,
             dtype=dict.fromkeys(as_text, str),
         )
-        return _with_dates(table, as_text) if dates else table
+        return _with_dates(table, as_text, dayfirst) if dates else table
     except (OSError, EOFError, LookupError, ValueError) as error:  # pandas' and Arrow's errors too
         reason = str(error) or type(error).__name__
         raise ValueError(f"{label}: cannot be read: {reason}") from error
 
 
-def _with_dates(table: Any, as_text: Collection[str]) -> Any:
+def _with_dates(table: Any, as_text: Collection[str], dayfirst: bool) -> Any:
     """The table with columns of text that hold nothing but dates as dates."""
     is_text = {name: table._meta[name].dtype.kind == "O" for name in table.columns}
     names = [name for name in table.columns if is_text[name] and name not in as_text]
     if names:  # most columns of words are told by their first rows
-        (first,) = _offsets_in(table[names].partitions[0], FIRST_ROWS)
+        (first,) = _forms_in(table[names].partitions[0], FIRST_ROWS, dayfirst)
         names = [name for name in names if first[name] is not None]
     if not names:
         return table
-    parts = _offsets_in(table[names], None)
-    utc = {name: combined(part[name] for part in parts) for name in names}
-    found = {name: is_utc for name, is_utc in utc.items() if is_utc is not None}
+    parts = _forms_in(table[names], None, dayfirst)
+    forms = {name: combined(part[name] for part in parts) for name in names}
+    found = {name: form for name, form in forms.items() if form is not None}
     return table.map_partitions(_parsed, found, meta=_parsed(table._meta, found))
 
 
-def _offsets_in(table: Any, n_rows: int | None) -> list[Any]:
-    """What `offsets_of` says of the columns of each partition, or of its first rows."""
+def _forms_in(table: Any, n_rows: int | None, dayfirst: bool) -> list[Any]:
+    """What `forms_of` says of the columns of each partition, or of its first rows."""
 
     def work(executor: Executor) -> list[Any]:
-        tasks = _tasks("look-for-dates", _offsets, table, repeat(n_rows))
+        tasks = _tasks("look-for-dates", _forms, table, repeat((n_rows, dayfirst)))
         return executor.fetch(executor.hold(tasks))
 
     return _computed(table, work)
 
 
-def _offsets(part: Any, n_rows: int | None) -> dict[str, set[bool] | None]:
-    return {name: offsets_of(part[name].iloc[:n_rows]) for name in part.columns}
+def _forms(part: Any, how: tuple[int | None, bool]) -> dict[str, set[Form] | None]:
+    n_rows, dayfirst = how
+    return {name: forms_of(part[name].iloc[:n_rows], dayfirst=dayfirst) for name in part.columns}
 
 
-def _parsed(part: Any, found: dict[str, bool]) -> Any:
+def _parsed(part: Any, found: dict[str, Form]) -> Any:
     part = part.copy(deep=False)
-    for name, utc in found.items():
-        part[name] = parsed(part[name], utc=utc)
+    for name, form in found.items():
+        part[name] = parsed(part[name], form)
     return part
 
 

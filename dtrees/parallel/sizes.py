@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse
 from dask.utils import format_bytes, format_time
 
+from dtrees.coding.sparse_positions import in_scipy
 from dtrees.coding.tables import read_table
 from dtrees.parallel.client import await_workers, current_client, memory_limits
 from dtrees.parallel.encoding import size_of_codes
@@ -62,6 +63,7 @@ def size_of_table(X: Any, max_bins: int | None) -> TableSize:
         assert isinstance(parts, PartitionedTable)
         types = _types(parts.collection, parts.n_columns)
         return _dense(parts.n_rows, types, max_bins, parts.collection)
+    X = in_scipy(X)
     if scipy.sparse.issparse(X):
         n_rows, n_columns = X.shape
         codes = np.full(n_columns, min(max_bins or n_rows, n_rows), dtype=np.int64)

@@ -146,6 +146,59 @@ def test_dates_in_a_csv_file_are_ordered(tmp_path):
     assert "day <= 2024-02-09 12:00" in run_["tree"]["text"]
 
 
+@pytest.mark.parametrize(
+    ("form", "options"),
+    [
+        ("%d.%m.%Y", []),
+        ("%m/%d/%Y", []),
+        ("%d/%m/%Y", ["--dayfirst"]),
+        ("%d.%m.%Y %H:%M", []),
+        (None, []),  # date32 of a Parquet file
+        ("time", []),  # time64 of one
+    ],
+)
+def test_dates_are_read_alike_at_fit_and_at_prediction(form, options, tmp_path):
+    days = pd.date_range("2024-01-01", periods=60)
+    as_objects = {None: days.date, "time": pd.date_range("2024", periods=60, freq="7min").time}
+    table = pd.DataFrame({"day": as_objects[form] if form in as_objects else days.strftime(form)})
+    table["t"] = np.arange(60) % 40 * 1.5
+    path = tmp_path / ("dates.parquet" if form in as_objects else "dates.csv")
+    if form in as_objects:
+        table.to_parquet(path)
+    else:
+        table.to_csv(path, index=False)
+    model, out = tmp_path / "m", tmp_path / "out.csv"
+    fitted = ask("fit", path, "--target", "t", "--out", model, *options)
+    assert fitted.exit_code == 0, fitted.output
+    assert "columns: 1 ordered" in fitted.output
+    told = ask("predict", model, path, "--out", out, *options)
+    assert told.exit_code == 0, told.output
+    assert pd.read_csv(out)["prediction"].tolist() == table["t"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("form", "options", "hint"),
+    [
+        ("%d/%m/%Y", [], "seem to be of the other order, add --dayfirst"),
+        ("%m/%d/%Y", ["--dayfirst"], "seem to be of the other order, leave --dayfirst out"),
+    ],
+)
+def test_dates_of_the_other_order_are_named_and_are_no_ids(form, options, hint, tmp_path):
+    days = pd.date_range("2024-01-01", periods=60).strftime(form)
+    path = tmp_path / "dates.csv"
+    pd.DataFrame({"day": days, "t": np.arange(60) % 2}).to_csv(path, index=False)
+    fitted = ask("fit", path, "--target", "t", "--out", tmp_path / "m", *options)
+    assert fitted.exit_code == 0, fitted.output
+    assert hint in fitted.stderr
+    assert "like an id" not in fitted.stderr
+
+
+def test_lists_are_no_target(tmp_path):
+    path = tmp_path / "lists.parquet"
+    pd.DataFrame({"x": [1, 2], "t": [[1], [2, 3]]}).to_parquet(path)
+    check_refused(cv(path, "--target", "t"), "the target column 't' holds lists")
+
+
 def test_dates_are_no_target(tmp_path):
     path = tmp_path / "dates.csv"
     path.write_text("a,t\n1,2024-01-01\n2,2024-01-02\n")

@@ -21,6 +21,8 @@ DAYS = [dt.date(2024, 1, 1) + dt.timedelta(days=3 * i) for i in range(30)]
 TIMES = [dt.datetime(2024, 1, 1, 12) + dt.timedelta(hours=7 * i) for i in range(30)]
 BERLIN = [pd.Timestamp(each, tz="Europe/Berlin") for each in TIMES]
 SPANS = [dt.timedelta(minutes=i) for i in range(30)]
+OF_DAY = [dt.time(i % 24, 59 - i, i, 10 * i) for i in range(30)]
+SINCE_MIDNIGHT = [dt.datetime.combine(DAYS[0], t) - dt.datetime(2024, 1, 1) for t in OF_DAY]
 AS_NUMPY = {
     "date": (DAYS, np.array(DAYS, dtype="M8[D]")),
     "datetime": (TIMES, np.array(TIMES, dtype="M8[us]")),
@@ -33,7 +35,19 @@ AS_NUMPY = {
     "timedelta": (SPANS, np.array(SPANS, dtype="m8[us]")),
     "Timedelta": ([pd.Timedelta(s) for s in SPANS], np.array(SPANS, dtype="m8[ns]")),
     "timedelta64": (list(np.array(SPANS, dtype="m8[s]")), np.array(SPANS, dtype="m8[s]")),
+    "time": (OF_DAY, np.array(SINCE_MIDNIGHT, dtype="m8[us]")),
+    "time and timedelta": ([*OF_DAY, *SPANS], np.array([*SINCE_MIDNIGHT, *SPANS], dtype="m8[us]")),
 }  # fmt: skip
+FORMS = {
+    "objects": lambda cells: column(cells),
+    "pandas": lambda cells: pd.DataFrame({"a": cells}),
+    "arrow of pandas": lambda cells: pd.DataFrame({"a": pd.array(cells, pd.ArrowDtype(TIME64))}),
+    "polars": lambda cells: pl.DataFrame({"a": cells}),
+    "arrow": lambda cells: pa.table({"a": cells}),
+    "seconds of arrow": lambda cells: pa.table({"a": pa.array(cells).cast(pa.time32("s"), False)}),
+    "Dask": lambda cells: dd.from_pandas(pd.DataFrame({"a": cells}), npartitions=3),
+}
+TIME64 = pa.time64("ns")
 
 
 def column(cells):
@@ -52,6 +66,25 @@ def test_times_are_those_of_numpy(case, gap):
     assert book.low.tolist() == same.low.tolist()
     assert codes.column(0).tolist() == expected.column(0).tolist()
     assert codes.column(0)[-1] == 0
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_times_of_day_through_a_model(form, tmp_path):
+    cells = [t.replace(microsecond=0) for t in OF_DAY]
+    y = np.array([t >= dt.time(12, 30) for t in cells])
+    with dask.config.set({"dataframe.convert-string": False}):
+        model = RandomForestClassifier(3, bootstrap=False, max_features=None)
+        model.fit(FORMS[form]([*cells, None]), [*y, False])
+        assert model.codebook_.unit(0) == "timedelta64[ns]"
+        save(model, tmp_path / "model")
+        for fitted in (model, load(tmp_path / "model")):
+            found = np.asarray(fitted.predict(FORMS[form]([None, *cells])))
+            np.testing.assert_array_equal(found, [False, *y])
+
+
+def test_times_of_day_have_no_zone():
+    with pytest.raises(ValueError, match=r"Column 0 of X holds .*, a time of day with a time zone"):
+        CodeBook.fit_encode(column([dt.time(1, tzinfo=dt.UTC)]))
 
 
 @pytest.mark.parametrize("form", ["objects", "pandas", "polars objects", "polars", "arrow", "Dask"])

@@ -3,7 +3,6 @@
 import pickle
 import subprocess
 import sys
-from datetime import time
 
 import numpy as np
 import pandas as pd
@@ -186,7 +185,6 @@ def test_sparse_frame():
             np.array([[1, None], [1, (1,)]], dtype=object),
         ),
         (TypeError, "of type bytes", np.array([[1, b"x"]], dtype=object)),
-        (TypeError, "of type time", np.array([[time(1)]], dtype=object)),
         (TypeError, r"dtype \|S1", np.array([[b"a"]])),
         (TypeError, "np.matrix is not supported", np.matrix([[1.0]])),
         (TypeError, "LazyFrame", pl.LazyFrame({"a": [1]})),

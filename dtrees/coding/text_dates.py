@@ -1,0 +1,143 @@
+"""Columns of text that hold dates, as CSV files do.
+
+A column is one of dates when every value in it is written in one of these ways, with a time of day
+if need be. Values of ISO 8601 may be with and without it; of the others all are, or none is::
+
+    2024-05-01    2024-05-01T13:30:00.25    2024-05-01T13:30:00+02:00    ISO 8601
+    31.12.2024    31.12.2024 13:30                                       the day first
+    12/31/2024    12-31-2024 13:30:05                                    the month first
+    31/12/2024    31-12-2024                                             with `dayfirst`
+
+Nothing else is taken for a date: numbers (20240501) stay numbers, and a single value of another
+form leaves the column as it is. Whether the day comes first does not follow from the values: those
+of another file may be written alike and leave it open. A table in parts is asked part by part, and
+the answers are put together (`combined`): a column is one of dates in all parts or in none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+ISO = "ISO8601"  # a format of pandas
+DATE = re.compile(
+    r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(?P<offset>Z|[+-]\d\d(:?\d\d)?)?)?"
+    r"|\d\d?(?P<mark>[./-])\d\d?(?P=mark)\d{4}(?P<time> \d\d?:\d\d(?P<seconds>:\d\d)?)?",
+    re.ASCII,
+)
+
+Form = tuple[str, bool]  # a format of pandas, and whether values name their distance from UTC
+
+
+def form_of(value: Any, *, dayfirst: bool = False) -> Form | None:
+    """How a value is written, if it is like a date."""
+    match = DATE.fullmatch(value) if isinstance(value, str) else None
+    if match is None or match["mark"] is None:
+        return match and (ISO, match["offset"] is not None)
+    places = "dmY" if dayfirst or match["mark"] == "." else "mdY"
+    date = match["mark"].join(f"%{place}" for place in places)
+    time = match["time"] and (" %H:%M:%S" if match["seconds"] else " %H:%M")
+    return date + (time or ""), False
+
+
+def forms_of(column: Any, *, dayfirst: bool = False) -> set[Form] | None:
+    """How the dates of a column are written.
+
+    Parameters
+    ----------
+    column : pandas.Series
+    dayfirst : bool, default=False
+        Whether 01/02/2024 is a day of February.
+
+    Returns
+    -------
+    set of (str, bool), or None
+        Empty for a column without values. None when a value is no date, or when one does not fit
+        into nanoseconds (1677 to 2262).
+
+    Notes
+    -----
+    O(n_rows) for a column of dates; others end at their first value that is none.
+    """
+    found = _as_written(column, dayfirst)
+    form = combined([found])
+    is_valid = form is None or _parsed_if_valid(column, form) is not None
+    return found if is_valid else None
+
+
+def _as_written(column: Any, dayfirst: bool) -> set[Form] | None:
+    """The same of how values are written, whether there is such a day or not."""
+    if column.isna().all():
+        return set()
+    if column.dtype.kind != "O":
+        return None
+    found = set()
+    for value in column.dropna():
+        form = form_of(value, dayfirst=dayfirst)
+        if form is None:
+            return None
+        found.add(form)
+    return found
+
+
+def combined(forms: Iterable[set[Form] | None]) -> Form | None:
+    """How the dates in the parts of a column are written; None: no dates, or not all alike.
+
+    Parameters
+    ----------
+    forms : iterable of set of (str, bool) or None
+        As `forms_of` tells them of each part.
+    """
+    found: set[Form] = set()
+    for part in forms:
+        if part is None:
+            return None
+        found |= part
+    return found.pop() if len(found) == 1 else None
+
+
+def parsed(column: Any, form: Form) -> Any:
+    """A column of dates in text as datetime64[ns], in UTC or of no zone."""
+    from pandas import to_datetime
+
+    return to_datetime(column, format=form[0], utc=form[1]).dt.as_unit("ns")
+
+
+def _parsed_if_valid(column: Any, form: Form) -> Any:
+    """The same; None for values such as February 30 or the year 9999."""
+    try:
+        return parsed(column, form)
+    except ValueError:
+        return None
+
+
+def dates_of(column: Any, *, dayfirst: bool = False) -> Any:
+    """The dates of a column of a CSV file.
+
+    Parameters
+    ----------
+    column : pandas.Series
+    dayfirst : bool, default=False
+        Whether 01/02/2024 is a day of February.
+
+    Returns
+    -------
+    Series or None
+        datetime64[ns], in UTC where the values name their distance from it. None when the column
+        holds no dates, or dates that are not written alike.
+    """
+    form = combined([_as_written(column, dayfirst)])
+    return None if form is None else _parsed_if_valid(column, form)
+
+
+def are_dates(values: Any, *, dayfirst: bool = False) -> Any:
+    """Which values of a column of text are dates by themselves; a Series of bool."""
+    from pandas import to_datetime
+
+    good = values.isna() & False
+    forms = values.map(lambda value: form_of(value, dayfirst=dayfirst))
+    for form, alike in values.groupby(forms):
+        dates = to_datetime(alike, format=form[0], utc=True, errors="coerce")
+        good[alike.index] = dates.notna()
+    return good

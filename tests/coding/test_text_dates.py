@@ -1,0 +1,121 @@
+"""Which columns of text hold dates, at once and in parts."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrees.coding.text_dates import ISO, are_dates, combined, dates_of, forms_of, parsed
+
+pd = pytest.importorskip("pandas")
+
+
+BARE, ZONED = (ISO, False), (ISO, True)
+
+
+def series(values):
+    return pd.Series(values, dtype=object)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["2024-05-01", None, "2024-05-01 13:30", "2024-05-01T13:30:00.25"], {BARE}),
+        (["2024-05-01T13:30:00+02:00", "2024-05-01T13:30Z"], {ZONED}),
+        (["2024-05-01", "2024-05-01T13:30Z"], {BARE, ZONED}),
+        ([None, np.nan], set()),
+        (["2024-05-01", "never"], None),
+        (["2024-05-01", 20240501], None),
+        (["2024-02-30"], None),  # there is no such day
+        (["9999-01-01"], None),  # beyond nanoseconds
+        (["2024-5-1"], None),
+        (["\u0662024-05-01"], None),  # a digit of another script
+    ],
+)
+def test_forms(values, expected):
+    assert forms_of(series(values)) == expected
+
+
+@pytest.mark.parametrize("value", ["2024-02-30", "9999-01-01", "9999-01-01T00:00Z"])
+def test_no_dates_where_no_such_day_is(value):
+    assert dates_of(series(["2024-05-01" + value[10:], value])) is None
+
+
+def test_dates_are_parsed_once(monkeypatch):
+    times = []
+    to_datetime = pd.to_datetime
+    monkeypatch.setattr(pd, "to_datetime", lambda *a, **k: times.append(1) or to_datetime(*a, **k))
+    found = dates_of(series(["2024-05-01", None, "2024-05-01 13:30"]))
+    assert found.notna().tolist() == [True, False, True]
+    assert len(times) == 1
+
+
+def test_numbers_are_no_dates():
+    assert forms_of(pd.Series([1.0, 2.0])) is None
+    assert forms_of(pd.Series([np.nan, np.nan])) == set()
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([{BARE}, set(), {BARE}], BARE),
+        ([{ZONED}], ZONED),
+        ([{ZONED}, {BARE}], None),
+        ([{ZONED}, None], None),
+        ([set(), set()], None),
+        ([], None),
+    ],
+)
+def test_combined(parts, expected):
+    assert combined(parts) == expected
+
+
+VALUES = st.sampled_from(
+    [
+        *(None, "word", "2024-05-01", "2023-12-31 23:59", "2024-05-01T01:00+02:00"),
+        *("2024-05-01T01:00Z", "31.12.2024", "12/31/2024", "2/3/2024", "1.2.2024 12:30"),
+    ]
+)
+
+
+@given(st.lists(st.lists(VALUES, max_size=3), min_size=1, max_size=4))
+def test_parts_are_what_the_whole_is(parts):
+    whole = dates_of(series([value for part in parts for value in part]))
+    form = combined(forms_of(series(part)) for part in parts)
+    assert (whole is None) == (form is None)
+    if form is not None:
+        found = pd.concat([parsed(series(part), form) for part in parts], ignore_index=True)
+        pd.testing.assert_series_equal(found, whole)
+
+
+@pytest.mark.parametrize(
+    ("values", "dayfirst", "expected"),
+    [
+        (["31.12.2024", None, "1.2.2024"], False, ["2024-12-31", None, "2024-02-01"]),
+        (["31.12.2024 13:30"], True, ["2024-12-31 13:30"]),
+        (["12/31/2024", "1/2/2024"], False, ["2024-12-31", "2024-01-02"]),
+        (["31/12/2024", "1/2/2024"], True, ["2024-12-31", "2024-02-01"]),
+        (["31-12-2024 1:02:03"], True, ["2024-12-31 01:02:03"]),
+        (["31/12/2024", "1/2/2024"], False, None),
+        (["12/31/2024", "1/2/2024"], True, None),
+        (["31.12.2024", "12/31/2024"], False, None),
+        (["31.12.2024", "31.12.2024 13:30"], False, None),
+        (["2024-12-31", "31.12.2024"], False, None),
+        (["1.2.3"], False, None),
+        (["31.12/2024"], False, None),
+        (["29.02.2023"], False, None),
+    ],
+)
+def test_orders_of_days_and_months(values, dayfirst, expected):
+    found = dates_of(series(values), dayfirst=dayfirst)
+    assert (found is None) == (expected is None)
+    if expected is not None:
+        expected = pd.to_datetime(pd.Series(expected), format=ISO).dt.as_unit("ns")
+        pd.testing.assert_series_equal(found, expected)
+
+
+def test_which_values_are_dates():
+    values = series(["31/12/2024", "2024-05-01", None, "30.02.2024", "word", "5/6/2024"])
+    assert are_dates(values).tolist() == [False, True, False, False, False, True]
+    assert are_dates(values, dayfirst=True).tolist() == [True, True, False, False, False, True]
+    assert not are_dates(series(["word"])).any()
