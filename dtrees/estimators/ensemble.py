@@ -285,6 +285,7 @@ class BaseForest(GrowingForest):
         return super()._fit_plan(
             spare_bits=SPARE_BITS,
             n_trees=self.n_estimators,
+            in_bags=self.bootstrap,
             weighs_bags=self.bootstrap
             and getattr(self, "class_weight", None) == "balanced_subsample",
             **own,

@@ -15,7 +15,6 @@ common (`dtrees.estimators.training_table`). A fit of one model calls `encode`.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state, column_or_1d
 
-from dtrees.coding.category_warnings import nearly_ids
+from dtrees.coding.category_warnings import warn_of_ids
 from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table, read_table
@@ -48,8 +47,6 @@ from dtrees.parallel import (
 
 if TYPE_CHECKING:
     from dtrees.estimators.base import BaseTrees
-
-logger = logging.getLogger(__name__)
 
 LARGEST_SEED = np.iinfo(np.int32).max
 
@@ -100,13 +97,7 @@ class TablePlan:
             book, coded = encode_partitions(table, **how, regime=regime, stats=stats)
         else:
             book, coded = CodeBook.fit_encode(table, **how, run=run)
-        for column, count in nearly_ids(book, coded.n_rows).items():
-            logger.info(
-                "column %s of X has %d categories in %d rows: an id tells nothing of other rows",
-                book.name(column),
-                count,
-                coded.n_rows,
-            )
+        warn_of_ids(book, coded.n_rows)
         return book, coded
 
     def coding(self, n_rows: int, seed: int) -> tuple[Any, ...]:
@@ -135,6 +126,7 @@ class FitPlan(TablePlan):
     n_trees: int = 1  # of a fit
     random_splits: bool = False  # splits are drawn
     random_ties: bool = True  # one of several columns with the same gain is drawn
+    in_bags: bool = False  # a tree has rows that were drawn, some of them several times
     weighs_bags: bool = False  # classes have the same weight in every bag
 
     @classmethod
@@ -159,6 +151,7 @@ class FitPlan(TablePlan):
             random_splits=self.random_splits,
             random_ties=self.random_ties,
             category_penalty=float(own.category_penalty),
+            in_bags=self.in_bags,
             seed=seed,
             handle_unknown="majority" if own.handle_unknown == "majority" else "missing",
             monotonic=directions_of(own.monotonic_cst, book, target),
