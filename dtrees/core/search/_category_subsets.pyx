@@ -18,7 +18,7 @@ from dtrees.core.search._category_penalty cimport (
     FEW_CATEGORIES, TOLD_APART, impurity_of_row, less_penalty
 )
 from dtrees.core.search._search cimport (
-    NONE, Bins, Keyed, Search, add_bin, allowed_score, by_class, consider, enlarge, offer, permitted
+    Bins, Keyed, Search, add_bin, allowed_score, by_class, consider, enlarge, offer, permitted
 )
 from dtrees.core.search._sort cimport sort_bins
 from dtrees.core.search._two_class_scan cimport has_small_entropy, scan_entropy_of_bins
