@@ -12,6 +12,7 @@ from dtrees.cli.formatting import visible
 from dtrees.exceptions import ClusterError, TableTooLargeError
 
 LONGEST = 1_000  # letters of a message
+ID_WARNING = "Columns? .* Is (this|each) an id"  # of `coding.category_warnings`
 
 
 class RequestError(click.ClickException):
@@ -52,6 +53,7 @@ def notes() -> Iterator[None]:
     """Turn the warnings of the floors below into lines on standard error."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default", UserWarning)
+        warnings.filterwarnings("ignore", message=ID_WARNING)  # `column_notes` says more
         yield
     for warning in caught:
         note(warning.message)

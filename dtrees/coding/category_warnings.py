@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 DRIFT_ROWS = 10  # with a value, of a column, below which a new category is nothing to warn of
 ID_SHARE = 0.9  # categories for each row, from which on a column is called an id
 ID_ROWS = 20  # of a table, below which no column is called an id
+NAMED = 5  # columns that a warning names
 
 OUTCOMES = {"missing": "count as missing", "majority": "go with the majority"}
 
@@ -77,6 +78,22 @@ def _first_unseen(column: Labels, known: dict, has_numbers: bool) -> object:
             return None
         found = label if found is None else found
     return found
+
+
+def warn_of_ids(book: CodeBook, n_rows: int) -> None:
+    """Warn once of all columns that have nearly as many categories as the table had rows."""
+    found = nearly_ids(book, n_rows)
+    if not found:
+        return
+    names = ", ".join(book.name(column) for column in list(found)[:NAMED])
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    is_one = len(found) == 1
+    warnings.warn(
+        f"Column{'' if is_one else 's'} {names}{more} of X: {min(found.values())} categories or "
+        f"more in {n_rows} rows. Is {'this an id' if is_one else 'each an id'}? An id tells "
+        "nothing of other rows: leave it out, or give numbers as numbers.",
+        stacklevel=2,
+    )
 
 
 def nearly_ids(book: CodeBook, n_rows: int) -> dict[int, int]:

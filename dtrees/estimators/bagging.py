@@ -70,7 +70,7 @@ class BaggingClassifier(ForestClassifier):
         max_bins=255,
         categorical_features="from_dtype",
         handle_unknown="missing",
-        category_penalty=2.0,
+        category_penalty=1.0,
         regime=None,
     ):
         self.n_estimators = n_estimators
@@ -163,7 +163,7 @@ class BaggingRegressor(ForestRegressor):
         max_bins=255,
         categorical_features="from_dtype",
         handle_unknown="missing",
-        category_penalty=2.0,
+        category_penalty=1.0,
         regime=None,
     ):
         self.n_estimators = n_estimators

@@ -208,9 +208,10 @@ handle_unknown : {"missing", "majority", "error"}
     What a category does at prediction that was not there at fit: goes where missing values
     go, goes with most rows, or raises a ValueError.
 category_penalty : float
-    What a column pays for many categories when columns are compared: each category beyond
-    eleven in a node takes so many times the impurity of a row within its category off the
-    gain of the best split. 0: nothing, and such columns win by what they fit by chance.
+    What a column pays for what its categories gain by chance. Each category in a node takes
+    so many times the impurity of a row within its category off the gain of the best split. A
+    split that gains no more than that is no candidate. 0: nothing is taken off, and columns
+    of many categories win by what they fit by chance.
 """,
 }
 

@@ -15,7 +15,6 @@ common (`dtrees.estimators.training_table`). A fit of one model calls `encode`.
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state, column_or_1d
 
-from dtrees.coding.category_warnings import nearly_ids
+from dtrees.coding.category_warnings import warn_of_ids
 from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table, read_table
@@ -50,8 +49,6 @@ from dtrees.parallel import (
 
 if TYPE_CHECKING:
     from dtrees.estimators.base import BaseTrees
-
-logger = logging.getLogger(__name__)
 
 MANY_CLASSES = 500
 MANY_BYTES = 2**30
@@ -112,13 +109,7 @@ class TablePlan:
             book, coded = encode_partitions(table, **how, regime=self.regime, stats=stats)
         else:
             book, coded = CodeBook.fit_encode(table, **how, run=run)
-        for column, count in nearly_ids(book, coded.n_rows).items():
-            logger.info(
-                "column %s of X has %d categories in %d rows: an id tells nothing of other rows",
-                book.name(column),
-                count,
-                coded.n_rows,
-            )
+        warn_of_ids(book, coded.n_rows)
         return book, coded
 
     def coding(self, n_rows: int, seed: int) -> tuple[Any, ...]:
@@ -147,7 +138,7 @@ class FitPlan(TablePlan):
     n_trees: int = 1  # of a fit
     random_splits: bool = False  # splits are drawn
     random_ties: bool = True  # one of several columns with the same gain is drawn
-    draws_weights: bool = False  # weights say how often rows are drawn into bags
+    draws_weights: bool = False  # trees have bags, into which rows are drawn as weights say
 
     @property
     def regime(self) -> str | None:
@@ -176,6 +167,7 @@ class FitPlan(TablePlan):
             random_splits=self.random_splits,
             random_ties=self.random_ties,
             category_penalty=float(own.category_penalty),
+            in_bags=self.draws_weights,
             seed=seed,
             handle_unknown="majority" if own.handle_unknown == "majority" else "missing",
             monotonic=directions_of(own.monotonic_cst, book, target),

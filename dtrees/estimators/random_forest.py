@@ -68,7 +68,7 @@ class RandomForestClassifier(ForestClassifier):
         max_bins=255,
         categorical_features="from_dtype",
         handle_unknown="missing",
-        category_penalty=2.0,
+        category_penalty=1.0,
         regime=None,
     ):
         self.n_estimators = n_estimators
@@ -160,7 +160,7 @@ class RandomForestRegressor(ForestRegressor):
         max_bins=255,
         categorical_features="from_dtype",
         handle_unknown="missing",
-        category_penalty=2.0,
+        category_penalty=1.0,
         regime=None,
     ):
         self.n_estimators = n_estimators

@@ -92,7 +92,7 @@ class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
         max_bins=None,
         categorical_features="from_dtype",
         handle_unknown="missing",
-        category_penalty=1.0,
+        category_penalty=1.25,
         n_jobs=None,
     ):
         self.criterion = criterion
@@ -238,7 +238,7 @@ class DecisionTreeRegressor(LazyScore, RegressorMixin, BaseDecisionTree):
         max_bins=None,
         categorical_features="from_dtype",
         handle_unknown="missing",
-        category_penalty=1.0,
+        category_penalty=1.25,
         n_jobs=None,
     ):
         self.criterion = criterion

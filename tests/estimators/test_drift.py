@@ -1,6 +1,5 @@
 """Columns whose categories are not those that were fitted, and columns of ids."""
 
-import logging
 import warnings
 
 import dask
@@ -11,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dtrees import DecisionTreeClassifier, RandomForestClassifier
+from dtrees import DecisionTreeClassifier, GradientBoostingClassifier, RandomForestClassifier
 from dtrees.coding.category_warnings import nearly_ids
 from dtrees.exceptions import UnseenCategoryError
 from dtrees.export import load, save
@@ -117,16 +116,24 @@ def test_polars():
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_ids_are_in_the_log(lazy, caplog):
+@pytest.mark.parametrize(
+    "model", [DecisionTreeClassifier(), GradientBoostingClassifier(max_iter=2)]
+)
+def test_ids_are_named_once(lazy, model):
     names = np.array([[f"name {i}", "ab"[i % 2]] for i in range(60)], dtype=object)
     X = da.from_array(names, (20, 2)) if lazy else names
-    with caplog.at_level(logging.INFO, "dtrees"):
-        tree = DecisionTreeClassifier().fit(X, Y)
-    assert "column 0 of X has 60 categories in 60 rows" in caplog.text
-    assert "column 1" not in caplog.text
-    assert nearly_ids(tree.tree_.codebook, 60) == {0: 60}
+    with pytest.warns(UserWarning, match="Column 0 of X: 60 .* in 60 rows. Is this an id") as got:
+        model.fit(X, Y)
+    assert len(got) == 1
+    with pytest.warns(UserWarning, match="Column 0 of X: 60") as got:
+        cross_validate(model, names, Y, cv=3)
+    assert len(got) == 1
+
+
+def test_several_ids_are_one_warning():
+    names = np.array([[f"{j}-{i}" for j in range(7)] for i in range(60)], dtype=object)
+    with pytest.warns(UserWarning, match="Columns 0, 1, 2, 3, 4 and 2 more of X: .*") as got:
+        tree = DecisionTreeClassifier().fit(names, Y)
+    assert len(got) == 1
+    assert nearly_ids(tree.tree_.codebook, 60) == dict.fromkeys(range(7), 60)
     assert nearly_ids(tree.tree_.codebook, 67) == {}
-    caplog.clear()
-    with caplog.at_level(logging.INFO, "dtrees"):
-        cross_validate(DecisionTreeClassifier(), names, Y, cv=3)
-    assert "column 0 of X has 60 categories in 60 rows" in caplog.text

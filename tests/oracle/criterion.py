@@ -14,7 +14,6 @@ from fractions import Fraction
 # How far a float gain of entropy or Poisson deviance may be off, as a share of the node's weight
 # (entropy) or target (Poisson).
 FLOAT_ERROR = 1e-11
-FEW_CATEGORIES = 11  # of a column in a node: they pay no penalty
 
 
 @dataclass(frozen=True)
@@ -106,14 +105,15 @@ class RowStatistics:
         deviance = math.fsum(w * y * math.log(y / float(mean)) for w, y in targets if y > 0)
         return deviance * float(self.weight_unit / weight)
 
-    def penalty(self, rows, kinds, of_each: float) -> float:
+    def penalty(self, rows, kinds, of_each: float, gain: float) -> float:
         """What a column pays in a node for its categories, in units of a gain.
 
-        kinds : the category of each row, None for a missing one.
+        kinds : the category of each row, None for a missing one. gain : of its best subset; what
+        gains no more than chance pays an infinity.
         """
         present = set(kinds)
-        beyond = len(present - {None}) - FEW_CATEGORIES
-        if beyond <= 0:
+        count = len(present - {None})
+        if count <= 2 or of_each == 0:
             return 0.0
         within = 0.0
         for kind in present:
@@ -121,7 +121,9 @@ class RowStatistics:
             within += self.total_impurity(own)
         n = max(self._weight(rows), len(rows))
         of_row = (within + self.total_impurity(rows) * len(present) / n) / n
-        return of_each * beyond * of_row
+        if gain <= of_each * count * of_row * (1 + 1e-9):
+            return math.inf
+        return max(of_each * count - 1 - math.log2(n) / 2, 0.0) * of_row
 
     def total_impurity(self, rows) -> float:
         """Impurity times weight."""

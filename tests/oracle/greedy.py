@@ -108,13 +108,18 @@ class Walk:
             assert is_leaf, f"node {node} is split, but no candidate is permitted"
             return None
         gains = [statistics.gain(whole, c.sums) for c in offered]
-        pays = [self.penalty(j, rows) for j in range(len(self.table))]
+        pays = self.penalties(rows, offered, gains)
+        offered = [c for c in offered if pays[c.column] < math.inf]
+        if not offered:
+            assert is_leaf, f"node {node} is split for no more than chance"
+            return None
+        gains = [statistics.gain(whole, c.sums) for c in offered]
         worth = [
             g - pays[c.column] if pays[c.column] else g for g, c in zip(gains, offered, strict=True)
         ]
         best = max(worth)
         error = max(statistics.gain_error(whole, c.sums) for c in offered)
-        slack = error + 1e-12 * float(max(gains)) + 1e-11 * max(pays)
+        slack = error + 1e-12 * float(max(gains)) + 1e-11 * max(x for x in pays if x < math.inf)
         if is_leaf:
             first = gains[worth.index(best)]
             if any(pays):  # which of those that are worth the same it was is not known
@@ -143,13 +148,19 @@ class Walk:
         self.check_test(node, rows, split, whole)
         return split
 
-    def penalty(self, column: int, rows: list[int]) -> float:
-        """What a column without numbers pays for its categories in the node."""
-        kinds = [self.table[column][i] for i in rows]
+    def penalties(self, rows: list[int], offered, gains) -> list[float]:
+        """What columns without numbers pay for their categories in the node."""
         of_each = self.rules.category_penalty
-        if of_each == 0 or numbers_of(kinds):
-            return 0.0
-        return self.statistics.penalty(rows, kinds, of_each)
+        found = []
+        for column, values in enumerate(self.table):
+            kinds = [values[i] for i in rows]
+            of_column = [g for c, g in zip(offered, gains, strict=True) if c.column == column]
+            if of_each == 0 or numbers_of(kinds) or not of_column:
+                found.append(0.0)
+            else:
+                gain = float(max(of_column))
+                found.append(self.statistics.penalty(rows, kinds, of_each, gain))
+        return found
 
     def find(self, node: int, rows: list[int], offered) -> Candidate:
         """The candidate that the tree chose."""

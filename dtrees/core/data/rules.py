@@ -43,8 +43,10 @@ class GrowthRules:
     seed, tree : int, default=0
         Key of every draw (`dtrees._random`).
     category_penalty : float, default=0.0
-        What each category of a column beyond eleven in a node takes off the gain of the column's
-        best split, in impurities of a row within its category. 0: nothing.
+        What each category of a column in a node takes off the gain of the column's best split, in
+        impurities of a row within its category (`core.search._category_penalty`). 0: nothing.
+    in_bags : bool, default=False
+        Weights are how often a row was drawn, and make it no more than one row.
     handle_unknown : {"missing", "majority"}, default="missing"
         Where categories go that a node has not seen: with the missing values or to the heavier
         child.
@@ -66,6 +68,7 @@ class GrowthRules:
     random_splits: bool = False
     random_ties: bool = False
     category_penalty: float = 0.0
+    in_bags: bool = False
     seed: int = 0
     tree: int = 0
     handle_unknown: str = "missing"

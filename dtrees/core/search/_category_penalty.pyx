@@ -1,14 +1,18 @@
-"""What the best subset of many categories pays when columns are compared.
+"""What the best subset of the categories of a column pays, for what it gains by chance.
 
 Means of M categories that say nothing differ by M - 1 times the impurity of a row, and the best
-subset finds most of that. So each category beyond FEW_CATEGORIES pays `category_penalty` times
-the impurity of a row *within* its category, which is small where categories tell much:
+subset finds most of that. It is as wrong on other rows as it is right on these. So each category
+takes `category_penalty` times the impurity of a row *within* its category off the gain, less what
+the best boundary of an ordered column gains by chance:
 
-    (within + total * bins / rows) / rows
+    gain - (penalty * M - 1 - log2(rows) / 2) * impurity of a row
+
+    impurity of a row    (within + total * bins / rows) / rows
 
 `within` is what is left of the node's impurity when each bin is a node of its own. The second
 term gives back what bins of few rows lose by their being few: when categories say nothing, the
-expectation is total / rows, however small they are.
+expectation is total / rows, however small they are. So a column that names each row pays for all
+that it may gain. Subsets that gain no more than all categories would pay are no candidates.
 """
 from libc.stdint cimport int64_t
 
@@ -17,39 +21,48 @@ from dtrees.core.data._structs cimport (
     ENTROPY, GINI, GRADIENT, POISSON, SQUARED, Totals, int128_t
 )
 from dtrees.core.search._criterion cimport Criterion, xlogx
-from dtrees.core.search._search cimport Bins, Search, by_class
+from dtrees.core.search._search cimport NONE, Bins, Search, by_class, score_of_leaf
 
-FREE_CATEGORIES = FEW_CATEGORIES    # so many of a column pay nothing
+FREE_CATEGORIES = FEW_CATEGORIES    # so many of a boosted model pay nothing
 
-
-cdef double penalty(const Search* q, int64_t first) noexcept nogil:
-    """What the best subset of the categories from `first` on pays, in units of the score."""
-    cdef int64_t beyond = q.bins.count - first - FEW_CATEGORIES
-    if beyond <= 0 or q.criterion.category_penalty == 0:
-        return 0
-    return <double>beyond * price_of_category(q)
+cdef double ROUNDED = 1 + 1e-9      # of what each of two sums may be off by
+cdef double LOG_4 = 1.3862943611198906
 
 
-cdef double price_of_category(const Search* q) noexcept nogil:
-    """What one category pays.
+cdef double less_penalty(const Search* q, int64_t first) noexcept nogil:
+    """The score of the best subset of the categories from `first` on, less what it pays; `NONE`
+    where it gains no more than chance. Two categories have one boundary, as numbers would."""
+    cdef int64_t count = q.bins.count - first
+    cdef double penalty = q.criterion.category_penalty * <double>count
+    cdef double of_row
+    if count <= 2 or penalty == 0 or q.best <= NONE:
+        return q.best
+    of_row = impurity_of_row(q)
+    if q.best - score_of_leaf(q) <= penalty * of_row * ROUNDED:
+        return NONE
+    return q.best - max(penalty - 1 - natural_log(rows_of(q)) / LOG_4, 0) * of_row
+
+
+cdef double rows_of(const Search* q) noexcept nogil:
+    """How many rows a node has, as far as they are independent.
 
     Rows of a mean weight above one count as so many, so a row of weight two is a row given
-    twice; lighter ones count as one, so a small unit of the weights makes no column dear. Of
-    gradients, rows are counted by their hessians. O(bins * classes).
+    twice; lighter ones count as one, so a small unit of the weights makes no column dear. A row
+    that a bag has drawn twice is one row. Of gradients, rows are counted by their hessians.
     """
-    cdef const Bins* g = q.bins
-    cdef double rows = q.W * q.criterion.weight_unit
-    cdef double total, within
     if q.criterion.impurity == GRADIENT:
-        rows = q.W / q.criterion.row_hessian
-    elif rows < q.totals.n:
-        rows = <double>q.totals.n
-    total = total_impurity(q)
-    within = impurity_within(q, total)
-    within = (within + total * (<double>g.count / rows)) / rows
-    if q.criterion.impurity == SQUARED:
-        within = within * q.W
-    return q.criterion.category_penalty * within
+        return q.W / q.criterion.row_hessian
+    if q.criterion.in_bags:
+        return <double>q.totals.n
+    return max(q.W * q.criterion.weight_unit, <double>q.totals.n)
+
+
+cdef double impurity_of_row(const Search* q) noexcept nogil:
+    """The impurity of a row within its category, in units of the score. O(bins * classes)."""
+    cdef double rows = rows_of(q)
+    cdef double total = total_impurity(q)
+    cdef double found = (impurity_within(q, total) + total * (<double>q.bins.count / rows)) / rows
+    return found * q.W if q.criterion.impurity == SQUARED else found
 
 
 cdef double total_impurity(const Search* q) noexcept nogil:

@@ -15,10 +15,10 @@ from libc.string cimport memset
 from dtrees.core.data._structs cimport GRADIENT, IN_SUBSET
 from dtrees.core.search._category_order cimport order_by_component
 from dtrees.core.search._category_penalty cimport (
-    FEW_CATEGORIES, TOLD_APART, penalty, price_of_category
+    FEW_CATEGORIES, TOLD_APART, impurity_of_row, less_penalty
 )
 from dtrees.core.search._search cimport (
-    NONE, Bins, Keyed, Search, add_bin, allowed_score, by_class, consider, enlarge, offer, permitted
+    Bins, Keyed, Search, add_bin, allowed_score, by_class, consider, enlarge, offer, permitted
 )
 from dtrees.core.search._sort cimport sort_bins
 from dtrees.core.search._two_class_scan cimport has_small_entropy, scan_entropy_of_bins
@@ -38,8 +38,8 @@ cdef double search_categories(Search* q, int64_t first) noexcept nogil:
         return q.best
     find_subset(q, first)
     whole = q.best
-    if q.best > NONE:
-        q.best -= penalty(q, first)
+    if q.criterion.impurity != GRADIENT:
+        q.best = less_penalty(q, first)
     return whole
 
 
@@ -89,7 +89,7 @@ cdef void search_ends_and_all(Search* q, int64_t first) noexcept nogil:
     Those of `scan_ends` pay for the categories of one side, all others for those of the column.
     """
     cdef int64_t count = q.bins.count - first
-    cdef double of_one = price_of_category(q)
+    cdef double of_one = q.criterion.category_penalty * impurity_of_row(q)
     cdef double of_column = of_one * <double>(count - FEW_CATEGORIES)
     cdef double of_ends
     order_by_mean(q, first)

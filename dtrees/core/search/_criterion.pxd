@@ -41,6 +41,7 @@ cdef struct Criterion:
     int n_classes           # 0 for regression
     double gain_unit        # what a raw gain is multiplied by to be in the user's units
     double category_penalty  # of each of many categories
+    bint in_bags            # weights are how often a row was drawn
     double weight_unit      # weight in the user's units = integer * unit
     double value_unit
     double wy_unit          # the same for weight * y

@@ -18,6 +18,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from dtrees._random cimport hash64
+from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._memory cimport resize
 from dtrees.core.data._structs cimport (
     AT_MOST, ENTROPY, GINI, GRADIENT, LEAF, POISSON, SQUARED, Inherited, KnownTest, RowStatistics,
@@ -299,6 +300,15 @@ cdef inline double entropy_score(const Search* q, int128_t both_sides, int64_t w
     return <double><int64_t>(both_sides - xlogx(q.criterion, w)
                              - xlogx(q.criterion, q.totals.weight - w)
                              - q.entropy + xlogx(q.criterion, q.totals.weight))
+
+
+cdef inline double score_of_leaf(const Search* q) noexcept nogil:
+    """The score of a split that gains nothing; not of gradients."""
+    if q.criterion.impurity == GINI:
+        return <double>q.squares / q.W
+    if q.criterion.impurity == POISSON:
+        return q.S * natural_log(q.S / q.W)
+    return 0
 
 
 cdef inline bint permitted(const Search* q) noexcept nogil:

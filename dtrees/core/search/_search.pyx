@@ -4,10 +4,9 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from dtrees._random cimport hash64
-from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._memory cimport claim, claim_zeros
 from dtrees.core.data._structs cimport (
-    ENTROPY, GINI, GRADIENT, IN_SUBSET, LEAF, POISSON, SQUARED, Inherited, RowStatistics, Split,
+    ENTROPY, GRADIENT, IN_SUBSET, LEAF, SQUARED, Inherited, RowStatistics, Split,
     Totals, int128_t
 )
 from dtrees.core.histogram._layout cimport CLASSES, WEIGHTED_CLASSES, CellKind
@@ -152,11 +151,9 @@ cdef void finish_node(Search* q) noexcept nogil:
         raw = q.split.unpenalized
     if q.criterion.impurity == SQUARED:
         raw = raw / q.W
-    elif q.criterion.impurity == GINI:
-        raw = raw - <double>q.squares / q.W
-    elif q.criterion.impurity == POISSON:
-        raw = raw - q.S * natural_log(q.S / q.W)
-    elif q.criterion.impurity == GRADIENT:
+    elif q.criterion.impurity != GRADIENT:
+        raw = raw - score_of_leaf(q)
+    else:
         if is_bound(q):
             raw = raw - loss_of_side(&q.monotonic, q.criterion, q.W, q.S)
         else:

@@ -157,6 +157,7 @@ cdef class Dataset:
         criterion.value_unit = 1.0 if classification else target.value_unit
         criterion.fixed_point = 1.0
         criterion.category_penalty = rules.category_penalty
+        criterion.in_bags = rules.in_bags
         self.params.n_statistics = target.n_statistics
         self.bind_statistics(target, rules, weight, classification)
 

@@ -135,11 +135,42 @@ class TestWhatIsChosen:
 
     def test_gain_is_that_of_the_split(self):
         """The penalty is for the choice only: importances and pruning see what a split gains."""
-        given = replace(noisy(), table=noisy().table[:1])
-        free, dear = fit(given), fit(with_penalty(given, 50.0))
+        given = noisy()
+        told = np.array([hash_of(name) for name in given.table[0]])
+        given = replace(given, table=given.table[:1], y=given.y + 20.0 * told)
+        free, dear = fit(given), fit(with_penalty(given, 1.0))
         assert free.node_count == 3
         for name, array in free.arrays().items():
             assert array.tobytes() == dear.arrays()[name].tobytes(), name
+
+    @pytest.mark.parametrize("penalty", [1.0, 50.0])
+    def test_what_gains_no_more_than_chance_is_not_split(self, penalty):
+        given = replace(noisy(), table=noisy().table[:1])
+        assert fit(given).node_count == 3
+        assert fit(with_penalty(given, penalty)).node_count == 1
+
+    @pytest.mark.parametrize("criterion", ["gini", "entropy", "squared_error", "poisson"])
+    @pytest.mark.parametrize("n_rows", [3, 4, 7, 20, 200])
+    def test_a_name_of_each_row_is_not_split(self, criterion, n_rows):
+        """However small the node is. Two names are one boundary, as two numbers would be."""
+        ids = [f"{i:03d}" for i in range(n_rows)]
+        y = np.arange(n_rows) % 2 + (criterion == "poisson")
+        given = Example([ids], y, None, criterion, {})
+        assert fit(given).node_count > 1
+        assert fit(with_penalty(given, 1.0)).node_count == 1
+        if n_rows > 3:
+            half = [["ab"[i % 2] for i in range(n_rows)]]
+            assert fit(with_penalty(replace(given, table=half), 1.0)).node_count == 3
+
+    def test_in_a_bag_a_row_drawn_twice_is_one_row(self):
+        """Names of rows are not split there either; of repeated rows of a table they may be."""
+        times = np.random.default_rng(1).multinomial(N_ROWS, np.full(N_ROWS, 1 / N_ROWS))
+        ids = [[f"{i:03d}" for i in range(N_ROWS)]]
+        y = np.arange(N_ROWS) * 7 % 5 % 2
+        given = Example(ids, y, times.astype(float), "gini", {"category_penalty": 1.0})
+        assert fit(given).node_count > 1
+        limits = {**given.limits, "in_bags": True}
+        assert fit(replace(given, limits=limits)).node_count == 1
 
 
 class TestUnitOfWeights:

@@ -204,8 +204,8 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
 
 
 cdef void search_two(FewRowsStore* s, const FewColumns* c, Best* best) noexcept nogil:
-    """The split of two rows: all columns vary, and their scores are equal. So the one that wins ties is the only one looked at.
-    """
+    """The split of two rows: all columns vary, and their scores are equal. So the one that wins a
+    tie is the only one looked at."""
     cdef Search* q = s.store.search
     cdef uint64_t of_ties = hash64(q.of_node, TIES)
     cdef uint64_t most = 0
