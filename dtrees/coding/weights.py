@@ -219,8 +219,8 @@ def mean_draws(weights: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | Non
     counts : uint16 (n_rows,) or None
         1 for rows that weigh anything; None: all do.
     means : float64 (n_rows,) or None
-        None: all of these weigh the same. In proportion to the weights, at most `MOST_DRAWN`: then all are less, and so is
-        the bag.
+        None: all of these weigh the same. In proportion to the weights, at most `MOST_DRAWN`: then
+        all are less, and so is the bag.
     """
     live = weights > 0
     n_live = int(np.count_nonzero(live))

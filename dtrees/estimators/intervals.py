@@ -39,7 +39,7 @@ def out_of_bag_errors(
     """
     with np.errstate(over="ignore", invalid="ignore"):
         errors: np.ndarray = (np.asarray(y).ravel().astype(np.float64) - mean[:, 0]) / spread
-    errors[np.isnan(errors)] = np.inf
+    errors[~np.isfinite(errors)] = np.inf
     if counts is not None:
         errors[~counts] = np.nan
     return errors
@@ -91,8 +91,9 @@ class IntervalPredictor(ForestPredictor):
             rows = self.bags.rows_out(times)
             unseen[rows, number] = True
             floor[rows] += floor_of(self.forest.trees[number])  # in the order of the fit
-        floor = (floor / np.maximum(unseen.sum(axis=1), 1))[counts] if self.is_scaled else None
-        return Calibration(self.errors[counts], unseen[counts], floor=floor)
+        floor = (floor / np.maximum(unseen.sum(axis=1), 1))[counts]
+        least = floor if self.is_scaled else None
+        return Calibration(self.errors[counts], unseen[counts], floor=least)
 
     def answer(self, method: str) -> Answer:
         """Type, dtype and columns of what a method returns."""

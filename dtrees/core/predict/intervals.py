@@ -13,7 +13,7 @@ sure as its trees agree (Gupta, Kuchibhotla, Ramdas 2022: any score has the guar
 
     row i                             E_i = (y_i - m_i) / s_i, s_i the spread of the same trees
     upper end                         rank h of all m_i(x) + E_i s_i(x)
-    lower end                         rank n + 1 - h of these,  h = ceil((1 + confidence) / 2 (n + 1))
+    lower end                         rank n + 1 - h of them, h = ceil((1 + confidence) / 2 (n + 1))
 
 The spread is the standard deviation of the trees' values, and a tenth of that of the targets in
 their roots. So trees that agree by chance do not make an error count for ever.

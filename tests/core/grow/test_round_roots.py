@@ -11,7 +11,6 @@ from dtrees.core.grow.round_roots import (
     columns_of,
     roots_of,
     sets_of_scales,
-    target_of,
     tree_of,
     weighed,
 )
