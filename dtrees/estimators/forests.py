@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dtrees.coding.target import Target
 from dtrees.constraints import ARRAY, CONFIDENCE, ArrayOf, InstanceOf, Nothing, OneOf, checked
+from dtrees.core.predict.out_of_bag import OutOfBag
 from dtrees.estimators.ensemble import SPARE_BITS, BaseForest
 from dtrees.estimators.intervals import IntervalPredictor, out_of_bag_errors
 from dtrees.estimators.prediction import ForestPredictor, LazyScore
@@ -134,12 +135,14 @@ class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
     _learns = {  # noqa: RUF012
         **BaseForest._learns,
         "oob_prediction_": (ArrayOf(1, np.dtype(np.float64)),),
-        "_oob_errors": (ArrayOf(1, np.dtype(np.float64)),),
+        "_oob_errors": (ArrayOf(1, np.dtype(np.float64)),),  # in models of older versions
+        "_oob_scaled_errors": (ArrayOf(1, np.dtype(np.float64)),),
         "_oob_keys": (ArrayOf(1, np.dtype(np.uint64)),),
         "_oob_means": (ArrayOf(1, np.dtype(np.float64)),),
     }
     _learns_at_times = BaseForest._learns_at_times | {
         "_oob_errors",
+        "_oob_scaled_errors",
         "_oob_keys",
         "_oob_means",
     }
@@ -164,8 +167,9 @@ class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
         """Predict an interval for every row, by the rows out of the bags.
 
         Jackknife+ after bootstrap: each row that the forest was fitted to has an error, of its
-        out-of-bag prediction. The trees that have not seen that row predict the new one, give or
-        take the error. The ends of the interval are order statistics over all rows.
+        out-of-bag prediction, in units of the spread of the trees that have not seen it. These
+        trees predict the new row, give or take the error in units of their spread there. So
+        intervals are wide where trees disagree. Their ends are order statistics over all rows.
 
         Parameters
         ----------
@@ -178,7 +182,7 @@ class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
         -------
         interval : float64 array of shape (n_rows, 2)
             Lower and upper end. They are infinite where too few rows were fitted: fewer than
-            ``confidence / (1 - confidence)``.
+            ``(1 + confidence) / (1 - confidence)``.
 
         Raises
         ------
@@ -224,6 +228,7 @@ class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
         return {"oob_prediction_": mean[:, 0]}
 
     def _oob_errors_of(
-        self, mean: np.ndarray, y: np.ndarray, counts: np.ndarray | None
+        self, oob: OutOfBag, y: np.ndarray, counts: np.ndarray | None
     ) -> dict[str, Any]:
-        return {"_oob_errors": out_of_bag_errors(y, mean, counts)}
+        errors = out_of_bag_errors(y, oob.mean(), oob.spread(), counts)
+        return {"_oob_scaled_errors": errors}

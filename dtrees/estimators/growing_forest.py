@@ -36,6 +36,7 @@ OF_SOME_FITS = (  # what a fit may leave and another one not
     "oob_decision_function_",
     "oob_prediction_",
     "_oob_errors",
+    "_oob_scaled_errors",
     "_oob_keys",
     "_oob_means",
     "_estimators",
@@ -73,7 +74,7 @@ class GrowingForest(FittedForest):
         """The attribute that holds out-of-bag predictions."""
 
     def _oob_errors_of(
-        self, mean: np.ndarray, y: np.ndarray, counts: np.ndarray | None
+        self, oob: OutOfBag, y: np.ndarray, counts: np.ndarray | None
     ) -> dict[str, Any]:
         """What prediction intervals are made from; `counts` says which rows have a weight."""
         return {}
@@ -194,7 +195,7 @@ class GrowingForest(FittedForest):
         mean, counts = oob.mean(), training.encoded.target.has_weight
         if rows is not None:
             counts = rows if counts is None else rows & counts
-        learned = self._oob_errors_of(mean, training.y, counts)
+        learned = self._oob_errors_of(oob, training.y, counts)
         bags = oob.growth.bags
         assert bags is not None
         if learned and not bags.by_row:

@@ -4,7 +4,7 @@ A fit that predicts rows out of its bags leaves how far off these predictions ar
 Which trees have not seen a row is drawn anew from the seed of the bags, when intervals are asked
 for. Nothing is fitted, and the table is not needed::
 
-    fit      y, out-of-bag predictions ──▶ errors (n_rows,)
+    fit      y, out-of-bag predictions, spread of the trees ──▶ errors (n_rows,)
     asked    seed ──▶ bags: rows x trees ──┐
              X ──▶ values of the trees ────┴──▶ `dtrees.core.predict.intervals`
 """
@@ -20,7 +20,7 @@ import numpy as np
 
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.predict.blas import one_blas_thread
-from dtrees.core.predict.intervals import Calibration
+from dtrees.core.predict.intervals import Calibration, floor_of
 from dtrees.core.predict.raw import forest_blocks
 from dtrees.estimators.prediction import ForestPredictor
 from dtrees.parallel import Answer
@@ -29,15 +29,17 @@ from dtrees.typing import Runner, serial
 ENDS = ("lower", "upper")  # columns in a data frame
 
 
-def out_of_bag_errors(y: Any, mean: np.ndarray, counts: np.ndarray | None) -> np.ndarray:
-    """How far out-of-bag predictions are off, float64 (n_rows,).
+def out_of_bag_errors(
+    y: Any, mean: np.ndarray, spread: np.ndarray, counts: np.ndarray | None
+) -> np.ndarray:
+    """How far targets are from out-of-bag predictions, in units of a spread, float64 (n_rows,).
 
     inf: every bag has the row. nan: the row has no weight, and does not calibrate. `counts` says
     which rows have one; None: all.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        errors: np.ndarray = np.abs(np.asarray(y).ravel().astype(np.float64) - mean[:, 0])
-    errors[np.isnan(errors)] = np.inf
+        errors: np.ndarray = (np.asarray(y).ravel().astype(np.float64) - mean[:, 0]) / spread
+    errors[~np.isfinite(errors)] = np.inf
     if counts is not None:
         errors[~counts] = np.nan
     return errors
@@ -50,6 +52,7 @@ class IntervalPredictor(ForestPredictor):
     bags: Bags
     errors: np.ndarray  # as `out_of_bag_errors`
     confidence: float
+    is_scaled: bool = True  # not in models of older versions
 
     @classmethod
     def of(
@@ -59,7 +62,8 @@ class IntervalPredictor(ForestPredictor):
 
         Raises ValueError where it has not predicted the rows out of its bags.
         """
-        errors, name = learned.get("_oob_errors"), learned.get("_fit_bags")
+        errors = learned.get("_oob_scaled_errors", learned.get("_oob_errors"))
+        name = learned.get("_fit_bags")
         if errors is None or name is None:
             raise ValueError(
                 f"prediction_interval of this {predictor.estimator} needs the errors of the rows "
@@ -72,7 +76,8 @@ class IntervalPredictor(ForestPredictor):
             raise ValueError("The bags of this forest are not of the rows that it was fitted to.")
         forest = predictor.forest
         return cls(
-            predictor.book, None, predictor.estimator, forest, bags, errors, float(confidence)
+            *(predictor.book, None, predictor.estimator, forest, bags, errors, float(confidence)),
+            is_scaled="_oob_scaled_errors" in learned,
         )
 
     @cached_property
@@ -80,10 +85,15 @@ class IntervalPredictor(ForestPredictor):
         """The rows that have a weight, and out of which bags they are; O(n_rows x n_trees)."""
         counts = ~np.isnan(self.errors)
         unseen = np.zeros((len(counts), len(self.forest)), dtype=bool)
+        floor = np.zeros(len(counts))
         for number in range(len(self.forest)):
             times = self.bags.multiplicity(number, None if counts.all() else counts)
-            unseen[self.bags.rows_out(times), number] = True
-        return Calibration(self.errors[counts], unseen[counts])
+            rows = self.bags.rows_out(times)
+            unseen[rows, number] = True
+            floor[rows] += floor_of(self.forest.trees[number])  # in the order of the fit
+        floor = (floor / np.maximum(unseen.sum(axis=1), 1))[counts]
+        least = floor if self.is_scaled else None
+        return Calibration(self.errors[counts], unseen[counts], floor=least)
 
     def answer(self, method: str) -> Answer:
         """Type, dtype and columns of what a method returns."""

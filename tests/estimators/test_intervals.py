@@ -22,6 +22,7 @@ from dtrees import (
     RandomForestRegressor,
 )
 from dtrees.core.membership.resampling import Bags
+from dtrees.core.predict.intervals import floor_of, ranks
 from dtrees.estimators.intervals import out_of_bag_errors
 from dtrees.export import load, save
 from dtrees.model_selection import cross_validate
@@ -58,11 +59,25 @@ def looped(forest, X, y, new, confidence, weight=None, groups=None):
     unseen = np.stack([~np.isin(keys, keys[(n > 0) & counts]) for n in times], axis=1)
     at_fit = np.stack([tree.predict(X) for tree in trees], axis=1)
     at_new = np.stack([tree.predict(new) for tree in trees], axis=1)
-    errors = []
-    for row in np.flatnonzero(counts):
-        mine = unseen[row]
-        errors.append(abs(y[row] - at_fit[row, mine].mean()) if mine.any() else np.inf)
-    return [listed(values, errors, unseen[counts], confidence) for values in at_new.tolist()]
+    n = counts.sum()
+    low, high = ranks(confidence, n, apart=True)
+    floor = np.array([floor_of(tree.tree_.model) for tree in trees])
+    found = []
+    for values in at_new:
+        lower, upper = [], []
+        for row in np.flatnonzero(counts):
+            mine = unseen[row]
+            if not mine.any():
+                lower.append(-np.inf)
+                upper.append(np.inf)
+                continue
+            scales = [v[mine].std() + floor[mine].mean() for v in (at_fit[row], values)]
+            error = (y[row] - at_fit[row, mine].mean()) / scales[0]
+            lower.append(values[mine].mean() + error * scales[1])
+            upper.append(lower[-1])
+        ends = [sorted(lower)[low - 1], sorted(upper)[high - 1]] if high <= n else [-np.inf, np.inf]
+        found.append(ends)
+    return found
 
 
 @pytest.mark.one_of(3)
@@ -80,7 +95,7 @@ def test_a_loop_over_rows_and_trees(kind, parameters):
         assert found.shape == (30, 2)
         assert found.dtype == np.float64
         expected = looped(forest, X, y, new, confidence)
-        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_weights_and_groups():
@@ -91,11 +106,13 @@ def test_weights_and_groups():
         forest = RandomForestRegressor(25, oob_score=True, random_state=0)
         fitted(forest, X, y, weight)
         expected = looped(forest, X, y, new, 0.8, weight)
-        np.testing.assert_allclose(forest.prediction_interval(new, 0.8), expected, atol=1e-10)
+        np.testing.assert_allclose(
+            forest.prediction_interval(new, 0.8), expected, rtol=1e-5, atol=1e-5
+        )
     groups = np.array(list("abcdefghijkl"))[np.arange(len(y)) // 10]
     fitted(forest, X, y, bootstrap_groups=groups)
     expected = looped(forest, X, y, new, 0.8, groups=groups)
-    np.testing.assert_allclose(forest.prediction_interval(new, 0.8), expected, atol=1e-10)
+    np.testing.assert_allclose(forest.prediction_interval(new, 0.8), expected, rtol=1e-5, atol=1e-5)
     again = pickle.loads(pickle.dumps(forest))
     np.testing.assert_array_equal(again.prediction_interval(new), forest.prediction_interval(new))
 
@@ -163,7 +180,7 @@ def test_models_that_grow_together_learn_what_they_learn_alone():
         mine = np.zeros(len(y))
         mine[train] = weight[train]
         alone = fitted(clone(forest), X, y, mine)
-        np.testing.assert_array_equal(model._oob_errors, alone._oob_errors)
+        np.testing.assert_array_equal(model._oob_scaled_errors, alone._oob_scaled_errors)
         np.testing.assert_array_equal(
             model.prediction_interval(new), alone.prediction_interval(new)
         )
@@ -188,14 +205,14 @@ def test_refusals():
     classes = RandomForestClassifier(3, oob_score=True, random_state=0)
     assert not hasattr(classes, "prediction_interval")
     fitted(classes, X, y > 0)
-    assert "_oob_errors" not in vars(classes)
+    assert "_oob_scaled_errors" not in vars(classes)
     forest = fitted(RandomForestRegressor(20, oob_score=True, random_state=0), X, y)
     for confidence in (0.4, 1.0):
         with pytest.raises(ValueError, match=r"The 'confidence' parameter of .*\[0.5, 1.0\)"):
             forest.prediction_interval(X, confidence)
     with pytest.raises(ValueError, match=r"^The feature names should match"):
         forest.prediction_interval(X[["x", "z"]])
-    forest._oob_errors = forest._oob_errors[:-1]
+    forest._oob_scaled_errors = forest._oob_scaled_errors[:-1]
     with pytest.raises(ValueError, match="not of the rows"):
         forest.prediction_interval(X)
 
@@ -203,18 +220,20 @@ def test_refusals():
 def test_few_trees_and_few_rows_make_intervals_wider():
     X, y = table()
     forest = fitted(RandomForestRegressor(1, oob_score=True, random_state=0), X, y)
-    assert np.isinf(forest._oob_errors).mean() > 0.5
+    assert np.isinf(forest._oob_scaled_errors).mean() > 0.5
     assert np.isinf(forest.prediction_interval(X)).all()
     forest = fitted(RandomForestRegressor(40, oob_score=True, random_state=0), X[:8], y[:8])
-    assert np.isinf(forest.prediction_interval(X, 0.9)).all()  # 0.9 of 9 is more than 8
-    assert np.isfinite(forest.prediction_interval(X, 0.8)).all()
+    assert np.isinf(forest.prediction_interval(X, 0.8)).all()  # 0.9 of 9 is more than 8
+    assert np.isfinite(forest.prediction_interval(X, 0.7)).all()
 
 
 def test_errors():
     mean = np.array([[1.0], [np.nan], [3.0], [1.7e308]])
-    found = out_of_bag_errors([3, 2, 2.5, -1.7e308], mean, None)
-    np.testing.assert_array_equal(found, [2.0, np.inf, 0.5, np.inf])
-    found = out_of_bag_errors([3, 2, 2.5, 0], mean, np.array([True, True, False, False]))
+    found = out_of_bag_errors([3, 2, 2.5, -1.7e308], mean, np.ones(4), None)
+    np.testing.assert_array_equal(found, [2.0, np.inf, -0.5, np.inf])
+    found = out_of_bag_errors(
+        [3, 2, 2.5, 0], mean, np.ones(4), np.array([True, True, False, False])
+    )
     np.testing.assert_array_equal(found, [2.0, np.inf, np.nan, np.nan])
 
 
@@ -231,3 +250,45 @@ def test_coverage(kind):
     assert np.mean(inside) > 0.9 - 4 * spread
     assert np.mean(inside) < 0.97
     assert np.mean(widths) < 2 * 2.5 * np.std(y)
+
+
+def test_intervals_are_wide_where_targets_are():
+    rng = np.random.default_rng(0)
+    X = rng.random((2_000, 3))
+    y = X[:, 0] + rng.normal(size=2_000) * (0.1 + 2 * X[:, 1] ** 2)
+    forest = RandomForestRegressor(60, oob_score=True, random_state=0).fit(X[:800], y[:800])
+    lower, upper = forest.prediction_interval(X[800:], 0.9).T
+    inside, noisy = (lower <= y[800:]) & (y[800:] <= upper), X[800:, 1] > 0.8
+    assert (upper - lower)[noisy].mean() > 2 * (upper - lower)[~noisy].mean()
+    assert inside.mean() == pytest.approx(0.91, abs=0.03)
+    by_width = np.array_split(np.argsort(upper - lower, kind="stable"), 5)
+    assert min(inside[rows].mean() for rows in by_width) > 0.8
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, -1e12])
+def test_intervals_move_with_the_targets(offset):
+    X, y = make_friedman1(150, random_state=0)
+    y = np.rint(8 * y) / 8  # exact, wherever they are
+    made = RandomForestRegressor(30, oob_score=True, random_state=0)
+    expected = clone(made).fit(X, y).prediction_interval(X[:20]) + offset
+    found = made.fit(X, y + offset).prediction_interval(X[:20])
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-3)
+
+
+def test_a_constant_target_has_intervals_of_no_width():
+    X, _ = make_friedman1(60, random_state=0)
+    forest = RandomForestRegressor(30, oob_score=True, random_state=0).fit(X, np.full(60, 3.5))
+    np.testing.assert_array_equal(forest.prediction_interval(X[:3]), np.full((3, 2), 3.5))
+
+
+def test_models_of_older_versions_have_errors_in_the_unit_of_the_target():
+    X, y = table()
+    forest = fitted(RandomForestRegressor(25, oob_score=True, random_state=0), X, y)
+    del forest.__dict__["_oob_scaled_errors"]
+    forest._oob_errors = np.abs(y - forest.oob_prediction_)
+    keys = np.arange(len(y), dtype=np.uint64)
+    bags = Bags(forest._fit_seed, 1.0, keys)
+    unseen = np.stack([bags.multiplicity(t) == 0 for t in range(25)], axis=1)
+    values = np.stack([tree.predict(X) for tree in forest.estimators_], axis=1)
+    expected = [listed(row, forest._oob_errors, unseen, 0.9) for row in values[:10].tolist()]
+    np.testing.assert_allclose(forest.prediction_interval(X[:10], 0.9), expected, atol=1e-10)

@@ -8,6 +8,16 @@ The same models predict the new row x, and the two ends are order statistics ove
     lower end                         rank n + 1 - h of all m_i(x) - R_i
     upper end                         rank h of all m_i(x) + R_i,   h = ceil(confidence (n + 1))
 
+Where models say how sure they are, errors count in units of that, and have signs. A forest is as
+sure as its trees agree (Gupta, Kuchibhotla, Ramdas 2022: any score has the guarantee)::
+
+    row i                             E_i = (y_i - m_i) / s_i, s_i the spread of the same trees
+    upper end                         rank h of all m_i(x) + E_i s_i(x)
+    lower end                         rank n + 1 - h of them, h = ceil((1 + confidence) / 2 (n + 1))
+
+The spread is the standard deviation of the trees' values, and a tenth of that of the targets in
+their roots. So trees that agree by chance do not make an error count for ever.
+
 This is the jackknife+ where each row has a model of its own, CV+ where it has that of its fold
 (Barber, Candès, Ramdas, Tibshirani 2021), and the jackknife+ after bootstrap where it has the trees
 out of whose bags it is (Kim, Xu, Barber 2020). Each end has its own order statistic, so the
@@ -27,19 +37,34 @@ from math import ceil
 
 import numpy as np
 
+from dtrees.core.model.tree import LEAF, Tree
 from dtrees.typing import Runner, serial
 
 CELLS = 2**20  # rows that are asked about times rows that calibrate, of a block
 BITS = 51  # of a sum in fixed point
+FLOOR = 0.1  # of a spread, of that of the targets
 
 
-def ranks(confidence: float, n: int) -> tuple[int, int]:
-    """Ranks, from 1, of the lower and the upper end among n values; 0 and n + 1: no such end.
+def ranks(confidence: float, n: int, apart: bool = False) -> tuple[int, int]:
+    """Which of n values, from 1, are the lower and the upper end; 0 and n + 1: there is none.
 
-    The share is the decimal that the user has written: 0.9 of 10 is 9.
+    The share is the decimal that the user has written: 0.9 of 10 is 9. `apart`: half of the rows
+    that are not in their intervals are to be on either side.
     """
-    high = ceil(Fraction(str(confidence)) * (n + 1))
+    share = Fraction(str(confidence))
+    high = ceil(((1 + share) / 2 if apart else share) * (n + 1))
     return n + 1 - high, high
+
+
+def floor_of(tree: Tree) -> float:
+    """What a tree adds to the spread of a forest: a share of the deviation of its leaves."""
+    leaves = tree.test == LEAF
+    value, weight = tree.value[leaves, 0], tree.weighted_n_node_samples[leaves]
+    away = np.abs(value - tree.value[0, 0])
+    largest = float(away.max())
+    if not 0 < largest < np.inf:
+        return 0.0
+    return FLOOR * largest * float(np.sqrt(np.sum(weight * (away / largest) ** 2) / weight.sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +74,22 @@ class Calibration:
     Attributes
     ----------
     errors : float64 (n,)
-        Not negative. inf: the row has no prediction, and makes the interval wider.
+        Not negative; with `floor`, signed and in units of the spread. inf: the row has no
+        prediction, and makes the interval wider.
     unseen : bool (n_patterns, n_models) or None
         Which models have not seen a row. None: there is one pattern for each model, which is the
         only one that has not.
     pattern : int (n,) or None
         The line of `unseen` of each row; None: its own number.
+    floor : float64 (n_patterns,) or None
+        The least spread of the models that have not seen a row. None: errors are in the unit of
+        the target.
     """
 
     errors: np.ndarray
     unseen: np.ndarray | None
     pattern: np.ndarray | None = None
+    floor: np.ndarray | None = None
 
     @cached_property
     def _counts(self) -> np.ndarray:
@@ -107,6 +137,31 @@ class Calibration:
         found[:, single] = values.take(model, axis=1)
         return found
 
+    def spreads(self, values: np.ndarray) -> np.ndarray:
+        """Spread of the models that have not seen a row, for other rows; as `means`.
+
+        Sums of squares are exact, too, in fixed point of half as many bits.
+        """
+        assert self.unseen is not None
+        assert self.floor is not None
+        n_models = self.unseen.shape[1]
+        _, exponent, bits, fixed = _fixed_point(values)
+        lost = bits - (BITS - n_models.bit_length()) // 2
+        fixed = np.rint(np.ldexp(fixed, -lost))
+        counts = np.maximum(self._counts, 1)
+        found = np.empty((len(values), len(self.unseen)))
+        step = max(1, CELLS // n_models)
+        for first in range(0, len(self.unseen), step):
+            part = self.unseen[first : first + step].astype(np.float64).T
+            mean = fixed @ part / counts[first : first + step]
+            square = (fixed * fixed) @ part / counts[first : first + step]
+            found[:, first : first + step] = np.sqrt(np.maximum(square - mean * mean, 0.0))
+        with np.errstate(over="ignore"):
+            np.ldexp(found, exponent - bits + lost + 2, out=found)
+            found += self.floor
+        found[found == 0.0] = 1.0
+        return found
+
     def ends(self, values: np.ndarray, confidence: float, run: Runner = serial) -> np.ndarray:
         """Lower and upper ends for rows, of which `values` are as for `means`.
 
@@ -119,7 +174,7 @@ class Calibration:
             Infinite where there are too few rows that calibrate.
         """
         n = len(self.errors)
-        low, high = ranks(confidence, n)
+        low, high = ranks(confidence, n, self.floor is not None)
         found = np.empty((len(values), 2))
         if high > n:
             found[:] = -np.inf, np.inf
@@ -132,8 +187,13 @@ class Calibration:
             means = self.means(values[rows])
             if self.pattern is not None:
                 means = means.take(self.pattern, axis=1)
-            for side, rank, away in ((0, low, np.subtract), (1, high, np.add)):
-                ends = away(means, self.errors)
+            missing = np.isinf(self.errors)
+            away = [-self.errors, self.errors]
+            if self.floor is not None:
+                away = [self.spreads(values[rows]) * np.where(missing, 0.0, self.errors)] * 2
+            for side, rank in ((0, low), (1, high)):
+                ends = means + away[side]
+                ends[:, missing] = np.inf if side else -np.inf
                 ends.partition(rank - 1, axis=1)
                 found[rows, side] = ends[:, rank - 1]
 
