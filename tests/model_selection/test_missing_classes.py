@@ -1,11 +1,12 @@
 """Test sides that lack a class: scores that are defined are there, others say what is missing."""
 
 import warnings
+from inspect import signature
 
 import numpy as np
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import log_loss
+from sklearn.metrics import brier_score_loss, log_loss
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -32,6 +33,9 @@ MODELS = {
     "forest": RandomForestClassifier(3, max_depth=2, random_state=0),
     "boosted": GradientBoostingClassifier(max_iter=2),
 }
+SHARES = ["neg_log_loss"]
+if "labels" in signature(brier_score_loss).parameters:  # of two classes only, before 1.7
+    SHARES.append("neg_brier_score")
 SIDES = "split 1 has no row of z; split 3 has no row of z"
 
 
@@ -45,7 +49,7 @@ def test_log_loss_is_that_of_all_classes(name):
     np.testing.assert_allclose(alone, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score"])
+@pytest.mark.parametrize("scoring", SHARES)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_search_and_searches_inside(name, scoring):
     limit = "max_iter" if name == "boosted" else "max_depth"
@@ -57,6 +61,15 @@ def test_a_search_and_searches_inside(name, scoring):
     np.testing.assert_allclose(own.mean(), search.best_score_, rtol=1e-12)
     inner = GridSearchCV(MODELS[name], {limit: [2, 1]}, cv=KFold(3), scoring=scoring)
     assert np.isfinite(cross_validate(inner, X, Y, cv=SPLITS)["test_score"]).all()
+
+
+def test_rows_that_stop_a_fit():
+    lacks = Y != "z"
+    model = GradientBoostingClassifier(max_iter=2, early_stopping=True, scoring="neg_log_loss")
+    model.fit(X, Y, X_val=X[lacks], y_val=Y[lacks])
+    shares = model.predict_proba(X[lacks])
+    expected = -log_loss(Y[lacks], shares, labels=["a", "b", "z"])
+    assert model.validation_score_[-1] == pytest.approx(expected)
 
 
 ASKED = {
