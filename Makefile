@@ -27,7 +27,7 @@ IN_PROCESSES := -n 2 --dist worksteal
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test test-oldest test-long chaos golden lint format bench docs compare debug-test dist-test \
-	build clean sanitize sanitize-short sanitize-proof fuzz-models fuzz-inputs
+	build clean sanitize sanitize-short sanitize-proof poison fuzz-models fuzz-inputs
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -47,6 +47,7 @@ help:
 	@echo "make debug-test  the tests once more on kernels with bounds checks"
 	@echo "make sanitize    kernels that the compiler watches: memory, arithmetic, threads"
 	@echo "make sanitize-proof  a planted bug for each of them, which has to be told"
+	@echo "make poison      tests and models in memory that is full of one byte, then of another"
 	@echo "make fuzz-models broken model files by the thousand (FUZZ_ARGS='--seed 2 --cases 500')"
 	@echo "make dist-test   build sdist and wheel, and try both in empty environments"
 	@echo "make build       compile what changed"
@@ -134,6 +135,9 @@ sanitize-short: $(STAMPS)/test
 sanitize-proof: $(STAMPS)/test
 	$(BIN)/python -m tests.sanitizers.run memory --prove
 	$(BIN)/python -m tests.sanitizers.run threads --prove
+
+poison: $(STAMPS)/test $(STAMPS)/kernels
+	$(BIN)/python -m tests.poison.run $(PYTEST_ARGS)
 
 fuzz-models: $(STAMPS)/test $(STAMPS)/kernels
 	$(BIN)/python -m tests.fuzz.model_files --keep build/fuzz $(or $(FUZZ_ARGS),--seed 1 --cases 5000)

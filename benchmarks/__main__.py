@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from benchmarks import accuracy, cluster, fits, forests, kernels, papers, report, validation
+from benchmarks import accuracy, cluster, fits, forests, kernels, papers, report, shapes, validation
 from benchmarks.cases import Case, Contest, Fit, Page, Scale, Skipped, Survey, Table
 from benchmarks.measure import contest, memory
 
@@ -24,6 +24,7 @@ CASES = [
     *cluster.CASES,
     *accuracy.CASES,
     *papers.CASES,
+    *shapes.CASES,
     *kernels.CASES,
 ]
 GROUPS = tuple(dict.fromkeys(case.group for case in CASES))

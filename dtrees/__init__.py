@@ -5,10 +5,11 @@ The public names stand here and nothing else. They are loaded at first use, so t
 nothing and never drags in what the floor below does not need.
 """
 
+import sys
 from importlib import import_module
+from importlib.util import find_spec
+from os.path import dirname
 from typing import TYPE_CHECKING, Any
-
-from dtrees._uncompiled import explain
 
 if TYPE_CHECKING:
     from dtrees.estimators import (
@@ -71,8 +72,14 @@ _HOME = {
 }
 _PACKAGES = ("export", "inspection", "io", "model_selection")
 
-
-explain()
+if find_spec("dtrees._random") is None:
+    raise ImportError(
+        f"dtrees in {dirname(dirname(__file__))} is not compiled for Python "
+        f"{sys.version_info.major}.{sys.version_info.minor}. Run \"pip install -e '.[cli,plot]'\" "
+        "in that folder. Where dtrees is also installed elsewhere, leave the folder: Python "
+        "prefers what lies in it.",
+        name="dtrees",
+    )
 
 
 def __getattr__(name: str) -> Any:

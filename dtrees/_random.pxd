@@ -12,6 +12,7 @@ cdef enum Stream:
     STREAM_SAMPLE_ROWS = 1      # which rows quantile cuts are read from
     STREAM_FEATURES = 2         # which columns a node searches
     STREAM_BOOTSTRAP = 3        # how often a row is in the sample of a tree
+    STREAM_ROUNDING = 5         # which way that is rounded, where rows have weights
 
 cdef inline uint64_t _high_product(uint64_t a, uint64_t b) noexcept nogil:
     """Upper 64 bits of the 128-bit product."""

@@ -14,7 +14,7 @@ advances the counter before it draws: numpy's draws after ``counter=c`` start at
 
 import numpy as np
 
-from libc.stdint cimport uint16_t
+from libc.stdint cimport uint8_t, uint16_t
 
 
 def _word(value):
@@ -79,8 +79,9 @@ def keyed_draws(seed, stream, branch, const uint64_t[::1] numbers):
     return out
 
 
-def keyed_counts(seed, stream, branch, const uint64_t[::1] numbers, const uint64_t[::1] steps):
-    """Draws of a discrete distribution on 0, 1, 2, ...
+def keyed_counts(seed, stream, branch, const uint64_t[::1] numbers, const uint64_t[:, ::1] steps,
+                 const uint8_t[::1] which=None):
+    """Draws of discrete distributions on 0, 1, 2, ...
 
     Parameters
     ----------
@@ -88,15 +89,18 @@ def keyed_counts(seed, stream, branch, const uint64_t[::1] numbers, const uint64
         Taken modulo 2**64.
     numbers : uint64 (count,)
         Which draws: any, in any order, repeated ones too. Neighbours are cheaper.
-    steps : uint64 (n_steps,)
-        Ascending; ``steps[k]`` is 2**64 times the probability of k or less.
+    steps : uint64 (n_distributions, n_steps)
+        Ascending; ``steps[d, k]`` is 2**64 times the probability of k or less, the largest uint64
+        beyond the last k.
+    which : uint8 (count,) or None, default=None
+        The distribution of each draw; None: the first.
 
     Returns
     -------
     uint16 (count,)
         How many steps are at or below the draw.
     """
-    cdef Py_ssize_t count = len(numbers), n_steps = len(steps), i, j
+    cdef Py_ssize_t count = len(numbers), n_steps = steps.shape[1], i, j, d = 0
     cdef Py_ssize_t n_first = n_steps if n_steps < 6 else 6
     out = np.empty(count, dtype=np.uint16)
     cdef uint16_t[::1] view = out
@@ -112,10 +116,12 @@ def keyed_counts(seed, stream, branch, const uint64_t[::1] numbers, const uint64
                 philox(key, purpose, block, branch_word, four)
                 known = True
             draw = four[numbers[i] & 3]
+            if which is not None:
+                d = which[i]
             k = 0
             for j in range(n_first):  # without a branch: most draws are small
-                k += steps[j] <= draw
-            while k >= n_first and k < n_steps and steps[k] <= draw:
+                k += steps[d, j] <= draw
+            while k >= n_first and k < n_steps and steps[d, k] <= draw:
                 k += 1
             view[i] = k
     return out
@@ -145,4 +151,5 @@ def keyed_largest(seed, stream, branch, const uint64_t[::1] numbers):
 SAMPLE_ROWS = STREAM_SAMPLE_ROWS
 FEATURES = STREAM_FEATURES
 BOOTSTRAP = STREAM_BOOTSTRAP
+ROUNDING = STREAM_ROUNDING
 FOLDS = 4  # which fold a row is held out in: a stream that no kernel draws from

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dtrees.constraints import Having, IntegerIn, Nothing, checked
 from dtrees.core.model.tree import Tree
 
 if TYPE_CHECKING:
@@ -75,8 +76,19 @@ class ForestFit:
         """Number of trees that this fit has added so far."""
         return len(self.trees) - self.numbers.start
 
+    @checked(number=(IntegerIn(0),))
     def tree(self, number: int) -> Any:
-        """A tree as a fitted estimator, as ``forest[number]`` gives it; made at every call."""
+        """A tree as a fitted estimator, as ``forest[number]`` gives it; made at every call.
+
+        Raises
+        ------
+        ValueError
+            `number` is negative, or no tree of this number has grown.
+        """
+        if number >= len(self.trees):
+            raise ValueError(
+                f"number must be below {len(self.trees)}, the trees so far. Got {number} instead."
+            )
         return self.make(self.trees[number])
 
 
@@ -345,6 +357,7 @@ class ProgressBar(Callback):
         Where to draw. None: the standard error stream, or the notebook.
     """
 
+    @checked(console=(Having("print"), Nothing()))
     def __init__(self, console: Console | None = None) -> None:
         self._console = console
 

@@ -22,11 +22,20 @@ class TableTooLargeError(MemoryError):
 
 
 class NotSharedWarning(UserWarning):
-    """A search over a pipeline whose candidates are fitted one by one, at many times the price."""
+    """A search whose candidates are fitted one by one, at many times the price."""
 
 
 class ClusterError(RuntimeError):
-    """A Dask cluster that cannot be used: no client, no workers, another version, no connection."""
+    """A Dask cluster that cannot be used, or does not end the work: whatever the reason.
+
+    Attributes
+    ----------
+    estimator : object or None
+        The fit so far, whose ``resume()`` goes on where it ended, with or without a cluster; None
+        where nothing was grown.
+    """
+
+    estimator = None
 
 
 class NoAnswerError(ClusterError):
@@ -34,24 +43,8 @@ class NoAnswerError(ClusterError):
 
 
 class WorkerLostError(ClusterError):
-    """Workers that die again and again, or are all gone.
-
-    Attributes
-    ----------
-    estimator : object or None
-        The fit so far, whose ``resume()`` goes on where it ended; None where nothing was grown.
-    """
-
-    estimator = None
+    """Workers that die again and again, are all gone or paused, or cannot do what is asked for."""
 
 
 class SchedulerLostError(ClusterError):
-    """A scheduler whose connection is lost for good.
-
-    Attributes
-    ----------
-    estimator : object or None
-        As for `WorkerLostError`.
-    """
-
-    estimator = None
+    """A scheduler whose connection is lost for good."""

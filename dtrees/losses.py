@@ -61,7 +61,7 @@ class Loss(ABC):
         gradient, hessian : float64, both of the shape of `raw`
             Finite; hessians are not negative. A leaf adds ``- sum of gradients / (sum of hessians
             + l2_regularization)`` times the learning rate. Each side of a split needs a sum of
-            hessians of 0.001.
+            hessians of ``min_child_weight``.
         """
 
     def initial(self, y: np.ndarray, sample_weight: np.ndarray | None) -> float | np.ndarray:

@@ -5,16 +5,25 @@ against     dtrees and scikit-learn, at equal trees
 categories  columns of many categories: native, ordinal, one-hot
 boosting    boosted models beside those of LightGBM, XGBoost and CatBoost
 boosting_categories    the same on tables with categories
+boosting_defaults      l2 and least hessians of ours on many tables
 boosting_peers         their models, as they come and matched to ours
 bags        keyed Poisson bags and a multinomial bootstrap
 """
 
-from benchmarks.accuracy import against, bags, boosting, boosting_categories, categories
+from benchmarks.accuracy import (
+    against,
+    bags,
+    boosting,
+    boosting_categories,
+    boosting_defaults,
+    categories,
+)
 
 CASES = [
     *against.CASES,
     *categories.CASES,
     *boosting.CASES,
     *boosting_categories.CASES,
+    *boosting_defaults.CASES,
     *bags.CASES,
 ]

@@ -18,6 +18,7 @@ from benchmarks.accuracy.boosting_peers import (
     Fit,
     catboost,
     catboost_matched,
+    lightgbm_matched,
     loss,
     texts,
     xgboost,
@@ -34,9 +35,9 @@ SETS = (
     *("shuttle", "spambase", "weather_aus"),
 )
 AS_THEY_COME = ("LightGBM", "XGBoost", "CatBoost")
-MATCHED = ("LightGBM", "XGBoost, matched", "CatBoost, matched")
+MATCHED = ("LightGBM, matched", "XGBoost, matched", "CatBoost, matched")
 OF_ONE_PART = 1e-3  # of a loss: counts as its standard error where there is one part alone
-SHOWN = (*AS_THEY_COME, "scikit-learn", *MATCHED[1:])
+SHOWN = (*AS_THEY_COME, "scikit-learn", *MATCHED)
 TABLE = Table(
     (
         "boosted models, held-out rows",
@@ -47,8 +48,8 @@ TABLE = Table(
         "verdict",
     ),
     "Log-loss of classes, RMSE of numbers: mean over five seeds, and the standard error of ours. "
-    "Seeds part the rows 2 : 1 (adult keeps its test part). Matched: l2 0, 20 rows in a leaf, no "
-    "drawn rows, no noise, cuts by rows; LightGBM comes so. To the best: the mean difference to "
+    "Seeds part the rows 2 : 1 (adult keeps its test part). Matched: l2 1, 20 rows in a leaf, no "
+    "drawn rows, no noise, cuts by rows. To the best: the mean difference to "
     "the best of LightGBM, XGBoost and CatBoost, in standard errors of the difference or of the "
     "mean, whichever is larger (of adult, a thousandth of the loss); above 1 ours is worse. The "
     "verdict is on the matched ones.",
@@ -73,6 +74,7 @@ def _lines(name: str, scale: Scale) -> Iterator[tuple[str, ...]]:
         "XGBoost": (xgboost, X),
         "CatBoost": (catboost, texts(X)),
         "scikit-learn": (fits.scikit_learn, data.ordinal(X)),
+        "LightGBM, matched": (lightgbm_matched, X),
         "XGBoost, matched": (xgboost_matched, X),
         "CatBoost, matched": (catboost_matched, texts(X)),
     }

@@ -73,11 +73,13 @@ def scikit_learn(X: Any, y: np.ndarray, n_threads: int) -> Any:
         return kind(max_iter=ITERATIONS, early_stopping=False).fit(X, y)
 
 
-def lightgbm(X: Any, y: np.ndarray, n_threads: int, n_iterations: int = ITERATIONS) -> Any:
+def lightgbm(
+    X: Any, y: np.ndarray, n_threads: int, n_iterations: int = ITERATIONS, **more: Any
+) -> Any:
     """A model of LightGBM."""
     library = wanted("lightgbm", "lightgbm")
     kind = library.LGBMRegressor if is_regression(y) else library.LGBMClassifier
-    return kind(n_estimators=n_iterations, n_jobs=n_threads, verbose=-1).fit(X, y)
+    return kind(n_estimators=n_iterations, n_jobs=n_threads, verbose=-1, **more).fit(X, y)
 
 
 def xgboost(

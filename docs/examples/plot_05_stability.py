@@ -20,7 +20,7 @@ print(f"accuracy {found['test_score'].mean():.3f} ± {found['test_score'].std():
 # %%
 # By level: how many of the ten models have the column of the final one, in nodes that they share.
 
-report = stability_report(found["estimator"], found["final_estimator"])
+report = stability_report(found["estimator"], found.final_estimator)
 for depth, level in enumerate(report.levels):
     print(f"depth {depth}: {level.same_column:.1f} of 10 ask about the same column")
 

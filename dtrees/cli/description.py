@@ -66,11 +66,9 @@ def stopping_line(model: Any) -> list[str]:
     """When rows that were held out were predicted best, if any were."""
     if not getattr(model, "do_early_stopping_", False):
         return []
-    held_out = len(model.validation_score_) > 0
-    scores = model.validation_score_ if held_out else model.train_score_
-    rows = "held-out" if held_out else "training"
-    best = counted(int(scores.argmax()), "iteration")
-    ended = "" if model.n_iter_ < model.max_iter else "; --max-iter ended the fit"
+    rows = "held-out" if len(model.validation_score_) > 0 else "training"
+    best = counted(model.best_iteration_, "iteration")
+    ended = "" if len(model._scores) - 1 < model.max_iter else "; --max-iter ended the fit"
     return [f"best score of the {rows} rows after {best}{ended}"]
 
 
@@ -152,20 +150,25 @@ def plain(value: Any) -> Any:
 
 
 def importance_table(columns: list[dict[str, Any]]) -> Any:
-    """The most important of the columns that are used; equal ones in the file's order."""
+    """The most important of the columns that are used; equal ones in the file's order.
+
+    By held-out rows, where they have been asked.
+    """
     from rich import box, table
     from rich.text import Text
 
     used = [column for column in columns if column["importance"] > 0]
     if not used:
         return Text("\n  The model asks nothing: no column is used.\n")
-    ranked = sorted(used, key=lambda column: -column["importance"])[:TOP_COLUMNS]
-    longest = ranked[0]["importance"]
-    lines = table.Table("column", "kind", "importance", "", box=box.SIMPLE_HEAD)
+    by = "held_out_importance" if "held_out_importance" in columns[0] else "importance"
+    rows = "held-out" if by == "held_out_importance" else "training"
+    ranked = sorted(used, key=lambda column: -column[by])[:TOP_COLUMNS]
+    longest = max(ranked[0][by], 1e-4)
+    lines = table.Table("column", "kind", f"importance, {rows} rows", "", box=box.SIMPLE_HEAD)
     lines.columns[2].justify = "right"
     for column in ranked:
-        shown = f"{column['importance']:.4f}"
-        bar = "█" * math.ceil(20 * (column["importance"] / longest)) if float(shown) else ""
+        shown = f"{column[by]:.4f}"
+        bar = "█" * math.ceil(20 * (column[by] / longest)) if float(shown) > 0 else ""
         name = Text(visible(column["name"]), overflow="ellipsis", no_wrap=True)
         lines.add_row(name, column["kind"], shown, bar)
     return lines

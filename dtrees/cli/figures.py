@@ -85,7 +85,7 @@ def importance_picture(
         ax.set_yticks(y, [short(name, LETTERS) for name in names])
         for label in ax.get_yticklabels():
             label.set_parse_math(False)
-        ax.set(xlabel="importance", xlim=(0, None))
+        ax.set(xlabel="importance", xlim=(min(0.0, float((mean - deviation).min())), None))
         ax.spines[["right", "top"]].set_visible(False)
         ax.legend(loc="lower right", fontsize="small", frameon=False)
 

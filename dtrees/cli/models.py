@@ -69,6 +69,7 @@ PARAMETER_OF = {
     "loss": "loss",
     "quantile": "quantile",
     "alpha": "alpha",
+    "min_child_weight": "min_child_weight",
     "l2_regularization": "l2_regularization",
     "subsample": "subsample",
     "early_stopping": "early_stopping",
@@ -238,10 +239,16 @@ MODEL = (
         help="The quantile of residuals up to which --loss huber takes squares. 0.9 by default.",
     ),
     click.option(
+        "--min-child-weight",
+        type=click.FloatRange(min=0),
+        metavar="NUMBER",
+        help="Least sum of second derivatives of a leaf of boosting. 0.001 by default.",
+    ),
+    click.option(
         "--l2-regularization",
         type=click.FloatRange(min=0),
         metavar="NUMBER",
-        help="Makes the steps of boosting smaller. 0 by default.",
+        help="Makes the steps of boosting smaller. 1 by default.",
     ),
     click.option(
         "--subsample",

@@ -203,18 +203,21 @@ def _size(run: Run) -> dict[str, Any] | None:
 
 def _columns(run: Run) -> dict[str, Any]:
     """The columns by falling importance, with what the folds say of it."""
-    columns = columns_of(run.model)
+    columns = run.columns
     codes = codebook_of(run.model).n_codes
     missing = computed(run.problem.X.isna().mean())[0].to_numpy()
     final = np.array([column["importance"] for column in columns])
     folds = np.array([model.feature_importances_ for model in run.found.models])
-    mean, deviation, asked = folds.mean(axis=0), folds.std(axis=0, ddof=1), (folds > 0).sum(axis=0)
-    order = np.lexsort((np.arange(len(final)), -mean, -final))
+    asked = (folds > 0).sum(axis=0)
+    if run.found.importances is not None:
+        folds = run.found.importances
+    mean, deviation = folds.mean(axis=0), folds.std(axis=0, ddof=1)
+    order = np.lexsort((np.arange(len(final)), -final, -mean))
     lines = [
         (
             short(columns[j]["name"], LETTERS),
-            f"{final[j]:.4f}",
             f"{mean[j]:.4f} ± {deviation[j]:.4f}",
+            f"{final[j]:.4f}",
             str(asked[j]),
             f"{codes[j]:,}",
             f"{missing[j]:.1%}" if missing[j] else "",
@@ -227,7 +230,14 @@ def _columns(run: Run) -> dict[str, Any]:
     if drawn:
         names = [columns[j]["name"] for j in drawn]
         picture = importance_picture(names, final[drawn], mean[drawn], deviation[drawn])
-    return {"picture": picture, "lines": lines, "more": len(columns) - len(lines)}
+    held_out = run.found.importances is not None
+    return {
+        "picture": picture,
+        "lines": lines,
+        "more": len(columns) - len(lines),
+        "folds": "held-out rows" if held_out else "training rows of folds",
+        "held_out": held_out,
+    }
 
 
 def _stability(run: Run) -> dict[str, Any]:

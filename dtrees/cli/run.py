@@ -100,6 +100,15 @@ class Run:
         return next(iter(self.scores))
 
     @property
+    def columns(self) -> list[dict[str, Any]]:
+        """`columns_of` the model, and the mean importance by the held-out rows of the folds."""
+        columns = columns_of(self.model)
+        if self.found.importances is not None:
+            for column, mean in zip(columns, self.found.importances.mean(axis=0), strict=True):
+                column["held_out_importance"] = float(mean)
+        return columns
+
+    @property
     def means_and_errors(self) -> dict[str, tuple[float, float]]:
         """Mean of the folds' scores, and its standard error, by the names of the scores."""
         from dtrees.model_selection.folds import mean_and_standard_error
@@ -152,7 +161,7 @@ class Run:
             "rows_without_target": self.problem.rows_without_target,
             "dropped": list(self.problem.dropped),
             "parameters": {"folds": len(self.found.folds), **how, **chosen_parameters(self.model)},
-            "columns": columns_of(self.model),
+            "columns": self.columns,
             "folds": [asdict(fold) for fold in self.found.folds],
             "mean": mean,
             "standard_error": standard_error,

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from dtrees.cli.description import (
     TEXT_LEVELS,
-    columns_of,
     first_rules,
     growth_lines,
     importance_table,
@@ -34,7 +33,7 @@ STEPS_SHOWN = 10  # of a path
 
 def print_run(run: Run) -> None:
     """Print a run for people, below the lines on what was read."""
-    columns = columns_of(run.model)
+    columns = run.columns
     out = console()
     kinds = [column["kind"] for column in columns]
     say(kinds_line(kinds))

@@ -54,6 +54,8 @@ def validated(request: Request, estimator: Any, bar: Bar | None = None) -> Run:
     if hasattr(of_fold, "oob_score"):  # the folds have better: their held-out rows
         of_fold.set_params(oob_score=False)
     splits = folds_of(slice(None))
+    task = request.problem.task  # a score that is not defined on a fold is told before they grow
+    baseline = baseline_scores(y, task, splits, request.scoring, request.quantile)
     found = validate_folds(
         of_fold,
         X,
@@ -74,7 +76,6 @@ def validated(request: Request, estimator: Any, bar: Bar | None = None) -> Run:
         final = estimator.fit(X, y)
     nested = None if request.n_divisions is None else nested_error_of(request, of_fold)
     seconds = perf_counter() - start
-    baseline = baseline_scores(y, request.problem.task, splits, request.scoring, request.quantile)
     if not request.scoring:
         baseline = dict(zip([SCORE_NAME[request.problem.task]], baseline.values(), strict=False))
     return Run(request, found, final, seconds, baseline, nested)

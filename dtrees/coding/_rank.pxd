@@ -11,7 +11,7 @@ cdef enum Way:
 # What became of a column.
 cdef enum Status:
     CODED = 0
-    TOO_MANY = 1            # more distinct values than asked for
+    TOO_MANY = 1            # more distinct values than asked for; after SORT the rows are sorted
     INFINITE = 2
 
 cdef struct FewKey:
@@ -36,6 +36,7 @@ cdef struct Ranked:
     int32_t least           # lookup: value of table[1]
 
 cdef int64_t lay_out(Scratch* scratch, int64_t n, uint8_t* start) noexcept nogil
+cdef int64_t sort_rows(const value_t* v, int64_t n, Scratch* scratch) noexcept nogil
 cdef void rank(const value_t* v, int64_t n, int64_t max_bins, value_t* low, Scratch* scratch,
                Ranked* out) noexcept nogil
 cdef void write_codes(int64_t n, Scratch* scratch, const Ranked* ranked, code_t* codes,

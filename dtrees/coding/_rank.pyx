@@ -35,6 +35,11 @@ cdef enum:
     LEAST_RANGE = 1024      # of whole numbers that are always looked up
     SMALL = 40              # rows, up to which sorting is cheapest
 
+cdef struct Keys:
+    uint64_t first          # the least key
+    int drop                # low bits in which all agree
+    bint is_whole           # a pair holds all the other bits
+
 
 cdef void _scan(const value_t* v, int64_t n, value_t* least, value_t* most,
                 int64_t* n_missing) noexcept nogil:
@@ -183,15 +188,28 @@ cdef int _by_key(const void* a, const void* b) noexcept nogil:
     return (x > y) - (x < y)
 
 
-cdef void _rank_sort(const value_t* v, int64_t n, value_t least, value_t most, int64_t max_bins,
-                     value_t* low, Scratch* scratch, Ranked* out) noexcept nogil:
-    """Codes by sorting; leaves (code, row) pairs in ``scratch.pairs``, missing rows left out."""
+cdef int64_t sort_rows(const value_t* v, int64_t n, Scratch* scratch) noexcept nogil:
+    """Rows in ascending order of their values, as the low halves of ``scratch.pairs``.
+
+    Returns how many there are: missing ones are left out. No value is infinite.
+    """
+    cdef value_t least, most
+    cdef int64_t n_missing
+    cdef Keys keys
+    _scan(v, n, &least, &most, &n_missing)
+    if n_missing < n:
+        _sort_pairs(v, n, least, most, n_missing, scratch, &keys)
+    return n - n_missing
+
+
+cdef void _sort_pairs(const value_t* v, int64_t n, value_t least, value_t most, int64_t n_missing,
+                      Scratch* scratch, Keys* keys) noexcept nogil:
+    """Sorts the rows that have a value in ``scratch.pairs``."""
     cdef uint64_t* pairs = scratch.pairs
-    cdef uint64_t first = key_of(least), span = key_of(most) - first, differ, key, code = 0
+    cdef uint64_t first = key_of(least), span = key_of(most) - first, differ, key, rest_mask
     cdef int64_t i, k, m = 0, end
     cdef int bits = 64 - leading_zeros(span) if span else 0, drop = 0, split = 0
-    cdef uint64_t rest_mask
-    cdef value_t x, previous
+    cdef value_t x
     if bits > 32:
         differ = 0
         for i in range(n):
@@ -202,7 +220,7 @@ cdef void _rank_sort(const value_t* v, int64_t n, value_t least, value_t most, i
         if bits > 32:
             split = bits - 32
             bits = 32
-    if out.n_missing == 0:  # without a branch
+    if n_missing == 0:  # without a branch
         m = n
         for i in range(n):
             pairs[i] = (((key_of(v[i]) - first) >> (drop + split)) << 32) | <uint64_t>i
@@ -212,24 +230,40 @@ cdef void _rank_sort(const value_t* v, int64_t n, value_t least, value_t most, i
             pairs[m] = (((key_of(x) - first) >> (drop + split)) << 32) | <uint64_t>i
             m += x == x
     sort_pairs(pairs, scratch.other, m, bits)
-    if split > 0:
-        # runs of equal leading bits, by the others
-        rest_mask = ((1ULL << split) - 1)
-        i = 0
-        while i < m:
-            end = i + 1
-            while end < m and (pairs[end] >> 32) == (pairs[i] >> 32):
-                end += 1
-            k = i + 1
-            while k < end and v[<uint32_t>pairs[k]] == v[<uint32_t>pairs[i]]:
-                k += 1
-            if k < end:
-                for k in range(i, end):
-                    key = ((key_of(v[<uint32_t>pairs[k]]) - first) >> drop) & rest_mask
-                    pairs[k] = (key << 32) | <uint32_t>pairs[k]
-                sort_pairs(pairs + i, scratch.other, end - i, split)
-            i = end
-        previous = 0
+    keys.first = first
+    keys.drop = drop
+    keys.is_whole = split == 0
+    if split == 0:
+        return
+    # runs of equal leading bits, by the others
+    rest_mask = ((1ULL << split) - 1)
+    i = 0
+    while i < m:
+        end = i + 1
+        while end < m and (pairs[end] >> 32) == (pairs[i] >> 32):
+            end += 1
+        k = i + 1
+        while k < end and v[<uint32_t>pairs[k]] == v[<uint32_t>pairs[i]]:
+            k += 1
+        if k < end:
+            for k in range(i, end):
+                key = ((key_of(v[<uint32_t>pairs[k]]) - first) >> drop) & rest_mask
+                pairs[k] = (key << 32) | <uint32_t>pairs[k]
+            sort_pairs(pairs + i, scratch.other, end - i, split)
+        i = end
+
+
+cdef void _rank_sort(const value_t* v, int64_t n, value_t least, value_t most, int64_t max_bins,
+                     value_t* low, Scratch* scratch, Ranked* out) noexcept nogil:
+    """Codes by sorting; leaves (code, row) pairs in ``scratch.pairs``, missing rows left out."""
+    cdef uint64_t* pairs = scratch.pairs
+    cdef uint64_t key = 0, code = 0
+    cdef int64_t i, m = n - out.n_missing
+    cdef value_t x, previous = 0
+    cdef Keys keys
+    out.way = SORT
+    _sort_pairs(v, n, least, most, out.n_missing, scratch, &keys)
+    if not keys.is_whole:
         for i in range(m):
             x = v[<uint32_t>pairs[i]]
             if i == 0 or x != previous:
@@ -241,17 +275,15 @@ cdef void _rank_sort(const value_t* v, int64_t n, value_t least, value_t most, i
                 previous = x
             pairs[i] = (code << 32) | <uint32_t>pairs[i]
     else:
-        key = 0
         for i in range(m):
             if i == 0 or (pairs[i] >> 32) != key:
                 if <int64_t>code == max_bins:
                     out.status = TOO_MANY
                     return
                 key = pairs[i] >> 32
-                low[code] = value_of(first + (key << drop), least)
+                low[code] = value_of(keys.first + (key << keys.drop), least)
                 code += 1
             pairs[i] = (code << 32) | <uint32_t>pairs[i]
-    out.way = SORT
     out.n_codes = <int64_t>code
 
 

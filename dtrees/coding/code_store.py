@@ -90,6 +90,13 @@ class CodeStore:
         at = column * self.n_rows
         return self.blocks[int(storage_for(np.int64(largest)))][at : at + self.n_rows]
 
+    def order_rows(self, column: int, largest: Any) -> None:
+        """Sets `order` of a column that was not coded by its rank, if it has one."""
+        if largest > 65_535 and len(self.order):
+            at = column * self.n_rows
+            codes = self.codes_of(column, largest)
+            self.order[at : at + self.n_rows] = np.argsort(codes, kind="stable")
+
     def finish(self, largest: np.ndarray | None = None, coded: np.ndarray | None = None):
         """The coded matrix; the store must not be used any more.
 

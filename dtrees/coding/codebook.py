@@ -68,6 +68,7 @@ class CodeBook(CodeMeanings):
         handle_unknown: str = "missing",
         seed: int = 0,
         sample_rows: int = SAMPLE_ROWS,
+        weights: np.ndarray | None = None,
         run: Runner = serial,
     ) -> tuple[CodeBook, CodedMatrix]:
         """Learn the codes of a table and code it.
@@ -87,6 +88,8 @@ class CodeBook(CodeMeanings):
             Key of the sample that quantiles are read from.
         sample_rows : int, default=200_000
             Size of that sample, per column.
+        weights : int64 (n_rows,) or None, default=None
+            What rows count for in quantiles (`dtrees.coding.weights.cut_weights`); None: one.
         run : Runner, default=serial
             Gets one task per few columns.
 
@@ -110,12 +113,12 @@ class CodeBook(CodeMeanings):
         categories: dict[int, np.ndarray] = {}
         if table.sparse is not None:
             refuse_sparse_categories(table, mask)
-            coded, part, status = code_sparse(read_sparse(table), rules, run)
+            coded, part, status = code_sparse(read_sparse(table), rules, run, weights)
             refuse_columns(table, status == STATUS_INFINITE)
             parts = [part]
         else:
             columns = columns_by_type(table, mask)
-            coded, parts, categories = code_dense(table, columns, rules, run)
+            coded, parts, categories = code_dense(table, columns, rules, run, weights)
         return cls._of(parts, categories, table.names, table.units, handle_unknown), coded
 
     @classmethod

@@ -26,14 +26,18 @@ MANY_CUTS = 16  # per row, from which on rows are sorted instead of looking at e
 
 
 def code_dense(
-    table: Table, columns: Columns, rules: CutRules, run: Runner
+    table: Table,
+    columns: Columns,
+    rules: CutRules,
+    run: Runner,
+    weights: np.ndarray | None = None,
 ) -> tuple[CodedMatrix, list[OrderedValues], dict[int, np.ndarray]]:
     """Codes of a dense table: numbers first, then the categories above them."""
     n_rows = table.n_rows
     plain = rules.max_bins is not None and not columns.numeric_categories and not columns.categories
     largest = min(n_rows, rules.max_bins) if plain and rules.max_bins is not None else n_rows
     store = CodeStore(n_rows, table.n_columns, largest)
-    parts = code_numbers(columns.ordered, store, rules, run)
+    parts = code_numbers(columns.ordered, store, rules, run, weights)
     named = code_numbers(columns.numeric_categories, store, CutRules(), run)
     refuse_columns(table, store.status == STATUS_INFINITE)
     categories: dict[int, np.ndarray] = {}
@@ -45,11 +49,16 @@ def code_dense(
                 categories[column] = category_array(values, block.values.dtype)
     pieces = [partial(_code_categories, found, store) for found in columns.categories]
     run_pieces(pieces, [n_rows] * len(pieces), run)
-    dtypes = {j: block.values.dtype for block in table.numbers for j in block.columns.tolist()}
+    dtypes = _types(table) if columns.categories else {}
     for found in columns.categories:
         j = found.labels.column
         categories[j] = category_array(found.values, dtypes.get(j))
     return store.finish(), parts, categories
+
+
+def _types(table: Table) -> dict[int, np.dtype]:
+    """Types of the columns of numbers."""
+    return {j: block.values.dtype for block in table.numbers for j in block.columns.tolist()}
 
 
 def _code_categories(found: Categories, store: CodeStore) -> None:
@@ -64,9 +73,7 @@ def _code_categories(found: Categories, store: CodeStore) -> None:
     if ordered is not None:
         np.copyto(codes, ordered, where=codes == 0)
     store.n_codes[j] = n_codes
-    if n_codes > 65_535 and len(store.order):
-        at = j * store.n_rows
-        store.order[at : at + store.n_rows] = np.argsort(codes, kind="stable")
+    store.order_rows(j, n_codes)
 
 
 def encode_dense(book: CodeBook, table: Table, wanted: np.ndarray, run: Runner) -> CodedMatrix:

@@ -10,10 +10,9 @@ from functools import partial
 import numpy as np
 
 from dtrees.coding._codes import compact_values
-from dtrees.coding._cuts import cut_column
 from dtrees.coding._rank_columns import STATUS_TOO_MANY, rank_columns, scratch_bytes
 from dtrees.coding.code_store import CodeStore, lazy_array
-from dtrees.coding.sampling import CutRules, Sample, quantile_codes
+from dtrees.coding.sampling import CutRules, Sample
 from dtrees.coding.tables import Numbers
 from dtrees.coding.tiles import load, run_pieces, tile_bytes, tile_type, tiles
 from dtrees.typing import Runner
@@ -40,10 +39,14 @@ class OrderedValues:
 
 
 def code_numbers(
-    blocks: Sequence[Numbers], store: CodeStore, rules: CutRules, run: Runner
+    blocks: Sequence[Numbers],
+    store: CodeStore,
+    rules: CutRules,
+    run: Runner,
+    weights: np.ndarray | None = None,
 ) -> list[OrderedValues]:
     """Codes of columns of numbers into the store; their values, block by block."""
-    sample = Sample(rules, store.n_rows)
+    sample = Sample(rules, store.n_rows, weights)
     room = max(1, store.n_rows if rules.max_bins is None else min(store.n_rows, rules.max_bins))
     pieces: list[Callable[[], None]] = []
     sizes: list[int] = []
@@ -90,26 +93,26 @@ def _code_tile(
 ) -> None:
     """Ranks or cuts the columns of one tile; low, high: (k, room), OUT."""
     limit = low.shape[1]
-    blocks = (*store.blocks, store.order)
-    with store.tiles.borrow(tile_bytes(block.values)) as buffer:
+    found = store.n_codes, store.status, store.is_binned.view(np.uint8)
+    with (
+        store.tiles.borrow(tile_bytes(block.values)) as buffer,
+        store.scratch.borrow(scratch_bytes(store.n_rows)) as scratch,
+    ):
         tile = load(block.values, buffer)
-        with store.scratch.borrow(scratch_bytes(store.n_rows)) as scratch:
-            rank_columns(
-                tile, limit, block.columns, scratch, blocks, low, store.n_codes, store.status
-            )
-        for k, column in enumerate(block.columns):
-            n_codes = store.n_codes[column]
-            if store.status[column] != STATUS_TOO_MANY:
-                high[k, :n_codes] = low[k, :n_codes]
-                continue
-            least, greatest = quantile_codes(sample.of(tile[k]), limit)
-            n_codes = len(greatest)
-            low[k, :n_codes], high[k, :n_codes] = least, greatest
-            store.n_codes[column] = n_codes
-            store.status[column] = 0
-            store.is_binned[column] = True
-            cut_column(tile[k], greatest[:-1], store.codes_of(column, n_codes))
-    store.n_ordered[block.columns] = store.n_codes[block.columns]
+        how = scratch, (*store.blocks, store.order)
+        out = low, high, *found
+        cut = sample.rows, sample.weights, sample.rows is None
+        rank_columns(tile, limit, block.columns, *how, *out, *cut)
+        # samples of the rows that have a value
+        for k in np.flatnonzero(store.status[block.columns] == STATUS_TOO_MANY).tolist():
+            one = slice(k, k + 1)
+            out = low[one], high[one], *found
+            rows = sample.rows_of(tile[k])
+            rank_columns(tile[one], limit, block.columns[one], *how, *out, rows, sample.weights)
+    columns = block.columns
+    for column in columns[store.is_binned[columns] & (store.n_codes[columns] > 65_535)].tolist():
+        store.order_rows(column, store.n_codes[column])
+    store.n_ordered[columns] = store.n_codes[columns]
 
 
 def join_values(

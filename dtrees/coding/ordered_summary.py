@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dtrees.coding._rank_columns import STATUS_INFINITE, STATUS_TOO_MANY, distinct_values
-from dtrees.coding.sampling import bottom, quantile_codes
+from dtrees.coding.sampling import bottom, codes_of_sample
 
 EVERY = sys.maxsize  # distinct values, where all are kept
 
-# By the hashes of parts: which of them are kept (None: all), and the hashes that are
-Sampled = dict[tuple[int, ...], tuple[np.ndarray | None, np.ndarray]]
+# By the hashes of parts: which of them are kept (None: all), and the hashes and weights that are
+Sampled = dict[tuple[int, ...], tuple[np.ndarray | None, np.ndarray, np.ndarray | None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +33,8 @@ class OrderedSummary:
         Ascending; None when there are more than ``cap``.
     hashes : uint64 (at most sample_rows,)
         Of the sampled rows, which have a value; in no order. Empty where every value is kept.
+    weights : int64, as hashes, or None
+        What they count for; None: each counts once.
     sample : float64, as hashes
         Their values.
     n_rows, n_missing : int
@@ -47,6 +49,7 @@ class OrderedSummary:
     sample_rows: int
     distinct: np.ndarray | None
     hashes: np.ndarray
+    weights: np.ndarray | None
     sample: np.ndarray
     n_rows: int
     n_missing: int
@@ -55,23 +58,30 @@ class OrderedSummary:
 
     @classmethod
     def of(
-        cls, values: np.ndarray, cap: int, sample_rows: int, rows: np.ndarray, hashes: np.ndarray
+        cls,
+        values: np.ndarray,
+        cap: int,
+        sample_rows: int,
+        rows: np.ndarray,
+        hashes: np.ndarray,
+        weights: np.ndarray | None = None,
     ) -> OrderedSummary:
         """The summary of values: float32 or float64 (n_rows,), contiguous, -0.0 as 0.0.
 
-        ``rows`` are the numbers of those that may be sampled, with their hashes. O(n_rows), and one
-        sort of the distinct values.
+        ``rows`` are the numbers of those that may be sampled, with their hashes and weights.
+        O(n_rows), and one sort of the distinct values.
         """
         distinct, is_infinite = _distinct(values, cap)
         n_missing = int(np.count_nonzero(values != values))
         sample = values[rows].astype(np.float64)
         if n_missing:
             present = ~np.isnan(sample)
-            hashes, sample = hashes[present], sample[present]
+            hashes, weights, sample = hashes[present], _of(weights, present), sample[present]
         kept = bottom(hashes, sample_rows)
         if len(kept) < len(hashes):
-            hashes, sample = hashes[kept], sample[kept]
-        return cls(cap, sample_rows, distinct, hashes, sample, len(values), n_missing, is_infinite)
+            hashes, weights, sample = hashes[kept], _of(weights, kept), sample[kept]
+        found = distinct, hashes, weights, sample
+        return cls(cap, sample_rows, *found, len(values), n_missing, is_infinite)
 
     @property
     def n_values(self) -> int:
@@ -90,9 +100,8 @@ class OrderedSummary:
         cuts = None
         if self.distinct is None and self.has_enough:
             cuts = self.codes()[:2]
-        return replace(
-            self, hashes=self.hashes[:0].copy(), sample=self.sample[:0].copy(), cuts=cuts
-        )
+        nothing = self.hashes[:0].copy()
+        return replace(self, hashes=nothing, weights=None, sample=self.sample[:0].copy(), cuts=cuts)
 
     @classmethod
     def merge_all(
@@ -114,9 +123,12 @@ class OrderedSummary:
         key = tuple(id(part.hashes) for part in parts)
         if key not in sampled:
             hashes = np.concatenate([part.hashes for part in parts])
+            weights = joined_weights([part.weights for part in parts])
             rows = bottom(hashes, sample_rows)
-            sampled[key] = (rows, hashes[rows]) if len(rows) < len(hashes) else (None, hashes)
-        chosen, hashes = sampled[key]
+            sampled[key] = None, hashes, weights
+            if len(rows) < len(hashes):
+                sampled[key] = rows, hashes[rows], _of(weights, rows)
+        chosen, hashes, weights = sampled[key]
         if chosen is not None:
             sample = sample[chosen]
         return cls(
@@ -124,6 +136,7 @@ class OrderedSummary:
             sample_rows,
             distinct,
             hashes,
+            weights,
             sample,
             sum(part.n_rows for part in parts),
             sum(part.n_missing for part in parts),
@@ -136,7 +149,18 @@ class OrderedSummary:
             return self.distinct, self.distinct, True
         if self.cuts is not None:
             return (*self.cuts, False)
-        return (*quantile_codes(np.sort(self.sample), self.cap), False)
+        return (*codes_of_sample(self.sample, self.weights, self.cap), False)
+
+
+def joined_weights(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    """The weights of all parts, of which all have some, or none has."""
+    given = [part for part in parts if part is not None]
+    assert len(given) in (0, len(parts))
+    return np.concatenate(given) if given else None
+
+
+def _of(weights: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
+    return None if weights is None else weights[rows]
 
 
 def _distinct(values: np.ndarray, cap: int) -> tuple[np.ndarray | None, bool]:

@@ -4,18 +4,21 @@ A row is sampled when its hash, a draw of (seed, row id), is among the smallest:
 samples of parts merge to that of the table, however the rows were cut into parts.
 
 Quantile cuts are exact quantiles of the sample: with m sampled values in ascending order, cut k of
-K stands at value number ``ceil(k m / K)``, counted from 1. Equal cuts are one.
+K stands at value number ``ceil(k m / K)``, counted from 1. Equal cuts are one. A row of weight w
+counts as w rows (`dtrees.coding.weights.cut_weights`); which rows are sampled, weights do not say.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from dtrees._random import SAMPLE_ROWS, keyed_uint64
+from dtrees.coding._cuts import quantile_codes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,40 +57,14 @@ def bottom(hashes: np.ndarray, k: int) -> np.ndarray:
     return np.flatnonzero(hashes <= np.partition(hashes, k - 1)[k - 1])
 
 
-def quantile_codes(
-    ordered: np.ndarray, max_bins: int, n_zeros: int = 0
+def codes_of_sample(
+    values: np.ndarray, weights: np.ndarray | None, max_bins: int, zeros: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Least and greatest value of every code, from a sample.
-
-    Parameters
-    ----------
-    ordered : float (m,)
-        Sampled values, ascending, without NaN.
-    max_bins : int
-    n_zeros : int, default=0
-        Zeros that were sampled beside these values (rows that a sparse column does not store).
-
-    Returns
-    -------
-    low, high : same type (n_codes,)
-        A value x has the first code with ``x <= high[code - 1]``; the last when there is none.
-    """
-    n_below = int(np.searchsorted(ordered, 0.0)) if n_zeros else 0
-
-    def at(positions: np.ndarray) -> np.ndarray:
-        shifted = np.where(positions < n_below, positions, np.maximum(positions - n_zeros, n_below))
-        inside = (positions >= n_below) & (positions < n_below + n_zeros)
-        values = ordered[np.minimum(shifted, len(ordered) - 1)] if len(ordered) else 0.0 * positions
-        return np.where(inside, ordered.dtype.type(0), values).astype(ordered.dtype, copy=False)
-
-    m = len(ordered) + n_zeros
-    high = np.unique(at((np.arange(1, max_bins + 1) * m + max_bins - 1) // max_bins - 1))
-    # the position behind the last value that is at most high[c]
-    stored = np.searchsorted(ordered, high, side="right")
-    begin = np.concatenate([[0], (stored + n_zeros * (high >= 0))[:-1]]) if n_zeros else (
-        np.concatenate([[0], stored[:-1]])
-    )  # fmt: skip
-    return at(begin), high
+    """`quantile_codes` of sampled values in any order."""
+    if weights is None:
+        return quantile_codes(np.sort(values), max_bins, zeros)
+    order = np.argsort(values)
+    return quantile_codes(values[order], max_bins, zeros, weights[order])
 
 
 def hash_bound(k: int, n_rows: int, times: float = 2.0) -> int | None:
@@ -116,14 +93,23 @@ class Sample:
     rules : CutRules
     n_rows : int
         Of the table.
+    weights : int64 or None, default=None
+        Of the rows that there are; None: each counts once.
     hashes : uint64 (n_kept,), default=None
         Of the rows that there are, in their order; None: all rows of the table.
     """
 
     rows: np.ndarray | None
 
-    def __init__(self, rules: CutRules, n_rows: int, hashes: np.ndarray | None = None) -> None:
+    def __init__(
+        self,
+        rules: CutRules,
+        n_rows: int,
+        weights: np.ndarray | None = None,
+        hashes: np.ndarray | None = None,
+    ) -> None:
         self.rules = rules
+        self.weights = weights
         self.n_rows = n_rows if hashes is None else len(hashes)  # of those that there are
         self.rows = None
         self._given = hashes
@@ -147,14 +133,10 @@ class Sample:
         is_in[self.rows] = True
         return is_in
 
-    def of(self, values: np.ndarray) -> np.ndarray:
-        """The sampled values of a column, (n_rows,), ascending and without NaN."""
-        sample = values if self.rows is None else values[self.rows]
-        if self.rows is not None and np.isnan(values.min(initial=0)):
-            # a sample of the rows that have a value
-            present = np.flatnonzero(~np.isnan(values))
-            sample = values[present[bottom(self.hashes[present], self.rules.sample_rows)]]
-        return np.sort(sample[~np.isnan(sample)])
+    def rows_of(self, values: np.ndarray) -> np.ndarray:
+        """Those that are sampled in a column with missing values, (n_rows,), of many rows."""
+        present = np.flatnonzero(~np.isnan(values))
+        return present[bottom(self.hashes[present], self.rules.sample_rows)]
 
     def codes_of_sparse(
         self, matrix: scipy.sparse.csc_array, column: int
@@ -162,22 +144,30 @@ class Sample:
         """`quantile_codes` of a column of which more values than `max_bins` are distinct."""
         assert self.rules.max_bins is not None
         stored = slice(matrix.indptr[column], matrix.indptr[column + 1])
-        values = matrix.data[stored] + matrix.data.dtype.type(0)
-        kept, n_zeros = self._of_sparse(values, matrix.indices[stored], matrix.shape[0])
-        return quantile_codes(np.sort(kept), self.rules.max_bins, n_zeros)
+        values, rows = matrix.data[stored] + matrix.data.dtype.type(0), matrix.indices[stored]
+        missing = np.isnan(values)
+        if self.rows is None or not missing.any():
+            kept = ~missing if self.rows is None else self.is_in[rows]
+            total = self.total - self._weight(rows[missing])
+        else:
+            present = np.ones(self.n_rows, dtype=bool)
+            present[rows[missing]] = False
+            chosen = np.flatnonzero(present)
+            chosen = chosen[bottom(self.hashes[chosen], self.rules.sample_rows)]
+            kept = np.isin(rows, chosen)
+            total = self._weight(chosen)
+        values, rows = values[kept], rows[kept]
+        weights = None if self.weights is None else self.weights[rows]
+        zeros = total - self._weight(rows)
+        return codes_of_sample(values, weights, self.rules.max_bins, zeros)
 
-    def _of_sparse(
-        self, values: np.ndarray, rows: np.ndarray, n_rows: int
-    ) -> tuple[np.ndarray, int]:
-        """The sampled values of those that a column stores, and how many zeros are beside them."""
-        if self.rows is None:
-            return values[~np.isnan(values)], n_rows - len(rows)
-        if not np.isnan(values).any():
-            kept = values[self.is_in[rows]]
-            return kept, int(np.count_nonzero(self.is_in)) - len(kept)
-        present = np.ones(n_rows, dtype=bool)
-        present[rows[np.isnan(values)]] = False
-        chosen = np.flatnonzero(present)
-        chosen = chosen[bottom(self.hashes[chosen], self.rules.sample_rows)]
-        kept = values[np.isin(rows, chosen)]
-        return kept, len(chosen) - len(kept)
+    @cached_property
+    def total(self) -> int:
+        """Weight of the rows that are sampled in columns without missing values."""
+        return self._weight(slice(None) if self.rows is None else self.rows)
+
+    def _weight(self, rows: Any) -> int:
+        """Weight of some rows; how many they are, where each counts once."""
+        if self.weights is not None:
+            return int(self.weights[rows].sum())
+        return self.n_rows if isinstance(rows, slice) else len(rows)

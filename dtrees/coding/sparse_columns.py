@@ -79,7 +79,10 @@ class SparseCodes:
 
 
 def code_sparse(
-    matrix: scipy.sparse.csc_array, rules: CutRules, run: Runner
+    matrix: scipy.sparse.csc_array,
+    rules: CutRules,
+    run: Runner,
+    weights: np.ndarray | None = None,
 ) -> tuple[CodedMatrix, OrderedValues, np.ndarray]:
     """Codes of all columns, their values, and the status of each, uint8 (n_columns,)."""
     n_rows, n_columns = matrix.shape
@@ -97,7 +100,7 @@ def code_sparse(
         low = found.values_in_order()
         values = OrderedValues(np.arange(n_columns), found.n_codes, low, low[:0], exact)
     else:
-        values = found.cut(Sample(rules, n_rows))
+        values = found.cut(Sample(rules, n_rows, weights))
     n_codes = found.n_codes
     coded = CodedMatrix.sparse(
         n_rows, found.indptr, matrix.indices, found.codes, n_codes, n_codes, found.fill

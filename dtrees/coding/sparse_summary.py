@@ -13,6 +13,7 @@ import scipy.sparse
 
 from dtrees.coding._rank_columns import STATUS_INFINITE, STATUS_TOO_MANY
 from dtrees.coding.ordered import OrderedValues
+from dtrees.coding.ordered_summary import joined_weights
 from dtrees.coding.sampling import CutRules, Sample, row_hashes, sampled_rows
 from dtrees.coding.sparse_columns import SparseCodes
 
@@ -33,6 +34,8 @@ class SparseSummary:
     n_stored, n_missing : int64 (n_columns,)
     hashes : uint64 (n_kept,)
         Of the rows that may be sampled. Empty where every value is kept.
+    weights : int64 (n_kept,) or None
+        What they count for; None: each counts once.
     kept : csc_array (n_kept, n_columns)
         These rows.
     """
@@ -46,6 +49,7 @@ class SparseSummary:
     n_stored: np.ndarray
     n_missing: np.ndarray
     hashes: np.ndarray
+    weights: np.ndarray | None
     kept: scipy.sparse.csc_array
 
     @classmethod
@@ -55,6 +59,7 @@ class SparseSummary:
         rules: CutRules,
         first_row: int = 0,
         bound: int | None = None,
+        weights: np.ndarray | None = None,
     ) -> SparseSummary:
         """The summary of the rows from ``first_row`` on: canonical, float32 or float64."""
         n_rows, n_columns = matrix.shape
@@ -75,6 +80,7 @@ class SparseSummary:
             np.diff(indptr),
             np.diff(missing[indptr]),
             hashes,
+            None if weights is None else weights[rows],
             matrix if len(rows) == n_rows else scipy.sparse.csc_array(matrix.tocsr()[rows]),
         )
 
@@ -104,6 +110,7 @@ class SparseSummary:
             np.sum([part.n_stored for part in parts], axis=0),
             np.sum([part.n_missing for part in parts], axis=0),
             np.concatenate([part.hashes for part in parts]),
+            joined_weights([part.weights for part in parts]),
             scipy.sparse.csc_array(
                 scipy.sparse.vstack([part.kept for part in parts], format="csc")
             ),
@@ -122,7 +129,7 @@ class SparseSummary:
 
     def values(self) -> OrderedValues:
         """Least and greatest value of every code of every column, float64."""
-        sample = Sample(self.rules, self.n_rows, self.hashes)
+        sample = Sample(self.rules, self.n_rows, self.weights, self.hashes)
         lows = np.split(self.distinct, self.start[1:-1])
         highs = list(lows)
         for j in np.flatnonzero(self.has_too_many).tolist():

@@ -106,6 +106,7 @@ class TableSummary:
         rules: CutRules,
         first_row: int = 0,
         bound: int | None = None,
+        weights: np.ndarray | None = None,
     ) -> TableSummary:
         """The summary of the rows ``first_row ..`` of a table.
 
@@ -120,25 +121,30 @@ class TableSummary:
             Number of the first of these rows within the table.
         bound : int or None, default=None
             Rows of larger hashes are not sampled.
+        weights : int64 (n_rows,) or None, default=None
+            What these rows count for in cuts (`dtrees.coding.weights.cut_weights`).
         """
         n_columns = table.n_columns
         none = np.zeros(n_columns, dtype=bool)
         nothing = (None,) * n_columns
         if table.sparse is not None:
             refuse_sparse_categories(table, mask)
-            sparse = SparseSummary.of(read_sparse(table), rules, first_row, bound)
+            matrix = read_sparse(table)
+            sparse = SparseSummary.of(matrix, rules, first_row, bound, weights)
             dtypes = (table.sparse.dtype,) * n_columns
             return cls(table.n_rows, nothing, nothing, dtypes, table.units, ~none, none, sparse)
         columns = columns_by_type(table, mask)
         cap = EVERY if rules.max_bins is None else rules.max_bins
         hashes = row_hashes(first_row, 0 if cap == EVERY else table.n_rows, rules.seed)
         rows, hashes = sampled_rows(hashes, bound)
+        weights = None if weights is None else weights[rows]
+        how = rules.sample_rows, rows, hashes, weights
         ordered: list[OrderedSummary | None] = list(nothing)
         for block in columns.ordered:
             for some in tiles(block):
                 tile = load(block.values[:, some])
                 for j, values in zip(block.columns[some].tolist(), tile, strict=True):
-                    ordered[j] = OrderedSummary.of(values, cap, rules.sample_rows, rows, hashes)
+                    ordered[j] = OrderedSummary.of(values, cap, *how)
         return cls(
             table.n_rows,
             tuple(ordered),

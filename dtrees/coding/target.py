@@ -35,6 +35,10 @@ sample weights they are multiplied into w, where they keep more digits; but thos
 differ between training sets, which would share nothing. So 1,024 rows or more leave 20 bits to
 them: a row is off by at most 2**-40 of the total, a class weight by 2**-20 times the number of
 classes.
+
+"balanced" makes all classes of a table weigh the same, and so do their integers, where the totals
+of the classes have a common multiple that fits; otherwise roundings leave the first one ahead
+(`dtrees.coding.weights.balanced_multipliers`). A row that is held out does not show by them.
 """
 
 from __future__ import annotations
@@ -58,12 +62,12 @@ from dtrees.coding.weights import (
     check_total,
     check_weights,
     class_integers,
-    class_multipliers,
     class_totals,
     class_weights,
     exact_sum,
     fixed_point_weights,
     largest_exponent,
+    mean_draws,
     one_dimensional,
     real_numbers,
 )
@@ -71,6 +75,7 @@ from dtrees.exceptions import StatisticsOverflowError
 
 MOST_CLASSES = 65_535
 TOTAL_BITS = 62  # of the sum of |weight * y|
+ROUNDING = 2.0**-42  # of the weight of a class with few rows, more than it is off
 PLAIN_WEIGHT = 8  # largest weights of 2**-8 .. 2**8 are used as they are in wy
 PLAIN_TOTAL = 2**32  # and so are integer weights up to this total
 
@@ -96,6 +101,9 @@ class Target(SmallArraysInside):
     wy : int64 (n_rows,) or None
         Regression only; ``y`` itself when there are no weights, None where it is ``w * y``.
     class_multiplier : int64 (n_classes,) or None
+    means : float64 (n_rows,) or None
+        How often a row is drawn into a bag of rate one, on average, where bags are drawn by weight;
+        None: once. Otherwise `w` says no more than which rows count.
     """
 
     kind: str
@@ -110,6 +118,7 @@ class Target(SmallArraysInside):
     wy_exponent: int = 0
     class_multiplier: np.ndarray | None = None
     class_exponent: int = 0
+    means: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         assert self.kind in ("classification", "regression")
@@ -117,7 +126,7 @@ class Target(SmallArraysInside):
 
     def __sizeof__(self) -> int:
         """With the arrays: Dask asks for it, to know what to spill."""
-        arrays = (self.y, self.w, self.wy)
+        arrays = (self.y, self.w, self.wy, self.means)
         return object.__sizeof__(self) + sum(each.nbytes for each in arrays if each is not None)
 
     @property
@@ -199,20 +208,18 @@ class Target(SmallArraysInside):
         return self._with_arrays(lambda name: getattr(self, name)[rows])
 
     def _with_arrays(self, array: Callable[[str], np.ndarray]) -> Target:
-        """The same target with other arrays where it has y, w and wy."""
-        names = [name for name in ("y", "w", "wy") if getattr(self, name) is not None]
+        """The same target with other arrays where it has y, w, wy and means."""
+        names = [name for name in ("y", "w", "wy", "means") if getattr(self, name) is not None]
         changed: dict[str, Any] = {name: array(name) for name in names}
         return replace(self, **changed)
 
-    def bagged(self, times: np.ndarray, balanced: bool = False) -> Target:
+    def bagged(self, times: np.ndarray) -> Target:
         """The same target for a bag, which holds each row a number of times.
 
         Parameters
         ----------
         times : integers (n_rows,)
             0: the row does not count. Below 2**16 where nothing else weighs.
-        balanced : bool, default=False
-            Classification: the classes of the bag get the same total weight.
 
         Raises
         ------
@@ -225,21 +232,11 @@ class Target(SmallArraysInside):
                 raise StatisticsOverflowError(f"The {name} of a bag overflow an int64.")
         if self.w is None or (self.wy is None and self.times is not None):  # of a set: 0 and 1
             own = times.astype(np.uint16, copy=False)
-            found = replace(self, w=own if self.w is None else self.w * own, wy=None)
-        else:
-            times = times.astype(np.int64)
-            wy = None if self.wy is None else self.wy * times
-            found = replace(self, w=self.w * times, wy=wy)
-        if not balanced:
-            return found
-        totals = class_totals(self.y, found.w, self.n_classes)
-        multiplier, exponent = self.balanced_multipliers(totals)
-        return replace(found, class_multiplier=multiplier, class_exponent=exponent)
-
-    def balanced_multipliers(self, totals: list[int]) -> tuple[np.ndarray, int]:
-        """Multipliers of classes of these total weights, and their exponent, for equal weights."""
-        assert self.classes is not None
-        return class_multipliers(class_weights("balanced", self.classes, totals), totals)
+            own = own if self.w is None else self.w * own
+            return replace(self, w=own, wy=None, means=None)
+        times = times.astype(np.int64)
+        wy = None if self.wy is None else self.wy * times
+        return replace(self, w=self.w * times, wy=wy)
 
     @property
     def times(self) -> np.ndarray | None:
@@ -268,6 +265,7 @@ class Target(SmallArraysInside):
         sample_weight: Any = None,
         class_weight: str | Mapping[Any, float] | None = None,
         spare_bits: int = 0,
+        drawn: bool = False,
     ) -> Target:
         """Class labels as codes.
 
@@ -282,6 +280,8 @@ class Target(SmallArraysInside):
             weights by label; labels left out have weight one.
         spare_bits : int, default=0
             Room for rows that count more than once (`bagged`): bits taken from fractions.
+        drawn : bool, default=False
+            Whether weights say how often rows are drawn into bags, and nothing else.
 
         Raises
         ------
@@ -309,19 +309,29 @@ class Target(SmallArraysInside):
                 )
             is_balanced = isinstance(class_weight, str)
             if weights is None or w_exponent == 0:
-                multiplier, class_exponent = class_integers(per_class, totals, spare_bits)
+                multiplier, class_exponent = class_integers(
+                    class_weight, classes, totals, spare_bits
+                )
             elif is_balanced and np.count_nonzero(weights) >= LEAST_BALANCED:
-                of_rows, of_classes = balanced_fractions(weights, codes, classes, spare_bits)
+                of_rows, of_classes = balanced_fractions(weights, codes, len(classes), spare_bits)
                 (w, w_exponent), (multiplier, class_exponent) = of_rows, of_classes
             else:
+                if is_balanced:  # up to roundings the classes weigh the same: the first one wins
+                    per_class = per_class * (1.0 - np.arange(len(classes)) * ROUNDING)
                 weights = weights * per_class[codes]
                 check_total(weights, "sample_weight times class_weight")
                 w, w_exponent = fixed_point_weights(weights, spare_bits)
+        means = None
+        if drawn and not (w is None and multiplier is None):
+            each = np.ones(len(codes), dtype=np.int64) if w is None else w
+            w, means = mean_draws(each if multiplier is None else each * multiplier[codes])
+            w_exponent, multiplier, class_exponent = 0, None, 0
         return cls(
             kind="classification",
             y=codes,
             n_classes=len(classes),
             classes=classes,
+            means=means,
             w=w,
             w_exponent=w_exponent,
             class_multiplier=multiplier,
@@ -330,7 +340,12 @@ class Target(SmallArraysInside):
 
     @classmethod
     def regression(
-        cls, y: Any, sample_weight: Any = None, center: bool = True, spare_bits: int = 0
+        cls,
+        y: Any,
+        sample_weight: Any = None,
+        center: bool = True,
+        spare_bits: int = 0,
+        drawn: bool = False,
     ) -> Target:
         """A real target in fixed point.
 
@@ -343,6 +358,8 @@ class Target(SmallArraysInside):
             criterion, which needs sums that start at zero.
         spare_bits : int, default=0
             Room for rows that count more than once (`bagged`): bits taken from fractions.
+        drawn : bool, default=False
+            As for `classification`.
 
         Raises
         ------
@@ -354,6 +371,10 @@ class Target(SmallArraysInside):
         values = real_numbers(y, "y")
         check_finite(values, "y")
         weights = check_weights(sample_weight, len(values))
+        w, means = None, None
+        if drawn and weights is not None:
+            w, means = mean_draws(fixed_point_weights(weights)[0])
+            weights = means
         lowest, highest = float(values.min()), float(values.max())
         offset = 0.0
         if center:
@@ -368,8 +389,8 @@ class Target(SmallArraysInside):
                 f"y goes from {lowest:g} to {highest:g}: the squares of its distances from "
                 f"{offset:g} overflow a float64. Divide y by a power of ten before the fit."
             )
-        w, w_exponent, shift = None, 0, 0
-        if weights is not None:
+        w_exponent, shift = 0, 0
+        if weights is not None and not drawn:
             w, w_exponent = fixed_point_weights(weights, spare_bits)
             power = math.frexp(float(weights.max()))[1] - 1
             if abs(power) > PLAIN_WEIGHT and (w_exponent != 0 or exact_sum(w) >= PLAIN_TOTAL):
@@ -382,8 +403,8 @@ class Target(SmallArraysInside):
             if excess <= 0:
                 break
             y_exponent -= excess
-        wy = scaled
-        if weights is not None and w is not None:
+        wy = None if w is not None and drawn else scaled
+        if weights is not None and w is not None and not drawn:
             plain = w_exponent == 0 and shift == 0
             kept = np.ldexp(w.astype(np.float64), shift - w_exponent)
             wy = w * scaled if plain else np.rint(kept * scaled).astype(np.int64)
@@ -396,4 +417,5 @@ class Target(SmallArraysInside):
             w_exponent=w_exponent,
             wy=wy,
             wy_exponent=y_exponent + shift,
+            means=means,
         )

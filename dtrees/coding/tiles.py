@@ -20,6 +20,7 @@ from dtrees.typing import Runner, serial
 NARROW_TYPES = ("float32", "float16", "int8", "uint8", "int16", "uint16", "bool")
 TILE_BYTES = 8 * 2**20
 TILE_COLUMNS = 16
+TILE_CELLS = 2**15  # of short columns, so many that a tile takes longer than to begin one
 TASKS = 8
 LEAST_TASKS = 4  # so that those of cheap columns and dear ones take turns
 SMALL_TABLE = 50_000  # cells below which tasks cost more than they save
@@ -64,7 +65,9 @@ def tiles(block: Numbers, n_threads: int | None = None) -> list[slice]:
     n_tasks = TASKS if n_threads is None else min(max(LEAST_TASKS, 2 * n_threads), TASKS)
     n_rows, k = block.values.shape
     bytes_per_column = max(1, n_rows * np.dtype(tile_type(block.values.dtype)).itemsize)
-    width = min(TILE_COLUMNS, max(1, TILE_BYTES // bytes_per_column))
+    width = min(
+        max(TILE_COLUMNS, TILE_CELLS // max(1, n_rows)), max(1, TILE_BYTES // bytes_per_column)
+    )
     n_tiles = -(-k // width)
     if n_rows * k > SMALL_TABLE:
         n_tiles = min(k, max(n_tiles, n_tasks))

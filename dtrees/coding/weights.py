@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,12 @@ from dtrees.exceptions import StatisticsOverflowError
 LARGEST = 2**52
 TOTAL_BITS = 61  # of the sum of the weights, class weights included
 CLASS_EXPONENT = 40
+SCALE_BITS = 37  # by which a common multiple is below what balanced classes weigh
 CLASS_BITS = 20  # of a total that fractions of rows leave to class weights
 LEAST_BALANCED = 1_024  # rows whose fractions leave them to "balanced", which sets share then
 LARGEST_SUM = 2.0**62  # of weights or weighted targets of a bag
 MOST_EXACT = 2**53  # sums of float64 are exact up to here
+MOST_DRAWN = 3_000.0  # of a row, on average: 20 times as many are in 16 bits
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
@@ -84,6 +87,29 @@ def fixed_point_weights(weights: np.ndarray, spare_bits: int = 0) -> tuple[np.nd
         if excess <= 0:
             return w, exponent
         exponent -= excess
+
+
+def cut_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """What each row counts for where columns are cut at quantiles: its weight, in fixed point.
+
+    A row of weight zero counts as much as the lightest of the others. A fit that leaves rows out by
+    weights of zero then has the codes of a fit to all rows, which training sets share.
+
+    Returns
+    -------
+    int64 (n_rows,) or None
+        Positive, with a total below 2**61. None: all count the same.
+    """
+    weights = check_weights(sample_weight, n_rows)
+    if weights is None:
+        return None
+    w, _ = fixed_point_weights(weights)
+    least = int(w[w > 0].min())
+    w[w == 0] = least
+    if np.all(w == least):
+        return None
+    excess = exact_sum(w).bit_length() - TOTAL_BITS
+    return np.maximum(w >> excess, 1) if excess > 0 else w
 
 
 def class_weights(
@@ -167,23 +193,61 @@ def class_multipliers(
 
 
 def class_integers(
-    weights: np.ndarray, totals: list[int], spare_bits: int = 0
+    class_weight: str | Mapping[Any, float],
+    classes: np.ndarray,
+    totals: list[int],
+    spare_bits: int = 0,
 ) -> tuple[np.ndarray | None, int]:
-    """`class_multipliers`, or None where all class weights are one."""
-    return (None, 0) if np.all(weights == 1.0) else class_multipliers(weights, totals, spare_bits)
+    """Class weights as integers, with their exponent; None where all are one."""
+    weights = class_weights(class_weight, classes, totals)
+    if np.all(weights == 1.0):
+        return None, 0
+    if isinstance(class_weight, str):
+        return balanced_multipliers(totals, spare_bits)
+    return class_multipliers(weights, totals, spare_bits)
+
+
+def balanced_multipliers(totals: list[int], spare_bits: int = 0) -> tuple[np.ndarray, int]:
+    """The weights of "balanced" as integers, by which all classes weigh the same.
+
+    ``totals * multiplier`` is the same number for all classes that have rows: a common multiple of
+    the totals, where one of them differs little from what is asked for, and fits. Otherwise it does
+    not increase from class to class. So of equally likely classes the first wins, at the root and
+    in all nodes that have the same share of several classes. ``sum(totals * multiplier)`` stays
+    within ``2**(61 - spare_bits)``.
+    """
+    present = [total for total in totals if total > 0] or [1]
+    weight, n_present = sum(present), len(present)
+    exponent = min(
+        TOTAL_BITS - spare_bits - weight.bit_length(),
+        largest_exponent(weight / (n_present * min(present)), LARGEST),
+    )
+    of_class = math.floor(Fraction(2) ** exponent * weight / n_present)
+    common = 1
+    for total in present:
+        common = math.lcm(common, total)
+        if common << SCALE_BITS > of_class:  # and would grow without bound
+            break
+    else:
+        of_class -= of_class % common
+    multiplier = np.full(len(totals), 2 ** max(exponent, 0), dtype=np.int64)
+    for number, total in enumerate(totals):
+        if total > 0:
+            multiplier[number] = max(1, of_class // total)
+            of_class = int(multiplier[number]) * total
+    return multiplier, exponent
 
 
 def balanced_fractions(
-    weights: np.ndarray, codes: np.ndarray, classes: np.ndarray, spare_bits: int = 0
+    weights: np.ndarray, codes: np.ndarray, n_classes: int, spare_bits: int = 0
 ) -> tuple[tuple[np.ndarray, int], tuple[np.ndarray, int]]:
     """Fractional weights of rows, and what balances the classes, each with an exponent.
 
     Training sets whose rows count in the same unit share sums; what balances them differs.
     """
     w, exponent = fixed_point_weights(weights, spare_bits + CLASS_BITS)
-    totals = class_totals(codes, w, len(classes))
-    per_class = class_weights("balanced", classes, totals)
-    return (w, exponent), class_multipliers(per_class, totals, spare_bits)
+    totals = class_totals(codes, w, n_classes)
+    return (w, exponent), balanced_multipliers(totals, spare_bits)
 
 
 def largest_exponent(largest: float, limit: int) -> int:
@@ -203,6 +267,31 @@ def exact_sum(values: np.ndarray, weights: np.ndarray | None = None) -> int:
         low = values & 0x3FFFFFF
         return (int((values >> 26).sum()) << 26) + int(low.sum())
     return math.ceil(math.fsum(np.maximum(weights, 1.0) * values))
+
+
+def mean_draws(weights: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """How often each row is drawn into a bag of as many rows as weigh anything, on average.
+
+    Parameters
+    ----------
+    weights : int64 (n_rows,)
+        Not negative, not all zero, with a total of at most 2**61.
+
+    Returns
+    -------
+    counts : uint16 (n_rows,) or None
+        1 for rows that weigh anything; None: all do.
+    means : float64 (n_rows,) or None
+        None: all of these weigh the same. In proportion to the weights, at most `MOST_DRAWN`: then all are less, and so is
+        the bag.
+    """
+    live = weights > 0
+    n_live = int(np.count_nonzero(live))
+    counts = None if n_live == len(weights) else live.astype(np.uint16)
+    if (weights[live] == weights.max()).all():
+        return counts, None
+    means: np.ndarray = weights / (exact_sum(weights) / n_live)  # exactly 1 where all are equal
+    return counts, means * min(1.0, MOST_DRAWN / float(means.max()))
 
 
 def bound_of_bag(sums: np.ndarray, times: np.ndarray) -> float:

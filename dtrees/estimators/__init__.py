@@ -1,8 +1,8 @@
 """The scikit-learn skin: parameters in, one growth, attributes out."""
 
+from dtrees.constraints import InvalidParameterError
 from dtrees.estimators.bagging import BaggingClassifier, BaggingRegressor
 from dtrees.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
-from dtrees.estimators.constraints import InvalidParameterError
 from dtrees.estimators.estimate import CostEstimate, estimate_cost
 from dtrees.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
 from dtrees.estimators.random_forest import RandomForestClassifier, RandomForestRegressor

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dtrees.coding.target import Target
 from dtrees.core.membership.resampling import Bags
 
 
@@ -27,7 +28,7 @@ def check_bootstrap(forest: Any) -> None:
         )
 
 
-def bags_of(forest: Any, seed: int, n_rows: int, groups: Any = None) -> Bags | None:
+def bags_of(forest: Any, seed: int, target: Target, groups: Any = None) -> Bags | None:
     """The bags of a forest's trees; None: each sees all rows.
 
     Rows of one group, of `groups` (n_rows,), are in a bag together. Raises ValueError where there
@@ -37,8 +38,8 @@ def bags_of(forest: Any, seed: int, n_rows: int, groups: Any = None) -> Bags | N
         if groups is not None:
             raise ValueError("bootstrap_groups needs bootstrap=True.")
         return None
+    n_keys = n_rows = target.n_rows
     keys = np.arange(n_rows, dtype=np.uint64)
-    n_keys = n_rows
     if groups is not None:
         groups = np.asarray(groups)
         if groups.shape != (n_rows,):
@@ -68,4 +69,4 @@ def bags_of(forest: Any, seed: int, n_rows: int, groups: Any = None) -> Bags | N
         rate = float(forest.max_samples) / n_keys
     elif forest.max_samples is not None:
         rate = float(forest.max_samples)
-    return Bags(seed, rate, keys)
+    return Bags(seed, rate, keys, target.means)

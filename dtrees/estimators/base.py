@@ -34,20 +34,19 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.coding.target import Target
-from dtrees.core.membership.resampling import Resampling
-from dtrees.core.membership.shares import Shares
-from dtrees.estimators.constraints import (
+from dtrees.constraints import (
     COLUMN_RULES,
     ArrayLike,
     Constraint,
     InstanceOf,
     IntegerIn,
     Nothing,
-    NumberOf,
     OneOf,
     RandomState,
     RealIn,
 )
+from dtrees.core.membership.resampling import Resampling
+from dtrees.core.membership.shares import Shares
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.limits import shares_of
 from dtrees.estimators.prediction import Predictor, answered
@@ -85,8 +84,8 @@ class BaseTrees(Stored):
 
     _learns: ClassVar[Mapping[str, tuple[Constraint, ...]]] = {
         **LEARNS_COLUMNS,
-        "n_outputs_": (NumberOf(1, 1),),
-        "max_features_": (NumberOf(1, MOST),),
+        "n_outputs_": (IntegerIn(1, 1),),
+        "max_features_": (IntegerIn(1, MOST),),
     }
 
     # The parameters of every tree; the classes set them in __init__.

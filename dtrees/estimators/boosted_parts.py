@@ -20,9 +20,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dtrees.constraints import ArrayOf, InstanceOf, IntegerIn
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
-from dtrees.estimators.constraints import ArrayOf, InstanceOf, NumberOf
 from dtrees.estimators.many_trees import ManyTrees
 from dtrees.estimators.stored import LEARNS_COLUMNS, MOST
 from dtrees.estimators.trees import DecisionTreeRegressor
@@ -39,13 +39,13 @@ class BoostedParts(ManyTrees):
     _losses: ClassVar[Mapping[str, Loss]]
     _learns: ClassVar = {
         **LEARNS_COLUMNS,
-        "n_trees_per_iteration_": (NumberOf(1, MOST),),
+        "n_trees_per_iteration_": (IntegerIn(1, MOST),),
         "do_early_stopping_": (InstanceOf(bool, "bool"),),
         "train_score_": (FLOATS,),
         "validation_score_": (FLOATS,),
         "_initial": (FLOATS,),
         "_fit_loss": (InstanceOf(dict, "dict"),),  # in files
-        "_fit_seed": (NumberOf(0, MOST),),
+        "_fit_seed": (IntegerIn(0, MOST),),
     }
 
     @property
@@ -80,8 +80,8 @@ class BoostedParts(ManyTrees):
         if len(trees) % n_values > 0:
             raise ValueError("an iteration has not all of its trees")
         for name in ("train_score_", "validation_score_"):
-            if len(learned[name]) not in (0, len(trees) // n_values + 1):
-                raise ValueError(f"{name} is not one score for each iteration")
+            if 0 < len(learned[name]) <= len(trees) // n_values:
+                raise ValueError(f"{name} has no score for some iterations")
         loss_of(learned["_fit_loss"], cls._losses)
 
     @classmethod

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.grow.lockstep import Grow, Model, Turns, boost_together
 from dtrees.core.membership.resampling import Resampling
@@ -32,8 +33,7 @@ from dtrees.estimators.fit_plan import TablePlan
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training import EncodedTable
 from dtrees.estimators.training_table import TrainingTable
-from dtrees.estimators.tree_view import columns_with_missing
-from dtrees.parallel import codes_in_one_place, place_of_boosting, threaded
+from dtrees.parallel import place_of_boosting, threaded
 from dtrees.typing import Runner, serial
 
 MOST_AT_ONCE, LEAST_AT_ONCE = 32, 8  # iterations whose steps are held
@@ -129,7 +129,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     ClusterError
         A cluster is asked for by ``regime`` and cannot be used. Otherwise models grow here.
     TableTooLargeError
-        The codes of a Dask collection do not fit one place.
+        The codes of a Dask collection do not fit this process.
     """
     estimator._check_parameters()
     place = place_of_boosting(estimator.regime, type(estimator).__name__, side_by_side=True)
@@ -139,12 +139,14 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     values = table.read(plan)
     target = estimator._encode_target(values, table.sample_weight)
     codes = table.codes(plan, seed, run)
-    coded = codes_in_one_place(codes.coded, plan.name)
+    coded = codes.coded
+    assert isinstance(coded, CodedMatrix)
     assert sets.cells is not None
     if len(sets.cells) != coded.n_rows:
         raise ValueError(f"X has {coded.n_rows} rows, but the sets are of {len(sets.cells)}.")
     common = CodedTable(table.X, values, codes.book, coded, codes.rows, seed)
     models: list[Any] = [None] * sets.n_sets
+    has_missing = coded.missing_columns()
 
     def fit(number: int, grow: Grow) -> Turns:
         model = clone(plan.estimator)
@@ -154,7 +156,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
             watch = start.watch
             heard = None if watch is None else lambda trees, raw: watch(trees)
             trees = yield from grow(Model(start.rows, start.growing, heard))
-            model._learn(start.learned, trees, watch, columns_with_missing(trees, coded))
+            model._learn(start.learned, trees, watch, has_missing)
         except MemoryError:
             raise
         except Exception as error:  # of a fit: who asked for the models decides what it is worth

@@ -23,17 +23,7 @@ import numpy as np
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
-from dtrees.core.data.rules import BoostingRules
-from dtrees.core.data.scale import units_of
-from dtrees.core.grow.boosting import BoostedRows, Growing
-from dtrees.core.losses.losses import Loss
-from dtrees.core.losses.own import OwnLoss
-from dtrees.core.model.tree import Forest
-from dtrees.core.predict.binned import LeafLookup, Walked
-from dtrees.estimators.boosted_stopping import Held, Watch, is_wanted, scored, split
-from dtrees.estimators.boosted_validation import GivenRows
-from dtrees.estimators.column_rules import directions_of, interactions_of
-from dtrees.estimators.constraints import (
+from dtrees.constraints import (
     COLUMN_RULES,
     ArrayLike,
     Boolean,
@@ -46,6 +36,16 @@ from dtrees.estimators.constraints import (
     RandomState,
     RealIn,
 )
+from dtrees.core.data.rules import BoostingRules
+from dtrees.core.data.scale import units_of
+from dtrees.core.grow.boosting import BoostedRows, Growing
+from dtrees.core.losses.losses import Loss
+from dtrees.core.losses.own import OwnLoss
+from dtrees.core.model.tree import Forest
+from dtrees.core.predict.binned import LeafLookup, Walked
+from dtrees.estimators.boosted_stopping import Held, Watch, is_wanted, scored, split
+from dtrees.estimators.boosted_validation import GivenRows
+from dtrees.estimators.column_rules import directions_of, interactions_of
 from dtrees.estimators.fitted_boosting import FittedBoosting
 
 
@@ -125,6 +125,7 @@ class StartingBoosting(FittedBoosting):
         "max_leaf_nodes": (IntegerIn(2), Nothing()),
         "max_depth": (IntegerIn(1), Nothing()),
         "min_samples_leaf": (IntegerIn(1),),
+        "min_child_weight": (RealIn(0, math.inf, "[)"),),
         "l2_regularization": (RealIn(0, math.inf, "[)"),),
         "subsample": (RealIn(0, 1, "(]"),),
         "max_features": (RealIn(0, 1, "(]", integers=False),),
@@ -138,6 +139,7 @@ class StartingBoosting(FittedBoosting):
         "validation_fraction": (IntegerIn(1), RealIn(0, 1, "()", integers=False), Nothing()),
         "n_iter_no_change": (IntegerIn(1),),
         "tol": (RealIn(0, math.inf, "[)"),),
+        "use_best_model": (Boolean(),),
         "warm_start": (Boolean(),),
         "verbose": (InstanceOf(Integral, "int"),),
         "regime": (OneOf(("local", "replicated"), refused_later=("partitioned",)), Nothing()),
@@ -151,6 +153,7 @@ class StartingBoosting(FittedBoosting):
     max_leaf_nodes: int | None
     max_depth: int | None
     min_samples_leaf: int
+    min_child_weight: float
     l2_regularization: float
     subsample: float
     max_features: float
@@ -165,6 +168,7 @@ class StartingBoosting(FittedBoosting):
     validation_fraction: float | None
     n_iter_no_change: int
     tol: float
+    use_best_model: bool
     warm_start: bool
     verbose: int
     regime: str | None
@@ -279,6 +283,7 @@ class StartingBoosting(FittedBoosting):
             max_leaf_nodes=self.max_leaf_nodes,
             max_depth=self.max_depth,
             min_samples_leaf=int(self.min_samples_leaf),
+            min_child_weight=float(self.min_child_weight),
             l2=float(self.l2_regularization),
             category_penalty=float(self.category_penalty),
             handle_unknown="majority" if self.handle_unknown == "majority" else "missing",

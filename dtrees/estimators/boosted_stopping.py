@@ -5,8 +5,9 @@
                                └─ score ─▶ better within the last iterations? no: end
 
 Held-out rows walk down each new tree once. Their raw predictions are the bits that the model
-predicts. Trees that came after the best iteration stay, as in scikit-learn. The table is coded as
-a whole, so cut points depend on the values of held-out rows, but on nothing of their targets.
+predicts. The iterations up to the best one are the model, as those that LightGBM, XGBoost and
+CatBoost predict with; all of them are with ``use_best_model=False``. The table is coded as a whole,
+so cut points depend on the values of held-out rows, but on nothing of their targets.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows, Walked, means_of_leaves
 from dtrees.estimators.prediction import BoostedPredictor
+from dtrees.estimators.scorers import with_labels
 
 if TYPE_CHECKING:
     from dtrees.estimators.boosted_start import StartingBoosting
@@ -55,6 +57,15 @@ def has_stopped(scores: list[float], n_iter_no_change: int, tol: float) -> bool:
     return not any(score > before for score in scores[-n_iter_no_change:])
 
 
+def best_iteration(scores: Sequence[float] | np.ndarray) -> int:
+    """Iterations after which the score was highest: at least one; of equal ones the first.
+
+    scores : of 0, 1, 2, ... iterations; nan is lower than any number.
+    """
+    later = np.asarray(scores[1:], dtype=np.float64)
+    return int(np.where(np.isnan(later), -np.inf, later).argmax()) + 1
+
+
 def split(
     counted: np.ndarray, labels: np.ndarray | None, validation_fraction: Any, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -78,12 +89,20 @@ def split(
 
     if labels is not None and 1 in np.bincount(labels):
         raise ValueError(
-            "Early stopping holds out a share of each class, and a class has one row only. Leave "
-            "the row out, give X_val and y_val, or set early_stopping=False (--no-early-stopping)."
+            "Early stopping holds out a share of each class, and a class has one row of positive "
+            "weight only. Leave the row out, give X_val and y_val, or set early_stopping=False "
+            "(--no-early-stopping)."
         )
-    train, held = train_test_split(
-        counted, test_size=validation_fraction, stratify=labels, random_state=seed
-    )
+    try:
+        train, held = train_test_split(
+            counted, test_size=validation_fraction, stratify=labels, random_state=seed
+        )
+    except ValueError as error:
+        raise ValueError(
+            f"Early stopping cannot hold out validation_fraction={validation_fraction!r} of "
+            f"{len(counted)} rows of positive weight: {error} Give another validation_fraction, or "
+            "X_val and y_val, or set early_stopping=False (--no-early-stopping)."
+        ) from error
     return np.sort(train), np.sort(held)
 
 
@@ -191,7 +210,7 @@ def scored(
         return ByLoss(predictor.loss, held.of_loss, held.weight)
     from sklearn.metrics import check_scoring, get_scorer
 
-    scorer = check_scoring(estimator, scoring)
+    scorer = with_labels(check_scoring(estimator, scoring), predictor.classes)
     if scoring is None or type(scorer).__module__ == get_scorer.__module__:
         return ByPredictions(estimator, predictor, scorer, (held.rows, held.y, held.weight))
     return ByModel(estimator, scorer, _safe_indexing(held.X, held.rows), held.y)

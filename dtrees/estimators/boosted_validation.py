@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dtrees.coding.codebook import CodeBook
+from dtrees.coding.row_values import row_values
 from dtrees.coding.tables import Table
 from dtrees.coding.target import Target
 from dtrees.coding.weights import check_weights
@@ -92,7 +93,7 @@ class GivenRows:
                 "X_val is a Dask collection, and its rows walk down each tree in this process. "
                 "Give X_val.compute()."
             )
-        return cls(X_val, *computed(y_val, sample_weight_val))
+        return cls(X_val, *map(row_values, computed(y_val, sample_weight_val)))
 
     def read(
         self, book: CodeBook, classes: np.ndarray | None, loss: Loss | OwnLoss, owner: str

@@ -15,10 +15,12 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from dtrees import losses
 from dtrees.coding.target import Target
+from dtrees.coding.weights import class_totals
+from dtrees.constraints import InstanceOf, Nothing, OneOf, RealIn
+from dtrees.core.data.scale import units_of
 from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss, initial_of_classes
 from dtrees.core.losses.own import OwnLoss
 from dtrees.estimators.boosting_base import BaseBoosting
-from dtrees.estimators.constraints import InstanceOf, Nothing, OneOf, RealIn
 from dtrees.estimators.docstrings import documented
 from dtrees.estimators.prediction import LazyScore
 from dtrees.estimators.stored import LEARNS_CLASSES
@@ -77,7 +79,8 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         max_leaf_nodes=31,
         max_depth=None,
         min_samples_leaf=20,
-        l2_regularization=0.0,
+        min_child_weight=1e-3,
+        l2_regularization=1.0,
         subsample=1.0,
         max_features=1.0,
         max_bins=255,
@@ -91,6 +94,7 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         validation_fraction=0.1,
         n_iter_no_change=10,
         tol=1e-7,
+        use_best_model=True,
         warm_start=False,
         verbose=0,
         regime=None,
@@ -104,6 +108,7 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         self.max_leaf_nodes = max_leaf_nodes
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
+        self.min_child_weight = min_child_weight
         self.l2_regularization = l2_regularization
         self.subsample = subsample
         self.max_features = max_features
@@ -118,6 +123,7 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.use_best_model = use_best_model
         self.warm_start = warm_start
         self.verbose = verbose
         self.regime = regime
@@ -213,8 +219,7 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
     ) -> np.ndarray:
         if isinstance(loss, OwnLoss):
             return loss.initial(y, weight, target.n_classes if target.n_classes > 2 else 1)
-        # with weights, sums are below 2**53 units: exact, whatever the order
-        totals = np.bincount(target.y, weights=weight, minlength=target.n_classes)
+        totals = np.array(class_totals(target.y, units_of(target), target.n_classes))
         return initial_of_classes(totals / totals.sum())
 
     def _learned(self, target: Target) -> dict[str, Any]:
@@ -271,7 +276,8 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
         max_leaf_nodes=31,
         max_depth=None,
         min_samples_leaf=20,
-        l2_regularization=0.0,
+        min_child_weight=1e-3,
+        l2_regularization=1.0,
         subsample=1.0,
         max_features=1.0,
         max_bins=255,
@@ -285,6 +291,7 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
         validation_fraction=0.1,
         n_iter_no_change=10,
         tol=1e-7,
+        use_best_model=True,
         warm_start=False,
         verbose=0,
         regime=None,
@@ -299,6 +306,7 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
         self.max_leaf_nodes = max_leaf_nodes
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
+        self.min_child_weight = min_child_weight
         self.l2_regularization = l2_regularization
         self.subsample = subsample
         self.max_features = max_features
@@ -313,6 +321,7 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.use_best_model = use_best_model
         self.warm_start = warm_start
         self.verbose = verbose
         self.regime = regime

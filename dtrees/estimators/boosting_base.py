@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.callbacks import BoostingFit, Callback, ProgressBar, check_callbacks, listening
+from dtrees.coding.coded import CodedMatrix
 from dtrees.core.grow.boosting import TAKEN_BYTES
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows
@@ -27,7 +28,7 @@ from dtrees.estimators.boosted_listening import (
     kept_forest,
 )
 from dtrees.estimators.boosted_start import CodedTable, StartingBoosting
-from dtrees.estimators.boosted_stopping import Watch
+from dtrees.estimators.boosted_stopping import Watch, best_iteration
 from dtrees.estimators.boosted_validation import GivenRows
 from dtrees.estimators.fit_plan import TablePlan
 from dtrees.estimators.growing_forest import all_or_nothing
@@ -39,7 +40,6 @@ from dtrees.parallel import (
     LocalRunner,
     admitted,
     boost_in_place,
-    codes_in_one_place,
     place_of_boosting,
     threaded,
 )
@@ -96,7 +96,7 @@ class BaseBoosting(StartingBoosting):
         dtrees.exceptions.ClusterError
             A Dask cluster is asked for by ``regime``, or has the collection, and cannot be used.
         dtrees.exceptions.TableTooLargeError
-            The codes of a Dask collection do not fit one place.
+            The codes of a Dask collection do not fit this process, or the table no worker.
 
         Notes
         -----
@@ -116,8 +116,8 @@ class BaseBoosting(StartingBoosting):
         seed = plan.seed() if there is None else self._fit_seed
         sides = self._sides(values, target, seed, shown is not None)
         with stats.phase("coding"):
-            book, codes = plan.code(table, seed, run, stats)
-            coded = codes_in_one_place(codes, name)
+            book, coded = plan.code(table, seed, run, stats, sample_weight)
+            assert isinstance(coded, CodedMatrix)
         kept = None
         if there is not None:
             check_goes_on(self, book, target.classes, self._loss())
@@ -169,10 +169,9 @@ class BaseBoosting(StartingBoosting):
                 told = iterations if iterations.is_heard else None
                 found = boost_in_place(work, place, run, told, iterations.ends, stats)
                 trees += found if place.regime == "local" else iterations.replay(found)
-            saw_missing = read_only(has_missing & columns_tested(trees, rows.coded.n_columns))
-            if n_kept > 0:
-                saw_missing = read_only(saw_missing | self._saw_missing)
-            self._learn(learned, trees, iterations.watch, saw_missing)
+            before = self._saw_missing if n_kept > 0 else False
+            self._learn(learned, trees, iterations.watch, has_missing)
+            self._saw_missing = read_only(self._saw_missing | before)
             self._fit_report = stats.report()
         return self
 
@@ -181,9 +180,15 @@ class BaseBoosting(StartingBoosting):
         learned: dict[str, Any],
         trees: Sequence[Tree],
         watch: Watch | None,
-        saw_missing: np.ndarray,
+        has_missing: np.ndarray,
     ) -> None:
-        """Become the model of these trees; `watch` has the scores of early stopping."""
+        """Become the model of these trees; `watch` has the scores of early stopping.
+
+        has_missing : bool (n_columns,), of columns that trees test at least
+        """
+        if watch is not None and self.use_best_model:
+            n_values = len(watch.predictor.initial)
+            trees = trees[: best_iteration(watch.scores) * n_values]
         none = np.array([])
         found = none if watch is None else np.array(watch.scores)
         is_apart = watch is None or watch.is_apart
@@ -192,7 +197,7 @@ class BaseBoosting(StartingBoosting):
             learned,
             codebook_=learned["codebook_"].without_values(),  # the trees have their thresholds
             forest_=Forest(tuple(trees)),
-            _saw_missing=saw_missing,
+            _saw_missing=read_only(has_missing & columns_tested(trees, len(has_missing))),
             train_score_=none if is_apart else found,
             validation_score_=found if is_apart else none,
         )

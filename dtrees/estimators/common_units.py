@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.coding.target import Target
-from dtrees.coding.weights import class_integers, class_weights
+from dtrees.coding.weights import class_integers
 from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
 from dtrees.core.membership.resampling import Resampling
 from dtrees.estimators.fit_plan import FitPlan
@@ -137,7 +137,7 @@ class Companies:
         What a row adds is a function of its weight, its y and the units.
         """
         weighs = own.class_multiplier is not None
-        if own.w is None or weighs == self._shares:
+        if own.w is None or own.means is not None or weighs == self._shares:
             return False
         key = tuple(getattr(own, unit) for unit in UNITS)
         self._by_unit.setdefault(key, Company(own)).take(number, own, self._sets.rows(number))
@@ -150,7 +150,7 @@ class Companies:
             found.append(self._weighing(self._first))
         for company in sorted(self._by_unit.values(), key=lambda each: each.target.w_exponent):
             rows = self._rows(company)
-            if not self._plan.weighs_bags and any(other.joins(company, rows) for other in found):
+            if any(other.joins(company, rows) for other in found):
                 continue
             if len(company.numbers) == 1 or _largest_sum(company.target) < self._largest:
                 found.append(company)
@@ -162,14 +162,13 @@ class Companies:
     def _weighing(self, company: Company) -> Company:
         """The sets of all rows, with the class weights of their own fits."""
         plan, whole = self._plan, company.target
-        if plan.class_weight is None or whole.w_exponent != 0:
-            return company  # or they are in the weights of the rows
+        if plan.class_weight is None or plan.draws_weights or whole.w_exponent != 0:
+            return company  # or they are in the weights of the rows, or in bags
         counts = without_class_weights(whole)
 
         def integers(totals: list[int]) -> tuple[np.ndarray | None, int]:
             assert whole.classes is not None
-            own = class_weights(plan.class_weight, whole.classes, totals)
-            return class_integers(own, totals, plan.spare_bits)
+            return class_integers(plan.class_weight, whole.classes, totals, plan.spare_bits)
 
         totals = self._sets.some(company.numbers).class_totals(counts)
         own = ClassWeights.of_totals(totals, integers)

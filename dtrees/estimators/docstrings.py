@@ -80,7 +80,8 @@ min_samples_split : int or float
     are of the rows of the table.
 bootstrap : bool
     Whether each tree sees a bag of rows; otherwise it sees all of them. A row is in the bag of
-    a tree as often as a Poisson draw of (seed, tree, row) says, with mean `max_samples`.
+    a tree as often as a Poisson draw of (seed, tree, row) says, with mean `max_samples`, in
+    proportion to its weight.
 oob_tol : float
     No more trees are added when the out-of-bag score, smoothed over ten trees, has not improved
     by more than this in the second half of the trees. Larger scores are better. About a
@@ -95,9 +96,9 @@ warm_start : bool
     Whether `fit` keeps the trees that are there and adds those that are missing to
     `n_estimators`. With the same table the forest is the one that is grown at once.
 class_weight : dict, "balanced", "balanced_subsample" or None
-    Weight of each class by its label, 1 for classes left out; "balanced" gives all classes
-    the same total weight, "balanced_subsample" does so in every bag, or in the table where
-    there are no bags. None: every class has weight one.
+    Weight of each class by its label, 1 for classes left out. "balanced" gives all classes
+    the same total weight, and "balanced_subsample" is another name for it. Rows are drawn into
+    bags in proportion to their weight. None: every class has weight one.
 max_samples : int, float or None
     Mean size of a bag: a number of rows (or groups), or a share of them. None: as many as
     there are.
@@ -119,6 +120,9 @@ min_samples_leaf : int
     Least number of rows of positive weight on each side of a split.
 max_features : float
     Share of the columns, of those that may be used, that are drawn at each node.
+min_child_weight : float
+    Least sum of second derivatives on each side of a split, weights included: of a squared error
+    the weight of the rows, of two classes the sum of p (1 - p).
 l2_regularization : float
     What is added to the second derivative of each leaf; it makes steps smaller.
 subsample : float
@@ -143,6 +147,9 @@ n_iter_no_change : int
     The fit ends when none of so many last iterations is better than the one before them.
 tol : float
     How much better a score has to be to count as better.
+use_best_model : bool
+    Whether a model that is scored while it grows ends with its best iteration, as those of
+    LightGBM, XGBoost and CatBoost predict. False: all iterations are kept, as in scikit-learn.
 warm_start : bool
     Whether `fit` keeps the iterations that are there and adds those that are missing to
     `max_iter`. With the same table and parameters the model is the one that is fitted at once.
@@ -159,7 +166,8 @@ regime : {"local", "replicated"} or None
     one worker of a Dask cluster. None: "local". Changes nothing but the time.
 max_bins : int
     Largest number of distinct values that a numeric column keeps; columns with more are cut
-    at quantiles. With more than 255, columns take longer. None: every value is kept.
+    at quantiles, in which rows count by their weights. With more than 255, columns take longer.
+    None: every value is kept.
 """,
     "all": """\
 max_depth : int
@@ -191,7 +199,8 @@ interaction_cst : {"pairwise", "no_interactions"} or sequence of lists
     two.
 max_bins : int
     Largest number of distinct values that a numeric column keeps; columns with more are cut
-    at quantiles. None: every value is kept, and trees are exact.
+    at quantiles, in which rows count by their weights. None: every value is kept, and trees are
+    exact.
 categorical_features : "from_dtype", array-like or None
     Columns whose values are categories: told by their types (strings, pandas and polars
     categoricals), a mask, a list of numbers or names, or none of them.
@@ -220,19 +229,25 @@ n_classes_ : int
 """,
     "importances of a tree": """\
 feature_importances_ : float64 array of shape (n_features_in_,)
-    Share of every column in the impurity decrease.
+    Share of every column in the impurity decrease of the training rows. See
+    :func:`dtrees.inspection.held_out_importances` for rows that did not choose the splits.
 """,
     "importances of a forest": """\
 feature_importances_ : float64 array of shape (n_features_in_,)
-    Mean share of every column in the impurity decrease.
+    Mean share of every column in the impurity decrease of the rows in the bags. See
+    :func:`dtrees.inspection.oob_importances` for rows that did not choose the splits.
 """,
     "importances of a boosted model": """\
 feature_importances_ : float64 array of shape (n_features_in_,)
-    Share of every column in what the splits of all trees take off the loss.
+    Share of every column in what the splits of all trees take off the loss of the training rows.
 """,
     "boosting": """\
 n_iter_ : int
-    Number of iterations.
+    Number of iterations: with early stopping, up to the best one, or all with
+    ``use_best_model=False``.
+best_iteration_ : int or None
+    After how many iterations held-out rows were scored highest, at least 1. None without early
+    stopping.
 estimators_ : object array of shape (n_iter_, n_trees_per_iteration_)
     The trees as fitted `DecisionTreeRegressor`, which predict steps. Made at the first look.
 n_trees_per_iteration_ : int
@@ -241,9 +256,10 @@ is_categorical_ : bool array of shape (n_features_in_,) or None
     Which columns have categories; None: there are none.
 do_early_stopping_ : bool
     Whether the fit could end early.
-validation_score_ : float64 array of shape (n_iter_ + 1,) or (0,)
-    Score of the held-out rows after 0, 1, 2, ... iterations. Empty without early stopping.
-train_score_ : float64 array of shape (n_iter_ + 1,) or (0,)
+validation_score_ : float64 array of shape (n_grown + 1,) or (0,)
+    Score of the held-out rows after 0, 1, 2, ... iterations, those after the best one included.
+    Empty without early stopping.
+train_score_ : float64 array of shape (n_grown + 1,) or (0,)
     The same of the training rows; empty unless `validation_fraction` is None.
 """,
     "drawn": """\
@@ -262,7 +278,8 @@ n_outputs_ : int
 """,
     "tree": """\
 tree_ : TreeView
-    The nodes as flat arrays.
+    The nodes as flat arrays, of the names and dtypes of scikit-learn's. ``threshold`` is a
+    ValueError where a node tests a set of categories.
 """,
     "out of bag": """\
 oob_score_ : float

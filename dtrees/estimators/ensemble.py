@@ -19,7 +19,7 @@ Adding trees (``warm_start``) therefore gives the forest that would have been gr
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
@@ -28,23 +28,22 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.callbacks import Callback, ProgressBar, check_callbacks
-from dtrees.core.grow.forest import ForestGrowth
-from dtrees.core.membership.resampling import Bags, Resampling
-from dtrees.core.model.tree import Forest, Tree
-from dtrees.core.predict.out_of_bag import OutOfBag, sums_of_sets
-from dtrees.estimators.bags import bags_of, check_bootstrap
-from dtrees.estimators.base import BaseTrees
-from dtrees.estimators.constraints import (
+from dtrees.constraints import (
     ArrayOf,
     Boolean,
     CallableObject,
     InstanceOf,
     IntegerIn,
     Nothing,
-    NumberOf,
     OneOf,
     RealIn,
 )
+from dtrees.core.grow.forest import ForestGrowth
+from dtrees.core.membership.resampling import Bags, Resampling
+from dtrees.core.model.tree import Forest, Tree
+from dtrees.core.predict.out_of_bag import OutOfBag, sums_of_sets
+from dtrees.estimators.bags import bags_of, check_bootstrap
+from dtrees.estimators.base import BaseTrees
 from dtrees.estimators.early_stopping import OobStopping
 from dtrees.estimators.fit_plan import LARGEST_SEED, FitPlan
 from dtrees.estimators.flat_forests import FlatForest, grow_until_flat
@@ -92,7 +91,7 @@ class BaseForest(GrowingForest):
         **BaseTrees._learns,
         "oob_score_": (InstanceOf(float, "float"),),
         "oob_scores_": (ArrayOf(1, np.dtype(np.float64)),),
-        "_fit_seed": (NumberOf(0, LARGEST_SEED),),
+        "_fit_seed": (IntegerIn(0, LARGEST_SEED),),
         "_fit_bags": (InstanceOf(str, "str"), Nothing()),
         "_fit_facts": (InstanceOf(dict, "dict"),),
     }
@@ -126,8 +125,8 @@ class BaseForest(GrowingForest):
         y : array-like of shape (n_rows,)
             The target.
         sample_weight : array-like of shape (n_rows,), default=None
-            Not negative, not all zero. How often a row is in a bag does not depend on its weight,
-            which then counts that often.
+            Not negative, not all zero. A row is drawn into bags in proportion to its weight. In a
+            tree it then counts as often as it was drawn. Without bags it counts with its weight.
         bootstrap_groups : array-like of shape (n_rows,), default=None
             Rows of one group are in a bag together, or not at all: patients, days, machines.
             None: every row is a group of its own.
@@ -154,10 +153,9 @@ class BaseForest(GrowingForest):
         TypeError
             `callbacks` are no callbacks.
         dtrees.exceptions.ClusterError
-            A Dask cluster is in force, or asked for by ``regime``, and cannot be used.
-        dtrees.exceptions.WorkerLostError, dtrees.exceptions.SchedulerLostError
-            The cluster is gone. The error's ``estimator`` is a forest of the trees that were
-            complete, if there are any, and its `resume` goes on.
+            A Dask cluster is in force, or asked for by ``regime``, and cannot be used, or does not
+            end the fit. The error's ``estimator`` is a forest of the trees that were complete, if
+            there are any, and its `resume` goes on.
         dtrees.exceptions.ModelFileError
             `checkpoint` is damaged.
         BaseException
@@ -183,12 +181,12 @@ class BaseForest(GrowingForest):
         callbacks: Sequence[Callback] | None = None,
         checkpoint: Any = None,
     ) -> Any:
-        """Go on with a fit that has lost its cluster.
+        """Go on with a fit that has ended early on a cluster.
 
-        For the forest that `dtrees.exceptions.WorkerLostError` and
-        `dtrees.exceptions.SchedulerLostError` bring along as ``estimator``. It has the trees that
-        were complete and no data, so these are given again. The rest is grown where a fit would
-        grow it now: on another cluster, or on threads.
+        For the forest that `dtrees.exceptions.ClusterError` brings along as ``estimator``. It has
+        the trees that were complete and no data, so these are given again. The rest is grown where
+        a fit would grow it now: on another cluster, or on threads. So its ``regime`` is None where
+        it was "replicated".
 
         Parameters
         ----------
@@ -216,15 +214,15 @@ class BaseForest(GrowingForest):
 
             try:
                 forest.fit(X, y)
-            except (WorkerLostError, SchedulerLostError) as error:
+            except ClusterError as error:
                 if error.estimator is None:  # no tree was complete
                     raise
-                forest = error.estimator.set_params(regime="local").resume(X, y)
+                forest = error.estimator.resume(X, y)
         """
         check_is_fitted(self)
         if "_fit_facts" not in self.__dict__:
             raise ValueError(
-                f"This {type(self).__name__} is not of a fit that lost its cluster, so there is "
+                f"This {type(self).__name__} is not of a fit that ended early, so there is "
                 "nothing to resume. To add trees to a forest, fit it with warm_start=True."
             )
         self._check_parameters()
@@ -255,7 +253,7 @@ class BaseForest(GrowingForest):
         X, y, sample_weight, bootstrap_groups = admitted(X, columns, stats)
         with stats.phase("coding"):
             encoded = self._fit_plan().encode(X, (y, sample_weight), seed, run, stats)
-        bags = bags_of(self, seed, encoded.coded.n_rows, bootstrap_groups)
+        bags = bags_of(self, seed, encoded.target, bootstrap_groups)
         facts = partial(
             facts_of, self, encoded.book, encoded.coded, encoded.target, bags, encoded.seed
         )
@@ -285,8 +283,7 @@ class BaseForest(GrowingForest):
         return super()._fit_plan(
             spare_bits=SPARE_BITS,
             n_trees=self.n_estimators,
-            weighs_bags=self.bootstrap
-            and getattr(self, "class_weight", None) == "balanced_subsample",
+            draws_weights=self.bootstrap,
             **own,
         )
 
@@ -370,6 +367,28 @@ class BaseForest(GrowingForest):
             return error
         return self
 
+    def _rows_out_of_bags(
+        self, y: Any, sample_weight: Any, bootstrap_groups: Any
+    ) -> tuple[np.ndarray | None, Iterator[np.ndarray]]:
+        """What rows of the fit count, None: once each; and those out of the bag of each tree.
+
+        Raises ValueError where the bags of the fit are not those of these rows, or there are none.
+        """
+        if not self.bootstrap:
+            raise ValueError("There are no bags: fit the forest with bootstrap=True.")
+        target = self._encode_target(np.asarray(y).ravel(), sample_weight)
+        bags = bags_of(self, self._fit_seed, target, bootstrap_groups)
+        assert bags is not None
+        if bags.digest() != self._fit_bags:
+            raise ValueError(
+                "The bags of this forest are not those of these rows. Give y, sample_weight and "
+                "bootstrap_groups of the fit, and leave the parameters as they were."
+            )
+        numbers = range(len(self.forest_))
+        times = (bags.multiplicity(number, target.has_weight) for number in numbers)
+        weight = target.w if target.means is None else target.means
+        return weight, map(bags.rows_out, times)
+
     def _bags_of(self, encoded: Encoded) -> Bags | None:
         """The bags of a table without groups."""
-        return bags_of(self, encoded.seed, encoded.coded.n_rows)
+        return bags_of(self, encoded.seed, encoded.target)

@@ -19,13 +19,15 @@ from typing import Any
 
 import numpy as np
 
+from dtrees.constraints import ARRAY, Having, InstanceOf, IntegerIn, Nothing, checked
 from dtrees.estimators.base import BaseTrees
 from dtrees.estimators.boosting_base import BaseBoosting
 from dtrees.estimators.ensemble import BaseForest
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.limits import columns_per_split, depth_of
-from dtrees.parallel.boosted import check_one_place, place_of_boosting
+from dtrees.parallel.boosted import place_of_boosting
 from dtrees.parallel.cost import CostModel, GrowthSize
+from dtrees.parallel.memory import check_least_room
 from dtrees.parallel.sizes import (
     Machines,
     TableSize,
@@ -109,6 +111,13 @@ def _counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+@checked(
+    X=ARRAY,
+    client=(Having("as_current"), Nothing()),
+    n_sets=(IntegerIn(1),),
+    n_classes=(IntegerIn(1),),
+    model=(InstanceOf(CostModel, "CostModel"), Nothing()),
+)
 def estimate_cost(
     estimator: Any,
     X: Any,
@@ -148,7 +157,7 @@ def estimate_cost(
     ValueError
         A parameter of it is not what it should be.
     dtrees.exceptions.TableTooLargeError
-        A boosted model needs its rows in one place, and they would not fit.
+        The codes of a Dask collection come to this process for a boosted model, and do not fit.
     dtrees.exceptions.ClusterError
         There is a cluster that cannot be used.
 
@@ -174,8 +183,8 @@ def estimate_cost(
             return _of_boosting(estimator, X, n_sets, n_classes, model)
     if not isinstance(estimator, BaseTrees):
         raise TypeError(
-            "estimate_cost takes trees, forests and boosted models of dtrees, got "
-            f"{type(estimator).__name__}."
+            "The 'estimator' parameter of estimate_cost must be a tree, forest or boosted model of "
+            f"dtrees. Got {estimator!r} instead."
         )
     plan = FitPlan.of(estimator)
     is_forest = isinstance(estimator, BaseForest)
@@ -226,10 +235,10 @@ def _of_boosting(
     estimator._check_parameters()
     owner = type(estimator).__name__
     place = place_of_boosting(estimator.regime, owner, side_by_side=n_sets > 1)
-    asked = None if estimator.regime is None else place.regime
     size = size_of_table(X, estimator.max_bins)
-    choice, machines = place_of(size, asked, estimator.n_jobs, n_trees=1)
-    check_one_place(choice, owner)
+    _, machines = place_of(size, place.regime, estimator.n_jobs, n_trees=1)
+    if size.collection is not None:
+        check_least_room(size.collection, size.n_rows)
     is_sent = place.regime == "replicated"
     has_classes = hasattr(estimator, "predict_proba") and n_classes > 2
     n_trees = int(estimator.max_iter) * (n_classes if has_classes else 1) * n_sets

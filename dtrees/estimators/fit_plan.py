@@ -30,12 +30,13 @@ from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table, read_table
 from dtrees.coding.target import Target
+from dtrees.coding.weights import cut_weights
+from dtrees.constraints import check_parameters
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow.shared import n_alone
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.membership.shares import Shares
 from dtrees.estimators.column_rules import directions_of, interactions_of
-from dtrees.estimators.constraints import check_parameters
 from dtrees.estimators.limits import columns_per_split, depth_of, least_rows
 from dtrees.estimators.training import Encoded, Training
 from dtrees.parallel import (
@@ -65,6 +66,11 @@ class TablePlan:
         """Of the estimator's class, for messages."""
         return type(self.estimator).__name__
 
+    @property
+    def regime(self) -> str | None:
+        """Where codes are to be, as for `choose_regime`: all of them in this process."""
+        return "local"
+
     def seed(self) -> int:
         """A seed from the random state; a state that is given draws once."""
         state = self.estimator.random_state
@@ -87,17 +93,19 @@ class TablePlan:
         seed: int,
         run: LocalRunner,
         stats: FitStatistics | None = None,
+        sample_weight: Any = None,
     ) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
-        """The table as codes."""
+        """The table as codes; rows count by their weights where columns are cut."""
+        is_cut = self.estimator.max_bins is not None
         how: dict[str, Any] = {
             "categorical_features": self.estimator.categorical_features,
             "max_bins": self.estimator.max_bins,
             "handle_unknown": self.estimator.handle_unknown,
             "seed": seed,
+            "weights": cut_weights(sample_weight, table.n_rows) if is_cut else None,
         }
         if isinstance(table, PartitionedTable):
-            regime = getattr(self.estimator, "regime", None)
-            book, coded = encode_partitions(table, **how, regime=regime, stats=stats)
+            book, coded = encode_partitions(table, **how, regime=self.regime, stats=stats)
         else:
             book, coded = CodeBook.fit_encode(table, **how, run=run)
         for column, count in nearly_ids(book, coded.n_rows).items():
@@ -135,7 +143,12 @@ class FitPlan(TablePlan):
     n_trees: int = 1  # of a fit
     random_splits: bool = False  # splits are drawn
     random_ties: bool = True  # one of several columns with the same gain is drawn
-    weighs_bags: bool = False  # classes have the same weight in every bag
+    draws_weights: bool = False  # weights say how often rows are drawn into bags
+
+    @property
+    def regime(self) -> str | None:
+        """Where codes are to be: where trees grow from them."""
+        return getattr(self.estimator, "regime", None)
 
     @classmethod
     def of(cls, estimator: BaseTrees) -> FitPlan:
@@ -178,7 +191,7 @@ class FitPlan(TablePlan):
         y, sample_weight = columns
         table, values = self.read(X, y)
         target = self.target(values, sample_weight)
-        return self.resolve(*self.code(table, seed, run, stats), target, seed)
+        return self.resolve(*self.code(table, seed, run, stats, sample_weight), target, seed)
 
     def rules(self, rules: GrowthRules, target: Target) -> GrowthRules:
         """Rules for another target, of whose rows shares are taken."""

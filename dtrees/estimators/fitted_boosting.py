@@ -15,6 +15,7 @@ from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest
 from dtrees.estimators.boosted_parts import BoostedParts
+from dtrees.estimators.boosted_stopping import best_iteration
 from dtrees.estimators.prediction import BoostedPredictor, answered
 from dtrees.estimators.tree_view import columns_tested, read_only
 from dtrees.inspection.importance import summed_importances
@@ -25,6 +26,9 @@ class FittedBoosting(BoostedParts):
     """The answers of boosted models; not meant to be used itself."""
 
     n_jobs: int | None
+    use_best_model: bool
+    train_score_: np.ndarray
+    validation_score_: np.ndarray
     n_trees_per_iteration_: int
     _initial: np.ndarray
     _fit_loss: Loss | OwnLoss
@@ -110,8 +114,29 @@ class FittedBoosting(BoostedParts):
         return len(self.forest_) // self.n_trees_per_iteration_
 
     @property
+    def best_iteration_(self) -> int | None:
+        """Iterations after which rows were scored highest; None without early stopping."""
+        check_is_fitted(self)
+        scores = self._scores
+        return best_iteration(scores) if len(scores) > 0 else None
+
+    @property
+    def _scores(self) -> np.ndarray:
+        """Of early stopping, float64 (iterations that were grown + 1,); or empty."""
+        return self.validation_score_ if len(self.validation_score_) > 0 else self.train_score_
+
+    def _n_iter_of(self, max_iter: int) -> int:
+        """Iterations of the model that has grown no more than so many."""
+        scores = self._scores[: max_iter + 1]
+        is_cut = len(scores) > 0 and self.use_best_model
+        return best_iteration(scores) if is_cut else min(max_iter, self.n_iter_)
+
+    @property
     def feature_importances_(self) -> np.ndarray:
-        """Share of every column in what splits take off the loss, float64 (n_features_in_,)."""
+        """Share of every column in what splits take off the loss of the training rows.
+
+        float64 (n_features_in_,).
+        """
         check_is_fitted(self)
         return summed_importances(self.forest_.trees)
 
@@ -119,11 +144,11 @@ class FittedBoosting(BoostedParts):
         return "forest_" in self.__dict__
 
 
-def first_iterations(estimator: Any, fitted: Any, n_iterations: int) -> Any:
+def first_iterations(estimator: Any, fitted: Any) -> Any:
     """An estimator, fitted: with the first iterations of a fitted one.
 
-    `fitted` has the same parameters but for ``max_iter``. The same as the fit of `estimator`.
-    O(nodes).
+    `fitted` has the same parameters but for a ``max_iter`` that is as large or larger. The same as
+    the fit of `estimator`. O(nodes).
     """
     made = clone(estimator)
     learned = {
@@ -132,10 +157,11 @@ def first_iterations(estimator: Any, fitted: Any, n_iterations: int) -> Any:
         if name not in estimator._constraints and name != "_estimators"
     }
     made.__dict__.update(learned)
+    n_iterations = fitted._n_iter_of(estimator.max_iter)
     trees = fitted.forest_.trees[: n_iterations * fitted.n_trees_per_iteration_]
     made.forest_ = Forest(tuple(trees))
     tested = columns_tested(trees, fitted.n_features_in_)
     made._saw_missing = read_only(fitted._saw_missing & tested)
-    made.train_score_ = fitted.train_score_[: n_iterations + 1]
-    made.validation_score_ = fitted.validation_score_[: n_iterations + 1]
+    made.train_score_ = fitted.train_score_[: estimator.max_iter + 1]
+    made.validation_score_ = fitted.validation_score_[: estimator.max_iter + 1]
     return made

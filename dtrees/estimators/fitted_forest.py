@@ -61,7 +61,11 @@ class FittedForest(ManyTrees, BaseTrees):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Mean share of every column in the impurity decrease, float64 (n_features_in_,)."""
+        """Mean share of every column in the impurity decrease of the rows in the bags.
+
+        float64 (n_features_in_,). Columns of many values get more than their due: see
+        :func:`dtrees.inspection.oob_importances` for rows that did not choose the splits.
+        """
         check_is_fitted(self)
         mean = mean_importances(self.forest_.trees)
         return np.zeros(self.n_features_in_) if mean is None else mean

@@ -17,9 +17,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.coding.target import Target
-from dtrees.coding.weights import CLASS_BITS
-from dtrees.core.predict.intervals import check_confidence
-from dtrees.estimators.constraints import ArrayOf, InstanceOf, Nothing, OneOf
+from dtrees.constraints import ARRAY, CONFIDENCE, ArrayOf, InstanceOf, Nothing, OneOf, checked
 from dtrees.estimators.ensemble import SPARE_BITS, BaseForest
 from dtrees.estimators.intervals import IntervalPredictor, out_of_bag_errors
 from dtrees.estimators.prediction import ForestPredictor, LazyScore
@@ -99,14 +97,13 @@ class ForestClassifier(LazyScore, ClassifierMixin, BaseForest):
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         weight = self._class_weight_of_target()
-        in_bags = self.class_weight == "balanced_subsample" and weight is None
-        spare_bits = SPARE_BITS + CLASS_BITS if in_bags else SPARE_BITS
-        return classification_target(y, sample_weight, weight, spare_bits)
+        return classification_target(
+            y, sample_weight, weight, spare_bits=SPARE_BITS, drawn=self.bootstrap
+        )
 
     def _class_weight_of_target(self) -> Any:
-        if self.class_weight != "balanced_subsample":
-            return self.class_weight
-        return None if self.bootstrap else "balanced"  # in the bags; without bags, in the table
+        # bags are drawn by weight: balanced in the table is balanced in each of them
+        return "balanced" if self.class_weight == "balanced_subsample" else self.class_weight
 
     def _learned(self, target: Target) -> dict[str, Any]:
         return {"classes_": target.classes, "n_classes_": target.n_classes}
@@ -139,8 +136,13 @@ class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
         "oob_prediction_": (ArrayOf(1, np.dtype(np.float64)),),
         "_oob_errors": (ArrayOf(1, np.dtype(np.float64)),),
         "_oob_keys": (ArrayOf(1, np.dtype(np.uint64)),),
+        "_oob_means": (ArrayOf(1, np.dtype(np.float64)),),
     }
-    _learns_at_times = BaseForest._learns_at_times | {"_oob_errors", "_oob_keys"}
+    _learns_at_times = BaseForest._learns_at_times | {
+        "_oob_errors",
+        "_oob_keys",
+        "_oob_means",
+    }
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict a number for every row.
@@ -157,6 +159,7 @@ class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
         """
         return self._answer("predict", X)
 
+    @checked(X=ARRAY, confidence=CONFIDENCE)
     def prediction_interval(self, X: Any, confidence: float = 0.9) -> np.ndarray:
         """Predict an interval for every row, by the rows out of the bags.
 
@@ -197,12 +200,13 @@ class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
         check_is_fitted(self)
         predictor = self._predictor()
         assert isinstance(predictor, ForestPredictor)
-        confidence = check_confidence(confidence)
         found = IntervalPredictor.of(predictor, vars(self), confidence)
         return self._answer("prediction_interval", X, found)
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
-        return regression_target(y, sample_weight, self.criterion, spare_bits=SPARE_BITS)
+        return regression_target(
+            y, sample_weight, self.criterion, spare_bits=SPARE_BITS, drawn=self.bootstrap
+        )
 
     def _learned(self, target: Target) -> dict[str, Any]:
         return {}

@@ -37,6 +37,7 @@ OF_SOME_FITS = (  # what a fit may leave and another one not
     "oob_prediction_",
     "_oob_errors",
     "_oob_keys",
+    "_oob_means",
     "_estimators",
     "_fit_facts",
 )
@@ -87,7 +88,7 @@ class GrowingForest(FittedForest):
     ) -> Any:
         """Grow the trees of these bags, beyond those that are kept, and learn what a fit learns.
 
-        With `facts`, an error of a lost cluster brings along a forest that can be resumed.
+        With `facts`, an error of a cluster brings along a forest that can be resumed.
         """
         encoded, run, stats = training.encoded, training.run, training.stats
         kept = Kept() if kept is None else kept
@@ -115,8 +116,6 @@ class GrowingForest(FittedForest):
                 self._grow_trees(growth, fit, oob, callbacks, run, stats)
             if oob is not None:
                 learned |= self._learned_out_of_bag(oob, training)
-                if bags is not None and "_oob_errors" in learned and not bags.by_row:
-                    learned["_oob_keys"] = bags.row_id
             if self.oob_tol is not None:
                 learned["oob_scores_"] = np.array(fit.oob_scores)
             learned["forest_"] = Forest(tuple(fit.trees))
@@ -150,6 +149,8 @@ class GrowingForest(FittedForest):
             _fit_facts=facts(),
             _fit_report=training.stats.report(),
         )
+        if made.regime == "replicated":  # on a cluster that may be gone
+            made.regime = None
         return made
 
     def _growth_of(self, encoded: Encoded, bags: Bags | None) -> ForestGrowth:
@@ -161,8 +162,6 @@ class GrowingForest(FittedForest):
             bags,
             encoded.book.thresholds,
             values=encoded.book.code_values() if self._random_cuts else None,
-            balanced=bags is not None
-            and getattr(self, "class_weight", None) == "balanced_subsample",
             shares=self._shares(),
             max_leaf_nodes=self.max_leaf_nodes,
             ccp_alpha=self.ccp_alpha,
@@ -195,11 +194,14 @@ class GrowingForest(FittedForest):
         mean, counts = oob.mean(), training.encoded.target.has_weight
         if rows is not None:
             counts = rows if counts is None else rows & counts
-        return {
-            **self._oob_predictions(mean),
-            **self._oob_errors_of(mean, training.y, counts),
-            "oob_score_": score,
-        }
+        learned = self._oob_errors_of(mean, training.y, counts)
+        bags = oob.growth.bags
+        assert bags is not None
+        if learned and not bags.by_row:
+            learned["_oob_keys"] = bags.row_id
+        if learned and bags.means is not None:
+            learned["_oob_means"] = bags.means
+        return {**self._oob_predictions(mean), **learned, "oob_score_": score}
 
     def _score_out_of_bag(self, oob: OutOfBag, training: Training) -> float:
         """Score of the rows that have a vote."""

@@ -21,7 +21,6 @@ import numpy as np
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.predict.blas import one_blas_thread
 from dtrees.core.predict.intervals import Calibration
-from dtrees.core.predict.out_of_bag import rows_out_of
 from dtrees.core.predict.raw import forest_blocks
 from dtrees.estimators.prediction import ForestPredictor
 from dtrees.parallel import Answer
@@ -68,7 +67,7 @@ class IntervalPredictor(ForestPredictor):
                 "regressor: call cross_validate(..., return_estimator=True) of "
                 "dtrees.model_selection, and the prediction_interval of its result."
             )
-        bags = Bags.of_digest(name, learned.get("_oob_keys"))
+        bags = Bags.of_digest(name, learned.get("_oob_keys"), learned.get("_oob_means"))
         if len(bags.row_id) != len(errors):
             raise ValueError("The bags of this forest are not of the rows that it was fitted to.")
         forest = predictor.forest
@@ -83,7 +82,7 @@ class IntervalPredictor(ForestPredictor):
         unseen = np.zeros((len(counts), len(self.forest)), dtype=bool)
         for number in range(len(self.forest)):
             times = self.bags.multiplicity(number, None if counts.all() else counts)
-            unseen[rows_out_of(times), number] = True
+            unseen[self.bags.rows_out(times), number] = True
         return Calibration(self.errors[counts], unseen[counts])
 
     def answer(self, method: str) -> Answer:

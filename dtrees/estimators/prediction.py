@@ -22,6 +22,7 @@ from scipy.sparse import csr_matrix, hstack
 from sklearn.base import is_classifier
 
 from dtrees.coding.codebook import CodeBook
+from dtrees.coding.row_values import row_values
 from dtrees.coding.sparse_positions import check_sparse
 from dtrees.coding.tables import Table, read_table
 from dtrees.core.losses.losses import Loss
@@ -253,8 +254,9 @@ class LazyScore:
         """
         check_sparse(X=X, y=y, sample_weight=sample_weight)
         if not any(map(is_lazy, (X, y, sample_weight))):
-            return super().score(X, y, sample_weight)  # type: ignore[misc]
-        predicted, y, weight = computed(self.predict(X), y, sample_weight)  # type: ignore[attr-defined]
+            return super().score(X, row_values(y), row_values(sample_weight))  # type: ignore[misc]
+        found = computed(self.predict(X), y, sample_weight)  # type: ignore[attr-defined]
+        predicted, y, weight = map(row_values, found)
         from sklearn.metrics import accuracy_score, r2_score
 
         metric = accuracy_score if is_classifier(self) else r2_score

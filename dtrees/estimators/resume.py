@@ -35,7 +35,7 @@ from dtrees.coding.row_digest import digest_of_rows
 from dtrees.coding.target import Target
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.model.tree import Tree
-from dtrees.exceptions import ModelFileError, SchedulerLostError, WorkerLostError
+from dtrees.exceptions import ClusterError, ModelFileError
 from dtrees.export.books import encode_book
 from dtrees.export.trees import trees_of_bytes
 from dtrees.export.values import Encoder
@@ -185,10 +185,10 @@ def earlier_trees(
 
 @contextmanager
 def brought_along(make: Callable[[], Any]) -> Iterator[None]:
-    """Give errors of a lost cluster the model so far, and say how to go on with it."""
+    """Give errors of a cluster the model so far, and say how to go on with it."""
     try:
         yield
-    except (WorkerLostError, SchedulerLostError) as error:
+    except ClusterError as error:
         error.estimator = made = make()
         if made is not None:
             trees = len(made.forest_.trees)

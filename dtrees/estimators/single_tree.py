@@ -196,10 +196,10 @@ class BaseDecisionTree(BaseTrees):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Share of every column in the impurity decrease, float64 of shape (n_features_in_,).
+        """Share of every column in the impurity decrease of the training rows.
 
-        Measured on the training rows, so columns with many values get more than their due; see
-        :func:`sklearn.inspection.permutation_importance` for an importance without that bias.
+        float64 (n_features_in_,). Columns of many values get more than their due: see
+        :func:`dtrees.inspection.held_out_importances` for rows that did not choose the splits.
         """
         check_is_fitted(self)
         return self.tree_.compute_feature_importances()

@@ -19,10 +19,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from dtrees.estimators.constraints import (
+from dtrees.constraints import (
     ArrayOf,
     Constraint,
-    NumberOf,
+    IntegerIn,
     check_parameters,
     check_values,
 )
@@ -33,12 +33,12 @@ MOST = LARGEST_SEED
 
 # What all estimators learn, and what classifiers learn beside it.
 LEARNS_COLUMNS: Mapping[str, tuple[Constraint, ...]] = {
-    "n_features_in_": (NumberOf(1, MOST),),
+    "n_features_in_": (IntegerIn(1, MOST),),
     "feature_names_in_": (ArrayOf(1, np.dtype(object)),),
 }
 LEARNS_CLASSES: Mapping[str, tuple[Constraint, ...]] = {
     "classes_": (ArrayOf(1),),
-    "n_classes_": (NumberOf(1, MOST),),
+    "n_classes_": (IntegerIn(1, MOST),),
 }
 
 

@@ -147,6 +147,8 @@ def _reason_of_own_units(plan: FitPlan, sample_weight: Any) -> str:
     name = "y" if sample_weight is None else "sample_weight"
     if getattr(plan.estimator, "class_weight", None) is not None:
         name = "class_weight"
+    if name != "y" and plan.draws_weights:
+        return f"bags are drawn by {name}, which adds up to something else in each training side"
     return f"{name} is counted in other units for each training side"
 
 
@@ -195,7 +197,8 @@ def _targets(
     if weighs_classes:
         weighs_classes = whole.w_exponent != 0  # else classes weigh what they do in each set
     is_balanced = weighs_classes and whole.class_multiplier is not None
-    same_units = not weighs_classes and (
+    weighs = sample_weight is not None or plan.class_weight is not None
+    same_units = not (weighs_classes or (weighs and plan.draws_weights)) and (
         whole.w is None or (whole.kind == "classification" and whole.w_exponent == 0)
     )
     if same_units and encoded.rules.criterion == "poisson":
@@ -218,10 +221,12 @@ def _is_part(own: Target, whole: Target, rows: np.ndarray) -> bool:
     units = ("offset", "y_exponent", "w_exponent", "wy_exponent", "class_exponent")
     if any(getattr(own, unit) != getattr(whole, unit) for unit in units):
         return False
+    if own.means is not None and not rows.all():  # other rows are drawn as if they weighed 1
+        return False
     expected = whole if rows.all() else whole.only(rows)
     if expected.wy is None and own.wy is not None and expected.w is not None:
         expected = replace(expected, wy=expected.w.astype(np.int64) * expected.y)
-    names = ("y", "w", "wy", "class_multiplier")
+    names = ("y", "w", "wy", "class_multiplier", "means")
     return all(_same(getattr(own, name), getattr(expected, name)) for name in names)
 
 

@@ -99,7 +99,7 @@ class TrainingTable:
         if key not in self._codes:
             stats = self._stats.continued()
             with stats.phase("coding"):
-                book, coded = plan.code(self._read[0], seed, run, stats)
+                book, coded = plan.code(self._read[0], seed, run, stats, self.sample_weight)
             self._codes[key] = Codes(book, coded, rows_of(coded), stats)
         return self._codes[key]
 

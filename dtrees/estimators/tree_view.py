@@ -28,49 +28,7 @@ if TYPE_CHECKING:
     from dtrees.coding.codebook import CodeBook
 
 FIRST_NODES = 1_024  # which mostly test all columns
-
-
-class Untold(np.float64):
-    """The threshold of a test that is not ``<=``: a number that is not rounded.
-
-    scikit-learn's ``export_graphviz`` writes ``<=`` before what it rounds, which is wrong here.
-    """
-
-    def __round__(self, ndigits: Any = None) -> Any:
-        raise ValueError(
-            "A test of this tree is a set of categories, or numbers above a threshold in a column "
-            "that has categories, too. scikit-learn's export_graphviz shows thresholds only. Use "
-            "dtrees.inspection.export_graphviz, dtrees.export_text, or "
-            "dtrees.plot_shared_forest([tree])."
-        )
-
-
-class Thresholds(np.ndarray):
-    """Thresholds of nodes, float64 (n_nodes,), that know which tests are not ``<=``.
-
-    What is computed from them, and stretches of them, are plain arrays.
-    """
-
-    _untold: np.ndarray | None = None
-
-    @classmethod
-    def of(cls, thresholds: np.ndarray, untold: np.ndarray) -> np.ndarray:
-        """The thresholds, of which some are `Untold`; plain, where none is."""
-        if not untold.any():
-            return thresholds
-        made = thresholds.view(cls)
-        made._untold = untold
-        return made
-
-    def __getitem__(self, key: Any) -> Any:
-        found = np.asarray(self)[key]
-        if self._untold is None or not isinstance(found, np.float64):
-            return found
-        return Untold(found) if self._untold[key] else found
-
-    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        plain = np.asarray(array)
-        return plain[()] if return_scalar else plain
+MOST_NAMES = 5  # of columns in a message
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -140,32 +98,45 @@ class TreeView:
         """Number of classes; 1 for regression."""
         return self.model.n_values
 
-    @property
+    @cached_property
     def children_left(self) -> np.ndarray:
-        """Left children, int32 (node_count,); -1 in leaves."""
-        return self.model.children_left
+        """Left children, intp (node_count,); -1 in leaves."""
+        return read_only(self.model.children_left.astype(np.intp))
 
-    @property
+    @cached_property
     def children_right(self) -> np.ndarray:
-        """Right children, int32 (node_count,); -1 in leaves."""
-        return self.model.children_right
+        """Right children, intp (node_count,); -1 in leaves."""
+        return read_only(self.model.children_right.astype(np.intp))
 
-    @property
+    @cached_property
     def feature(self) -> np.ndarray:
-        """Column of the test, int32 (node_count,); -2 in leaves."""
-        return self.model.feature
+        """Column of the test, intp (node_count,); -2 in leaves."""
+        return read_only(self.model.feature.astype(np.intp))
 
     @cached_property
     def threshold(self) -> np.ndarray:
-        """Threshold of the test in the user's units, float64 (node_count,).
+        """Threshold of the test in the user's units, float64 (node_count,); -2 in leaves.
 
-        -2 in leaves, as in scikit-learn; nan where the test is a set of categories. The threshold
-        of a single node whose test is not ``<=`` (see `Thresholds`) can be computed with, but not
-        rounded. scikit-learn's ``export_graphviz`` would draw it as ``<=``.
+        Raises
+        ------
+        ValueError
+            A test is not ``value <= threshold``: it is a set of categories, or numbers above a
+            threshold in a column that has categories, too.
         """
+        tests = self.model.test
+        columns = np.unique(self.model.feature[tests > AT_MOST])
+        if len(columns) > 0:
+            names = ", ".join(map(self.codebook.name, columns[:MOST_NAMES].tolist()))
+            more = f" and {len(columns) - MOST_NAMES} more" if len(columns) > MOST_NAMES else ""
+            raise ValueError(
+                f"This tree has no threshold for its tests of column {names}{more}: they are sets "
+                "of categories, or numbers beside categories. Print or draw the tree by "
+                "dtrees.export_text, dtrees.inspection.export_graphviz or "
+                "dtrees.plot_shared_forest([tree]). Code finds the tests of nodes in tree_.model."
+            )
         threshold = self.model.threshold.copy()
-        threshold[self.model.test == LEAF] = NO_FEATURE
-        return read_only(Thresholds.of(threshold, self.model.test > AT_MOST))
+        threshold[tests == LEAF] = NO_FEATURE
+        return read_only(threshold)
 
     @property
     def missing_go_to_left(self) -> np.ndarray:

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from dtrees.coding.target import Target
 from dtrees.coding.weights import check_finite
-from dtrees.estimators.constraints import InstanceOf, Nothing, OneOf
+from dtrees.constraints import InstanceOf, Nothing, OneOf
 from dtrees.estimators.docstrings import documented
 from dtrees.estimators.prediction import LazyScore
 from dtrees.estimators.single_tree import BaseDecisionTree
@@ -289,26 +289,25 @@ class DecisionTreeRegressor(LazyScore, RegressorMixin, BaseDecisionTree):
 
 
 def classification_target(
-    y: np.ndarray, sample_weight: Any, class_weight: Any, spare_bits: int = 0
+    y: np.ndarray, sample_weight: Any, class_weight: Any, **how: Any
 ) -> Target:
     """Labels as codes; raises as scikit-learn does when they are none."""
     if y.dtype.kind == "f":
         check_finite(y, "y")
         check_classification_targets(y)
-    return Target.classification(y, sample_weight, class_weight, spare_bits)
+    return Target.classification(y, sample_weight, class_weight, **how)
 
 
-def regression_target(
-    y: np.ndarray, sample_weight: Any, criterion: str, spare_bits: int = 0
-) -> Target:
+def regression_target(y: np.ndarray, sample_weight: Any, criterion: str, **how: Any) -> Target:
     """Numbers in fixed point; raises for numbers that the criterion has no use for."""
     if criterion != "poisson":
-        return Target.regression(y, sample_weight, spare_bits=spare_bits)
-    target = Target.regression(y, sample_weight, center=False, spare_bits=spare_bits)
+        return Target.regression(y, sample_weight, **how)
+    target = Target.regression(y, sample_weight, center=False, **how)
     if np.any(np.asarray(y, dtype=np.float64) < 0):
         raise ValueError(
             "Some value(s) of y are negative which is not allowed for Poisson regression."
         )
-    if not np.any(target.wy):
+    live = target.has_weight
+    if not np.any(target.y if live is None else target.y[live]):
         raise ValueError("Sum of y is not positive which is necessary for Poisson regression.")
     return target

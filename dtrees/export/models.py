@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import dtrees
+from dtrees.constraints import Boolean, InstanceOf, OneOf, checked
 from dtrees.core.model import packing
 from dtrees.core.model.flat import DTYPES, TYPES, flatten, split_trees
 from dtrees.core.model.preorder import Shape
@@ -29,7 +30,8 @@ from dtrees.export.values import Encoder, decode
 FORMAT = "dtrees model"
 VERSION = 1
 LAYOUTS = ("compact", "flat")
-LATER = {"category_penalty": 0.0}  # parameters that older files lack: what fitted them then
+# parameters that older files lack: what fitted them then
+LATER = {"category_penalty": 0.0, "min_child_weight": 1e-3, "use_best_model": False}
 ESTIMATORS = (
     "BaggingClassifier",
     "BaggingRegressor",
@@ -44,6 +46,7 @@ ESTIMATORS = (
 )
 
 
+@checked(path=(InstanceOf(str | os.PathLike, "str or path"),), layout=(OneOf(LAYOUTS),))
 def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> None:
     """Write a fitted estimator to a file.
 
@@ -97,13 +100,11 @@ def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> Non
     >>> bool((load(path).predict(X) == forest.predict(X)).all())
     True
     """
-    if layout not in LAYOUTS:
-        raise ValueError(f"layout must be one of {LAYOUTS}, got {layout!r}.")
     name = type(model).__name__
     if name not in ESTIMATORS or type(model) is not getattr(dtrees, name):
         raise TypeError(
-            f"save takes fitted models of dtrees ({', '.join(ESTIMATORS)}), got "
-            f"{type(model).__module__}.{type(model).__qualname__}.{_instead(model)}"
+            f"The 'model' parameter of save must be one of {', '.join(ESTIMATORS)}. Got "
+            f"{type(model).__module__}.{type(model).__qualname__} instead.{_instead(model)}"
         )
     parts = model._parts()
     model._check_parts(parts)
@@ -118,7 +119,7 @@ def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> Non
             warnings.warn(
                 f"The parameter {key!r} of {name} ({str(value)[:60]}) is left out: a model file "
                 "holds values only. The loaded estimator has the default in its place.",
-                stacklevel=2,
+                stacklevel=3,
             )
     attributes = {
         key: encoder.encode(value, f"The attribute {key!r} of {name}")
@@ -160,6 +161,7 @@ def _instead(model: Any) -> str:
     return "" if within is None else " Save its best_estimator_."
 
 
+@checked(path=(InstanceOf(str | os.PathLike, "str or path"),), mmap=(Boolean(),))
 def load(path: str | os.PathLike, *, mmap: bool = False) -> Any:
     """Read a fitted estimator from a file that `save` wrote.
 

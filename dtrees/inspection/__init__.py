@@ -7,7 +7,12 @@ from dtrees.inspection.dependence import (
     partial_dependence,
 )
 from dtrees.inspection.graphviz import export_graphviz
-from dtrees.inspection.importance import impurity_importances, split_counts
+from dtrees.inspection.importance import (
+    held_out_importances,
+    impurity_importances,
+    oob_importances,
+    split_counts,
+)
 from dtrees.inspection.overlay import SharedForest, SharedNode, shared_forest
 from dtrees.inspection.plots import plot_shared_forest
 from dtrees.inspection.stability import (
@@ -29,7 +34,9 @@ __all__ = [
     "StabilityReport",
     "export_graphviz",
     "export_text",
+    "held_out_importances",
     "impurity_importances",
+    "oob_importances",
     "partial_dependence",
     "plot_shared_forest",
     "shared_forest",

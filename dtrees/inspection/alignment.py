@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dtrees.constraints import ESTIMATOR
 from dtrees.core.model.tree import IN_SUBSET, LEAF, Tree
 from dtrees.inspection.tree_formatter import Reach, TreeFormatter, adds_steps
 
@@ -223,25 +224,30 @@ def _labels(formatter: TreeFormatter, column: int, codes: np.ndarray | None) -> 
     return frozenset(formatter.book.categories[column][codes - first].tolist())
 
 
-def trees_of(model: Any) -> Sequence[Any]:
+def trees_of(model: Any, name: str = "model") -> Sequence[Any]:
     """What a fitted model has grown: itself, or the trees of many as estimators.
 
     Parameters
     ----------
     model : tree, forest or boosted model of dtrees, TreeView or Tree
+    name : str
+        Of the parameter, for messages.
 
     Raises
     ------
     TypeError
-        Nothing of this kind.
+        `model` is no tree, forest or boosted model of dtrees.
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
     """
     if isinstance(model, Tree) or hasattr(model, "codebook"):
         return [model]
-    check_is_fitted(model)
-    if hasattr(model, "forest_"):
-        return np.ravel(model.estimators_).tolist() if adds_steps(model) else model.estimators_
-    if not hasattr(getattr(model, "tree_", None), "codebook"):
-        raise TypeError(f"a tree or forest of dtrees is needed, got {type(model).__name__}")
-    return [model]
+    if ESTIMATOR[0].accepts(model):
+        check_is_fitted(model)
+        if hasattr(model, "forest_"):
+            return np.ravel(model.estimators_).tolist() if adds_steps(model) else model.estimators_
+        if hasattr(getattr(model, "tree_", None), "codebook"):
+            return [model]
+    raise TypeError(
+        f"{name} must be a fitted tree, forest or boosted model of dtrees. Got {model!r} instead."
+    )

@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from dtrees.constraints import ArrayLike, InstanceOf, IntegerIn, Nothing, checked
 from dtrees.core.model.tree import LEAF, Tree
 from dtrees.inspection.alignment import trees_of
 from dtrees.inspection.dependence_points import Points, points_asked_for
 from dtrees.inspection.tree_formatter import (
     TreeFormatter,
     adds_steps,
-    check_sizes,
     column_names,
     parts_of,
 )
@@ -105,6 +105,11 @@ def partial_dependence(
 ) -> JointDependence: ...
 
 
+@checked(
+    column=(IntegerIn(0), InstanceOf(str | list | tuple, "str, list or tuple")),
+    values=(ArrayLike(), Nothing()),
+    resolution=(IntegerIn(2),),
+)
 def partial_dependence(
     model: Any, column: Any, *, values: Sequence | None = None, resolution: int = 100
 ) -> PartialDependence | JointDependence:
@@ -134,7 +139,7 @@ def partial_dependence(
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
     TypeError
-        Nothing of this kind, or a tree on codes.
+        `model` is no tree, forest or boosted model of dtrees, or it is a tree on codes.
     ValueError
         There is no such column, a category was not there at fit, or columns are more than two.
 
@@ -156,7 +161,6 @@ def partial_dependence(
     >>> partial_dependence(model, ["bmi", "bp"], resolution=5).average.shape
     (1, 5, 5)
     """
-    check_sizes("partial_dependence", resolution=(resolution, 2))
     trees = trees_of(model)
     grown, view, _ = parts_of(trees[0])
     if view is None:

@@ -19,18 +19,28 @@ from typing import Any
 
 import numpy as np
 
+from dtrees.constraints import NAMES, Boolean, InstanceOf, IntegerIn, Nothing, checked
 from dtrees.core.model.tree import LEAF
 from dtrees.inspection.tree_formatter import (
     Line,
     Reach,
     TreeFormatter,
-    check_sizes,
     formatter_of,
 )
 
 LABEL_WIDTH = 40  # characters of a line within a node
 
 
+@checked(
+    out_file=(InstanceOf(str | PathLike, "str or path"), Nothing()),
+    max_depth=(IntegerIn(0), Nothing()),
+    feature_names=NAMES,
+    class_names=NAMES,
+    impurity=(Boolean(),),
+    node_ids=(Boolean(),),
+    decimals=(IntegerIn(0),),
+    max_categories=(IntegerIn(1), Nothing()),
+)
 def export_graphviz(
     decision_tree: Any,
     out_file: str | PathLike[str] | None = None,
@@ -81,13 +91,6 @@ def export_graphviz(
     ValueError
         Too many or too few names, or a negative size.
     """
-    check_sizes("export_graphviz", decimals=(decimals, 0))
-    check_sizes(
-        "export_graphviz",
-        or_none=True,
-        max_depth=(max_depth, 0),
-        max_categories=(max_categories, 1),
-    )
     formatter = formatter_of(
         decision_tree,
         feature_names,

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from dtrees.constraints import NAMES, IntegerIn, ListLike, Nothing, checked
 from dtrees.core.model.tree import ABOVE
 from dtrees.inspection.alignment import Group, NodeTest, Visit, trees_of, walk
 from dtrees.inspection.formats import FORMATS, number_format
@@ -107,6 +108,13 @@ class SharedForest:
         return self.nodes[i]
 
 
+@checked(
+    models=(ListLike(),),
+    max_depth=(IntegerIn(0), Nothing()),
+    feature_names=NAMES,
+    class_names=NAMES,
+    max_categories=(IntegerIn(1), Nothing()),
+)
 def shared_forest(
     models: Sequence[Any],
     *,
@@ -138,9 +146,9 @@ def shared_forest(
     ------
     ValueError
         No model, models of different columns or classes, a forest, too many or too few names, or
-        a negative depth.
+        a size out of its range.
     TypeError
-        What is no tree.
+        One of the models is no tree of dtrees.
     sklearn.exceptions.NotFittedError
         A model has not been fitted.
 
@@ -149,8 +157,6 @@ def shared_forest(
     O(nodes of all trees above `max_depth`): some 50 microseconds for each shared node, which is
     seconds where ten trees of thousands of leaves have little in common.
     """
-    if max_depth is not None and max_depth < 0:
-        raise ValueError(f"max_depth must be at least 0 or None, got {max_depth!r}.")
     formatters = formatters_of(models, feature_names, class_names, max_categories)
     groups = list(walk(formatters, max_depth=max_depth))
     below: tuple[list[list[int]], list[list[int]]] = ([[] for _ in groups], [[] for _ in groups])
@@ -174,10 +180,10 @@ def formatters_of(
     max_categories: int | None,
 ) -> list[TreeFormatter]:
     """The formatters of models that are trees."""
-    check_models(models)
     found = []
-    for model in models:
-        if len(trees_of(model)) != 1 or trees_of(model)[0] is not model:
+    for number, model in enumerate(models):
+        trees = trees_of(model, f"models[{number}]")
+        if len(trees) != 1 or trees[0] is not model:
             first = "[0, 0]" if adds_steps(model) else "[0]"
             raise ValueError(
                 f"{type(model).__name__} has many trees, of which one each can be laid upon each "
@@ -195,15 +201,6 @@ def formatters_of(
     check_together([(each.tree.n_columns, each.names) for each in found], "columns")
     check_together([(each.tree.is_regression, each.classes) for each in found], "classes")
     return found
-
-
-def check_models(models: Any) -> None:
-    """Refuse a single model where several are to be compared."""
-    if not isinstance(models, Iterable):
-        raise TypeError(
-            f"a list of fitted models is needed, got {type(models).__name__}: [model, ...], such "
-            'as cross_validate(..., return_estimator=True)["estimator"]'
-        )
 
 
 def check_together(values: Sequence[Any], what: str) -> None:

@@ -28,6 +28,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dtrees.constraints import (
+    AXES,
+    NAMES,
+    CallableObject,
+    InstanceOf,
+    IntegerIn,
+    ListLike,
+    Nothing,
+    RealIn,
+    checked,
+)
 from dtrees.inspection.overlay import SharedForest, SharedNode, shared_forest
 
 if TYPE_CHECKING:
@@ -54,6 +65,16 @@ UNBROKEN = "\N{NO-BREAK SPACE}"
 INK, GREY = "#1b2733", "#7d8896"
 
 
+@checked(
+    models=(ListLike(),),
+    max_depth=(IntegerIn(0), Nothing()),
+    min_share=(RealIn(0, 1, "[]"),),
+    feature_names=NAMES,
+    class_names=NAMES,
+    max_categories=(IntegerIn(1), Nothing()),
+    cmap=(InstanceOf(str, "str"), CallableObject()),
+    ax=AXES,
+)
 def plot_shared_forest(
     models: Sequence[Any],
     *,
@@ -116,8 +137,6 @@ def plot_shared_forest(
     >>> ax = plot_shared_forest(found["estimator"], max_depth=2)  # doctest: +SKIP
     >>> ax.figure.savefig("shared_forest.svg")  # doctest: +SKIP
     """
-    if not 0.0 <= min_share <= 1.0:
-        raise ValueError(f"min_share must be in [0, 1], got {min_share!r}.")
     forest = shared_forest(
         models,
         max_depth=max_depth,
@@ -133,7 +152,7 @@ def plot_shared_forest(
         ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     ax.set(xlim=(0, layout.width), ylim=(0, layout.height), aspect="equal")
     ax.axis("off")
-    pen = Pen(matplotlib, ax, matplotlib.colormaps[cmap] if isinstance(cmap, str) else cmap, layout)
+    pen = Pen(matplotlib, ax, matplotlib.colormaps.get_cmap(cmap), layout)
     pen.draw_root_edges(forest)
     for i in layout.drawn:
         pen.draw_edges(forest, i)

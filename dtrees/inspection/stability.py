@@ -24,11 +24,12 @@ from typing import Any
 
 import numpy as np
 
+from dtrees.constraints import ListLike, checked
 from dtrees.core.model.tree import LEAF, Tree
 from dtrees.inspection.alignment import trees_of
 from dtrees.inspection.importance import mean_importances, summed_importances
 from dtrees.inspection.level_counts import LevelCounts, LevelStability
-from dtrees.inspection.overlay import check_models, check_together
+from dtrees.inspection.overlay import check_together
 from dtrees.inspection.tree_formatter import TreeFormatter, adds_steps, column_names, parts_of
 
 MOST_LEVELS, MOST_COLUMNS = 12, 20  # that are printed
@@ -119,6 +120,7 @@ class StabilityReport:
         return "\n".join([*_level_lines(self), "", *_importance_lines(self)])
 
 
+@checked(models=(ListLike(),))
 def stability_report(models: Sequence[Any], final: Any = None) -> StabilityReport:
     """Compare the models of a cross-validation with each other and with the final model.
 
@@ -129,7 +131,7 @@ def stability_report(models: Sequence[Any], final: Any = None) -> StabilityRepor
         ``cross_validate(..., return_estimator=True)["estimator"]``. Of many trees tree t of each
         model is compared with tree t of the others, as far as all have so many.
     final : tree, forest or boosted model of dtrees, default=None
-        The reference, ``cross_validate(...)["final_estimator"]``. None: the first model.
+        The reference, ``cross_validate(...).final_estimator``. None: the first model.
 
     Returns
     -------
@@ -140,7 +142,7 @@ def stability_report(models: Sequence[Any], final: Any = None) -> StabilityRepor
     ValueError
         No model, trees and forests mixed, or models of different columns.
     TypeError
-        What is no tree and no forest.
+        A model is no tree, forest or boosted model of dtrees.
     sklearn.exceptions.NotFittedError
         A model has not been fitted.
 
@@ -159,15 +161,18 @@ def stability_report(models: Sequence[Any], final: Any = None) -> StabilityRepor
     >>> found = cross_validate(
     ...     DecisionTreeClassifier(max_depth=2), X, y, cv=5, return_estimator=True
     ... )
-    >>> report = stability_report(found["estimator"], found["final_estimator"])
+    >>> report = stability_report(found["estimator"], found.final_estimator)
     >>> report.levels[0].same_column, report.levels[0].n_shared_nodes
     (5.0, 1.0)
     """
-    check_models(models)
     given = [*models] if final is None else [*models, final]
-    trees = [trees_of(model) for model in given]
+    where = [*(f"models[{number}]" for number in range(len(models))), "final"]
+    trees = [trees_of(model, name) for model, name in zip(given, where, strict=False)]
     if len({hasattr(model, "forest_") for model in given}) > 1:
-        raise ValueError("trees and forests cannot be compared with each other; give either.")
+        raise ValueError(
+            "models and final must be all trees, or all forests: trees and forests cannot be "
+            "compared with each other."
+        )
     names = [_names(mine[0]) for mine in trees]
     check_together([(len(mine), mine) for mine in names], "columns")
     n_models = len(models)

@@ -38,6 +38,7 @@ from typing import Any
 
 import numpy as np
 
+from dtrees.constraints import NAMES, Boolean, IntegerIn, Nothing, checked
 from dtrees.core.model.tree import LEAF, Tree
 from dtrees.inspection.boosted_text import boosted_text
 from dtrees.inspection.tree_formatter import (
@@ -45,11 +46,21 @@ from dtrees.inspection.tree_formatter import (
     Reach,
     TreeFormatter,
     adds_steps,
-    check_sizes,
     formatter_of,
 )
 
 
+@checked(
+    feature_names=NAMES,
+    class_names=NAMES,
+    max_depth=(IntegerIn(0),),
+    spacing=(IntegerIn(1),),
+    decimals=(IntegerIn(0),),
+    show_weights=(Boolean(),),
+    max_categories=(IntegerIn(1), Nothing()),
+    max_width=(IntegerIn(1), Nothing()),
+    max_iter=(IntegerIn(0), Nothing()),
+)
 def export_text(
     decision_tree: Any,
     *,
@@ -107,16 +118,6 @@ def export_text(
     ValueError
         Too many or too few names, or a negative size.
     """
-    check_sizes(
-        "export_text", max_depth=(max_depth, 0), spacing=(spacing, 1), decimals=(decimals, 0)
-    )
-    check_sizes(
-        "export_text",
-        or_none=True,
-        max_categories=(max_categories, 1),
-        max_width=(max_width, 1),
-        max_iter=(max_iter, 0),
-    )
     options: dict[str, Any] = {"decimals": decimals, "max_categories": max_categories}
 
     def text_of(formatter: TreeFormatter) -> str:

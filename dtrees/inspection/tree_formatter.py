@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dtrees.constraints import ESTIMATOR
 from dtrees.core.model.tree import ABOVE, IN_SUBSET, Tree
 from dtrees.inspection.formats import FIXED_DECIMALS, FORMATS, category_word, number_format
 
@@ -267,38 +267,25 @@ class TreeFormatter:
         return np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
 
 
-def check_sizes(who: str, *, or_none: bool = False, **sizes: tuple[Any, int]) -> None:
-    """Refuse sizes, (value, least), that are no integers or too small; ``who`` asks for them."""
-    for name, (value, least) in sizes.items():
-        is_right = isinstance(value, Integral) and int(value) >= least
-        if not (is_right or (or_none and value is None)):
-            raise ValueError(
-                f"The {name!r} parameter of {who} must be an int in the range [{least}, inf)"
-                f"{' or None' if or_none else ''}. Got {value!r} instead."
-            )
-
-
 def parts_of(decision_tree: Any) -> tuple[Tree, Any, Sequence | None]:
     """The tree on codes, its view (or None) and the class labels of whatever was given."""
     if isinstance(decision_tree, Tree):
         return decision_tree, None, None
     if hasattr(decision_tree, "codebook"):
         return decision_tree.model, decision_tree, None
+    remedy = ""
     if adds_steps(decision_tree):
-        raise TypeError(
-            f"one tree is needed, not a boosted model such as {type(decision_tree).__name__}: give "
-            "one of its trees, model.estimators_[0, 0]"
-        )
-    if hasattr(decision_tree, "estimators_") or hasattr(decision_tree, "n_estimators"):
-        raise TypeError(
-            f"one tree is needed, not a forest such as {type(decision_tree).__name__}: give one of "
-            "its trees, forest[0]"
-        )
-    check_is_fitted(decision_tree)
-    view: Any = getattr(decision_tree, "tree_", None)
-    if not hasattr(view, "codebook"):
-        raise TypeError(f"one tree of dtrees is needed, and {type(decision_tree).__name__} is none")
-    return view.model, view, getattr(decision_tree, "classes_", None)
+        remedy = ", which is a boosted model. Give one of its trees: model.estimators_[0, 0]"
+    elif hasattr(decision_tree, "estimators_") or hasattr(decision_tree, "n_estimators"):
+        remedy = ", which is a forest. Give one of its trees: forest[0]"
+    elif ESTIMATOR[0].accepts(decision_tree):
+        check_is_fitted(decision_tree)
+        view: Any = getattr(decision_tree, "tree_", None)
+        if hasattr(view, "codebook"):
+            return view.model, view, getattr(decision_tree, "classes_", None)
+    raise TypeError(
+        f"decision_tree must be one fitted tree of dtrees. Got {decision_tree!r}{remedy}."
+    )
 
 
 def formatter_of(

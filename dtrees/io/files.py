@@ -17,12 +17,22 @@ from pathlib import Path
 from typing import IO, Any
 
 from dtrees.coding.text_dates import dates_of
+from dtrees.constraints import Boolean, Having, InstanceOf, ListLike, Nothing, checked
 from dtrees.io.extras import extra
 
 RAGGED = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")  # pandas
 FORMATS = (".csv", ".csv.gz", ".parquet")
 
 
+@checked(
+    source=(InstanceOf(Path, "pathlib.Path"), Having("read")),
+    separator=(InstanceOf(str, "str"), Nothing()),
+    encoding=(InstanceOf(str, "str"), Nothing()),
+    decimal=(InstanceOf(str, "str"), Nothing()),
+    thousands=(InstanceOf(str, "str"), Nothing()),
+    dayfirst=(Boolean(),),
+    as_text=(ListLike(),),
+)
 def read_table(
     source: Path | IO[bytes],
     *,

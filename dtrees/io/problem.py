@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dtrees.constraints import Having, InstanceOf, ListLike, OneOf, checked
 from dtrees.parallel import computed, is_lazy
 
 Task = Literal["classification", "regression"]
@@ -98,6 +99,12 @@ def as_integers(y: np.ndarray) -> np.ndarray:
     return y
 
 
+@checked(
+    table=(Having("columns"),),
+    target=(InstanceOf(str, "str"),),
+    task=(OneOf(("auto", "classification", "regression")),),
+    drop=(ListLike(),),
+)
 def problem_of(
     table: Any,
     target: str,
@@ -173,7 +180,7 @@ def problem_of(
 def near(name: str, names: Iterable[str]) -> str:
     """What a name that is none of the names was perhaps to be, for messages."""
     names = list(names)
-    likely = _alike(name.strip().casefold(), names)
+    likely = _alike(str(name).strip().casefold(), names)
     if likely:
         return f", did you mean {' or '.join(map(repr, likely[:MOST_LIKELY]))}?"
     shown = names if len(names) <= MOST_SHOWN else names[:FEW_SHOWN]

@@ -1,7 +1,8 @@
 """Candidates of boosted models that are prefixes of grown ones.
 
 A model of fewer iterations is the first trees of one of more, also where it stops early: scores of
-held-out rows depend on the trees so far. So ``max_iter`` is decided on what has grown::
+held-out rows depend on the trees so far, and so does the best iteration among them. So ``max_iter``
+is decided on what has grown::
 
     trees of a set      0  1  2  3  4  5  6  7  8  9
     max_iter=4          ─────────▶ score
@@ -60,16 +61,16 @@ class BoostedCells(Cells):
 
     def n_iterations(self, number: int) -> np.ndarray:
         """Iterations of every candidate, in a set; int64 (n_candidates,)."""
-        asked = np.array(self.growth.n_iterations(), dtype=np.int64)
-        return np.minimum(asked, self.fitted.models[number].n_iter_)
+        model = self.fitted.models[number]
+        asked = self.growth.n_iterations()
+        return np.array([model._n_iter_of(each) for each in asked], dtype=np.int64)
 
     def model(self, candidate: int, number: int) -> Any:
         """The fitted estimator of a cell."""
         whole = self.fitted.models[number]
         if self.growth.is_whole:
             return whole
-        n_iterations = int(self.n_iterations(number)[candidate])
-        return first_iterations(self.growth.estimator_of(candidate), whole, n_iterations)
+        return first_iterations(self.growth.estimator_of(candidate), whole)
 
     def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
         """What the model of a cell says of rows: float64 (n, n_classes) or (n, 1)."""

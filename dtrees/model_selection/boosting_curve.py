@@ -24,6 +24,18 @@ from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing
 
+from dtrees.constraints import (
+    ARRAY,
+    AXES,
+    CV,
+    PARAMS,
+    ROWS,
+    SCORER,
+    IntegerIn,
+    Nothing,
+    RealIn,
+    checked,
+)
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.estimators.boosted_sets import FittedBoosts
 from dtrees.estimators.boosted_stopping import ByLoss, Held, has_stopped, scored
@@ -96,6 +108,7 @@ class BoostingCurve(SplitScores):
         allowed = self._allowed(self._place_of_best())
         return int(self.max_iter[np.flatnonzero(self.mean >= allowed)[0]])
 
+    @checked(n_iter_no_change=(IntegerIn(1),), tol=(RealIn(0, math.inf, "[)"),))
     def stopped(self, n_iter_no_change: int = 10, tol: float = 1e-7) -> int:
         """Return the number of iterations after which early stopping would have ended the growth.
 
@@ -105,8 +118,9 @@ class BoostingCurve(SplitScores):
         Parameters
         ----------
         n_iter_no_change : int, default=10
+            At least 1.
         tol : float, default=1e-7
-            Less than that is not better.
+            Not negative. A gain of less than `tol` counts as none.
 
         Returns
         -------
@@ -119,6 +133,7 @@ class BoostingCurve(SplitScores):
                 return n
         return len(mean)
 
+    @checked(shrinkage=(RealIn(0, 1, "(]"),))
     def shrunken(self, shrinkage: float) -> BoostingCurve:
         """Score the same models with all their steps multiplied by a number.
 
@@ -127,7 +142,7 @@ class BoostingCurve(SplitScores):
         Parameters
         ----------
         shrinkage : float
-            Above 0.
+            Above 0 and at most 1.
 
         Returns
         -------
@@ -136,13 +151,10 @@ class BoostingCurve(SplitScores):
         Raises
         ------
         ValueError
-            `shrinkage` is not a finite number above 0.
+            `shrinkage` is out of its range.
         RuntimeError
             The curve was pickled, and has left the trees of the splits behind.
         """
-        shrinkage = float(shrinkage)
-        if not 0 < shrinkage < math.inf:
-            raise ValueError(f"shrinkage must be a finite number above 0. Got {shrinkage!r}.")
         if self._grown is None:
             raise RuntimeError(
                 "A curve that was pickled or copied has left behind the table and the trees of the "
@@ -150,6 +162,7 @@ class BoostingCurve(SplitScores):
             )
         return _curve_of(self._estimator, self._grown, self._scorer, shrinkage)
 
+    @checked(max_iter=(IntegerIn(1),))
     def model(self, max_iter: int) -> Any:
         """The estimator with that ``max_iter``, fitted to all rows; it is cut out, not grown.
 
@@ -158,20 +171,22 @@ class BoostingCurve(SplitScores):
         Parameters
         ----------
         max_iter : int
-            1 to the largest of the curve.
+            From 1 to the largest of the curve.
 
         Raises
         ------
         ValueError
-            It is not.
+            The curve has no such number of iterations.
         """
-        if not 1 <= max_iter <= len(self.max_iter):
+        if max_iter > len(self.max_iter):
             raise ValueError(
-                f"The curve has 1 to {len(self.max_iter)} iterations, and not max_iter={max_iter}."
+                f"max_iter must be at most {len(self.max_iter)}, the iterations of the curve. Got "
+                f"{max_iter} instead."
             )
         estimator = clone(self._final).set_params(max_iter=int(max_iter))
-        return _shrunken(first_iterations(estimator, self._final, int(max_iter)), self.shrinkage)
+        return _shrunken(first_iterations(estimator, self._final), self.shrinkage)
 
+    @checked(ax=AXES)
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the mean score and its standard error over the iterations, and a line each split.
 
@@ -198,6 +213,7 @@ class BoostingCurve(SplitScores):
         return int(np.nanargmax(mean))
 
 
+@checked(X=ARRAY, y=ARRAY, cv=(*CV, Nothing()), scoring=SCORER, groups=ROWS, params=PARAMS)
 def boosting_curve(
     estimator: Any,
     X: Any,
@@ -259,14 +275,12 @@ def boosting_curve(
     True
     >>> model = curve.model(curve.one_standard_error)
     """
-    if not (scoring is None or isinstance(scoring, str) or callable(scoring)):
-        raise ValueError(f"A curve has one scorer: a name or a callable. Got {scoring!r}.")
     arguments = Arguments("boosting_curve", estimator, cv, groups, params)
     return grown_curve(estimator, prepare_shared(arguments, X, y, boosted=True), scoring)
 
 
 def grown_curve(estimator: Any, work: SplitTable, scoring: Any) -> BoostingCurve:
-    """The same of a table and splits of it; raises as `boosting_curve`."""
+    """The curve of a table and splits of it; raises as `boosting_curve`."""
     if scoring == "loss":
         _check_losses(estimator.loss)
     else:

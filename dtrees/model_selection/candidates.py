@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Number
 from types import NoneType
 from typing import Any
 
@@ -28,7 +28,6 @@ from dtrees.estimators.limits import MOST_ROWS, depth_of, rows_of_split
 
 LATE = ("max_depth", "min_samples_split", "min_impurity_decrease", "max_leaf_nodes", "ccp_alpha")
 N_TREES = "n_estimators"  # of a forest: decided later, too
-PLAIN = (int, float, str, bool)
 N_ITERATIONS = "max_iter"  # of a boosted model: the only thing that is
 
 Parameters = Mapping[str, Any]
@@ -170,7 +169,15 @@ def _error_of(estimator: Any, name: str, value: Any, judged: dict[Any, Exception
 
 
 def key_of(parameters: Parameters) -> Hashable:
-    """Equal for equal parameters: names, types and values, or a hash of what is not plain."""
-    if all(value is None or type(value) in PLAIN for value in parameters.values()):
-        return frozenset((name, type(value), value) for name, value in parameters.items())
-    return str(joblib.hash(dict(parameters)))
+    """Equal for equal parameters: names, types and values."""
+    return frozenset((name, type(value), _value_of(value)) for name, value in parameters.items())
+
+
+def _value_of(value: Any) -> Hashable:
+    """Equal for equal values; what cannot be pickled equals itself, as a lambda of a grid does."""
+    if isinstance(value, Number | str | None):
+        return value
+    try:
+        return str(joblib.hash(value))
+    except Exception:
+        return id(value)

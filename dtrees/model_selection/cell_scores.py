@@ -173,7 +173,7 @@ def score_models(
     search = sklearn.model_selection.GridSearchCV(
         PrefittedProxy(cells, numbers, cells.growth.estimator, distinct=distinct),
         {"candidate": list(range(len(distinct)))},
-        scoring=scoring_of_proxies(scoring, X),
+        scoring=scoring_of_proxies(scoring, X, cells.classes),
         cv=splits,
         refit=False,
         error_score=error_score,

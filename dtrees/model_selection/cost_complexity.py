@@ -16,6 +16,7 @@ tree is a sum over its leaves (`dtrees.core.model.nested_trees`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,9 +25,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
+from dtrees.constraints import ARRAY, AXES, CV, PARAMS, ROWS, Nothing, RealIn, checked
 from dtrees.core.model.nested_trees import sums_over_alphas
 from dtrees.core.model.pruning import WHOLE, PruningLimits, cost_complexity_path
-from dtrees.estimators.fit_plan import check_value
 from dtrees.estimators.fitted_sets import trees_of
 from dtrees.estimators.nested_trees import model_of_trees
 from dtrees.model_selection.fitted_splits import FittedSplits, grow_splits
@@ -95,6 +96,7 @@ class CostComplexity:
         """The largest alpha whose error is at most a standard error above the least."""
         return float(self.ccp_alphas[self.one_standard_error_index])
 
+    @checked(ccp_alpha=(RealIn(0, math.inf, "[)"),))
     def model(self, ccp_alpha: float) -> Any:
         """The estimator with that ``ccp_alpha``, fitted to all rows; it is cut out, not grown.
 
@@ -106,13 +108,13 @@ class CostComplexity:
         Raises
         ------
         ValueError
-            It is negative, or no number.
+            `ccp_alpha` is negative, or no finite number.
         """
         estimator = clone(self._estimator).set_params(ccp_alpha=ccp_alpha)
-        check_value(estimator, "ccp_alpha", ccp_alpha)
         tree = PruningLimits(ccp_alpha=ccp_alpha).prune(trees_of(self._final)[0])
         return model_of_trees(estimator, self._final, (tree,))
 
+    @checked(ax=AXES)
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the errors with their standard errors over the number of leaves.
 
@@ -131,6 +133,7 @@ class CostComplexity:
         return plot_cost_complexity(self, ax)
 
 
+@checked(X=ARRAY, y=ARRAY, cv=(*CV, Nothing()), groups=ROWS, params=PARAMS)
 def cost_complexity_cv(
     estimator: Any,
     X: Any,

@@ -59,6 +59,14 @@ def unsupported_fit(y: Any, params: Iterable[str], known: str) -> str | None:
     return f"fit is given {', '.join(others)}" if others else None
 
 
+def unsupported_callbacks(*estimators: Any) -> str | None:
+    """Why scikit-learn's own fits are needed: its callbacks hear of each of them."""
+    for estimator in estimators:
+        if getattr(estimator, "_skl_callbacks", None):  # from scikit-learn 1.9 on
+            return f"{type(estimator).__name__} has callbacks, which hear of each fit"
+    return None
+
+
 def unsupported_splits(splits: Sequence[Split], n_rows: int) -> str | None:
     """Why splits are no sets of rows; None: they are."""
     if not splits:

@@ -8,7 +8,6 @@ from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -38,16 +37,6 @@ from dtrees.parallel import PartitionedTable, is_free
 logger = logging.getLogger(__name__)
 
 METHODS = ("predict", "predict_proba", "predict_log_proba")  # that are read from codes
-TYPES: Mapping[str, Any] = {  # of arguments that scikit-learn's function may not be asked about
-    "n_jobs": Integral | None,
-    "params": dict | None,
-    "pre_dispatch": Integral | str,
-    "verbose": Integral,
-    "error_score": Real | str,
-    "return_train_score": bool | np.bool_,
-    "return_estimator": bool | np.bool_,
-    "return_indices": bool | np.bool_,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +79,9 @@ def fit_together(
     it can grow later, if it would cost much.
     """
     estimator, params = arguments.estimator, arguments.params
-    is_mapping = isinstance(params, Mapping)
-    refused = _unsupported_argument({**options, "params": dict(params) if is_mapping else params})
-    reason = None
-    if params is None or is_mapping:
-        reason = _unsupported_reason(estimator, y, params, options.get("method", "predict"))
+    reason = _unsupported_reason(estimator, y, params, options.get("method", "predict"))
     check = partial(check_scoring, estimator, scoring=options.get("scoring"))
-    prepared = prepare(arguments, X, y, reason=reason, refused=refused, check=check)
+    prepared = prepare(arguments, X, y, reason=reason, check=check)
     fitted: TogetherFitted | None = None
     if prepared.reason is None:
         _check_one_per_row(prepared.arguments.sample_weight, len(prepared.y))
@@ -164,17 +149,6 @@ def _unsupported_reason(
     if reason is None and not (method in METHODS and hasattr(estimator, method)):
         reason = f"method={method!r}"
     return reason
-
-
-def _unsupported_argument(arguments: Mapping[str, Any]) -> str | None:
-    """Which argument is for scikit-learn to judge, or to refuse."""
-    for name, types in TYPES.items():
-        if name in arguments and not isinstance(arguments[name], types):
-            return f"{name}={arguments[name]!r}"
-    error_score = arguments.get("error_score")
-    if isinstance(error_score, str) and error_score != "raise":
-        return f"error_score={error_score!r}"
-    return None
 
 
 def _check_one_per_row(sample_weight: Any, n_rows: int) -> None:

@@ -24,14 +24,17 @@ import numpy as np
 from dtrees.core.membership.resampling import of_sets
 from dtrees.core.model.nested_trees import PruningGrid
 from dtrees.core.model.pruning import WHOLE
-from dtrees.estimators.fitted_sets import FittedSets
+from dtrees.estimators.fitted_sets import FittedSets, trees_of
 from dtrees.estimators.training_sets import fit_table
 from dtrees.estimators.training_table import TrainingTable
+from dtrees.inspection.alignment import adds_steps
+from dtrees.inspection.importance import normalized, unseen_importances
 from dtrees.model_selection.boosted_cells import cells_of
 from dtrees.model_selection.candidates import Growth
 from dtrees.model_selection.cell_scores import score_models, scores_by_leaves
 from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.leaf_scores import leaf_scores_of
+from dtrees.model_selection.missing_classes import warn_of_undefined
 from dtrees.model_selection.prepare import SplitTable
 from dtrees.model_selection.splits import Split, TrainingRows
 
@@ -87,6 +90,24 @@ class FittedSplits:
         models = [self.final_estimator] * (len(splits) + 1)
         return FittedSplits(self.estimator, self.table, splits, replace(self.fitted, models=models))
 
+    def held_out_importances(self) -> np.ndarray | None:
+        """What the test side of each split tells of the columns, float64 (n_splits, n_columns).
+
+        As :func:`dtrees.inspection.held_out_importances`. None: steps of boosted models add up.
+        """
+        if any(adds_steps(model) for model in self.models):
+            return None
+        numbers, found = np.arange(len(self.fitted.y)), []
+        for model, (_, test) in zip(self.models, self.splits, strict=True):
+            rows, trees, walked = numbers[test], trees_of(model), self.fitted.coded_rows
+            walked.bring([(trees, rows)])
+            of_trees = [
+                unseen_importances(tree, walked.leaves(tree, rows), self.fitted.y[rows])
+                for tree in trees
+            ]
+            found.append(normalized(np.mean(of_trees, axis=0)))
+        return np.array(found)
+
     def scores(self, scoring: Any = None) -> np.ndarray:
         """Scores of the test sides by one scorer, float64 (n_splits,); as `scores_of_cells`."""
         of_whole: np.ndarray = self.scores_of_cells(self.whole(), {"score": scoring})["score"][0]
@@ -120,7 +141,10 @@ class FittedSplits:
                 )
             X, y = self.table.X, self.table.y
             found = found | score_models(cells, X, y, self.splits, others, error_score).scores
-        return {name: found["test", name] for name in scoring}
+        scores = {name: found["test", name] for name in scoring}
+        if of_classes:
+            warn_of_undefined(scores, self.splits, self.table.y, stacklevel=4)
+        return scores
 
 
 def fit_splits(estimator: Any, work: SplitTable) -> FittedSplits:

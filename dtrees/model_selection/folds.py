@@ -26,7 +26,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -36,12 +35,26 @@ from sklearn.utils import check_random_state
 
 from dtrees._random import FOLDS, keyed_draws, keyed_uint64
 from dtrees.coding.group_keys import group_keys
+from dtrees.constraints import (
+    ARRAY,
+    ROWS,
+    Boolean,
+    IntegerIn,
+    RandomState,
+    check_parameters,
+    checked,
+)
 from dtrees.model_selection.size import size_of
 from dtrees.model_selection.splits import FoldSplits, Split
 from dtrees.parallel import admitted, check_lengths, is_lazy, known_length, lazy_keys
 
 MOST_FOLDS = 2**16
 LARGEST_SEED = np.iinfo(np.int32).max
+CONSTRAINTS = {
+    "n_splits": (IntegerIn(2, MOST_FOLDS),),
+    "stratify": (Boolean(),),
+    "random_state": (RandomState(),),
+}
 
 
 @dataclass(frozen=True)
@@ -120,6 +133,7 @@ class HashKFold(BaseEstimator):
         """Number of folds."""
         return self.n_splits
 
+    @checked(X=ARRAY, y=ROWS, groups=ROWS)
     def split(self, X: Any, y: Any = None, groups: Any = None) -> FoldSplits:
         """The splits: a sequence of (train, test), numbers of rows in ascending order.
 
@@ -139,6 +153,7 @@ class HashKFold(BaseEstimator):
         """
         return FoldSplits(self.folds(X, y, groups), self.n_splits)
 
+    @checked(X=ARRAY, y=ROWS, groups=ROWS)
     def folds(self, X: Any, y: Any = None, groups: Any = None) -> np.ndarray:
         """The fold that each row is held out in, uint16 (n_rows,).
 
@@ -150,17 +165,14 @@ class HashKFold(BaseEstimator):
         Raises
         ------
         ValueError
-            `n_splits` is no number from 2 to 65,536; a fold has no row or no group; a class has
+            A parameter is out of its range; a fold has no row or no group; a class has
             fewer rows than there are folds; groups and `stratify` are both given, or no `y` to
             stratify by; `X`, `y` and `groups` are not of one length, or a label is missing.
         TypeError
             A label of a group is neither number, string nor date.
         """
+        check_parameters(CONSTRAINTS, self.get_params(), "HashKFold")
         k = self.n_splits
-        if not isinstance(k, Integral) or not 2 <= k <= MOST_FOLDS:
-            raise ValueError(
-                f"n_splits must be an integer from 2 to {MOST_FOLDS}: got n_splits={k!r}."
-            )
         seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
         if groups is not None and self.stratify:
             raise ValueError(

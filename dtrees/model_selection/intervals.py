@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -23,15 +24,15 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from dtrees.constraints import ARRAY, CONFIDENCE, checked
 from dtrees.core.membership.resampling import of_sets
 from dtrees.core.predict.blas import one_blas_thread
-from dtrees.core.predict.intervals import Calibration, check_confidence
+from dtrees.core.predict.intervals import Calibration
 from dtrees.estimators.base import BaseTrees
 from dtrees.estimators.boosting_base import BaseBoosting
 from dtrees.estimators.intervals import ENDS
 from dtrees.estimators.prediction import Predictor
 from dtrees.model_selection.cells import Cells
-from dtrees.model_selection.late_entries import LateEntry
 from dtrees.model_selection.nested import FittedSearches
 from dtrees.model_selection.pipelines import ends_in_dtrees, last_step
 from dtrees.model_selection.prepare import Prepared
@@ -40,16 +41,14 @@ from dtrees.model_selection.splits import Split
 from dtrees.parallel import Answer, is_lazy, map_rows, threaded
 
 NO_REGRESSOR = "they are of numbers, and it is of"
-
-
 FINAL = "final_estimator"
 
 
-class CrossValidation(LateEntry):
-    """The result of `cross_validate`: a dict, and prediction intervals.
+class CrossValidation(dict[str, Any]):
+    """The result of `cross_validate`: scikit-learn's dict, a model of all rows, and intervals.
 
-    Entries are those of :func:`sklearn.model_selection.cross_validate`, and ``final_estimator``,
-    which may be made when it is first asked for.
+    Items are those of :func:`sklearn.model_selection.cross_validate`, and nothing else.
+    ``result["final_estimator"]`` is the attribute `final_estimator`, which is no item.
     """
 
     _held_out: Calibration | str  # or why there are no intervals
@@ -58,14 +57,34 @@ class CrossValidation(LateEntry):
         self,
         entries: Mapping[str, Any],
         held_out: Calibration | str,
-        final: Callable[[], Any] | None = None,
+        final: Any = None,
+        grow: Callable[[], Any] | None = None,
     ) -> None:
-        super().__init__(entries, FINAL, final)
-        self._held_out = held_out
+        super().__init__(entries)
+        self._held_out, self._final, self._grow = held_out, final, grow
+        self._growing = RLock()  # several threads may ask
+
+    def __missing__(self, key: str) -> Any:
+        if key == FINAL:
+            return self.final_estimator
+        raise KeyError(key)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return CrossValidation, (dict(self), self._held_out)
+        return CrossValidation, (dict(self), self._held_out, self.final_estimator)
 
+    @property
+    def final_estimator(self) -> Any:
+        """The estimator, fitted to all rows; grown when it is first asked for, if it has not been.
+
+        It is not fitted where its fit has failed and ``error_score`` is a number. Errors of a fit
+        are those of who asks, who may ask again.
+        """
+        with self._growing:
+            if self._grow is not None:
+                self._final, self._grow = self._grow(), None
+            return self._final
+
+    @checked(X=ARRAY, confidence=CONFIDENCE)
     def prediction_interval(self, X: Any, confidence: float = 0.9) -> Any:
         """Predict an interval for every row, by the rows that were held out.
 
@@ -108,7 +127,6 @@ class CrossValidation(LateEntry):
         Costs a prediction of `X` by each model, and O(n) for each of its rows, in blocks of a few
         MB on the ``n_jobs`` threads of the models.
         """
-        confidence = check_confidence(confidence)
         held_out = self._held_out
         if isinstance(held_out, str):
             raise (TypeError if held_out.startswith(NO_REGRESSOR) else ValueError)(

@@ -188,7 +188,7 @@ SCORES = {
     for score in (
         LeafScore("accuracy", True, _right, _mean, of_rows=_right_of_rows),
         LeafScore("balanced_accuracy", True, _right_by_class, _mean_of_recalls, _lacks_classes),
-        LeafScore("neg_log_loss", True, _log_likelihood, _mean, _lacks_classes),
+        LeafScore("neg_log_loss", True, _log_likelihood, _mean),
         LeafScore("neg_brier_score", True, _squares_of_shares, _mean, _positive_is_unknown),
         LeafScore("neg_mean_squared_error", False, _squares, _mean, **SQUARES),
         LeafScore("neg_root_mean_squared_error", False, _squares, _root, **SQUARES),

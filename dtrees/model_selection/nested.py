@@ -19,7 +19,7 @@ import numpy as np
 
 from dtrees.estimators.boosted_sets import FittedBoosts
 from dtrees.estimators.fitted_sets import FittedSets
-from dtrees.model_selection.eligibility import unsupported_reason
+from dtrees.model_selection.eligibility import unsupported_callbacks, unsupported_reason
 from dtrees.model_selection.prepare import SplitTable
 from dtrees.model_selection.shared_search import SharedSearch, search_rows
 from dtrees.model_selection.splits import TrainingRows
@@ -30,7 +30,7 @@ def unsupported_search(search: Any, y: Any, params: Sequence[str]) -> str | None
     """Why searches are not made on one coded table; None: they are."""
     if not search.refit:
         return "refit=False leaves no model to be scored"
-    return unsupported_reason(search.estimator, y, params)
+    return unsupported_callbacks(search) or unsupported_reason(search.estimator, y, params)
 
 
 def scoring_of_search(search: Any) -> Any:

@@ -33,7 +33,19 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
-from dtrees.core.predict.intervals import check_confidence
+from dtrees.constraints import (
+    ARRAY,
+    CONFIDENCE,
+    CV,
+    ESTIMATOR,
+    PARAMS,
+    ROWS,
+    SCORER,
+    IntegerIn,
+    Nothing,
+    RandomState,
+    checked,
+)
 from dtrees.model_selection.folds import LARGEST_SEED, shuffled_folds
 from dtrees.model_selection.nested_models import Answers, Models, models_of
 from dtrees.model_selection.prepare import Arguments, prepare, splits_of
@@ -88,6 +100,7 @@ class NestedStandardError:
         bias = (1 + (k - 2) / k) * (self.nested_mean - self.mean)
         return self.nested_mean - bias
 
+    @checked(confidence=CONFIDENCE)
     def interval(self, confidence: float = 0.9) -> tuple[float, float]:
         """Lower and upper end of an interval for the mean score of new rows.
 
@@ -101,10 +114,21 @@ class NestedStandardError:
         lower, upper : float
             `corrected`, give or take standard errors of a normal distribution.
         """
-        width = NormalDist().inv_cdf((1 + check_confidence(confidence)) / 2) * self.standard_error
+        width = NormalDist().inv_cdf((1 + confidence) / 2) * self.standard_error
         return self.corrected - width, self.corrected + width
 
 
+@checked(
+    estimator=ESTIMATOR,
+    X=ARRAY,
+    y=ARRAY,
+    groups=ROWS,
+    scoring=SCORER,
+    cv=(IntegerIn(LEAST_FOLDS), *CV[1:]),
+    n_repeats=(IntegerIn(1), Nothing()),
+    params=PARAMS,
+    random_state=(RandomState(),),
+)
 def nested_standard_error(
     estimator: Any,
     X: Any,
@@ -183,7 +207,6 @@ def nested_standard_error(
     score = score_of_rows(scoring, is_class=is_classifier(estimator))
     if isinstance(cv, Integral):
         n_repeats = N_REPEATS if n_repeats is None else n_repeats
-        _check_numbers(cv, n_repeats)
     elif n_repeats is not None:
         raise ValueError("n_repeats is for cv as a number; RepeatedKFold says how often itself.")
 
@@ -197,8 +220,6 @@ def nested_standard_error(
         return Splits(found, len(y))
 
     arguments = Arguments("nested_standard_error", estimator, cv, groups, params)
-    if y is None:
-        raise TypeError("nested_standard_error needs y, the target of each row.")
     if not getattr(estimator, "refit", True):
         raise ValueError(
             f"nested_standard_error scores the model that a search ends with, and this "
@@ -215,13 +236,6 @@ def nested_standard_error(
     if len(n_folds) > 1:
         raise ValueError(f"Every repeat needs as many folds: they have {sorted(n_folds)}.")
     return _combined(repeats)
-
-
-def _check_numbers(n_folds: Any, n_repeats: Any) -> None:
-    if n_folds < LEAST_FOLDS:
-        raise ValueError(f"cv must be at least {LEAST_FOLDS} folds: got cv={n_folds!r}.")
-    if isinstance(n_repeats, bool) or not isinstance(n_repeats, Integral) or n_repeats < 1:
-        raise ValueError(f"n_repeats must be an integer of at least 1: got {n_repeats!r}.")
 
 
 def divisions(splits: Sequence[Split], n_rows: int) -> list[np.ndarray]:

@@ -9,7 +9,11 @@ from sklearn.base import clone
 from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel
 
-from dtrees.model_selection.eligibility import NotShareableError, unsupported_splits
+from dtrees.model_selection.eligibility import (
+    NotShareableError,
+    unsupported_callbacks,
+    unsupported_splits,
+)
 from dtrees.model_selection.pipeline_scores import PipelineWork
 from dtrees.model_selection.pipelines import last_step, settings_of, unsupported_pipeline
 from dtrees.model_selection.prepare import Prepared
@@ -31,6 +35,7 @@ class PipelineSearch(SearchMethods):
         """
         y, params = prepared.y, prepared.arguments.params
         reason = unsupported_pipeline(self.estimator, y, params)
+        reason = reason or unsupported_callbacks(self, self.estimator)
         if reason is not None:
             return reason
         self._validate_params()  # type: ignore[attr-defined]
@@ -62,7 +67,7 @@ class PipelineSearch(SearchMethods):
         run = Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)
         found = work.score_all(settings, splits, len(candidates), run)
         lines.end(range(len(candidates)), found)
-        self._conclude(found, candidates, len(splits), (scorers, refit_metric))
+        self._conclude(found, candidates, splits, y, (scorers, refit_metric))
         if self.refit:
             start = time.perf_counter()
             best = clone(dict(self.best_params_), safe=False)

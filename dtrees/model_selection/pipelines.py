@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from numbers import Number
 from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from dtrees.model_selection.candidates import Growth, Parameters, growths_of
+from dtrees.model_selection.candidates import Growth, Parameters, growths_of, key_of
 from dtrees.model_selection.eligibility import (
     NotShareableError,
     is_any_of_dtrees,
@@ -82,7 +81,7 @@ def settings_of(pipeline: Pipeline, candidates: Sequence[Parameters]) -> list[Se
         start = f"{name}__"
         own.append({k.removeprefix(start): v for k, v in candidate.items() if k.startswith(start)})
         steps.append({k: v for k, v in candidate.items() if k != name and not k.startswith(start)})
-        groups.setdefault(_key(steps[-1]), []).append(place)
+        groups.setdefault(key_of(steps[-1]), []).append(place)
     settings = []
     for places in groups.values():
         by_last: dict[int, list[int]] = {}
@@ -97,11 +96,3 @@ def settings_of(pipeline: Pipeline, candidates: Sequence[Parameters]) -> list[Se
             errors |= {alike[i]: error for i, error in failed.items()}
         settings.append(Setting(steps[places[0]], places, growths, errors))
     return settings
-
-
-def _key(parameters: Parameters) -> frozenset[Any]:
-    """Equal for equal parameters: plain values by value, objects of a grid are the same objects."""
-    return frozenset(
-        (name, type(value), value if isinstance(value, Number | str | None) else id(value))
-        for name, value in parameters.items()
-    )

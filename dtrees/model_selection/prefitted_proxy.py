@@ -21,6 +21,7 @@ from sklearn.metrics import accuracy_score, get_scorer, r2_score
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 
+from dtrees.estimators.scorers import with_labels
 from dtrees.model_selection.splits import Split
 
 
@@ -181,15 +182,15 @@ def asks_for_predictions(scoring: Any) -> bool:
     return not callable(scoring) or type(scoring).__module__ == get_scorer.__module__
 
 
-def scoring_of_proxies(scoring: Any, X: Any) -> Any:
+def scoring_of_proxies(scoring: Any, X: Any, classes: np.ndarray | None) -> Any:
     """Scorers that see the model and rows of the table, as without proxies.
 
-    Those that ask for predictions only, as scikit-learn's own do, stay as they are.
+    Those that ask for predictions only, as scikit-learn's own do, are told the classes.
     """
     if isinstance(scoring, Mapping):
-        return {name: scoring_of_proxies(one, X) for name, one in scoring.items()}
+        return {name: scoring_of_proxies(one, X, classes) for name, one in scoring.items()}
     if asks_for_predictions(scoring):
-        return scoring
+        return with_labels(scoring, classes)
 
     @wraps(scoring)
     def score(proxy: PrefittedProxy, numbers: np.ndarray, y: Any, **params: Any) -> Any:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -73,7 +73,7 @@ class Arguments:
     estimator: Any
     cv: Any = None
     groups: Any = None
-    params: Any = None  # may be what is no mapping
+    params: Any = None
 
     @property
     def sample_weight(self) -> Any:
@@ -113,28 +113,24 @@ def prepare(
     y: Any,
     *,
     reason: str | None,
-    refused: str | None = None,
     draw: Draw | None = None,
     check: Callable[[], object] | None = None,
     checks_weight: bool = False,
 ) -> Prepared:
     """Check arguments, fetch what belongs to the rows, and draw the splits.
 
-    `reason` is why models are not grown together, as far as that is known; `refused` is the same,
-    of an argument that scikit-learn refuses. `draw` makes the splits; None: the splitter that
-    ``cv`` stands for. `check` looks at further arguments. With it, what it or the splitter raises
-    is a reason, for scikit-learn to raise it again; without it, errors are raised. With
-    `checks_weight` there has to be one weight per row; otherwise a fit says so.
+    `reason` is why models are not grown together, as far as that is known. `draw` makes the splits;
+    None: the splitter that ``cv`` stands for. `check` looks at further arguments. With it, what it
+    or the splitter raises is a reason, for scikit-learn to raise it again; without it, errors are
+    raised. With `checks_weight` there has to be one weight per row; otherwise a fit says so.
 
     Raises TypeError where rows of a Dask collection would have to be taken: before anything is
     computed, where that is known. ClusterError, ValueError: the input cannot be used.
     """
-    if arguments.params is None or isinstance(arguments.params, Mapping):
-        check_rows_can_be_taken(arguments.who, X, reason)  # others are for scikit-learn to refuse
+    check_rows_can_be_taken(arguments.who, X, reason)
     X, stats = in_scipy(X), FitStatistics()
     arguments = replace(arguments, cv=with_collections(arguments.cv, y, arguments.groups))
     y, arguments = in_memory(X, y, arguments, stats)
-    reason = reason if refused is None else refused
     if reason is not None:
         return Prepared(arguments, X, y, reason, stats)
     X, y = admitted(X, {"y": y}, stats)
@@ -217,13 +213,13 @@ def in_memory(X: Any, y: Any, arguments: Arguments, stats: FitStatistics) -> tup
     """
     groups, params = arguments.groups, arguments.params
     check_sparse(X=X, y=y, groups=groups)
-    given = params if isinstance(params, Mapping) else {}  # another one is for scikit-learn
+    given = params or {}
     check_sparse(**{str(name): value for name, value in given.items()})
     if isinstance(arguments.cv, HashKFold):
         groups = lazy_keys(groups)
     named = {f"params[{name!r}]": value for name, value in given.items()}
     _, y, groups, *values = admitted(None, {"y": y, "groups": groups, **named}, stats)
-    if isinstance(params, Mapping):
+    if params is not None:
         params = dict(zip(params, values, strict=True))
         for name, value in given.items():  # no comprehension: a warning counts the calls
             if hasattr(params[name], "iloc") and (name == "sample_weight" or is_lazy(value)):
@@ -244,7 +240,7 @@ def _of_one_column(name: str, values: Any) -> Any:
         f"A column-vector {name} was passed when a 1d array was expected: its shape is {shape}. "
         "Change it to (n_rows,), for example by ravel().",
         DataConversionWarning,
-        stacklevel=6,  # of who calls a validation
+        stacklevel=7,  # of who calls a validation
     )
     return values.iloc[:, 0] if hasattr(values, "iloc") else np.asarray(values)[:, 0]
 

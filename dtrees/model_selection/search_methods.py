@@ -12,9 +12,11 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
 
+from dtrees.coding.row_values import row_values
 from dtrees.coding.sparse_positions import check_sparse, in_scipy
 from dtrees.model_selection.candidates import Parameters
 from dtrees.model_selection.fit_lines import FitLines
+from dtrees.model_selection.missing_classes import warn_of_undefined
 from dtrees.model_selection.prepare import draw_splits
 from dtrees.model_selection.search_scores import SearchScores
 from dtrees.model_selection.splits import Split
@@ -71,7 +73,7 @@ class SearchMethods:
             As scikit-learn's, and for sparse matrices that are damaged.
         """
         check_sparse(X=X, y=y, **params)
-        return super().score(X, y, **params)  # type: ignore[misc]
+        return super().score(X, row_values(y), **params)  # type: ignore[misc]
 
     predict = _checked("predict")
     predict_proba = _checked("predict_proba")
@@ -117,7 +119,8 @@ class SearchMethods:
         self,
         found: SearchScores,
         candidates: Sequence[Parameters],
-        n_splits: int,
+        splits: Sequence[Split],
+        y: Any,
         scoring: tuple[Any, Any],
     ) -> None:
         """Report failures, then the results, and which candidate is the best.
@@ -125,6 +128,9 @@ class SearchMethods:
         `scoring` are scorers and metric.
         """
         found.report(self.error_score)
+        n_splits = len(splits)
+        if is_classifier(self.estimator) and not found.failures:
+            warn_of_undefined(found.test, splits, y, stacklevel=7)  # of who calls `fit`
         scorers, refit_metric = scoring
         results = self._format_results(  # type: ignore[attr-defined]
             candidates, n_splits, found.outputs()

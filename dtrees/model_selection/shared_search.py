@@ -29,9 +29,9 @@ from sklearn.utils import _safe_indexing
 
 from dtrees.callbacks import Bar
 from dtrees.coding.sparse_positions import in_scipy
+from dtrees.constraints import ARRAY, ROWS, InvalidParameterError, checked
 from dtrees.core.grow.known import KnownTrees
 from dtrees.core.membership.resampling import Resampling, of_sets
-from dtrees.estimators.constraints import InvalidParameterError
 from dtrees.estimators.ensemble import BaseForest
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training_sets import fit_table
@@ -44,6 +44,7 @@ from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.eligibility import (
     NotShareableError,
     check_rows_can_be_taken,
+    unsupported_callbacks,
     unsupported_reason,
     unsupported_splits,
 )
@@ -71,6 +72,7 @@ ONE_EACH = "no two candidates have the steps before the last in common"
 class SharedSearch(PipelineSearch):
     """What the two searches have in common; mixed into scikit-learn's."""
 
+    @checked(X=ARRAY, y=ROWS)
     def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Search.
 
@@ -105,9 +107,10 @@ class SharedSearch(PipelineSearch):
         Warns
         -----
         NotSharedWarning
-            The estimator is a pipeline that ends in one of dtrees, and each candidate is fitted on
-            its own: metadata routing is enabled, ``fit`` is given other parameters, the pipeline is
-            of a class derived from scikit-learn's, a candidate has a last step that is none of
+            Each candidate is fitted on its own. The search has callbacks of scikit-learn, which
+            hear of each fit. Or the estimator is a pipeline that ends in one of dtrees, and it has
+            callbacks, metadata routing is enabled, ``fit`` is given other parameters, the pipeline
+            is of a class derived from scikit-learn's, a candidate has a last step that is none of
             dtrees, or a training side lists a row twice.
         sklearn.exceptions.FitFailedWarning
             Some fits have failed.
@@ -142,6 +145,7 @@ class SharedSearch(PipelineSearch):
     def _prepared(self, arguments: Arguments, X: Any, y: Any) -> Prepared:
         """Checked arguments."""
         reason = unsupported_reason(self.estimator, y, arguments.params)
+        reason = reason or unsupported_callbacks(self)
         who = f"{arguments.who}.fit"
         check_rows_can_be_taken(who, X, reason)
         if reason is None:
@@ -165,13 +169,13 @@ class SharedSearch(PipelineSearch):
             reason = self._search_pipeline(prepared, X)
             if reason is None:
                 return self
-            if reason:
-                warnings.warn(
-                    f"Every candidate of this {type(self).__name__} is fitted on its own, which "
-                    f"may take many times as long: {reason}.",
-                    NotSharedWarning,
-                    stacklevel=3,
-                )
+        if reason and (ends_in_dtrees(self.estimator) or reason == unsupported_callbacks(self)):
+            warnings.warn(
+                f"Every candidate of this {type(self).__name__} is fitted on its own, which "
+                f"may take many times as long: {reason}.",
+                NotSharedWarning,
+                stacklevel=3,
+            )
         logger.info("%s.fit is scikit-learn's: %s", type(self).__name__, reason or ONE_EACH)
         groups = prepared.arguments.groups
         if isinstance(self.cv, OfCollections):
@@ -210,7 +214,7 @@ class SharedSearch(PipelineSearch):
             lines.start(growth.places)
             cells = self._grown(growth, work, sets, found, known)
             lines.end(growth.places, found)
-        self._conclude(found, candidates, len(splits), (scorers, refit_metric))
+        self._conclude(found, candidates, splits, table.y, (scorers, refit_metric))
         if not self.refit:
             return None
         start = time.perf_counter()

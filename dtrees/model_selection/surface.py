@@ -15,6 +15,18 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
+from dtrees.constraints import (
+    ARRAY,
+    AXES,
+    CV,
+    ERROR_SCORE,
+    PARAMS,
+    ROWS,
+    SCORER,
+    IntegerIn,
+    Nothing,
+    checked,
+)
 from dtrees.core.model.nested_trees import PruningGrid
 from dtrees.core.model.pruning import PruningLimits
 from dtrees.estimators.fitted_sets import trees_of
@@ -103,19 +115,21 @@ class ValidationSurface(SplitScores):
             "min_samples_split": int(self.min_samples_split[limit]),
         }
 
+    @checked(max_depth=(IntegerIn(1),), min_samples_split=(IntegerIn(2),))
     def model(self, max_depth: int, min_samples_split: int = 2) -> Any:
         """The estimator of a cell, fitted to all rows; it is cut out, not grown.
 
         Parameters
         ----------
         max_depth : int
+            One of the `max_depth` of the surface.
         min_samples_split : int, default=2
-            Of the surface's, both of them.
+            One of the `min_samples_split` of the surface.
 
         Raises
         ------
         ValueError
-            They are not.
+            The surface has no such cell.
         """
         depth = np.flatnonzero(self.max_depth == max_depth)
         limit = np.flatnonzero(self.min_samples_split == min_samples_split)
@@ -159,6 +173,7 @@ class ValidationSurface(SplitScores):
         whole = clone(self._whole).set_params(ccp_alpha=0.0)
         return path_of(whole, self._grown, PruningLimits(max_leaf_nodes=whole.max_leaf_nodes))
 
+    @checked(ax=AXES)
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the means as a picture, with the best cell and the one-standard-error cell.
 
@@ -177,6 +192,15 @@ class ValidationSurface(SplitScores):
         return plot_surface(self, ax)
 
 
+@checked(
+    X=ARRAY,
+    y=ARRAY,
+    cv=(*CV, Nothing()),
+    scoring=SCORER,
+    groups=ROWS,
+    params=PARAMS,
+    error_score=ERROR_SCORE,
+)
 def validation_surface(
     estimator: Any,
     X: Any,
@@ -250,8 +274,6 @@ def validation_surface(
     True
     >>> tree = surface.model(**surface.one_standard_error)
     """
-    if not (scoring is None or isinstance(scoring, str) or callable(scoring)):
-        raise ValueError(f"A surface has one scorer: a name or a callable. Got {scoring!r}.")
     work = prepare_shared(Arguments("validation_surface", estimator, cv, groups, params), X, y)
     return surface_of(
         estimator,
@@ -280,7 +302,7 @@ def surface_of(
     scoring: Any = None,
     error_score: Any = np.nan,
 ) -> ValidationSurface:
-    """The same for a table and splits of it."""
+    """The surface of a table and splits of it; raises as `validation_surface`."""
     whole = clone(estimator).set_params(max_depth=None, min_samples_split=2)
     depths = limits = None
     if max_depth is not None:

@@ -32,6 +32,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import clone, is_classifier
 
+from dtrees.constraints import ARRAY, CV, SCORER, OneOf, checked
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.model_selection.boosting_curve import BoostingCurve, grown_curve, has_loss_of_rows
 from dtrees.model_selection.cost_complexity import CostComplexity
@@ -110,6 +111,7 @@ class TunedSize:
     curve: BoostingCurve | None = None
 
 
+@checked(X=ARRAY, y=ARRAY, splits=CV, rule=(OneOf(("best", "simplest")),), scoring=SCORER)
 def tuned_size(
     estimator: Any,
     X: Any,

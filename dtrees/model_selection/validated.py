@@ -38,6 +38,7 @@ class ValidatedFolds:
     tuned: TunedSize | None = None  # if the size was to be chosen
     path: CostComplexity | None = None  # if it was asked for, or a tree's size was chosen
     tuned_scores: np.ndarray | None = None  # of choices without the rows that score them
+    importances: np.ndarray | None = None  # of columns by held-out rows, (n_splits, n_columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,5 +89,12 @@ def validate_folds(
     told = next(iter(scores.values()))
     folds = fold_results(work.splits, told, grown.models)
     return ValidatedFolds(
-        folds, scores, grown.models, grown.final_estimator, tuned, path, of_others
+        folds,
+        scores,
+        grown.models,
+        grown.final_estimator,
+        tuned,
+        path,
+        of_others,
+        grown.held_out_importances(),
     )

@@ -10,7 +10,7 @@ from their codes::
     sklearn.model_selection.cross_validate ◀── fit: the next model ─────┤
                         │                  ◀── predict: rows by number ─┘
                         ▼
-                     results, final_estimator (`last_model`)
+                     results; final_estimator (`last_model`)
 
 Model i is that of ``clone(estimator).fit(X, y, sample_weight=w)``, with w zero outside of training
 side i, bit for bit. Cuts of columns with more than ``max_bins`` values are those of all rows, also
@@ -29,10 +29,15 @@ from typing import Any
 import numpy as np
 import sklearn
 import sklearn.model_selection
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from dtrees.constraints import (
+    CV,
+    Nothing,
+    checked,
+)
 from dtrees.exceptions import ClusterError
 from dtrees.model_selection.cell_scores import scores_by_leaves, scores_by_score
 from dtrees.model_selection.cells import Cells
@@ -43,12 +48,14 @@ from dtrees.model_selection.intervals import (
     intervals_of,
     unsupported_intervals,
 )
+from dtrees.model_selection.missing_classes import warn_of_undefined
 from dtrees.model_selection.nested import FittedSearches, scoring_of_search
 from dtrees.model_selection.prefitted_proxy import PrefittedProxy, RowNumbers, scoring_of_proxies
 from dtrees.model_selection.prepare import Arguments, Prepared
 from dtrees.model_selection.shared_search import SharedSearch
 
 
+@checked(sklearn.model_selection.cross_validate, cv=(*CV, Nothing()))
 def cross_validate(
     estimator: Any,
     X: Any,
@@ -68,8 +75,8 @@ def cross_validate(
 ) -> CrossValidation:
     """Fit and score an estimator by cross-validation.
 
-    As :func:`sklearn.model_selection.cross_validate`, whose parameters and results these are, but
-    for one more result, ``final_estimator``, and prediction intervals.
+    As :func:`sklearn.model_selection.cross_validate`, whose parameters and results these are. The
+    result also has the estimator fitted to all rows, and prediction intervals.
 
     Parameters
     ----------
@@ -112,8 +119,9 @@ def cross_validate(
         A dict: ``test_score`` (or ``test_<name>`` for several scorers), ``fit_time`` and
         ``score_time`` in seconds, float64 of shape (n_splits,), and what was asked for. Models grow
         together, so ``fit_time`` is the time of all of them, divided by their number.
-        ``final_estimator`` is the estimator fitted to all rows; where that fails and `error_score`
-        is a number, it is not fitted, and there is a warning. It grows with the other models, or,
+        The attribute ``final_estimator``, also ``results["final_estimator"]``, is the estimator
+        fitted to all rows. It is no item of the dict. Where its fit fails and `error_score` is a
+        number, it is not fitted, and there is a warning. It grows with the other models, or,
         where these are few or share little, when it is first asked for. Without memory for it then,
         there is a MemoryError, and it can be asked for again. ``fit_report_`` of all
         models is that of the growth that they share. With `return_estimator`, the result of a
@@ -135,6 +143,8 @@ def cross_validate(
         The fit of a split, or of the final model, failed.
     UserWarning
         A scorer failed, or a class has fewer rows than there are folds.
+    sklearn.exceptions.UndefinedMetricWarning
+        A score is nan, and its test side lacks a class.
 
     Notes
     -----
@@ -147,6 +157,8 @@ def cross_validate(
     Models know the classes of all rows. Where a training side lacks one, scorers of shares
     ("neg_log_loss", "roc_auc") see a column of zeros for it. Models of scikit-learn's function do
     not know it, so that most of these scores are nan there. Scores of predictions are the same.
+    Where a test side lacks a class, scores of shares that can be had ("neg_log_loss",
+    "neg_brier_score") are those with the labels of all classes. scikit-learn's are nan.
 
     Examples
     --------
@@ -157,7 +169,7 @@ def cross_validate(
     >>> found = cross_validate(DecisionTreeClassifier(max_depth=3), X, y, cv=10)
     >>> found["test_score"].shape
     (10,)
-    >>> found["final_estimator"].get_depth()
+    >>> found.final_estimator.get_depth()
     3
     """
     options = {
@@ -174,17 +186,20 @@ def cross_validate(
     start, refused = perf_counter(), unsupported_intervals(estimator, return_estimator)
     prepared, together = fit_together(arguments, X, y, options)
     if together is None:
-        only_here = refused is None and return_indices is False
+        only_here = return_indices is False
         options["return_indices"] = only_here or return_indices
         result = _by_sklearn(sklearn.model_selection.cross_validate, prepared, None, options)
         held_out = refused or intervals_by_sklearn(result, prepared)
+        if is_classifier(estimator):
+            splits = [(np.empty(0, dtype=np.intp), test) for test in result["indices"]["test"]]
+            warn_of_undefined(_of_test_sides(result), splits, prepared.y)
         if only_here:
             del result["indices"]
         params = prepared.arguments.params
-        result["final_estimator"] = _final(
+        final = _final(
             lambda: _fitted(estimator, prepared.X, prepared.y, params), estimator, error_score
         )
-        return CrossValidation(result, held_out)
+        return CrossValidation(result, held_out, final)
     models, has_last = together.models, together.late is None
     n_splits, seconds = len(prepared.arguments.cv), perf_counter() - start
     result = None
@@ -192,6 +207,8 @@ def cross_validate(
         result = _scored_here(models, prepared, scoring, return_train_score)
     if result is None:
         result = _by_sklearn(sklearn.model_selection.cross_validate, prepared, models, options)
+    if is_classifier(estimator):
+        warn_of_undefined(_of_test_sides(result), prepared.arguments.cv, prepared.y)
     result["fit_time"] = np.full(n_splits, seconds / (n_splits + has_last))
     if return_estimator:
         result["estimator"] = [
@@ -201,9 +218,18 @@ def cross_validate(
     held_out = refused or intervals_of(models, prepared)
     if together.late is not None:
         late = partial(_final, together.late, together.estimator, error_score, is_late=True)
-        return CrossValidation(result, held_out, late)
-    result["final_estimator"] = _final(together.last, estimator, error_score)
-    return CrossValidation(result, held_out)
+        return CrossValidation(result, held_out, grow=late)
+    return CrossValidation(result, held_out, _final(together.last, estimator, error_score))
+
+
+def _of_test_sides(result: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Scores of test sides by the names of their scorers; 0 where a fit fails, which is told."""
+    prefix, is_scored = "test_", result["score_time"] > 0
+    return {
+        name.removeprefix(prefix): np.where(is_scored, found, 0.0)
+        for name, found in result.items()
+        if name.startswith(prefix)
+    }
 
 
 def _by_sklearn(
@@ -221,7 +247,7 @@ def _by_sklearn(
     del options["n_jobs"]
     if "scoring" in options:
         scoring = _scoring_of(given.estimator, options["scoring"])
-        options["scoring"] = scoring_of_proxies(scoring, prepared.X)
+        options["scoring"] = scoring_of_proxies(scoring, prepared.X, models.classes)
     if isinstance(models, Cells):
         models.bring(rows, options.get("return_train_score", False))
     by_label = options.get("method", "predict") == "predict"
@@ -256,6 +282,7 @@ def _scored_here(
     return result
 
 
+@checked(sklearn.model_selection.cross_val_score, cv=(*CV, Nothing()))
 def cross_val_score(
     estimator: Any,
     X: Any,
@@ -301,9 +328,14 @@ def cross_val_score(
         result = _scored_here(models, prepared, scoring, False)
         if result is not None:
             return result["test_score"]
-    return _by_sklearn(sklearn.model_selection.cross_val_score, prepared, models, options)
+    scores = _by_sklearn(sklearn.model_selection.cross_val_score, prepared, models, options)
+    failed = models is None or any(models.error(i) for i in range(len(scores)))
+    if not failed and is_classifier(estimator):
+        warn_of_undefined({str(scoring): scores}, prepared.arguments.cv, prepared.y)
+    return scores
 
 
+@checked(sklearn.model_selection.cross_val_predict, cv=(*CV, Nothing()))
 def cross_val_predict(
     estimator: Any,
     X: Any,
@@ -380,9 +412,9 @@ def _final(fit: Callable[[], Any], estimator: Any, error_score: Any, is_late: bo
         if isinstance(error_score, str) or (is_late and isinstance(error, MemoryError)):  # "raise"
             raise
         warnings.warn(
-            "The fit to all rows failed, so that 'final_estimator' is not fitted. "
+            "The fit to all rows failed, so that final_estimator is not fitted. "
             f"{type(error).__name__}: {error}",
             FitFailedWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
         return clone(estimator)

@@ -7,8 +7,6 @@ its tasks.
 from dtrees.parallel.boosted import (
     BoostedWork,
     boost_in_place,
-    check_one_place,
-    codes_in_one_place,
     place_of_boosting,
 )
 from dtrees.parallel.checkpoint import Checkpoint
@@ -23,11 +21,12 @@ from dtrees.parallel.coded_partitions import CodedPartitions, are_known, learn_r
 from dtrees.parallel.dask_predict import Answer, map_parts, map_rows
 from dtrees.parallel.distributed_apply import PartitionedRows
 from dtrees.parallel.encoding import encode_partitions
+from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.growing import grow_sets, grow_trees
 from dtrees.parallel.kept_tables import tables_kept
 from dtrees.parallel.local import LocalRunner, threaded
-from dtrees.parallel.one_kind import computed, is_lazy
+from dtrees.parallel.one_kind import is_lazy
 from dtrees.parallel.partitions import (
     PartitionedTable,
     admitted,
@@ -53,8 +52,6 @@ __all__ = [
     "are_known",
     "boost_in_place",
     "check_lengths",
-    "check_one_place",
-    "codes_in_one_place",
     "computed",
     "connected",
     "encode_partitions",

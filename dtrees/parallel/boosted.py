@@ -23,18 +23,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dtrees.coding.coded import CodedMatrix
 from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.boosting import BoostedRows, Growing, boost
 from dtrees.core.model.tree import Tree
-from dtrees.exceptions import TableTooLargeError
-from dtrees.parallel.client import cluster_client
-from dtrees.parallel.coded_partitions import CodedPartitions
+from dtrees.parallel.client import cluster_client, limits_of
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred
 from dtrees.parallel.local import LocalRunner
+from dtrees.parallel.memory import holds, too_large_for_workers
 from dtrees.parallel.on_worker import TaskRunner
-from dtrees.parallel.regimes import ASKED_FOR, TOO_LITTLE, Choice, choose_regime
+from dtrees.parallel.regimes import TOO_LITTLE, Choice, choose_regime
 from dtrees.parallel.serialization import SharedArrays, pack, packed_bytes, unpack
 from dtrees.parallel.submission import Call
 from dtrees.parallel.tasks import Tasks
@@ -98,52 +96,18 @@ def place_of_boosting(regime: str | None, owner: str, *, side_by_side: bool = Fa
         The replicated one is, and there is no cluster that can be used.
     """
     choice = choose_regime(regime, n_trees=1)
-    check_one_place(choice, owner)
+    if choice.regime == "partitioned":
+        raise ValueError(
+            f"{owner} does not grow in the partitioned regime yet, as its rows have to be in one "
+            "place. Give regime='replicated' (on a worker) or regime='local' (in this process), or "
+            "fit a forest, which grows from rows that stay on their workers."
+        )
     if choice.reason == TOO_LITTLE:
         choice = Choice("local", "a boosted model grows in one place")
     if side_by_side and choice.regime == "replicated":
         choice = Choice("local", "boosted models grow side by side in this process")
     logger.info("regime %s: %s", choice.regime, choice.reason)
     return choice
-
-
-def check_one_place(choice: Choice, owner: str) -> None:
-    """Refuse a regime in which rows are in several places.
-
-    Raises
-    ------
-    ValueError
-        It is asked for.
-    TableTooLargeError
-        It is chosen, because the codes are too many for a worker.
-    """
-    if choice.regime != "partitioned":
-        return
-    if choice.reason == ASKED_FOR:
-        raise ValueError(
-            f"{owner} does not grow in the partitioned regime yet, as its rows have to be in one "
-            "place. Give regime='replicated' (on a worker) or regime='local' (in this process), or "
-            "fit a forest, which grows from rows that stay on their workers."
-        )
-    raise TableTooLargeError(
-        f"{owner} needs its rows in one place, and {choice.reason}. Take workers with more memory, "
-        "or regime='local' if this process has room; fewer rows or columns; or fit a forest, which "
-        "grows from rows that stay on their workers."
-    )
-
-
-def codes_in_one_place(coded: CodedMatrix | CodedPartitions, owner: str) -> CodedMatrix:
-    """The codes of a table, which are not left in partitions.
-
-    Raises
-    ------
-    ValueError, TableTooLargeError
-        They are; as for `check_one_place`.
-    """
-    if isinstance(coded, CodedPartitions):
-        check_one_place(Choice("partitioned", coded.reason), owner)
-    assert isinstance(coded, CodedMatrix)
-    return coded
 
 
 def boost_in_place(
@@ -177,6 +141,8 @@ def boost_in_place(
     ------
     ClusterError
         There is a cluster, or one is asked for, and it cannot be used.
+    TableTooLargeError
+        No worker has room for the table.
     """
     stats.regime, stats.reason = choice.regime, choice.reason
     with stats.phase("growth"):
@@ -218,10 +184,18 @@ def boost_replicated(
 
 
 def _calls(tasks: Tasks, sent: SharedArrays, left: Any) -> list[Call]:
-    """Send what the model is grown from, and a task for the worker of most threads."""
-    threads = tasks.workers()
+    """Send what the model is grown from, and a task for the worker of most threads.
+
+    Raises TableTooLargeError where no worker has room for it.
+    """
+    threads, limits = tasks.workers(), limits_of(tasks.client)
+    n_bytes = sys.getsizeof(sent)
+    if not (
+        threads := {each: n for each, n in threads.items() if holds(limits.get(each), n_bytes)}
+    ):
+        raise too_large_for_workers(n_bytes, max(filter(None, limits.values())))
     best = min(threads, key=lambda address: (-threads[address], address))
-    tasks.stats.counts["bytes_moved"] += sys.getsizeof(sent)
+    tasks.stats.counts["bytes_moved"] += n_bytes
     future = tasks.send("boosting-rows", sent)
     return [Call("boost", boost_on_worker, (future,), (best,), "a boosted model")]
 

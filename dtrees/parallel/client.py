@@ -19,7 +19,7 @@ from concurrent.futures import Future as ThreadFuture
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import UUID, uuid4
 
 import dask
@@ -46,6 +46,7 @@ CLUSTER_SCHEDULERS = ("dask.distributed", "distributed")  # names of it in dask.
 logger = logging.getLogger(__name__)
 
 _sending = lock_of_process()
+_lost_since: dict[int, float] = {}  # clients by id that look for their scheduler
 _n_sending = 0  # contexts of `sending_data`
 _before_sending: Any = None
 
@@ -131,20 +132,33 @@ def is_inherited(client: Client) -> bool:
 
 
 def check_open(client: Client) -> None:
-    """Raise a `SchedulerLostError` when the client is closed, or another process has made it."""
+    """Raise a `SchedulerLostError` when the client is of no use.
+
+    It is closed, another process has made it, or it has no scheduler for long. A client tries to
+    connect again for as long as its ``timeout``, which may be hours. It is not waited for where its
+    cluster is closed, nor for longer than for a worker.
+    """
     if is_inherited(client):
         raise SchedulerLostError(
             "This process was forked from the one that has made the Dask client, and cannot use "
             "it. Connect a dask.distributed.Client of this process, or give data in memory with "
             "regime='local'."
         )
-    if client.status in ("closing", "closed"):
-        raise SchedulerLostError(
-            "The Dask client is closed, or has lost its scheduler. Connect a new "
-            "dask.distributed.Client, or fit with regime='local'. (A client tries to connect again "
-            "for as long as dask.config said under 'distributed.comm.timeouts.connect' when it was "
-            "made: 30 seconds, unless you set less.)"
-        )
+    if client.status not in ("connecting", "closing", "closed"):
+        _lost_since.pop(id(client), None)
+        return
+    if client.status == "connecting":
+        since = _lost_since.setdefault(id(client), time.monotonic())
+        status = getattr(getattr(client, "cluster", None), "status", None)
+        is_over = time.monotonic() > since + seconds_of("dtrees.workers-timeout", WORKERS_TIMEOUT)
+        if getattr(status, "name", "") not in ("closing", "closed", "failed") and not is_over:
+            return
+    raise SchedulerLostError(
+        "The Dask client is closed, or has lost its scheduler. Connect a new "
+        "dask.distributed.Client, or fit with regime='local'. (A fit waits for a scheduler to come "
+        "back for as long as Client(timeout=...) says, 30 seconds as a rule, and not longer than "
+        "dask.config says under 'dtrees.workers-timeout'.)"
+    )
 
 
 def scheduler_of(collections: Iterable[Any]) -> tuple[Callable[..., Any], Client | None]:
@@ -328,13 +342,24 @@ def address_of(client: Client) -> str:
 
 def machines(client: Client) -> list[tuple[int | None, int]]:
     """Bytes of each worker, None where it has no limit, and its threads."""
-    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    workers = _worker_infos(client).values()
     return [(worker.get("memory_limit") or None, worker["nthreads"]) for worker in workers]
+
+
+def limits_of(client: Client) -> dict[str, int | None]:
+    """Bytes of each worker by address, None where it has no limit."""
+    infos = _worker_infos(client)
+    return {address: worker.get("memory_limit") or None for address, worker in infos.items()}
 
 
 def memory_limits(client: Client) -> list[int]:
     """Bytes of the workers that have a limit."""
     return [limit for limit, _ in machines(client) if limit is not None]
+
+
+def _worker_infos(client: Client) -> dict[str, Any]:
+    infos = call_with_timeout(client, partial(client.scheduler_info, n_workers=-1))
+    return dict(infos["workers"])
 
 
 def _workers(client: Client) -> dict[str, int]:
@@ -345,23 +370,38 @@ def _workers(client: Client) -> dict[str, int]:
     return workers
 
 
-def check_versions(client: Client) -> list[str]:
-    """Addresses of the workers that answer, all of which have the client's dtrees.
+class Paused(NamedTuple):
+    """A worker that begins no task, as its memory is nearly full; it sends results all the same."""
+
+    why: str
+    doing: frozenset[Any]  # keys of tasks that it had begun before
+
+
+def ask_workers(client: Client) -> dict[str, Paused | None]:
+    """Workers that answer by address, all of which have the client's dtrees; None: one can work.
 
     A worker that hangs keeps the answer of all others waiting: then everyone is asked alone.
     Raises ClusterError, which names a worker with another dtrees or none; and NoAnswerError, if
     there are workers, and none has answered for 10 seconds, or all have failed to.
     """
 
-    def version() -> str | None:  # sent by value: it has to run without dtrees, too
-        try:
+    def state(dask_worker: Any) -> tuple[str | None, str | None, set[Any]]:
+        version: str | None = None
+        with suppress(ImportError):  # sent by value: it has to run without dtrees, too
             from dtrees import __version__
-        except ImportError:
-            return None
-        return str(__version__)
+
+            version = str(__version__)
+        if dask_worker.status.name != "paused":
+            return version, None, set()
+        limit = dask_worker.memory_manager.memory_limit
+        why = "paused"
+        if limit:
+            why += f" at {dask_worker.monitor.get_process_memory() / limit:.0%} of its memory"
+        begun = dask_worker.state.executing | dask_worker.state.long_running
+        return version, why, {task.key for task in begun}
 
     def answers(workers: list[str] | None) -> dict[str, Any]:
-        ask = partial(client.run, version, workers=workers, on_error="return")
+        ask = partial(client.run, state, workers=workers, on_error="return")
         found: dict[str, Any] = call_with_timeout(client, ask, ANSWER_SECONDS)
         return found
 
@@ -383,11 +423,12 @@ def check_versions(client: Client) -> list[str]:
             }
         if not found:
             raise
-    here = []
-    for address, theirs in sorted(found.items()):
-        if not isinstance(theirs, Exception):  # a worker that leaves cannot answer
+    here: dict[str, Paused | None] = {}
+    for address, answer in sorted(found.items()):
+        if not isinstance(answer, Exception):  # a worker that leaves cannot answer
+            theirs, why, begun = answer
             check_version(address, theirs)
-            here.append(address)
+            here[address] = None if why is None else Paused(why, frozenset(begun))
     if found and not here:
         raise NoAnswerError(f"no worker tells its version, but {next(iter(found.values()))!r}")
     return here

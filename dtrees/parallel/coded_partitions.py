@@ -62,6 +62,8 @@ class CodedPartitions:
         A `CodedMatrix` each: a task of Dask, or the matrix itself. Called as often as need be.
     reason : str
         Why they are not brought together.
+    collection : dask.array.Array, dask.dataframe.DataFrame or None, default=None
+        What they are made of, by `each`; None: the table was in one place.
 
     Attributes
     ----------
@@ -76,6 +78,7 @@ class CodedPartitions:
     n_bytes: int
     each: Callable[[], list[Any]]
     reason: str
+    collection: Any = None
     _facts: PartFacts | None = field(default=None, init=False, repr=False)
 
     @classmethod
@@ -121,6 +124,10 @@ class CodedPartitions:
         if not is_sparse.any():
             return sample
         return replace(sample, fill_code=self.facts.fill[is_sparse].astype(np.uint32))
+
+    def collections(self) -> list[Any]:
+        """What says where its parts are made."""
+        return [dask.delayed(None) if self.collection is None else self.collection]
 
     @property
     def facts(self) -> PartFacts:
@@ -174,5 +181,5 @@ def learn_rows(coded: CodedMatrix | CodedPartitions, stats: FitStatistics | None
         ]
         return executor.fetch(executor.hold(tasks))
 
-    parts.learn(run_with_retries([dask.delayed(None)], work, stats))
+    parts.learn(run_with_retries(parts.collections(), work, stats))
     stats.counts["passes"] += 1

@@ -44,11 +44,18 @@ from dtrees.coding.tables import Table, read_table
 from dtrees.parallel.coded_partitions import CodedPartitions
 from dtrees.parallel.executors import Executor, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
-from dtrees.parallel.memory import check_partitions, check_room, column_stretches, sample_bound
+from dtrees.parallel.memory import (
+    check_least_room,
+    check_partitions,
+    check_room,
+    column_stretches,
+    sample_bound,
+)
 from dtrees.parallel.partitions import PartitionedTable
 from dtrees.parallel.regimes import choose_regime
 
 FAN_IN = 8  # summaries that a task merges
+EVERYTHING = 2**62  # bytes
 STORED_BYTES = 8  # of a cell that a sparse column stores
 
 logger = logging.getLogger(__name__)
@@ -82,11 +89,18 @@ class Coding:
             )
         return replace(table, names=names)
 
-    def summarize(self, block: Any, first_row: int, n_rows: int, bound: int | None) -> TableSummary:
+    def summarize(
+        self,
+        block: Any,
+        first_row: int,
+        n_rows: int,
+        bound: int | None,
+        weights: np.ndarray | None,
+    ) -> TableSummary:
         """Pass 1 of a partition; hashes of the rows that are looked at are below `bound`."""
         table = self.read(block, n_rows)
         how: dict[str, Any] = {"rules": self.rules, "first_row": first_row, "bound": bound}
-        return TableSummary.of(table, self.mask, **how)
+        return TableSummary.of(table, self.mask, **how, weights=weights)
 
     def conclude(self, summaries: Sequence[TableSummary | None], is_split: bool) -> Summarized:
         """The end of pass 1; `is_split`: summaries are of stretches of columns."""
@@ -122,6 +136,7 @@ def encode_partitions(
     handle_unknown: str = "missing",
     seed: int = 0,
     sample_rows: int = SAMPLE_ROWS,
+    weights: np.ndarray | None = None,
     regime: str | None = None,
     stats: FitStatistics | None = None,
 ) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
@@ -130,7 +145,7 @@ def encode_partitions(
     Parameters
     ----------
     table : PartitionedTable
-    categorical_features, max_bins, handle_unknown, seed, sample_rows
+    categorical_features, max_bins, handle_unknown, seed, sample_rows, weights
         As for `CodeBook.fit_encode`.
     regime : {"local", "replicated", "partitioned"} or None, default=None
         Where trees are to be grown, as for `choose_regime`. Codes stay in their partitions, not
@@ -160,23 +175,28 @@ def encode_partitions(
     rules = checked_rules(max_bins, handle_unknown, seed, sample_rows)
     mask = categorical_mask(categorical_features, table.n_columns, table.names)
     coding = Coding(table.n_columns, table.names, mask, rules, handle_unknown)
-    return run_with_retries(
-        [table.collection], partial(code_partitions, table, coding, regime), stats
-    )
+    code = partial(code_partitions, table, coding, regime, weights=weights)
+    return run_with_retries([table.collection], code, stats)
 
 
 def code_partitions(
-    table: PartitionedTable, coding: Coding, regime: str | None, executor: Executor
+    table: PartitionedTable,
+    coding: Coding,
+    regime: str | None,
+    executor: Executor,
+    weights: np.ndarray | None = None,
 ) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
     """The two passes; the second one later, where codes stay in their partitions."""
     parts = table.parts()
     room = executor.room()
     check_partitions(table, room)
+    if choose_regime(regime, n_bytes=EVERYTHING, room=room).regime != "partitioned":
+        check_least_room(table.collection, table.n_rows)  # the codes will come here
     bound = sample_bound(table.shape, coding.rules, room)
-    held, found = _summarized(table, parts, coding, bound, executor)
+    held, found = _summarized(table, parts, coding, weights, bound, executor)
     if found.book is None:
         logger.info("many values are missing: rows are sampled once more")
-        held, found = _summarized(table, parts, coding, None, executor)
+        held, found = _summarized(table, parts, coding, weights, None, executor)
     book = found.book
     assert book is not None
     n_bytes = size_of_codes(book.n_codes, table.n_rows, found.n_stored)
@@ -201,7 +221,13 @@ def code_partitions(
         again = dask.delayed(found, name=f"codebook-{uuid4().hex}", traverse=False)
         make = partial(tasks, again)
         return book, CodedPartitions(
-            book.n_codes, book.n_ordered, lengths, n_bytes, make, choice.reason
+            book.n_codes,
+            book.n_ordered,
+            lengths,
+            n_bytes,
+            make,
+            choice.reason,
+            table.collection,
         )
     check_room(n_bytes, table.shape)
     return book, book.stack_parts(executor.fetch(executor.hold(tasks(executor.as_argument(held)))))
@@ -219,6 +245,7 @@ def _summarized(
     table: PartitionedTable,
     parts: Sequence[tuple[Any, int, int]],
     coding: Coding,
+    weights: np.ndarray | None,
     bound: int | None,
     executor: Executor,
 ) -> tuple[Any, Summarized]:
@@ -226,7 +253,14 @@ def _summarized(
     hexes = uuid4().hex
     summarize = dask.delayed(coding.summarize, pure=False)
     tasks = [
-        summarize(part, first, length, bound, dask_key_name=(f"summarize-rows-{hexes}", i))
+        summarize(
+            part,
+            first,
+            length,
+            bound,
+            None if weights is None else weights[first : first + length],
+            dask_key_name=(f"summarize-rows-{hexes}", i),
+        )
         for i, (part, first, length) in enumerate(parts)
     ]
     stretches = column_stretches(table.shape, coding.rules, bound, executor.room())

@@ -26,7 +26,8 @@ import dask
 from dtrees.parallel.client import cluster_client, in_task, memory_limits, scheduler_of
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred
-from dtrees.parallel.one_kind import one_kind_at_a_time
+from dtrees.parallel.one_kind import is_lazy, one_kind_at_a_time
+from dtrees.parallel.persisted import check_persisted
 from dtrees.parallel.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -38,8 +39,9 @@ T = TypeVar("T")
 class LocalExecutor:
     """Computes in this process, or in processes of its own, by the ``get`` of a Dask scheduler."""
 
-    def __init__(self, get: Callable[..., Any]) -> None:
+    def __init__(self, get: Callable[..., Any], collections: Sequence[Any] = ()) -> None:
         self._get = get
+        self._collections = collections
 
     def hold(self, tasks: Sequence[Any]) -> list[Any]:
         """Compute collections; returns their results."""
@@ -59,14 +61,18 @@ class LocalExecutor:
 
     def run(self, work: Callable[[], T]) -> T:
         """Do work: nothing is lost."""
-        return work()
+        try:
+            return work()
+        except Exception:
+            check_persisted(self._collections, None)
+            raise
 
 
 class ClusterExecutor:
     """Computes on the workers of a cluster; the client is synchronous."""
 
-    def __init__(self, client: Client, stats: FitStatistics) -> None:
-        self._tasks = Tasks(client, stats)
+    def __init__(self, client: Client, stats: FitStatistics, collections: Sequence[Any]) -> None:
+        self._tasks = Tasks(client, stats, collections=lambda: collections)
         self._tasks.begin()
 
     def hold(self, tasks: Sequence[Any]) -> list[Any]:
@@ -106,7 +112,7 @@ Executor = LocalExecutor | ClusterExecutor  # of graphs
 def run_with_retries(
     collections: Sequence[Any], work: Callable[[Executor], T], stats: FitStatistics | None = None
 ) -> T:
-    """Do work where Dask would compute some collections; again, where results were lost.
+    """Do work where Dask would compute the collections it needs; again, where results were lost.
 
     `stats` are told what was lost, and how often all was done again. Raises ClusterError where the
     client is closed or asynchronous, there are no workers, or results were lost too often.
@@ -115,15 +121,27 @@ def run_with_retries(
         return executor.run(partial(work, executor))
 
 
+def computed(*values: Any) -> list[Any]:
+    """Some values in memory, in their order; what is no collection is its own result.
+
+    They are computed where Dask would. Raises ClusterError as `run_with_retries`.
+    """
+    lazy = [value for value in values if is_lazy(value)]
+    if not lazy:
+        return list(values)
+    found = iter(run_with_retries(lazy, lambda executor: executor.fetch(executor.hold(lazy))))
+    return [next(found) if is_lazy(value) else value for value in values]
+
+
 @contextmanager
 def _executor(collections: Sequence[Any], stats: FitStatistics) -> Iterator[Executor]:
     """Where Dask would compute collections."""
     get, client = scheduler_of(collections)
     if client is None:
-        yield LocalExecutor(get)
+        yield LocalExecutor(get, collections)
         return
     with cluster_client() if in_task() else nullcontext(client) as client, interrupts_deferred():
-        executor = ClusterExecutor(client, stats)
+        executor = ClusterExecutor(client, stats, collections)
         try:
             yield executor
         finally:

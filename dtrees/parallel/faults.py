@@ -143,6 +143,12 @@ class Faults:
         if future.status != "error":
             return None
         reason = call_with_timeout(self._client, future.exception)
-        if isinstance(reason, sys.modules["distributed"].KilledWorker):
+        scheduler = sys.modules["distributed.scheduler"]
+        if isinstance(reason, scheduler.KilledWorker):
             return reason
+        if isinstance(reason, scheduler.NoWorkerError | scheduler.NoValidWorkerError):
+            raise WorkerLostError(
+                f"{reason} That is what dask.config says under "
+                "'distributed.scheduler.no-workers-timeout'."
+            ) from reason
         raise reason

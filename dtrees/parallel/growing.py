@@ -28,13 +28,15 @@ from dtrees.core.grow.forest import ForestGrowth, UnitsOfGrowth
 from dtrees.core.membership.resampling import Resampling, plain
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.shared._shared_nodes import MOST_SETS
-from dtrees.parallel.client import await_workers, cluster_client
+from dtrees.exceptions import ClusterError
+from dtrees.parallel.client import await_workers, cluster_client, memory_limits
 from dtrees.parallel.coded_partitions import CodedPartitions
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.kept_tables import kept_table
 from dtrees.parallel.local import LocalRunner
 from dtrees.parallel.local_partitioned import PartitionedGrowth, grow_here
-from dtrees.parallel.regimes import Choice, choose_regime
+from dtrees.parallel.memory import holds, too_large_for_workers
+from dtrees.parallel.regimes import ASKED_FOR, Choice, choose_regime
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -176,6 +178,9 @@ def _grown(
     if choice.regime == "replicated":
         place = cluster_client()
     with place as client:
+        if client is not None and not _have_room(growth, choice, client):
+            client = None
+            stats.regime, stats.reason = "local", "the coded table is more than a worker can hold"
         n_bundles = 1
         if client is not None and resampling.n_sets > 1:
             n_threads = sum(await_workers(client).values())
@@ -185,12 +190,24 @@ def _grown(
         if client is not None:
             from dtrees.parallel.replicated import grow_replicated
 
-            with closing(grow_replicated(units, todo, client, stats=stats)) as found:
+            grown = ended_early(grow_replicated(units, todo, client, stats=stats))
+            with closing(grown) as found:
                 for unit, trees in in_order(todo, found):
                     yield units.sets(unit), trees, look(unit, trees)
             return
 
     yield from _grown_here(units, todo, run, stats, look)
+
+
+def _have_room(growth: ForestGrowth, choice: Choice, client: Client) -> bool:
+    """Whether each worker can hold the codes; raises TableTooLargeError if they have to."""
+    coded: Any = growth.coded
+    limit = min(memory_limits(client), default=None)
+    if limit is None or holds(limit, coded.nbytes):
+        return True
+    if choice.reason == ASKED_FOR:
+        raise too_large_for_workers(coded.nbytes, limit)
+    return False
 
 
 def _grown_here(
@@ -239,8 +256,28 @@ def _in_blocks(
 
     with cluster_client() as client, kept_table(growth.coded, client) as kept:
         whole = PartitionedGrowth(growth, kept.in_parts(choice.reason), resampling)
-        with closing(grow_partitioned(whole, kept, numbers, client, stats)) as found:
+        grown = ended_early(grow_partitioned(whole, kept, numbers, client, stats))
+        with closing(grown) as found:
             yield from found
+
+
+def ended_early(grown: Generator[T]) -> Generator[T]:
+    """What grows on a cluster, whose errors are ClusterErrors: they may bring along what has grown.
+
+    Before anything has, errors of X and of the configuration are as they are.
+    """
+    has_grown = False
+    with closing(grown):
+        try:
+            for each in grown:
+                has_grown = True
+                yield each
+        except ClusterError:
+            raise
+        except Exception as error:
+            if isinstance(error, ValueError | TypeError) and not has_grown:
+                raise
+            raise ClusterError(f"The Dask cluster does not end the growth: {error!r}.") from error
 
 
 def in_order(numbers: Iterable[int], found: Iterator[tuple[int, T]]) -> Iterator[tuple[int, T]]:

@@ -13,8 +13,10 @@ The scheduler waits for it for "distributed.scheduler.worker-ttl", five minutes 
                                                             others
     all answer                                              tasks that are under way go, too, to
                                                             workers that have nothing to do
-    nobody answers, `SILENT_ROUNDS` times and               `WorkerLostError`
-    so many times "dtrees.worker-patience"
+    some are paused                                         what they have not begun goes to others
+    no worker has the resources that tasks ask for          `WorkerLostError`
+    nobody answers, or all are paused, `SILENT_ROUNDS`      `WorkerLostError`
+    times and so many times "dtrees.worker-patience"
 
 The last one holds at the start, too: nothing is sent before somebody has answered. A wait is
 measured from the last answer that told of a worker that hangs: how long that took to find out says
@@ -22,12 +24,17 @@ nothing about how long tasks take, and the next one that hangs is found as soon 
 
 A task that holds the interpreter of its worker keeps it from answering. That costs copies; if it
 lasts as long as the patience, it costs the worker.
+
+Dask pauses a worker whose memory is nearly full (80 %). It answers, sends results and ends what it
+has begun, but it begins nothing. What else it has to do stays with it, and is needed by others. So
+the scheduler is asked to give that to others, copies of some tasks would not do.
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -36,14 +43,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dtrees.exceptions import NoAnswerError, WorkerLostError
 from dtrees.parallel.client import (
+    POLL_SECONDS,
     RELEASE_SECONDS,
+    Paused,
     address_of,
+    ask_workers,
     await_workers,
     call_with_timeout,
-    check_versions,
+    check_open,
     seconds_of,
 )
 from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.interrupts import raise_deferred_interrupt
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -53,7 +64,18 @@ if TYPE_CHECKING:
 WORKER_PATIENCE = "30s"  # unless dask.config says otherwise, under "dtrees.worker-patience"
 PATIENCE = 5.0  # seconds without a result until workers are asked, at least
 SLOWER = 4  # or so many times the longest wait so far
+COPIES = 4  # of a task that are under way, at most
 SILENT_ROUNDS = 4  # of all workers, each as long as the patience, until they are given up
+ASK_SECONDS = 1.0  # at least, between two questions before anything is sent
+HANG = (
+    "has answered for {}. They hang, or tasks hold their interpreters: see their logs, or wait "
+    "longer with dask.config.set({{'dtrees.worker-patience': '5 minutes'}})."
+)
+ALL_PAUSED = (
+    "has begun a task for {}: {}. Dask pauses a worker whose memory is nearly full "
+    "('distributed.worker.memory.pause'). Release what is persisted or scattered there, or start "
+    "workers with a larger memory_limit, or more of them."
+)
 
 logger = logging.getLogger(__name__)
 
@@ -61,10 +83,20 @@ Holders = Mapping[Any, frozenset[str]]
 
 
 class Answers(NamedTuple):
-    """Addresses of workers that answer, and of those that do not and are left in the cluster."""
+    """Addresses of workers that can work, that do not answer, and that answer and are paused."""
 
     answering: frozenset[str]
-    hanging: frozenset[str]
+    hanging: frozenset[str]  # and are left in the cluster
+    paused: frozenset[str] = frozenset()
+
+    @property
+    def sending(self) -> frozenset[str]:
+        """Those that send results."""
+        return self.answering | self.paused
+
+
+class AllPausedError(NoAnswerError):
+    """Of all workers that could do a task, none begins one."""
 
 
 class Liveness:
@@ -101,54 +133,137 @@ class Liveness:
         return is_last or now > self._asked + self.patience
 
     def await_answer(self) -> list[str]:
-        """Addresses of the workers that answer, once there is one.
+        """Addresses of the workers that can work, once there is one.
 
         Raises ClusterError where a worker has another dtrees, and WorkerLostError where nobody has
-        answered for long.
+        answered, or could work, for long.
         """
         self.begin()
-        while (answering := self._answering()) is None:
+        while True:
+            began = time.monotonic()
+            if (found := self._answering()) is not None:
+                return [address for address, paused in found.items() if paused is None]
             await_workers(self._client)
-        return answering
+            while time.monotonic() < began + min(ASK_SECONDS, worker_patience()):
+                raise_deferred_interrupt()
+                time.sleep(POLL_SECONDS)
 
-    def ask(self) -> Answers | None:
-        """Ask workers whether they are there, and take out those that hang; None: nobody answers.
+    def ask(self, keys: Collection[Any] = ()) -> Answers | None:
+        """Ask workers whether they are there, and take out those that hang; None: nobody can work.
 
-        Raises WorkerLostError where nobody has answered for long.
+        What tasks of these keys wait for on a worker that is paused goes to others. Raises
+        WorkerLostError where nobody has answered, or could work, for long; or will ever do a task.
         """
-        answering = self._answering()
+        found = self._answering(keys)
         self._asked = time.monotonic()
         self.patience = min(worker_patience(), 2 * self.patience)
-        if answering is None:
+        if found is None:
             self._began = self._asked
             return None
-        hanging = frozenset(await_workers(self._client)).difference(answering)
-        if hanging:
+        hanging = frozenset(await_workers(self._client)).difference(found)
+        paused = frozenset(address for address, why in found.items() if why is not None)
+        if hanging or paused:
             self._began = self._asked
         hanging -= self._remove(hanging)
-        return Answers(frozenset(answering), hanging)
+        return Answers(frozenset(found) - paused, hanging, paused)
 
-    def _answering(self) -> list[str] | None:
-        """Addresses of the workers that answer; None: nobody does, and not for long."""
+    def _answering(self, keys: Collection[Any] = ()) -> dict[str, Paused | None] | None:
+        """Workers that answer, as `ask_workers`; None: nobody can work, and not for long."""
         began = time.monotonic()
         try:
-            found = check_versions(self._client)
+            found = ask_workers(self._client)
+            self._check_able(found, self._relieve(found, keys))
         except NoAnswerError as error:
             if self._n_silences == 0:
                 self._silent_since = began
             self._n_silences += 1
             is_over = time.monotonic() > self._silent_since + _longest_silence()
             if is_over and self._n_silences >= SILENT_ROUNDS:
+                times = f"{SILENT_ROUNDS} times {worker_patience():g} seconds"
+                what = ALL_PAUSED if isinstance(error, AllPausedError) else HANG
                 raise WorkerLostError(
-                    f"No worker of the Dask cluster at {address_of(self._client)} has answered for "
-                    f"{SILENT_ROUNDS} times {worker_patience():g} seconds. They hang, or tasks "
-                    "hold their interpreters: see their logs, or wait longer with "
-                    "dask.config.set({'dtrees.worker-patience': '5 minutes'})."
+                    f"No worker of the Dask cluster at {address_of(self._client)} "
+                    f"{what.format(times, error)}"
                 ) from error
-            logger.info("no worker answers: %s", error)
+            logger.info("no worker can work: %s", error)
             return None
         self._n_silences = 0
         return found
+
+    def _check_able(
+        self, found: Mapping[str, Paused | None], asked: Collection[tuple[str, Collection[str]]]
+    ) -> None:
+        """Raise where nobody can do a task.
+
+        `asked` is what tasks ask of workers that run nowhere, in words, and who has it.
+        """
+        able = {address for address, paused in found.items() if paused is None or paused.doing}
+        for words, there in asked:
+            if not there:
+                raise WorkerLostError(
+                    f"No worker of the Dask cluster at {address_of(self._client)} has what tasks "
+                    f"ask for: {words}. Start one that has it, or fit outside of dask.annotate."
+                )
+        for _, there in [*asked, ("", found)] if found else []:
+            if able.isdisjoint(there):
+                states = {each: found.get(each) for each in sorted(there)}
+                paused = [f"{each} is {state.why}" for each, state in states.items() if state]
+                raise AllPausedError("; ".join(paused[:3]) or "they hang")
+
+    def _relieve(
+        self, found: Mapping[str, Paused | None], keys: Collection[Any]
+    ) -> list[tuple[str, list[str]]]:
+        """Let the scheduler give to others what paused workers have not begun of some tasks.
+
+        Returns what other tasks ask for that run nowhere, and who has it, as for `_check_able`.
+        """
+        begun = {address: paused.doing for address, paused in found.items() if paused is not None}
+
+        def relieve(dask_scheduler: Any) -> Any:  # by value: dtrees need not be there
+            tasks, workers = dask_scheduler.tasks, dask_scheduler.workers
+            needed, to_see = set(), [tasks[key] for key in keys if key in tasks]
+            while to_see:
+                task = to_see.pop()
+                if task not in needed:
+                    needed.add(task)
+                    to_see.extend(task.waiting_on or ())
+            at = {task.key: task.processing_on.address for task in needed if task.processing_on}
+            moved = [key for key, address in at.items() if key not in begun.get(address, (key,))]
+            if dask_scheduler.running:
+                recommended = dict.fromkeys(moved, "released")  # then they go to who is there
+                dask_scheduler.transitions(recommended, stimulus_id="dtrees-paused")
+            asked = []
+            for task in needed:
+                if task.state != "no-worker" or task.loose_restrictions:
+                    continue
+                there = set(workers)
+                places = {*(task.worker_restrictions or ()), *(task.host_restrictions or ())}
+                if places:
+                    there = {each for each in workers if {each, workers[each].host} & places}
+                resources = dict(task.resource_restrictions or {})
+                for name, amount in resources.items():
+                    there = {
+                        each for each in there if workers[each].resources.get(name, 0) >= amount
+                    }
+                words = [f"resources {resources}"] if resources else []
+                words += [f"workers {sorted(places)}"] if places else []
+                if words:
+                    asked.append((" and ".join(words), sorted(there)))
+            return len(moved), asked
+
+        if not keys:
+            return []
+        try:
+            ask = partial(self._client.run_on_scheduler, relieve)
+            n_moved, asked = call_with_timeout(self._client, ask, RELEASE_SECONDS)
+        except Exception as error:  # it is asked again
+            check_open(self._client)
+            logger.warning("the scheduler does not look after tasks that wait: %r", error)
+            return []
+        if n_moved:
+            logger.info("%d tasks go from paused workers to others: %s", n_moved, sorted(begun))
+            self._stats.counts["retries"] += n_moved
+        return asked
 
     def _remove(self, hanging: Collection[str]) -> frozenset[str]:
         """Take workers out of the cluster that the scheduler has not heard of for long."""
@@ -188,26 +303,28 @@ def copies_of(
     pending: Mapping[Future, tuple[int, Call]],
     doing: Holders,
     done: Holders,
-    answering: frozenset[str],
+    answers: Answers,
     *,
     is_stuck: bool,
 ) -> list[tuple[int, Call]]:
     """Tasks that other workers should do as well, one for each number at most.
 
     `doing` and `done` are as `Liveness.holders`. `is_stuck`: tasks are held up by workers that
-    hang. Otherwise workers are just slow, and only one without work can do better.
+    hang. Otherwise workers are just slow, and only one without work can do better. Nobody gets a
+    task that is under way `COPIES` times.
     """
+    several = Counter(number for number, _ in pending.values())
     copies: dict[int, Call] = {}
     for future, (number, call) in pending.items():
         here = done.get(future.key, frozenset())
         held = doing.get(future.key, frozenset()) | here
-        if here & answering or not (held or is_stuck):
+        if here & answers.sending or not (held or is_stuck) or several[number] >= COPIES:
             continue
         before = copies[number].held if number in copies else call.held
         copies[number] = replace(call, held=held | before)
-    first, second = answering.difference(*doing.values()), frozenset[str]()
+    first, second = answers.answering.difference(*doing.values()), frozenset[str]()
     if is_stuck:
-        first = second = answering
+        first = second = answers.answering
     return [
         (number, replace(call, workers=tuple(sorted(others))))
         for number, call in copies.items()

@@ -24,6 +24,7 @@ from dtrees.core.model.tree import Tree
 from dtrees.core.stores.blocks.block import Block, Common, Draws
 from dtrees.parallel.block_tasks import facts_of_codes, make_codes
 from dtrees.parallel.coded_partitions import CodedPartitions
+from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.kept_tables import KeptTable
 from dtrees.parallel.limits import (
@@ -35,7 +36,6 @@ from dtrees.parallel.limits import (
     trees_at_once,
 )
 from dtrees.parallel.local import LocalRunner
-from dtrees.parallel.one_kind import computed
 from dtrees.parallel.position_cache import room_of_positions
 
 BLOCKS_PER_THREAD = 2
@@ -60,7 +60,9 @@ class PartitionedGrowth:
         growth, sets = self.growth, self.resampling
         draws = None
         if growth.bags is not None:
-            draws = Draws(growth.bags.seed, growth.bags.rate, growth.balanced)
+            means = growth.bags.means
+            heaviest = None if means is None else float(means.max())
+            draws = Draws(growth.bags.seed, growth.bags.rate, heaviest)
         masks = None
         if not sets.is_plain:
             numbers = np.arange(sets.n_sets, dtype=np.uint64)
@@ -75,7 +77,7 @@ class PartitionedGrowth:
         n_rows = np.array([growth.target.n_live]) if sets.is_plain else sets.totals(live)
         bags = growth.bags
         may_be_empty = bags is not None and (
-            bags.rate * int(n_rows.min()) < 1000 or not bags.by_row
+            bags.rate * int(n_rows.min()) < 1000 or not bags.by_row or bags.means is not None
         )
         return RoundSpec(
             self.common(),

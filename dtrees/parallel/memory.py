@@ -58,6 +58,36 @@ def _least_bytes_of_row(collection: Any) -> int:
     return sum(int(getattr(each, "itemsize", 1)) for each in types)
 
 
+def holds(limit: int | None, n_bytes: int) -> bool:
+    """Whether a worker with this limit of memory, None: with none, can hold a table at all.
+
+    Limits that a process exceeds that holds nothing are none, as for `check_partitions`.
+    """
+    if limit is None or limit <= PROCESS_BYTES:
+        return True
+    return n_bytes <= KILLED_SHARE * limit - PROCESS_BYTES
+
+
+def too_large_for_workers(n_bytes: int, limit: int) -> TableTooLargeError:
+    """What is raised before a table is sent to workers that would be killed by it."""
+    return TableTooLargeError(
+        f"The coded table takes {format_bytes(n_bytes)}, which is more than a worker can hold: it "
+        f"has {format_bytes(limit)} of memory, of which its process takes "
+        f"{format_bytes(PROCESS_BYTES)}. Start workers with a larger memory_limit; or fit with "
+        "regime='local', or a forest with regime='partitioned', in which each worker has some rows."
+    )
+
+
+def check_least_room(collection: Any, n_rows: int) -> None:
+    """As `check_room`, before anything is read: each cell that is stored takes a byte at least."""
+    types = getattr(collection, "dtypes", None)
+    if types is None:
+        n_dense = int(collection.shape[1]) * isinstance(collection._meta, np.ndarray)
+    else:
+        n_dense = sum(not hasattr(each, "fill_value") for each in types)
+    check_room(n_rows * n_dense, (n_rows, int(collection.shape[1])))
+
+
 def check_room(n_bytes: int, shape: tuple[int, int]) -> None:
     """Raise TableTooLargeError when codes of so many bytes cannot be gathered in this process.
 

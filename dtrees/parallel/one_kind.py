@@ -7,7 +7,7 @@ their optimizers::
 
 So no call of Dask gets two kinds. Collections of one kind go together: what they share is computed
 once, and their results are in the order of the call. Whoever computes several collections does it
-here: `computed` in this process, executors (`dtrees.parallel.executors`) where their scheduler is.
+by the executors (`dtrees.parallel.executors`), where their scheduler is.
 """
 
 from __future__ import annotations
@@ -15,10 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import dask
 from dask.delayed import Delayed
-
-from dtrees.parallel.client import scheduler_of
 
 
 def is_lazy(X: Any) -> bool:
@@ -45,10 +42,3 @@ def one_kind_at_a_time(
         for place, result in zip(places, found, strict=True):
             results[place] = result
     return results
-
-
-def computed(*values: Any) -> list[Any]:
-    """The collections among the values in memory; others as they are."""
-    return one_kind_at_a_time(
-        values, lambda same: dask.compute(*same, scheduler=scheduler_of(same)[0])
-    )

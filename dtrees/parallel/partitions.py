@@ -27,6 +27,7 @@ import numpy as np
 from dask.delayed import Delayed
 
 from dtrees.coding.group_keys import group_keys
+from dtrees.coding.row_values import row_values
 from dtrees.coding.tables import check_shape, feature_names
 from dtrees.parallel.executors import Executor, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
@@ -104,7 +105,7 @@ def admitted(
     -------
     X : `PartitionedTable` for a Dask collection, or as it was given
     columns : array-like or None
-        In their order. Dask collections are in memory.
+        In their order, as `row_values` makes them. Dask collections are in memory.
 
     Raises
     ------
@@ -115,7 +116,7 @@ def admitted(
         `X` is a collection of another kind, or what belongs to its rows is delayed.
     """
     if not any(map(is_lazy, (X, *columns.values()))):
-        return (X, *columns.values())
+        return (X, *map(row_values, columns.values()))
     _check_not_delayed(columns)
     if is_lazy(X):
         X = _of_rows(X)
@@ -133,7 +134,7 @@ def admitted(
 
     stats = FitStatistics() if stats is None else stats
     with stats.phase("reading"):
-        lengths, values = run_with_retries([X] if is_table else lazy[:1], fetched, stats)
+        lengths, values = run_with_retries([X, *lazy] if is_table else lazy, fetched, stats)
     found = iter(values)
     rest = [next(found) if is_lazy(value) else value for value in columns.values()]
     if is_table:
@@ -142,7 +143,7 @@ def admitted(
         names = feature_names(X.columns) if hasattr(X, "columns") else None
         X = PartitionedTable(X, lengths, int(X.shape[1]), names)
         check_shape(X.shape)
-    return (X, *rest)
+    return (X, *map(row_values, rest))
 
 
 def is_array(X: Any) -> bool:

@@ -67,7 +67,7 @@ def size_of_table(X: Any, max_bins: int | None) -> TableSize:
         n_rows, n_columns = X.shape
         codes = np.full(n_columns, min(max_bins or n_rows, n_rows), dtype=np.int64)
         return TableSize(n_rows, n_columns, codes, size_of_codes(codes, n_rows, X.nnz))
-    if not (hasattr(X, "dtype") or hasattr(X, "dtypes")):
+    if not (hasattr(X, "dtype") or hasattr(X, "dtypes")) or len(X.shape) != 2:
         table = read_table(X)
         return _dense(table.n_rows, [None] * table.n_columns, max_bins, None)
     return _dense(X.shape[0], _types(X, X.shape[1]), max_bins, None)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakSet
+
+import dask
 
 import dtrees
 from dtrees.exceptions import ClusterError
@@ -52,6 +54,17 @@ class Call:
         return f"a task '{self.name}'" + (f" ({self.about})" if self.about else "")
 
 
+def preferring(workers: Sequence[str] | None) -> dict[str, Any]:
+    """What says that tasks go to these workers, if they can; nothing where the user says where.
+
+    Tasks that may go anywhere else go there without the resources that they need, at which the
+    scheduler breaks.
+    """
+    if not workers or {"workers", "resources"} & dask.get_annotations().keys():
+        return {}
+    return {"workers": list(workers), "allow_other_workers": True}
+
+
 @dataclass(eq=False)
 class Submitter:
     """Submits tasks to a cluster, and looks at its workers."""
@@ -59,6 +72,7 @@ class Submitter:
     client: Client  # synchronous
     stats: FitStatistics = field(default_factory=FitStatistics)  # told of what is lost
     name: str = field(default_factory=lambda: uuid4().hex)  # in the keys
+    collections: Callable[[], Sequence[Any]] = tuple  # of the user, that tasks are made from
 
     def __post_init__(self) -> None:
         self._n_calls = 0
@@ -120,8 +134,7 @@ class Submitter:
             pure=False,
             # those that answer, if they can: if it were always said, and they had all gone by then,
             # it would wait for them for ever
-            workers=self._answering,
-            allow_other_workers=self._answering is not None,
+            **preferring(self._answering),
         )
         with sending_data():
             (future,) = self._guarded(lambda: [submit()])
@@ -141,8 +154,7 @@ class Submitter:
                 *zip(*(calls[place].arguments for place in places), strict=True),
                 key=[self.key(name) for _ in places],
                 pure=False,
-                workers=list(workers) or None,
-                allow_other_workers=bool(workers),
+                **preferring(workers),
             )
             futures.update(zip(places, self._guarded(submit), strict=True))
         return [futures[place] for place in range(len(calls))]
@@ -176,20 +188,38 @@ class Submitter:
         """Use a value that somebody has sent, and keeps."""
         self._values[future] = name, value
 
-    def with_values_anew(self, calls: Sequence[tuple[int, Call]]) -> list[tuple[int, Call]]:
-        """Tasks whose arguments are sent once more, where they were sent from here."""
+    def with_values_anew(
+        self,
+        calls: Sequence[tuple[int, Call]],
+        doing: Mapping[Any, frozenset[str]],
+        hanging: frozenset[str],
+    ) -> list[tuple[int, Call]]:
+        """Tasks whose arguments are sent once more, where they were sent from here.
+
+        Those that no worker has or gets (`doing`, by key), or one of `hanging`, from which others
+        may be fetching them.
+        """
         future_type = sys.modules["distributed"].Future
-        anew: dict[Future, Future] = {}
-        found = []
-        for place, call in calls:
-            arguments = list(call.arguments)
-            for i, value in enumerate(arguments):
-                if isinstance(value, future_type) and value in self._values:
-                    if value not in anew:
-                        anew[value] = self.send(*self._values[value])
-                    arguments[i] = anew[value]
-            found.append((place, replace(call, arguments=tuple(arguments))))
-        return found
+        values = dict.fromkeys(
+            value
+            for _, call in calls
+            for value in call.arguments
+            if isinstance(value, future_type) and value in self._values
+        )
+        anew: dict[Any, Future] = {}
+        for value, have_it in zip(values, self.holders(list(values)), strict=True):
+            at = doing.get(value.key, frozenset()).union(have_it)
+            if not at or at & hanging:
+                anew[value] = self.send(*self._values[value])
+
+        def renewed(call: Call) -> Call:
+            arguments = (
+                anew.get(each, each) if isinstance(each, future_type) else each
+                for each in call.arguments
+            )
+            return replace(call, arguments=tuple(arguments))
+
+        return [(place, renewed(call)) for place, call in calls]
 
     def _lost(self) -> LostResultsError:
         """An error to be raised, where it is not that the client has lost its scheduler."""

@@ -44,6 +44,7 @@ from dtrees.parallel.client import POLL_SECONDS, check_open, release, results_of
 from dtrees.parallel.faults import ATTEMPTS, FAILED, Faults, Missed
 from dtrees.parallel.interrupts import raise_deferred_interrupt
 from dtrees.parallel.liveness import copies_of, worker_patience
+from dtrees.parallel.persisted import check_persisted
 from dtrees.parallel.submission import Call, LostResultsError, Submitter
 
 if TYPE_CHECKING:
@@ -294,7 +295,7 @@ class Tasks(Submitter):
 
     def _look_after(self, pending: Any, submit: Submit | None) -> None:
         """Nothing comes: find out why, and give what hangs or is slow to others."""
-        answers = self._liveness.ask()
+        answers = self._liveness.ask([future.key for future in pending])
         if answers is None:
             return
         try:
@@ -307,17 +308,17 @@ class Tasks(Submitter):
                 for future in pending
                 if future.status == "finished"
                 and future in self._fetches
-                and answers.answering & done.get(future.key, frozenset())
+                and answers.sending & done.get(future.key, frozenset())
                 and (answers.hanging or time.monotonic() > sum(self._fetches[future]))
             ]
         )
         if submit is None:
             return
         is_stuck = bool(answers.hanging) or not doing
-        copies = copies_of(pending, doing, done, answers.answering, is_stuck=is_stuck)
+        copies = copies_of(pending, doing, done, answers, is_stuck=is_stuck)
         if copies and is_stuck:  # what they need may be where it does not come from
             self._answering = sorted(answers.answering)
-            copies = self.with_values_anew(copies)
+            copies = self.with_values_anew(copies, doing, answers.hanging)
         for _, call in copies:
             logger.info("%s does not come from %s", call, sorted(call.held))
         self.stats.counts["retries"] += len(copies)
@@ -328,6 +329,8 @@ class Tasks(Submitter):
 
     def _restart(self, error: LostResultsError) -> None:
         """Get ready to make again what is lost."""
+        check_open(self.client)
+        check_persisted(self.collections(), self.client)
         self._faults.restart(error)
         self.end()
         self.begin()

@@ -51,7 +51,7 @@ class WorkerBlocks:
         self, client: Client, growth: PartitionedGrowth, kept: KeptTable, stats: FitStatistics
     ) -> None:
         self._client = client
-        self._tasks = Tasks(client, stats)
+        self._tasks = Tasks(client, stats, collections=growth.parts.collections)
         self._growth = growth
         self._parts: CodedPartitions = growth.parts
         self._stats = stats

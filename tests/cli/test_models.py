@@ -84,6 +84,7 @@ def test_the_options_become_parameters(csv, tmp_path):
 def test_the_options_of_boosting_become_parameters(csv, tmp_path):
     out = tmp_path / "a.dtrees"
     options = ["--max-iter", 7, "--learning-rate", "0.3", "--loss", "quantile", "--quantile", 0.9]
+    options += ["--min-child-weight", 3]
     options += ["--l2-regularization", 2, "--early-stopping", "--max-leaf-nodes", "all"]
     options += ["--min-samples-leaf", 2, "--max-bins", 9, "--max-depth", 3, "--jobs", 1]
     options += ["--subsample", "0.5", "--rising", "number", "--interaction", "number,word"]
@@ -100,6 +101,7 @@ def test_the_options_of_boosting_become_parameters(csv, tmp_path):
         "monotonic_cst": {"number": 1},
         "interaction_cst": [["number", "word"]],
         "max_features": 1.0,
+        "min_child_weight": 3.0,
         "l2_regularization": 2.0,
         "early_stopping": True,
         "max_leaf_nodes": None,

@@ -196,6 +196,22 @@ def test_scorers_of_two_classes(csv, name, other):
     assert ask("cv", csv, *args, "--scoring", other).exit_code == 0
 
 
+def test_folds_that_lack_a_class(tmp_path):
+    """Log-loss knows the classes of the model; what is not defined is told before models grow."""
+    rng, path = np.random.default_rng(0), tmp_path / "rare.csv"
+    names = np.array(["a", "b", "rare"])[[2, 2, 2, *rng.integers(0, 2, 57)]]
+    pd.DataFrame({"x": rng.normal(size=60), "name": names}).to_csv(path, index=False)
+    args = ("cv", path, "--target", "name", "--folds", 5, "--scoring")
+    run = ask_json(*args, "neg_log_loss")
+    assert np.isfinite(run["scores"]["neg_log_loss"]["folds"]).all()
+    refused = ask(*args, "roc_auc_ovr")
+    assert refused.exit_code == 2
+    assert "Error: Scores of roc_auc_ovr are nan where test sides lack classes: fold" in (
+        refused.stderr
+    )
+    assert "has no row of rare; fold" in refused.stderr
+
+
 @pytest.mark.parametrize("target", ["class", "amount"])
 def test_hash_folds(csv, target):
     run = ask_json("cv", csv, *asked(target), "--hash-folds")

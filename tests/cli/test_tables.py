@@ -141,7 +141,8 @@ def test_dates_in_a_csv_file_are_ordered(tmp_path):
     path = tmp_path / "dates.csv"
     pd.DataFrame({"day": days, "class": classes}).to_csv(path, index=False)
     run_ = cv_json(path, "--target", "class", "--folds", 3)
-    assert run_["columns"] == [{"name": "day", "kind": "ordered", "importance": 1.0}]
+    shares = {"importance": 1.0, "held_out_importance": 1.0}
+    assert run_["columns"] == [{"name": "day", "kind": "ordered", **shares}]
     assert "day <= 2024-02-09 12:00" in run_["tree"]["text"]
 
 

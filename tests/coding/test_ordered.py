@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from dtrees import DecisionTreeRegressor
 from dtrees.coding import CodeBook, ordered
 from dtrees.coding.code_store import CodeStore
 from dtrees.coding.ordered import OrderedValues
@@ -48,3 +49,24 @@ def test_infinity_is_refused_and_named(value, kind):
     message = r"Input X contains infinity or a value too large for dtype\('float64'\).*column 1"
     with pytest.raises(ValueError, match=message):
         CodeBook.fit_encode(X, **options)
+
+
+@pytest.mark.parametrize("kind", [np.float64, "missing", "hybrid"])
+def test_rows_of_wide_columns_that_are_cut_are_in_order(kind):
+    x = rng.permutation(70_000).astype(object if kind == "hybrid" else np.float64)
+    x[:100] = {"missing": np.nan, "hybrid": "none"}.get(kind, x[:100])
+    _, coded = CodeBook.fit_encode(np.column_stack([x, x]), max_bins=65_600)
+    assert coded.order32.shape == (70_000, 2)
+    for j in range(2):
+        assert np.array_equal(coded.order32[:, j], np.argsort(coded.column(j), kind="stable"))
+
+
+def test_trees_on_more_cuts_than_65535():
+    x = rng.permutation(70_000).astype(float)
+    y = np.sin(x / 3000)
+    models = [
+        DecisionTreeRegressor(max_bins=max_bins, max_depth=8).fit(x[:, None], y)
+        for max_bins in (65_600, None)
+    ]
+    scores = [model.score(x[:, None], y) for model in models]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-3)

@@ -1,5 +1,6 @@
 """Weights of rows and classes as integers."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -9,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dtrees.coding import Target
-from dtrees.coding.weights import balanced_fractions
+from dtrees.coding.weights import balanced_fractions, balanced_multipliers
 
 rng = np.random.default_rng(2)
 
@@ -73,13 +74,43 @@ def test_balanced_weights_and_fractions_share_the_bits(w, seed, spare_bits):
     rng = np.random.default_rng(seed)
     classes, y = np.unique(rng.integers(0, rng.integers(1, 5), len(w)), return_inverse=True)
     K = len(classes)
-    (rows, unit), (multiplier, class_unit) = balanced_fractions(w, y, classes, spare_bits)
+    (rows, unit), (multiplier, class_unit) = balanced_fractions(w, y, K, spare_bits)
     assert np.abs(np.ldexp(rows, -unit) - w).max() <= np.sum(w) * 2.0 ** (spare_bits - 40)
     total = np.bincount(y, w)
     per_class = np.ldexp(multiplier, -class_unit)
     np.testing.assert_allclose(per_class, total.sum() / (K * total), rtol=K * 2.0**-20)
     units = [int(a) * int(m) for a, m in zip(rows, multiplier[y], strict=True)]
     assert sum(units) <= 2 ** (61 - spare_bits)
+
+
+@given(st.lists(st.integers(0, 400), min_size=1, max_size=12), st.sampled_from([0, 5, 25]))
+def test_balanced_classes_weigh_the_same(totals, spare_bits):
+    """As exactly as integers can say it; otherwise the first one weighs most."""
+    multiplier, exponent = balanced_multipliers(totals, spare_bits)
+    weighs = [t * int(m) for t, m in zip(totals, multiplier, strict=True) if t]
+    assert (multiplier > 0).all()
+    assert weighs == sorted(weighs, reverse=True)
+    assert sum(weighs) <= 2 ** (61 - spare_bits)
+    if math.lcm(*filter(None, totals)) <= 2 ** (18 - spare_bits):
+        assert len(set(weighs)) <= 1
+    for weight in weighs:
+        expected = sum(totals) / len(weighs)
+        error = len(weighs) * 2.0**-exponent + 2.0**-37
+        np.testing.assert_allclose(np.ldexp(float(weight), -exponent), expected, rtol=error)
+
+
+@pytest.mark.parametrize("counts", [(11, 12), (8, 8, 7), (50, 49, 50), (2_000, 1_999)])
+def test_balanced_classes_of_few_rows_less_one_weigh_the_same(counts):
+    multiplier, _ = balanced_multipliers(list(counts))
+    assert len({n * int(m) for n, m in zip(counts, multiplier, strict=True)}) == 1
+
+
+def test_balanced_classes_without_a_common_multiple_leave_the_first_ahead():
+    counts = np.random.default_rng(0).integers(900, 1_100, 40).tolist()
+    multiplier, exponent = balanced_multipliers(counts)
+    shares = [n * int(m) / 2**exponent for n, m in zip(counts, multiplier, strict=True)]
+    assert shares == sorted(shares, reverse=True)
+    np.testing.assert_allclose(shares, sum(counts) / 40, rtol=2.0**-30)
 
 
 def test_a_row_is_as_good_as_two_halves_of_it():

@@ -72,8 +72,9 @@ def test_parts_that_do_not_fit_each_other_are_refused(name):
     refused("_initial is not finite", _initial=model._initial * np.nan)
     refused(f"are not {n_values} of each", _initial=np.zeros(n_values + 1))
     refused(f"are not {n_values} of each", n_trees_per_iteration_=n_values + 1)
-    refused("train_score_ is not one score", train_score_=np.zeros(99))
-    refused("validation_score_ is not one score", validation_score_=np.zeros(1))
+    few = np.zeros(model.n_iter_)  # there is one of no iteration, too
+    refused("train_score_ has no score for some", train_score_=few)
+    refused("validation_score_ has no score for some", validation_score_=few)
     if n_values > 1:
         refused("not all of its trees", trees=parts.trees[:-1])
     poisson = tuple(replace(tree, criterion="poisson") for tree in parts.trees)

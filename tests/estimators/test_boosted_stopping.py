@@ -1,5 +1,8 @@
 """A fit ends when its score does not get better; the model is the beginning of the whole one."""
 
+import pickle
+
+import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,7 +13,9 @@ from sklearn.metrics import accuracy_score, log_loss, mean_poisson_deviance, roc
 from sklearn.model_selection import train_test_split
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
-from dtrees.estimators.boosted_stopping import has_stopped, is_wanted, split
+from dtrees.estimators.boosted_stopping import best_iteration, has_stopped, is_wanted, split
+from dtrees.export import load, save
+from dtrees.inspection import export_text
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 4)).round(1)
@@ -19,6 +24,8 @@ SIGNAL = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) ** 2
 NOISY = SIGNAL + RNG.normal(size=len(X))
 LABELS = np.where(NOISY > 1, "yes", "no")
 EARLY = {"early_stopping": True, "min_samples_leaf": 5, "max_leaf_nodes": 6, "random_state": 3}
+
+WHOLE = {**EARLY, "use_best_model": False}
 
 
 def sides(y, labels=None, seed=3):
@@ -54,8 +61,8 @@ def test_sides_part_the_rows_and_keep_shares():
 def test_the_model_is_a_fit_to_the_training_rows(loss):
     """And its scores are the loss of its stages on the held-out rows."""
     y = np.exp(SIGNAL).round(1) if loss == "poisson" else NOISY
-    own = {"quantile": 0.8} if loss == "quantile" else {}
-    model = GradientBoostingRegressor(loss, n_iter_no_change=2, **own, **EARLY).fit(X, y)
+    own = {"quantile": 0.8} if loss == "quantile" else {"l2_regularization": 0}
+    model = GradientBoostingRegressor(loss, n_iter_no_change=2, **own, **WHOLE).fit(X, y)
     train, held = sides(y)
     weight = np.isin(np.arange(len(y)), train).astype(float)
     plain = {**EARLY, "early_stopping": False, "max_iter": model.n_iter_}
@@ -77,7 +84,7 @@ def test_the_model_is_a_fit_to_the_training_rows(loss):
 @pytest.mark.parametrize("cuts", [[1], [0, 2]])
 def test_losses_of_classes(cuts):
     y = np.digitize(NOISY, cuts)
-    model = GradientBoostingClassifier(**EARLY).fit(X, y)
+    model = GradientBoostingClassifier(**WHOLE).fit(X, y)
     _, held = sides(y, y)
     losses = [log_loss(y[held], shares[held]) for shares in model.staged_predict_proba(X)]
     np.testing.assert_allclose(-model.validation_score_[1:], losses, rtol=1e-9)
@@ -97,7 +104,7 @@ def test_losses_of_classes(cuts):
     ids=["name", "none", "function"],
 )
 def test_scorers_see_the_held_out_rows(scoring, measure):
-    model = GradientBoostingClassifier(scoring=scoring, **EARLY).fit(X, LABELS)
+    model = GradientBoostingClassifier(scoring=scoring, **WHOLE).fit(X, LABELS)
     _, held = sides(LABELS, LABELS == "yes")
     scores = [measure(LABELS[held], shares[held]) for shares in model.staged_predict_proba(X)]
     np.testing.assert_allclose(model.validation_score_[1:], scores, rtol=1e-12)
@@ -134,10 +141,63 @@ def test_a_whole_number_of_rows_is_held_out():
         sizes.append((len(rows), len(y)))
         return 0.0
 
-    model = GradientBoostingRegressor(scoring=scoring, validation_fraction=37, **EARLY)
+    model = GradientBoostingRegressor(scoring=scoring, validation_fraction=37, **WHOLE)
     model.fit(X, NOISY)
     assert set(sizes) == {(37, 37)}
     assert model.n_iter_ == 10
+
+
+def test_iterations_are_counted_from_one():
+    assert best_iteration([3.0, 1.0, 2.0, 2.0]) == 2
+    assert best_iteration([0.0, np.nan, -np.inf, -1.0]) == 3
+    assert best_iteration([0.0, np.nan, np.nan]) == 1
+
+
+MODELS = {
+    "two": (GradientBoostingClassifier, LABELS),
+    "three": (GradientBoostingClassifier, np.digitize(NOISY, [0, 2])),
+    "numbers": (GradientBoostingRegressor, NOISY),
+}
+
+
+class TestBestIteration:
+    @pytest.mark.parametrize("name", MODELS)
+    def test_all_answers_are_those_of_a_fit_that_ends_there(self, name, tmp_path):
+        kind, y = MODELS[name]
+        model, whole = kind(**EARLY).fit(X, y), kind(**WHOLE).fit(X, y)
+        n_scores = len(model.validation_score_)
+        assert model.best_iteration_ == model.n_iter_ == whole.best_iteration_
+        assert model.n_iter_ == model.validation_score_[1:].argmax() + 1 < whole.n_iter_
+        assert n_scores == len(whole.validation_score_) == whole.n_iter_ + 1
+        ends = kind(**{**WHOLE, "max_iter": model.n_iter_}).fit(X, y)
+        assert ends.best_iteration_ == model.n_iter_
+        save(model, tmp_path / "model.dtrees")
+        blocks = da.from_array(X, chunks=(100, -1))
+        for other in (ends, load(tmp_path / "model.dtrees"), pickle.loads(pickle.dumps(model))):
+            np.testing.assert_array_equal(other.predict(X), model.predict(X))
+            np.testing.assert_array_equal(other.predict(X), model.predict(blocks).compute())
+            stages = list(other.staged_predict(X))
+            assert len(stages) == model.n_iter_ == other.best_iteration_
+            np.testing.assert_array_equal(stages[-1], model.predict(X))
+            assert export_text(other) == export_text(model)
+            np.testing.assert_array_equal(other.feature_importances_, model.feature_importances_)
+            np.testing.assert_array_equal(other._saw_missing, model._saw_missing)
+
+    @pytest.mark.parametrize("name", MODELS)
+    def test_a_warm_start_ends_at_the_same(self, name):
+        kind, y = MODELS[name]
+        at_once = kind(**EARLY).fit(X, y)
+        for first in (2, at_once.n_iter_ + 3, 100):
+            model = kind(warm_start=True, max_iter=first, **EARLY).fit(X, y)
+            model.set_params(max_iter=100).fit(X, y)
+            assert model.n_iter_ == at_once.n_iter_
+            np.testing.assert_array_equal(model.predict(X), at_once.predict(X))
+            np.testing.assert_array_equal(model.validation_score_, at_once.validation_score_)
+
+    def test_without_early_stopping_there_is_none(self):
+        model = GradientBoostingRegressor(max_iter=3).fit(X, NOISY)
+        assert model.best_iteration_ is None
+        assert model.n_iter_ == 3
 
 
 def test_targets_of_held_out_rows_are_checked():
@@ -162,9 +222,22 @@ def test_training_rows_that_are_all_zero_are_refused():
 def test_a_class_of_one_row_cannot_be_held_out():
     X, y = np.arange(60.0)[:, None], np.array([0, 1] * 29 + [0, 2])
     model = GradientBoostingClassifier(max_iter=2, early_stopping=True)
-    with pytest.raises(ValueError, match=r"a class has one row only\. .* early_stopping=False"):
+    with pytest.raises(
+        ValueError, match=r"a class has one row of positive weight only\. .* early_stopping=False"
+    ):
         model.fit(X, y)
     assert model.fit(X, y, X_val=X, y_val=y).n_iter_ == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "n_rows"), [(GradientBoostingClassifier, 4), (GradientBoostingRegressor, 1)]
+)
+def test_rows_of_positive_weight_are_too_few_to_be_held_out(model, n_rows):
+    weight = np.zeros(len(X))
+    weight[:n_rows] = 1.0
+    said = rf"validation_fraction=0\.1 of {n_rows} rows of positive weight: .* early_stopping=False"
+    with pytest.raises(ValueError, match=said):
+        model(early_stopping=True, validation_fraction=0.1).fit(X, np.arange(len(X)) % 2, weight)
 
 
 def test_poisson_beside_scikit_learn():
@@ -172,7 +245,7 @@ def test_poisson_beside_scikit_learn():
     deviances = [
         mean_poisson_deviance(y, model.fit(X, y).predict(X))
         for model in (
-            GradientBoostingRegressor("poisson", **EARLY),
+            GradientBoostingRegressor("poisson", l2_regularization=0, **WHOLE),
             HistGradientBoostingRegressor(loss="poisson", **EARLY),
         )
     ]

@@ -84,7 +84,8 @@ def test_scores_are_those_of_the_stages_and_trees_those_of_all_rows(
 ):
     (rows, shown), (kind, y) = TABLES[table], TARGETS[target]
     weight = np.arange(N) % 4.0 if weighted else None
-    model = kind(n_iter_no_change=patience, n_jobs=n_jobs, early_stopping=early, **FEW)
+    how = {"early_stopping": early, "use_best_model": False, **FEW}
+    model = kind(n_iter_no_change=patience, n_jobs=n_jobs, **how)
     model.fit(rows, y[:N], X_val=shown, y_val=y[N:], sample_weight_val=weight)
     found = losses_of(model, shown, y[N:], weight)
     np.testing.assert_array_equal(model.validation_score_, found)
@@ -127,7 +128,8 @@ def test_beside_scikit_learn(fraction):
 )
 def test_scorers_see_the_given_rows(scoring, measure):
     kind, y = TARGETS["two"]
-    model = kind(scoring=scoring, **FEW).fit(X, y[:N], X_val=X_VAL, y_val=y[N:])
+    model = kind(scoring=scoring, use_best_model=False, **FEW)
+    model.fit(X, y[:N], X_val=X_VAL, y_val=y[N:])
     measure = measure or (lambda y, s: accuracy_score(y, np.where(s[:, 1] > 0.5, "yes", "no")))
     scores = [measure(y[N:], shares) for shares in model.staged_predict_proba(X_VAL)]
     np.testing.assert_allclose(model.validation_score_[1:], scores, rtol=1e-12)

@@ -112,6 +112,34 @@ class TestNumbers:
         model = GradientBoostingRegressor("quantile", quantile=0.9, max_iter=50).fit(X, NOISY)
         assert np.mean(model.predict(X) >= NOISY) == pytest.approx(0.9, abs=0.03)
 
+    @pytest.mark.usefixtures("one_openmp_thread")
+    @pytest.mark.parametrize("sign", [1, -1])
+    @pytest.mark.parametrize("share", [0.1, 0.6])
+    def test_a_quantile_that_is_the_largest_or_the_least_target(self, sign, share):
+        """scikit-learn's models are constant at the least one."""
+        y = np.minimum(NOISY, np.quantile(NOISY, 1 - share))
+        plain = {"quantile": 0.95} if share < 0.5 else {"quantile": 0.5}
+        turned = {"quantile": 1 - plain["quantile"]} if sign < 0 else plain
+        shape = {"max_iter": 50, "l2_regularization": 0}
+        model = GradientBoostingRegressor("quantile", **shape, **turned)
+        other = HistGradientBoostingRegressor(loss="quantile", max_iter=50, **plain)
+        found = sign * model.fit(X[TRAIN], sign * y[TRAIN]).predict(X[TEST])
+        expected = other.fit(X[TRAIN], y[TRAIN]).predict(X[TEST])
+        assert model._initial[0] == sign * y[TRAIN].max()
+        losses = [mean_pinball_loss(y[TEST], each, alpha=plain["quantile"])
+                  for each in (found, expected)]  # fmt: skip
+        assert losses[0] < 1.03 * losses[1]
+        if share > 0.5:
+            median = GradientBoostingRegressor("absolute_error", **shape)
+            same = sign * median.fit(X[TRAIN], sign * y[TRAIN]).predict(X[TEST])
+            assert mean_pinball_loss(y[TEST], same) == pytest.approx(losses[0], rel=0.02)
+
+    def test_huber_where_most_targets_are_equal(self):
+        """scikit-learn's model is constant: its width is zero."""
+        y = np.maximum(np.nan_to_num(X[:, 0]) - 1.6, 0)
+        assert 0.9 < np.mean(y == 0) < 0.97
+        assert GradientBoostingRegressor("huber").fit(X, y).score(X, y) > 0.7
+
     def test_huber_beside_scikit_learns_other_boosting(self):
         y = SIGNAL + 0.2 * RNG.standard_t(1.2, size=len(X))
         X0, shape = np.nan_to_num(X), {"max_leaf_nodes": 8, "min_samples_leaf": 20}

@@ -63,10 +63,25 @@ class TestSameBits:
         model, other = model_of(name).fit(X, y), model_of(name).fit(X[order], y[order])
         assert_same(model, other)
 
-    def test_dense_and_sparse(self, name):
+    @pytest.mark.parametrize("class_weight", [None, "balanced"])
+    def test_in_any_order_of_rows_with_fractional_weights(self, name, class_weight):
+        rng = np.random.default_rng(1)
+        weight, order = rng.random(len(X)), rng.permutation(len(X))
+        model, other = model_of(name), model_of(name)
+        if hasattr(model, "class_weight"):
+            model.class_weight = other.class_weight = class_weight
+        y = np.ceil(2.0 * TARGETS[name]) / 2  # rows of one target differ in weight
+        model.fit(X, y, weight)
+        assert_same(model, other.fit(X[order], y[order], weight[order]))
+
+    @pytest.mark.parametrize("least", [1e-3, 4.0])
+    def test_dense_and_sparse(self, name, least):
         table = np.where(np.abs(np.nan_to_num(X)) < 0.7, 0.0, np.nan_to_num(X))
         y = TARGETS[name]
-        model, other = model_of(name).fit(table, y), model_of(name).fit(sp.csr_array(table), y)
+        model, other = (
+            model_of(name, min_child_weight=least).fit(each, y)
+            for each in (table, sp.csr_array(table))
+        )
         assert_same(model, other)
         np.testing.assert_array_equal(model.predict(table), other.predict(sp.csc_array(table)))
 
@@ -107,7 +122,7 @@ def test_a_row_of_weight_two_is_a_row_given_twice(seed, name):
 def test_a_weight_that_all_rows_have_changes_no_more_than_rounding(name, weight):
     y = TARGETS[name]
     models = [
-        model_of(name, min_samples_leaf=20).fit(X, y, given)
+        model_of(name, min_samples_leaf=20, l2_regularization=0).fit(X, y, given)
         for given in (None, np.full(600, weight))
     ]
     raws = [model._predictor().raw(model.codebook_.check(X)) for model in models]
@@ -119,6 +134,21 @@ def test_weights_next_to_nothing_are_not_split(exponent):
     """Each side needs a hessian of 0.001, as in scikit-learn."""
     model = model_of("squared_error").fit(X, F, np.full(600, 2.0**exponent))
     assert [tree.node_count for tree in model.forest_.trees] == [1] * 4
+
+
+@pytest.mark.parametrize("name", ["log_loss", "squared_error", "poisson"])
+def test_no_leaf_is_lighter_than_the_least_weight(name):
+    few = model_of(name, max_leaf_nodes=None).fit(X, TARGETS[name])
+    model = model_of(name, max_leaf_nodes=None, min_child_weight=12.5).fit(X, TARGETS[name])
+    assert 1 < model.forest_[0].n_leaves < few.forest_[0].n_leaves
+    leaf = model.forest_[0].feature < 0
+    rows = model.forest_[0].n_node_samples[leaf]
+    if name == "squared_error":  # whose hessians are one
+        assert rows.min() == 13
+    elif name == "log_loss":  # before the first tree, all shares are one
+        share = np.mean(TARGETS[name])
+        assert rows.min() * share * (1 - share) >= 12.5
+    assert model_of(name, min_child_weight=1e300).fit(X, TARGETS[name]).forest_[0].n_leaves == 1
 
 
 def test_rows_without_weight_are_not_there():
@@ -247,6 +277,7 @@ class TestErrors:
             ({"max_iter": 0}, "'max_iter' parameter"),
             ({"learning_rate": 0.0}, "'learning_rate' parameter"),
             ({"max_leaf_nodes": 1}, "'max_leaf_nodes' parameter"),
+            ({"min_child_weight": -1.0}, "'min_child_weight' parameter"),
             ({"l2_regularization": -1.0}, "'l2_regularization' parameter"),
         ],
     )

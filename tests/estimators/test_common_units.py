@@ -77,14 +77,6 @@ def test_units_of_other_powers_of_two():
     assert companies_of(large * tenths) == ([[1, 2, 3, 4], [0]], [])
 
 
-def test_balanced_bags_have_one_unit():
-    """What balances them is computed from sums in units of all of the sets."""
-    plan = FitPlan.of(dtrees.RandomForestClassifier(class_weight="balanced_subsample"))
-    large = np.where(np.arange(N_ROWS) == 0, 1000.0, 1.0)
-    found = companies_of(large * HALVES[np.arange(N_ROWS) % 4], plan, spare_bits=plan.spare_bits)
-    assert found == ([[1, 2, 3, 4], [0]], [])
-
-
 def test_sums_that_would_overflow_are_apart():
     """Ten sets of other rows, each with as much weight as a fit can have."""
     y = np.arange(N_ROWS) % 3
@@ -106,7 +98,7 @@ def test_sums_that_would_overflow_are_apart():
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize("class_weight", ["balanced", {0: 3.0, 1: 0.5}, {0: 0.0, 1: 0.7, 2: 1.0}])
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
-@pytest.mark.parametrize("kind", ["DecisionTree", "RandomForest"])
+@pytest.mark.parametrize("kind", ["DecisionTree", "ExtraTrees"])
 @pytest.mark.parametrize("weights", ["none", "whole"])
 def test_class_weights_share(kind, criterion, class_weight, weights, grown):
     X, y, rng = table(2)
@@ -119,23 +111,11 @@ def test_class_weights_share(kind, criterion, class_weight, weights, grown):
     assert all(own.n_shared_nodes > 0 for own in grown)
 
 
-@pytest.mark.parametrize("limits", [{}, {"min_weight_fraction_leaf": 0.05}], ids=["none", "share"])
-@pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
-def test_balanced_bags_share(weights, limits, grown):
-    X, y, rng = table(2)
-    estimator = estimator_of("RandomForest", "Classifier", class_weight="balanced_subsample")
-    weight = {"none": None, "whole": rng.integers(0, 3, N_ROWS), "fractions": rng.random(N_ROWS)}
-    weight = None if weights == "none" else weight[weights].astype(float)
-    check(estimator.set_params(**limits), X, np.digitize(y, [0, 2]), weight, sets(rng))
-    assert len(grown) == 3
-    assert all(own.n_shared_nodes > 0 for own in grown)
-
-
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize("large", [1.0, 1000.0])
 @pytest.mark.parametrize("of", ["halves", "fractions"])
 @pytest.mark.parametrize("task", ["Classifier", "Regressor"])
-@pytest.mark.parametrize("kind", ["DecisionTree", "RandomForest"])
+@pytest.mark.parametrize("kind", ["DecisionTree", "ExtraTrees"])
 def test_fractions_share(kind, task, of, large, grown):
     """A large weight of one row: sets that lack it have another unit."""
     X, y, rng = table(3)
@@ -157,7 +137,7 @@ def test_a_dictionary_and_fractions_share(grown):
 @pytest.mark.parametrize("large", [1.0, 1000.0])
 @pytest.mark.parametrize("of", ["halves", "fractions"])
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
-@pytest.mark.parametrize("kind", ["DecisionTree", "RandomForest"])
+@pytest.mark.parametrize("kind", ["DecisionTree", "ExtraTrees"])
 @pytest.mark.usefixtures("few_rows_share")
 def test_balanced_fractions_share(kind, criterion, of, large, grown):
     """Classes weigh what they do in each set; units are those of the rows."""

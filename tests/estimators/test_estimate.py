@@ -149,7 +149,9 @@ def test_in_words():
 
 
 def test_what_it_refuses():
-    with pytest.raises(TypeError, match="trees, forests and boosted models of dtrees, got int"):
+    with pytest.raises(
+        TypeError, match=r"'estimator' parameter of estimate_cost must be a tree, .* Got 3"
+    ):
         estimate_cost(3, X)
     with pytest.raises(ValueError, match="max_depth"):
         estimate_cost(RandomForestClassifier(max_depth=0), X)
@@ -209,8 +211,14 @@ class TestBoosting:
         model = GradientBoostingClassifier()
         with connect(1, 1, False) as cluster, Client(cluster):
             room = "dtrees.parallel.executors.ClusterExecutor.room"
-            monkeypatch.setattr(room, lambda self: 10_000)
-            with pytest.raises(TableTooLargeError, match="needs its rows in one place"):
-                estimate_cost(model, frame)
-            with pytest.raises(TableTooLargeError, match="needs its rows in one place"):
-                model.fit(frame, Y)
+            monkeypatch.setattr(room, lambda self: 10_000)  # for a worker they are too many
+            assert estimate_cost(model, frame).regime == "local"
+            assert model.fit(frame, Y).fit_report_["regime"] == "local"
+            summarized = "dtrees.parallel.encoding.Coding.summarize"  # nothing is read in vain
+            monkeypatch.setattr(summarized, lambda *_: pytest.fail("read"))
+            for call in estimate_cost, lambda model, X: model.fit(X, Y):
+                with (
+                    dask.config.set({"dtrees.client-memory": X.size}),
+                    pytest.raises(TableTooLargeError, match="The codes of X, 4000 x 6 cells, take"),
+                ):
+                    call(model, frame)

@@ -47,6 +47,26 @@ def test_importances_of_tiny_targets(model, scale):
     assert (found >= 0).all()
 
 
+@pytest.mark.parametrize("loss", ["squared_error", "huber", "absolute_error"])
+@pytest.mark.parametrize("power", [-900, -530, 300])
+def test_boosted_models_do_not_depend_on_the_unit(loss, power):
+    model = dtrees.GradientBoostingRegressor(
+        loss, max_iter=5, min_samples_leaf=3, l2_regularization=0
+    )
+    plain = model.fit(X, Y)
+    expected, shares, n_leaves = plain.predict(X), plain.feature_importances_, leaves_of(plain)
+    scaled = model.fit(X, np.ldexp(Y, power))
+    assert max(n_leaves) > 3
+    assert leaves_of(scaled) == n_leaves
+    np.testing.assert_array_equal(np.ldexp(scaled.predict(X), -power), expected)
+    if loss != "absolute_error":  # whose gains have no unit
+        np.testing.assert_allclose(scaled.feature_importances_, shares, rtol=0.1)
+
+
+def leaves_of(model):
+    return [tree.n_leaves for tree in model.forest_.trees]
+
+
 def test_the_best_leaves_do_not_depend_on_the_unit():
     model = dtrees.DecisionTreeRegressor(max_leaf_nodes=4, random_state=0)
     plain, scaled = (model.fit(X, np.ldexp(Y, p)).apply(X).tolist() for p in (0, -700))

@@ -39,13 +39,14 @@ def test_a_plan_is_of_a_clone_with_checked_parameters():
         FitPlan.of(RandomForestClassifier(max_depth=0))
 
 
-def test_class_weights_are_of_the_target_or_of_bags():
+def test_class_weights_are_of_the_target():
     tree = FitPlan.of(DecisionTreeClassifier(class_weight={0: 2.0}))
-    assert (tree.class_weight, tree.spare_bits, tree.weighs_bags) == ({0: 2.0}, 0, False)
+    assert (tree.class_weight, tree.spare_bits, tree.draws_weights) == ({0: 2.0}, 0, False)
     forest = RandomForestClassifier(class_weight="balanced_subsample")
     plan = FitPlan.of(forest)
-    assert (plan.class_weight, plan.spare_bits, plan.weighs_bags) == (None, SPARE_BITS, True)
-    assert FitPlan.of(forest.set_params(bootstrap=False)).class_weight == "balanced"
+    assert (plan.class_weight, plan.spare_bits) == ("balanced", SPARE_BITS)
+    assert plan.draws_weights
+    assert not FitPlan.of(forest.set_params(bootstrap=False)).draws_weights
 
 
 def test_ties_of_a_tree_are_drawn_with_a_seed_only():

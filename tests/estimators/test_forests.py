@@ -138,21 +138,3 @@ class TestBadInput:
         with pytest.raises(ValueError, match=name):
             forest.fit(*IRIS)
         assert not hasattr(forest, "forest_")
-
-
-def test_a_least_leaf_weight_in_small_balanced_bags():
-    """The unit of the weights is another one in every bag."""
-    rng = np.random.default_rng(0)
-    X, y, weights = rng.normal(size=(300, 3)), rng.integers(0, 2, 300), rng.random(300)
-    forest = RandomForestClassifier(
-        20,
-        class_weight="balanced_subsample",
-        max_samples=0.05,
-        min_weight_fraction_leaf=0.1,
-        random_state=0,
-    ).fit(X, y, weights)
-    assert np.mean([tree.get_n_leaves() for tree in forest.estimators_]) > 2
-    shares = [tree.tree_.value[0].ravel() for tree in forest.estimators_]
-    np.testing.assert_allclose(shares, 0.5, rtol=1e-4)  # of the root: bags are balanced
-    one_class = forest.fit(X, np.zeros(300, dtype=int), weights)
-    assert all(tree.get_n_leaves() == 1 for tree in one_class.estimators_)

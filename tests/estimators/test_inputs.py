@@ -86,7 +86,7 @@ def test_columns_named_as_categories():
     for columns in (["a"], [0], [True, False, False, False], np.array([0])):
         tree = DecisionTreeClassifier(max_depth=1, categorical_features=columns).fit(frame, y)
         assert tree.score(frame, y) == 1
-        assert np.isnan(tree.tree_.threshold[0])
+        assert np.isnan(tree.tree_.model.threshold[0])
 
 
 def test_cuts_at_quantiles():

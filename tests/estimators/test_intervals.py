@@ -50,10 +50,12 @@ def looped(forest, X, y, new, confidence, weight=None, groups=None):
     """The definition: for each row, the mean of the trees out of whose bags it is."""
     rows = np.arange(len(y), dtype=np.uint64)
     keys = rows if groups is None else np.unique(groups, return_inverse=True)[1].astype(np.uint64)
-    bags = Bags(forest._fit_seed, forest.max_samples or 1.0, keys)
+    means = vars(forest).get("_oob_means")
+    bags = Bags(forest._fit_seed, forest.max_samples or 1.0, keys, means)
     counts = np.ones(len(y), dtype=bool) if weight is None else weight > 0
     trees = forest.estimators_
-    unseen = np.stack([bags.multiplicity(t, counts) == 0 for t in range(len(trees))], axis=1)
+    times = [bags.multiplicity(t, counts) for t in range(len(trees))]
+    unseen = np.stack([~np.isin(keys, keys[(n > 0) & counts]) for n in times], axis=1)
     at_fit = np.stack([tree.predict(X) for tree in trees], axis=1)
     at_new = np.stack([tree.predict(new) for tree in trees], axis=1)
     errors = []
@@ -189,7 +191,7 @@ def test_refusals():
     assert "_oob_errors" not in vars(classes)
     forest = fitted(RandomForestRegressor(20, oob_score=True, random_state=0), X, y)
     for confidence in (0.4, 1.0):
-        with pytest.raises(ValueError, match=r"^confidence must be at least"):
+        with pytest.raises(ValueError, match=r"The 'confidence' parameter of .*\[0.5, 1.0\)"):
             forest.prediction_interval(X, confidence)
     with pytest.raises(ValueError, match=r"^The feature names should match"):
         forest.prediction_interval(X[["x", "z"]])

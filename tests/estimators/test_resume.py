@@ -14,8 +14,14 @@ from distributed import Client
 from dtrees import RandomForestClassifier
 from dtrees.core.model.tree import Forest
 from dtrees.estimators.resume import brought_along, check_same, in_words, seed_of
-from dtrees.exceptions import ModelFileError, SchedulerLostError, WorkerLostError
+from dtrees.exceptions import (
+    ClusterError,
+    ModelFileError,
+    SchedulerLostError,
+    WorkerLostError,
+)
 from dtrees.export import load, save
+from dtrees.parallel import on_worker
 from dtrees.parallel.partitioned import BlocksOnWorkers
 from tests.parallel.clusters import connect, digest
 from tests.parallel.conftest import scheduler  # noqa: F401
@@ -24,6 +30,17 @@ from tests.parallel.test_checkpoint import WHOLE, Ends, N, X, Y, forest
 pytestmark = pytest.mark.timeout(60)
 
 MANY = 300  # of which some are not there when a scheduler is closed
+
+OTHER = SimpleNamespace(__version__="0.0.7")
+TOLD = {
+    "another version": r"has dtrees 0\.0\.7.* trees are complete, of 300: error\.estimator",
+    "no workers": r"timed out after 100.* ms waiting.*no-workers-timeout.*error\.estimator",
+    "an error of a task": r"does not end the growth: MemoryError\('there'\)\. .* trees are",
+}
+
+
+def fail(runner):
+    raise MemoryError("there")
 
 
 class TestResume:
@@ -82,16 +99,39 @@ class TestResume:
         monkeypatch.setattr(
             BlocksOnWorkers, "tree_batches", lambda self, numbers: [[i] for i in numbers]
         )
-        with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
-            so_far = self.unfinished(regime)
+        with dask.config.set({"distributed.comm.timeouts.connect": "1 hour"}):
+            so_far = self.unfinished(regime)  # its cluster is closed, so it is not waited for
         assert type(so_far) is RandomForestClassifier
         assert 5 <= so_far.n_estimators_ < MANY
         few = forest(n_estimators=so_far.n_estimators_).fit(X, Y)
         np.testing.assert_array_equal(so_far.predict_proba(X), few.predict_proba(X))
-        model = so_far.set_params(regime="local").resume(X, Y)
+        model = so_far.resume(X, Y)
         assert model is so_far
         whole = forest(n_estimators=MANY).fit(X, Y)
         assert digest(model.forest_.trees) == digest(whole.forest_.trees)
+
+    @pytest.mark.parametrize("how", ["another version", "no workers", "an error of a task"])
+    def test_whatever_the_error_is(self, how, monkeypatch):
+        """The trees that were complete are not lost, and need no cluster any more."""
+        monkeypatch.setattr("dtrees.parallel.replicated.ROWS_PER_BATCH", 1)
+        acts = {
+            "another version": lambda _: monkeypatch.setattr(on_worker, "dtrees", OTHER),
+            "no workers": lambda cluster: cluster.scale(0),
+            "an error of a task": lambda _: monkeypatch.setattr(
+                on_worker.TaskRunner, "__init__", fail
+            ),
+        }
+        timeout = {"distributed.scheduler.no-workers-timeout": "100ms"}
+        with dask.config.set(timeout), connect(1, 1, False) as cluster, Client(cluster):
+            model = forest(regime="replicated", n_estimators=MANY)
+            with pytest.raises(ClusterError, match=TOLD[how]) as caught:
+                model.fit(X, Y, callbacks=[Ends(4, lambda: acts[how](cluster))])
+        monkeypatch.undo()
+        so_far = caught.value.estimator
+        assert 5 <= so_far.n_estimators_ < MANY
+        whole = forest(n_estimators=MANY).fit(X, Y)
+        assert digest(so_far.resume(X, Y).forest_.trees) == digest(whole.forest_.trees)
+        assert so_far.fit_report_["regime"] == "local"
 
     def test_rows_on_workers(self, monkeypatch):
         """They are told by what the growth saw of them."""

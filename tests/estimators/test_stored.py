@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dtrees import DecisionTreeClassifier, GradientBoostingClassifier, RandomForestRegressor
-from dtrees.estimators.constraints import InvalidParameterError
+from dtrees.constraints import InvalidParameterError
 
 X, Y = np.arange(40.0).reshape(-1, 1), np.arange(40) % 2
 MODELS = [

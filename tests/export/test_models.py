@@ -7,6 +7,7 @@ import json
 import pickle
 import warnings
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -281,13 +282,15 @@ def test_what_is_no_fitted_estimator_of_ours(tmp_path):
         pass
 
     for model in (Own(), 3, DecisionTreeClassifier):
-        with pytest.raises(TypeError, match="save takes fitted models of dtrees"):
+        with pytest.raises(
+            TypeError, match="The 'model' parameter of save must be one of BaggingClassifier"
+        ):
             save(model, path)
     search = GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1]}, cv=2)
     search.fit([[1.0], [2.0]] * 2, [0, 1] * 2)
-    with pytest.raises(TypeError, match=r"got .*GridSearchCV\. Save its best_estimator_\."):
+    with pytest.raises(TypeError, match=r"Got .*GridSearchCV instead\. Save its best_estimator_\."):
         save(search, path)
-    with pytest.raises(ValueError, match="layout must be one of"):
+    with pytest.raises(ValueError, match="The 'layout' parameter of save must be"):
         save(DecisionTreeClassifier().fit([[1.0]], [1]), path, layout="other")
     assert not path.exists()
 
@@ -713,6 +716,18 @@ def test_rules_for_columns_come_back(kind, rules, tmp_path):
     comes_back(made(kind, **RULES[rules]).fit(table, y), tmp_path / "m.dtrees", table)
 
 
+def test_parameters_that_older_files_lack_are_what_fitted_them(tmp_path, monkeypatch):
+    X, y = np.arange(60.0)[:, None], np.arange(60) % 7
+    model = GradientBoostingRegressor(max_iter=2).fit(X, y)
+    parts = model._parts()
+    kept = {name: value for name, value in parts.parameters.items() if name not in models.LATER}
+    monkeypatch.setattr(model, "_parts", lambda: replace(parts, parameters=kept), raising=False)
+    save(model, tmp_path / "old.dtrees")
+    found = load(tmp_path / "old.dtrees").get_params()
+    assert len(kept) < len(found)
+    assert {name: found[name] for name in models.LATER} == models.LATER
+
+
 def test_every_parameter_of_a_boosted_model_comes_back(tmp_path):
     parameters = {
         "loss": "huber",
@@ -723,6 +738,7 @@ def test_every_parameter_of_a_boosted_model_comes_back(tmp_path):
         "max_leaf_nodes": 5,
         "max_depth": 3,
         "min_samples_leaf": 2,
+        "min_child_weight": 0.5,
         "l2_regularization": 1.5,
         "subsample": 0.7,
         "max_features": 0.6,
@@ -737,6 +753,7 @@ def test_every_parameter_of_a_boosted_model_comes_back(tmp_path):
         "validation_fraction": 0.3,
         "n_iter_no_change": 3,
         "tol": 1e-3,
+        "use_best_model": False,
         "warm_start": True,
         "verbose": -1,
         "regime": "local",

@@ -9,6 +9,7 @@ an argument, or a result that holds what the documentation promises:
     predictions are finite, or labels that were given; shares of classes sum to one
     a fully grown tree tells apart what the table tells apart (`Drawn.keys`)
     a saved and loaded model predicts the same; so does a model of the same table once more
+    a result's model of a size is the one that is fitted with this size
 
 A crash, a hang, too much memory and every other error are findings.
 """
@@ -29,6 +30,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
 import dtrees
 from dtrees import model_selection
@@ -220,6 +222,15 @@ def _of_functions(case: Case) -> Iterator[str]:
             yield "a row has no prediction"
         if np.asarray(found).dtype.kind == "f" and not np.isfinite(found).all():
             yield f"predictions are not finite: {found[:5]}"
+    size: dict[str, Any] = {}
+    if case.entry == "validation_surface":
+        size = {name: int(getattr(found, name)[-1]) for name in ("max_depth", "min_samples_split")}
+    elif case.entry == "cost_complexity_cv":
+        size = {"ccp_alpha": float(found.ccp_alphas[-1])}
+    if size:
+        fitted = clone(model).set_params(**size).fit(X, y, sample_weight=case.weight)
+        if not np.array_equal(found.model(**size).predict(X), fitted.predict(X)):
+            yield f"the model of {size} that is cut out is not the one that is fitted"
 
 
 def judge_some(numbers: Sequence[int], seed: int, plant: str | None = None) -> Iterator[str]:

@@ -11,7 +11,7 @@ from dtrees import GradientBoostingClassifier, GradientBoostingRegressor, export
 
 X = pd.DataFrame({"x": np.arange(60.0), "c": pd.Categorical(["a", "b", "c"] * 20)})
 TWO = np.where(X["x"] < 30, "no", "yes")
-PARAMETERS = {"max_leaf_nodes": 2, "min_samples_leaf": 5, "max_iter": 5}
+PARAMETERS = {"max_leaf_nodes": 2, "min_samples_leaf": 5, "max_iter": 5, "l2_regularization": 0}
 
 
 def test_two_classes():

@@ -1,19 +1,41 @@
+from functools import partial
+
+import dask.array as da
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import sklearn.tree
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_digits,
+    load_iris,
+    load_wine,
+    make_friedman1,
+)
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from dtrees import (
+    BaggingClassifier,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    RandomForestClassifier,
     RandomForestRegressor,
 )
-from dtrees.inspection import impurity_importances, split_counts
+from dtrees.inspection import (
+    held_out_importances,
+    impurity_importances,
+    oob_importances,
+    split_counts,
+)
 from dtrees.inspection.importance import summed_importances
+from dtrees.model_selection.validated import validate_folds
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -85,7 +107,130 @@ def test_counts_of_splits(model):
     assert counts.tolist() == [sum((t.feature == j).sum() for t in trees) for j in range(4)]
     assert counts.sum() == sum(tree.n_leaves - 1 for tree in trees)
     assert counts[3] == 0
-    with pytest.raises(TypeError, match="is needed, got StandardScaler"):
+    with pytest.raises(TypeError, match=r"model must be a fitted tree, .* Got StandardScaler"):
         split_counts(StandardScaler().fit(X))
     with pytest.raises(NotFittedError):
         split_counts(type(model)())
+
+
+def slow(model, X, y, rows_of_trees, weight=None):
+    """Row by row, down each tree: what a split says of the row, times where the row lies."""
+    found = np.zeros((len(model), X.shape[1]))
+    one_hot = y[:, None] == model.classes_ if hasattr(model, "classes_") else y[:, None]
+    for number, rows in enumerate(rows_of_trees):
+        view = model[number].tree_
+        value = view.value.reshape(view.node_count, -1)
+        path = model[number].decision_path(X).toarray().astype(bool)
+        for i in rows:
+            nodes = np.flatnonzero(path[i])
+            for t, child in zip(nodes, nodes[1:], strict=False):
+                gain = (value[child] - value[t]) @ (one_hot[i] - value[t])
+                found[number, view.feature[t]] += gain * (1 if weight is None else weight[i])
+        found[number] /= len(rows) if weight is None else weight[rows].sum()
+    return found.mean(axis=0)
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor, BaggingClassifier])
+@pytest.mark.parametrize("how", ["plain", "weights", "groups", "entropy"])
+def test_rows_out_of_bags_one_by_one(kind, how):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4))
+    y = np.digitize(X[:, 0] + rng.normal(size=120), [-0.5, 0.8])
+    forest = kind(6, max_leaf_nodes=9, random_state=0)
+    given = {}
+    if how == "weights":
+        given = {"sample_weight": rng.integers(0, 4, 120) * 0.3}
+    elif how == "groups":
+        given = {"bootstrap_groups": np.arange(120) // 4}
+    elif how == "entropy" and kind is not RandomForestRegressor:
+        forest.set_params(criterion="entropy", max_samples=0.5)
+    forest.fit(X, y, **given)
+    weight, rows = forest._rows_out_of_bags(
+        y, *map(given.get, ("sample_weight", "bootstrap_groups"))
+    )
+    expected = slow(forest, X, y, list(rows), weight)
+    found = oob_importances(forest, X, y, **given, normalize=False)
+    assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    assert_allclose(oob_importances(forest, X, y, **given), expected / expected.sum(), rtol=1e-9)
+    other = X[::-1] + 0.1
+    slow_one = slow(forest, other, y, [np.arange(120)] * 6)
+    assert_allclose(
+        held_out_importances(forest, other, y, normalize=False), slow_one, rtol=1e-9, atol=1e-12
+    )
+
+
+TABLES = {
+    "iris": load_iris,
+    "wine": load_wine,
+    "cancer": load_breast_cancer,
+    "diabetes": load_diabetes,
+    "digits": load_digits,
+    **{
+        f"made {seed}": partial(make_friedman1, 400, noise=3, random_state=seed)
+        for seed in (0, 1, 2)
+    },
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_column_of_random_levels_has_none(name):
+    X, y = TABLES[name]() if name.startswith("made") else TABLES[name](return_X_y=True)
+    levels = np.random.default_rng(0).integers(0, 500, len(y))
+    X = np.column_stack([X, levels])
+    numbers = name in ("diabetes", "made 0", "made 1", "made 2")
+    kind = RandomForestRegressor if numbers else RandomForestClassifier
+    last = X.shape[1] - 1
+    forest = kind(25, categorical_features=[last], random_state=0).fit(X, y)
+    found = oob_importances(forest, X, y)
+    assert abs(found[-1]) < 0.05
+    assert found[-1] < forest.feature_importances_[-1] / 2
+    assert found.argmax() != last
+    assert found.sum() == pytest.approx(1)
+
+
+def test_unseen_importances_do_not_depend_on_the_layout():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = np.where(np.median(X, axis=0) > X, 0.0, X)
+    expected = None
+    for n_jobs, table in ((1, X), (2, X), (2, sp.csr_array(X)), (1, da.from_array(X, (200, -1)))):
+        forest = RandomForestClassifier(8, n_jobs=n_jobs, random_state=0).fit(table, y)
+        found = oob_importances(forest, table, y)
+        expected = found if expected is None else expected
+        assert_array_equal(found, expected)
+
+
+def test_what_has_no_unseen_importances():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(3, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="bags of this forest are not those of these rows"):
+        oob_importances(forest, X, y, np.arange(150))
+    with pytest.raises(ValueError, match="bags of this forest are not those of these rows"):
+        oob_importances(forest, X[:-1], y[:-1])
+    with pytest.raises(ValueError, match="There are no bags"):
+        oob_importances(clone(forest).set_params(bootstrap=False).fit(X, y), X, y)
+    with pytest.raises(ValueError, match="forests with bags, not of DecisionTreeClassifier"):
+        oob_importances(DecisionTreeClassifier().fit(X, y), X, y)
+    with pytest.raises(TypeError, match="steps add up"):
+        held_out_importances(GradientBoostingClassifier(max_iter=2).fit(X, y), X, y)
+    with pytest.raises(ValueError, match="labels that the model was not fitted to"):
+        held_out_importances(forest, X, y + 1)
+    with pytest.raises(ValueError, match="X has 150 rows, y has 149 values"):
+        held_out_importances(forest, X, y[1:])
+    with pytest.raises(NotFittedError):
+        held_out_importances(DecisionTreeClassifier(), X, y)
+    leaf = DecisionTreeClassifier().fit(X, np.zeros(150))
+    assert_array_equal(held_out_importances(leaf, X, np.zeros(150)), np.zeros(4))
+
+
+def test_folds_tell_what_their_test_sides_tell():
+    X, y = load_iris(return_X_y=True)
+    splits = list(StratifiedKFold(4, shuffle=True, random_state=0).split(X, y))
+    for model in (DecisionTreeClassifier(), RandomForestClassifier(5, random_state=0)):
+        found = validate_folds(model, X, y, splits)
+        expected = [
+            held_out_importances(own, X[test], y[test])
+            for own, (_, test) in zip(found.models, splits, strict=True)
+        ]
+        assert_allclose(found.importances, expected, rtol=1e-9, atol=1e-12)
+    boosted = validate_folds(GradientBoostingClassifier(max_iter=2), X, y, splits)
+    assert boosted.importances is None

@@ -182,7 +182,9 @@ def test_matplotlib_is_not_installed():
 
 @pytest.mark.parametrize("share", [-0.1, 1.1])
 def test_no_share(share):
-    with pytest.raises(ValueError, match=r"min_share must be in \[0, 1\], got"):
+    with pytest.raises(
+        ValueError, match=r"'min_share' parameter of plot_shared_forest must be .* \[0.0, 1.0\]"
+    ):
         plot_shared_forest(stumps(0), min_share=share)
 
 

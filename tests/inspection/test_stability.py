@@ -117,7 +117,9 @@ class TestErrors:
 
     def test_a_single_tree(self):
         tree = DecisionTreeClassifier().fit(*IRIS)
-        with pytest.raises(TypeError, match=r"a list of fitted models is needed, got Decision"):
+        with pytest.raises(
+            TypeError, match="'models' parameter of stability_report must be a list"
+        ):
             stability_report(tree, tree)
 
     def test_not_fitted(self):

@@ -230,7 +230,7 @@ def test_errors():
     with pytest.raises(NotFittedError):
         export_text(DecisionTreeClassifier())
     for forest in (RandomForestClassifier(2), RandomForestClassifier(2).fit([[0.0]], ["a"])):
-        with pytest.raises(TypeError, match=r"not a forest .*: give one of its trees, forest\[0\]"):
+        with pytest.raises(TypeError, match=r"is a forest\. Give one of its trees: forest\[0\]"):
             export_text(forest)
     tree = DecisionTreeClassifier().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
     with pytest.raises(ValueError, match="feature_names must contain 2 elements, got 1"):

@@ -165,19 +165,22 @@ def test_what_can_be_given():
 def test_where_one_tree_is_needed_the_trees_of_many_are_named():
     X, y = load_iris(return_X_y=True)
     boosted = GradientBoostingClassifier(max_iter=2).fit(X, y)
-    with pytest.raises(TypeError, match=r"give one of its trees, model.estimators_\[0, 0\]"):
+    with pytest.raises(TypeError, match=r"Give one of its trees: model\.estimators_\[0, 0\]"):
         export_graphviz(boosted)
     with pytest.raises(ValueError, match=r"\[model.estimators_\[0, 0\] for model in models\]"):
         shared_forest([boosted, boosted])
     assert len(shared_forest([boosted.estimators_[0, 0]] * 2)) > 1
     assert "value = " in export_graphviz(boosted.estimators_[1, 2])
     forest = RandomForestClassifier(2, random_state=0).fit(X, y)
-    with pytest.raises(TypeError, match=r"give one of its trees, forest\[0\]"):
+    with pytest.raises(TypeError, match=r"Give one of its trees: forest\[0\]"):
         export_graphviz(forest)
 
 
 def test_trees_of_others_are_none_of_ours():
     X, y = load_iris(return_X_y=True)
     other = sklearn.tree.DecisionTreeClassifier().fit(X, y)
-    with pytest.raises(TypeError, match="tree of dtrees is needed, and DecisionTreeClassifier is"):
+    with pytest.raises(
+        TypeError,
+        match=r"decision_tree must be one fitted tree of dtrees. Got DecisionTreeClassifier",
+    ):
         export_text(other)

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.model_selection import LeaveOneOut
 
-from dtrees.coding.weights import class_integers, class_weights
+from dtrees import DecisionTreeClassifier, ExtraTreesClassifier, RandomForestClassifier
+from dtrees.coding.weights import class_integers
 from dtrees.core.data import _cpu
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow.grower import grow
@@ -17,6 +20,7 @@ from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
 from dtrees.core.membership.resampling import Resampling, of_sets
 from dtrees.core.model.tree import Tree
+from dtrees.model_selection import cross_val_predict
 from dtrees.parallel import LocalRunner
 from tests.laws.tables import (
     CLASSIFICATION,
@@ -47,7 +51,7 @@ def weighing(target, sets: Resampling, kind: str, seed: int) -> Resampling:
     if kind == "balanced":
 
         def integers(own):
-            return class_integers(class_weights("balanced", target.classes, own), own)
+            return class_integers("balanced", target.classes, own)
 
         return sets.weighing(ClassWeights.of_totals(totals, integers))
     rng = np.random.default_rng(seed)
@@ -181,3 +185,29 @@ def test_short_columns_of_heavy_classes(n_classes):
     matrix = coded_sparse(table, 1)
     trees = check_sets(example, folds(400, 4, 0), "balanced", matrix=matrix)
     assert {int(tree.feature[0]) for tree in trees} == {1}
+
+
+@pytest.mark.parametrize("sample_weight", [None, 0.5], ids=["counted", "halves"])
+@pytest.mark.parametrize("counts", [(12, 12), (8, 8, 8), (5, 9, 7), tuple(range(12, 22))])
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeClassifier(class_weight="balanced"),
+        RandomForestClassifier(2, class_weight="balanced", bootstrap=False, random_state=0),
+        RandomForestClassifier(2, class_weight="balanced_subsample", random_state=0),
+        ExtraTreesClassifier(2, class_weight="balanced", random_state=0),
+    ],
+    ids=["tree", "forest", "bags", "extra"],
+)
+def test_columns_that_tell_nothing_leave_balanced_classes_to_the_first(
+    model, counts, sample_weight
+):
+    """A row that is held out would show by what the others of its class weigh more."""
+    y = np.repeat(np.arange(len(counts)), counts)
+    X, split = np.zeros((len(y), 1)), LeaveOneOut()
+    weight = None if sample_weight is None else np.full(len(y), sample_weight)
+    params = None if weight is None else {"sample_weight": weight}
+    assert cross_val_predict(model, X, y, cv=split, params=params).tolist() == [0] * len(y)
+    train = np.arange(1, len(y))
+    own = clone(model).fit(X[train], y[train], None if weight is None else weight[train])
+    assert own.predict(X[:1]).tolist() == [0]

@@ -72,12 +72,19 @@ def test_any_parts(data):
         sample_rows=data.draw(st.sampled_from([3, 10, 1000])),
         seed=data.draw(st.integers(0, 3)),
     )
-    book, coded = CodeBook.fit_encode(table, **vars(rules))
+    weights = rng.integers(1, 9, n) if data.draw(st.booleans()) else None
+    book, coded = CodeBook.fit_encode(table, **vars(rules), weights=weights)
     parts = [read_table(table[a:b]) for a, b in itertools.pairwise(ends)]
 
     def summary(bound):
         found = [
-            TableSummary.of(part, rules=rules, first_row=first, bound=bound)
+            TableSummary.of(
+                part,
+                rules=rules,
+                first_row=first,
+                bound=bound,
+                weights=None if weights is None else weights[first : first + part.n_rows],
+            )
             for part, first in zip(parts, ends[:-1], strict=True)
         ]
         split = data.draw(st.integers(0, len(found) - 1))  # merged in any grouping

@@ -159,17 +159,15 @@ class TestSetsInRounds:
         st.sampled_from(sorted(LAYOUTS)),
         st.fixed_dictionaries(LIMITS),
         SEEDS,
-        st.booleans(),
     )
-    def test_bags(self, example, n_folds, number, layout, limits, seed, balanced):
+    def test_bags(self, example, n_folds, number, layout, limits, seed):
         assume(example.target.class_multiplier is None)
-        balanced &= example.target.kind == "classification"
         example = replace(example, limits={**example.limits, "tree": number})
         rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
         assume_weights(example, rows)
         matrix = LAYOUTS[layout](example.table, seed)
         bags = Bags(3, 1.0, np.arange(example.n_rows, dtype=np.uint64))
-        draws = Draws(bags.seed, bags.rate, balanced)
+        draws = Draws(bags.seed, bags.rate)
         trees = grow_sets_in_rounds(example, matrix, of_sets(rows), 3, seed, draws, **limits)
         growth = ForestGrowth(
             matrix,
@@ -177,7 +175,6 @@ class TestSetsInRounds:
             example.rules,
             bags,
             example.thresholds,
-            balanced=balanced,
         )
         expected = growth.trees_of_sets(number, of_sets(rows))
         for tree, other in zip(expected, trees, strict=True):

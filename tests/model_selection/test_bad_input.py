@@ -90,9 +90,7 @@ SPLITS = {
     "strings": [(np.array(["a", "b"]), B)],
     "lists": [(A.tolist(), B.tolist()), (B.tolist(), A.tolist())],
     "lists of lists": [[A, B], [B, A]],
-    "three sides": [(A, B, A)],
     "slices": [(slice(0, 75), slice(75, N))],
-    "numbers": [1, 2],
 }
 CASES = {
     **{f"splits: {name}": (TREE, X, Y, {"cv": splits}) for name, splits in SPLITS.items()},
@@ -281,6 +279,16 @@ def test_failures_of_fits(case, error_score):
     estimator, X, y, how = CASES[case]
     for function in ("cross_validate", "cross_val_score"):
         compare(function, estimator, X, y, {**how, "error_score": error_score})
+
+
+@pytest.mark.parametrize("splits", [[1, 2], [(A, B, A)], np.arange(3), ["ab", "cd"]])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_splits_that_are_no_pairs(function, splits):
+    """scikit-learn: "cannot unpack non-iterable int object"."""
+    found, _ = outcome(ours, function, TREE, X, Y, {"cv": splits})
+    assert isinstance(found, ValueError)
+    assert "'cv' parameter of cross_val" in str(found)
+    assert "an iterable of (train, test)" in str(found)
 
 
 class TestWithoutFinalModel:

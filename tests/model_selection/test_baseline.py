@@ -37,9 +37,18 @@ def test_a_quantile_of_the_training_rows():
 
 
 def test_scores_that_cannot_be_had_are_left_out():
-    scoring = {name: name for name in ("accuracy", "roc_auc_ovr", "f1_macro")}
-    found = baseline_scores(LABELS, "classification", SPLITS, scoring)
-    assert list(found) == ["accuracy", "f1_macro"]  # one side holds out a single class
+    scoring = {name: name for name in ("accuracy", "roc_auc", "f1_macro")}
+    labels = np.array(list("abcabcabc"))
+    found = baseline_scores(labels, "classification", SPLITS, scoring)
+    assert list(found) == ["accuracy", "f1_macro"]  # there are more than two classes
+
+
+def test_folds_without_a_class_are_told_of():
+    """Before models grow, as their scores will be nan there, too."""
+    with pytest.raises(ValueError, match=r"Scores of roc_auc_ovr are nan .* 1 has no row of a"):
+        baseline_scores(LABELS, "classification", SPLITS, {"roc_auc_ovr": "roc_auc_ovr"})
+    shares = {"neg_log_loss": "neg_log_loss"}
+    assert list(baseline_scores(LABELS, "classification", SPLITS, shares)) == ["neg_log_loss"]
 
 
 def test_many_rows_are_not_guessed(monkeypatch):

@@ -140,7 +140,7 @@ def test_equal_shares_are_told_apart_by_raw_predictions():
     X = np.repeat(np.arange(8.0), 20)[:, None]
     y = (X[:, 0] > 3) ^ (np.arange(160) % 20 < np.minimum(X[:, 0], 7 - X[:, 0]))
     estimator = GradientBoostingClassifier(
-        max_iter=1, learning_rate=40.0, min_samples_leaf=1, max_bins=None
+        max_iter=1, learning_rate=40.0, min_samples_leaf=1, max_bins=None, l2_regularization=0
     )
     cv = KFold(4, shuffle=True, random_state=0)
     how = {"cv": cv, "scoring": ["roc_auc", "average_precision"]}
@@ -154,12 +154,18 @@ def test_equal_shares_are_told_apart_by_raw_predictions():
 
 
 @pytest.mark.parametrize("fraction", [0.3, None])
-def test_a_prefix_is_a_fit_of_fewer_iterations(fraction):
+@pytest.mark.parametrize("use_best_model", [True, False])
+@pytest.mark.parametrize("max_iter", [1, 4, 6])
+def test_a_prefix_is_a_fit_of_fewer_iterations(fraction, use_best_model, max_iter):
     estimator = estimator_of(
-        "three", early_stopping=True, n_iter_no_change=9, validation_fraction=fraction
+        "three",
+        early_stopping=True,
+        n_iter_no_change=2,
+        validation_fraction=fraction,
+        use_best_model=use_best_model,
     )
-    whole, shorter = clone(estimator).fit(X, LABELS), clone(estimator).set_params(max_iter=4)
-    prefix = first_iterations(shorter, whole, 4)
+    whole, shorter = clone(estimator).fit(X, LABELS), clone(estimator).set_params(max_iter=max_iter)
+    prefix = first_iterations(shorter, whole)
     assert fault_of(prefix, clone(shorter).fit(X, LABELS)) == ""
     assert prefix.get_params() == shorter.get_params()
 

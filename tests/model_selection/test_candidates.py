@@ -3,12 +3,14 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 from dtrees import RandomForestClassifier
 from dtrees.estimators import training_sets
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.model_selection import GridSearchCV
-from dtrees.model_selection.candidates import growths_of
+from dtrees.model_selection.candidates import growths_of, key_of
 from tests.model_selection.test_search import CANCER, CLASSIFIER, IRIS, LIMITS
 
 
@@ -95,3 +97,31 @@ def test_values_that_have_no_hash_are_compared_as_well():
     weights = [{"class_weight": {0: 1.0}, "max_depth": depth} for depth in (1, 2)]
     growths, _ = growths_of(CLASSIFIER, [*weights, {"class_weight": {0: 2.0}}])
     assert [list(growth.places) for growth in growths] == [[0, 1], [2]]
+
+
+def test_what_cannot_be_pickled_is_a_value_like_others():
+    """A lambda or an object of a local class equals itself; others are told apart by value."""
+
+    class Own:
+        pass
+
+    first, other, own = (lambda y, p: 1.0), (lambda y, p: 1.0), Own()
+    values = [first, other, first, own, own, {0: 1.0}, {0: 1.0}, 1, 1.0, True]
+    keys = [key_of({"name": value}) for value in values]
+    numbers = [keys.index(key) for key in keys]
+    assert numbers == [0, 1, 0, 3, 3, 5, 5, 7, 8, 9]
+
+
+@pytest.mark.parametrize("is_pipeline", [False, True], ids=["forest", "pipeline"])
+def test_a_search_over_a_function_of_no_name(is_pipeline):
+    grid = {"oob_score": [lambda y, predicted: 0.25], "max_depth": [1, 2]}
+    forest = RandomForestClassifier(30, random_state=0)
+    if is_pipeline:
+        grid = {f"forest__{name}": values for name, values in grid.items()}
+        forest = Pipeline([("scale", StandardScaler()), ("forest", forest)])
+    ours = GridSearchCV(forest, grid, cv=2).fit(*IRIS)
+    plain = GridSearchCV(forest, dict([grid.popitem()]), cv=2).fit(*IRIS)
+    names = ("mean_test_score", "rank_test_score")
+    assert all((ours.cv_results_[name] == plain.cv_results_[name]).all() for name in names)
+    best = ours.best_estimator_[-1] if is_pipeline else ours.best_estimator_
+    assert best.oob_score_ == 0.25

@@ -32,9 +32,6 @@ def test_trees_and_searches():
     [
         (RidgeClassifier(), None, {}, "RidgeClassifier is not an estimator of dtrees"),
         (TREE, {"other": 1}, {}, "fit is given other"),
-        (TREE, [1], {}, r"params=\[1\]"),
-        (TREE, None, {"verbose": "much"}, "verbose='much'"),
-        (TREE, None, {"error_score": "none"}, "error_score='none'"),
         (TREE, None, {"method": "decision_function"}, "method='decision_function'"),
         (TREE.set_params(), None, {"scoring": "nope"}, "nope"),
         (DecisionTreeClassifier(max_depth=0), None, {}, "max_depth"),

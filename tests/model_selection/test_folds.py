@@ -295,8 +295,10 @@ def test_no_random_state_draws_other_folds():
 @pytest.mark.parametrize(
     ("splitter", "y", "groups", "match"),
     [
-        (HashKFold(1), None, None, "n_splits must be an integer from 2 to 65536: got n_splits=1"),
-        (HashKFold(2.5), None, None, "n_splits must be an integer"),
+        (HashKFold(1), None, None, r"'n_splits' parameter of HashKFold .* \[2, 65536\]. Got 1"),
+        (HashKFold(2.5), None, None, "'n_splits' parameter of HashKFold must be an int"),
+        (HashKFold(3, stratify=[0, 1]), None, None, "'stratify' parameter of HashKFold must be"),
+        (HashKFold(3, random_state=-1), None, None, "'random_state' parameter of HashKFold must"),
         (HashKFold(7), None, None, "one of them has no row"),
         (HashKFold(3, stratify=True), None, None, "needs y"),
         (HashKFold(4, stratify=True), [0, 0, 0, 1, 1, 1], None, "the largest has 3"),

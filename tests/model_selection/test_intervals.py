@@ -204,7 +204,7 @@ def test_refusals():
         validated(TREE, X, y, cv=overlapping).prediction_interval(X)
     found = validated(TREE, X, y, cv=3)
     for confidence in (0.3, 1):
-        with pytest.raises(ValueError, match=r"^confidence must be at least 0\.5"):
+        with pytest.raises(ValueError, match=r"The 'confidence' parameter of .*\[0.5, 1.0\)"):
             found.prediction_interval(X, confidence)
 
 

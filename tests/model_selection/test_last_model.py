@@ -1,6 +1,9 @@
 """The model of all rows: the same, whether it grows beside those of the splits or when asked."""
 
+import json
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -75,7 +78,8 @@ def test_few_splits_do_without(cv, of_shallow, of_deep, grown):
         assert grows_with_splits(estimator, splits, len(Y)) == expected
         found = cross_validate(estimator, X, Y, cv=splits)
         assert grown.pop() == len(splits) + expected
-        assert "final_estimator" in found
+        assert "final_estimator" not in found
+        repr(found)
         assert grown == []
         assert found["final_estimator"].tree_.n_node_samples[0] == 300
         assert grown == [1] * (not expected)
@@ -149,7 +153,7 @@ def test_searches_grow_it_at_once():
     """Whatever they look at may have changed when it is asked for."""
     search = GridSearchCV(SHALLOW, {"max_depth": [1, 3]}, cv=3)
     found = cross_validate(search, X, Y, cv=3)
-    assert found._make is None
+    assert found._grow is None
     alone = clone(search).fit(X, Y)
     assert found["final_estimator"].best_params_ == alone.best_params_
     assert found["final_estimator"].best_score_ == alone.best_score_
@@ -189,3 +193,36 @@ def test_pickles_have_it():
     found = cross_validate(TREE, X, Y, cv=2)
     copy = pickle.loads(pickle.dumps(found))
     assert copy["final_estimator"].tree_.node_count == found["final_estimator"].tree_.node_count
+
+
+@pytest.mark.parametrize("cv", [2, 10], ids=["late", "at once"])
+def test_items_are_those_of_arrays(cv):
+    """So frames, means over all items and JSON of lists are what they are of scikit-learn's."""
+    found = cross_validate(SHALLOW, X, Y, cv=cv, return_train_score=True)
+    names = ["fit_time", "score_time", "test_score", "train_score"]
+    assert sorted(found) == sorted(dict(found)) == sorted({**found}) == names
+    assert all(np.mean(values) >= 0 for values in found.values())
+    assert len(json.loads(json.dumps({k: v.tolist() for k, v in found.items()}))) == 4
+    pd = pytest.importorskip("pandas")
+    assert pd.DataFrame(found).shape == (cv, 4)
+    assert found["final_estimator"] is found.final_estimator
+    assert "final_estimator" not in found
+    with pytest.raises(KeyError):
+        found["final"]
+
+
+def test_threads_that_ask_at_once_have_the_same(monkeypatch):
+    found, calls, entered = cross_validate(TREE, X, Y, cv=2), [], threading.Event()
+    fit_splits = together.fit_splits
+
+    def waits(estimator, work):
+        calls.append(1)
+        entered.wait()
+        return fit_splits(estimator, work)
+
+    monkeypatch.setattr(together, "fit_splits", waits)
+    with ThreadPoolExecutor(3) as threads:
+        asking = [threads.submit(getattr, found, "final_estimator") for _ in range(3)]
+        entered.set()
+        assert len({id(each.result()) for each in asking}) == 1
+    assert len(calls) == 1

@@ -85,7 +85,7 @@ def test_scorers_of_models_see_the_model_and_the_table(rows):
         seen.append((model, table.tolist(), y))
         return 1.0
 
-    score = scoring_of_proxies({"mine": scorer, "theirs": "accuracy"}, X)
+    score = scoring_of_proxies({"mine": scorer, "theirs": "accuracy"}, X, None)
     assert score["theirs"] == "accuracy"
     proxy = fitted(Known(), rows, DecisionTreeClassifier(), candidate=3)
     assert score["mine"](proxy, rows.table[1:2], ["yes"]) == 1.0

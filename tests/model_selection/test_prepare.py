@@ -59,10 +59,9 @@ def test_an_iterator_is_asked_once():
 
 def test_a_reason_leaves_the_splitter_alone():
     cv = KFold(3)
-    for how in ({"reason": "because"}, {"reason": None, "refused": "because"}):
-        prepared = prepare(Arguments("f", TREE, cv), X, Y, **how)
-        assert prepared.reason == "because"
-        assert prepared.arguments.cv is cv
+    prepared = prepare(Arguments("f", TREE, cv), X, Y, reason="because")
+    assert prepared.reason == "because"
+    assert prepared.arguments.cv is cv
 
 
 def test_errors_are_reasons_where_scikit_learn_will_raise_them():

@@ -266,7 +266,9 @@ def test_parameters_of_other_fits_are_refused_before_splits_are_drawn():
     how["params"] = {"callbacks": []}
     with pytest.raises(TypeError, match=r"validation_surface needs .* fit is given callbacks"):
         validation_surface(dtrees.RandomForestClassifier(2), *CANCER, **how)
-    with pytest.raises(TypeError, match="there is no y"):
+    with pytest.raises(
+        TypeError, match="'y' parameter of validation_surface must be an array-like"
+    ):
         validation_surface(TREE, CANCER[0], None, cv=NeverAsked())
     with pytest.raises(TypeError, match="RandomForestClassifier is not a single tree"):
         cost_complexity_cv(dtrees.RandomForestClassifier(2), *CANCER, cv=NeverAsked())
@@ -301,7 +303,7 @@ def test_scores_that_are_none():
     surface = validation_surface(tree, DIABETES[0][:15], DIABETES[1][:15], cv=15, max_depth=[2])
     with pytest.raises(ValueError, match="Every mean of the surface is nan"):
         surface.best  # noqa: B018
-    with pytest.raises(ValueError, match="one scorer"):
+    with pytest.raises(ValueError, match="'scoring' parameter of validation_surface"):
         validation_surface(TREE, *CANCER, scoring=["accuracy"])
 
 

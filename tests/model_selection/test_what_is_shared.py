@@ -66,11 +66,7 @@ TOGETHER = {  # the lines of the table in docs/user_guide/validation.md
         DecisionTreeClassifier(**TREE, class_weight="balanced"),
         *(FEW, FRACTIONS),
     ),
-    "balanced forest": (RandomForestClassifier(**FOREST, class_weight="balanced"), FEW, None),
-    "balanced bags": (
-        RandomForestClassifier(**FOREST, class_weight="balanced_subsample"),
-        *(FEW, None),
-    ),
+    "balanced forest": (ExtraTreesClassifier(**FOREST, class_weight="balanced"), FEW, None),
     "extra trees": (ExtraTreesClassifier(**FOREST), FEW, None),
     "extra trees of numbers": (ExtraTreesRegressor(**FOREST), FEW, None),
     "sparse": (DecisionTreeClassifier(**TREE), ENTRIES, None),
@@ -131,7 +127,7 @@ class TestTheTableOfTheUserGuide:
 
     @pytest.mark.one_of(3)
     @pytest.mark.parametrize("regime", ["local", "partitioned"])
-    @pytest.mark.parametrize("name", ["tree", "forest", "exact", "sparse", "balanced bags"])
+    @pytest.mark.parametrize("name", ["tree", "forest", "exact", "sparse", "balanced forest"])
     def test_threads_count_the_same(self, name, regime):
         assert shared(TOGETHER[name], regime, 2) == shared(TOGETHER[name], regime)
 

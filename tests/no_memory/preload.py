@@ -1,4 +1,4 @@
-"""The library of `no_memory.h`, and processes that have it before their C library."""
+"""Libraries such as `no_memory.h`, and processes that have them before their C library."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ COMPILER = shutil.which("cc")
 
 
 @cache
-def library() -> Path:
-    """Compiled once by each process of tests."""
+def compiled(source: Path) -> Path:
+    """A library of a file of C, made once by each process of tests."""
     if COMPILER is None or not sys.platform.startswith("linux"):
         pytest.skip("needs a C compiler and glibc")
-    path = Path(mkdtemp()) / "no_memory.so"
-    source = FOLDER / "no_memory.h"
+    path = Path(mkdtemp()) / f"{source.stem}.so"
     how = ["-x", "c", "-O2", "-shared", "-fPIC"]
     subprocess.run([COMPILER, *how, source, "-x", "none", "-ldl", "-o", path], check=True)
     return path
@@ -41,7 +40,7 @@ def process_of(module: str) -> Iterator[Callable[..., tuple[int, ...]]]:
         process = subprocess.Popen(
             [sys.executable, "-m", f"tests.no_memory.{module}"],
             cwd=FOLDER.parent.parent,
-            env={**os.environ, "LD_PRELOAD": str(library())},
+            env={**os.environ, "LD_PRELOAD": str(compiled(FOLDER / "no_memory.h"))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,

@@ -12,7 +12,6 @@ from fractions import Fraction
 
 from dtrees.core.losses._derivatives import logistic
 
-LEAST_HESSIAN = 1e-3
 SMOOTHING = 10.0
 FEW, TOLD_APART = 11, 15
 LARGEST_STEP = 8.0  # of log odds
@@ -26,7 +25,8 @@ class Rules:
     learning_rate: float = 0.1
     max_leaf_nodes: int = 31
     min_samples_leaf: int = 1
-    l2_regularization: float = 0.0
+    min_child_weight: float = 1e-3
+    l2_regularization: float = 1.0
     category_penalty: float = 1.0
 
 
@@ -132,7 +132,7 @@ def tests_of(column, rows, sums, units):
 def best_split(columns, rows, g, h, units, rules):
     """(gain, column, left rows) of the best split; None where there is none."""
     l2 = Fraction(rules.l2_regularization) / units.hessian
-    least = max(1, int(LEAST_HESSIAN / float(units.hessian)))
+    least = max(1, int(rules.min_child_weight / float(units.hessian)))
 
     def sums(some):
         return sum(g[r] for r in some), sum(h[r] for r in some)

@@ -29,6 +29,26 @@ def connect(n_workers, threads, processes, memory_limit=0):
     )
 
 
+def paused(client, workers=None, to="paused"):
+    """Pause workers, as Dask does above 80 % of their memory, or let them go on; None: all.
+
+    Returns when the scheduler knows.
+    """
+
+    def pause(dask_worker):
+        from distributed.core import Status
+
+        dask_worker.memory_manager.memory_pause_fraction = False
+        dask_worker.status = Status[to]
+
+    def statuses(dask_scheduler):
+        return {each.address: each.status.name for each in dask_scheduler.workers.values()}
+
+    told = client.run(pause, workers=workers)
+    while any(client.run_on_scheduler(statuses)[address] != to for address in told):
+        time.sleep(0.01)
+
+
 def ours(client):
     """Keys of ours that the scheduler knows, once it has had time to forget them."""
 

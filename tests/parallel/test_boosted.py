@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import signal
 from dataclasses import replace
+from types import SimpleNamespace
 
 import dask
 import dask.array as da
@@ -18,7 +19,7 @@ from dtrees.callbacks import Callback
 from dtrees.exceptions import ClusterError, TableTooLargeError, WorkerLostError
 from dtrees.losses import Loss
 from dtrees.parallel import boosted
-from dtrees.parallel.boosted import boost_replicated, check_one_place, place_of_boosting
+from dtrees.parallel.boosted import boost_replicated, place_of_boosting
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.regimes import Choice
 from tests.parallel.clusters import Deadly, connect, digest, ours
@@ -173,9 +174,9 @@ class TestOneHash:
 
 
 class TestPlaces:
-    def test_the_worker_of_most_threads_gets_the_task(self):
+    def test_the_worker_of_most_threads_gets_the_task(self, monkeypatch):
         class Some:
-            stats = FitStatistics()
+            stats, client = FitStatistics(), None
 
             def workers(self):
                 return {"c": 2, "b": 4, "a": 1, "d": 4}
@@ -183,6 +184,7 @@ class TestPlaces:
             def send(self, name, value):
                 return name
 
+        monkeypatch.setattr(boosted, "limits_of", lambda client: {})
         (call,) = boosted._calls(Some(), boosted.SharedArrays(X), [0])
         assert (call.workers, call.arguments) == (("b",), ("boosting-rows",))
         assert Some.stats.counts["bytes_moved"] >= X.nbytes
@@ -211,12 +213,23 @@ class TestPlaces:
         with pytest.raises(ValueError, match=r"among \{'local', 'replicated'\} or None\. Got"):
             model.fit(X, y)
 
-    def test_codes_that_are_too_many(self):
+    @pytest.mark.parametrize("limits", [{"a": 500 * 2**20}, {"a": 500 * 2**20, "b": 300 * 2**20}])
+    def test_tables_that_no_worker_can_hold(self, limits, monkeypatch):
+        """They would be killed one after the other; one that has room gets the table."""
+        monkeypatch.setattr(boosted, "limits_of", lambda client: limits)
+        monkeypatch.setattr(boosted.sys, "getsizeof", lambda sent: 400 * 2**20)
+        tasks = SimpleNamespace(
+            client=None,
+            workers=lambda: dict.fromkeys(limits, 1),
+            send=lambda name, value: name,
+            stats=FitStatistics(),
+        )
         with pytest.raises(
-            TableTooLargeError, match=r"one place, and the codes are.*regime='local'"
+            TableTooLargeError, match=r"400\.00 MiB, which is more .* 500\.00 MiB of"
         ):
-            check_one_place(Choice("partitioned", "the codes are many"), "Model")
-        assert check_one_place(Choice("local", "asked for"), "Model") is None
+            boosted._calls(tasks, boosted.SharedArrays(X), [0])
+        limits |= {"c": 900 * 2**20}
+        assert boosted._calls(tasks, boosted.SharedArrays(X), [0])[0].workers == ("c",)
 
     def test_no_cluster(self):
         model, y = model_of(regime="replicated")
@@ -237,7 +250,7 @@ class TestEarlyStopping:
         model, y = model_of(scoring=scoring, regime="replicated", **options)
         model.fit(X, y, sample_weight=WEIGHT)
         assert found(model) == alone
-        assert grown == [model.n_iter_] < [60]
+        assert grown == [len(model.validation_score_) - 1] < [60]
 
     def test_by_a_function_is_decided_here(self, here):
         def score(model, X, y):
@@ -247,7 +260,7 @@ class TestEarlyStopping:
         model, y = model_of(regime="replicated", **options)
         model.fit(X, y, sample_weight=WEIGHT)
         assert found(model) == expected_of(**options)
-        assert model.n_iter_ == 4
+        assert (model.n_iter_, len(model.validation_score_)) == (3, 5)
 
     def test_a_function_that_asks_for_rows_of_a_collection(self):
         model, y = model_of(early_stopping=True, scoring=lambda model, X, y: 0.0)

@@ -12,10 +12,16 @@ import pytest
 from distributed import Client
 
 import dtrees
-from dtrees.exceptions import ClusterError, NoAnswerError
+from dtrees.exceptions import ClusterError, NoAnswerError, SchedulerLostError
 from dtrees.parallel import client as clients
 from dtrees.parallel import liveness, tasks
-from dtrees.parallel.client import call_with_timeout, current_client, in_task, sending_data
+from dtrees.parallel.client import (
+    call_with_timeout,
+    check_open,
+    current_client,
+    in_task,
+    sending_data,
+)
 from tests.parallel.clusters import connect, digest, ours
 from tests.parallel.test_replicated import (
     GROWTH,
@@ -150,7 +156,9 @@ class TestClustersThatCannot:
         other = sorted(processes.nthreads())[1]
         processes.run(set_version, "0.0.1", workers=[other])
         if not known_before:
-            monkeypatch.setattr(liveness, "check_versions", lambda client: list(client.nthreads()))
+            monkeypatch.setattr(
+                liveness, "ask_workers", lambda client: dict.fromkeys(client.nthreads())
+            )
         try:
             with pytest.raises(ClusterError, match=rf"Worker {other} has dtrees 0\.0\.1, the"):
                 grow_replicated(GROWTH, range(20), processes, units_per_task=1)
@@ -169,13 +177,32 @@ class TestClustersThatCannot:
             call_with_timeout(here, lambda: (_ for _ in ()).throw(TimeoutError("its own")))
 
 
+@pytest.mark.parametrize("status", ["running", "closing", "closed", "failed", None])
+def test_a_client_that_looks_for_its_scheduler(status):
+    """For hours, where ``Client(timeout=...)`` says so: it is waited for as long as for a worker."""
+    cluster = None if status is None else SimpleNamespace(status=SimpleNamespace(name=status))
+    client = SimpleNamespace(status="connecting", cluster=cluster)
+    if status not in ("running", None):
+        with pytest.raises(SchedulerLostError, match="has lost its scheduler"):
+            check_open(client)
+        return
+    check_open(client)
+    with dask.config.set({"dtrees.workers-timeout": 0}):
+        with pytest.raises(SchedulerLostError, match=r"Client\(timeout=\.\.\.\) .*workers-timeout"):
+            check_open(client)
+        client.status = "running"  # and is lost again
+        check_open(client)
+    client.status = "connecting"
+    check_open(client)
+
+
 @pytest.mark.parametrize("n_workers", [0, 2])
 def test_workers_that_fail_to_tell_their_version(n_workers):
     """No worker is no silence: who waits for one has another patience."""
     failed = {f"tcp://there:{i}": OSError("no way there") for i in range(n_workers)}
     client = SimpleNamespace(run=lambda *_, **__: failed, status="running")
     if n_workers == 0:
-        assert clients.check_versions(client) == []
+        assert clients.ask_workers(client) == {}
     else:
         with pytest.raises(NoAnswerError, match="no way there"):
-            clients.check_versions(client)
+            clients.ask_workers(client)

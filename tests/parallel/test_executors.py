@@ -8,7 +8,7 @@ from distributed import Client
 from distributed.client import Future
 
 from dtrees.exceptions import ClusterError
-from dtrees.parallel.executors import ClusterExecutor, LocalExecutor, run_with_retries
+from dtrees.parallel.executors import ClusterExecutor, LocalExecutor, computed, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
 from tests.parallel.clusters import ours
 
@@ -40,6 +40,17 @@ def test_on_a_cluster_results_stay_until_they_are_fetched(here):
     assert kind is ClusterExecutor
     assert held == [Future, Future]
     check_results(found)
+    assert ours(here) == []
+
+
+def test_what_is_wanted_in_memory_comes_by_the_same_loop(here, monkeypatch):
+    """So predictions that a score asks for are not waited for without end."""
+    held, hold = [], ClusterExecutor.hold
+    monkeypatch.setattr(ClusterExecutor, "hold", lambda *a: held.append(a[1]) or hold(*a))
+    found = computed(da.arange(3, chunks=2), "between", dask.delayed(sum)([1, 2]))
+    assert [len(tasks) for tasks in held] == [2]
+    np.testing.assert_array_equal(found[0], [0, 1, 2])
+    assert found[1:] == ["between", 3]
     assert ours(here) == []
 
 

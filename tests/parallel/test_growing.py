@@ -3,9 +3,11 @@
 import dask
 import pytest
 
+from dtrees.exceptions import ClusterError, TableTooLargeError, WorkerLostError
 from dtrees.parallel import threaded
 from dtrees.parallel.fit_statistics import FitStatistics
-from dtrees.parallel.growing import grow_sets, grow_trees, in_order
+from dtrees.parallel.growing import ended_early, grow_sets, grow_trees, in_order
+from dtrees.parallel.submission import Submitter
 from tests.parallel.clusters import digest
 from tests.parallel.test_replicated import GROWTH, LOCAL
 from tests.parallel.test_sets import FOREST, ROWS, growing_here, growth_of, of_sets
@@ -33,6 +35,58 @@ def test_in_order_and_looked_at(regime, here):
     assert seen == tuple(-number for number in numbers)
     assert digest(trees) == LOCAL
     assert (stats.regime, stats.reason) == (regime, "asked for")
+
+
+@pytest.mark.parametrize("regime", [None, "replicated"])
+def test_a_table_that_workers_cannot_hold(regime, here, monkeypatch):
+    """It is not sent: it is grown here, or refused where it is to go there."""
+    monkeypatch.setattr(
+        "dtrees.parallel.growing.memory_limits", lambda client: [2**40, 250 * 2**20]
+    )
+    monkeypatch.setattr("dtrees.parallel.memory.PROCESS_BYTES", 237.5 * 2**20)
+    monkeypatch.setattr(Submitter, "send", lambda *_: pytest.fail("sent"))
+    stats = FitStatistics()
+    grown = grow_trees(GROWTH, range(20), threaded(2), regime=regime, stats=stats)
+    if regime is None:
+        assert digest(tree for _, tree, _ in grown) == LOCAL
+        assert (stats.regime, stats.reason[:15]) == ("local", "the coded table")
+    else:
+        with pytest.raises(
+            TableTooLargeError, match="larger memory_limit; or fit with regime='loc"
+        ):
+            next(grown)
+
+
+@pytest.mark.parametrize("n_trees", [0, 2])
+@pytest.mark.parametrize(
+    ("error", "as_it_is"),
+    [
+        (WorkerLostError("it"), True),
+        (ValueError("a partition of X"), False),
+        (OSError("no way there"), False),
+    ],
+)
+def test_growth_that_ends_early(error, as_it_is, n_trees):
+    """Before there is a tree, what is wrong with X is not the cluster's fault."""
+    ended, come = [], []
+
+    def grown():
+        try:
+            yield from range(n_trees)
+            raise error
+        finally:
+            ended.append(True)
+
+    as_it_is = as_it_is or (isinstance(error, ValueError) and n_trees == 0)
+    with pytest.raises(type(error) if as_it_is else ClusterError) as caught:
+        come.extend(ended_early(grown()))
+    assert (caught.value is error) == as_it_is
+    assert as_it_is or caught.value.__cause__ is error
+    found = ended_early(grown())
+    if n_trees:
+        assert next(found) == 0
+        found.close()
+        assert len(ended) == 2
 
 
 def test_no_trees():

@@ -1,17 +1,23 @@
 """When workers are asked whether they are there, and which tasks go to others as well."""
 
+import threading
+import time
 from types import SimpleNamespace
 
 import dask
+import distributed
 import pytest
+from distributed import Client
 
 from dtrees import RandomForestClassifier
 from dtrees.exceptions import NoAnswerError, WorkerLostError
 from dtrees.parallel import liveness
+from dtrees.parallel.client import Paused, ask_workers
 from dtrees.parallel.fit_statistics import FitStatistics
-from dtrees.parallel.liveness import Liveness, copies_of
+from dtrees.parallel.liveness import Answers, Liveness, copies_of
 from dtrees.parallel.submission import Call, Submitter
-from tests.parallel.clusters import ours
+from dtrees.parallel.tasks import Tasks
+from tests.parallel.clusters import connect, ours, paused
 
 
 class Task:
@@ -21,13 +27,14 @@ class Task:
         self.key = key
 
 
-def copied(doing, done=(), answering="ab", is_stuck=False, held=()):
+def copied(doing, done=(), answering="ab", is_stuck=False, held=(), paused=()):
     """Workers by place, of the copies of tasks 0, 1, ... that are done on workers of one letter."""
     keys = sorted({*doing, *done})
     call = Call("t", print, (), held=frozenset(held))
     pending = {Task(key): (place, call) for place, key in enumerate(keys)}
     of = [{key: frozenset(at) for key, at in dict(each).items()} for each in (doing, done)]
-    found = copies_of(pending, *of, frozenset(answering), is_stuck=is_stuck)
+    answers = Answers(frozenset(answering), frozenset(), frozenset(paused))
+    found = copies_of(pending, *of, answers, is_stuck=is_stuck)
     return {place: "".join(each.workers) for place, each in found}
 
 
@@ -56,6 +63,17 @@ class TestCopies:
 
     def test_one_worker_that_is_left_gets_it_again(self):
         assert copied({"x": "a"}, answering="a", is_stuck=True) == {0: "a"}
+
+    def test_a_paused_worker_sends_what_it_has(self):
+        assert copied({}, {"x": "c"}, is_stuck=True, paused="c") == {}
+        assert copied({"x": "c"}, is_stuck=True, paused="c") == {0: "ab"}
+
+    @pytest.mark.parametrize("n", [1, liveness.COPIES - 1, liveness.COPIES])
+    def test_not_without_bound(self, n):
+        pending = {Task(key): (7, Call("t", print, ())) for key in range(n)}
+        answers = Answers(frozenset("ab"), frozenset("c"))
+        found = copies_of(pending, {}, {}, answers, is_stuck=True)
+        assert [number for number, _ in found] == [7] * (n < liveness.COPIES)
 
 
 class TestPatience:
@@ -98,7 +116,7 @@ class Clock:
     def __init__(self, monkeypatch, answers):
         self.now, self.answers, self.asked = 100.0, answers, []
         monkeypatch.setattr(liveness, "time", self)
-        monkeypatch.setattr(liveness, "check_versions", self.ask)
+        monkeypatch.setattr(liveness, "ask_workers", self.ask)
         monkeypatch.setattr(liveness, "await_workers", lambda client: {"a": 1})
 
     def monotonic(self):
@@ -107,7 +125,7 @@ class Clock:
     def ask(self, client):
         self.asked.append(self.now)
         if self.answers:
-            return ["a"]
+            return {"a": None}
         self.now += 10.0
         raise NoAnswerError("nobody")
 
@@ -171,6 +189,188 @@ class TestNobodyAnswers:
         assert len(clock.asked) > 3
 
 
+class Gate:
+    """What a task in this process waits at, and where a worker is held up."""
+
+    began: threading.Event
+    go_on: threading.Event
+
+
+def hold_up(_):
+    Gate.began.set()
+    Gate.go_on.wait(60)
+    return "held up"
+
+
+def where(_):
+    return distributed.get_worker().address
+
+
+def square(number):
+    return number * number
+
+
+@pytest.fixture
+def two():
+    """A client of two workers in this process, and the address of the one that will be paused.
+
+    Dask would steal some of what that has to do, and not all.
+    """
+    Gate.began, Gate.go_on = threading.Event(), threading.Event()
+    with (
+        dask.config.set({"distributed.scheduler.work-stealing": False}),
+        connect(2, 1, False) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client, min(client.nthreads())
+        Gate.go_on.set()
+
+
+@pytest.fixture
+def loop(two):
+    found = Tasks(two[0])
+    found.begin()
+    yield found
+    found.end()
+    Gate.go_on.set()
+    assert ours(two[0]) == []
+
+
+IMPATIENT = {"dtrees.worker-patience": "200ms"}
+
+
+class TestPausedWorkers:
+    """What they have not begun goes to others; what they have begun comes from them."""
+
+    def test_tasks(self, two, loop):
+        """The first one is held up, the others wait for its thread, and nothing else does them."""
+        client, address = two
+        held = client.submit(hold_up, 0, workers=[address])
+        assert Gate.began.wait(30)
+        calls = [Call("where", where, (number,), (address,)) for number in range(4)]
+
+        def pause():
+            while len(client.processing()[address]) <= len(calls):
+                time.sleep(0.01)
+            paused(client, [address])
+
+        with dask.config.set(IMPATIENT):
+            found = loop.results(calls, then=pause)
+            assert {at for _, at in found} == {max(client.nthreads())}
+        assert loop.stats.counts["retries"] == len(calls)
+        Gate.go_on.set()
+        assert held.result() == "held up"  # it was left alone
+
+    def test_graphs(self, two, loop):
+        """They cannot be copied: neither what is waited for, nor what that needs."""
+        client, address = two
+        held = client.submit(hold_up, 0, workers=[address])
+        assert Gate.began.wait(30)
+        with dask.annotate(workers=[address], allow_other_workers=True):
+            parts = [dask.delayed(where)(number) for number in range(3)]
+        with dask.config.set(IMPATIENT, **{"optimization.fuse.active": False}):
+            (future,) = loop.compute([dask.delayed(list)(parts)])
+            while len(client.processing()[address]) <= len(parts):
+                time.sleep(0.01)
+            paused(client, [address])
+            loop.wait([future])
+        assert set(future.result()) == {max(client.nthreads())}
+        Gate.go_on.set()
+        held.result()
+
+    def test_what_is_under_way_is_waited_for(self, two, loop, monkeypatch):
+        """All are paused, and nobody else is there, but a task has begun."""
+        client, address = two
+        rounds, ask = [], Liveness.ask
+
+        def count(*arguments):
+            rounds.append(ask(*arguments))
+            if len(rounds) > 2 * liveness.SILENT_ROUNDS:
+                Gate.go_on.set()
+            return rounds[-1]
+
+        monkeypatch.setattr(Liveness, "ask", count)
+        with dask.config.set({"dtrees.worker-patience": "10ms"}):
+            found = loop.results([Call("hold", hold_up, (0,), (address,))])
+            threading.Thread(target=lambda: Gate.began.wait(30) and paused(client)).start()
+            assert list(found) == [(0, "held up")]
+        assert loop.stats.counts["retries"] == 0
+
+    @pytest.mark.parametrize("regime", ["replicated", "partitioned"])
+    @pytest.mark.parametrize("is_known_before", [True, False])
+    def test_all_are_paused(self, regime, is_known_before, two, monkeypatch):
+        """In the end the error says so, and little has been sent."""
+        client, _ = two
+        if is_known_before:
+            paused(client)
+        else:
+            begin = Submitter.begin
+            monkeypatch.setattr(Submitter, "begin", lambda self: [begin(self), paused(client)])
+        sent, send = [], Submitter.send
+        monkeypatch.setattr(Submitter, "send", lambda *a: sent.append(a[1]) or send(*a))
+        told = r"has begun a task for 4 times 0\.05 seconds: inproc://.* is paused.*memory_limit"
+        with (
+            dask.config.set({"dtrees.worker-patience": "50ms"}),
+            pytest.raises(WorkerLostError, match=told),
+        ):
+            RandomForestClassifier(3, regime=regime).fit([[0.0], [1.0]] * 20, [0, 1] * 20)
+        assert len(sent) == len(set(sent))
+        assert sent == [] or not is_known_before
+        assert ours(client) == []
+
+    def test_at_how_much_of_its_memory(self):
+        memory = SimpleNamespace(memory_limit=1000)
+        worker = SimpleNamespace(
+            status=SimpleNamespace(name="paused"),
+            memory_manager=memory,
+            monitor=SimpleNamespace(get_process_memory=lambda: 830),
+            state=SimpleNamespace(executing=set(), long_running={Task("begun")}),
+        )
+        client = SimpleNamespace(
+            status="running", run=lambda function, **_: {"tcp://a": function(worker)}
+        )
+        expected = Paused("paused at 83% of its memory", frozenset({"begun"}))
+        assert ask_workers(client) == {"tcp://a": expected}
+        memory.memory_limit = None
+        assert ask_workers(client)["tcp://a"].why == "paused"
+        worker.status.name = "running"
+        assert ask_workers(client) == {"tcp://a": None}
+
+
+async def set_gpu(dask_worker):
+    await dask_worker.set_resources(GPU=1)
+
+
+class TestWhatTasksAskFor:
+    """Tasks that no worker may do would wait for ever."""
+
+    @pytest.mark.parametrize("regime", ["replicated", "partitioned"])
+    @pytest.mark.parametrize(
+        ("asked", "words"),
+        [
+            ({"resources": {"GPU": 1}}, r"resources \{'GPU': 1\}"),
+            ({"workers": ["tcp://127.0.0.1:1"]}, r"workers \['tcp://127.0.0.1:1'\]"),
+        ],
+    )
+    def test_nobody_has_it(self, asked, words, regime, here):
+        with (
+            dask.annotate(**asked),
+            dask.config.set({"dtrees.worker-patience": "50ms"}),
+            pytest.raises(WorkerLostError, match=f"has what tasks ask for: {words}"),
+        ):
+            RandomForestClassifier(3, regime=regime).fit([[0.0], [1.0]] * 20, [0, 1] * 20)
+        assert ours(here) == []
+
+    def test_who_has_it_is_paused(self, two, loop):
+        client, address = two
+        client.run(set_gpu, workers=[address])
+        with dask.annotate(resources={"GPU": 1}), dask.config.set(IMPATIENT):
+            assert list(loop.results([Call("where", where, (0,))])) == [(0, address)]
+            paused(client, [address])
+            with pytest.raises(WorkerLostError, match=f"{address} is paused"):
+                list(loop.results([Call("where", where, (0,))]))
+
+
 def test_nothing_is_sent_before_somebody_answers(here, monkeypatch):
     """Neither the table nor a task: the error leaves nothing."""
     sent = []
@@ -178,7 +378,7 @@ def test_nothing_is_sent_before_somebody_answers(here, monkeypatch):
     def nobody(client):
         raise NoAnswerError("nobody")
 
-    monkeypatch.setattr(liveness, "check_versions", nobody)
+    monkeypatch.setattr(liveness, "ask_workers", nobody)
     monkeypatch.setattr(here, "map", lambda *_, **__: sent.append("tasks"))
     monkeypatch.setattr(Submitter, "send", lambda *_: sent.append("table"))
     for regime in ("replicated", "partitioned"):

@@ -1,5 +1,6 @@
 """A partition that is more than a worker can hold is told before a worker dies of it."""
 
+import dask
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -37,7 +38,12 @@ def table(X, n_rows):
 
 @pytest.fixture(scope="module")
 def small():
-    with connect(1, 1, False, memory_limit="400MB") as cluster, Client(cluster) as client:
+    """A worker in this process, which may have more: it is not paused for that."""
+    with (
+        dask.config.set({"distributed.worker.memory.pause": False}),
+        connect(1, 1, False, memory_limit="400MB") as cluster,
+        Client(cluster) as client,
+    ):
         yield client
 
 

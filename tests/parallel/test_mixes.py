@@ -52,6 +52,8 @@ from tests.pairs import some_of
 from tests.parallel.clusters import digest
 
 pd = pytest.importorskip("pandas")
+pa = pytest.importorskip("pyarrow")
+pl = pytest.importorskip("polars")
 dd = pytest.importorskip("dask.dataframe")
 
 PACKAGES = ("model_selection", "inspection", "export", "callbacks")  # besides the main one
@@ -416,6 +418,70 @@ def test_delayed_values_are_refused_in_words_or_handled(place):
             rf"({delayed}|params\['{delayed}'\]) is a (dask\.delayed|Dask col)", said
         )
         assert refused or found == in_memory, said
+
+
+# -------------------------------------------------------------------------------------------------
+# columns of other libraries
+
+LETTERS = np.array(list("-abcde"))
+OTHERS = {  # what `frame["y"].values` and its siblings are, of pandas 2 and 3
+    "Index": lambda values: pd.Index(values),
+    "values": lambda values: pd.Series(values).values,
+    "array": lambda values: pd.Series(values).array,
+    "nullable": lambda values: pd.Series(values).convert_dtypes().array,
+    "categories": lambda values: pd.Categorical(values),
+    "objects": lambda values: np.array(values.tolist(), dtype=object),
+    "series": lambda values: pd.Series(values, dtype=object),
+    "ArrowDtype": lambda values: pd.array(values, dtype=pd.ArrowDtype(arrow(values).type)),
+    "Arrow": lambda values: arrow(values),
+    "chunks": lambda values: pa.chunked_array([arrow(values[:50]), arrow(values[50:])]),
+    "dictionary": lambda values: arrow(values).dictionary_encode(),
+    "polars": lambda values: pl.Series(values.tolist()),
+    "StringDType": lambda values: (
+        values.astype(np.dtypes.StringDType()) if values.dtype.kind == "U" else values.tolist()
+    ),
+}
+
+
+def arrow(values):
+    return pa.array(values.tolist())
+
+
+def in_container(entry, container):
+    """What a function answers where all that belongs to the rows has one form."""
+    arguments = {name: VALUES[name] for name in entry.arguments}
+    for name in arguments.keys() - {"X", "sample_weight"}:
+        is_number = "Regressor" in entry.names[0] or (name == "y" and "score" in entry.names[0])
+        arguments[name] = arguments[name] if is_number else LETTERS[arguments[name]]
+    of_rows = arguments.keys() - {"X"}
+    return entry.ask(**arguments | {name: container(arguments[name]) for name in of_rows})
+
+
+@pytest.mark.one_of(3)
+@pytest.mark.parametrize("place", range(len(ENTRIES)), ids=IDS)
+def test_columns_of_every_library_are_those_of_numpy(place):
+    plain = in_container(ENTRIES[place], lambda values: values)
+    found = {name: in_container(ENTRIES[place], make) for name, make in OTHERS.items()}
+    assert found == dict.fromkeys(OTHERS, plain)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("scoring", ["roc_auc_ovr", None], ids=["shares", "score"])
+def test_scorers_take_rows_of_columns_of_every_library(name, scoring):
+    X, y, groups = VALUES["X"], LETTERS[VALUES["y"]], LETTERS[VALUES["groups"]]
+
+    def scores(container):
+        return cross_val_score(
+            FOREST(),
+            X,
+            container(y),
+            groups=container(groups),
+            cv=GroupKFold(3),
+            scoring=scoring,
+            params={"sample_weight": container(VALUES["sample_weight"])},
+        ).tolist()
+
+    assert scores(OTHERS[name]) == scores(lambda values: values)
 
 
 # -------------------------------------------------------------------------------------------------

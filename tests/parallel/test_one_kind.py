@@ -12,7 +12,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import dtrees
-from dtrees.parallel.one_kind import computed, is_lazy, one_kind_at_a_time
+from dtrees.parallel.executors import computed
+from dtrees.parallel.one_kind import is_lazy, one_kind_at_a_time
 from tests.parallel.test_mixes import N_ROWS, VALUES, given
 
 pd = pytest.importorskip("pandas")
@@ -31,7 +32,6 @@ def test_one_place_asks_dask_for_several_results():
             ):
                 calls.add((file.stem, ast.unparse(node.func)))
     assert calls == {
-        ("one_kind", "dask.compute"),
         ("executors", "dask.compute"),  # given to `one_kind_at_a_time`, as the next one
         ("submission", "self.client.compute"),
         ("worker_blocks", "self._tasks.compute"),  # which is `Tasks.compute`, as the next one

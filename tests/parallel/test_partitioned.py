@@ -24,7 +24,7 @@ from sklearn.base import clone
 from dtrees import DecisionTreeClassifier, ExtraTreesRegressor, RandomForestClassifier
 from dtrees.core.stores.blocks.block import BlockOfRows
 from dtrees.core.stores.blocks.messages import LEAST, MOST, Counts, add_up
-from dtrees.exceptions import SchedulerLostError, WorkerLostError
+from dtrees.exceptions import ClusterError, SchedulerLostError, WorkerLostError
 from dtrees.parallel import client as clients
 from dtrees.parallel import limits, liveness, partitioned, tasks
 from dtrees.parallel.block_tasks import Work, add_counts, cut_counts, joined
@@ -577,13 +577,13 @@ class TestWorkersThatHang:
 
         def nobody(client):
             asked.append(client)
-            return []
+            return {}
 
         def slowly(block):
             time.sleep(0.5)
             return block
 
-        monkeypatch.setattr(liveness, "check_versions", nobody)
+        monkeypatch.setattr(liveness, "ask_workers", nobody)
         workers = list(here.nthreads())
         model = fitted(here, block=slowly, **{**IMPATIENT, "dtrees.worker-patience": "2s"})
         assert len(asked) > 1  # once as the fit begins
@@ -647,9 +647,10 @@ class TestNothingIsLeft:
             raise ZeroDivisionError("told so")
 
         monkeypatch.setattr(BlockOfRows, attribute, fail)
-        with pytest.raises(ZeroDivisionError, match="told so") as caught:
+        with pytest.raises(ClusterError, match="told so") as caught:
             fitted(here)
         assert_nothing_is_left(here)
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
         assert caught.tb is not None
 
     def test_of_tasks_that_end_later(self, here, monkeypatch):
@@ -666,7 +667,7 @@ class TestNothingIsLeft:
             raise ZeroDivisionError("told so")
 
         monkeypatch.setattr(BlockOfRows, "advance", wait)
-        with Fault(give_up, "rounds").set(), pytest.raises(ZeroDivisionError, match="told so"):
+        with Fault(give_up, "rounds").set(), pytest.raises(ClusterError, match="told so"):
             fitted(here)
         go_on.set()
         assert_nothing_is_left(here)
@@ -676,7 +677,7 @@ class TestNothingIsLeft:
             raise ZeroDivisionError("told so")
 
         model = RandomForestClassifier(4, regime="partitioned")
-        with Fault(fail, "subtrees").set(), pytest.raises(ZeroDivisionError):
+        with Fault(fail, "subtrees").set(), pytest.raises(ClusterError, match="told so"):
             fitted(here, model)
         assert not hasattr(model, "forest_")
 

@@ -419,7 +419,7 @@ class TestWorkersThatHang:
 
     def test_all_are_stopped(self, processes, stop):
         stop()
-        (answering,) = clients.check_versions(processes)
+        (answering,) = clients.ask_workers(processes)
         (other,) = processes.run(os.getpid, workers=[answering]).values()
         os.kill(other, signal.SIGSTOP)
         try:

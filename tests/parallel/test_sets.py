@@ -70,7 +70,7 @@ CASES = {
     "weights": (RandomForestRegressor(3, random_state=0, min_weight_fraction_leaf=0.02), WEIGHTS),
     "pruned": (BaggingRegressor(3, random_state=0, ccp_alpha=0.01, max_leaf_nodes=12), None),
     "drawn splits": (ExtraTreesClassifier(3, random_state=0), None),
-    "classes of their own": (RandomForestClassifier(3, class_weight="balanced_subsample"), None),
+    "classes of their own": (ExtraTreesClassifier(3, class_weight="balanced_subsample"), None),
     "a forest of one tree": (RandomForestClassifier(1, random_state=0), None),
     "tree": (TREE, None),
     "tree of numbers": (DecisionTreeRegressor(random_state=0, min_samples_leaf=5), WEIGHTS),
@@ -113,7 +113,7 @@ def growth_of(model, X, y):
         return ForestGrowth(
             encoded.coded, encoded.target, encoded.rules, None, encoded.book.thresholds
         )
-    return model._growth_of(encoded, bags_of(model, 0, len(y)))
+    return model._growth_of(encoded, bags_of(model, 0, encoded.target))
 
 
 def growing(growth, n_trees, rows, client, advance=None, regime="replicated"):

@@ -49,9 +49,12 @@ def test_values_are_sent_anew(here):
     submitter = Submitter(here)
     value = ["large"]
     sent = submitter.send("a-value", value)
-    (found, again) = submitter.with_values_anew(
-        [(3, Call("t", max, (sent, 1, [2]))), (4, Call("t", max, (sent,)))]
-    )
+    assert sent.result() == value
+    calls = [(3, Call("t", max, (sent, 1, [2]))), (4, Call("t", max, (sent,)))]
+    same = submitter.with_values_anew(calls, {}, frozenset())  # it can be had
+    assert [call.arguments for _, call in same] == [call.arguments for _, call in calls]
+    hanging = frozenset(here.nthreads())
+    (found, again) = submitter.with_values_anew(calls, {}, hanging)
     assert (found[0], again[0]) == (3, 4)
     anew, *rest = found[1].arguments
     assert again[1].arguments == (anew,)

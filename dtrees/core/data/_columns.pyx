@@ -34,7 +34,7 @@ cdef const void* pointer(list alive, array, dtype):
     return &flat[0]
 
 
-cdef uint32_t common_code(const Column* column, int64_t n_rows) noexcept:
+cdef uint32_t common_code(const Column* column, int64_t n_rows) noexcept nogil:
     """A code that seven of eight rows of a sample hold, or NO_RANK.
 
     What holds a majority survives when different codes cancel each other out (Boyer and Moore
@@ -44,17 +44,20 @@ cdef uint32_t common_code(const Column* column, int64_t n_rows) noexcept:
     cdef int64_t lead = 0
     cdef int64_t seen = 0
     cdef int64_t held = 0
-    cdef int64_t row
+    cdef int64_t row = 0    # `range` of a step that is not known takes Python's numbers
     cdef uint32_t found = 0
     cdef uint32_t code
-    for row in range(0, n_rows, step):
+    while row < n_rows:
         code = code_at(column, row)
         if lead == 0:
             found = code
         lead += 1 if code == found else -1
-    for row in range(0, n_rows, step):
+        row += step
+    row = 0
+    while row < n_rows:
         seen += 1
         held += code_at(column, row) == found
+        row += step
     return found if 8 * held >= 7 * seen and seen > 0 else <uint32_t>NO_RANK
 
 

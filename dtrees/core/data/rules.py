@@ -94,6 +94,8 @@ class BoostingRules:
     max_leaf_nodes, max_depth : int or None, default=31, None
     min_samples_leaf : int, default=20
         Rows of positive weight.
+    min_child_weight : float, default=0.001
+        Least sum of second derivatives of each side of a split.
     l2 : float, default=0.0
         Added to the second derivative of every leaf.
     category_penalty : float, default=0.0
@@ -114,6 +116,7 @@ class BoostingRules:
     max_leaf_nodes: int | None = 31
     max_depth: int | None = None
     min_samples_leaf: int = 20
+    min_child_weight: float = 1e-3
     l2: float = 0.0
     category_penalty: float = 0.0
     handle_unknown: str = "missing"

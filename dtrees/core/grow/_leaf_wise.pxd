@@ -17,6 +17,7 @@ cdef class LeafWiseGrower:
     cdef public Helpers helpers
     cdef object rules
     cdef readonly double l2         # in units of the hessians of the last tree
+    cdef double gain_unit           # what a gain is in the units of the loss
     cdef TrainParameters params
     cdef BoostedStore store
     cdef NodeBuffer out

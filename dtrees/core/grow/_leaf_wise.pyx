@@ -39,7 +39,6 @@ from dtrees.core.stores.boosted._boosted_store cimport (
     give_back_histogram, has_lost_splits, partition_rows, search_chunk, take_histogram
 )
 
-LEAST_HESSIAN = 1e-3     # of a side, as in scikit-learn
 MOST_HESSIAN = 2.0**61   # in units: no sum of two rows is as large, and twice it fits a word
 SMOOTHING = 10.0         # hessian of a step of zero, where categories are put in order: the same
 
@@ -149,8 +148,10 @@ cdef class LeafWiseGrower:
         self.params.criterion.l2 = self.l2
         self.params.criterion.smoothing = SMOOTHING / unit
         bind_categories(&self.params.criterion, self.squares, self.rules, row_hessian)
-        self.params.criterion.gain_unit = gradient_unit * (gradient_unit / unit)
-        self.params.limits.min_weight = <int64_t>min(max(1.0, LEAST_HESSIAN / unit), MOST_HESSIAN)
+        self.gain_unit = gradient_unit * (gradient_unit / unit)
+        self.params.criterion.gain_unit = 1.0   # leaves are compared in units, however tiny these
+        self.params.limits.min_weight = <int64_t>min(
+            max(1.0, self.rules.min_child_weight / unit), MOST_HESSIAN)
         for i in range(self.store.n_blocks + 1):
             self.store.searches[i].min_weight = self.params.limits.min_weight
         self.params.limits.tree = number
@@ -277,8 +278,7 @@ cdef class LeafWiseGrower:
         finish_node(q)
         leaf.split.gain = q.split.gain
         leaf.is_open = (leaf.split.test != LEAF
-                        and leaf.split.gain > NOTHING * abs(leaf.split.score)
-                        * q.criterion.gain_unit)
+                        and leaf.split.gain > NOTHING * abs(leaf.split.score))
         if not leaf.is_open:
             give_back_histogram(s, &leaf.node)
 
@@ -343,6 +343,7 @@ cdef class LeafWiseGrower:
             return False
         memset(right, 0, sizeof(Leaf))
         grow_node(&self.store.store, &self.out, &node, &leaf.node, &right.node, SPLIT)
+        self.out.nodes[node.record].gain *= self.gain_unit
         free(node.above.sets)
         self.n_leaves += 1
         leaf.is_open = False

@@ -31,7 +31,6 @@ from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.grower import grow
 from dtrees.core.grow.known import KnownTrees
 from dtrees.core.grow.source import DatasetSource
-from dtrees.core.membership.class_weights import ClassWeights
 from dtrees.core.membership.resampling import Bags, Resampling, plain
 from dtrees.core.membership.shares import Shares
 from dtrees.core.model.pruning import PruningLimits
@@ -71,8 +70,6 @@ class ForestGrowth:
         `CodeBook.thresholds`.
     values : (float64, int64 (n_columns + 1,)) or None, default=None
         `CodeBook.code_values`, for random splits.
-    balanced : bool, default=False
-        Classes have the same total weight in every bag.
     shares : Shares, default=Shares()
         Limits that are shares of the rows of the table, or of the weight of the bag.
     max_leaf_nodes : int or None, default=None
@@ -90,7 +87,6 @@ class ForestGrowth:
     bags: Bags | None
     thresholds: Thresholds
     values: tuple[np.ndarray, np.ndarray] | None = None
-    balanced: bool = False
     shares: Shares = field(default_factory=Shares)
     max_leaf_nodes: int | None = None
     ccp_alpha: float = 0.0
@@ -110,7 +106,7 @@ class ForestGrowth:
         """
         target = self.target
         if self.bags is not None:
-            target = target.bagged(self.times(number), self.balanced)
+            target = target.bagged(self.times(number))
         rules = self.shares.rules(replace(self.rules, tree=number), self.target, target)
         source = self._source(target, rules, run, n_threads)
         return self.pruned(grow(source, rules, plain(), self.thresholds)[0])
@@ -180,9 +176,6 @@ class ForestGrowth:
             some = resampling
             if apart.any():
                 some = resampling.some(together)
-            if self.balanced:
-                totals = some.class_totals(target)
-                some = some.weighing(ClassWeights.of_totals(totals, target.balanced_multipliers))
             own = self.shares.rules_of_sets(rules, some, self.target, target)
             # what is known of a tree does not say what its nodes inherit
             is_known = self.bags is None and not rules.has_constraints
@@ -221,6 +214,11 @@ class ForestGrowth:
         if self.bags is None:
             return np.ones(self.coded.n_rows, dtype=np.uint16)
         return self.bags.multiplicity(number, self.target.has_weight)
+
+    def rows_out(self, times: np.ndarray) -> np.ndarray:
+        """Rows that are not in a bag, by how often each row is; int64 (n,), ascending."""
+        assert self.bags is not None
+        return self.bags.rows_out(times)
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,17 +39,16 @@ class Roots:
 def roots_of(spec: RoundSpec, numbers: Sequence[int], blocks: Blocks) -> Roots:
     """The root of each tree, with what it needs to know of its bag.
 
-    Bags are summed up before they are counted to be balanced, for the scale of a deviance, because
-    they may be empty, or because they are gathered at once. With several sets, empty bags are seen
-    when they are counted.
+    Bags are summed up before they are counted for the scale of a deviance, because they may be
+    empty, or because they are gathered at once. With several sets, empty bags are seen when they
+    are counted.
     """
     roots = [Root(node, number) for node, number in enumerate(numbers)]
     weights = [spec.class_weights] * len(roots)
     draws = spec.common.draws
     is_poisson = spec.common.rules.criterion == "poisson"
-    is_balanced = draws is not None and draws.balanced
     may_be_empty = draws is not None and spec.may_be_empty and spec.n_sets == 1
-    if not (is_balanced or may_be_empty or is_poisson or spec.is_small):
+    if not (may_be_empty or is_poisson or spec.is_small):
         return Roots(roots, weights)
     bags = blocks.bags(roots, spec.n_sets)
     empty = [index for index, (counts, _) in enumerate(bags) if counts.sums[0, N] == 0]
@@ -63,9 +62,6 @@ def roots_of(spec: RoundSpec, numbers: Sequence[int], blocks: Blocks) -> Roots:
         for index, bag in zip(empty, again, strict=True):
             bags[index] = bag
     for index, (counts, _) in enumerate(bags):
-        if is_balanced:
-            totals = counts.sums[:, CLASS_0:]
-            weights[index] = ClassWeights.of_totals(totals, spec.target.balanced_multipliers)
         if is_poisson:  # the same for all sets (`sets_of_scales`)
             scale = _scale_of(spec, spec.target, counts.sums[0])
             roots[index] = replace(roots[index], fixed_point=scale.fixed_point)

@@ -21,7 +21,9 @@ typedef enum {
 } LossKind;
 
 /* By row, as derivatives of the loss by the raw prediction. y : 0 or 1 for LOGISTIC.
-   level : of QUANTILE; the largest gradient of HUBER. `kind` is a constant where this is inlined. */
+   level : of QUANTILE; the largest gradient of HUBER. `kind` is a constant where this is inlined.
+   Where raw prediction and target are equal, the slope of ABSOLUTE_ERROR and QUANTILE is 0. A model
+   may begin with the largest y, or the least, and then all rows would have one slope. */
 static inline void derive_as(LossKind kind, int64_t n, const double *raw, const double *y,
                              double level, double *gradient, double *hessian) {
     if (kind == LOGISTIC) {
@@ -37,12 +39,12 @@ static inline void derive_as(LossKind kind, int64_t n, const double *raw, const 
         }
     } else if (kind == ABSOLUTE_ERROR) {
         for (int64_t i = 0; i < n; i++) {
-            gradient[i] = raw[i] >= y[i] ? 1.0 : -1.0;
+            gradient[i] = raw[i] > y[i] ? 1.0 : raw[i] < y[i] ? -1.0 : 0.0;
             hessian[i] = 1.0;
         }
     } else if (kind == QUANTILE) {
         for (int64_t i = 0; i < n; i++) {
-            gradient[i] = raw[i] >= y[i] ? 1.0 - level : -level;
+            gradient[i] = raw[i] > y[i] ? 1.0 - level : raw[i] < y[i] ? -level : 0.0;
             hessian[i] = 1.0;
         }
     } else if (kind == HUBER) {

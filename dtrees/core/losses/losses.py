@@ -39,6 +39,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from dtrees.coding.weights import fixed_point_weights
 from dtrees.core.losses._derivatives import KINDS, exponential, logarithm, shares_of_two, softmax
 from dtrees.core.losses._sums import mean_in_any_order
 from dtrees.core.search._criterion import log
@@ -98,7 +99,16 @@ class Loss:
         """The same loss, with the width of residuals; itself, if it is not Huber's."""
         if self.beyond is None:
             return self
-        return replace(self, width=weighted_quantile(np.abs(y - raw), weight, self.beyond))
+        above = np.abs(y - raw)
+        width = weighted_quantile(above, weight, self.beyond)
+        if (
+            width == 0 and above.any()
+        ):  # no row would have a slope: those at the prediction do not say
+            own = above > 0
+            width = weighted_quantile(
+                above[own], None if weight is None else weight[own], self.beyond
+            )
+        return replace(self, width=width)
 
     def step(self, residuals: np.ndarray, weight: np.ndarray | None) -> float:
         """What a leaf adds, of a loss with a `level`.
@@ -262,9 +272,10 @@ def weighted_quantile(values: np.ndarray, weight: np.ndarray | None, level: floa
     """
     if weight is None:
         return _quantile(values, level)
-    order = np.argsort(values, kind="stable")
+    order = np.argsort(values)
     ascending = values[order]
-    up_to = np.cumsum(weight[order])
+    units, _ = fixed_point_weights(weight)  # sums of integers do not depend on the order of rows
+    up_to = np.cumsum(units[order])
     wanted = level * up_to[-1]
     at = min(int(np.searchsorted(up_to, wanted)), len(values) - 1)
     if up_to[at] == wanted and at + 1 < len(values):

@@ -29,7 +29,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dtrees._random import BOOTSTRAP, keyed_counts, keyed_largest
+from dtrees._random import BOOTSTRAP, ROUNDING, keyed_counts, keyed_draws, keyed_largest
 from dtrees.coding.target import Target
 from dtrees.coding.weights import class_totals, exact_bincount
 from dtrees.core.membership.class_weights import ClassWeights, totals_of_cells
@@ -40,6 +40,8 @@ FIRST_BLOCK = 2**10  # rows that mostly show every cell, so that no other block 
 LARGEST_TABLE = 2**16  # keys that are numbered by a table
 FEW_CELLS = 4  # that are added up one by one
 MOST_TOTALS = 2**20  # of classes in cells, and some for each row
+MOST_OFTEN = 3  # times that a row is drawn, on average; from there on each draw counts more
+STEPS = 32  # of a mean of 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,12 +322,16 @@ class Bags:
     rate : float
         Mean of the number of times, in (0, 1]; 1 is the size of a bootstrap.
     row_id : uint64 (n_rows,)
-        Key of every row. Rows with one key (a group) are in a bag together and equally often.
+        Key of every row. Rows with one key (a group) are in a bag together and equally often, if
+        they weigh the same.
+    means : float64 (n_rows,) or None, default=None
+        How often a row is in a bag of rate 1, where rows have weights; see `counts_of_bag`.
     """
 
     seed: int
     rate: float
     row_id: np.ndarray
+    means: np.ndarray | None = None
 
     @property
     def by_row(self) -> bool:
@@ -334,18 +340,22 @@ class Bags:
 
     def digest(self) -> str:
         """A name of the bags of all trees: equal bags have equal names."""
-        keys = hashlib.blake2b(np.ascontiguousarray(self.row_id).data, digest_size=16).hexdigest()
-        return f"{self.seed} {self.rate.hex()} {len(self.row_id)} {keys}"
+        keys = hashlib.blake2b(np.ascontiguousarray(self.row_id).data, digest_size=16)
+        if self.means is not None:
+            keys.update(np.ascontiguousarray(self.means).data)
+        return f"{self.seed} {self.rate.hex()} {len(self.row_id)} {keys.hexdigest()}"
 
     @classmethod
-    def of_digest(cls, digest: str, row_id: np.ndarray | None = None) -> Bags:
+    def of_digest(
+        cls, digest: str, row_id: np.ndarray | None = None, means: np.ndarray | None = None
+    ) -> Bags:
         """The bags of this name, whose keys are `row_id`; None: the numbers of the rows.
 
-        Raises ValueError where these are not the keys of bags of this name.
+        Raises ValueError where these are not the keys and means of bags of this name.
         """
         seed, rate, n_rows, _ = digest.split()
         keys = np.arange(int(n_rows), dtype=np.uint64) if row_id is None else row_id
-        found = cls(int(seed), float.fromhex(rate), keys)
+        found = cls(int(seed), float.fromhex(rate), keys, means)
         if found.digest() != digest:
             raise ValueError("The keys of the rows are not those of these bags.")
         return found
@@ -362,18 +372,69 @@ class Bags:
         Notes
         -----
         A bag without a row that counts gets the one, or the group, that would be the first at a
-        higher rate: the one of the largest draw.
+        higher rate: the one of the largest draw, of those that weigh most.
         """
-        times: np.ndarray = keyed_counts(
-            self.seed, BOOTSTRAP, tree, self.row_id, poisson_steps(self.rate)
-        )
+        times = counts_of_bag(self.seed, self.rate, tree, self.row_id, self.means)
         if (times if counts is None else times[counts]).any():
             return times
+        if self.means is not None:
+            counts = self.means == self.means.max()
         keys = self.row_id if counts is None else self.row_id[counts]
         if len(keys) == 0:  # nothing weighs anything: an error that is raised elsewhere
             return np.ones_like(times)
         first = keyed_largest(self.seed, BOOTSTRAP, tree, keys)
         return (self.row_id == np.uint64(first)).astype(np.uint16)
+
+    def rows_out(self, times: np.ndarray) -> np.ndarray:
+        """Rows that are not in a bag, nor is one of their group; int64 (n,), ascending."""
+        if self.means is None or self.by_row:
+            return np.flatnonzero(times == 0)
+        return np.flatnonzero(~np.isin(self.row_id, self.row_id[(times > 0) & (self.means > 0)]))
+
+
+def counts_of_bag(
+    seed: int, rate: float, tree: int, keys: np.ndarray, means: np.ndarray | None
+) -> np.ndarray:
+    """Times that rows are in the bag of a tree; uint16 (n_rows,). O(n_rows).
+
+    Parameters
+    ----------
+    seed, tree : int
+    rate : float
+    keys : uint64 (n_rows,)
+    means : float64 (n_rows,) or None
+        Of the times, at a rate of 1; None: each is 1, as it is for rows that weigh nothing.
+
+    Notes
+    -----
+    A row is drawn as often as a Poisson variable says, whose mean is the next one in steps of
+    1 / `STEPS`, up to `MOST_OFTEN`. Each of these draws counts ``mean / mean drawn`` times; what is
+    left of a time is drawn, too. So the mean is exact, and heavy rows are out of some bags.
+    """
+    if means is None:
+        times: np.ndarray = keyed_counts(
+            seed, BOOTSTRAP, tree, keys, poisson_steps(rate)[np.newaxis]
+        )
+        return times
+    means = np.where(means > 0, means, 1.0)
+    drawn = np.ceil(np.minimum(means, MOST_OFTEN) * STEPS)
+    which = drawn.astype(np.uint8)
+    times = keyed_counts(seed, BOOTSTRAP, tree, keys, _steps_of_means(rate), which)
+    some = np.flatnonzero(times)
+    ratio = means[some] / (drawn[some] / STEPS)
+    left = keyed_draws(seed, ROUNDING, tree, keys[some]) >> np.uint64(11)
+    times[some] = np.floor(times[some] * ratio + np.ldexp(left.astype(np.float64), -53))
+    return times
+
+
+@cache
+def _steps_of_means(rate: float) -> np.ndarray:
+    """The steps of every mean that rows with weights are drawn with; uint64 (n_means, n_steps)."""
+    found = [poisson_steps(rate * mean / STEPS) for mean in range(MOST_OFTEN * STEPS + 1)]
+    steps = np.full((len(found), max(map(len, found))), 2**64 - 1, dtype=np.uint64)
+    for mean, own in enumerate(found):
+        steps[mean, : len(own)] = own
+    return steps
 
 
 @cache

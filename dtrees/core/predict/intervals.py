@@ -24,8 +24,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from math import ceil
-from numbers import Real
-from typing import Any
 
 import numpy as np
 
@@ -33,18 +31,6 @@ from dtrees.typing import Runner, serial
 
 CELLS = 2**20  # rows that are asked about times rows that calibrate, of a block
 BITS = 51  # of a sum in fixed point
-
-
-def check_confidence(confidence: Any) -> float:
-    """Refuse (ValueError, TypeError) what is no share of rows from one half to below 1."""
-    if isinstance(confidence, bool) or not isinstance(confidence, Real):
-        raise TypeError(f"confidence must be a number: got {confidence!r}.")
-    if not 0.5 <= float(confidence) < 1:
-        raise ValueError(
-            f"confidence must be at least 0.5 and below 1, the share of rows whose target is to "
-            f"be in the interval: got confidence={confidence!r}."
-        )
-    return float(confidence)
 
 
 def ranks(confidence: float, n: int) -> tuple[int, int]:

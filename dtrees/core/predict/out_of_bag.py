@@ -88,7 +88,7 @@ class OutOfBag:
 
     def rows(self, number: int) -> np.ndarray:
         """Rows out of the bag of a tree; int64 (n,), ascending. O(n_rows)."""
-        return rows_out_of(self.growth.times(number))
+        return self.growth.rows_out(self.growth.times(number))
 
     def votes_of(self, number: int, tree: Tree) -> Votes:
         """The rows out of the bag of a tree of this growth, and their leaves; on any thread."""
@@ -125,11 +125,6 @@ class OutOfBag:
     def mean(self) -> np.ndarray:
         """Mean over the trees so far; nan where there is no vote. float64, as ``total``."""
         return mean_of_sums(self.total, self.votes[:, None], self._offsets or [0.0])
-
-
-def rows_out_of(times: np.ndarray) -> np.ndarray:
-    """Rows that are not in a bag; int64 (n,), ascending."""
-    return np.flatnonzero(times == 0)
 
 
 def sums_of_sets(
@@ -190,7 +185,7 @@ def add_to_sums(
 
     def out_of(number: int) -> list[np.ndarray]:
         times = growth.times_of_sets(number, resampling)
-        rows = {id(mine): rows_out_of(mine) for mine in times}
+        rows = {id(mine): growth.rows_out(mine) for mine in times}
         return [rows[id(mine)] for mine in times]
 
     def add(number: int, first: int, rows: list[list[np.ndarray]]) -> None:

@@ -18,7 +18,7 @@ from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memmove
 
 from dtrees.core.data._structs cimport (
-    ABOVE, AT_MOST, GINI, IN_SUBSET, LEAF, PresortedFeature, Split, entry_t
+    ABOVE, AT_MOST, GINI, IN_SUBSET, LEAF, SQUARED, PresortedFeature, Split, entry_t
 )
 from dtrees.core.histogram._layout cimport (
     CLASSES, COUNT, GRADIENTS, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout,
@@ -28,6 +28,8 @@ from dtrees.core.search._buffered_scores cimport flush
 from dtrees.core.search._category_subsets cimport (
     add_to_subset, begin_bins, one_versus_rest, search_categories
 )
+from dtrees.core.search._criterion cimport most_of_difference
+from dtrees.core.search._number_scan cimport least_reaching
 from dtrees.core.search._search cimport (
     BUFFER, SMALL_WEIGHT, Bins, Boundaries, Keyed, Search, add_bin, allowed_score, begin_column,
     begin_pass, by_class, consider, enlarge, heavy_enough, is_bound, offer, permitted, take_best
@@ -319,7 +321,9 @@ cdef void scan_ordered(Search* q, int64_t first, int64_t last, bint close) noexc
     """Prefixes of the bins first..last; `close`: all of them are a candidate too."""
     cdef int64_t end = last if close else last - 1
     cdef int64_t i
-    if not by_class(q):
+    if q.criterion.impurity == SQUARED:
+        scan_squared(q, first, end)
+    elif not by_class(q):
         scan_buffered(q, first, end, False)
     elif q.criterion.impurity == GINI and q.totals.weight < SMALL_WEIGHT:
         scan_buffered(q, first, end, True)
@@ -329,6 +333,25 @@ cdef void scan_ordered(Search* q, int64_t first, int64_t last, bint close) noexc
         for i in range(first, end):
             add_bin(q, i, 1)
             consider(q, i, False)
+
+
+cdef void scan_squared(Search* q, int64_t first, int64_t end) noexcept nogil:
+    """The boundaries behind the bins first..end. Few of them reach the best score so far, which
+    takes no division to see, and only these are scored (`_number_scan`)."""
+    cdef const Bins* g = q.bins
+    cdef double W = q.W
+    cdef double S = q.S
+    cdef double reach = least_reaching(q)
+    cdef int64_t i
+    cdef double D, w
+    for i in range(first, end):
+        q.n += g.n[i]
+        q.w += g.weight[i]
+        q.s += g.target[i]
+        w = <double>q.w
+        D = most_of_difference(W, S, w, <double>q.s)
+        if D * D >= reach * (w * <double>(q.totals.weight - q.w)) and consider(q, i, False):
+            reach = least_reaching(q)
 
 
 cdef inline void scan_buffered(Search* q, int64_t first, int64_t end,
@@ -379,7 +402,7 @@ cdef inline void scan_buffered(Search* q, int64_t first, int64_t end,
         k += (n >= least) & (n <= most) & heavy_enough(q, w)
         if k == BUFFER:
             q.buffered = k
-            flush(q, False, classes, False, 0)
+            flush(q, False, classes)
             k = 0
     q.buffered = k
-    flush(q, False, classes, False, 0)
+    flush(q, False, classes)

@@ -1,5 +1,5 @@
 """When the search of a node may end; see _bound.pyx."""
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t
 
 from dtrees.core.data._structs cimport LEAF
 from dtrees.core.search._open_node cimport OpenNode
@@ -7,8 +7,8 @@ from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search, comes_first
 
 
-cdef double perfect_score(const Search* q, const TrainParameters* params, const OpenNode* node,
-                          const uint32_t* rows) noexcept nogil
+cdef double perfect_score(const Search* q, const TrainParameters* params,
+                          const OpenNode* node) noexcept nogil
 cdef int64_t work_of_bins(const Search* q) noexcept nogil
 
 

@@ -7,10 +7,10 @@ differ in the last bit.
 Squared error. With W, S the weight and weighted target of a node and w, s those of the left side,
 the weighted decrease of the impurity is  D*D / (W*w*(W-w)),  D = W*s - w*S.  The gini index of two
 classes is twice the squared error of the class as a number, so it shares the formula. W - w is
-taken from the integers: a side may weigh less than a rounding of W. Swapping
-the sides changes the sign of D only: mirrored splits tie exactly while W times the largest sum is
-below 2**53, always so for counts of less than 90 million rows. Beyond, one of them may win by a
-rounding, the same one everywhere.
+taken from the integers: a side may weigh less than a rounding of W. D is an integer of 128 bits,
+and is rounded once. Swapping the sides changes the sign of D only, so mirrored splits tie exactly.
+A target in other units, or less a constant, has D times the ratio of the units: the order of scores
+does not depend on the fixed point of y where that is exact.
 
 Gini, more classes:  sum(l*l)/w + sum(r*r)/(W-w) - sum(t*t)/W  with sums of squares kept as exact
 integers (128 bits when rows have weights).
@@ -28,7 +28,13 @@ step for both. [XG] is Chen and Guestrin 2016.
 from libc.stdint cimport int64_t
 
 from dtrees.core.data._fixed_point cimport natural_log
-from dtrees.core.data._structs cimport Impurity
+from dtrees.core.data._structs cimport Impurity, int128_t
+
+cdef extern from *:
+    """
+    #define DTREES_LAST_BITS 0x1p-49
+    """
+    const double LAST_BITS "DTREES_LAST_BITS"   # of a difference of two products, for their sizes
 
 cdef struct Criterion:
     Impurity impurity
@@ -60,11 +66,17 @@ cdef inline int64_t xlogx(const Criterion* criterion, int64_t x) noexcept nogil:
     return <int64_t>(<double>x * natural_log(<double>x) * criterion.fixed_point + 0.5)
 
 
-cdef inline double squared_score(double W, double S, double w, double rest,
-                                 double s) noexcept nogil:
-    """Weighted decrease of the squared error, times W; rest = W - w."""
-    cdef double D = W * s - w * S
-    return D * D / (w * rest)
+cdef inline double squared_score(int64_t W, int64_t S, int64_t w, int64_t s) noexcept nogil:
+    """Weighted decrease of the squared error, times W, with one rounding of D."""
+    cdef double D = <double>(<int128_t>W * s - <int128_t>w * S)
+    return D * D / (<double>w * <double>(W - w))
+
+
+cdef inline double most_of_difference(double W, double S, double w, double s) noexcept nogil:
+    """At least |W*s - w*S| of the integers that were rounded to W, S, w and s."""
+    cdef double left = W * s
+    cdef double right = w * S
+    return abs(left - right) + LAST_BITS * (abs(left) + abs(right))
 
 
 cdef inline double gradient_score(double S, double w, double rest, double s,

@@ -67,7 +67,7 @@ cdef void offer_bound(Search* q, const SidesOfNode* node, const int64_t* sums, i
         kept.a[i] = <double>sums[2 * i + 1]
         kept.at[i] = <int32_t>(code + i)
     q.buffered = n
-    flush(q, False, False, False, 0)
+    flush(q, False, False)
 
 
 cdef void scan_pass(Search* q, const SidesOfNode* node, const int64_t* cells, int64_t n_codes,

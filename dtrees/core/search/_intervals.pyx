@@ -18,6 +18,7 @@ are in docs/algorithms/bounds.md.
 """
 import numpy as np
 
+from libc.math cimport sqrt
 from libc.stdint cimport int8_t, int64_t, uint32_t
 from libc.string cimport memset
 
@@ -32,7 +33,7 @@ from dtrees.core.search._allowed_intervals cimport add_up_bins, keep_allowed, ta
 from dtrees.core.search._bins cimport reserve_bins
 from dtrees.core.search._bounds cimport MOST_CLASSES, Bounds, clear_bounds, sums_of_sides
 from dtrees.core.search._class_bounds cimport bound_classes
-from dtrees.core.search._criterion cimport Criterion, poisson_limit, poisson_score
+from dtrees.core.search._criterion cimport LAST_BITS, Criterion, poisson_limit, poisson_score
 from dtrees.core.search._parameters cimport Limits
 from dtrees.core.search._reach cimport LAST_LOGARITHMS
 from dtrees.core.search._search cimport (
@@ -60,7 +61,6 @@ cdef extern from "search/intervals.h" nogil:
                               double*, double*) noexcept
 
 cdef double ROUNDED = 1.0 + 1e-9        # what scores may be off by
-cdef double LAST_BITS = 2.0**-50        # of a sum of products
 cdef double NO_CUTS = 1e300             # rows that no interval has
 
 
@@ -73,6 +73,24 @@ cdef bint has_bounds_for(const Criterion* criterion) noexcept nogil:
 cdef double lowest_best(double best) noexcept nogil:
     """What a boundary or a bound has to reach, not to be below the best score of boundaries."""
     return best / ROUNDED if best > 0 else best
+
+
+cdef inline double slack_of(const Search* q, const Bounds* bounds) noexcept nogil:
+    """What roundings may cost D = W*s - w*S."""
+    return 2 * LAST_BITS * q.W * q.W * max(abs(bounds.lowest), abs(bounds.highest))
+
+
+cdef double least_at_end(const Search* q, const Bounds* bounds, double at_end) noexcept nogil:
+    """What a boundary between intervals scores at least, whose `at_end` this is.
+
+    That of squared errors is (|D| + slack)**2 / (w * (W - w)), with a product of W - 1 at least,
+    as weights are integers.
+    """
+    cdef double lost
+    if q.criterion.impurity != SQUARED or at_end <= 0:
+        return at_end
+    lost = 4 * slack_of(q, bounds) * sqrt(at_end / max(q.W - 1, 1))
+    return at_end - lost if at_end > lost else NONE
 
 
 cdef void bound_intervals(const Search* q, const uint32_t* last, Bounds* bounds) noexcept nogil:
@@ -129,11 +147,10 @@ cdef void bound_pass(const Search* q, Bounds* bounds, bint missing_left, int64_t
     cdef double at_end[MOST_INTERVALS + 1]
     cdef double inside[MOST_INTERVALS + 1]
     cdef int64_t n_missing = 0 if missing_left else bounds.n[1]
-    cdef double largest = max(abs(bounds.lowest), abs(bounds.highest))
     cdef int64_t i
     cdef NodeSums node = NodeSums(
         <double>q.totals.n, q.W, q.S, bounds.lowest, bounds.highest, <double>q.min_rows,
-        <double>q.min_weight, <double>bounds.mean, 4 * LAST_BITS * q.W * q.W * largest, NONE)
+        <double>q.min_weight, <double>bounds.mean, slack_of(q, bounds), NONE)
     for i in range(count):
         n[i] = <double>(bounds.n[i + 1] - n_missing)
     sums_of_sides(bounds, q.totals.weight, missing_left, count, w, s, behind)

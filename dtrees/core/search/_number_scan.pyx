@@ -18,8 +18,7 @@ most  S log(S/W) + D*D / (w * rest) / S,  as log(x) <= x - 1: no logarithm is ta
 not enough. Nor is one where  log(x) <= log(c) + x/c - 1  is not, c being the mean of a side at the
 last boundary whose logarithms were taken: those that are nearly as good have nearly the same means.
 
-In 32-bit entries, two classes have a scan of their own (`_two_class_scan`), and so has the squared
-error of rows that weigh one each (`_squared_scan`).
+In 32-bit entries, two classes have a scan of their own (`_two_class_scan`).
 
 What is compared is rounded in favour of the entries (of Poisson: `_reach.pxd`), and the weight of
 the other side is taken from the integers: W may have more bits than a double. The scores of those
@@ -33,7 +32,9 @@ from libc.string cimport memset
 from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._structs cimport SQUARED, RowStatistics, entry_t
 from dtrees.core.histogram._layout cimport COUNT, SUM, WEIGHTED_SUM, CellKind
-from dtrees.core.search._criterion cimport poisson_limit, poisson_score, squared_score
+from dtrees.core.search._criterion cimport (
+    LAST_BITS, most_of_difference, poisson_limit, poisson_score, squared_score
+)
 from dtrees.core.search._reach cimport LAST_LOGARITHMS, Reach, may_reach, note_rates
 from dtrees.core.search._search cimport (
     NONE, Search, constrain, heavy_enough, is_bound, offer
@@ -41,8 +42,6 @@ from dtrees.core.search._search cimport (
 
 cdef enum:
     STRETCH = 16            # entries that are bounded together
-
-cdef double LAST_BITS = 2.0**-49        # of a sum of products
 
 
 cdef struct Stretch:
@@ -87,7 +86,7 @@ cdef inline void add_away(const RowStatistics* of_row, entry_t row, CellKind kin
 cdef double least_reaching(const Search* q) noexcept nogil:
     """What the score of a boundary has to reach, less what roundings may cost."""
     cdef double best = max(q.best, q.split.score)
-    return best * (1 - 2.0**-50) if best > 0 else best * (1 + 2.0**-50)
+    return best * (1 - 2.0**-48) if best > 0 else best * (1 + 2.0**-48)
 
 
 cdef inline double limit_of(const Search* q, double reach, bint squared) noexcept nogil:
@@ -218,7 +217,8 @@ cdef bint look_at(Search* q, const entry_t* entries, int64_t at, int64_t w, int6
         return False
     s = q.totals.target - s if down else s
     if q.criterion.impurity == SQUARED:
-        score = squared_score(q.W, q.S, left, rest, <double>s)
+        score = squared_score(q.totals.weight, q.totals.target,
+                              q.totals.weight - w if down else w, s)
     else:
         score = poisson_score(q.S, left, rest, <double>s)
     if is_bound(q):
@@ -241,7 +241,6 @@ cdef inline void scan_kind(Search* q, const entry_t* entries, int64_t begin, int
     cdef int64_t first = min(max(q.min_rows - n, 1), m)
     cdef int64_t stop = min(q.totals.n - q.min_rows - n + 1, m)
     cdef bint bounded = stop - first >= 2 * STRETCH and has_bounds(q)
-    cdef double lost = 0 if squared else LAST_BITS * q.W * q.S
     cdef double left, rest, target, D
     cdef int64_t i, at
     cdef int64_t last = first
@@ -274,8 +273,7 @@ cdef inline void scan_kind(Search* q, const entry_t* entries, int64_t begin, int
             left = <double>(W - w if down else w)
             rest = <double>(w if down else W - w)
             target = <double>(S - s if down else s)
-            D = q.W * target - left * q.S
-            D = D if squared else abs(D) + lost
+            D = most_of_difference(q.W, q.S, left, target)
             if (D * D >= reach.limit * (left * rest)
                     and (squared or not reach.known or may_reach(q, left, rest, target, &reach))):
                 if look_at(q, entries, at, w, s, down, kind == COUNT and distinct):

@@ -314,7 +314,7 @@ cdef inline double score_side(const Search* q, bint down) noexcept nogil:
     cdef int128_t other
     cdef double a, b
     if q.criterion.impurity == SQUARED:
-        return squared_score(q.W, q.S, <double>w, rest, <double>s)
+        return squared_score(q.totals.weight, q.totals.target, w, s)
     if q.criterion.impurity == GRADIENT:
         return gradient_score(q.S, <double>w, rest, <double>s, q.criterion.l2)
     if q.criterion.impurity == POISSON:

@@ -25,7 +25,7 @@ typedef struct {
 static inline __attribute__((always_inline)) double larger(double a, double b) { return a > b ? a : b; }
 static inline __attribute__((always_inline)) double smaller(double a, double b) { return a < b ? a : b; }
 
-/* |D| at (w, s), and what may be lost of it: docs/algorithms/bounds.md, "Roundings". */
+/* |D| at (w, s), at least: docs/algorithms/bounds.md, "Roundings". */
 static inline __attribute__((always_inline)) double distance(const NodeSums *node, double w, double s) {
     return fabs(node->weight * s - w * node->target) + node->slack;
 }
@@ -96,7 +96,7 @@ static inline __attribute__((always_inline)) void score_intervals_in(
         bound = behind[i] >= t.min_weight ? bound : t.none;
         inside[i] = larger(inside[i], bound);
         double left = w[i + 1], rest = behind[i + 1];
-        double D = t.weight * s[i + 1] - left * t.target;
+        double D = distance(&t, left, s[i + 1]);
         double score = D * D / (left * rest > 0 ? left * rest : 1);
         score = n[i + 1] >= t.min_rows ? score : t.none;
         score = t.n - n[i + 1] >= t.min_rows ? score : t.none;

@@ -28,9 +28,10 @@ def columns_of(trees):
     leaves=st.sampled_from([2, 4, 31]),
     min_rows=st.sampled_from([1, 3]),
     l2=st.sampled_from([0.0, 0.75]),
+    least=st.sampled_from([1e-3, 0.6, 3.0]),
     weighted=st.booleans(),
 )
-def test_the_slow_model(seed, loss, leaves, min_rows, l2, weighted):
+def test_the_slow_model(seed, loss, leaves, min_rows, l2, least, weighted):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(6, 40))
     columns = random_columns(rng, n, int(rng.integers(1, 4)))
@@ -41,6 +42,7 @@ def test_the_slow_model(seed, loss, leaves, min_rows, l2, weighted):
     weight = rng.integers(1, 4, n).astype(float) if weighted else None
     kind = GradientBoostingClassifier if is_classes else GradientBoostingRegressor
     rules = {"max_leaf_nodes": leaves, "min_samples_leaf": min_rows, "l2_regularization": l2}
+    rules["min_child_weight"] = least
     model = kind(max_iter=3, max_bins=None, **rules)
     model.fit(table_of(columns), y, weight)
     raw, used = boost(
@@ -128,7 +130,7 @@ class TestTrees:
             assert tree.statistics[0, 0] == 300
 
     def test_the_mean_step_of_squared_errors_is_zero(self):
-        model, *_ = self.model()
+        model, *_ = self.model(l2_regularization=0)
         for tree in model.forest_.trees:
             assert abs(tree.value[0, 0]) < 1e-7
 
@@ -146,9 +148,12 @@ class TestLargestStep:
     def test_the_slow_model_of_a_rare_class(self):
         x = [float(i) for i in range(60)]
         y = np.array([1] + [0] * 59)
-        raw, _ = boost([x], y.astype(float).tolist(), "log_loss", np.log(1 / 59), Rules())
+        rules = Rules(l2_regularization=0)
+        raw, _ = boost([x], y.astype(float).tolist(), "log_loss", np.log(1 / 59), rules)
         assert max(raw) == pytest.approx(np.log(1 / 59) + 3 * 0.1 * 8)  # the bound was met
-        model = GradientBoostingClassifier(max_iter=3, min_samples_leaf=1, max_bins=None)
+        model = GradientBoostingClassifier(
+            max_iter=3, min_samples_leaf=1, l2_regularization=0, max_bins=None
+        )
         found = model.fit(np.array(x)[:, None], y).decision_function(np.array(x)[:, None])
         np.testing.assert_allclose(found, raw, rtol=1e-10)
 
@@ -189,7 +194,9 @@ class TestSubsample:
         table = table_of(random_columns(rng, 60, 3, kinds))
         y = rng.normal(size=60)
         weight = rng.integers(1, 4, 60).astype(float) if weighted else None
-        model = self.model(min_samples_leaf=2, random_state=seed, max_bins=None)
+        model = self.model(
+            min_samples_leaf=2, l2_regularization=0, random_state=seed, max_bins=None
+        )
         model.fit(table, y, weight)
         before, draws = np.full(60, model._initial[0]), RowDraws(60)
         checked = model.codebook_.check(table)

@@ -45,13 +45,12 @@ def test_limits_that_are_decided_afterwards():
     assert found.n_leaves <= 6
 
 
-@pytest.mark.parametrize("balanced", [False, True])
-def test_sets_are_forests_of_their_rows(balanced):
-    forest = growth(balanced=balanced)
+def test_sets_are_forests_of_their_rows():
+    forest = growth()
     trees = forest.trees_of_sets(1, of_sets(ROWS))
     times = forest.times_of_sets(1, of_sets(ROWS))
     for rows, tree, own in zip(ROWS, trees, times, strict=True):
-        alone = growth(target=EXAMPLE.target.only(rows), balanced=balanced)
+        alone = growth(target=EXAMPLE.target.only(rows))
         assert_equal(tree, alone.tree(1))
         np.testing.assert_array_equal(own, alone.times(1))
 

@@ -11,7 +11,6 @@ from dtrees.core.grow.round_roots import (
     columns_of,
     roots_of,
     sets_of_scales,
-    target_of,
     tree_of,
     weighed,
 )
@@ -42,7 +41,7 @@ def roots(example, draws, **limits):
 def bagged(example, draws, number):
     bags = Bags(draws.seed, draws.rate, np.arange(example.n_rows, dtype=np.uint64))
     times = bags.multiplicity(number, example.target.has_weight)
-    return times, example.target.bagged(times, draws.balanced)
+    return times, example.target.bagged(times)
 
 
 def test_most_roots_ask_for_nothing():
@@ -64,16 +63,6 @@ def test_an_empty_bag_has_the_row_of_the_largest_draw():
     for root in alone:
         times, _ = bagged(example, draws, root.number)
         assert np.flatnonzero(times).tolist() == [root.key]
-
-
-def test_balanced_bags_have_the_weights_of_one_place():
-    example, draws = seeded("gini", 3, "none"), Draws(1, 0.4, balanced=True)
-    spec, found, weights = roots(example, draws)
-    for root, own in zip(found, weights, strict=True):
-        _, expected = bagged(example, draws, root.number)
-        target = own.of(target_of(spec), 0)
-        np.testing.assert_array_equal(target.class_multiplier, expected.class_multiplier)
-        assert target.weight_unit == expected.weight_unit
 
 
 @pytest.mark.parametrize("draws", [None, Draws(1, 0.4)])

@@ -91,8 +91,8 @@ def test_shares_of_two_classes_are_those_of_the_log_odds(n):
 FORMULAS = {
     "log_loss": lambda y, r, _: (1 / (1 + np.exp(-r)) - y, np.exp(-r) / (1 + np.exp(-r)) ** 2),
     "squared_error": lambda y, r, _: (r - y, np.ones_like(r)),
-    "absolute_error": lambda y, r, _: (np.where(r >= y, 1.0, -1.0), np.ones_like(r)),
-    "quantile": lambda y, r, q: (np.where(r >= y, 1 - q, -q), np.ones_like(r)),
+    "absolute_error": lambda y, r, _: (np.sign(r - y), np.ones_like(r)),
+    "quantile": lambda y, r, q: (np.select([r > y, r < y], [1 - q, -q], 0.0), np.ones_like(r)),
     "huber": lambda y, r, q: (np.clip(r - y, -q, q), np.ones_like(r)),
     "poisson": lambda y, r, _: (np.exp(r) - y, np.exp(r)),
     "gamma": lambda y, r, _: (1 - y * np.exp(-r), y * np.exp(-r)),

@@ -34,6 +34,13 @@ def test_a_row_of_weight_two_is_a_row_given_twice(rows):
         assert found == weighted_quantile(repeated, None, level)
 
 
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 1, 0, 3], [3, 1, 2, 0]])
+def test_a_quantile_does_not_depend_on_the_order_of_rows(order):
+    """As floats, .1 + .2 + .3 is more than .3 + .2 + .1."""
+    values, weight = np.array([0.0, 0.0, 0.0, 1.0]), np.array([0.1, 0.2, 0.3, 0.6])
+    assert weighted_quantile(values[order], weight[order], 0.5) == 0.5
+
+
 @pytest.mark.parametrize("n_classes", [1, 2, 3, 5])
 def test_a_model_begins_with_the_shares_of_the_classes(n_classes):
     shares = np.arange(1.0, n_classes + 1)
@@ -67,6 +74,12 @@ def test_numbers_begin_with_what_they_predict_best(name, begins, predicts):
 
 class TestHuber:
     LOSS = NUMBERS["huber"]
+
+    @pytest.mark.parametrize("weight", [None, np.ones(101)])
+    def test_rows_that_are_predicted_have_no_part_in_a_width_of_zero(self, weight):
+        y = np.r_[np.zeros(91), np.arange(1.0, 11)]
+        assert self.LOSS.with_width(y, 0.0, weight).width == 9.5
+        assert self.LOSS.with_width(np.zeros(101), 0.0, weight).width == 0
 
     def test_its_width_is_a_quantile_of_absolute_residuals(self):
         y, raw = np.arange(10.0), np.full(10, 4.0)

@@ -51,7 +51,7 @@ def test_times_are_poisson_distributed(rate):
 )
 def test_a_row_draws_for_itself(seed, tree, rows):
     steps = poisson_steps(1.0)
-    together = keyed_counts(seed, BOOTSTRAP, tree, np.array(rows, dtype=np.uint64), steps)
+    together = keyed_counts(seed, BOOTSTRAP, tree, np.array(rows, dtype=np.uint64), steps[None])
     for row, times in zip(rows, together, strict=True):
         (draw,) = keyed_uint64(seed, BOOTSTRAP, row, 1, tree)
         assert times == np.searchsorted(steps, draw, side="right")
@@ -139,14 +139,6 @@ def test_overflow_is_an_error_and_room_can_be_left():
     assert bag.to_value([bag.w.sum(), (bag.w * bag.y).sum()]) == pytest.approx(np.mean(y))
 
 
-def test_balanced_bags():
-    target = Target.classification(["a"] * 30 + ["b"] * 10)
-    times = bags(40).multiplicity(2)
-    bag = target.bagged(times, balanced=True)
-    weight = bag.w * bag.class_multiplier[bag.y]
-    assert weight[:30].sum() == pytest.approx(weight[30:].sum(), rel=1e-9)
-
-
 def test_a_tree_sees_its_bag_and_nothing_else():
     """Also where the rows that were drawn have no weight."""
     column = [float(i) for i in range(6)]
@@ -179,6 +171,72 @@ def test_the_least_weight_of_a_leaf_is_a_share_of_the_bag():
         assert leaves.min() >= 0.2 * total
 
 
+def weighted(means, seed=5):
+    return Bags(seed, 1.0, np.arange(len(means), dtype=np.uint64), means)
+
+
+@pytest.mark.parametrize("mean", [0.004, 0.3, 1.0, 1.7, 3.0, 40.0])
+def test_rows_of_a_weight_are_drawn_as_often(mean):
+    n = 40_000
+    times = weighted(np.full(n, mean)).multiplicity(0)
+    drawn = min(mean, 3.0)  # from there on each draw counts more
+    error = 5 * math.sqrt(max(mean, mean * mean / drawn) / n)
+    assert abs(times.mean() - mean) < error
+    for k in range(3 if mean <= 3 else 1):
+        share = math.exp(-drawn) * drawn**k / math.factorial(k)
+        assert abs(np.mean(times == k) - share) < 5 * math.sqrt(share / n) + mean / 64
+
+
+def test_a_weighted_row_draws_for_itself():
+    means = np.random.default_rng(0).random(500) * 8
+    times = weighted(means).multiplicity(3)
+    half = Bags(5, 1.0, np.arange(500, dtype=np.uint64)[::2].copy(), means[::2])
+    np.testing.assert_array_equal(half.multiplicity(3), times[::2])
+    np.testing.assert_array_equal(
+        weighted(np.ones(500)).multiplicity(3), bags(500, seed=5).multiplicity(3)
+    )
+
+
+def test_an_empty_bag_has_one_of_the_heaviest_rows():
+    means = np.full(50, 1e-6)
+    means[[7, 30]] = 25.0
+    found = [np.flatnonzero(weighted(means, seed).multiplicity(0)).tolist() for seed in range(400)]
+    assert {7, 30} == {row for rows in found for row in rows}
+    assert all(found)
+
+
+def test_rows_out_of_a_bag_have_no_sibling_in_it():
+    groups = np.repeat(np.arange(60, dtype=np.uint64), 3)
+    means = np.tile([0.1, 1.0, 0.0], 60)
+    made = Bags(2, 1.0, groups, means)
+    times = made.multiplicity(4)
+    out = np.zeros(180, dtype=bool)
+    out[made.rows_out(times)] = True
+    np.testing.assert_array_equal(
+        out, np.repeat((times * means).reshape(60, 3).sum(axis=1) == 0, 3)
+    )
+    assert (times.reshape(60, 3)[:, 0] <= times.reshape(60, 3)[:, 1]).all()
+    assert (out & (times == 0)).sum() < (times == 0).sum()
+
+
+def test_means_are_in_proportion_to_weights():
+    y = [0, 0, 0, 1]
+    target = Target.classification(y, class_weight="balanced", drawn=True)
+    np.testing.assert_allclose(target.means, [2 / 3, 2 / 3, 2 / 3, 2])
+    assert target.w is None
+    assert target.class_multiplier is None
+    half = Target.classification(y, [0.0, 0.5, 0.5, 1.0], drawn=True)
+    np.testing.assert_allclose(half.means, [0, 0.75, 0.75, 1.5])
+    assert half.n_live == 3
+    assert Target.regression(y, [7.3] * 4, drawn=True).means is None
+    some = Target.regression(y, [0, 0.1, 0.1, 0.1], drawn=True)
+    assert (some.means, some.w.tolist(), some.wy) == (None, [0, 1, 1, 1], None)
+    heavy = Target.regression(
+        np.arange(10.0**6), np.where(np.arange(10**6) == 5, 1e6, 1), drawn=True
+    )
+    assert heavy.means.max() == 3000
+
+
 def test_bags_by_their_name():
     keys = np.array([5, 3, 3, 9], dtype=np.uint64)
     for made in (bags(7, rate=0.3), Bags(2, 1.0, keys)):
@@ -188,3 +246,7 @@ def test_bags_by_their_name():
     for wrong in (None, keys[::-1].copy(), keys[:3]):
         with pytest.raises(ValueError, match="The keys of the rows are not those of these bags"):
             Bags.of_digest(made.digest(), wrong)
+    drawn = weighted(np.array([0.5, 1.5]))
+    assert Bags.of_digest(drawn.digest(), None, drawn.means).digest() == drawn.digest()
+    with pytest.raises(ValueError, match="The keys of the rows are not those of these bags"):
+        Bags.of_digest(drawn.digest())

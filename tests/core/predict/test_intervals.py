@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.core.predict import intervals
-from dtrees.core.predict.intervals import Calibration, check_confidence, ranks
+from dtrees.core.predict.intervals import Calibration, ranks
 
 
 def listed(values, errors, unseen, confidence):
@@ -106,18 +106,6 @@ def test_shares_are_the_decimals_that_are_written():
             low, high = ranks(percent / 100, n)
             assert high == -(-percent * (n + 1) // 100)
             assert low == n + 1 - high
-
-
-@pytest.mark.parametrize("confidence", [0.49, 1, 1.0, 90, -0.9, math.nan, math.inf])
-def test_shares_out_of_range(confidence):
-    with pytest.raises(ValueError, match=r"^confidence must be at least 0.5 and below 1"):
-        check_confidence(confidence)
-
-
-@pytest.mark.parametrize("confidence", ["0.9", None, True, [0.9]])
-def test_shares_that_are_no_numbers(confidence):
-    with pytest.raises(TypeError, match=r"^confidence must be a number"):
-        check_confidence(confidence)
 
 
 def test_coverage_of_new_rows_of_the_same_kind():

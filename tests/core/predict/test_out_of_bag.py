@@ -9,13 +9,9 @@ from dtrees import RandomForestClassifier
 from dtrees.coding import CodeBook
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.predict.binned import CodedRows
-from dtrees.core.predict.out_of_bag import OutOfBag, rows_out_of
+from dtrees.core.predict.out_of_bag import OutOfBag
 
 X, Y = load_iris(return_X_y=True)
-
-
-def test_rows_that_are_in_no_bag():
-    assert rows_out_of(np.array([0, 2, 1, 0])).tolist() == [0, 3]
 
 
 def test_sums_are_those_of_a_loop_over_trees():
@@ -23,7 +19,9 @@ def test_sums_are_those_of_a_loop_over_trees():
     bags = Bags(forest._fit_seed, 1.0, np.arange(len(Y), dtype=np.uint64))
     _, coded = CodeBook.fit_encode(X, max_bins=forest.max_bins)
     target = SimpleNamespace(n_classes=3)
-    growth = SimpleNamespace(coded=coded, target=target, times=bags.multiplicity)
+    growth = SimpleNamespace(
+        coded=coded, target=target, times=bags.multiplicity, rows_out=bags.rows_out
+    )
     sums = OutOfBag(growth, CodedRows(coded))
     assert np.isnan(sums.mean()).all()
     total, votes = np.zeros((len(Y), 3)), np.zeros(len(Y))
@@ -44,7 +42,10 @@ def test_trees_that_come_are_seen_in_their_order():
     bags = Bags(forest._fit_seed, 1.0, np.arange(len(Y), dtype=np.uint64))
     _, coded = CodeBook.fit_encode(X, max_bins=forest.max_bins)
     growth = SimpleNamespace(
-        coded=coded, target=SimpleNamespace(n_classes=3), times=bags.multiplicity
+        coded=coded,
+        target=SimpleNamespace(n_classes=3),
+        times=bags.multiplicity,
+        rows_out=bags.rows_out,
     )
     sums = OutOfBag(growth, CodedRows(coded))
     trees = forest.forest_.trees

@@ -15,7 +15,7 @@ from libc.string cimport memset
 from dtrees.core.data._columns cimport MOST_INTERVALS
 from dtrees.core.histogram._layout cimport add_words
 from dtrees.core.search._bins cimport read_bin, reserve_bins, weigh_bins
-from dtrees.core.search._intervals cimport bound_intervals
+from dtrees.core.search._intervals cimport bound_intervals, least_at_end
 from dtrees.core.search._search cimport NONE
 from dtrees.core.stores.blocks._code_ways cimport last_code
 
@@ -100,7 +100,7 @@ cdef double bound_cells(Search* q, const Layout* layout, const IntervalCells* co
         for i in range(q.bins.count):
             rank = q.bins.rank[i]
             if is_inside(&stretch, rank):
-                best[0] = max(best[0], bounds.at_end[rank])
+                best[0] = max(best[0], least_at_end(q, bounds, bounds.at_end[rank]))
                 highest = max(highest, max(bounds.at_end[rank], bounds.inside[rank]))
     return highest
 

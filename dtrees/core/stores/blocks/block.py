@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 
 from dtrees._pickling import SmallArraysInside
-from dtrees._random import BOOTSTRAP, keyed_counts, keyed_largest
+from dtrees._random import BOOTSTRAP, keyed_largest
 from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.membership.resampling import poisson_steps
+from dtrees.core.membership.resampling import counts_of_bag
 from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.blocks._code_lists import list_codes
 from dtrees.core.stores.blocks._code_ways import LISTED, ways_of, without_intervals
@@ -60,13 +60,13 @@ class Draws:
     ----------
     seed : int
     rate : float
-    balanced : bool, default=False
-        Whether the classes of each bag have the same total weight.
+    heaviest : float or None, default=None
+        The largest of the means of all rows, where rows have weights.
     """
 
     seed: int
     rate: float
-    balanced: bool = False
+    heaviest: float | None = None
 
 
 @dataclass(frozen=True)
@@ -304,9 +304,14 @@ class BlockOfRows:
         sums, histogram = self._count(self._all_rows(root), nothing)
         counts = Counts(sums, histogram.ravel())
         draws = self._common.draws
-        _, keys = self._counting
+        rows, keys = self._counting
         if draws is None or len(keys) == 0:
             return counts, []
+        if draws.heaviest is not None:  # the one of a bag that has no other
+            assert self._block.target.means is not None
+            keys = keys[self._block.target.means.take(rows) == draws.heaviest]
+            if len(keys) == 0:
+                return counts, []
         return counts, [int(keyed_largest(draws.seed, BOOTSTRAP, root.number, keys))]
 
     # ---------------------------------------------------------------------------------------------
@@ -340,8 +345,9 @@ class BlockOfRows:
         if draws is None:
             return NodeRows(root, rows, None, of_row, masks)
         if root.key is None:
-            steps = poisson_steps(draws.rate)
-            times = keyed_counts(draws.seed, BOOTSTRAP, root.number, keys, steps)
+            means = self._block.target.means
+            means = None if means is None else means.take(rows)
+            times = counts_of_bag(draws.seed, draws.rate, root.number, keys, means)
         else:
             times = (keys == np.uint64(root.key)).astype(np.uint16)
         drawn = np.flatnonzero(times)

@@ -204,8 +204,7 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
 
 
 cdef void search_two(FewRowsStore* s, const FewColumns* c, Best* best) noexcept nogil:
-    """The split of two rows: all columns vary, and their scores are equal, as a target has 52 bits
-    and nothing is rounded before the square. So the one that wins ties is the only one looked at.
+    """The split of two rows: all columns vary, and their scores are equal. So the one that wins ties is the only one looked at.
     """
     cdef Search* q = s.store.search
     cdef uint64_t of_ties = hash64(q.of_node, TIES)
@@ -225,8 +224,8 @@ cdef inline void search_column(FewRowsStore* s, const FewColumns* c, int64_t i, 
     """Look at the boundaries of column number i; what is found is not told by branches. Ties are
     those of `comes_first`, with the key of the best column kept."""
     cdef const Search* q = s.store.search
-    cdef double W = q.W
-    cdef double S = q.S
+    cdef int64_t W = q.totals.weight
+    cdef int64_t S = q.totals.target
     cdef uint64_t order = c.order[i]
     cdef uint64_t changes = c.rank[i] ^ c.rank[i] >> 4
     cdef int64_t sum = 0
@@ -238,7 +237,7 @@ cdef inline void search_column(FewRowsStore* s, const FewColumns* c, int64_t i, 
     cdef bint counts
     for k in range(1, n):
         sum += s.target[order & 15]
-        score = squared_score(W, S, <double>k, <double>(n - k), <double>sum)
+        score = squared_score(W, S, k, sum)
         counts = (changes & 15) != 0 and least <= k and k <= n - least and score > most
         most = score if counts else most
         n_left = k if counts else n_left
@@ -357,8 +356,8 @@ def split_of_few(const uint64_t[::1] order, const uint64_t[::1] rank, const int6
     for i in range(n):
         s.target[i] = target[i]
         total += target[i]
-    q.W = n
-    q.S = <double>total
+    q.totals.weight = n
+    q.totals.target = total
     s.store.search = &q
     c = columns_of(order, rank)
     node.few_columns = c

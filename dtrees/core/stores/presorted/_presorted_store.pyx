@@ -73,8 +73,7 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
 cdef void search_columns(PresortedStore* s, OpenNode* node) noexcept nogil:
     """The best split over the columns that vary in the node; constant ones lose their features."""
     cdef Search* q = s.store.search
-    cdef double perfect = perfect_score(q, s.store.params, node,
-                                        s.w.rows + node.start)
+    cdef double perfect = perfect_score(q, s.store.params, node)
     cdef int64_t n = node.n_features
     cdef int64_t r
     cdef int64_t kept = 0

@@ -220,8 +220,7 @@ cdef bint search_few(ColumnLoader* loader, Search* q, const OpenNode* node, cons
         if code != previous:
             previous = code
             if i >= q.min_rows and n - i >= q.min_rows and heavy_enough(q, w):
-                score = squared_score(q.W, q.S, <double>w, <double>(q.totals.weight - w),
-                                      <double>s)
+                score = squared_score(q.totals.weight, q.totals.target, w, s)
                 if is_bound(q):
                     score = constrain(q, w, s, score)
                 if score > best:

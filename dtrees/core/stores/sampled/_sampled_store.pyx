@@ -103,7 +103,7 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
     cdef Search* q = store.search
     cdef const TrainParameters* params = store.params
     cdef int64_t n_columns = params.limits.n_columns
-    cdef double perfect = perfect_score(q, params, node, NULL)
+    cdef double perfect = perfect_score(q, params, node)
     cdef int64_t first = 0
     cdef int64_t count = params.limits.max_features
     cdef int64_t n_used = 0

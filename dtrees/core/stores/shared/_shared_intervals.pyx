@@ -19,7 +19,7 @@ from dtrees.core.data._memory cimport claim
 from dtrees.core.histogram._layout cimport COUNT, PACKED, SUM, WEIGHTED_SUM, CellKind, decode
 from dtrees.core.search._bounds cimport Bounds
 from dtrees.core.search._class_bounds cimport bound_classes
-from dtrees.core.search._intervals cimport bound_sums, lowest_best
+from dtrees.core.search._intervals cimport bound_sums, least_at_end, lowest_best
 from dtrees.core.search._search cimport NONE, Search, begin_column, by_class
 from dtrees.core.stores.shared._alive_scan cimport scan_alive
 from dtrees.core.stores.shared._shared_blocks cimport bins_of_member, count_by_cell
@@ -175,17 +175,18 @@ cdef int64_t count_intervals(SharedStore* s, const SharedNode* node,
 cdef void bound_column(SharedStore* s, const SharedNode* node, int32_t number) noexcept nogil:
     """The best boundary between intervals, and the highest score that there may be."""
     cdef int64_t width = count_intervals(s, node, number)
-    cdef double highest
+    cdef double best, highest
     cdef int64_t i
     cdef int m
     for m in range(node.n_members if not s.store.out_of_memory else 0):
         if not node.active >> m & 1:
             continue
         bound_member(s, node, number, m, width)
-        highest = NONE
+        highest = best = NONE
         for i in range(width):
-            s.best[m] = max(s.best[m], s.bounds.at_end[i])
+            best = max(best, s.bounds.at_end[i])
             highest = max(highest, max(s.bounds.at_end[i], s.bounds.inside[i]))
+        s.best[m] = max(s.best[m], least_at_end(s.searches[node.set_of[m]], &s.bounds, best))
         s.highest[number * s.n_sets + m] = highest
 
 

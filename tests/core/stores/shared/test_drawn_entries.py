@@ -103,8 +103,7 @@ def test_rows_of_long_columns_are_searched_for(case, shared_rows, grown):
 
 MODELS = {
     "forest": RandomForestClassifier(4, max_depth=6),
-    "balanced bags": RandomForestClassifier(4, max_depth=6, class_weight="balanced_subsample"),
-    "balanced": RandomForestClassifier(4, class_weight="balanced"),
+    "balanced": ExtraTreesClassifier(4, class_weight="balanced"),
     "extra trees": ExtraTreesClassifier(4, max_depth=6),
     "numbers": RandomForestRegressor(4, max_features=0.2, max_depth=6),
     "extra numbers": ExtraTreesRegressor(4, max_depth=5),

@@ -62,9 +62,7 @@ def test_threads(example, seed):
 MODELS = {
     "two classes": ExtraTreesClassifier(4),
     "balanced": ExtraTreesClassifier(4, class_weight="balanced", max_depth=6),
-    "balanced bags": ExtraTreesClassifier(
-        4, bootstrap=True, class_weight="balanced_subsample", max_depth=6
-    ),
+    "bags": ExtraTreesClassifier(4, bootstrap=True, max_depth=6),
     "five classes": ExtraTreesClassifier(4, max_features=None),
     "entropy": ExtraTreesClassifier(4, criterion="entropy", max_depth=6),
     "numbers": ExtraTreesRegressor(4),

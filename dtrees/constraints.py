@@ -6,19 +6,24 @@ is that of scikit-learn, so that users (and their tests) find what they know::
     The 'max_depth' parameter of DecisionTreeClassifier must be an int in the range [1, inf) or
     None. Got -1 instead.
 
-Types are checked as well as values: 1 is a number of rows and 1.0 a share of them.
+Types are checked as well as values: 1 is a number of rows and 1.0 a share of them. Estimators check
+their parameters in ``fit``. Public functions, and methods of their results, are decorated with
+`checked`. What depends on other arguments is checked where it is used.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import wraps
+from inspect import signature
 from numbers import Integral, Real
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
-from sklearn import get_config
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class InvalidParameterError(ValueError, TypeError):
@@ -37,16 +42,24 @@ class Constraint(Protocol):
 
 @dataclass(frozen=True)
 class IntegerIn:
-    """An integer of at least `low`."""
+    """An integer from `low` to `high`, and no boolean."""
 
     low: int
+    high: int | None = None  # None: no limit
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value is such an integer; booleans count, as everywhere in Python."""
-        return isinstance(value, Integral) and int(value) >= self.low
+        """Whether the value is such an integer."""
+        return (
+            isinstance(value, Integral)
+            and not isinstance(value, bool)
+            and self.low <= int(value)
+            and (self.high is None or int(value) <= self.high)
+        )
 
     def __str__(self) -> str:
-        return f"an int in the range [{self.low}, inf)"
+        return (
+            f"an int in the range [{self.low}, {'inf)' if self.high is None else f'{self.high}]'}"
+        )
 
 
 @dataclass(frozen=True)
@@ -59,8 +72,10 @@ class RealIn:
     integers: bool = True  # whether a value of integer type is a number here
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value is such a number; nan never is."""
-        if not isinstance(value, Real) or (isinstance(value, Integral) and not self.integers):
+        """Whether the value is such a number; nan and booleans never are."""
+        if not isinstance(value, Real) or isinstance(value, bool):
+            return False
+        if isinstance(value, Integral) and not self.integers:
             return False
         number = float(value)
         above = number >= self.low if self.brackets[0] == "[" else number > self.low
@@ -91,7 +106,7 @@ class OneOf:
 class InstanceOf:
     """An instance of a type, under the name that users know it by."""
 
-    type: type
+    type: Any  # or a union of types
     name: str
 
     def accepts(self, value: Any) -> bool:
@@ -119,8 +134,8 @@ class CallableObject:
     """Something that can be called."""
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value can be called."""
-        return callable(value)
+        """Whether the value can be called, and is no class: an instance was meant."""
+        return callable(value) and not isinstance(value, type)
 
     def __str__(self) -> str:
         return "a callable"
@@ -140,16 +155,60 @@ class Nothing:
 
 @dataclass(frozen=True)
 class ArrayLike:
-    """A list, a tuple or an array; what is in it is judged where it is used."""
+    """A list, a tuple, an array or a column of any library; what is in it is judged elsewhere."""
 
     def accepts(self, value: Any) -> bool:
         """Whether the value has a length or a shape and is no string, set or mapping."""
-        if isinstance(value, str | bytes | Mapping):
+        if isinstance(value, str | bytes | type) or np.isscalar(value):
             return False
-        return isinstance(value, Sequence) or hasattr(value, "__array__")
+        shape = getattr(value, "shape", None)
+        if shape is None:
+            return isinstance(value, Sequence) or hasattr(value, "__array__")
+        return not isinstance(shape, tuple) or len(shape) > 0
 
     def __str__(self) -> str:
         return "an array-like"
+
+
+@dataclass(frozen=True)
+class ListLike:
+    """A list, tuple, set, array or index of things: names, models, splits."""
+
+    def accepts(self, value: Any) -> bool:
+        """Whether the value can be gone through more than once, and is no string or mapping."""
+        return ArrayLike().accepts(value) or isinstance(value, Set)
+
+    def __str__(self) -> str:
+        return "a list, tuple, set or array"
+
+
+@dataclass(frozen=True)
+class Having:
+    """An object with a method."""
+
+    method: str
+
+    def accepts(self, value: Any) -> bool:
+        """Whether the value is an object, and no class, that has the method."""
+        return hasattr(value, self.method) and not isinstance(value, str | bytes | type)
+
+    def __str__(self) -> str:
+        return f"an object with the method {self.method!r}"
+
+
+@dataclass(frozen=True)
+class Splits:
+    """Pairs of a training side and a test side, which are judged where they are drawn."""
+
+    def accepts(self, value: Any) -> bool:
+        """Whether the value can be gone through, and has pairs where that can be told."""
+        pairs = (list, tuple, np.ndarray)
+        if isinstance(value, pairs):
+            return all(isinstance(split, pairs) and len(split) == 2 for split in value)
+        return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | Set)
+
+    def __str__(self) -> str:
+        return "an iterable of (train, test)"
 
 
 @dataclass(frozen=True)
@@ -173,22 +232,6 @@ class ArrayOf:
 
 
 @dataclass(frozen=True)
-class NumberOf:
-    """An integer that `fit` has counted, from `low` to `high`, and no boolean."""
-
-    low: int
-    high: int
-
-    def accepts(self, value: Any) -> bool:
-        """Whether the value is such an integer."""
-        is_number = isinstance(value, Integral) and not isinstance(value, bool)
-        return is_number and self.low <= int(value) <= self.high
-
-    def __str__(self) -> str:
-        return f"an int in the range [{self.low}, {self.high}]"
-
-
-@dataclass(frozen=True)
 class RandomState:
     """What ``sklearn.utils.check_random_state`` takes."""
 
@@ -207,6 +250,17 @@ class RandomState:
 
 Constraints = Mapping[str, Sequence[Constraint]]
 
+CV = (IntegerIn(2), Having("split"), Splits())
+SCORER = (InstanceOf(str, "str"), CallableObject(), Nothing())
+ESTIMATOR = (Having("fit"),)
+ARRAY = (ArrayLike(),)
+ROWS = (ArrayLike(), Nothing())  # a value for each row: groups, weights
+NAMES = (ArrayLike(), Nothing())
+PARAMS = (InstanceOf(Mapping, "dict"), Nothing())
+CONFIDENCE = (RealIn(0.5, 1, "[)"),)
+AXES = (Having("plot"), Nothing())  # of matplotlib, which is not imported to tell
+ERROR_SCORE = (OneOf(("raise",)), InstanceOf(Real, "float"))
+
 # What `dtrees.estimators.column_rules` resolves.
 COLUMN_RULES: Mapping[str, tuple[Constraint, ...]] = {
     "monotonic_cst": (ArrayLike(), InstanceOf(dict, "dict"), Nothing()),
@@ -217,9 +271,11 @@ COLUMN_RULES: Mapping[str, tuple[Constraint, ...]] = {
 def check_parameters(constraints: Constraints, parameters: Mapping[str, Any], owner: str) -> None:
     """Raise InvalidParameterError for the first parameter that none of its constraints accepts.
 
-    Parameters without constraints are not checked; `owner` is the class, for the message. Does
-    nothing with ``sklearn.config_context(skip_parameter_validation=True)``.
+    Parameters without constraints are not checked; `owner` is the class or function, for the
+    message. Does nothing with ``sklearn.config_context(skip_parameter_validation=True)``.
     """
+    from sklearn import get_config
+
     if not get_config()["skip_parameter_validation"]:
         check_values(constraints, parameters, "parameter", owner)
 
@@ -237,3 +293,41 @@ def check_values(
         raise InvalidParameterError(
             f"The {name!r} {what} of {owner} must be {choice}. Got {value!r} instead."
         )
+
+
+def _check_as(theirs: Any, given: Mapping[str, Any]) -> None:
+    """Check arguments as a function of scikit-learn does."""
+    from sklearn import get_config
+    from sklearn.utils._param_validation import validate_parameter_constraints
+
+    if not get_config()["skip_parameter_validation"]:
+        rules = theirs._skl_parameter_constraints
+        validate_parameter_constraints(rules, given, theirs.__name__)
+
+
+def checked(
+    theirs: Callable[..., Any] | None = None, /, **constraints: Sequence[Constraint]
+) -> Callable[[F], F]:
+    """Decorate a public function or method: arguments are checked before it runs.
+
+    `theirs` is scikit-learn's function in whose place this one stands: its own check comes first,
+    with its own messages. Defaults are not checked.
+
+    Raises InvalidParameterError, a ValueError and a TypeError, for the first argument that none of
+    its constraints accepts.
+    """
+
+    def decorate(function: F) -> F:
+        form = signature(function)
+
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = form.bind(*args, **kwargs).arguments
+            if theirs is not None:
+                _check_as(theirs, given)
+            check_parameters(constraints, given, function.__qualname__)
+            return function(*args, **kwargs)
+
+        return cast(F, call)
+
+    return decorate

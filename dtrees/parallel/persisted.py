@@ -1,0 +1,51 @@
+"""Collections that are persisted, and whose data cannot be had: whoever fits them is told so.
+
+A persisted collection is made of futures. Where their data are gone, or on another cluster, Dask
+says of tasks that need them that something was lost. So this is looked at after a failure::
+
+    client.restart(), client.cancel(X), the end of the cluster     the data are gone
+    the client in force is that of another cluster, or none        the data are elsewhere
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dtrees.exceptions import ClusterError
+from dtrees.parallel.client import address_of
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+BEFORE = "give the collection as it was before persist()"
+
+
+def check_persisted(collections: Sequence[Any], client: Client | None) -> None:
+    """Raise ClusterError where collections are made of futures whose data `client` cannot have.
+
+    `client` None: they are computed in this process. O(tasks of their graphs).
+    """
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return
+    here = None if client is None else address_of(client)
+    layers: dict[int, Any] = {}
+    for graph in (each.__dask_graph__() for each in collections):
+        layers |= {id(layer): layer for layer in getattr(graph, "layers", {"": graph}).values()}
+    for future in distributed.futures_of([dict(layer) for layer in layers.values()]):
+        there = address_of(future.client)
+        if future.status in ("cancelled", "lost") or future.client.status != "running":
+            raise ClusterError(
+                "A Dask collection is persisted, and its data are gone: client.restart(), "
+                "client.cancel() or the end of their cluster has dropped them. Persist it again, "
+                f"or {BEFORE}."
+            )
+        if there != here:
+            place = "in this process" if here is None else f"on the cluster at {here}"
+            raise ClusterError(
+                f"A Dask collection is persisted on the cluster at {there}, and is to be computed "
+                f"{place}. Fit it with the client of its cluster (with client.as_current()), or "
+                f"{BEFORE}."
+            )

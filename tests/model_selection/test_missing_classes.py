@@ -1,0 +1,103 @@
+"""Test sides that lack a class: scores that are defined are there, others say what is missing."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import log_loss
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from dtrees import DecisionTreeClassifier, GradientBoostingClassifier, RandomForestClassifier
+from dtrees.model_selection import (
+    GridSearchCV,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+    validation_surface,
+)
+from dtrees.model_selection.missing_classes import undefined
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 2))
+Y = np.array(["a", "b", "z"])[RNG.integers(0, 2, 60)]
+Y[[0, 30]] = "z"  # of the first and of the third fold
+SPLITS = list(KFold(4).split(X))
+TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
+PIPELINE = make_pipeline(StandardScaler(), TREE)
+MODELS = {
+    "tree": TREE,
+    "forest": RandomForestClassifier(3, max_depth=2, random_state=0),
+    "boosted": GradientBoostingClassifier(max_iter=2),
+}
+SIDES = "split 1 has no row of z; split 3 has no row of z"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_log_loss_is_that_of_all_classes(name):
+    shares = cross_val_predict(MODELS[name], X, Y, cv=SPLITS, method="predict_proba")
+    found = cross_validate(MODELS[name], X, Y, cv=SPLITS, scoring=["neg_log_loss", "accuracy"])
+    expected = [-log_loss(Y[test], shares[test], labels=["a", "b", "z"]) for _, test in SPLITS]
+    np.testing.assert_allclose(found["test_neg_log_loss"], expected, rtol=1e-12)
+    alone = cross_val_score(MODELS[name], X, Y, cv=SPLITS, scoring="neg_log_loss")
+    np.testing.assert_allclose(alone, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score"])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_search_and_searches_inside(name, scoring):
+    limit = "max_iter" if name == "boosted" else "max_depth"
+    search = GridSearchCV(MODELS[name], {limit: [2, 1]}, cv=SPLITS, scoring=scoring).fit(X, Y)
+    means = search.cv_results_["mean_test_score"]
+    assert np.isfinite(means).all()
+    assert search.best_score_ == means.max()
+    own = cross_val_score(search.best_estimator_, X, Y, cv=SPLITS, scoring=scoring)
+    np.testing.assert_allclose(own.mean(), search.best_score_, rtol=1e-12)
+    inner = GridSearchCV(MODELS[name], {limit: [2, 1]}, cv=KFold(3), scoring=scoring)
+    assert np.isfinite(cross_validate(inner, X, Y, cv=SPLITS)["test_score"]).all()
+
+
+ASKED = {
+    "cross_validate": lambda model: cross_validate(model, X, Y, cv=SPLITS, scoring="roc_auc_ovr"),
+    "cross_val_score": lambda model: cross_val_score(model, X, Y, cv=SPLITS, scoring="roc_auc_ovr"),
+    "search": lambda model: GridSearchCV(
+        model, {"max_depth": [2, 1]}, cv=SPLITS, scoring="roc_auc_ovr"
+    ).fit(X, Y),
+    "surface": lambda model: validation_surface(
+        model, X, Y, cv=SPLITS, scoring="roc_auc_ovr", max_depth=[1, 2]
+    ),
+    "pipeline": lambda model: cross_validate(
+        make_pipeline(StandardScaler(), model), X, Y, cv=SPLITS, scoring="roc_auc_ovr"
+    ),
+    "pipelines": lambda model: GridSearchCV(
+        PIPELINE, {"decisiontreeclassifier__max_depth": [2, 1]}, cv=SPLITS, scoring="roc_auc_ovr"
+    ).fit(X, Y),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_who_asks_for_what_is_not_defined_hears_of_the_splits(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # scikit-learn's own
+        with pytest.warns(UndefinedMetricWarning, match=SIDES) as heard:
+            ASKED[name](TREE)
+    mine = [str(each.message) for each in heard if SIDES in str(each.message)]
+    assert len(mine) == 1
+    assert "Take fewer or stratified folds" in mine[0]
+
+
+def test_what_is_said():
+    scores = np.array([[0.1, np.nan, 0.3, np.nan], [0.1, 0.2, 0.3, np.nan]])
+    assert undefined({"score": scores}, SPLITS, Y).startswith("Scores are nan where test si")
+    found = undefined({"auc": scores, "own": scores[0]}, SPLITS, Y, folds=True)
+    assert "of auc, own are" in found
+    assert "fold 2 has no row of z; fold 4 has no row of z" in found
+    assert undefined({"score": scores[:, 2:3]}, SPLITS[2:3], Y) is None
+    lacking_none = np.array([np.nan, 0, 0, 0])
+    assert undefined({"score": lacking_none}, SPLITS, Y) is None  # nan for another reason
+    many = np.arange(60)
+    assert "0, 1, 2, 3, 4, and 40 more" in undefined(
+        {"score": np.array([np.nan])}, [(many, many[45:])], many
+    )
