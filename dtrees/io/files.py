@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from dtrees.coding.text_dates import dates_of
-from dtrees.constraints import Having, InstanceOf, ListLike, Nothing, checked
+from dtrees.constraints import Boolean, Having, InstanceOf, ListLike, Nothing, checked
 from dtrees.io.extras import extra
 
 RAGGED = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")  # pandas
@@ -30,6 +30,7 @@ FORMATS = (".csv", ".csv.gz", ".parquet")
     encoding=(InstanceOf(str, "str"), Nothing()),
     decimal=(InstanceOf(str, "str"), Nothing()),
     thousands=(InstanceOf(str, "str"), Nothing()),
+    dayfirst=(Boolean(),),
     as_text=(ListLike(),),
 )
 def read_table(

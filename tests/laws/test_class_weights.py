@@ -194,10 +194,9 @@ def test_short_columns_of_heavy_classes(n_classes):
     [
         DecisionTreeClassifier(class_weight="balanced"),
         RandomForestClassifier(2, class_weight="balanced", bootstrap=False, random_state=0),
-        RandomForestClassifier(2, class_weight="balanced_subsample", random_state=0),
         ExtraTreesClassifier(2, class_weight="balanced", random_state=0),
     ],
-    ids=["tree", "forest", "bags", "extra"],
+    ids=["tree", "forest", "extra"],
 )
 def test_columns_that_tell_nothing_leave_balanced_classes_to_the_first(
     model, counts, sample_weight
