@@ -86,7 +86,8 @@ def table_of(kind: str, n_rows: int, n_columns: int) -> tuple[Any, np.ndarray]:
                 columns[f"c{j}"] = labels[rng.integers(0, len(labels), n_rows)]
                 signal += columns[f"c{j}"] == "level 1" if j < 4 else 0
             else:
-                columns[f"c{j}"] = np.where(rng.random(n_rows) < 0.1, np.nan, rng.normal(n_rows))
+                numbers = rng.normal(size=n_rows)
+                columns[f"c{j}"] = np.where(rng.random(n_rows) < 0.1, np.nan, numbers)
         X = pd.DataFrame(columns)
     y = signal + rng.normal(size=n_rows) > np.median(signal)
     y[:2] = 0, 1
