@@ -1,11 +1,15 @@
-"""Locks of the process that a forked child finds free."""
+"""Locks that a forked child finds free, and an attribute that needs none."""
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 def lock_of_process(kind: Callable[[], Any] = Lock) -> Any:
@@ -20,3 +24,11 @@ def lock_of_process(kind: Callable[[], Any] = Lock) -> Any:
             before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
         )
     return lock
+
+
+class cached_property(functools.cached_property[T]):
+    """`functools.cached_property`, without the lock that Python 3.11 holds while it computes."""
+
+    def __init__(self, func: Callable[[Any], T]) -> None:
+        super().__init__(func)
+        self.lock = nullcontext()

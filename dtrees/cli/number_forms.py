@@ -15,9 +15,9 @@ import re
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
+from dtrees._forks import cached_property
 from dtrees.cli.form import Form
 
 LOOKED_AT = 1_000  # values of a column

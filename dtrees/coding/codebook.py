@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from dtrees._forks import cached_property
 from dtrees.coding._cuts import cut_column
 from dtrees.coding._rank_columns import STATUS_INFINITE
 from dtrees.coding.category_warnings import warn_of_unseen

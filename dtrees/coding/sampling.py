@@ -11,12 +11,12 @@ counts as w rows (`dtrees.coding.weights.cut_weights`); which rows are sampled, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
+from dtrees._forks import cached_property
 from dtrees._random import SAMPLE_ROWS, keyed_uint64
 from dtrees.coding._cuts import quantile_codes
 

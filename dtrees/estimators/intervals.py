@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from dtrees._forks import cached_property
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.predict.blas import one_blas_thread
 from dtrees.core.predict.intervals import Calibration, floor_of

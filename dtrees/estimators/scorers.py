@@ -8,7 +8,6 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import get_scorer
 
 
 def with_labels(scoring: Any, classes: np.ndarray | None) -> Any:
@@ -36,6 +35,8 @@ def with_labels(scoring: Any, classes: np.ndarray | None) -> Any:
         scoring = {name: name for name in scoring}
     if isinstance(scoring, Mapping):
         return {name: with_labels(one, classes) for name, one in scoring.items()}
+    from sklearn.metrics import get_scorer  # here, as it loads rich where that is installed
+
     try:
         scorer = get_scorer(scoring)
     except ValueError:  # no such name, which scikit-learn says in its place

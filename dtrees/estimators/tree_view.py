@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dtrees._forks import cached_property
 from dtrees.coding.coded import CodedMatrix
 from dtrees.core.model.tree import AT_MOST, LEAF, NO_FEATURE, Tree
 from dtrees.core.predict.raw import apply, decision_path

@@ -13,11 +13,11 @@ cutting one of them, and scored once.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from dtrees._forks import cached_property
 from dtrees.core.model.nested_trees import PruningGrid, sums_over_leaves
 from dtrees.core.model.pruning import PruningLimits
 from dtrees.core.model.tree import Tree

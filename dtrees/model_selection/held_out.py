@@ -7,10 +7,11 @@ losses and weights are added up in fixed point.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
+from dtrees._forks import cached_property
 from dtrees.core.model.nested_trees import sums_over_branches
 from dtrees.core.model.tree import Tree
 from dtrees.estimators.fitted_sets import FittedSets, trees_of

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from threading import Lock
 from time import perf_counter
 from typing import Any
@@ -28,6 +27,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import delayed
 
+from dtrees._forks import cached_property
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.tables import Table
 from dtrees.core.membership.resampling import of_sets

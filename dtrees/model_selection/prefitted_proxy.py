@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, wraps
+from functools import wraps
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,6 +21,7 @@ from sklearn.metrics import accuracy_score, get_scorer, r2_score
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 
+from dtrees._forks import cached_property
 from dtrees.estimators.scorers import with_labels
 from dtrees.model_selection.splits import Split
 

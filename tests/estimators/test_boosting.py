@@ -95,10 +95,11 @@ class TestClasses:
             np.testing.assert_array_equal(stages[1], whole(X))
 
     def test_class_weights_are_weights(self):
+        few = X.round(1)  # not cut: class weights do not count there
         y = (NOISY > 1).astype(int)
-        model = GradientBoostingClassifier(max_iter=3, class_weight={1: 3}).fit(X, y)
-        other = GradientBoostingClassifier(max_iter=3).fit(X, y, np.where(y == 1, 3.0, 1.0))
-        np.testing.assert_array_equal(model.decision_function(X), other.decision_function(X))
+        model = GradientBoostingClassifier(max_iter=3, class_weight={1: 3}).fit(few, y)
+        other = GradientBoostingClassifier(max_iter=3).fit(few, y, np.where(y == 1, 3.0, 1.0))
+        np.testing.assert_array_equal(model.decision_function(few), other.decision_function(few))
 
 
 class TestNumbers:

@@ -94,6 +94,8 @@ class Loop:
             scale = scale_of([target], GrowthRules(criterion=criterion))
             bag = len(train) if getattr(self.model, "bootstrap", False) else 0
             found = (*found, scale.fixed_point, bag)
+        if target.means is not None:  # how often a row is drawn depends on all weights of its side
+            found = (*found, train.tobytes())
         return found
 
 

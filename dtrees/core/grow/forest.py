@@ -18,11 +18,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
+from dtrees._forks import cached_property
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules

@@ -24,11 +24,12 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
 
+from dtrees._forks import cached_property
 from dtrees._random import BOOTSTRAP, ROUNDING, keyed_counts, keyed_draws, keyed_largest
 from dtrees.coding.target import Target
 from dtrees.coding.weights import class_totals, exact_bincount

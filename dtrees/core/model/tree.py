@@ -21,11 +21,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from dtrees._forks import cached_property
 from dtrees.core.model._pruning import depths
 
 LEAF, AT_MOST, ABOVE, IN_SUBSET = 0, 1, 2, 3

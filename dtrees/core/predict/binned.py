@@ -19,12 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
+from dtrees._forks import cached_property
 from dtrees.coding.coded import SPARSE, WIDTHS, CodedMatrix, storage_for
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict._binned import find_leaves, find_means

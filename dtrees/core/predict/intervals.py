@@ -32,11 +32,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import partial
 from math import ceil
 
 import numpy as np
 
+from dtrees._forks import cached_property
 from dtrees.core.model.tree import LEAF, Tree
 from dtrees.typing import Runner, serial
 

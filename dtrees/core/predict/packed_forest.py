@@ -23,13 +23,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from dtrees._forks import cached_property
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict._forest_leaves import fill_leaves, share_of_zeros
 from dtrees.core.predict._forest_nodes import (

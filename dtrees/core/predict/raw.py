@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -37,6 +37,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from dtrees._forks import cached_property
 from dtrees.coding.tables import Table
 from dtrees.core.model.tree import LEAF, Forest, Tree
 from dtrees.core.predict._raw import PackedTree, walk_mixed, walk_numbers, walk_sparse

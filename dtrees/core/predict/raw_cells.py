@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dtrees._forks import cached_property
 from dtrees.coding.tables import Table
 from dtrees.core.predict.used_columns import NOWHERE
 

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from dtrees._forks import cached_property
 from dtrees._pickling import SmallArraysInside
 from dtrees._random import BOOTSTRAP, keyed_largest
 from dtrees.coding.coded import SPARSE, CodedMatrix
