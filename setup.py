@@ -47,6 +47,7 @@ EXTENSIONS = [
     "dtrees.core.search._number_scan",
     "dtrees.core.search._allowed_intervals",
     "dtrees.core.search._class_bounds",
+    "dtrees.core.search._squared_scan",
     "dtrees.core.search._two_class_scan",
     "dtrees.core.search._category_order",
     "dtrees.core.search._category_penalty",

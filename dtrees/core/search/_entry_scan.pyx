@@ -26,7 +26,7 @@ from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._structs cimport (
     AT_MOST, ENTROPY, GINI, SQUARED, PresortedFeature, Split, entry_t
 )
-from dtrees.core.histogram._layout cimport CLASSES, COUNT, has_weights
+from dtrees.core.histogram._layout cimport CLASSES, COUNT, SUM, has_weights
 from dtrees.core.search._bins cimport bins_of_entries, search_bins
 from dtrees.core.search._buffered_scores cimport flush
 from dtrees.core.search._criterion cimport LAST_BITS, xlogx
@@ -35,6 +35,7 @@ from dtrees.core.search._search cimport (
     BUFFER, Boundaries, Search, add_row, add_to_class, begin_column, begin_pass, by_class, consider,
     entropy_score, heavy_enough, is_bound, take_best
 )
+from dtrees.core.search._squared_scan cimport scan_squared
 from dtrees.core.search._two_class_scan cimport (
     scan_entropy, scan_entropy_down, scan_two_classes
 )
@@ -142,6 +143,9 @@ cdef void scan(Search* q, const entry_t* entries, int64_t begin, int64_t end, in
     if not by_class(q):
         if entry_t is uint32_t and q.kind == COUNT and is_wide and not down and begin < end:
             scan_two_classes(q, entries, begin, end, ones, distinct)
+        elif (entry_t is uint32_t and q.kind == SUM and q.criterion.impurity == SQUARED and is_wide
+              and not down and begin < end):
+            scan_squared(q, entries, begin, end)
         else:
             scan_numbers(q, entries, begin, end, down, distinct)
         if close != NOTHING:

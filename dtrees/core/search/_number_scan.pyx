@@ -18,7 +18,8 @@ most  S log(S/W) + D*D / (w * rest) / S,  as log(x) <= x - 1: no logarithm is ta
 not enough. Nor is one where  log(x) <= log(c) + x/c - 1  is not, c being the mean of a side at the
 last boundary whose logarithms were taken: those that are nearly as good have nearly the same means.
 
-In 32-bit entries, two classes have a scan of their own (`_two_class_scan`).
+In 32-bit entries, two classes have a scan of their own (`_two_class_scan`), and so has the squared
+error of rows that weigh one each (`_squared_scan`).
 
 What is compared is rounded in favour of the entries (of Poisson: `_reach.pxd`), and the weight of
 the other side is taken from the integers: W may have more bits than a double. The scores of those
