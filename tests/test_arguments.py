@@ -65,6 +65,7 @@ TAKEN = {
     "client": "None",
     "console": "None",
     "cv": "None",
+    "dayfirst": "True",
     "decimal": "None",
     "encoding": "None",
     "error_score": "True|-1|2.5|nan|inf",

@@ -111,6 +111,9 @@ def arguments_for(function: Any, estimator: Any, given: dict[str, Any]) -> dict[
         "splits": [(ROWS[:20], ROWS[20:]), (ROWS[20:], ROWS[:20])],
         "n_repeats": 2,
     }
+    for name in {"forest", "model"} & set(inspect.signature(function).parameters):
+        forest = import_module("dtrees").RandomForestClassifier(2)
+        known[name] = forest.fit(table(), ROWS % 2)
     parameters = inspect.signature(function).parameters
     needed = {name: known[name] for name in known if name in parameters}
     return needed | {name: given[name] for name in given if name in parameters}
@@ -125,8 +128,9 @@ def callers(entry: str) -> Iterator[tuple[str, Callable[..., Any]]]:
     if owner in MODULES:
         function = public()[entry]
         takes_estimator = "estimator" in inspect.signature(function).parameters
-        for estimator in (tree, dtrees.RandomForestRegressor(2), pipeline)[: 3 * takes_estimator]:
-            name = f"{entry} of {type(estimator).__name__}"
+        estimators = (tree, dtrees.RandomForestRegressor(2), pipeline)
+        for estimator in estimators if takes_estimator else (None,):
+            name = f"{entry} of {type(estimator).__name__}" if takes_estimator else entry
             yield name, lambda e=estimator, **given: function(**arguments_for(function, e, given))
         return
     kind = public()[owner]
