@@ -107,11 +107,16 @@ class Walk:
         if not offered:
             assert is_leaf, f"node {node} is split, but no candidate is permitted"
             return None
+        split = None if is_leaf else self.find(node, rows, offered)
+        is_known = split in offered
+        if split is not None and not is_known:  # the best subset that the kernel knows
+            offered.append(split)
         gains = [statistics.gain(whole, c.sums) for c in offered]
         pays = self.penalties(rows, offered, gains)
         offered = [c for c in offered if pays[c.column] < math.inf]
+        if split is not None:
+            assert split in offered, f"node {node} is split for no more than chance"
         if not offered:
-            assert is_leaf, f"node {node} is split for no more than chance"
             return None
         gains = [statistics.gain(whole, c.sums) for c in offered]
         worth = [
@@ -127,7 +132,6 @@ class Walk:
             reason = not gains_enough(first - 2 * slack, self.root_weight, rules)
             assert reason, f"node {node} is a leaf, but a split gains {float(first)}"
             return None
-        split = self.find(node, rows, offered)
         gain = statistics.gain(whole, split.sums)
         assert gains_enough(gain + 2 * slack, self.root_weight, rules), f"node {node} gains little"
         first = offered[worth.index(best)]
@@ -135,7 +139,7 @@ class Walk:
             f"node {node}: {split} gains {float(gain)} less {pays[split.column]}, "
             f"{first} is worth {float(best)}"
         )
-        if split in offered:
+        if is_known:
             order = order_of_columns(rules, path)
             ties = (
                 c
