@@ -376,7 +376,7 @@ class BaseForest(GrowingForest):
         """
         if not self.bootstrap:
             raise ValueError("There are no bags: fit the forest with bootstrap=True.")
-        target = self._encode_target(np.asarray(y).ravel(), sample_weight)
+        target = self._encode_target(y, sample_weight)
         bags = bags_of(self, self._fit_seed, target, bootstrap_groups)
         assert bags is not None
         if bags.digest() != self._fit_bags:

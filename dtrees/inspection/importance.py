@@ -14,12 +14,12 @@ are what splits take off the loss.
 Rows that did not choose the splits do not flatter any column (Li, Wang, Basu, Kumbier, Yu 2019;
 Loecher 2022). With the values v of nodes, which are those of the rows that did choose::
 
-    importance[j] = mean of (v[child] - v[t]) (y - v[t]) over rows that did not choose, at nodes t
+    importance[j] = mean of v[child] (y - mean of y at t) over rows that did not choose, at nodes t
                     with feature[t] == j
 
-It is the decrease of the squared error (classes: the Brier score) where the split tells of these
-rows what it told of the others. A column that tells nothing of the target has zero on average, and
-is above or below by chance.
+The mean of y at t is that of these rows, too. So a split counts as far as what it told of the
+others holds for them, in units of a squared error (classes: of the Brier score). A column that
+tells nothing of the target has zero on average, and is above or below by chance.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.coding.weights import check_weights
+from dtrees.coding.labels import is_missing
+from dtrees.coding.row_values import row_values
+from dtrees.coding.weights import check_finite, check_weights, real_numbers
 from dtrees.constraints import ARRAY, ROWS, Boolean, InstanceOf, checked
 from dtrees.core.model.gains import SMALL, relative_gains
 from dtrees.core.model.preorder import Shape
@@ -187,7 +189,8 @@ def oob_importances(
             f"forest must be a forest with bags. Got {type(forest).__name__} instead. "
             "held_out_importances asks rows that a model was not fitted to."
         )
-    weight, rows = forest._rows_out_of_bags(y, sample_weight, bootstrap_groups)
+    y = np.asarray(row_values(y)).ravel()
+    weight, rows = forest._rows_out_of_bags(y, row_values(sample_weight), bootstrap_groups)
     return _importances(forest, X, y, weight, rows, normalize)
 
 
@@ -226,7 +229,8 @@ def held_out_importances(
         The model has not been fitted.
     """
     trees_of(model)
-    weight = check_weights(sample_weight, len(y))
+    y = np.asarray(row_values(y)).ravel()
+    weight = check_weights(row_values(sample_weight), len(y))
     return _importances(model, X, y, weight, itertools.repeat(slice(None)), normalize)
 
 
@@ -240,14 +244,17 @@ def _importances(
             f"model must be a tree or a forest. Got {type(model).__name__} instead, whose trees "
             "add up."
         )
-    y = np.asarray(y).ravel()
-    if hasattr(model, "classes_"):
+    if not hasattr(model, "classes_"):
+        y = real_numbers(y, "y")
+        check_finite(y, "y")
+    elif any(map(is_missing, y.tolist())):
+        raise ValueError("y must have a label in every row: one is missing.")
+    else:
         known = np.minimum(np.searchsorted(model.classes_, y), len(model.classes_) - 1)
         if not (model.classes_[known] == y).all():
             raise ValueError("y must hold labels that the model was fitted to: it has others.")
         y = known
-    leaves = model.apply(X)
-    leaves = np.asarray(leaves.compute() if hasattr(leaves, "compute") else leaves)
+    leaves = np.asarray(model.apply(X))  # of a Dask collection, too
     leaves = leaves.reshape(len(leaves), len(trees))
     if len(leaves) != len(y):
         raise ValueError(f"X has {len(leaves)} rows, y has {len(y)} values.")
@@ -296,8 +303,9 @@ def unseen_importances(
 
     count, sums = of_branches(np.bincount(leaves, n, tree.node_count)), of_branches(sums)
     decrease = np.zeros(len(inner))
+    mean = sums[inner] / np.maximum(count[inner], 1e-300)[:, None]  # 0 of no rows
     for child in (tree.children_left[inner], tree.children_right[inner]):
-        away = sums[child] - count[child, None] * value[inner]
+        away = sums[child] - count[child, None] * mean
         decrease += ((value[child] - value[inner]) * away).sum(axis=1)
     found = np.bincount(tree.feature[inner], decrease, tree.n_columns).astype(np.float64)
     return found / count[0] if count[0] > 0 else found

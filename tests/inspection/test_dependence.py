@@ -79,8 +79,8 @@ KINDS = {
     "dates": pd.Timestamp("2024-01-01") + pd.to_timedelta(RNG.integers(0, 99, N), unit="D"),
 }
 MODELS = {
-    "tree": DecisionTreeClassifier(max_depth=5),
-    "forest": RandomForestClassifier(4, random_state=0),
+    "tree": DecisionTreeClassifier(max_depth=5, category_penalty=0.0),
+    "forest": RandomForestClassifier(4, random_state=0, category_penalty=0.0),
     "numbers": DecisionTreeRegressor(max_depth=5),
     "boosted classes": GradientBoostingClassifier(max_iter=4, min_samples_leaf=5),
     "boosted numbers": GradientBoostingRegressor(max_iter=4, min_samples_leaf=5),

@@ -117,6 +117,7 @@ def test_counts_of_splits(model):
 def slow(model, X, y, rows_of_trees, weight=None):
     """Row by row, down each tree: what a split says of the row, times where the row lies."""
     found = np.zeros((len(model), X.shape[1]))
+    own = np.ones(len(X)) if weight is None else weight
     one_hot = y[:, None] == model.classes_ if hasattr(model, "classes_") else y[:, None]
     for number, rows in enumerate(rows_of_trees):
         view = model[number].tree_
@@ -125,7 +126,9 @@ def slow(model, X, y, rows_of_trees, weight=None):
         for i in rows:
             nodes = np.flatnonzero(path[i])
             for t, child in itertools.pairwise(nodes):
-                gain = (value[child] - value[t]) @ (one_hot[i] - value[t])
+                here = [k for k in rows if path[k, t] and own[k] > 0]
+                mean = np.average(one_hot[here], axis=0, weights=own[here]) if here else 0.0
+                gain = (value[child] - value[t]) @ (one_hot[i] - mean)
                 found[number, view.feature[t]] += gain * (1 if weight is None else weight[i])
         found[number] /= len(rows) if weight is None else weight[rows].sum()
     return found.mean(axis=0)
@@ -184,9 +187,11 @@ def test_a_column_of_random_levels_has_none(name):
     forest = kind(25, categorical_features=[last], random_state=0).fit(X, y)
     found = oob_importances(forest, X, y)
     assert abs(found[-1]) < 0.05
-    assert found[-1] < forest.feature_importances_[-1] / 2
     assert found.argmax() != last
     assert found.sum() == pytest.approx(1)
+    misled = forest.set_params(category_penalty=0.0).fit(X, y)
+    found = oob_importances(misled, X, y, normalize=False)
+    assert found[-1] < min(0.1 * found.max(), misled.feature_importances_[-1] * found.sum() / 2)
 
 
 def test_unseen_importances_do_not_depend_on_the_layout():
@@ -235,3 +240,16 @@ def test_folds_tell_what_their_test_sides_tell():
         assert_allclose(found.importances, expected, rtol=1e-9, atol=1e-12)
     boosted = validate_folds(GradientBoostingClassifier(max_iter=2), X, y, splits)
     assert boosted.importances is None
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_a_missing_target_is_refused(missing):
+    X, y = load_iris(return_X_y=True)
+    gap = y.astype(object)
+    gap[3] = missing
+    with pytest.raises(ValueError, match="y must have a label in every row"):
+        held_out_importances(DecisionTreeClassifier().fit(X, y), X, gap)
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        held_out_importances(DecisionTreeRegressor().fit(X, y), X, gap)
+    with pytest.raises(ValueError, match="y must be numbers"):
+        held_out_importances(DecisionTreeRegressor().fit(X, y), X, y.astype(str) + "a")

@@ -19,8 +19,8 @@ ROUNDS = {"dtrees.regime": "partitioned", "dtrees.gather-rows": 100}
 PHASES = ("blocks", "bags", "rounds", "subtrees")
 FOREST = RandomForestClassifier(2, random_state=5, max_bins=32, regime="partitioned")
 FOLDS = Folds(FOREST)
-WEIGHED = Folds(clone(FOREST).set_params(n_estimators=2, class_weight="balanced"))
-BALANCED = Folds(clone(FOREST).set_params(n_estimators=2, class_weight="balanced_subsample"))
+WEIGHED = Folds(clone(FOREST).set_params(bootstrap=False, class_weight="balanced"))
+DRAWN = Folds(clone(FOREST).set_params(class_weight="balanced"))  # bags are drawn by weight
 
 
 class Fault:

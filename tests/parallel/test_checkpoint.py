@@ -187,7 +187,7 @@ class TestCheckpoint:
             (lambda: forest(max_samples=0.5).fit, r"max_samples was None and is 0.5\.$"),
             (
                 lambda: forest(class_weight="balanced").fit,
-                r"class_weight .* is .balanced.\.$",
+                r"class_weight .* is .balanced.; the bags",
             ),
             (lambda: RandomForestRegressor(N, random_state=3).fit, "the class .it was RandomFores"),
         ],
@@ -206,7 +206,7 @@ class TestCheckpoint:
             ((X[:-1], Y[:-1]), r"the shape of X \(it was \[500, 5\] and is \[499, 5\]\)"),
             ((turned, Y), "differs: the rows of X.$"),
             ((X, 1 - Y), "differs: y, or sample_weight.$"),
-            ((X, Y, np.arange(500)), "differs: y, or sample_weight.$"),
+            ((X, Y, np.arange(500)), "y, or sample_weight; the bag"),
         ]:
             with pytest.raises(ValueError, match=words):
                 forest().fit(*arguments, checkpoint=folder)

@@ -195,7 +195,7 @@ class TestPipelines:
                 ask(piped, table, y)
         with pytest.raises(TypeError, match=f"^GridSearchCV.fit {said}"):
             search.fit(table, y)
-        with pytest.raises(TypeError, match=r"^cross_val_predict of .*: method='apply'"):
+        with pytest.raises(TypeError, match=r"'method' .* of cross_val_predict .* Got 'apply'"):
             cross_val_predict(tree(), table, y, method="apply")
         with pytest.raises(TypeError, match=r"^validation_surface needs models that grow together"):
             validation_surface(piped, table, y, max_depth=[1])

@@ -35,6 +35,7 @@ from dtrees import (
 )
 from dtrees.estimators import growing_forest
 from dtrees.exceptions import WorkerLostError
+from dtrees.inspection import held_out_importances, oob_importances
 from dtrees.model_selection import (
     GridSearchCV,
     HashKFold,
@@ -238,6 +239,16 @@ ENTRIES = [
         ),
     ),
     Entry(of_forests("resume"), BAGGED, resumed),
+    Entry(
+        ("inspection.oob_importances",),
+        BAGGED,
+        lambda **given: oob_importances(FOREST().fit(**given), **given).tolist(),
+    ),
+    Entry(
+        ("inspection.held_out_importances",),
+        WEIGHTED,
+        lambda **given: held_out_importances(TREE().fit(**given), **given).tolist(),
+    ),
     Entry(of_forests("score"), WEIGHTED, functools.partial(score, FOREST)),
     Entry(of_boosting("fit"), WEIGHTED, lambda **given: fit(BOOSTED(), **given)),
     Entry(of_boosting("score"), WEIGHTED, functools.partial(score, BOOSTED)),

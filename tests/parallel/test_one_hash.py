@@ -27,6 +27,7 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.sampling import CutRules
 from dtrees.coding.summaries import TableSummary
 from dtrees.coding.tables import read_table
+from dtrees.coding.weights import cut_weights
 from dtrees.core.grow.local_blocks import LocalBlocks
 from dtrees.core.grow.round_spec import RoundSpec
 from dtrees.core.grow.rounds import grow_in_rounds
@@ -164,9 +165,13 @@ def test_clusters(layout, processes, expected, expected_of_folds):
 def test_blocks_of_rows(case, storage, n_rows, expected):
     growth = growth_of(case, storage)
     blocks = [slice(first, first + n_rows) for first in range(0, N_ROWS, n_rows)]
-    book, parts = coded_in_blocks(STORAGE[storage](X), blocks, growth.rules.seed)
+    weights = cut_weights(CASES[case].weights, N_ROWS)
+    book, parts = coded_in_blocks(STORAGE[storage](X), blocks, growth.rules.seed, weights)
     target, bags = growth.target, growth.bags
-    draws = None if bags is None else Draws(bags.seed, bags.rate)
+    draws = None
+    if bags is not None:
+        heaviest = None if bags.means is None else float(bags.means.max())
+        draws = Draws(bags.seed, bags.rate, heaviest)
     common = Common(growth.rules, draws, None)
     values = book.code_values() if growth.values is not None else None
     held = [
@@ -199,13 +204,14 @@ def growth_of(case, storage):
     return CASES[case].fit(storage, kind=Caught).growth
 
 
-def coded_in_blocks(table, blocks, seed) -> tuple[CodeBook, list[CodedMatrix]]:
+def coded_in_blocks(table, blocks, seed, weights=None) -> tuple[CodeBook, list[CodedMatrix]]:
     """The codebook of merged summaries, and every block coded by itself."""
     summaries = [
         TableSummary.of(
             read_table(X[rows]),
             rules=CutRules(max_bins=64, seed=seed),
             first_row=rows.start,
+            weights=None if weights is None else weights[rows],
         )
         for rows in blocks
     ]

@@ -33,7 +33,7 @@ from tests.pairs import parametrize_pairs
 from tests.parallel import test_collections as collections
 from tests.parallel.clusters import connect, noted
 from tests.parallel.faults import (
-    BALANCED,
+    DRAWN,
     FOLDS,
     FOREST,
     ROUNDS,
@@ -246,19 +246,19 @@ class TestWorkersThatDie:
         [
             pytest.param(WEIGHED, "rounds", id="weights"),
             pytest.param(WEIGHED, "subtrees", id="weights-end", marks=chaos),
-            pytest.param(BALANCED, "bags", id="bags"),
-            pytest.param(BALANCED, "rounds", id="bags-rounds", marks=chaos),
+            pytest.param(DRAWN, "bags", id="bags"),
+            pytest.param(DRAWN, "rounds", id="bags-rounds", marks=chaos),
         ],
     )
     def test_while_folds_of_class_weights_grow(self, model, phase, processes):
-        """Sets share rounds, and what their classes weigh is known here only."""
+        """What their classes weigh is known here only; sets share rounds where it is no draw."""
         with killed(processes, 1, phase, number=4 if phase == "rounds" else 0):
             found = fitted(processes, model)
         assert hash_of(found) == expected(model)
         report = found.fit_report_
         assert report["lost_workers"] >= 1
-        assert report["shared_nodes"] > 0
-        assert report["rounds"] < 20
+        assert (report["shared_nodes"] > 0) == (model is WEIGHED)
+        assert report["rounds"] < 20 or model is DRAWN
 
     def test_while_a_table_of_few_rows_is_gathered(self, processes):
         """No round: sums, and then the rows of whole trees."""
