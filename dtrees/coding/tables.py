@@ -109,9 +109,9 @@ def read_table(X: Any) -> Table:
     Parameters
     ----------
     X : array-like (n_rows, n_columns), DataFrame, pyarrow.Table, sparse matrix or array
-        Sparse arrays are SciPy's, or those of the package ``sparse``.
         Numbers, booleans, strings, dates, categories. An object column holds numbers, strings or
-        both. A Table is returned as it is.
+        both. Sparse arrays are SciPy's, or those of the package ``sparse``. A Table is returned as
+        it is.
 
     Returns
     -------

@@ -135,9 +135,10 @@ def are_dates(values: Any, *, dayfirst: bool = False) -> Any:
     """Which values of a column of text are dates by themselves; a Series of bool."""
     from pandas import to_datetime
 
-    good = values.isna() & False
-    forms = values.map(lambda value: form_of(value, dayfirst=dayfirst))
-    for form, alike in values.groupby(forms):
+    plain = values.reset_index(drop=True)  # labels may be there twice
+    good = plain.isna() & False
+    forms = plain.map(lambda value: form_of(value, dayfirst=dayfirst))
+    for form, alike in plain.groupby(forms):
         dates = to_datetime(alike, format=form[0], utc=True, errors="coerce")
         good[alike.index] = dates.notna()
-    return good
+    return good.set_axis(values.index)

@@ -234,7 +234,7 @@ def balanced_multipliers(totals: list[int], spare_bits: int = 0) -> tuple[np.nda
     for number, total in enumerate(totals):
         if total > 0:
             multiplier[number] = max(1, of_class // total)
-            of_class = int(multiplier[number]) * total
+            of_class = min(of_class, int(multiplier[number]) * total)
     return multiplier, exponent
 
 

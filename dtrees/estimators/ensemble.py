@@ -70,7 +70,7 @@ from dtrees.parallel import (
 )
 from dtrees.typing import serial
 
-SPARE_BITS = 5  # a row is in a bag at most 20 times
+SPARE_BITS = 5  # a row is in a bag at most 20 times as often as on average
 
 
 class BaseForest(GrowingForest):

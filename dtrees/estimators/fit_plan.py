@@ -31,7 +31,7 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table, read_table
 from dtrees.coding.target import Target
 from dtrees.coding.weights import cut_weights
-from dtrees.constraints import check_parameters
+from dtrees.constraints import check_parameters, level_of_user
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow.shared import n_alone
 from dtrees.core.membership.resampling import Resampling
@@ -212,7 +212,7 @@ def _warn_of_many_classes(target: Target, rules: GrowthRules) -> None:
             f"a tree of {n_rows:,} rows takes up to {most / 2**30:.1f} GiB, and time in "
             "proportion. Set min_samples_leaf or max_depth, join rare classes, or use a regressor "
             "if y holds numbers.",
-            stacklevel=6,  # of who calls `fit`, mostly
+            stacklevel=level_of_user(),
         )
 
 

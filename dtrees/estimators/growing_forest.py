@@ -17,6 +17,7 @@ import numpy as np
 
 from dtrees.callbacks import Callback, ForestFit, listening, told
 from dtrees.coding.target import Target
+from dtrees.constraints import level_of_user
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.model.tree import Forest, Tree
@@ -282,5 +283,5 @@ def _warn_without_votes(oob: OutOfBag) -> None:
         warnings.warn(
             "Some inputs do not have OOB scores. This probably means too few trees were used to "
             "compute any reliable OOB estimates.",
-            stacklevel=6,  # in the caller of `fit`
+            stacklevel=level_of_user(),
         )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.coding.codebook import CodeBook
+from dtrees.constraints import level_of_user
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.raw import leaves_by_tree
@@ -40,7 +41,7 @@ def kept_trees(forest: Any, plan: FitPlan) -> tuple[tuple[Tree, ...], int]:
     if forest.n_estimators == len(kept):
         warnings.warn(
             "Warm-start fitting without increasing n_estimators does not fit new trees.",
-            stacklevel=3,
+            stacklevel=level_of_user(),
         )
     return kept, forest._fit_seed
 

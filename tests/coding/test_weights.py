@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dtrees import DecisionTreeClassifier
 from dtrees.coding import Target
 from dtrees.coding.weights import balanced_fractions, balanced_multipliers
 
@@ -64,6 +65,18 @@ def test_balanced_class_weights():
 
 
 fractions = st.lists(st.floats(0.01, 100), min_size=2, max_size=40)
+
+
+@pytest.mark.parametrize("spare_bits", [0, 5])
+def test_balanced_classes_of_a_great_total_fit_their_bits(spare_bits):
+    totals = [36 * 10**14] + [4 * 10**14 // 5_999] * 5_999
+    multiplier, _ = balanced_multipliers(totals, spare_bits)
+    weighs = [t * int(m) for t, m in zip(totals, multiplier, strict=True)]
+    assert sum(weighs) <= 2 ** (61 - spare_bits) + sum(totals)
+    y = np.r_[0, np.arange(6_000)]
+    weight = np.r_[1, totals].astype(float)
+    root = DecisionTreeClassifier(class_weight="balanced", max_depth=1).fit(y[:, None], y, weight)
+    assert root.tree_.value[0].sum() == pytest.approx(1)
 
 
 @given(fractions, st.integers(0, 2**32 - 1), st.sampled_from([0, 5]))

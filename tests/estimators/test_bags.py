@@ -152,6 +152,20 @@ def test_weighted_bags_do_not_depend_on_the_layout(class_weight, tmp_path):
         others[2].set_params(n_estimators=9).fit(X, y, weight + 1.0, bootstrap_groups=groups)
 
 
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB")
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
+@pytest.mark.parametrize("unit", [1.0, 0.37])
+def test_weighted_bags_that_are_empty_have_a_row_in_rounds_too(kind, unit):
+    X, y = rare(80)
+    weight = np.random.default_rng(1).integers(0, 4, 80) * unit
+    forest = kind(40, max_samples=1, random_state=0)
+    for groups in (None, np.arange(80) // 3):
+        how = {"sample_weight": weight, "bootstrap_groups": groups}
+        here = clone(forest).fit(X, y, **how)
+        rounds = clone(forest).set_params(regime="partitioned").fit(X, y, **how)
+        assert all(a.equals(b) for a, b in zip(here.forest_, rounds.forest_, strict=True))
+
+
 def test_intervals_of_weighted_bags_are_in_the_file(tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.random((150, 2)), rng.random(150)

@@ -36,7 +36,7 @@ TOLD = {
     "another version": r"has dtrees 0\.0\.7.* trees are complete, of 300: error\.estimator",
     # whoever is the first to find out: the scheduler, or the fit, which looks for lost results
     "no workers": r"(no-workers-timeout'|has had no worker for 0\.1 seconds).*error\.estimator",
-    "an error of a task": r"does not end the growth: MemoryError\('there'\)\. .* trees are",
+    "an error of a task": r"cluster has ended early: MemoryError\('there'\)\. .* trees are",
 }
 
 

@@ -78,7 +78,7 @@ cdef struct Inherited:
 
 cdef struct Split:
     double score            # order of preference among the splits of a node
-    double unpenalized      # of a subset: its score before the penalty of many categories
+    double unpenalized      # of a subset: its score before what its categories pay
     double gain             # weighted impurity decrease in the user's units
     int32_t column
     uint8_t test            # LEAF: no split was found

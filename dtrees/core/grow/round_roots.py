@@ -25,14 +25,11 @@ class Roots:
     Attributes
     ----------
     roots : list of Root
-    class_weights : list of ClassWeights or None
-        By tree: what classes weigh in each set.
     sums : list of int64 (n_sets, 10 + n_classes), or None
         By tree, as blocks count; None: they have not been asked.
     """
 
     roots: list[Root]
-    class_weights: list[ClassWeights | None]
     sums: list[np.ndarray] | None = None
 
 
@@ -44,12 +41,11 @@ def roots_of(spec: RoundSpec, numbers: Sequence[int], blocks: Blocks) -> Roots:
     are counted.
     """
     roots = [Root(node, number) for node, number in enumerate(numbers)]
-    weights = [spec.class_weights] * len(roots)
     draws = spec.common.draws
     is_poisson = spec.common.rules.criterion == "poisson"
     may_be_empty = draws is not None and spec.may_be_empty and spec.n_sets == 1
     if not (may_be_empty or is_poisson or spec.is_small):
-        return Roots(roots, weights)
+        return Roots(roots)
     bags = blocks.bags(roots, spec.n_sets)
     empty = [index for index, (counts, _) in enumerate(bags) if counts.sums[0, N] == 0]
     if empty and spec.n_sets == 1:
@@ -65,7 +61,7 @@ def roots_of(spec: RoundSpec, numbers: Sequence[int], blocks: Blocks) -> Roots:
         if is_poisson:  # the same for all sets (`sets_of_scales`)
             scale = _scale_of(spec, spec.target, counts.sums[0])
             roots[index] = replace(roots[index], fixed_point=scale.fixed_point)
-    return Roots(roots, weights, [counts.sums for counts, _ in bags])
+    return Roots(roots, [counts.sums for counts, _ in bags])
 
 
 def sets_of_scales(spec: RoundSpec, begin: Roots) -> list[list[int]]:

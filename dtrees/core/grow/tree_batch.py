@@ -67,7 +67,7 @@ class TreeBatch:
         self._all_columns = np.arange(n_columns, dtype=np.int32)
         self._columns = [columns_of(spec, number) for number in numbers]
         self._plan = CountingPlan(spec, self._columns[0], self._all_columns, self._n_drawn)
-        self._roots, self._class_weights = begin.roots, begin.class_weights
+        self._roots = begin.roots
         self._n_nodes = len(self._roots)
         self._trees: list[dict[int, RoundTree]] = [{} for _ in numbers]
         self._splits: list[NodeSplit] = []
@@ -163,7 +163,7 @@ class TreeBatch:
 
     def _weighed(self, node: OpenNode, sums: np.ndarray) -> np.ndarray:
         """Sums of the sets of a node, with what their classes weigh."""
-        weights = self._class_weights[node.tree]
+        weights = self._spec.class_weights
         return sums if weights is None else weighed(sums, weights, list(node.of_sets))
 
     def _search(
@@ -258,7 +258,7 @@ class TreeBatch:
         if sums[N] == 0:
             self.empty.append((root.tree, number))
             return False
-        weights = self._class_weights[root.tree]
+        weights = self._spec.class_weights
         own = tree_of(self._spec, self._numbers[root.tree], number, sums, weights)
         self._trees[root.tree][number] = own
         return True
@@ -315,7 +315,7 @@ class TreeBatch:
         number, sets = self._numbers[node.tree], tuple(node.of_sets)
         identity = (node.node, node.tree, number, sets, node.depth, node.path, node.n)
         rules, scales = zip(*[(tree.rules, tree.scale) for tree in trees], strict=True)
-        weights = self._class_weights[node.tree]
+        weights = self._spec.class_weights
         own = None if weights is None else weights.some(list(sets))
         above = None
         if self._spec.common.rules.has_constraints:
@@ -335,7 +335,7 @@ class TreeBatch:
         pieces = [join(each.pieces()) for each in growing.values()]
         spec = self._spec
         rules = replace(spec.common.rules, tree=self._numbers[tree])
-        target, own = target_of(spec), self._class_weights[tree]
+        target, own = target_of(spec), self._spec.class_weights
         units = None if own is None else [own.unit(target, number) for number in growing]
         trees = trees_of(pieces, target, spec.sample.n_codes, spec.thresholds, rules, units)
         return dict(zip(growing, trees, strict=True))

@@ -366,7 +366,7 @@ class Bags:
         keys = np.arange(int(n_rows), dtype=np.uint64) if row_id is None else row_id
         found = cls(int(seed), float.fromhex(rate), keys, means)
         if found.digest() != digest:
-            raise ValueError("The keys of the rows are not those of these bags.")
+            raise ValueError("The keys or weights of the rows are not those of these bags.")
         return found
 
     def multiplicity(self, tree: int, counts: np.ndarray | None = None) -> np.ndarray:

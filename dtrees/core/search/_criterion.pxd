@@ -40,7 +40,7 @@ cdef struct Criterion:
     Impurity impurity
     int n_classes           # 0 for regression
     double gain_unit        # what a raw gain is multiplied by to be in the user's units
-    double category_penalty  # of each of many categories
+    double category_penalty  # of each category in a node; of gradients, of each of many
     bint in_bags            # weights are how often a row was drawn
     double weight_unit      # weight in the user's units = integer * unit
     double value_unit

@@ -35,7 +35,7 @@ def roots(example, draws, **limits):
     blocks = LocalBlocks(blocks_of(parts))
     blocks.begin(spec.common)
     found = roots_of(spec, NUMBERS, blocks)
-    return spec, found.roots, found.class_weights
+    return spec, found.roots
 
 
 def bagged(example, draws, number):
@@ -51,13 +51,12 @@ def test_most_roots_ask_for_nothing():
     found = roots_of(spec, NUMBERS, Uncalled())
     assert [root.number for root in found.roots] == list(NUMBERS)
     assert all(root.key is None for root in found.roots)
-    assert found.class_weights == [None] * len(found.roots)
     assert found.sums is None
 
 
 def test_an_empty_bag_has_the_row_of_the_largest_draw():
     example, draws = seeded("gini", 3, "zeros"), Draws(1, 0.005)
-    _, found, _ = roots(example, draws, may_be_empty=True)
+    _, found = roots(example, draws, may_be_empty=True)
     alone = [root for root in found if root.key is not None]
     assert 0 < len(alone) < len(found)
     for root in alone:
@@ -68,7 +67,7 @@ def test_an_empty_bag_has_the_row_of_the_largest_draw():
 @pytest.mark.parametrize("draws", [None, Draws(1, 0.4)])
 def test_a_deviance_has_the_scale_of_one_place(draws):
     example = seeded("poisson", 0, "none")
-    _, found, _ = roots(example, draws)
+    _, found = roots(example, draws)
     for root in found:
         target = example.target if draws is None else bagged(example, draws, root.number)[1]
         assert root.fixed_point == scale_of([target], example.rules).fixed_point
