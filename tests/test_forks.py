@@ -153,6 +153,83 @@ def test_a_child_of_a_process_whose_other_threads_work():
 
 
 @pytest.mark.parametrize(
+    ("make", "hold", "ask"),
+    [
+        (
+            "position_cache.cache()",
+            "shared.put('growth', 0, 1, {0: Slow()})",
+            "assert shared.get('growth', 0)[0] == 1",
+        ),
+        (
+            "pickle.loads(pickle.dumps(dask_predict.Sealed(Slow())))",
+            "shared.open()",
+            "assert shared.open() == 7",
+        ),
+    ],
+    ids=["positions", "model"],
+)
+def test_what_another_thread_holds_meanwhile(make, hold, ask):
+    """It is free in a child, which has what the thread was about to make."""
+    run(f"""
+        import pickle
+        import sys
+        import time
+        from dtrees.parallel import dask_predict, position_cache
+
+        sys.begun = threading.Event()
+        SLOW = "__import__('sys').begun.set() or __import__('time').sleep(0.3) or 7"
+
+
+        class Slow:
+            nbytes = property(lambda self: eval(SLOW))
+
+            def __reduce__(self):
+                return eval, (SLOW,)
+
+
+        def work():
+            faulthandler.dump_traceback_later(10, exit=True)
+            {ask}
+
+
+        shared = {make}
+        thread = threading.Thread(target=lambda: {hold})
+        thread.start()
+        assert sys.begun.wait(30)
+        in_child(work)
+        thread.join()
+    """)
+
+
+def test_a_child_of_a_process_that_grows_the_final_model():
+    """Whoever grows it holds a lock of the result, which a child asks for."""
+    run("""
+        found = cross_validate(dtrees.DecisionTreeClassifier(n_jobs=1), X, y, cv=2)
+        grow, grows, goes_on = found._grow, threading.Event(), threading.Event()
+
+        def wait_and_grow():
+            if threading.current_thread() is not threading.main_thread():
+                grows.set()
+                assert goes_on.wait(100)
+            return grow()
+
+        def work():
+            assert found.final_estimator.tree_.node_count > 1
+            assert found.get("final_estimator") is found.final_estimator
+
+        assert grow is not None
+        found._grow = wait_and_grow
+        thread = threading.Thread(target=lambda: found.final_estimator)
+        thread.start()
+        assert grows.wait(100)
+        in_child(work)
+        goes_on.set()
+        thread.join()
+        work()
+    """)
+
+
+@pytest.mark.parametrize(
     ("pool", "grown"),
     [
         ("ProcessPoolExecutor(2, mp_context=context)", "pool.submit(tree.fit, X, y).result()"),

@@ -21,6 +21,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import UUID, uuid4
+from weakref import WeakKeyDictionary
 
 import dask
 from dask.base import get_scheduler
@@ -46,7 +47,8 @@ CLUSTER_SCHEDULERS = ("dask.distributed", "distributed")  # names of it in dask.
 logger = logging.getLogger(__name__)
 
 _sending = lock_of_process()
-_lost_since: dict[int, float] = {}  # clients by id that look for their scheduler
+# since when clients look for their scheduler
+_lost_since: WeakKeyDictionary[Client, float] = WeakKeyDictionary()
 _n_sending = 0  # contexts of `sending_data`
 _before_sending: Any = None
 
@@ -148,10 +150,10 @@ def check_open(client: Client) -> None:
             "regime='local'."
         )
     if client.status not in ("connecting", "closing", "closed"):
-        _lost_since.pop(id(client), None)
+        _lost_since.pop(client, None)
         return
     if client.status == "connecting":
-        since = _lost_since.setdefault(id(client), time.monotonic())
+        since = _lost_since.setdefault(client, time.monotonic())
         status = getattr(getattr(client, "cluster", None), "status", None)
         is_over = time.monotonic() > since + seconds_of("dtrees.workers-timeout", WORKERS_TIMEOUT)
         if getattr(status, "name", "") not in ("closing", "closed", "failed") and not is_over:

@@ -29,17 +29,20 @@ from __future__ import annotations
 
 import pickle
 import sys
-import threading
 from collections.abc import Callable
 from functools import partial
+from threading import RLock
 from typing import Any, NamedTuple, Protocol
 
 import dask
 import numpy as np
 from dask.base import tokenize
 
+from dtrees._forks import lock_of_process
 from dtrees.coding.tables import feature_names
 from dtrees.parallel.partitions import is_array
+
+_opening = lock_of_process(RLock)  # a model may hold others
 
 
 class Answer(NamedTuple):
@@ -79,7 +82,6 @@ class Sealed:
     def __init__(self, model: Any) -> None:
         self.pickled = pickle.dumps(model, protocol=5)
         self._model: Any = model
-        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.pickled)} bytes)"
@@ -91,14 +93,15 @@ class Sealed:
         return self.pickled
 
     def __setstate__(self, pickled: bytes) -> None:
-        self.pickled, self._model, self._lock = pickled, None, threading.Lock()
+        self.pickled, self._model = pickled, None
 
     def open(self) -> Any:
         """The model; unpickled when it is first asked for."""
-        with self._lock:
-            if self._model is None:
-                self._model = pickle.loads(self.pickled)
-            return self._model
+        if self._model is None:
+            with _opening:
+                if self._model is None:
+                    self._model = pickle.loads(self.pickled)
+        return self._model
 
 
 def map_rows(model: Model, method: str, X: Any) -> Any:

@@ -277,7 +277,7 @@ def ended_early(grown: Generator[T]) -> Generator[T]:
         except Exception as error:
             if isinstance(error, ValueError | TypeError) and not has_grown:
                 raise
-            raise ClusterError(f"The Dask cluster does not end the growth: {error!r}.") from error
+            raise ClusterError(f"A growth on a Dask cluster has ended early: {error!r}.") from error
 
 
 def in_order(numbers: Iterable[int], found: Iterator[tuple[int, T]]) -> Iterator[tuple[int, T]]:

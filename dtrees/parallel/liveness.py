@@ -14,7 +14,8 @@ The scheduler waits for it for "distributed.scheduler.worker-ttl", five minutes 
     all answer                                              tasks that are under way go, too, to
                                                             workers that have nothing to do
     some are paused                                         what they have not begun goes to others
-    no worker has the resources that tasks ask for          `WorkerLostError`
+    no worker has the resources that tasks ask for,         `WorkerLostError`
+    twice in a row: one may be started again
     nobody answers, or all are paused, `SILENT_ROUNDS`      `WorkerLostError`
     times and so many times "dtrees.worker-patience"
 
@@ -27,7 +28,8 @@ lasts as long as the patience, it costs the worker.
 
 Dask pauses a worker whose memory is nearly full (80 %). It answers, sends results and ends what it
 has begun, but it begins nothing. Dask leaves it what it has to do, of which others may wait for
-some. So the scheduler is asked to give all of that to others.
+some. So the scheduler is asked to give all of that to others. It is waited for only if it has begun
+a task of the fit: one of somebody else, which may even wait for the fit, does not help.
 """
 
 from __future__ import annotations
@@ -116,6 +118,7 @@ class Liveness:
         self._began = self._asked = time.monotonic()
         self._n_silences = 0
         self._silent_since = 0.0  # where nobody has answered
+        self._unmet: frozenset[str] = frozenset()  # what no worker had when they were asked last
         most = worker_patience()
         self.patience = most
         if self._longest is not None:
@@ -172,7 +175,7 @@ class Liveness:
         began = time.monotonic()
         try:
             found = ask_workers(self._client)
-            self._check_able(found, self._relieve(found, keys))
+            self._check_able(found, *self._relieve(found, keys))
         except NoAnswerError as error:
             if self._n_silences == 0:
                 self._silent_since = began
@@ -191,17 +194,25 @@ class Liveness:
         return found
 
     def _check_able(
-        self, found: Mapping[str, Paused | None], asked: Mapping[str, Collection[str]]
+        self,
+        found: Mapping[str, Paused | None],
+        asked: Mapping[str, Collection[str]],
+        at_work: Collection[str],
     ) -> None:
-        """Raise where nobody can do a task; `asked` is as from `_relieve`."""
-        able = {address for address, paused in found.items() if paused is None or paused.doing}
-        for words, there in asked.items():
-            if not there:
-                raise WorkerLostError(
-                    f"No worker of the Dask cluster at {address_of(self._client)} has what tasks "
-                    f"ask for: {words}. Start one that has it, or fit outside of dask.annotate."
-                )
-        for there in [*asked.values(), found]:
+        """Raise where nobody can do a task; `asked` and `at_work` are as from `_relieve`.
+
+        A worker that a nanny starts again is not there for a while. So what nobody has is an error
+        when it is missed for the second time in a row.
+        """
+        able = {address for address, paused in found.items() if paused is None}.union(at_work)
+        before = self._unmet
+        self._unmet = frozenset(words for words, there in asked.items() if not there)
+        for words in sorted(self._unmet & before):
+            raise WorkerLostError(
+                f"No worker of the Dask cluster at {address_of(self._client)} has what tasks "
+                f"ask for: {words}. Start one that has it, or fit outside of dask.annotate."
+            )
+        for there in [*filter(None, asked.values()), found]:
             if found and able.isdisjoint(there):
                 states = {each: found.get(each) for each in sorted(there)}
                 paused = [f"{each} is {state.why}" for each, state in states.items() if state]
@@ -209,10 +220,11 @@ class Liveness:
 
     def _relieve(
         self, found: Mapping[str, Paused | None], keys: Collection[Any]
-    ) -> dict[str, list[str]]:
+    ) -> tuple[dict[str, list[str]], list[str]]:
         """Let the scheduler give to others what paused workers have not begun of some tasks.
 
-        Returns what other tasks ask for that can run nowhere, and who has it.
+        Returns what other tasks ask for that can run nowhere, and who has it; and the paused
+        workers that have begun one of these tasks.
         """
         begun = {address: paused.doing for address, paused in found.items() if paused is not None}
 
@@ -225,6 +237,7 @@ class Liveness:
                     needed.add(task)
                     to_see.extend(task.waiting_on or ())
             at = {task.key: task.processing_on.address for task in needed if task.processing_on}
+            at_work = {address for key, address in at.items() if key in begun.get(address, ())}
             moved = {}
             if dask_scheduler.running:  # what is released goes to who is there
                 begins = {key: begun.get(address, (key,)) for key, address in at.items()}
@@ -247,21 +260,21 @@ class Liveness:
                 words += [f"workers {sorted(places)}"] if places else []
                 if words:
                     asked[" and ".join(words)] = sorted(there)
-            return len(moved), asked
+            return len(moved), asked, list(at_work)
 
         if not keys:
-            return {}
+            return {}, []
         try:
             ask = partial(self._client.run_on_scheduler, relieve)
-            n_moved, asked = call_with_timeout(self._client, ask, RELEASE_SECONDS)
+            n_moved, asked, at_work = call_with_timeout(self._client, ask, RELEASE_SECONDS)
         except Exception as error:  # it is asked again
             check_open(self._client)
             logger.warning("the scheduler does not look after tasks that wait: %r", error)
-            return {}
+            return {}, list(begun)
         if n_moved:
             logger.info("%d tasks go from paused workers to others: %s", n_moved, sorted(begun))
             self._stats.counts["retries"] += n_moved
-        return asked
+        return asked, at_work
 
     def _remove(self, hanging: Collection[str]) -> frozenset[str]:
         """Take workers out of the cluster that the scheduler has not heard of for long."""

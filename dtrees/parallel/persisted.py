@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dtrees.exceptions import ClusterError
-from dtrees.parallel.client import address_of
+from dtrees.parallel.client import RELEASE_SECONDS, address_of, call_with_timeout
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -31,6 +32,14 @@ def check_persisted(collections: Sequence[Any], client: Client | None) -> None:
     if distributed is None:
         return
     here = None if client is None else address_of(client)
+    ids: dict[Any, str] = {}
+
+    def scheduler_of(client: Client) -> str:
+        if client not in ids:
+            ask = partial(client.scheduler_info, n_workers=0)
+            ids[client] = str(call_with_timeout(client, ask, RELEASE_SECONDS)["id"])
+        return ids[client]
+
     layers: dict[int, Any] = {}
     for graph in (each.__dask_graph__() for each in collections):
         layers |= {id(layer): layer for layer in getattr(graph, "layers", {"": graph}).values()}
@@ -42,7 +51,10 @@ def check_persisted(collections: Sequence[Any], client: Client | None) -> None:
                 "client.cancel() or the end of their cluster has dropped them. Persist it again, "
                 f"or {BEFORE}."
             )
-        if there != here:
+        # one scheduler has many addresses, such as those of localhost and 127.0.0.1
+        if there != here and (
+            client is None or scheduler_of(future.client) != scheduler_of(client)
+        ):
             place = "in this process" if here is None else f"on the cluster at {here}"
             raise ClusterError(
                 f"A Dask collection is persisted on the cluster at {there}, and is to be computed "

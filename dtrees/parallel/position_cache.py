@@ -8,7 +8,6 @@ afterwards is not remembered.
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict, deque
 
 from dask.system import CPU_COUNT
@@ -21,19 +20,20 @@ from dtrees.parallel.limits import configured_bytes, free_bytes
 POSITIONS_SHARE = 0.25  # of what the process of a worker leaves, unless dask.config says otherwise
 REMEMBERED = 1000  # names of growths that are over
 
+_lock = lock_of_process()  # of all caches: there is one in a process
+
 
 class PositionCache:
     """Positions by growth and block, the most recent ones, of at most `limit` bytes."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._lock = threading.Lock()
         self._held: OrderedDict[tuple[str, int], tuple[int, PositionIndex, int]] = OrderedDict()
         self._over: deque[str] = deque(maxlen=REMEMBERED)  # growths that are forgotten
 
     def get(self, growth: str, block: int) -> tuple[int, PositionIndex]:
         """How many updates were taken, and the positions after them; 0 where nothing is known."""
-        with self._lock:
+        with _lock:
             found = self._held.get((growth, block))
             if found is None:
                 return 0, {}
@@ -43,7 +43,7 @@ class PositionCache:
     def put(self, growth: str, block: int, n_updates: int, positions: PositionIndex) -> None:
         """Remember positions, unless later ones are known, or there is no room."""
         key = growth, block
-        with self._lock:
+        with _lock:
             before = self._held.get(key)
             if growth in self._over or (before is not None and before[0] >= n_updates):
                 return
@@ -61,7 +61,7 @@ class PositionCache:
 
     def forget(self, growth: str) -> None:
         """Drop what is known of a growth, for good."""
-        with self._lock:
+        with _lock:
             self._over.append(growth)
             for key in [key for key in self._held if key[0] == growth]:
                 del self._held[key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import time
@@ -177,11 +178,17 @@ class TestClustersThatCannot:
             call_with_timeout(here, lambda: (_ for _ in ()).throw(TimeoutError("its own")))
 
 
+class Standing(SimpleNamespace):
+    """What stands for a client, which has a hash."""
+
+    __hash__ = object.__hash__
+
+
 @pytest.mark.parametrize("status", ["running", "closing", "closed", "failed", None])
 def test_a_client_that_looks_for_its_scheduler(status):
     """For hours, if ``Client(timeout=...)`` says so: it is waited for as for a worker."""
     cluster = None if status is None else SimpleNamespace(status=SimpleNamespace(name=status))
-    client = SimpleNamespace(status="connecting", cluster=cluster)
+    client = Standing(status="connecting", cluster=cluster)
     if status not in ("running", None):
         with pytest.raises(SchedulerLostError, match="has lost its scheduler"):
             check_open(client)
@@ -196,11 +203,22 @@ def test_a_client_that_looks_for_its_scheduler(status):
     check_open(client)
 
 
+def test_a_client_that_is_gone_leaves_nothing_to_the_next_one():
+    """Which may be at its place in memory, and would be given up at once."""
+    before = len(clients._lost_since)
+    client = Standing(status="connecting")
+    check_open(client)
+    assert len(clients._lost_since) == before + 1
+    del client
+    gc.collect()
+    assert len(clients._lost_since) <= before
+
+
 @pytest.mark.parametrize("n_workers", [0, 2])
 def test_workers_that_fail_to_tell_their_version(n_workers):
     """No worker is no silence: who waits for one has another patience."""
     failed = {f"tcp://there:{i}": OSError("no way there") for i in range(n_workers)}
-    client = SimpleNamespace(run=lambda *_, **__: failed, status="running")
+    client = Standing(run=lambda *_, **__: failed, status="running")
     if n_workers == 0:
         assert clients.ask_workers(client) == {}
     else:

@@ -16,6 +16,7 @@ from dtrees.parallel.submission import Call, LostResultsError
 from dtrees.parallel.tasks import Tasks
 from tests.parallel.clusters import noted, ours
 from tests.parallel.faults import pids
+from tests.parallel.test_client import Standing
 from tests.parallel.test_collections import allow_failures
 
 CALL = Call("grow", max, (1, 2), about="tree 3", workers=("tcp://there",))
@@ -53,7 +54,7 @@ TOLD = {
 
 @pytest.fixture
 def faults():
-    return Faults(SimpleNamespace(status="running"), FitStatistics())
+    return Faults(Standing(status="running"), FitStatistics())
 
 
 def happen(faults, kind, number=3):

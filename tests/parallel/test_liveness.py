@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import dask
 import distributed
 import pytest
-from distributed import Client
+from distributed import Client, wait
 
 from dtrees import RandomForestClassifier
 from dtrees.exceptions import NoAnswerError, WorkerLostError
@@ -18,6 +18,7 @@ from dtrees.parallel.liveness import Answers, Liveness, copies_of
 from dtrees.parallel.submission import Call, Submitter
 from dtrees.parallel.tasks import Tasks
 from tests.parallel.clusters import connect, ours, paused
+from tests.parallel.test_client import Standing
 
 
 class Task:
@@ -202,6 +203,11 @@ def hold_up(_):
     return "held up"
 
 
+def hold_up_aside(_):
+    distributed.secede()
+    hold_up(_)
+
+
 def where(_):
     return distributed.get_worker().address
 
@@ -298,9 +304,16 @@ class TestPausedWorkers:
 
     @pytest.mark.parametrize("regime", ["replicated", "partitioned"])
     @pytest.mark.parametrize("is_known_before", [True, False])
-    def test_all_are_paused(self, regime, is_known_before, two, monkeypatch):
-        """In the end the error says so, and little has been sent."""
-        client, _ = two
+    @pytest.mark.parametrize("others", [None, hold_up, hold_up_aside])
+    def test_all_are_paused(self, regime, is_known_before, others, two, monkeypatch):
+        """In the end the error says so, and little has been sent.
+
+        What others have begun there, perhaps a task that waits for this fit, is not waited for.
+        """
+        client, address = two
+        if others is not None:
+            held = client.submit(others, 0, workers=[address])
+            assert Gate.began.wait(30)
         if is_known_before:
             paused(client)
         else:
@@ -316,6 +329,10 @@ class TestPausedWorkers:
             RandomForestClassifier(3, regime=regime).fit([[0.0], [1.0]] * 20, [0, 1] * 20)
         assert len(sent) == len(set(sent))
         assert sent == [] or not is_known_before
+        if others is not None:
+            Gate.go_on.set()
+            wait(held)
+            del held
         assert ours(client) == []
 
     def test_at_how_much_of_its_memory(self):
@@ -326,9 +343,7 @@ class TestPausedWorkers:
             monitor=SimpleNamespace(get_process_memory=lambda: 830),
             state=SimpleNamespace(executing=set(), long_running={Task("begun")}),
         )
-        client = SimpleNamespace(
-            status="running", run=lambda function, **_: {"tcp://a": function(worker)}
-        )
+        client = Standing(status="running", run=lambda function, **_: {"tcp://a": function(worker)})
         expected = Paused("paused at 83% of its memory", frozenset({"begun"}))
         assert ask_workers(client) == {"tcp://a": expected}
         memory.memory_limit = None
@@ -339,6 +354,13 @@ class TestPausedWorkers:
 
 async def set_gpu(dask_worker):
     await dask_worker.set_resources(GPU=1)
+
+
+def see_gpu(address, dask_scheduler):
+    """Do what is done for a worker that comes."""
+    worker = dask_scheduler.workers[address]
+    moved = dask_scheduler.bulk_schedule_unrunnable_after_adding_worker(worker)
+    dask_scheduler.transitions(moved, stimulus_id="test")
 
 
 class TestWhatTasksAskFor:
@@ -360,6 +382,23 @@ class TestWhatTasksAskFor:
         ):
             RandomForestClassifier(3, regime=regime).fit([[0.0], [1.0]] * 20, [0, 1] * 20)
         assert ours(here) == []
+
+    def test_who_has_it_is_started_again(self, two, loop, monkeypatch):
+        """It is not there when workers are asked for the first time."""
+        client, address = two
+        asked, ask = [], Liveness.ask
+
+        def count(*arguments):
+            found = ask(*arguments)
+            asked.append(found)
+            if len(asked) == 1:
+                client.run(set_gpu, workers=[address])
+                client.run_on_scheduler(see_gpu, address)
+            return found
+
+        monkeypatch.setattr(Liveness, "ask", count)
+        with dask.annotate(resources={"GPU": 1}), dask.config.set(IMPATIENT):
+            assert list(loop.results([Call("where", where, (0,))])) == [(0, address)]
 
     def test_who_has_it_is_paused(self, two, loop):
         client, address = two

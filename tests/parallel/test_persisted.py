@@ -6,11 +6,12 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, wait
+from distributed import Client, LocalCluster, wait
 
 from dtrees import DecisionTreeClassifier, GradientBoostingClassifier, RandomForestClassifier
 from dtrees.exceptions import ClusterError
 from dtrees.model_selection import cross_validate
+from dtrees.parallel.persisted import check_persisted
 from tests.parallel.clusters import connect, ours
 
 X = np.random.default_rng(0).normal(size=(60, 3))
@@ -120,6 +121,25 @@ class TestElsewhere:
         with Client(here.scheduler.address) as other:
             assert FITS["forest"](table).fit_report_["restarts"] == 0
             other.close()
+
+    def test_another_address_of_the_same_scheduler(self, monkeypatch):
+        """Its data are not said to be elsewhere. Each client is asked once."""
+        with (
+            LocalCluster(1, processes=False, protocol="tcp://", dashboard_address=":0") as cluster,
+            Client(cluster) as one,
+        ):
+            table = array().persist()
+            with Client(one.scheduler.address.replace("127.0.0.1", "localhost")) as other:
+                assert other.scheduler.address != one.scheduler.address
+                asked, ask = [], Client.scheduler_info
+                monkeypatch.setattr(
+                    Client, "scheduler_info", lambda *a, **more: asked.append(a) or ask(*a, **more)
+                )
+                check_persisted([table, table + 1], other)
+                assert asked == [(one,), (other,)]
+                other.cancel(table, force=True)
+                with pytest.raises(ClusterError, match=GONE):
+                    FITS["forest"](table)
 
     def test_other_errors_are_as_they_are(self, table):
         with pytest.raises(ZeroDivisionError):
