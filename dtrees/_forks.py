@@ -26,6 +26,26 @@ def lock_of_process(kind: Callable[[], Any] = Lock) -> Any:
     return lock
 
 
+class LockOfObject:
+    """A lock that an object keeps, in a forked child a new one.
+
+    No fork waits for it, and a child need not: no other thread of its own holds it.
+    """
+
+    def __init__(self, kind: Callable[[], Any] = Lock) -> None:
+        self._kind, self._made = kind, (os.getpid(), kind())
+
+    def of_process(self) -> Any:
+        """The lock, for a ``with`` statement."""
+        with _RENEWING:
+            if self._made[0] != os.getpid():
+                self._made = os.getpid(), self._kind()
+            return self._made[1]
+
+
+_RENEWING = lock_of_process()
+
+
 class cached_property(functools.cached_property[T]):
     """`functools.cached_property`, without the lock that Python 3.11 holds while it computes."""
 

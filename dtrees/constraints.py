@@ -14,6 +14,7 @@ their parameters in ``fit``. Public functions, and methods of their results, are
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import wraps
@@ -24,6 +25,8 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+BETWEEN = ("dtrees", "sklearn", "joblib", "contextlib", "functools")  # packages and modules
 
 
 class InvalidParameterError(ValueError, TypeError):
@@ -196,6 +199,11 @@ class Having:
         return f"an object with the method {self.method!r}"
 
 
+def _length(value: Any) -> int | None:
+    """Of a list, tuple or array; an array without dimensions has none."""
+    return None if getattr(value, "shape", None) == () else len(value)
+
+
 @dataclass(frozen=True)
 class Splits:
     """Pairs of a training side and a test side, which are judged where they are drawn."""
@@ -204,7 +212,9 @@ class Splits:
         """Whether the value can be gone through, and has pairs where that can be told."""
         pairs = (list, tuple, np.ndarray)
         if isinstance(value, pairs):
-            return all(isinstance(split, pairs) and len(split) == 2 for split in value)
+            return _length(value) is not None and all(
+                isinstance(split, pairs) and _length(split) == 2 for split in value
+            )
         return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | Set)
 
     def __str__(self) -> str:
@@ -305,6 +315,19 @@ def _check_as(theirs: Any, given: Mapping[str, Any]) -> None:
         validate_parameter_constraints(rules, given, theirs.__name__)
 
 
+def level_of_user() -> int:
+    """The `stacklevel` of `warnings.warn` for the first caller outside of dtrees.
+
+    Frames of `BETWEEN` are passed over: dtrees is called by them as often as it calls them.
+    """
+    level, frame = 1, sys._getframe(1)
+    while frame.f_globals.get("__name__", "").partition(".")[0] in BETWEEN:
+        if frame.f_back is None:  # a thread
+            break
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 def checked(
     theirs: Callable[..., Any] | None = None, /, **constraints: Sequence[Constraint]
 ) -> Callable[[F], F]:
@@ -322,10 +345,14 @@ def checked(
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            given = form.bind(*args, **kwargs).arguments
-            if theirs is not None:
-                _check_as(theirs, given)
-            check_parameters(constraints, given, function.__qualname__)
+            try:
+                given = form.bind(*args, **kwargs).arguments
+            except TypeError:  # of the call below, too, which names the function
+                given = None
+            if given is not None:
+                if theirs is not None:
+                    _check_as(theirs, given)
+                check_parameters(constraints, given, function.__qualname__)
             return function(*args, **kwargs)
 
         return cast(F, call)

@@ -20,6 +20,7 @@ from dtrees.constraints import (
     OneOf,
     RandomState,
     RealIn,
+    Splits,
     check_parameters,
     check_values,
 )
@@ -123,6 +124,8 @@ NEITHER = [None, "1", [1], math.nan, 1j, True, np.True_]
         (CallableObject(), [len, lambda: 0], ["len", None]),
         (Nothing(), [None], [0, False, ""]),
         (ArrayLike(), [[1], (), range(2), np.ones(2)], ["a", b"a", {1}, {1: 2}, 1, None]),
+        (Splits(), [[], [(0, 1)], np.ones((3, 2, 4)), iter([])], ["a", [1], {}, np.array(3)]),
+        (Splits(), [], [[np.array(3)], [(0, 1, 2)], None, 3]),
         (ArrayOf(1), [np.ones(2)], [[1.0], np.ones((2, 2)), np.float64(1)]),
         (ArrayOf(1, np.dtype(object)), [np.array(["a"], object)], [np.array(["a"])]),
         (IntegerIn(0, 5), [0, 5, np.int64(3)], [-1, 6, True, 1.0, None]),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import dtrees
-from dtrees.constraints import Boolean, InstanceOf, OneOf, checked
+from dtrees.constraints import Boolean, InstanceOf, OneOf, checked, level_of_user
 from dtrees.core.model import packing
 from dtrees.core.model.flat import DTYPES, TYPES, flatten, split_trees
 from dtrees.core.model.preorder import Shape
@@ -119,7 +119,7 @@ def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> Non
             warnings.warn(
                 f"The parameter {key!r} of {name} ({str(value)[:60]}) is left out: a model file "
                 "holds values only. The loaded estimator has the default in its place.",
-                stacklevel=3,
+                stacklevel=level_of_user(),
             )
     attributes = {
         key: encoder.encode(value, f"The attribute {key!r} of {name}")

@@ -106,7 +106,7 @@ def partial_dependence(
 
 
 @checked(
-    column=(IntegerIn(0), InstanceOf(str | list | tuple, "str, list or tuple")),
+    column=(IntegerIn(0), InstanceOf(str, "str"), ArrayLike()),
     values=(ArrayLike(), Nothing()),
     resolution=(IntegerIn(2),),
 )
@@ -119,7 +119,7 @@ def partial_dependence(
     ----------
     model : tree, forest or boosted model of dtrees, or TreeView
         Fitted.
-    column : int, str, or list or tuple of one or two of these
+    column : int, str, or array-like of one or two of these
         Its number, or its name at fit.
     values : sequence, default=None
         Numbers, dates or categories, and None, NaN or NaT for a missing value; of two columns a
@@ -167,11 +167,11 @@ def partial_dependence(
         raise TypeError("A tree on codes does not know what they mean: give the estimator.")
     names, book = column_names(grown, view, None), view.codebook
     models = [parts_of(tree)[0] for tree in trees]
-    if isinstance(column, tuple | list) and len(column) == 1:
-        (column,) = column
-    if isinstance(column, tuple | list):
-        numbers, given = _pair_of(column, values, names)
+    columns: list[Any] = [column] if isinstance(column, str | Integral) else list(column)
+    if len(columns) != 1:
+        numbers, given = _pair_of(columns, values, names)
     else:
+        (column,) = columns
         numbers, given = [_number_of(column, names)], [values]
     shown, points = zip(
         *(

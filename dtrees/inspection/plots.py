@@ -31,7 +31,7 @@ import numpy as np
 from dtrees.constraints import (
     AXES,
     NAMES,
-    CallableObject,
+    Having,
     InstanceOf,
     IntegerIn,
     ListLike,
@@ -72,7 +72,7 @@ INK, GREY = "#1b2733", "#7d8896"
     feature_names=NAMES,
     class_names=NAMES,
     max_categories=(IntegerIn(1), Nothing()),
-    cmap=(InstanceOf(str, "str"), CallableObject()),
+    cmap=(InstanceOf(str, "str"), Having("set_bad")),
     ax=AXES,
 )
 def plot_shared_forest(

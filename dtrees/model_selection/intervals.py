@@ -24,6 +24,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from dtrees._forks import LockOfObject
 from dtrees.constraints import ARRAY, CONFIDENCE, checked
 from dtrees.core.membership.resampling import of_sets
 from dtrees.core.predict.blas import one_blas_thread
@@ -48,7 +49,8 @@ class CrossValidation(dict[str, Any]):
     """The result of `cross_validate`: scikit-learn's dict, a model of all rows, and intervals.
 
     Items are those of :func:`sklearn.model_selection.cross_validate`, and nothing else.
-    ``result["final_estimator"]`` is the attribute `final_estimator`, which is no item.
+    ``result["final_estimator"]`` is the attribute `final_estimator`, which is no item. Pickling and
+    ``copy.deepcopy`` grow it, where it has not been; ``copy.copy`` does not.
     """
 
     _held_out: Calibration | str  # or why there are no intervals
@@ -62,12 +64,20 @@ class CrossValidation(dict[str, Any]):
     ) -> None:
         super().__init__(entries)
         self._held_out, self._final, self._grow = held_out, final, grow
-        self._growing = RLock()  # several threads may ask
+        self._growing = LockOfObject(RLock)  # several threads may ask
 
     def __missing__(self, key: str) -> Any:
         if key == FINAL:
             return self.final_estimator
         raise KeyError(key)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The item of this name, or the final estimator; `default` where there is none."""
+        return self.final_estimator if key == FINAL else super().get(key, default)
+
+    def __copy__(self) -> CrossValidation:
+        """The same items, and the same final estimator, which is grown once for both."""
+        return CrossValidation(self, self._held_out, grow=lambda: self.final_estimator)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CrossValidation, (dict(self), self._held_out, self.final_estimator)
@@ -79,7 +89,7 @@ class CrossValidation(dict[str, Any]):
         It is not fitted where its fit has failed and ``error_score`` is a number. Errors of a fit
         are those of who asks, who may ask again.
         """
-        with self._growing:
+        with self._growing.of_process():
             if self._grow is not None:
                 self._final, self._grow = self._grow(), None
             return self._final

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from threading import Lock
 from time import perf_counter
 from typing import Any
 
@@ -27,7 +26,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import delayed
 
-from dtrees._forks import cached_property
+from dtrees._forks import LockOfObject, cached_property
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.tables import Table
 from dtrees.core.membership.resampling import of_sets
@@ -75,7 +74,7 @@ class TransformedRows:
     def __init__(self, transformed: Transformed, book: CodeBook, estimator: str) -> None:
         self._transformed, self._book, self._estimator = transformed, book, estimator
         self._tables: dict[int, Table] = {}
-        self._lock = Lock()
+        self._lock = LockOfObject()
 
     def bring(self, asked: Sequence[Asked]) -> None:
         """There is nothing to fetch."""
@@ -85,7 +84,7 @@ class TransformedRows:
 
     def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
         """Leaf of some rows, intp (n,), which are a side of a split."""
-        with self._lock:  # trees may be walked on several threads
+        with self._lock.of_process():  # trees may be walked on several threads
             number, table = self._transformed.rows(rows)
             if number not in self._tables:
                 self._tables[number] = self._book.check(table, estimator=self._estimator)

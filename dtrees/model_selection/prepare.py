@@ -27,6 +27,7 @@ from sklearn.utils import indexable
 from dtrees.callbacks import Bar
 from dtrees.coding.class_codes import class_codes
 from dtrees.coding.sparse_positions import check_sparse, in_scipy
+from dtrees.constraints import level_of_user
 from dtrees.estimators.single_tree import BaseDecisionTree
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.model_selection.eligibility import (
@@ -240,7 +241,7 @@ def _of_one_column(name: str, values: Any) -> Any:
         f"A column-vector {name} was passed when a 1d array was expected: its shape is {shape}. "
         "Change it to (n_rows,), for example by ravel().",
         DataConversionWarning,
-        stacklevel=7,  # of who calls a validation
+        stacklevel=level_of_user(),
     )
     return values.iloc[:, 0] if hasattr(values, "iloc") else np.asarray(values)[:, 0]
 

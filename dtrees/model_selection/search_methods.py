@@ -130,7 +130,7 @@ class SearchMethods:
         found.report(self.error_score)
         n_splits = len(splits)
         if is_classifier(self.estimator) and not found.failures:
-            warn_of_undefined(found.test, splits, y, stacklevel=7)  # of who calls `fit`
+            warn_of_undefined(found.test, splits, y)
         scorers, refit_metric = scoring
         results = self._format_results(  # type: ignore[attr-defined]
             candidates, n_splits, found.outputs()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
 
+from dtrees.constraints import level_of_user
 from dtrees.model_selection.cell_scores import ModelScores
 
 
@@ -114,5 +115,5 @@ class SearchScores:
             "failures are not expected, you can try to debug them by setting error_score='raise'."
             f"\n\nBelow are more details about the failures:\n{details}",
             FitFailedWarning,
-            stacklevel=6,  # of who calls `fit`,
+            stacklevel=level_of_user(),
         )

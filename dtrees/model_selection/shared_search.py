@@ -29,7 +29,7 @@ from sklearn.utils import _safe_indexing
 
 from dtrees.callbacks import Bar
 from dtrees.coding.sparse_positions import in_scipy
-from dtrees.constraints import ARRAY, ROWS, InvalidParameterError, checked
+from dtrees.constraints import ARRAY, ROWS, InvalidParameterError, checked, level_of_user
 from dtrees.core.grow.known import KnownTrees
 from dtrees.core.membership.resampling import Resampling, of_sets
 from dtrees.estimators.ensemble import BaseForest
@@ -174,7 +174,7 @@ class SharedSearch(PipelineSearch):
                 f"Every candidate of this {type(self).__name__} is fitted on its own, which "
                 f"may take many times as long: {reason}.",
                 NotSharedWarning,
-                stacklevel=3,
+                stacklevel=level_of_user(),
             )
         logger.info("%s.fit is scikit-learn's: %s", type(self).__name__, reason or ONE_EACH)
         groups = prepared.arguments.groups

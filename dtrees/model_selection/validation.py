@@ -15,7 +15,7 @@ from their codes::
 Model i is that of ``clone(estimator).fit(X, y, sample_weight=w)``, with w zero outside of training
 side i, bit for bit. Cuts of columns with more than ``max_bins`` values are those of all rows, also
 of the held-out ones; no label is looked at for them. If that matters, set ``max_bins=None``, which
-keeps every value.
+keeps every value. Where `max_bins` cuts a column, weights other than 0 and 1 move its cuts.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from dtrees.constraints import (
     CV,
     Nothing,
     checked,
+    level_of_user,
 )
 from dtrees.exceptions import ClusterError
 from dtrees.model_selection.cell_scores import scores_by_leaves, scores_by_score
@@ -415,6 +416,6 @@ def _final(fit: Callable[[], Any], estimator: Any, error_score: Any, is_late: bo
             "The fit to all rows failed, so that final_estimator is not fitted. "
             f"{type(error).__name__}: {error}",
             FitFailedWarning,
-            stacklevel=4,
+            stacklevel=level_of_user(),
         )
         return clone(estimator)

@@ -4,6 +4,7 @@ import json
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 
 import numpy as np
 import pytest
@@ -191,8 +192,27 @@ def test_no_memory_is_no_failed_fit(monkeypatch):
 
 def test_pickles_have_it():
     found = cross_validate(TREE, X, Y, cv=2)
-    copy = pickle.loads(pickle.dumps(found))
-    assert copy["final_estimator"].tree_.node_count == found["final_estimator"].tree_.node_count
+    again = pickle.loads(pickle.dumps(found))
+    assert again["final_estimator"].tree_.node_count == found["final_estimator"].tree_.node_count
+
+
+def test_copies_grow_it_once_and_when_it_is_asked_for():
+    found = cross_validate(TREE, X, Y, cv=2)
+    assert found._grow is not None
+    again = copy(copy(found))
+    assert type(again) is type(found)
+    assert again.keys() == found.keys()
+    assert found._grow is not None
+    assert again.final_estimator is found.final_estimator
+    assert copy(found).final_estimator is found.final_estimator
+
+
+def test_get_knows_it():
+    found = cross_validate(TREE, X, Y, cv=2)
+    assert found.get("final_estimator") is found.final_estimator
+    assert found.get("test_score") is found["test_score"]
+    assert found.get("estimator") is None
+    assert found.get("estimator", 3) == 3
 
 
 @pytest.mark.parametrize("cv", [2, 10], ids=["late", "at once"])

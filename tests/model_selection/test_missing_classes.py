@@ -96,9 +96,9 @@ def test_who_asks_for_what_is_not_defined_hears_of_the_splits(name):
         warnings.simplefilter("ignore", UserWarning)  # scikit-learn's own
         with pytest.warns(UndefinedMetricWarning, match=SIDES) as heard:
             ASKED[name](TREE)
-    mine = [str(each.message) for each in heard if SIDES in str(each.message)]
-    assert len(mine) == 1
-    assert "Take fewer or stratified folds" in mine[0]
+    mine = [each for each in heard if SIDES in str(each.message)]
+    assert [each.filename for each in mine] == [__file__]
+    assert "Take fewer or stratified folds" in str(mine[0].message)
 
 
 def test_what_is_said():
@@ -110,6 +110,9 @@ def test_what_is_said():
     assert undefined({"score": scores[:, 2:3]}, SPLITS[2:3], Y) is None
     lacking_none = np.array([np.nan, 0, 0, 0])
     assert undefined({"score": lacking_none}, SPLITS, Y) is None  # nan for another reason
+    fails = np.full(4, np.nan)  # of all sides, one of which has all classes
+    assert undefined({"score": fails}, SPLITS, Y) is None
+    assert "Scores of auc are" in undefined({"auc": scores, "own": fails}, SPLITS, Y)
     many = np.arange(60)
     assert "0, 1, 2, 3, 4, and 40 more" in undefined(
         {"score": np.array([np.nan])}, [(many, many[45:])], many
