@@ -49,7 +49,7 @@ def shown():
     """What the pages show of what a command prints, by the command."""
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     found = re.findall(
-        r"^```bash\npython -m dtrees (.*)\n```\n\n```text\n(.*?)^```", text, re.M | re.S
+        r"^```bash\npython -m dtrees ([^\n]*)\n```\n\n```text\n(.*?)^```", text, re.M | re.S
     )
     return {tuple(words.split()): without_ends(lines) for words, lines in found}
 

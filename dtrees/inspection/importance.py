@@ -32,6 +32,7 @@ import numpy as np
 
 from dtrees.coding.labels import is_missing
 from dtrees.coding.row_values import row_values
+from dtrees.coding.sparse_positions import check_sparse
 from dtrees.coding.weights import check_finite, check_weights, real_numbers
 from dtrees.constraints import ARRAY, ROWS, Boolean, InstanceOf, checked
 from dtrees.core.model.gains import SMALL, relative_gains
@@ -189,6 +190,7 @@ def oob_importances(
             f"forest must be a forest with bags. Got {type(forest).__name__} instead. "
             "held_out_importances asks rows that a model was not fitted to."
         )
+    check_sparse(X=X, y=y, sample_weight=sample_weight, bootstrap_groups=bootstrap_groups)
     y = np.asarray(row_values(y)).ravel()
     weight, rows = forest._rows_out_of_bags(y, row_values(sample_weight), bootstrap_groups)
     return _importances(forest, X, y, weight, rows, normalize)
@@ -229,6 +231,7 @@ def held_out_importances(
         The model has not been fitted.
     """
     trees_of(model)
+    check_sparse(X=X, y=y, sample_weight=sample_weight)
     y = np.asarray(row_values(y)).ravel()
     weight = check_weights(row_values(sample_weight), len(y))
     return _importances(model, X, y, weight, itertools.repeat(slice(None)), normalize)
