@@ -182,10 +182,8 @@ WORKS = {
     # forests
     "adult, forest, depth 8": Work("adult", BINS | FEW | {"max_depth": 8}, "RandomForest"),
     "letter, forest, full": Work("letter", BINS | FEW, "RandomForest"),
-    "adult, forest of balanced bags": Work(
-        "adult",
-        BINS | FEW | {"max_depth": 8, "class_weight": "balanced_subsample"},
-        "RandomForest",
+    "adult, forest, balanced": Work(
+        "adult", BINS | FEW | {"max_depth": 8} | BALANCED, "RandomForest"
     ),
     "california, forest, leaves of 50": Work(
         "california_housing", BINS | FEW | LEAVES, "RandomForest"
@@ -200,9 +198,7 @@ WORKS = {
     "text, forest, depth 4": Work("text", FEW | {"max_depth": 4}, "RandomForest"),
     "text, forest, depth 8": Work("text", FEW | {"max_depth": 8}, "RandomForest"),
     "text, forest, full": Work("text", FEW, "RandomForest"),
-    "text, forest of balanced bags": Work(
-        "text", FEW | {"max_depth": 8, "class_weight": "balanced_subsample"}, "RandomForest"
-    ),
+    "text, forest, balanced": Work("text", FEW | {"max_depth": 8} | BALANCED, "RandomForest"),
     "text, extra trees, depth 8": Work("text", FEW | {"max_depth": 8}, "ExtraTrees"),
     "one-hot adult, sparse, forest, depth 8": Work(
         "one-hot", FEW | {"max_depth": 8}, "RandomForest"
