@@ -6,11 +6,11 @@ nearly as many categories as rows       a name of each row, of which nothing can
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dtrees._warnings import warn
 from dtrees.coding.labels import Labels, number_of
 from dtrees.coding.tables import Table
 from dtrees.exceptions import UnseenCategoryError
@@ -61,10 +61,9 @@ def warn_of_unseen(book: CodeBook, table: Table) -> None:
         )
         if book.handle_unknown == "error":
             raise UnseenCategoryError(f"{text} Give the values in the form that was fitted.")
-        warnings.warn(
+        warn(
             f"{text} All of its rows {OUTCOMES[book.handle_unknown]}. Give the values in the form "
-            "that was fitted; handle_unknown='error' at fit makes this an error.",
-            stacklevel=2,
+            "that was fitted; handle_unknown='error' at fit makes this an error."
         )
 
 
@@ -88,11 +87,10 @@ def warn_of_ids(book: CodeBook, n_rows: int) -> None:
     names = ", ".join(book.name(column) for column in list(found)[:NAMED])
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
     is_one = len(found) == 1
-    warnings.warn(
+    warn(
         f"Column{'' if is_one else 's'} {names}{more} of X: {min(found.values())} categories or "
         f"more in {n_rows} rows. Is {'this an id' if is_one else 'each an id'}? An id tells "
-        "nothing of other rows: leave it out, or give numbers as numbers.",
-        stacklevel=2,
+        "nothing of other rows: leave it out, or give numbers as numbers."
     )
 
 

@@ -6,7 +6,6 @@ The drawing is in `dtrees.estimators.ensemble`.
 from __future__ import annotations
 
 import logging
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -15,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from dtrees._warnings import warn
 from dtrees.callbacks import Callback, ForestFit, listening, told
 from dtrees.coding.target import Target
-from dtrees.constraints import level_of_user
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.model.tree import Forest, Tree
@@ -280,8 +279,7 @@ def _add_earlier(
 
 def _warn_without_votes(oob: OutOfBag) -> None:
     if not oob.votes.all():
-        warnings.warn(
+        warn(
             "Some inputs do not have OOB scores. This probably means too few trees were used to "
-            "compute any reliable OOB estimates.",
-            stacklevel=level_of_user(),
+            "compute any reliable OOB estimates."
         )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
+from dtrees._warnings import warn
 from dtrees.coding.labels import is_missing
-from dtrees.constraints import level_of_user
 from dtrees.model_selection.splits import Split, rows_of_side
 
 SHOWN = 5  # splits or classes of a message
@@ -63,4 +62,4 @@ def warn_of_undefined(scores: Mapping[str, np.ndarray], splits: Sequence[Split],
     """Warn (UndefinedMetricWarning) of what `undefined` finds."""
     found = undefined(scores, splits, y)
     if found is not None:
-        warnings.warn(found, UndefinedMetricWarning, stacklevel=level_of_user())
+        warn(found, UndefinedMetricWarning)

@@ -20,7 +20,6 @@ keeps every value. Where `max_bins` cuts a column, weights other than 0 and 1 mo
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from time import perf_counter
@@ -33,12 +32,8 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from dtrees.constraints import (
-    CV,
-    Nothing,
-    checked,
-    level_of_user,
-)
+from dtrees._warnings import warn
+from dtrees.constraints import CV, Nothing, checked
 from dtrees.exceptions import ClusterError
 from dtrees.model_selection.cell_scores import scores_by_leaves, scores_by_score
 from dtrees.model_selection.cells import Cells
@@ -412,10 +407,9 @@ def _final(fit: Callable[[], Any], estimator: Any, error_score: Any, is_late: bo
     except Exception as error:
         if isinstance(error_score, str) or (is_late and isinstance(error, MemoryError)):  # "raise"
             raise
-        warnings.warn(
+        warn(
             "The fit to all rows failed, so that final_estimator is not fitted. "
             f"{type(error).__name__}: {error}",
             FitFailedWarning,
-            stacklevel=level_of_user(),
         )
         return clone(estimator)
