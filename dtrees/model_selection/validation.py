@@ -140,7 +140,7 @@ def cross_validate(
     UserWarning
         A scorer failed, or a class has fewer rows than there are folds.
     sklearn.exceptions.UndefinedMetricWarning
-        A score is nan, and its test side lacks a class.
+        A score is nan, and its test side lacks a class, or no label is its positive class.
 
     Notes
     -----
@@ -188,7 +188,7 @@ def cross_validate(
         held_out = refused or intervals_by_sklearn(result, prepared)
         if is_classifier(estimator):
             splits = [(np.empty(0, dtype=np.intp), test) for test in result["indices"]["test"]]
-            warn_of_undefined(_of_test_sides(result), splits, prepared.y)
+            warn_of_undefined(_of_test_sides(result), splits, prepared.y, scoring)
         if only_here:
             del result["indices"]
         params = prepared.arguments.params
@@ -204,7 +204,8 @@ def cross_validate(
     if result is None:
         result = _by_sklearn(sklearn.model_selection.cross_validate, prepared, models, options)
     if is_classifier(estimator):
-        warn_of_undefined(_of_test_sides(result), prepared.arguments.cv, prepared.y)
+        scorers = _scoring_of(estimator, scoring)
+        warn_of_undefined(_of_test_sides(result), prepared.arguments.cv, prepared.y, scorers)
     result["fit_time"] = np.full(n_splits, seconds / (n_splits + has_last))
     if return_estimator:
         result["estimator"] = [
@@ -327,7 +328,7 @@ def cross_val_score(
     scores = _by_sklearn(sklearn.model_selection.cross_val_score, prepared, models, options)
     failed = models is None or any(models.error(i) for i in range(len(scores)))
     if not failed and is_classifier(estimator):
-        warn_of_undefined({str(scoring): scores}, prepared.arguments.cv, prepared.y)
+        warn_of_undefined({str(scoring): scores}, prepared.arguments.cv, prepared.y, scoring)
     return scores
 
 
