@@ -13,6 +13,7 @@ import numpy as np
 from dtrees._warnings import warn
 from dtrees.coding.labels import Labels, number_of
 from dtrees.coding.tables import Table
+from dtrees.coding.text_dates import look_like_dates
 from dtrees.exceptions import UnseenCategoryError
 
 if TYPE_CHECKING:
@@ -84,13 +85,17 @@ def warn_of_ids(book: CodeBook, n_rows: int) -> None:
     found = nearly_ids(book, n_rows)
     if not found:
         return
-    names = ", ".join(book.name(column) for column in list(found)[:NAMED])
+    named = list(found)[:NAMED]
+    names = ", ".join(map(book.name, named))
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    is_one = len(found) == 1
+    dates = [book.name(column) for column in named if look_like_dates(book.categories[column])]
+    is_one, also = len(found) == 1, ""
+    if dates:
+        also = f" Values of {', '.join(dates)} look like dates: give dates (pandas.to_datetime)."
     warn(
         f"Column{'' if is_one else 's'} {names}{more} of X: {min(found.values())} categories or "
         f"more in {n_rows} rows. Is {'this an id' if is_one else 'each an id'}? An id tells "
-        "nothing of other rows: leave it out, or give numbers as numbers."
+        f"nothing of other rows: leave it out, or give numbers as numbers.{also}"
     )
 
 
