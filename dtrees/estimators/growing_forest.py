@@ -25,7 +25,7 @@ from dtrees.estimators.early_stopping import OobStopping
 from dtrees.estimators.fitted_forest import FittedForest
 from dtrees.estimators.resume import brought_along
 from dtrees.estimators.training import Encoded, Training
-from dtrees.estimators.tree_view import columns_with_missing
+from dtrees.estimators.tree_view import columns_with_missing, read_only
 from dtrees.estimators.warm_start import Kept
 from dtrees.parallel import FitStatistics, LocalRunner, are_known, grow_trees, learn_rows
 
@@ -121,7 +121,9 @@ class GrowingForest(FittedForest):
                 learned["oob_scores_"] = np.array(fit.oob_scores)
             learned["forest_"] = Forest(tuple(fit.trees))
             learn_rows(encoded.coded, stats)  # known, unless there was nothing to grow
-            learned["_saw_missing"] = columns_with_missing(fit.trees, encoded.coded)
+            before = self._saw_missing if kept.trees else False
+            saw_missing = columns_with_missing(fit.trees, encoded.coded)
+            learned["_saw_missing"] = read_only(saw_missing | before)
             learned["_fit_report"] = stats.report()
             for name in OF_SOME_FITS:
                 self.__dict__.pop(name, None)
