@@ -14,7 +14,6 @@ their parameters in ``fit``. Public functions, and methods of their results, are
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import wraps
@@ -25,8 +24,6 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-BETWEEN = ("dtrees", "sklearn", "joblib", "contextlib", "functools")  # packages and modules
 
 
 class InvalidParameterError(ValueError, TypeError):
@@ -313,19 +310,6 @@ def _check_as(theirs: Any, given: Mapping[str, Any]) -> None:
     if not get_config()["skip_parameter_validation"]:
         rules = theirs._skl_parameter_constraints
         validate_parameter_constraints(rules, given, theirs.__name__)
-
-
-def level_of_user() -> int:
-    """The `stacklevel` of `warnings.warn` for the first caller outside of dtrees.
-
-    Frames of `BETWEEN` are passed over: dtrees is called by them as often as it calls them.
-    """
-    level, frame = 1, sys._getframe(1)
-    while frame.f_globals.get("__name__", "").partition(".")[0] in BETWEEN:
-        if frame.f_back is None:  # a thread
-            break
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def checked(

@@ -6,18 +6,13 @@ has a call of each, and `TAKEN` which of the `WRONG` values a parameter takes af
 
 import inspect
 import re
-import warnings
 from importlib import import_module
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GroupKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import dtrees
 from dtrees import DecisionTreeClassifier, GradientBoostingClassifier, RandomForestClassifier
@@ -274,34 +269,3 @@ def test_colours_are_no_plain_function():
     pytest.importorskip("matplotlib").use("agg")
     with pytest.raises(InvalidParameterError, match="'cmap' parameter of plot_shared_forest"):
         plot_shared_forest([TREE, TREE], cmap=lambda share: (share, 0, 0))
-
-
-def search_one_by_one():
-    search = GridSearchCV(make_pipeline(StandardScaler(), UNFITTED), {"memory": [None]}, cv=3)
-    with config_context(enable_metadata_routing=True):
-        search.fit(X, Y)
-
-
-WARNED = {
-    "fits failed out of": lambda: GridSearchCV(UNFITTED, {"max_depth": [1, -1]}, cv=3).fit(X, Y),
-    "is fitted on its own": search_one_by_one,
-    "A column-vector groups": lambda: cross_validate(
-        UNFITTED, X, Y, cv=GroupKFold(3), groups=np.arange(60)[:, None]
-    ),
-    "The fit to all rows failed": lambda: (
-        cross_validate(
-            UNFITTED, X, np.where(np.arange(60) == 59, np.nan, Y), cv=[(range(40), range(40, 59))]
-        ).final_estimator
-    ),
-    "do not have OOB scores": lambda: RandomForestClassifier(1, oob_score=True).fit(X, Y),
-    "Warm-start fitting": lambda: clone(FOREST).set_params(warm_start=True).fit(X, Y).fit(X, Y),
-}
-
-
-@pytest.mark.parametrize("words", WARNED)
-def test_warnings_point_to_who_calls(words):
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        WARNED[words]()
-    mine = [each.filename for each in heard if words in str(each.message)]
-    assert mine == [__file__]

@@ -6,13 +6,14 @@ nearly as many categories as rows       a name of each row, of which nothing can
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dtrees._warnings import warn
 from dtrees.coding.labels import Labels, number_of
 from dtrees.coding.tables import Table
+from dtrees.coding.text_dates import look_like_dates
 from dtrees.exceptions import UnseenCategoryError
 
 if TYPE_CHECKING:
@@ -61,10 +62,9 @@ def warn_of_unseen(book: CodeBook, table: Table) -> None:
         )
         if book.handle_unknown == "error":
             raise UnseenCategoryError(f"{text} Give the values in the form that was fitted.")
-        warnings.warn(
+        warn(
             f"{text} All of its rows {OUTCOMES[book.handle_unknown]}. Give the values in the form "
-            "that was fitted; handle_unknown='error' at fit makes this an error.",
-            stacklevel=2,
+            "that was fitted; handle_unknown='error' at fit makes this an error."
         )
 
 
@@ -85,14 +85,17 @@ def warn_of_ids(book: CodeBook, n_rows: int) -> None:
     found = nearly_ids(book, n_rows)
     if not found:
         return
-    names = ", ".join(book.name(column) for column in list(found)[:NAMED])
+    named = list(found)[:NAMED]
+    names = ", ".join(map(book.name, named))
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    is_one = len(found) == 1
-    warnings.warn(
+    dates = [book.name(column) for column in named if look_like_dates(book.categories[column])]
+    is_one, also = len(found) == 1, ""
+    if dates:
+        also = f" Values of {', '.join(dates)} look like dates: give dates (pandas.to_datetime)."
+    warn(
         f"Column{'' if is_one else 's'} {names}{more} of X: {min(found.values())} categories or "
         f"more in {n_rows} rows. Is {'this an id' if is_one else 'each an id'}? An id tells "
-        "nothing of other rows: leave it out, or give numbers as numbers.",
-        stacklevel=2,
+        f"nothing of other rows: leave it out, or give numbers as numbers.{also}"
     )
 
 

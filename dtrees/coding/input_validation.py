@@ -5,13 +5,13 @@ Errors use the words of scikit-learn for the same faults.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dtrees._warnings import warn
 from dtrees.coding._cells import any_infinite
 from dtrees.coding.column_types import labels_of_numbers, numbers_of, refuse_strings
 from dtrees.coding.labels import Labels
@@ -31,16 +31,10 @@ def check_names(fitted: np.ndarray | None, names: np.ndarray | None, estimator: 
     if fitted is None and names is None:
         return
     if fitted is None:
-        warnings.warn(
-            f"X has feature names, but {estimator} was fitted without feature names",
-            stacklevel=4,
-        )
+        warn(f"X has feature names, but {estimator} was fitted without feature names")
         return
     if names is None:
-        warnings.warn(
-            f"X does not have valid feature names, but {estimator} was fitted with feature names",
-            stacklevel=4,
-        )
+        warn(f"X does not have valid feature names, but {estimator} was fitted with feature names")
         return
     if len(names) == len(fitted) and np.all(names == fitted):
         return

@@ -18,7 +18,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
 
 ISO = "ISO8601"  # a format of pandas
 DATE = re.compile(
@@ -39,6 +42,12 @@ def form_of(value: Any, *, dayfirst: bool = False) -> Form | None:
     date = match["mark"].join(f"%{place}" for place in places)
     time = match["time"] and (" %H:%M:%S" if match["seconds"] else " %H:%M")
     return date + (time or ""), False
+
+
+def look_like_dates(values: np.ndarray) -> bool:
+    """Whether most of some values are written like dates; a hundred of them are looked at."""
+    some = values[:: -(-len(values) // 100)]
+    return sum(form_of(value) is not None for value in some) > len(some) / 2
 
 
 def forms_of(column: Any, *, dayfirst: bool = False) -> set[Form] | None:

@@ -170,8 +170,7 @@ class BaseBoosting(StartingBoosting):
                 found = boost_in_place(work, place, run, told, iterations.ends, stats)
                 trees += found if place.regime == "local" else iterations.replay(found)
             before = self._saw_missing if n_kept > 0 else False
-            self._learn(learned, trees, iterations.watch, has_missing)
-            self._saw_missing = read_only(self._saw_missing | before)
+            self._learn(learned, trees, iterations.watch, has_missing | before)
             self._fit_report = stats.report()
         return self
 

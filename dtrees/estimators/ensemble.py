@@ -367,10 +367,12 @@ class BaseForest(GrowingForest):
             return error
         return self
 
-    def _rows_out_of_bags(
+    def _rows_by_bag(
         self, y: Any, sample_weight: Any, bootstrap_groups: Any
-    ) -> tuple[np.ndarray | None, Iterator[np.ndarray]]:
-        """What rows of the fit count, None: once each; and those out of the bag of each tree.
+    ) -> tuple[np.ndarray | None, Iterator[tuple[np.ndarray, np.ndarray | None]]]:
+        """What rows of the fit count, None: once each; and what they are to the bag of each tree.
+
+        That is the rows that are out of it, and what each row counts in it.
 
         Raises ValueError where the bags of the fit are not those of these rows, or there are none.
         """
@@ -387,7 +389,7 @@ class BaseForest(GrowingForest):
         numbers = range(len(self.forest_))
         times = (bags.multiplicity(number, target.has_weight) for number in numbers)
         weight = target.w if target.means is None else target.means
-        return weight, map(bags.rows_out, times)
+        return weight, ((bags.rows_out(each), target.bagged(each).w) for each in times)
 
     def _bags_of(self, encoded: Encoded) -> Bags | None:
         """The bags of a table without groups."""

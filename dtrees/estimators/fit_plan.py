@@ -15,7 +15,6 @@ common (`dtrees.estimators.training_table`). A fit of one model calls `encode`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,15 +22,17 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state, column_or_1d
 
+from dtrees._warnings import warn
 from dtrees.coding.category_warnings import warn_of_ids
 from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table, read_table
 from dtrees.coding.target import Target
 from dtrees.coding.weights import cut_weights
-from dtrees.constraints import check_parameters, level_of_user
+from dtrees.constraints import check_parameters
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow.shared import n_alone
 from dtrees.core.membership.resampling import Resampling
@@ -207,12 +208,11 @@ def _warn_of_many_classes(target: Target, rules: GrowthRules) -> None:
     n_rows, n_classes = target.n_rows, target.n_classes
     most = node_bytes(n_rows, n_classes, rules.max_depth, rules.min_samples_leaf)
     if n_classes >= MANY_CLASSES and most >= MANY_BYTES:
-        warnings.warn(
+        warn(
             f"y has {n_classes:,} classes, and a node of a tree keeps the weight of each of them: "
             f"a tree of {n_rows:,} rows takes up to {most / 2**30:.1f} GiB, and time in "
             "proportion. Set min_samples_leaf or max_depth, join rare classes, or use a regressor "
-            "if y holds numbers.",
-            stacklevel=level_of_user(),
+            "if y holds numbers."
         )
 
 
@@ -238,7 +238,13 @@ def one_target(y: Any, owner: str) -> np.ndarray:
             "support several targets yet. Fit a model per column of y, for example with "
             "sklearn.multioutput.MultiOutputClassifier or MultiOutputRegressor."
         )
-    return column_or_1d(y, warn=True)
+    if len(shape) == 2:
+        warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape of "
+            "y to (n_samples,), for example using ravel().",
+            DataConversionWarning,
+        )
+    return column_or_1d(y)
 
 
 def check_value(estimator: BaseTrees, name: str, value: Any) -> None:

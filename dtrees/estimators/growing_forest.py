@@ -6,7 +6,6 @@ The drawing is in `dtrees.estimators.ensemble`.
 from __future__ import annotations
 
 import logging
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -15,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from dtrees._warnings import warn
 from dtrees.callbacks import Callback, ForestFit, listening, told
 from dtrees.coding.target import Target
-from dtrees.constraints import level_of_user
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.model.tree import Forest, Tree
@@ -26,7 +25,7 @@ from dtrees.estimators.early_stopping import OobStopping
 from dtrees.estimators.fitted_forest import FittedForest
 from dtrees.estimators.resume import brought_along
 from dtrees.estimators.training import Encoded, Training
-from dtrees.estimators.tree_view import columns_with_missing
+from dtrees.estimators.tree_view import columns_with_missing, read_only
 from dtrees.estimators.warm_start import Kept
 from dtrees.parallel import FitStatistics, LocalRunner, are_known, grow_trees, learn_rows
 
@@ -122,7 +121,9 @@ class GrowingForest(FittedForest):
                 learned["oob_scores_"] = np.array(fit.oob_scores)
             learned["forest_"] = Forest(tuple(fit.trees))
             learn_rows(encoded.coded, stats)  # known, unless there was nothing to grow
-            learned["_saw_missing"] = columns_with_missing(fit.trees, encoded.coded)
+            before = self._saw_missing if kept.trees else False
+            saw_missing = columns_with_missing(fit.trees, encoded.coded)
+            learned["_saw_missing"] = read_only(saw_missing | before)
             learned["_fit_report"] = stats.report()
             for name in OF_SOME_FITS:
                 self.__dict__.pop(name, None)
@@ -280,8 +281,7 @@ def _add_earlier(
 
 def _warn_without_votes(oob: OutOfBag) -> None:
     if not oob.votes.all():
-        warnings.warn(
+        warn(
             "Some inputs do not have OOB scores. This probably means too few trees were used to "
-            "compute any reliable OOB estimates.",
-            stacklevel=level_of_user(),
+            "compute any reliable OOB estimates."
         )

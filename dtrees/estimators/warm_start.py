@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from dtrees._warnings import warn
 from dtrees.coding.codebook import CodeBook
-from dtrees.constraints import level_of_user
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.raw import leaves_by_tree
@@ -39,10 +38,7 @@ def kept_trees(forest: Any, plan: FitPlan) -> tuple[tuple[Tree, ...], int]:
             f"len(estimators_)={len(kept)} when warm_start==True"
         )
     if forest.n_estimators == len(kept):
-        warnings.warn(
-            "Warm-start fitting without increasing n_estimators does not fit new trees.",
-            stacklevel=level_of_user(),
-        )
+        warn("Warm-start fitting without increasing n_estimators does not fit new trees.")
     return kept, forest._fit_seed
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 import dtrees
-from dtrees.constraints import Boolean, InstanceOf, OneOf, checked, level_of_user
+from dtrees._warnings import warn
+from dtrees.constraints import Boolean, InstanceOf, OneOf, checked
 from dtrees.core.model import packing
 from dtrees.core.model.flat import DTYPES, TYPES, flatten, split_trees
 from dtrees.core.model.preorder import Shape
@@ -116,10 +116,9 @@ def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> Non
             parameters[key] = encoder.encode(value, f"The parameter {key!r} of {name}")
         except TypeError:
             encoder.arrays = so_far
-            warnings.warn(
+            warn(
                 f"The parameter {key!r} of {name} ({str(value)[:60]}) is left out: a model file "
-                "holds values only. The loaded estimator has the default in its place.",
-                stacklevel=level_of_user(),
+                "holds values only. The loaded estimator has the default in its place."
             )
     attributes = {
         key: encoder.encode(value, f"The attribute {key!r} of {name}")

@@ -166,7 +166,8 @@ def oob_importances(
     Raises
     ------
     ValueError
-        The forest has no bags, or they are not those of these rows, weights and groups.
+        The forest has no bags, or they are not those of these rows, weights and groups; or other
+        rows than these have come to the leaves of a tree, as of rows in another order.
     sklearn.exceptions.NotFittedError
         The forest has not been fitted.
 
@@ -185,15 +186,15 @@ def oob_importances(
     3
     """
     trees_of(forest, "forest")
-    if not hasattr(forest, "_rows_out_of_bags"):
+    if not hasattr(forest, "_rows_by_bag"):
         raise ValueError(
             f"forest must be a forest with bags. Got {type(forest).__name__} instead. "
             "held_out_importances asks rows that a model was not fitted to."
         )
     check_sparse(X=X, y=y, sample_weight=sample_weight, bootstrap_groups=bootstrap_groups)
     y = np.asarray(row_values(y)).ravel()
-    weight, rows = forest._rows_out_of_bags(y, row_values(sample_weight), bootstrap_groups)
-    return _importances(forest, X, y, weight, rows, normalize)
+    weight, bags = forest._rows_by_bag(y, row_values(sample_weight), bootstrap_groups)
+    return _importances(forest, X, y, weight, bags, normalize)
 
 
 @checked(X=ARRAY, y=ARRAY, sample_weight=ROWS, normalize=(Boolean(),))
@@ -234,13 +235,17 @@ def held_out_importances(
     check_sparse(X=X, y=y, sample_weight=sample_weight)
     y = np.asarray(row_values(y)).ravel()
     weight = check_weights(row_values(sample_weight), len(y))
-    return _importances(model, X, y, weight, itertools.repeat(slice(None)), normalize)
+    every = itertools.repeat((slice(None), None))
+    return _importances(model, X, y, weight, every, normalize)
 
 
 def _importances(
-    model: Any, X: Any, y: Any, weight: Any, rows: Iterable[Any], normalize: bool
+    model: Any, X: Any, y: Any, weight: Any, bags: Iterable[Any], normalize: bool
 ) -> np.ndarray:
-    """Mean over the trees of what rows say that did not choose their splits."""
+    """Mean over the trees of what rows say that did not choose their splits.
+
+    `bags` are these rows of each tree, and what its bag makes of all rows, None: it is not known.
+    """
     trees = [parts_of(tree)[0] for tree in trees_of(model)]
     if adds_steps(model):
         raise TypeError(
@@ -261,12 +266,15 @@ def _importances(
     leaves = leaves.reshape(len(leaves), len(trees))
     if len(leaves) != len(y):
         raise ValueError(f"X has {len(leaves)} rows, y has {len(y)} values.")
-    found = [
-        unseen_importances(
-            tree, leaves[some, number], y[some], None if weight is None else weight[some]
-        )
-        for number, (tree, some) in enumerate(zip(trees, rows, strict=False))
-    ]
+    found = []
+    for tree, of_rows, (some, bag) in zip(trees, leaves.T, bags, strict=False):
+        if bag is not None and not _has_grown_from(tree, of_rows, y, bag):
+            raise ValueError(
+                "The forest was not fitted to these rows: others have come to the leaves of its "
+                "trees. Give X and y of the fit, with their rows in the order of the fit."
+            )
+        own = None if weight is None else weight[some]
+        found.append(unseen_importances(tree, of_rows[some], y[some], own))
     mean = np.mean(found, axis=0)
     return normalized(mean) if normalize else mean
 
@@ -290,14 +298,9 @@ def unseen_importances(
     float64 (n_columns,)
         Per row; all zero without a row that counts. O(nodes x classes + n).
     """
-    value, inner = tree.value, np.flatnonzero(tree.test != LEAF)
+    inner = np.flatnonzero(tree.test != LEAF)
     n = np.ones(len(leaves)) if weight is None else np.asarray(weight, dtype=np.float64)
-    if tree.is_regression:
-        y, value = y - value[0, 0], value - value[0, 0]  # so that few digits cancel
-        sums = np.bincount(leaves, n * y, tree.node_count)[:, None]
-    else:
-        places = leaves * tree.n_values + y
-        sums = np.bincount(places, n, tree.node_count * tree.n_values).reshape(value.shape)
+    value, sums = _values_and_sums(tree, leaves, y, n)
     last = Shape(tree.test != LEAF, np.array([tree.node_count])).last
 
     def of_branches(of_leaves: np.ndarray) -> np.ndarray:
@@ -312,6 +315,34 @@ def unseen_importances(
         decrease += ((value[child] - value[inner]) * away).sum(axis=1)
     found = np.bincount(tree.feature[inner], decrease, tree.n_columns).astype(np.float64)
     return found / count[0] if count[0] > 0 else found
+
+
+def _values_and_sums(
+    tree: Tree, leaves: np.ndarray, y: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values of all nodes, and sums of targets in leaves, both float64 (n_nodes, n_values).
+
+    Numbers are told from the mean of the root, so that few digits cancel.
+    """
+    value = tree.value
+    if tree.is_regression:
+        start = value[0, 0]
+        return value - start, np.bincount(leaves, weight * (y - start), tree.node_count)[:, None]
+    places = leaves * tree.n_values + y
+    sums = np.bincount(places, weight, tree.node_count * tree.n_values)
+    return value, sums.reshape(value.shape)
+
+
+def _has_grown_from(tree: Tree, leaves: np.ndarray, y: np.ndarray, bag: np.ndarray) -> bool:
+    """Whether rows of these weights in the bag are as many in each leaf, and have its value."""
+    ends = tree.test == LEAF
+    in_bag = np.bincount(leaves[bag > 0], minlength=tree.node_count)
+    if not np.array_equal(in_bag[ends], tree.n_node_samples[ends]):
+        return False
+    value, sums = _values_and_sums(tree, leaves, y, bag)
+    mean = sums[ends] / np.bincount(leaves, bag, tree.node_count)[ends, None]
+    rounding = 1e-6 * np.ptp(y) + 1e-12 * np.abs(y).max()  # of targets in fixed point
+    return bool((np.abs(mean - value[ends]) <= rounding).all())
 
 
 def normalized(importances: np.ndarray) -> np.ndarray:

@@ -143,7 +143,7 @@ class FittedSplits:
             found = found | score_models(cells, X, y, self.splits, others, error_score).scores
         scores = {name: found["test", name] for name in scoring}
         if of_classes:
-            warn_of_undefined(scores, self.splits, self.table.y)
+            warn_of_undefined(scores, self.splits, self.table.y, scoring)
         return scores
 
 

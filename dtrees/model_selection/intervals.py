@@ -49,8 +49,9 @@ class CrossValidation(dict[str, Any]):
     """The result of `cross_validate`: scikit-learn's dict, a model of all rows, and intervals.
 
     Items are those of :func:`sklearn.model_selection.cross_validate`, and nothing else.
-    ``result["final_estimator"]`` is the attribute `final_estimator`, which is no item. Pickling and
-    ``copy.deepcopy`` grow it, where it has not been; ``copy.copy`` does not.
+    ``result["final_estimator"]`` and ``get`` give the attribute `final_estimator`. It is no item:
+    iteration, ``in``, ``pop`` and ``dict(result)`` do not know it. Copies have it: those of
+    ``copy`` and ``|`` share it. Pickling and ``copy.deepcopy`` grow it, where it has not been.
     """
 
     _held_out: Calibration | str  # or why there are no intervals
@@ -78,6 +79,16 @@ class CrossValidation(dict[str, Any]):
     def __copy__(self) -> CrossValidation:
         """The same items, and the same final estimator, which is grown once for both."""
         return CrossValidation(self, self._held_out, grow=lambda: self.final_estimator)
+
+    copy = __copy__
+
+    def __or__(self, other: Any) -> Any:
+        """A copy with the items of another dict, too."""
+        if not isinstance(other, dict):
+            return NotImplemented
+        made = self.copy()
+        made.update(other)
+        return made
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CrossValidation, (dict(self), self._held_out, self.final_estimator)

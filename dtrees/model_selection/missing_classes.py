@@ -1,4 +1,4 @@
-"""Test sides that lack a class, where a score is not defined without it."""
+"""Scores that are not defined: a test side lacks a class, or no label is the positive one."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import get_scorer
 
+from dtrees._warnings import warn
 from dtrees.coding.labels import is_missing
-from dtrees.constraints import level_of_user
+from dtrees.model_selection.prefitted_proxy import asks_for_predictions
 from dtrees.model_selection.splits import Split, rows_of_side
 
 SHOWN = 5  # splits or classes of a message
@@ -32,8 +35,7 @@ def undefined(
     }
     if not failed:
         return None
-    labels = np.asarray(y).ravel()
-    classes = [label for label in dict.fromkeys(labels.tolist()) if not is_missing(label)]
+    labels, classes = np.asarray(y).ravel(), _classes_of(y)
     lacking, complete = {}, np.zeros(len(splits), dtype=bool)
     for number in np.flatnonzero(np.any(list(failed.values()), axis=0)).tolist():
         present = set(labels[rows_of_side(splits, number, "test")].tolist())
@@ -54,13 +56,65 @@ def undefined(
     )
 
 
+def _classes_of(y: Any) -> list[Any]:
+    """Labels, in the order in which they come."""
+    labels = dict.fromkeys(np.asarray(y).ravel().tolist())
+    return [label for label in labels if not is_missing(label)]
+
+
 def _listed(values: Sequence[Any], between: str = ", ") -> str:
     more = f"{between}and {len(values) - SHOWN} more" if len(values) > SHOWN else ""
     return between.join(map(str, values[:SHOWN])) + more
 
 
-def warn_of_undefined(scores: Mapping[str, np.ndarray], splits: Sequence[Split], y: Any) -> None:
-    """Warn (UndefinedMetricWarning) of what `undefined` finds."""
-    found = undefined(scores, splits, y)
-    if found is not None:
-        warnings.warn(found, UndefinedMetricWarning, stacklevel=level_of_user())
+def without_positive_class(scores: Mapping[str, np.ndarray], scoring: Any, y: Any) -> str | None:
+    """Which scores are nan as no label is their positive class, and what says which one is.
+
+    Scorers of scikit-learn, of two classes; `scoring` is as for `cross_validate`.
+    """
+    failed = [
+        name for name, found in scores.items() if found.dtype.kind == "f" and np.isnan(found).all()
+    ]
+    classes = _classes_of(y) if failed else []
+    if len(classes) != 2:
+        return None
+    if isinstance(scoring, list | tuple | set):
+        scoring = {name: name for name in scoring}
+    said = {}
+    for name in failed:
+        scorer = scoring.get(name) if isinstance(scoring, Mapping) else scoring
+        if scorer is not None and asks_for_predictions(scorer):
+            said[name] = _with_positive_class(get_scorer(scorer), np.unique(classes))
+    said = {name: words for name, words in said.items() if words}
+    if not said:
+        return None
+    of = "" if list(said) == ["score"] else f" of {', '.join(said)}"
+    return f"Scores{of} are nan of all splits: {next(iter(said.values()))}"
+
+
+def _with_positive_class(scorer: Any, classes: np.ndarray) -> str | None:
+    """Why a scorer knows no positive class among the labels, and one that does."""
+    y = np.repeat(classes, 2)
+    X = np.zeros((len(y), 1))
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            scorer(DummyClassifier().fit(X, y), X, y)
+    except ValueError as error:
+        if "pos_label" in str(error):
+            given = [scorer._score_func.__name__, f"pos_label={classes[-1].item()!r}"]
+            if scorer._response_method != "predict":
+                given.append(f"response_method={scorer._response_method!r}")
+            if scorer._sign < 0:
+                given.append("greater_is_better=False")
+            reason = str(error).rstrip(".")
+            return f"{reason}. Say which one is: scoring=make_scorer({', '.join(given)})."
+    return None
+
+
+def warn_of_undefined(
+    scores: Mapping[str, np.ndarray], splits: Sequence[Split], y: Any, scoring: Any
+) -> None:
+    """Warn (UndefinedMetricWarning) of what `undefined` and `without_positive_class` find."""
+    for found in (undefined(scores, splits, y), without_positive_class(scores, scoring, y)):
+        if found is not None:
+            warn(found, UndefinedMetricWarning)

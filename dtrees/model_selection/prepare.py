@@ -12,7 +12,6 @@ that no model can be grown from is left to scikit-learn, whose function says wha
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,10 +23,10 @@ from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 
+from dtrees._warnings import warn
 from dtrees.callbacks import Bar
 from dtrees.coding.class_codes import class_codes
 from dtrees.coding.sparse_positions import check_sparse, in_scipy
-from dtrees.constraints import level_of_user
 from dtrees.estimators.single_tree import BaseDecisionTree
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.model_selection.eligibility import (
@@ -237,11 +236,10 @@ def _of_one_column(name: str, values: Any) -> Any:
     shape: tuple[int, ...] = getattr(values, "shape", ())
     if len(shape) != 2 or shape[1] != 1:
         return values
-    warnings.warn(
+    warn(
         f"A column-vector {name} was passed when a 1d array was expected: its shape is {shape}. "
         "Change it to (n_rows,), for example by ravel().",
         DataConversionWarning,
-        stacklevel=level_of_user(),
     )
     return values.iloc[:, 0] if hasattr(values, "iloc") else np.asarray(values)[:, 0]
 

@@ -129,9 +129,9 @@ class SearchMethods:
         """
         found.report(self.error_score)
         n_splits = len(splits)
-        if is_classifier(self.estimator) and not found.failures:
-            warn_of_undefined(found.test, splits, y)
         scorers, refit_metric = scoring
+        if is_classifier(self.estimator) and not found.failures:
+            warn_of_undefined(found.test, splits, y, getattr(scorers, "_scorers", scorers))
         results = self._format_results(  # type: ignore[attr-defined]
             candidates, n_splits, found.outputs()
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import traceback
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
 
-from dtrees.constraints import level_of_user
+from dtrees._warnings import warn
 from dtrees.model_selection.cell_scores import ModelScores
 
 
@@ -109,11 +108,10 @@ class SearchScores:
                 "misconfigured.\nYou can try to debug the error by setting error_score='raise'."
                 f"\n\nBelow are more details about the failures:\n{details}"
             )
-        warnings.warn(
+        warn(
             f"\n{n_failed} fits failed out of a total of {n_fits}.\nThe score on these train-test "
             f"partitions for these parameters will be set to {error_score}.\nIf these "
             "failures are not expected, you can try to debug them by setting error_score='raise'."
             f"\n\nBelow are more details about the failures:\n{details}",
             FitFailedWarning,
-            stacklevel=level_of_user(),
         )

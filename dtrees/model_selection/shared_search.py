@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import logging
 import time
-import warnings
 from contextlib import nullcontext
 from typing import Any
 
@@ -27,9 +26,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from dtrees._warnings import warn
 from dtrees.callbacks import Bar
 from dtrees.coding.sparse_positions import in_scipy
-from dtrees.constraints import ARRAY, ROWS, InvalidParameterError, checked, level_of_user
+from dtrees.constraints import ARRAY, ROWS, InvalidParameterError, checked
 from dtrees.core.grow.known import KnownTrees
 from dtrees.core.membership.resampling import Resampling, of_sets
 from dtrees.estimators.ensemble import BaseForest
@@ -170,11 +170,10 @@ class SharedSearch(PipelineSearch):
             if reason is None:
                 return self
         if reason and (ends_in_dtrees(self.estimator) or reason == unsupported_callbacks(self)):
-            warnings.warn(
+            warn(
                 f"Every candidate of this {type(self).__name__} is fitted on its own, which "
                 f"may take many times as long: {reason}.",
                 NotSharedWarning,
-                stacklevel=level_of_user(),
             )
         logger.info("%s.fit is scikit-learn's: %s", type(self).__name__, reason or ONE_EACH)
         groups = prepared.arguments.groups

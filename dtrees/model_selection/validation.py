@@ -20,7 +20,6 @@ keeps every value. Where `max_bins` cuts a column, weights other than 0 and 1 mo
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from time import perf_counter
@@ -33,12 +32,8 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from dtrees.constraints import (
-    CV,
-    Nothing,
-    checked,
-    level_of_user,
-)
+from dtrees._warnings import warn
+from dtrees.constraints import CV, Nothing, checked
 from dtrees.exceptions import ClusterError
 from dtrees.model_selection.cell_scores import scores_by_leaves, scores_by_score
 from dtrees.model_selection.cells import Cells
@@ -145,7 +140,7 @@ def cross_validate(
     UserWarning
         A scorer failed, or a class has fewer rows than there are folds.
     sklearn.exceptions.UndefinedMetricWarning
-        A score is nan, and its test side lacks a class.
+        A score is nan, and its test side lacks a class, or no label is its positive class.
 
     Notes
     -----
@@ -193,7 +188,7 @@ def cross_validate(
         held_out = refused or intervals_by_sklearn(result, prepared)
         if is_classifier(estimator):
             splits = [(np.empty(0, dtype=np.intp), test) for test in result["indices"]["test"]]
-            warn_of_undefined(_of_test_sides(result), splits, prepared.y)
+            warn_of_undefined(_of_test_sides(result), splits, prepared.y, scoring)
         if only_here:
             del result["indices"]
         params = prepared.arguments.params
@@ -209,7 +204,8 @@ def cross_validate(
     if result is None:
         result = _by_sklearn(sklearn.model_selection.cross_validate, prepared, models, options)
     if is_classifier(estimator):
-        warn_of_undefined(_of_test_sides(result), prepared.arguments.cv, prepared.y)
+        scorers = _scoring_of(estimator, scoring)
+        warn_of_undefined(_of_test_sides(result), prepared.arguments.cv, prepared.y, scorers)
     result["fit_time"] = np.full(n_splits, seconds / (n_splits + has_last))
     if return_estimator:
         result["estimator"] = [
@@ -332,7 +328,7 @@ def cross_val_score(
     scores = _by_sklearn(sklearn.model_selection.cross_val_score, prepared, models, options)
     failed = models is None or any(models.error(i) for i in range(len(scores)))
     if not failed and is_classifier(estimator):
-        warn_of_undefined({str(scoring): scores}, prepared.arguments.cv, prepared.y)
+        warn_of_undefined({str(scoring): scores}, prepared.arguments.cv, prepared.y, scoring)
     return scores
 
 
@@ -412,10 +408,9 @@ def _final(fit: Callable[[], Any], estimator: Any, error_score: Any, is_late: bo
     except Exception as error:
         if isinstance(error_score, str) or (is_late and isinstance(error, MemoryError)):  # "raise"
             raise
-        warnings.warn(
+        warn(
             "The fit to all rows failed, so that final_estimator is not fitted. "
             f"{type(error).__name__}: {error}",
             FitFailedWarning,
-            stacklevel=level_of_user(),
         )
         return clone(estimator)

@@ -16,7 +16,6 @@ that then has another number of rows is an error, never a shift.
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +25,7 @@ import dask
 import numpy as np
 from dask.delayed import Delayed
 
+from dtrees._warnings import warn
 from dtrees.coding.group_keys import group_keys
 from dtrees.coding.row_values import row_values
 from dtrees.coding.tables import check_shape, feature_names
@@ -178,10 +178,9 @@ def _of_rows(X: Any) -> Any:
             "X.compute_chunk_sizes() first."
         )
     if X.numblocks[1] > 1:
-        warnings.warn(
+        warn(
             f"X has chunks along columns ({X.numblocks[1]} of them), which are joined. "
-            "X.rechunk({1: -1}) does that once and for all.",
-            stacklevel=5,
+            "X.rechunk({1: -1}) does that once and for all."
         )
         return X.rechunk({1: -1})
     return X

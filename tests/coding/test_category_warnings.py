@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dtrees.coding import CodeBook
-from dtrees.coding.category_warnings import nearly_ids
+from dtrees.coding.category_warnings import nearly_ids, warn_of_ids
 from dtrees.exceptions import UnseenCategoryError
 
 BOOK, _ = CodeBook.fit_encode(pd.DataFrame({"a": ["x", "y", "7"]}))
@@ -42,3 +42,21 @@ def test_ids():
     assert nearly_ids(book, 20) == {0: 18}
     assert nearly_ids(book, 21) == {}
     assert nearly_ids(book, 19) == {}  # too few rows to tell
+
+
+def test_ids_that_look_like_dates():
+    days = pd.date_range("2024-01-01", periods=20)
+    table = pd.DataFrame(
+        {
+            "iso": days.strftime("%Y-%m-%dT%H:%M"),
+            "words": [f"id {i}" for i in range(20)],
+            "most": [*days.strftime("%d.%m.%Y")[:15], *"abcde"],
+            "few": [*days.strftime("%d.%m.%Y")[:9], *"abcdefghijk"],
+        }
+    )
+    book, _ = CodeBook.fit_encode(table)
+    with pytest.warns(UserWarning, match=r"Is each an id\?.* Values of 'iso', 'most' look like d"):
+        warn_of_ids(book, 20)
+    book, _ = CodeBook.fit_encode(table[["words"]])
+    with pytest.warns(UserWarning, match=r"Is this an id\?.*, or give numbers as numbers\.$"):
+        warn_of_ids(book, 20)

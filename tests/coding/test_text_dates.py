@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrees.coding.text_dates import ISO, are_dates, combined, dates_of, forms_of, parsed
+from dtrees.coding.text_dates import (
+    ISO,
+    are_dates,
+    combined,
+    dates_of,
+    forms_of,
+    look_like_dates,
+    parsed,
+)
 
 pd = pytest.importorskip("pandas")
 
@@ -119,3 +127,11 @@ def test_which_values_are_dates():
     assert are_dates(values).tolist() == [False, True, False, False, False, True]
     assert are_dates(values, dayfirst=True).tolist() == [True, True, False, False, False, True]
     assert not are_dates(series(["word"])).any()
+
+
+def test_most_of_a_sample_look_like_dates():
+    days = pd.date_range("1999-01-01", periods=1_000).strftime("%m/%d/%Y").to_numpy(dtype=object)
+    assert look_like_dates(days)
+    assert look_like_dates(days[:1])
+    assert not look_like_dates(np.where(np.arange(1_000) < 505, "Monday", days))
+    assert look_like_dates(np.where(np.arange(1_000) < 485, "Monday", days))

@@ -194,6 +194,18 @@ class TestBestIteration:
             np.testing.assert_array_equal(model.predict(X), at_once.predict(X))
             np.testing.assert_array_equal(model.validation_score_, at_once.validation_score_)
 
+    def test_a_warm_start_ends_before_what_was_there(self):
+        """Columns of which only trees that are left out had seen missing values are none."""
+        y = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) / 2
+        model = GradientBoostingRegressor(max_iter=20, max_depth=1, warm_start=True)
+        model.set_params(early_stopping=True, n_iter_no_change=99, use_best_model=False)
+        model.fit(X, y, X_val=X[:99], y_val=y[:99])
+        assert model._saw_missing.tolist() == [True, True, False, False]
+        model.set_params(max_iter=21, use_best_model=True)
+        model.fit(X, y, X_val=X[:99], y_val=-100 * y[:99])
+        assert model.n_iter_ == 1
+        assert model._saw_missing.tolist() == [True, False, False, False]
+
     def test_without_early_stopping_there_is_none(self):
         model = GradientBoostingRegressor(max_iter=3).fit(X, NOISY)
         assert model.best_iteration_ is None

@@ -42,6 +42,14 @@ def test_warm_start_refuses_other_labels(change):
     np.testing.assert_array_equal(forest.predict(X), before)
 
 
+def test_trees_that_stay_had_seen_missing_values():
+    X, y = IRIS[0].copy(), IRIS[1]
+    X[::7, 2] = np.nan
+    forest = RandomForestClassifier(3, random_state=0, warm_start=True).fit(X, y)
+    forest.set_params(n_estimators=6).fit(*IRIS)
+    assert forest.estimators_[0].tree_.saw_missing.tolist() == [False, False, True, False]
+
+
 def test_warm_start_without_a_seed_goes_on_with_its_own():
     X, y = IRIS
     forest = RandomForestClassifier(3, warm_start=True).fit(X, y)

@@ -149,10 +149,8 @@ def test_rows_out_of_bags_one_by_one(kind, how):
     elif how == "entropy" and kind is not RandomForestRegressor:
         forest.set_params(criterion="entropy", max_samples=0.5)
     forest.fit(X, y, **given)
-    weight, rows = forest._rows_out_of_bags(
-        y, *map(given.get, ("sample_weight", "bootstrap_groups"))
-    )
-    expected = slow(forest, X, y, list(rows), weight)
+    weight, bags = forest._rows_by_bag(y, *map(given.get, ("sample_weight", "bootstrap_groups")))
+    expected = slow(forest, X, y, [rows for rows, _ in bags], weight)
     found = oob_importances(forest, X, y, **given, normalize=False)
     assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
     assert_allclose(oob_importances(forest, X, y, **given), expected / expected.sum(), rtol=1e-9)
@@ -203,6 +201,32 @@ def test_unseen_importances_do_not_depend_on_the_layout():
         found = oob_importances(forest, table, y)
         expected = found if expected is None else expected
         assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "forest",
+    [
+        RandomForestClassifier(5, random_state=0),
+        RandomForestClassifier(5, class_weight="balanced", max_depth=3, random_state=0),
+        RandomForestRegressor(5, criterion="poisson", random_state=0),
+        RandomForestRegressor(5, max_samples=0.3, random_state=0),
+    ],
+    ids=["classes", "balanced", "poisson", "small bags"],
+)
+def test_rows_in_another_order_are_refused(forest, weighted):
+    """Also where all rows of a leaf have one label, and where X or y alone stands otherwise."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = (X[:, 0] > 0.3) + 1e6
+    weight = rng.integers(0, 3, 200) if weighted else None
+    forest = clone(forest).fit(X, y, weight)
+    oob_importances(forest, X, y, weight)
+    for order in (np.argsort(y, kind="stable"), rng.permutation(200)):
+        own = None if weight is None else weight[order]
+        for given in ((X[order], y[order], own), (X[order], y, weight), (X, y[order], weight)):
+            with pytest.raises(ValueError, match=r"not (those of|fitted to) these rows"):
+                oob_importances(forest, *given)
 
 
 def test_what_has_no_unseen_importances():

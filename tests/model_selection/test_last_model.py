@@ -4,7 +4,7 @@ import json
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from copy import copy
+from copy import copy, deepcopy
 
 import numpy as np
 import pytest
@@ -190,21 +190,40 @@ def test_no_memory_is_no_failed_fit(monkeypatch):
     assert found["final_estimator"].tree_.node_count > 1  # once there is memory
 
 
-def test_pickles_have_it():
+@pytest.mark.parametrize("copied", [deepcopy, lambda found: pickle.loads(pickle.dumps(found))])
+def test_pickles_have_it(copied):
     found = cross_validate(TREE, X, Y, cv=2)
-    again = pickle.loads(pickle.dumps(found))
+    again = copied(found)
+    assert again.final_estimator is not found.final_estimator
     assert again["final_estimator"].tree_.node_count == found["final_estimator"].tree_.node_count
 
 
-def test_copies_grow_it_once_and_when_it_is_asked_for():
+@pytest.mark.parametrize("copied", [copy, lambda found: found.copy(), lambda found: found | {}])
+def test_copies_grow_it_once_and_when_it_is_asked_for(copied):
     found = cross_validate(TREE, X, Y, cv=2)
     assert found._grow is not None
-    again = copy(copy(found))
+    again = copied(copied(found))
     assert type(again) is type(found)
     assert again.keys() == found.keys()
     assert found._grow is not None
     assert again.final_estimator is found.final_estimator
-    assert copy(found).final_estimator is found.final_estimator
+    assert copied(found).final_estimator is found.final_estimator
+    again.pop("fit_time")
+    assert "fit_time" in found
+
+
+def test_unions_have_it():
+    found = cross_validate(TREE, X, Y, cv=2, return_estimator=True)
+    both = found | {"seed": 3}
+    assert list(both) == [*found, "seed"]
+    assert both.final_estimator is found.final_estimator
+    assert type({"seed": 3} | found) is dict  # of the type of the first, as for any dict
+    model = found.final_estimator
+    found |= {"seed": 3}
+    assert found == both
+    assert found.final_estimator is model
+    with pytest.raises(TypeError, match="unsupported operand"):
+        found | [3]
 
 
 def test_get_knows_it():

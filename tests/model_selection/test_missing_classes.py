@@ -1,12 +1,13 @@
 """Test sides that lack a class: scores that are defined are there, others say what is missing."""
 
+import re
 import warnings
 from inspect import signature
 
 import numpy as np
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import brier_score_loss, log_loss
+from sklearn.metrics import brier_score_loss, f1_score, log_loss, make_scorer
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -19,7 +20,7 @@ from dtrees.model_selection import (
     cross_validate,
     validation_surface,
 )
-from dtrees.model_selection.missing_classes import undefined
+from dtrees.model_selection.missing_classes import undefined, without_positive_class
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2))
@@ -99,6 +100,58 @@ def test_who_asks_for_what_is_not_defined_hears_of_the_splits(name):
     mine = [each for each in heard if SIDES in str(each.message)]
     assert [each.filename for each in mine] == [__file__]
     assert "Take fewer or stratified folds" in str(mine[0].message)
+
+
+TWO = np.where(RNG.integers(0, 2, 60), "yes", "no")
+SAID = {
+    "f1": "make_scorer(f1_score, pos_label='yes')",
+    "average_precision": "make_scorer(average_precision_score, pos_label='yes', response_method=",
+}
+ASKED_OF_ONE = {
+    "cross_validate": lambda given: cross_validate(TREE, X, TWO, **given),
+    "cross_val_score": lambda given: cross_val_score(TREE, X, TWO, **given),
+    "search": lambda given: GridSearchCV(TREE, {"max_depth": [2, 1]}, **given).fit(X, TWO),
+    "surface": lambda given: validation_surface(
+        TREE, X, TWO, max_depth=[1, 2], error_score=np.nan, **given
+    ),
+    "pipeline": lambda given: cross_validate(PIPELINE, X, TWO, **given),
+    "nested": lambda given: cross_validate(
+        GridSearchCV(TREE, {"max_depth": [2, 1]}, **given), X, TWO, cv=2
+    ),
+    "several": lambda given: cross_validate(
+        TREE, X, TWO, cv=3, scoring=["accuracy", given["scoring"]]
+    ),
+}
+
+
+@pytest.mark.parametrize("scoring", SAID)
+@pytest.mark.parametrize("name", ASKED_OF_ONE)
+def test_who_asks_for_a_positive_class_hears_how_to_say_which_one_it_is(name, scoring):
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        ASKED_OF_ONE[name]({"cv": 3, "scoring": scoring})
+    mine = [each for each in heard if issubclass(each.category, UndefinedMetricWarning)]
+    assert {each.filename for each in mine} == {__file__}
+    for each in mine:
+        assert re.search(
+            r"nan of all splits: pos_label=1 is .* of \['no' 'yes'\]\. Say", str(each.message)
+        )
+        assert SAID[scoring] in str(each.message)
+
+
+def test_scorers_that_know_their_class_or_fail_otherwise_are_not_named():
+    fails = {"score": np.full(3, np.nan)}
+    assert without_positive_class(fails, "f1", TWO) is not None
+    assert without_positive_class({"f1": fails["score"]}, ["f1"], TWO).startswith("Scores of f1 a")
+    assert without_positive_class({"score": np.array([np.nan, 1.0])}, "f1", TWO) is None
+    assert without_positive_class(fails, "f1", TWO == "yes") is None
+    assert without_positive_class(fails, "f1_macro", TWO) is None
+    assert without_positive_class(fails, None, TWO) is None
+    assert without_positive_class(fails, make_scorer(f1_score, pos_label="no"), TWO) is None
+    assert without_positive_class(fails, lambda model, X, y: 1 / 0, TWO) is None
+    assert without_positive_class(fails, "f1", Y) is None  # three classes
+    brier = without_positive_class(fails, "neg_brier_score", TWO)
+    assert brier.endswith("response_method='predict_proba', greater_is_better=False).")
 
 
 def test_what_is_said():

@@ -27,6 +27,7 @@ MANY = RNG.normal(size=(N, 5))
 GAPS = np.where(RNG.random(FEW.shape) < 0.1, np.nan, FEW)
 ENTRIES = sp.csr_array(np.where(FEW > 8, FEW, 0.0))
 WHOLE = RNG.integers(0, 3, N).astype(float)
+SOME = (WHOLE > 0).astype(float)  # drawn like all rows, or not at all
 HALVES = WHOLE / 2 + 0.5  # the same unit in every training side
 FRACTIONS = np.linspace(0.1, 0.9, N)
 NOISE = RNG.normal(size=N)
@@ -47,6 +48,9 @@ TOGETHER = {  # the lines of the table in docs/user_guide/validation.md
     "forest": (RandomForestClassifier(**FOREST), FEW, None),
     "forest of numbers": (RandomForestRegressor(**FOREST), FEW, None),
     "bagging": (BaggingClassifier(**FOREST), FEW, None),
+    "forest, some rows": (RandomForestClassifier(**FOREST), FEW, SOME),
+    "forest of numbers, some rows": (RandomForestRegressor(**FOREST), FEW, SOME),
+    "bagging, some rows": (BaggingClassifier(**FOREST), FEW, SOME),
     "out-of-bag score": (
         RandomForestClassifier(25, max_depth=2, random_state=0, oob_score=True),
         *(FEW, None),

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from math import ceil
+from typing import Any
 
 import numpy as np
 
@@ -66,6 +67,18 @@ def floor_of(tree: Tree) -> float:
     if not 0 < largest < np.inf:
         return 0.0
     return FLOOR * largest * float(np.sqrt(np.sum(weight * (away / largest) ** 2) / weight.sum()))
+
+
+def spread_of(mean: Any, square: Any, exponent: Any, floor: Any) -> np.ndarray:
+    """Spread of models by the means of their values and of the squares of these; float64.
+
+    Values are in a unit of 2**exponent, and `floor` is the least spread. One where it would be 0.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        found: np.ndarray = np.ldexp(np.sqrt(np.maximum(square - mean * mean, 0.0)), exponent)
+        found += floor
+    found[found == 0.0] = 1.0
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,11 +169,9 @@ class Calibration:
             part = self.unseen[first : first + step].astype(np.float64).T
             mean = fixed @ part / counts[first : first + step]
             square = (fixed * fixed) @ part / counts[first : first + step]
-            found[:, first : first + step] = np.sqrt(np.maximum(square - mean * mean, 0.0))
-        with np.errstate(over="ignore"):
-            np.ldexp(found, exponent - bits + lost + 2, out=found)
-            found += self.floor
-        found[found == 0.0] = 1.0
+            found[:, first : first + step] = spread_of(
+                mean, square, exponent - bits + lost + 2, self.floor[first : first + step]
+            )
         return found
 
     def ends(self, values: np.ndarray, confidence: float, run: Runner = serial) -> np.ndarray:

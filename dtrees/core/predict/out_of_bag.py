@@ -31,7 +31,7 @@ from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.binned import LeafLookup
-from dtrees.core.predict.intervals import floor_of
+from dtrees.core.predict.intervals import floor_of, spread_of
 from dtrees.core.predict.means import mean_of_sums
 from dtrees.typing import Runner
 
@@ -146,14 +146,12 @@ class OutOfBag:
     def spread(self) -> np.ndarray:
         """Spread of the trees that have not seen a row, float64 (n_rows,); nan without a vote.
 
-        Of numbers; as `dtrees.core.predict.intervals.Calibration.spreads`.
+        Of numbers; as `dtrees.core.predict.intervals.spread_of`.
         """
         with np.errstate(all="ignore"):
             mean = self._of_largest(self.mean()[:, 0])
-            variance = np.maximum(self.squares / self.votes - mean * mean, 0.0)
-            of_trees = np.ldexp(np.sqrt(variance), LARGEST_BITS - self.growth.target.y_exponent)
-            found = of_trees + self.floors / self.votes
-        return np.where(found == 0.0, 1.0, found)
+            square, floor = self.squares / self.votes, self.floors / self.votes
+            return spread_of(mean, square, LARGEST_BITS - self.growth.target.y_exponent, floor)
 
 
 def sums_of_sets(
