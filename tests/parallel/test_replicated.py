@@ -31,7 +31,7 @@ from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.liveness import Liveness
 from dtrees.parallel.local import effective_n_jobs
 from dtrees.parallel.regimes import choose_regime
-from tests.parallel.clusters import Deadly, connect, digest, ours
+from tests.parallel.clusters import Deadly, connect, digest, make_small, ours
 
 TIME = pytest.mark.timeout(60)  # a hang is a failure, and soon
 pytestmark = TIME
@@ -251,6 +251,20 @@ class TestWorkersThatComeAndGo:
         assert stats.counts["restarts"] == 0  # the scheduler has the table, too
         processes.wait_for_workers(2, timeout=20)
         assert len(before & set(processes.run(os.getpid).values())) == 2 - n_killed
+        assert ours(processes) == []
+
+    def test_killed_where_no_other_one_can_hold_the_table(self, processes, monkeypatch):
+        """It is sent again to the one that comes in its place."""
+        processes.wait_for_workers(2, timeout=20)
+        able, *small = processes.run(os.getpid)
+        make_small(monkeypatch, small)
+        growth = growth_of(forest(), *table(6_000))
+        expected = digest([growth.tree(number) for number in range(40)])
+        on_tree, stats = self.kill(processes, 1), FitStatistics()
+        trees = grow_replicated(growth, range(40), processes, on_tree=on_tree, stats=stats)
+        assert digest(trees) == expected
+        assert stats.counts["restarts"] == 1
+        assert able not in processes.nthreads()
         assert ours(processes) == []
 
     def test_restarted_in_the_middle(self, processes):
