@@ -460,9 +460,12 @@ class TestWorkersThatHang:
         assert len(HangingGrowth.hung) == 1
         assert ours(here) == []
 
-    @pytest.mark.parametrize("n_workers", [1, 2])
-    def test_slow_workers_are_waited_for(self, n_workers, here, monkeypatch, caplog):
-        """All of them have work, and answer: they are asked until they have gone on."""
+    @pytest.mark.parametrize(("n_workers", "n_small"), [(1, 0), (2, 0), (1, 1)])
+    def test_slow_workers_are_waited_for(self, n_workers, n_small, here, monkeypatch, caplog):
+        """All of them have work, and answer: they are asked until they have gone on.
+
+        Those without work that are too small for the table cannot help.
+        """
         go_on, hung, asked = threading.Event(), [], []
         monkeypatch.setattr(HangingGrowth, "go_on", go_on)
         monkeypatch.setattr(HangingGrowth, "hung", hung)
@@ -480,8 +483,9 @@ class TestWorkersThatHang:
 
         monkeypatch.setattr(Liveness, "is_over", property(is_over))
         monkeypatch.setattr(Liveness, "ask", ask_thrice)
-        here.cluster.scale(n_workers)
-        here.wait_for_workers(n_workers, timeout=20)
+        here.cluster.scale(n_workers + n_small)
+        here.wait_for_workers(n_workers + n_small, timeout=20)
+        make_small(monkeypatch, sorted(here.nthreads())[:n_small])
         with caplog.at_level(logging.INFO, "dtrees"):
             trees = grow_replicated(as_kind(HangingGrowth), range(20), here, units_per_task=10)
         assert digest(trees) == LOCAL
