@@ -68,6 +68,7 @@ TAKEN = {
     "client": "None",
     "console": "None",
     "cv": "None",
+    "date_forms": "None|{}",
     "dayfirst": "True",
     "decimal": "None",
     "encoding": "None",

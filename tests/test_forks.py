@@ -228,6 +228,43 @@ def test_a_child_of_a_process_that_grows_the_final_model():
     """)
 
 
+def test_stored_cells_that_another_thread_lists_by_row():
+    """Whoever lists them holds a lock of theirs, which a child asks for."""
+    run("""
+        from dtrees.coding.target import Target
+        from dtrees.core.data.rules import GrowthRules
+        from dtrees.core.stores._dataset import Dataset
+        from dtrees.core.stores.blocks._stored_counts import StoredCounter
+        from dtrees.core.stores.blocks.block import EVERYONE, NodeRows
+        from dtrees.core.stores.blocks.messages import Root
+        from tests.laws.tables import coded_sparse, seeded
+
+        matrix = coded_sparse(seeded("gini", 3, "none", kinds=("distinct",), n_rows=900).table, 1)
+        dataset = Dataset(matrix, Target.classification(y[:900]), GrowthRules(criterion="gini"))
+        node = NodeRows(Root(0, 0), np.arange(9, dtype=np.uint32), None, None, EVERYONE)
+        zeros, lists, goes_on = np.zeros, threading.Event(), threading.Event()
+
+        def wait_and_make(shape, dtype=float):
+            if shape == matrix.n_rows + 2 and not lists.is_set():
+                lists.set()
+                assert goes_on.wait(100)
+            return zeros(shape, dtype)
+
+        def work():
+            counter = StoredCounter(dataset, matrix)
+            counter.count(node, 1)
+            assert counter.by_row == 1
+
+        np.zeros = wait_and_make
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        assert lists.wait(100)
+        in_child(work)
+        goes_on.set()
+        thread.join()
+    """)
+
+
 @pytest.mark.parametrize(
     ("pool", "grown"),
     [

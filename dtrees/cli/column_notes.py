@@ -3,6 +3,7 @@
 ::
 
     1 of 200 values is no number, 4 of 300 are no dates    told of the table, before the fit
+    dates that can be read month first or day first        likewise
     a single class                                         likewise
     nearly as many categories as rows                      told of the model, after it
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from dtrees.cli.columns import codebook_of, column_names
+from dtrees.cli.columns import READ_MONTH_FIRST, codebook_of, column_names
 from dtrees.cli.errors import note
 from dtrees.cli.files import PARQUET
 from dtrees.cli.form import Form
@@ -79,14 +80,14 @@ def strays_of(column: Any, form: Form, is_csv: bool) -> str | None:
 
     few = given.iloc[:LOOKED_AT]
     now, other = (
-        are_dates(few, dayfirst=order).mean() for order in (form.dayfirst, not form.dayfirst)
+        are_dates(few, dayfirst=order).mean() for order in (bool(form.dayfirst), not form.dayfirst)
     )
     if is_csv and other >= MOST and other > now:
         hint = "leave --dayfirst out" if form.dayfirst else "add --dayfirst"
         return f"is taken for words: its dates seem to be of the other order, {hint}"
 
     def in_order(values: Any, form: Form) -> Any:
-        return are_dates(values, dayfirst=form.dayfirst)
+        return are_dates(values, dayfirst=bool(form.dayfirst))
 
     for what, told in (("number", are_numbers), ("date", in_order)):
         if (what == "date" and not is_csv) or told(few, form).mean() < MOST:
@@ -109,6 +110,17 @@ def strays_of(column: Any, form: Form, is_csv: bool) -> str | None:
             "a cell without a value is to be empty"
         )
     return None
+
+
+def note_orders(form: Form, dropped: Collection[str]) -> None:
+    """Say which dates are read month first, and could be read day first as well."""
+    names = [
+        repr(name)
+        for name, (_, _, is_open) in form.date_forms.items()
+        if is_open and name not in dropped
+    ]
+    if names and form.dayfirst is None:
+        note(f"the dates of {', '.join(names)} {READ_MONTH_FIRST}")
 
 
 def note_single_class(y: Any, target: str, task: str) -> None:

@@ -10,17 +10,27 @@ and they can differ where nothing differs but the rows::
     '1', '2'        1, 2              categories that are digits (a type that Parquet can hold)
 
 So columns with categories are read as they are written, and compared with the categories as text.
+
+A model that the command line has fitted also knows by which order it has read dates such as
+01/02/2024, and those of another file are read alike.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dtrees.cli.form import Form
     from dtrees.coding.codebook import CodeBook
 
 DATES = "datetime64[ns]"  # a unit
 SHOWN = 5  # names in a message
+READ_MONTH_FIRST = (
+    "are read month first (01/02/2024 is a day of January), and could be read day first as well: "
+    "say which by --dayfirst or --no-dayfirst"
+)
 
 
 def codebook_of(model: Any) -> CodeBook:
@@ -65,12 +75,37 @@ def date_columns(book: CodeBook) -> list[str]:
     ]
 
 
-def columns_as_fitted(table: Any, book: CodeBook, file: str) -> Any:
+def remember_orders(model: Any, form: Form) -> None:
+    """Let a model that was just fitted know by which order the dates of its columns were read."""
+    import numpy as np
+
+    from dtrees.coding.text_dates import NO_ORDER, order_of
+
+    orders = {name: order_of(each) for name, each in form.date_forms.items()}
+    names = column_names(codebook_of(model))
+    found = np.array([orders.get(name, NO_ORDER) for name in names], dtype=np.uint8)
+    if found.any():
+        model._date_orders = found
+
+
+def day_first(model: Any) -> dict[str, bool]:
+    """Whether dates of columns were read day first, of those whose order a model knows."""
+    from dtrees.coding.text_dates import DAY_FIRST, NO_ORDER
+
+    names = column_names(codebook_of(model))
+    orders = getattr(model, "_date_orders", [NO_ORDER] * len(names))
+    known = zip(names, orders, strict=True)
+    return {name: bool(order == DAY_FIRST) for name, order in known if order != NO_ORDER}
+
+
+def columns_as_fitted(
+    table: Any, book: CodeBook, file: str, dayfirst: Mapping[str, bool] | None = None
+) -> Any:
     """The columns of a model, in its order and with its categories.
 
     `table` has every column of the model, by name; others are left out. A model without names takes
-    the columns by their places. Raises ValueError where columns of `file` are missing, or hold
-    words where numbers or dates were fitted.
+    the columns by their places. `dayfirst` says how dates are read, by name. Raises ValueError
+    where columns of `file` are missing, or hold words where numbers or dates were fitted.
     """
     names = column_names(book)
     if book.feature_names is None:
@@ -97,28 +132,39 @@ def columns_as_fitted(table: Any, book: CodeBook, file: str) -> Any:
         elif kind == "ordered" and book.unit(j) in ("number", "bool"):
             refuse_words(X[name], names[j], book.unit(j))
         elif kind == "ordered" and book.unit(j) == DATES and is_text(X[name]):
-            X[name] = as_dates(X[name], names[j])
+            X[name] = as_dates(X[name], names[j], (dayfirst or {}).get(names[j]))
     return X
 
 
-def as_dates(column: Any, name: str) -> Any:
-    """A column of text as dates; ValueError: it holds something else."""
+def as_dates(column: Any, name: str, dayfirst: bool | None = None) -> Any:
+    """A column of text as dates; ValueError: it holds something else.
+
+    Where `dayfirst` is None, nobody knows, and dates that leave it open are read with a warning.
+    """
     from pandas import to_datetime
 
     from dtrees.coding.text_dates import are_dates, dates_of
 
-    dates = to_datetime(column) if column.isna().all() else dates_of(column)
-    if dates is None:
+    if column.isna().all():
+        return to_datetime(column)
+    found = dates_of(column, dayfirst=bool(dayfirst))
+    if found is None:
         given = column.dropna()
         if not any(isinstance(value, str) for value in given):
             return column  # dates of Python, as Parquet's date32 is read
         given = given.astype(str)
-        worst = [*given[~are_dates(given)], given.iloc[0]][0]
+        worst = [*given[~are_dates(given, dayfirst=bool(dayfirst))], given.iloc[0]][0]
+        now, other = "12/31/2024", "31/12/2024 add --dayfirst"
+        if dayfirst:
+            now, other = "31/12/2024", "12/31/2024 add --no-dayfirst"
         raise ValueError(
             f"column {name!r} held dates at fit, and holds {worst!r} now: dates are written like "
             "2024-05-01 or 2024-05-01T13:30, either all of them with an offset or none, or like "
-            "31.12.2024 or 12/31/2024, all in the same way; for 31/12/2024 add --dayfirst"
+            f"31.12.2024 or {now}, all in the same way; for {other}"
         )
+    dates, (_, _, is_open) = found
+    if is_open and dayfirst is None:
+        warnings.warn(f"the dates of {name!r} {READ_MONTH_FIRST}", stacklevel=2)
     return dates
 
 

@@ -133,7 +133,7 @@ def command(
     encoding: str | None,
     decimal: str | None,
     thousands: str | None,
-    dayfirst: bool,
+    dayfirst: bool | None,
     cluster: str | None,
     regime: str | None,
     folds: int,

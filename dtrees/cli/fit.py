@@ -10,6 +10,7 @@ import click
 
 from dtrees.cli.column_notes import note_ids
 from dtrees.cli.column_rules import check_columns, rules_as_options
+from dtrees.cli.columns import remember_orders
 from dtrees.cli.description import (
     columns_of,
     growth_document,
@@ -62,7 +63,7 @@ def command(
     encoding: str | None,
     decimal: str | None,
     thousands: str | None,
-    dayfirst: bool,
+    dayfirst: bool | None,
     cluster: str | None,
     regime: str | None,
     out: Path,
@@ -102,6 +103,7 @@ def command(
                 estimator.fit(problem.X, problem.y)
             seconds = perf_counter() - start
             note_ids(estimator, len(problem.y), form, files)
+            remember_orders(estimator, form)
         with file_errors(out, "written"):
             save(estimator, target_of(out))
     on_cluster = cluster is not None

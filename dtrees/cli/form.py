@@ -15,11 +15,14 @@ import io
 import zlib
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dtrees.cli.files import is_packed
+
+if TYPE_CHECKING:
+    from dtrees.coding.text_dates import Form as DateForm
 
 SEPARATORS = (",", ";", "\t", "|", ":")
 HEAD_BYTES = 65_536
@@ -33,19 +36,24 @@ BYTE_ORDER_MARKS = (
 
 @dataclass(frozen=True)
 class Form:
-    """How a CSV file is written, as it was given; None: not given."""
+    """How a CSV file is written, as it was given; None: not given.
+
+    And how its dates were found to be written, by column, when it was read.
+    """
 
     separator: str | None = None  # ``\t`` stands for a tab
     encoding: str | None = None
     decimal: str | None = None
     thousands: str | None = None
-    dayfirst: bool = False
+    dayfirst: bool | None = None
+    date_forms: dict[str, DateForm] = field(default_factory=dict, compare=False)
 
     def options(self) -> dict[str, Any]:
         """Arguments of what reads tables."""
         separator = "\t" if self.separator == r"\t" else self.separator
         form: dict[str, Any] = {"separator": separator, "encoding": self.encoding}
-        form |= {"decimal": self.decimal, "dayfirst": self.dayfirst}
+        form |= {"decimal": self.decimal, "dayfirst": bool(self.dayfirst)}
+        form["date_forms"] = self.date_forms
         return form if self.thousands is None else {**form, "thousands": self.thousands}
 
 

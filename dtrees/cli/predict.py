@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +28,7 @@ from dtrees.cli.columns import (
     column_names,
     columns_as_fitted,
     date_columns,
+    day_first,
     number_columns,
     text_columns,
 )
@@ -121,7 +122,7 @@ def command(
     encoding: str | None,
     decimal: str | None,
     thousands: str | None,
-    dayfirst: bool,
+    dayfirst: bool | None,
     jobs: int,
 ) -> None:
     """Predict every row of FILE by the model in the file MODEL.
@@ -147,15 +148,20 @@ def command(
         is_csv = is_stream(Path(out)) or not out.lower().endswith(PARQUET)
         is_safe = is_csv and not raw
         kept = list(dict.fromkeys(keep))
-        wanted = Wanted(label_of(files), proba, kept, list(drop), is_safe, interval)
+        known = day_first(fitted)
+        orders = known if dayfirst is None else dict.fromkeys(date_columns(book), dayfirst)
+        turned = [repr(name) for name in known if known[name] != orders[name]]
+        if turned and not files[0].lower().endswith(PARQUET):
+            before, now = ("month", "day") if dayfirst else ("day", "month")
+            note(f"the dates of {', '.join(turned)}: {before} first at fit, {now} first now")
+        wanted = Wanted(label_of(files), proba, kept, list(drop), is_safe, interval, orders)
         if not is_stream(Path(out)) and not is_folder:
             is_ours = partial(is_predictions, names=[*kept, *names_of(fitted, wanted)])
             what = "a table of predictions with the columns that are asked for"
             check_replaceable(Path(out), is_ours, what, force)
         as_written = {*text_columns(book), *wanted.kept} - set(number_columns(book))
-        if cluster is not None:
-            as_written.update(date_columns(book))
-        form = Form(sep, encoding, decimal, thousands, dayfirst)
+        as_written.update(date_columns(book))
+        form = Form(sep, encoding, decimal, thousands)
         # A model's columns say themselves which of them are dates.
         with table_of(files, form, cluster, as_text=as_written, dates=False) as table:
             start = perf_counter()
@@ -193,6 +199,7 @@ class Wanted:
     dropped: list[str]  # columns that the model does not see
     for_sheets: bool = False  # text is to be safe in a spreadsheet (`dtrees.cli.cells`)
     confidence: float | None = None  # of intervals; None: there are none
+    dayfirst: dict[str, bool] = field(default_factory=dict)  # how dates are read, by column
 
 
 def check_interval(fitted: Any, confidence: float) -> None:
@@ -221,7 +228,8 @@ def answers(table: Any, fitted: Any, wanted: Wanted) -> Any:
     for name in (*wanted.kept, *wanted.dropped):
         if name not in table.columns:
             raise RequestError(f"no column {name!r} in {wanted.label}{near(name, table.columns)}")
-    X = columns_as_fitted(table.drop(columns=wanted.dropped), codebook_of(fitted), wanted.label)
+    table_of_model = table.drop(columns=wanted.dropped)
+    X = columns_as_fitted(table_of_model, codebook_of(fitted), wanted.label, wanted.dayfirst)
     found = predictions(fitted, X, wanted)
     taken = [name for name in wanted.kept if name in found]
     if taken:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dtrees.cli.column_notes import note_single_class, note_strays
+from dtrees.cli.column_notes import note_orders, note_single_class, note_strays
 from dtrees.cli.errors import RequestError, note
 from dtrees.cli.files import PARQUET, check_there, is_stream
 from dtrees.cli.form import (
@@ -54,9 +54,10 @@ FORM: tuple[Callable[..., Any], ...] = (
         help="Between the thousands of a number in a CSV file: ',' for 1,234.5.",
     ),
     click.option(
-        "--dayfirst",
-        is_flag=True,
-        help="In a CSV file, 01/02/2024 is a day of February; by default of January.",
+        "--dayfirst/--no-dayfirst",
+        default=None,
+        help="In a CSV file, 01/02/2024 is a day of February, or of January. By default as at fit, "
+        "and for fit and cv of January.",
     ),
 )
 MANY_CLASSES = 100  # above which classes need two rows each on average, or to be asked for
@@ -151,6 +152,7 @@ def problem_in(
             note(hint)
     if not is_lazy(table):
         note_strays(table, form, (*hints, *drop), is_csv)
+    note_orders(form, drop)
     try:
         problem = problem_of(table, target, task, drop=drop)
     except ValueError as error:

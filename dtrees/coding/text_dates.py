@@ -10,8 +10,9 @@ if need be. Values of ISO 8601 may be with and without it; of the others all are
 
 Nothing else is taken for a date: numbers (20240501) stay numbers, and a single value of another
 form leaves the column as it is. Whether the day comes first does not follow from the values: those
-of another file may be written alike and leave it open. A table in parts is asked part by part, and
-the answers are put together (`combined`): a column is one of dates in all parts or in none.
+of another file may be written alike and leave it open. Values above 12 only tell whether the other
+order could be meant, too. A table in parts is asked part by part, and the answers are put together
+(`combined`): a column is one of dates in all parts or in none.
 """
 
 from __future__ import annotations
@@ -26,22 +27,37 @@ if TYPE_CHECKING:
 ISO = "ISO8601"  # a format of pandas
 DATE = re.compile(
     r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(?P<offset>Z|[+-]\d\d(:?\d\d)?)?)?"
-    r"|\d\d?(?P<mark>[./-])\d\d?(?P=mark)\d{4}(?P<time> \d\d?:\d\d(?P<seconds>:\d\d)?)?",
+    r"|(?P<first>\d\d?)(?P<mark>[./-])(?P<second>\d\d?)(?P=mark)\d{4}"
+    r"(?P<time> \d\d?:\d\d(?P<seconds>:\d\d)?)?",
     re.ASCII,
 )
 
-Form = tuple[str, bool]  # a format of pandas, and whether values name their distance from UTC
+NO_ORDER, MONTH_FIRST, DAY_FIRST = range(3)  # of dates that are written in one of two orders
+MONTHS = 12
+
+# a format of pandas, whether values name their distance from UTC, and whether they can be read by
+# the other order of day and month as well
+Form = tuple[str, bool, bool]
 
 
 def form_of(value: Any, *, dayfirst: bool = False) -> Form | None:
     """How a value is written, if it is like a date."""
     match = DATE.fullmatch(value) if isinstance(value, str) else None
     if match is None or match["mark"] is None:
-        return match and (ISO, match["offset"] is not None)
-    places = "dmY" if dayfirst or match["mark"] == "." else "mdY"
+        return match and (ISO, match["offset"] is not None, False)
+    has_order = match["mark"] != "."
+    places = "mdY" if has_order and not dayfirst else "dmY"
     date = match["mark"].join(f"%{place}" for place in places)
     time = match["time"] and (" %H:%M:%S" if match["seconds"] else " %H:%M")
-    return date + (time or ""), False
+    is_open = has_order and max(int(match["first"]), int(match["second"])) <= MONTHS
+    return date + (time or ""), False, is_open
+
+
+def order_of(form: Form) -> int:
+    """Which of two orders the dates are read by: `MONTH_FIRST`, `DAY_FIRST`, or there is one."""
+    if form[0].startswith("%m"):
+        return MONTH_FIRST
+    return DAY_FIRST if form[0].startswith(("%d/", "%d-")) else NO_ORDER
 
 
 def look_like_dates(values: np.ndarray) -> bool:
@@ -61,7 +77,7 @@ def forms_of(column: Any, *, dayfirst: bool = False) -> set[Form] | None:
 
     Returns
     -------
-    set of (str, bool), or None
+    set of Form, or None
         Empty for a column without values. None when a value is no date, or when one does not fit
         into nanoseconds (1677 to 2262).
 
@@ -95,7 +111,7 @@ def combined(forms: Iterable[set[Form] | None]) -> Form | None:
 
     Parameters
     ----------
-    forms : iterable of set of (str, bool) or None
+    forms : iterable of set of Form or None
         As `forms_of` tells them of each part.
     """
     found: set[Form] = set()
@@ -103,7 +119,8 @@ def combined(forms: Iterable[set[Form] | None]) -> Form | None:
         if part is None:
             return None
         found |= part
-    return found.pop() if len(found) == 1 else None
+    is_alike = len({form[:2] for form in found}) == 1
+    return min(found) if is_alike else None  # one that the other order cannot read, if there is any
 
 
 def parsed(column: Any, form: Form) -> Any:
@@ -121,8 +138,8 @@ def _parsed_if_valid(column: Any, form: Form) -> Any:
         return None
 
 
-def dates_of(column: Any, *, dayfirst: bool = False) -> Any:
-    """The dates of a column of a CSV file.
+def dates_of(column: Any, *, dayfirst: bool = False) -> tuple[Any, Form] | None:
+    """The dates of a column of a CSV file, and how they are written.
 
     Parameters
     ----------
@@ -132,12 +149,13 @@ def dates_of(column: Any, *, dayfirst: bool = False) -> Any:
 
     Returns
     -------
-    Series or None
+    (Series, Form) or None
         datetime64[ns], in UTC where the values name their distance from it. None when the column
         holds no dates, or dates that are not written alike.
     """
     form = combined([_as_written(column, dayfirst)])
-    return None if form is None else _parsed_if_valid(column, form)
+    dates = None if form is None else _parsed_if_valid(column, form)
+    return None if form is None or dates is None else (dates, form)
 
 
 def are_dates(values: Any, *, dayfirst: bool = False) -> Any:

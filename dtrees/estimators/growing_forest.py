@@ -31,6 +31,7 @@ from dtrees.parallel import FitStatistics, LocalRunner, are_known, grow_trees, l
 
 OF_SOME_FITS = (  # what a fit may leave and another one not
     "feature_names_in_",
+    "_date_orders",
     "oob_score_",
     "oob_scores_",
     "oob_decision_function_",

@@ -35,6 +35,7 @@ MOST = LARGEST_SEED
 LEARNS_COLUMNS: Mapping[str, tuple[Constraint, ...]] = {
     "n_features_in_": (IntegerIn(1, MOST),),
     "feature_names_in_": (ArrayOf(1, np.dtype(object)),),
+    "_date_orders": (ArrayOf(1, np.dtype(np.uint8)),),  # of `dtrees.coding.text_dates`, by column
 }
 LEARNS_CLASSES: Mapping[str, tuple[Constraint, ...]] = {
     "classes_": (ArrayOf(1),),
@@ -50,7 +51,7 @@ class Stored(BaseEstimator, ABC):
     _constraints: ClassVar[Mapping[str, tuple[Constraint, ...]]]
     # What a fit learns, beside trees and codebook; model files hold nothing else.
     _learns: ClassVar[Mapping[str, tuple[Constraint, ...]]]
-    _learns_at_times: ClassVar[frozenset[str]] = frozenset({"feature_names_in_"})
+    _learns_at_times: ClassVar[frozenset[str]] = frozenset({"feature_names_in_", "_date_orders"})
     _adds_steps: ClassVar[bool] = False  # trees are of numbers, whatever the target
 
     @abstractmethod

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.coding.codebook import CodeBook
+from dtrees.coding.text_dates import DAY_FIRST
 from dtrees.core.model.preorder import Shape
 from dtrees.core.model.tree import (
     ABOVE,
@@ -86,6 +87,9 @@ def check_attributes(
     expect(attributes["n_features_in_"] == book.n_columns, "n_features_in_")
     names = attributes.get("feature_names_in_")
     expect(names is None or is_names(names, book.n_columns), "feature_names_in_")
+    orders = attributes.get("_date_orders")
+    if orders is not None:
+        expect(len(orders) == book.n_columns and orders.max() <= DAY_FIRST, "_date_orders")
     has_classes = "classes_" in kind._learns
     is_regression = trees[0].criterion in REGRESSION
     expect(not is_regression or trees[0].statistics.shape[1] == 2, "the statistics")

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Collection
+from collections.abc import Collection, MutableMapping
 from pathlib import Path
 from typing import IO, Any
 
-from dtrees.coding.text_dates import dates_of
+from dtrees.coding.text_dates import Form, dates_of
 from dtrees.constraints import Boolean, Having, InstanceOf, ListLike, Nothing, checked
 from dtrees.io.extras import extra
 
@@ -32,6 +32,7 @@ FORMATS = (".csv", ".csv.gz", ".parquet")
     thousands=(InstanceOf(str, "str"), Nothing()),
     dayfirst=(Boolean(),),
     as_text=(ListLike(),),
+    date_forms=(InstanceOf(dict, "dict"), Nothing()),
 )
 def read_table(
     source: Path | IO[bytes],
@@ -42,6 +43,7 @@ def read_table(
     thousands: str | None = None,
     dayfirst: bool = False,
     as_text: Collection[str] = (),
+    date_forms: MutableMapping[str, Form] | None = None,
 ) -> Any:
     """Read a CSV or Parquet file into a DataFrame.
 
@@ -64,6 +66,8 @@ def read_table(
         Whether 01/02/2024 in a CSV file is a day of February, and not of January.
     as_text : collection of str, default=()
         Columns of a CSV file that are text whatever they look like; they need not be there.
+    date_forms : dict or None, default=None
+        Where it is written down how the dates of each column of a CSV file are written.
 
     Raises
     ------
@@ -108,9 +112,11 @@ def read_table(
         reason = _reason(error)
         raise ValueError(f"{label}: cannot be read: {reason}") from error
     for name in table.columns:
-        dates = None if name in as_text else dates_of(table[name], dayfirst=dayfirst)
-        if dates is not None:
-            table[name] = dates
+        found = None if name in as_text else dates_of(table[name], dayfirst=dayfirst)
+        if found is not None:
+            table[name] = found[0]
+            if date_forms is not None:
+                date_forms[name] = found[1]
     return table
 
 

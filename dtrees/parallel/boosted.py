@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.boosting import BoostedRows, Growing, boost
 from dtrees.core.model.tree import Tree
-from dtrees.parallel.client import cluster_client, limits_of
+from dtrees.parallel.client import cluster_client, memory_limits
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred
 from dtrees.parallel.local import LocalRunner
-from dtrees.parallel.memory import holds, too_large_for_workers
+from dtrees.parallel.memory import too_large_for_workers, too_small
 from dtrees.parallel.on_worker import TaskRunner
 from dtrees.parallel.regimes import TOO_LITTLE, Choice, choose_regime
 from dtrees.parallel.serialization import SharedArrays, pack, packed_bytes, unpack
@@ -167,8 +167,8 @@ def boost_replicated(
     """Grow a boosted model on a worker of a cluster; arguments as for `boost_in_place`."""
     import distributed
 
-    tasks = Tasks(client, stats)
     sent = SharedArrays((work, ends))
+    tasks = Tasks(client, stats, left_out=partial(too_small, client, sys.getsizeof(sent)))
     stats.counts["bytes_moved"] += 0
     with distributed.span("dtrees.fit"):
         try:
@@ -188,12 +188,9 @@ def _calls(tasks: Tasks, sent: SharedArrays, left: Any) -> list[Call]:
 
     Raises TableTooLargeError where no worker has room for it.
     """
-    threads, limits = tasks.workers(), limits_of(tasks.client)
-    n_bytes = sys.getsizeof(sent)
-    if not (
-        threads := {each: n for each, n in threads.items() if holds(limits.get(each), n_bytes)}
-    ):
-        raise too_large_for_workers(n_bytes, max(filter(None, limits.values())))
+    threads, n_bytes = tasks.able(), sys.getsizeof(sent)
+    if not threads:
+        raise too_large_for_workers(n_bytes, max(memory_limits(tasks.client)))
     best = min(threads, key=lambda address: (-threads[address], address))
     tasks.stats.counts["bytes_moved"] += n_bytes
     future = tasks.send("boosting-rows", sent)

@@ -357,6 +357,11 @@ def limits_of(client: Client) -> dict[str, int | None]:
     return {address: worker.get("memory_limit") or None for address, worker in infos.items()}
 
 
+def has_places() -> bool:
+    """Whether the user says on which workers tasks run (`dask.annotate`)."""
+    return not {"workers", "resources"}.isdisjoint(dask.get_annotations())
+
+
 def memory_limits(client: Client) -> list[int]:
     """Bytes of the workers that have a limit."""
     return [limit for limit, _ in machines(client) if limit is not None]

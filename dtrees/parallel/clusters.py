@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from gzip import GzipFile
 from itertools import count, repeat
@@ -95,6 +95,7 @@ def read_files(
     dayfirst: bool = False,
     as_text: Collection[str] = (),
     dates: bool = True,
+    date_forms: MutableMapping[str, Form] | None = None,
 ) -> Any:
     """Files of one table as a Dask data frame, whose rows stand in the order of the files.
 
@@ -113,6 +114,8 @@ def read_files(
         Whether columns of text in CSV files that hold dates become dates, by the rule for one file
         (`dtrees.coding.text_dates`). Where such a column begins like one, all of it is read now,
         once more than otherwise, by the workers.
+    date_forms : dict or None, default=None
+        Where it is written down how the dates of each column are written.
 
     Returns
     -------
@@ -151,25 +154,27 @@ def read_files(
             compression="gzip" if packed else None,
             dtype=dict.fromkeys(as_text, str),
         )
-        return _with_dates(table, as_text, dayfirst) if dates else table
+        forms = _dates_in(table, as_text, dayfirst) if dates else {}
+        if date_forms is not None:
+            date_forms.update(forms)
+        if not forms:
+            return table
+        return table.map_partitions(_parsed, forms, meta=_parsed(table._meta, forms))
     except (OSError, EOFError, LookupError, ValueError) as error:  # pandas' and Arrow's errors too
         reason = str(error) or type(error).__name__
         raise ValueError(f"{label}: cannot be read: {reason}") from error
 
 
-def _with_dates(table: Any, as_text: Collection[str], dayfirst: bool) -> Any:
-    """The table with columns of text that hold nothing but dates as dates."""
+def _dates_in(table: Any, as_text: Collection[str], dayfirst: bool) -> dict[str, Form]:
+    """Columns of text that hold nothing but dates, and how these are written."""
     is_text = {name: table._meta[name].dtype.kind == "O" for name in table.columns}
     names = [name for name in table.columns if is_text[name] and name not in as_text]
     if names:  # most columns of words are told by their first rows
         (first,) = _forms_in(table[names].partitions[0], FIRST_ROWS, dayfirst)
         names = [name for name in names if first[name] is not None]
-    if not names:
-        return table
-    parts = _forms_in(table[names], None, dayfirst)
+    parts = _forms_in(table[names], None, dayfirst) if names else []
     forms = {name: combined(part[name] for part in parts) for name in names}
-    found = {name: form for name, form in forms.items() if form is not None}
-    return table.map_partitions(_parsed, found, meta=_parsed(table._meta, found))
+    return {name: form for name, form in forms.items() if form is not None}
 
 
 def _forms_in(table: Any, n_rows: int | None, dayfirst: bool) -> list[Any]:

@@ -29,13 +29,13 @@ from dtrees.core.membership.resampling import Resampling, plain
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.shared._shared_nodes import MOST_SETS
 from dtrees.exceptions import ClusterError
-from dtrees.parallel.client import await_workers, cluster_client, memory_limits
+from dtrees.parallel.client import cluster_client, memory_limits
 from dtrees.parallel.coded_partitions import CodedPartitions
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.kept_tables import kept_table
 from dtrees.parallel.local import LocalRunner
 from dtrees.parallel.local_partitioned import PartitionedGrowth, grow_here
-from dtrees.parallel.memory import holds, too_large_for_workers
+from dtrees.parallel.memory import able_workers, too_large_for_workers
 from dtrees.parallel.regimes import ASKED_FOR, TOO_LARGE, Choice, choose_regime
 
 if TYPE_CHECKING:
@@ -178,13 +178,13 @@ def _grown(
     if choice.regime == "replicated":
         place = cluster_client()
     with place as client:
-        if client is not None and not _have_room(growth, choice, client):
-            client = None
-            stats.regime, stats.reason = "local", TOO_LARGE
         n_bundles = 1
-        if client is not None and resampling.n_sets > 1:
-            n_threads = sum(await_workers(client).values())
-            n_bundles = min(resampling.n_sets, -(-n_threads // len(numbers)))
+        if client is not None:
+            n_threads = _threads_with_room(growth, choice, client)
+            n_bundles = max(1, min(resampling.n_sets, -(-n_threads // len(numbers))))
+            if n_threads == 0:
+                client = None
+                stats.regime, stats.reason = "local", TOO_LARGE
         units = UnitsOfGrowth(growth, resampling, n_bundles)
         todo = [n_bundles * number + bundle for number in numbers for bundle in range(n_bundles)]
         if client is not None:
@@ -199,15 +199,13 @@ def _grown(
     yield from _grown_here(units, todo, run, stats, look)
 
 
-def _have_room(growth: ForestGrowth, choice: Choice, client: Client) -> bool:
-    """Whether each worker can hold the codes; raises TableTooLargeError if they have to."""
+def _threads_with_room(growth: ForestGrowth, choice: Choice, client: Client) -> int:
+    """Threads of the workers that can hold the codes; raises TableTooLargeError if some have to."""
     coded: Any = growth.coded
-    limit = min(memory_limits(client), default=None)
-    if limit is None or holds(limit, coded.nbytes):
-        return True
-    if choice.reason == ASKED_FOR:
-        raise too_large_for_workers(coded.nbytes, limit)
-    return False
+    n_threads = sum(able_workers(client, coded.nbytes).values())
+    if n_threads == 0 and choice.reason == ASKED_FOR:
+        raise too_large_for_workers(coded.nbytes, min(memory_limits(client)))
+    return n_threads
 
 
 def _grown_here(

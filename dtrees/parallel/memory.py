@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from dask.utils import format_bytes
 
 from dtrees.coding.sampling import CutRules, hash_bound
 from dtrees.exceptions import TableTooLargeError
+from dtrees.parallel.client import await_workers, has_places, limits_of
 from dtrees.parallel.limits import PROCESS_BYTES, configured_bytes, free_bytes
 from dtrees.parallel.partitions import PartitionedTable
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 COPIES = 2  # of the codes, while they are put together
 KILLED_SHARE = 0.95  # of the memory of a worker: what takes more is killed by Dask
@@ -21,6 +26,8 @@ STRETCH_SHARE = 1 / 16  # of what a worker has free, for the samples of columns 
 SAMPLES_SHARE = 1 / 4  # and for the samples of all columns; beyond, fewer rows are looked at,
 FEWER = 1.25  # times the sample
 SAMPLED_BYTES = 8  # of a value of a sample
+
+logger = logging.getLogger(__name__)
 
 
 def check_partitions(table: PartitionedTable, room: int | None) -> None:
@@ -66,6 +73,26 @@ def holds(limit: int | None, n_bytes: int) -> bool:
     if limit is None or limit <= PROCESS_BYTES:
         return True
     return n_bytes <= KILLED_SHARE * limit - PROCESS_BYTES
+
+
+def too_small(client: Client, n_bytes: int) -> frozenset[str]:
+    """Addresses of the workers that cannot hold a table of so many bytes."""
+    limits = limits_of(client)
+    return frozenset(address for address in limits if not holds(limits[address], n_bytes))
+
+
+def able_workers(client: Client, n_bytes: int) -> dict[str, int]:
+    """Threads of the workers that are to hold a table of so many bytes; none where none can.
+
+    Where the user says on which workers tasks run, all of the cluster have to be able to.
+    """
+    threads, small = await_workers(client), too_small(client, n_bytes)
+    if small and has_places():
+        return {}
+    able = {address: n for address, n in threads.items() if address not in small}
+    if small and able:
+        logger.info("workers that cannot hold the coded table are left out: %s", sorted(small))
+    return able
 
 
 def too_large_for_workers(n_bytes: int, limit: int) -> TableTooLargeError:

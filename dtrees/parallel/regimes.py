@@ -15,7 +15,7 @@ called:
     a client of the process that this one was forked from        local
     a client                                                     replicated
     a client, but too little work for a cluster                  local
-    a client, but codes here that a worker cannot hold           local
+    a client, but codes here that no worker can hold             local
     a client, and a Dask collection whose codes are more than
     a worker should hold                                         partitioned
     in a task on a worker, whose thread is the task's share      local

@@ -48,6 +48,7 @@ from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred_inside
 from dtrees.parallel.kept_tables import KeptTable, kept_table
 from dtrees.parallel.limits import even_stretches
+from dtrees.parallel.memory import too_small
 from dtrees.parallel.on_worker import TaskRunner
 from dtrees.parallel.serialization import SharedArrays, pack, packed_bytes, unpack
 from dtrees.parallel.tasks import Call, Tasks
@@ -85,11 +86,12 @@ def grow_replicated(
         return
     check_open(client)
     stats = FitStatistics() if stats is None else stats
-    tasks = Tasks(client, stats)
-    with distributed.span("dtrees.fit"), kept_table(growth.growth.coded, client) as kept:
+    coded: Any = growth.growth.coded
+    tasks = Tasks(client, stats, left_out=partial(too_small, client, coded.nbytes))
+    with distributed.span("dtrees.fit"), kept_table(coded, client) as kept:
         try:
             tasks.begin()
-            n_threads = sum(tasks.workers().values())
+            n_threads = sum(tasks.able().values())
             batches = batches_of(growth, units, n_threads, units_per_task)
             stats.counts["tasks"] += len(batches)
             calls = partial(_calls, tasks, kept, growth, batches)
@@ -126,9 +128,10 @@ def _calls(
     """Send the table, unless it is there, and what else the growth is made of; then tasks.
 
     The scheduler spreads tasks that are many for its threads, wherever the table is, and gives few
-    of them to the worker that has it. These are spread here.
+    of them to the worker that has it. These are spread here, but where workers are left out: then
+    a task has to be free to go to any of the others.
     """
-    threads, stats = tasks.workers(), tasks.stats
+    threads, stats = tasks.able(), tasks.stats
     n_copies = min(len(threads), len(left))
     stats.seconds.setdefault("table", 0.0)
     table = SharedArrays(growth.growth.coded)
@@ -145,7 +148,7 @@ def _calls(
     sent = kept.whole, tasks.send("growth", rest)
     numbered = [(number, address) for address in threads for number in range(threads[address])]
     workers: Iterator[tuple[str, ...]] = cycle([()])
-    if len(left) <= SPREAD_BY_DASK * len(numbered):
+    if len(left) <= SPREAD_BY_DASK * len(numbered) and not tasks.left_out():
         workers = cycle((address,) for _, address in sorted(numbered))
     for number, those in zip(left, workers, strict=False):
         units = batches[number]

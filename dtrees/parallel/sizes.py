@@ -18,11 +18,11 @@ from dask.utils import format_bytes, format_time
 
 from dtrees.coding.sparse_positions import in_scipy
 from dtrees.coding.tables import read_table
-from dtrees.parallel.client import await_workers, current_client, memory_limits
+from dtrees.parallel.client import await_workers, current_client, limits_of
 from dtrees.parallel.encoding import size_of_codes
 from dtrees.parallel.executors import run_with_retries
 from dtrees.parallel.local import effective_n_jobs
-from dtrees.parallel.memory import holds
+from dtrees.parallel.memory import able_workers
 from dtrees.parallel.one_kind import is_lazy
 from dtrees.parallel.partitions import PartitionedTable, admitted
 from dtrees.parallel.regimes import ASKED_FOR, TOO_LARGE, Choice, choose_regime
@@ -101,11 +101,13 @@ def place_of(
     client = current_client(forced=True) if choice.on_cluster else None
     if client is None:
         return choice, Machines(1, effective_n_jobs(n_jobs), None)
-    threads = await_workers(client)
-    memory = min(memory_limits(client), default=None)
-    is_sent = choice.regime == "replicated" and choice.reason != ASKED_FOR
-    if is_sent and not holds(memory, size.n_bytes):
-        return Choice("local", TOO_LARGE), Machines(1, effective_n_jobs(n_jobs), None)
+    threads, limits = await_workers(client), limits_of(client)
+    if choice.regime == "replicated":
+        able = able_workers(client, size.n_bytes)
+        if not able and choice.reason != ASKED_FOR:
+            return Choice("local", TOO_LARGE), Machines(1, effective_n_jobs(n_jobs), None)
+        threads = able or threads
+    memory = min(filter(None, map(limits.get, threads)), default=None)
     return choice, Machines(len(threads), sum(threads.values()), memory, is_cluster=True)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakSet
 
-import dask
-
 import dtrees
-from dtrees.exceptions import ClusterError
+from dtrees.exceptions import ClusterError, WorkerLostError
 from dtrees.parallel.client import (
+    address_of,
     await_workers,
     call_with_timeout,
     check_open,
+    has_places,
     look,
     release,
     sending_data,
@@ -60,7 +60,7 @@ def preferring(workers: Sequence[str] | None) -> dict[str, Any]:
     Tasks that may go anywhere else go there without the resources that they need, at which the
     scheduler breaks.
     """
-    if not workers or {"workers", "resources"} & dask.get_annotations().keys():
+    if not workers or has_places():
         return {}
     return {"workers": list(workers), "allow_other_workers": True}
 
@@ -73,9 +73,11 @@ class Submitter:
     stats: FitStatistics = field(default_factory=FitStatistics)  # told of what is lost
     name: str = field(default_factory=lambda: uuid4().hex)  # in the keys
     collections: Callable[[], Sequence[Any]] = tuple  # of the user, that tasks are made from
+    left_out: Callable[[], Collection[str]] = frozenset  # workers that must not get any of them
 
     def __post_init__(self) -> None:
         self._n_calls = 0
+        self._able: set[str] = set()  # which were not left out, where some were
         self._liveness = Liveness(self.client, self.stats)
         self._answering: list[str] | None = None  # where others do not
         self._made: WeakSet[Future] = WeakSet()  # whoever holds them, a traceback for instance
@@ -108,6 +110,24 @@ class Submitter:
         self.stats.see_workers(found)
         return found
 
+    def able(self) -> dict[str, int]:
+        """The same, but for those that are left out."""
+        left_out = self.left_out()
+        return {each: n for each, n in self.workers().items() if each not in left_out}
+
+    def _places(self, workers: Sequence[str] | None) -> dict[str, Any]:
+        """What says that tasks go to these workers, if they can, and to none that is left out."""
+        if has_places() or not self.left_out():
+            return preferring(workers)
+        able = self.able().keys()
+        if not able:
+            raise WorkerLostError(
+                f"The Dask cluster at {address_of(self.client)} has lost all workers that can hold "
+                "what tasks need."
+            )
+        self._able = able & set(workers or ()) or set(able)
+        return {"workers": sorted(self._able), "allow_other_workers": False}
+
     def holders(self, futures: Sequence[Future]) -> list[Sequence[str]]:
         """Addresses of the workers that have the result of each future."""
         try:
@@ -134,7 +154,7 @@ class Submitter:
             pure=False,
             # those that answer, if they can: if it were always said, and they had all gone by then,
             # it would wait for them for ever
-            **preferring(self._answering),
+            **self._places(self._answering),
         )
         with sending_data():
             (future,) = self._guarded(lambda: [submit()])
@@ -154,7 +174,7 @@ class Submitter:
                 *zip(*(calls[place].arguments for place in places), strict=True),
                 key=[self.key(name) for _ in places],
                 pure=False,
-                **preferring(workers),
+                **self._places(workers),
             )
             futures.update(zip(places, self._guarded(submit), strict=True))
         return [futures[place] for place in range(len(calls))]

@@ -299,6 +299,9 @@ class Tasks(Submitter):
         answers = self._liveness.ask([future.key for future in pending])
         if answers is None:
             return
+        if self._able and self._able.isdisjoint(self.workers()) and self.able():
+            raise self._lost()  # no worker is left that may do the tasks, but others have come
+        answers = answers._replace(answering=answers.answering.difference(self.left_out()))
         try:
             doing, done = self._liveness.holders(pending)
         except CancelledError:  # all workers have died; the event loop tells of each task

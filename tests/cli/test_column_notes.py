@@ -47,6 +47,18 @@ def test_what_is_no_date_is_noted(table, notes_of):
     assert notes_of(table, "--drop", "day") == ""
 
 
+def test_dates_that_can_be_read_either_way_are_noted(table, notes_of):
+    table["day"] = [f"{i % 12 + 1}/{i // 12 + 1}/2024" for i in range(60)]
+    table["same"] = table["day"]
+    table["settled"] = ["2/29/2024", *table["day"][1:]]
+    said = notes_of(table)
+    assert said.startswith("Note: the dates of 'day', 'same' are read month first (01/02/2024 is")
+    assert said.count("\n") == 1
+    assert "'day'" not in notes_of(table, "--drop", "day")
+    assert notes_of(table, "--drop", "settled", "--dayfirst") == ""
+    assert notes_of(table, "--no-dayfirst") == ""
+
+
 def test_what_is_no_number_is_noted(table, notes_of):
     table["number"] = [*range(59), "n/k"]
     note = "Note: column 'number' holds numbers and words: 1 of its 60 values is no number, first "

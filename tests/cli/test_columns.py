@@ -1,20 +1,24 @@
 """The columns of a table as a model knows them: by name, and as they were written."""
 
+import io
+
 import numpy as np
 import pytest
 
 import dtrees
 from dtrees.cli.columns import (
+    READ_MONTH_FIRST,
     as_dates,
     as_written,
     codebook_of,
     column_kind,
     column_names,
     date_columns,
+    day_first,
     number_columns,
     text_columns,
 )
-from dtrees.export import save
+from dtrees.export import load, save
 from tests.cli.asking import ask, check_refused, fit_table, predict, predict_text
 
 pd = pytest.importorskip("pandas")
@@ -198,6 +202,74 @@ def test_a_codebook_without_names_numbers_its_columns():
 )
 def test_values_as_they_are_written(value, as_number, text):
     assert as_written(value, as_number) == text
+
+
+@pytest.fixture
+def either_way(tmp_path):
+    """A model that has read 01/02/2024 as a day of February, or of January, and a file of those."""
+    days = pd.date_range("2024-01-01", "2024-12-31")
+    days = days[days.day <= 12]
+    path, model = tmp_path / "days.csv", tmp_path / "a.dtrees"
+    pd.DataFrame({"day": days.strftime("%d/%m/%Y"), "month": days.month}).to_csv(path, index=False)
+
+    def fitted(*options):
+        how = ("--target", "month", "--task", "regression", "--out", model)
+        result = ask("fit", path, *how, *options)
+        assert result.exit_code == 0, result.output
+        return model, path, result.stderr
+
+    return fitted
+
+
+@pytest.mark.parametrize("cluster", [(), ("--cluster", "local:1")])
+def test_dates_are_read_by_the_order_of_the_fit(either_way, cluster):
+    model, path, said = either_way("--dayfirst")
+    assert said == ""
+    result = ask("predict", model, path, "--keep", "month", "--keep", "day", *cluster)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    found = pd.read_csv(io.StringIO(result.stdout))
+    assert (found["prediction"] == found["month"]).all()
+    assert found["day"][0] == "01/01/2024", "a copy"
+
+
+def test_an_option_says_how_dates_of_this_file_are_written(either_way):
+    model, path, _ = either_way("--dayfirst")
+    for option, said in (
+        ("--dayfirst", ""),
+        ("--no-dayfirst", "Note: the dates of 'day': day first at fit, month first now\n"),
+    ):
+        result = ask("predict", model, path, option, "--keep", "month")
+        assert result.stderr == said
+        found = pd.read_csv(io.StringIO(result.stdout))
+        assert (found["prediction"] == found["month"]).all() == (said == "")
+
+
+def test_an_order_that_nobody_knows_is_noted(either_way):
+    said = f"Note: the dates of 'day' {READ_MONTH_FIRST}\n"
+    model, path, at_fit = either_way()
+    assert at_fit == said
+    assert either_way("--no-dayfirst")[2] == ""
+    assert ask("predict", model, path).stderr == ""
+    forgetful = load(model)
+    del forgetful._date_orders
+    save(forgetful, model)
+    assert ask("predict", model, path).stderr == said
+    assert ask("predict", model, path, "--no-dayfirst").stderr == ""
+
+
+def test_a_fit_forgets_how_dates_of_another_one_were_read(either_way):
+    model = load(either_way("--dayfirst")[0])
+    assert day_first(model) == {"day": True}
+    table = pd.DataFrame({"day": pd.date_range("2024", periods=9)})
+    for kind in (
+        dtrees.DecisionTreeRegressor,
+        dtrees.RandomForestRegressor,
+        dtrees.GradientBoostingRegressor,
+    ):
+        other = kind()
+        other._date_orders = model._date_orders
+        assert day_first(other.fit(table, range(9))) == {}
 
 
 def test_dates_are_all_or_nothing():

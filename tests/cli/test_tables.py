@@ -171,8 +171,9 @@ def test_dates_are_read_alike_at_fit_and_at_prediction(form, options, tmp_path):
     fitted = ask("fit", path, "--target", "t", "--out", model, *options)
     assert fitted.exit_code == 0, fitted.output
     assert "columns: 1 ordered" in fitted.output
-    told = ask("predict", model, path, "--out", out, *options)
+    told = ask("predict", model, path, "--out", out)
     assert told.exit_code == 0, told.output
+    assert told.stderr == ""
     assert pd.read_csv(out)["prediction"].tolist() == table["t"].tolist()
 
 

@@ -6,19 +6,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.coding.text_dates import (
+    DAY_FIRST,
     ISO,
+    MONTH_FIRST,
+    NO_ORDER,
     are_dates,
     combined,
     dates_of,
     forms_of,
     look_like_dates,
+    order_of,
     parsed,
 )
 
 pd = pytest.importorskip("pandas")
 
 
-BARE, ZONED = (ISO, False), (ISO, True)
+BARE, ZONED = (ISO, False, False), (ISO, True, False)
 
 
 def series(values):
@@ -53,7 +57,7 @@ def test_dates_are_parsed_once(monkeypatch):
     times = []
     to_datetime = pd.to_datetime
     monkeypatch.setattr(pd, "to_datetime", lambda *a, **k: times.append(1) or to_datetime(*a, **k))
-    found = dates_of(series(["2024-05-01", None, "2024-05-01 13:30"]))
+    found, _ = dates_of(series(["2024-05-01", None, "2024-05-01 13:30"]))
     assert found.notna().tolist() == [True, False, True]
     assert len(times) == 1
 
@@ -90,10 +94,10 @@ VALUES = st.sampled_from(
 def test_parts_are_what_the_whole_is(parts):
     whole = dates_of(series([value for part in parts for value in part]))
     form = combined(forms_of(series(part)) for part in parts)
-    assert (whole is None) == (form is None)
+    assert form == (whole and whole[1])
     if form is not None:
         found = pd.concat([parsed(series(part), form) for part in parts], ignore_index=True)
-        pd.testing.assert_series_equal(found, whole)
+        pd.testing.assert_series_equal(found, whole[0])
 
 
 @pytest.mark.parametrize(
@@ -119,7 +123,26 @@ def test_orders_of_days_and_months(values, dayfirst, expected):
     assert (found is None) == (expected is None)
     if expected is not None:
         expected = pd.to_datetime(pd.Series(expected), format=ISO).dt.as_unit("ns")
-        pd.testing.assert_series_equal(found, expected)
+        pd.testing.assert_series_equal(found[0], expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "dayfirst", "order", "is_open"),
+    [
+        (["2/3/2024", None, "12/12/2024"], False, MONTH_FIRST, True),
+        (["2-3-2024 13:30"], True, DAY_FIRST, True),
+        (["2/3/2024", "2/13/2024"], False, MONTH_FIRST, False),
+        (["2/3/2024", "13/2/2024"], True, DAY_FIRST, False),
+        (["2.3.2024"], False, NO_ORDER, False),
+        (["2024-02-03"], True, NO_ORDER, False),
+    ],
+)
+def test_what_the_other_order_could_read(values, dayfirst, order, is_open):
+    _, form = dates_of(series(values), dayfirst=dayfirst)
+    assert (order_of(form), form[2]) == (order, is_open)
+    assert is_open == (
+        order != NO_ORDER and dates_of(series(values), dayfirst=not dayfirst) is not None
+    )
 
 
 def test_which_values_are_dates():

@@ -88,6 +88,14 @@ def test_columns_that_are_text_are_read_as_they_are_written(tmp_path):
     assert read_table(path)["b"].dtype.kind == "M"
 
 
+def test_it_is_told_how_dates_are_written(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,b,c,d\n1/2/2024,2024-05-01,7,x\n1/3/2024,2024-05-02,8,y\n")
+    forms = {}
+    read_table(path, dayfirst=True, date_forms=forms)
+    assert forms == {"a": ("%d/%m/%Y", False, True), "b": ("ISO8601", False, False)}
+
+
 def test_a_stream_is_csv():
     assert read_table(io.BytesIO(b"a;b\n1;x\n"), separator=";").values.tolist() == [[1, "x"]]
     with pytest.raises(ValueError, match="standard input: the file is empty"):

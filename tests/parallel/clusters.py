@@ -29,6 +29,16 @@ def connect(n_workers, threads, processes, memory_limit=0):
     )
 
 
+def make_small(monkeypatch, small):
+    """Let some workers have too little memory for any table, by what they say; others have all."""
+
+    def limits_of(client):
+        return {each: 250 * 2**20 if each in small else None for each in client.nthreads()}
+
+    monkeypatch.setattr("dtrees.parallel.memory.limits_of", limits_of)
+    monkeypatch.setattr("dtrees.parallel.memory.PROCESS_BYTES", 237.5 * 2**20)
+
+
 def paused(client, workers=None, to="paused"):
     """Pause workers, as Dask does above 80 % of their memory, or let them go on; None: all.
 

@@ -21,6 +21,7 @@ from dtrees.losses import Loss
 from dtrees.parallel import boosted
 from dtrees.parallel.boosted import boost_replicated, place_of_boosting
 from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.memory import too_small
 from dtrees.parallel.regimes import Choice
 from tests.parallel.clusters import Deadly, connect, digest, ours
 
@@ -174,17 +175,16 @@ class TestOneHash:
 
 
 class TestPlaces:
-    def test_the_worker_of_most_threads_gets_the_task(self, monkeypatch):
+    def test_the_worker_of_most_threads_gets_the_task(self):
         class Some:
             stats, client = FitStatistics(), None
 
-            def workers(self):
+            def able(self):
                 return {"c": 2, "b": 4, "a": 1, "d": 4}
 
             def send(self, name, value):
                 return name
 
-        monkeypatch.setattr(boosted, "limits_of", lambda client: {})
         (call,) = boosted._calls(Some(), boosted.SharedArrays(X), [0])
         assert (call.workers, call.arguments) == (("b",), ("boosting-rows",))
         assert Some.stats.counts["bytes_moved"] >= X.nbytes
@@ -216,11 +216,12 @@ class TestPlaces:
     @pytest.mark.parametrize("limits", [{"a": 500 * 2**20}, {"a": 500 * 2**20, "b": 300 * 2**20}])
     def test_tables_that_no_worker_can_hold(self, limits, monkeypatch):
         """They would be killed one after the other; one that has room gets the table."""
-        monkeypatch.setattr(boosted, "limits_of", lambda client: limits)
+        monkeypatch.setattr("dtrees.parallel.memory.limits_of", lambda client: limits)
+        monkeypatch.setattr(boosted, "memory_limits", lambda client: list(limits.values()))
         monkeypatch.setattr(boosted.sys, "getsizeof", lambda sent: 400 * 2**20)
         tasks = SimpleNamespace(
             client=None,
-            workers=lambda: dict.fromkeys(limits, 1),
+            able=lambda: dict.fromkeys(limits.keys() - too_small(None, 400 * 2**20), 1),
             send=lambda name, value: name,
             stats=FitStatistics(),
         )

@@ -78,6 +78,16 @@ def test_columns_of_dates_and_columns_that_are_text(files):
     assert as_text["a"].tolist() == list("012345")
 
 
+@pytest.mark.parametrize("last", [12, 13])
+def test_it_is_told_how_dates_are_written(last, files):
+    """By all files together: a later one may settle the order of days and months."""
+    for file, day in zip(files, (1, last), strict=True):
+        pd.read_csv(file).assign(day=f"{day}/3/2024").to_csv(file, index=False)
+    forms = {}
+    read_files(files, dayfirst=True, date_forms=forms)
+    assert forms == {"day": ("%d/%m/%Y", False, last == 12)}
+
+
 def test_a_column_that_only_begins_like_dates_is_text(files):
     text = pd.read_csv(files[1])
     text.loc[2, "day"] = "soon"

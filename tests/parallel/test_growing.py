@@ -1,16 +1,19 @@
 """Trees of every regime come in the order of their numbers."""
 
+import logging
+
 import dask
 import pytest
+from distributed import Client, get_worker
 
 from dtrees.exceptions import ClusterError, TableTooLargeError, WorkerLostError
-from dtrees.parallel import threaded
+from dtrees.parallel import submission, threaded
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.growing import ended_early, grow_sets, grow_trees, in_order
 from dtrees.parallel.regimes import TOO_LARGE
 from dtrees.parallel.submission import Submitter
-from tests.parallel.clusters import digest
-from tests.parallel.test_replicated import GROWTH, LOCAL
+from tests.parallel.clusters import connect, digest, make_small, ours
+from tests.parallel.test_replicated import GROWTH, LOCAL, SlowGrowth, as_kind
 from tests.parallel.test_sets import FOREST, ROWS, growing_here, growth_of, of_sets
 from tests.parallel.test_sets import X as X_OF_SETS
 from tests.parallel.test_sets import Y as Y_OF_SETS
@@ -41,10 +44,8 @@ def test_in_order_and_looked_at(regime, here):
 @pytest.mark.parametrize("regime", [None, "replicated"])
 def test_a_table_that_workers_cannot_hold(regime, here, monkeypatch):
     """It is not sent: it is grown here, or refused where it is to go there."""
-    monkeypatch.setattr(
-        "dtrees.parallel.growing.memory_limits", lambda client: [2**40, 250 * 2**20]
-    )
-    monkeypatch.setattr("dtrees.parallel.memory.PROCESS_BYTES", 237.5 * 2**20)
+    monkeypatch.setattr("dtrees.parallel.growing.memory_limits", lambda client: [250 * 2**20])
+    make_small(monkeypatch, here.nthreads())
     monkeypatch.setattr(Submitter, "send", lambda *_: pytest.fail("sent"))
     stats = FitStatistics()
     grown = grow_trees(GROWTH, range(20), threaded(2), regime=regime, stats=stats)
@@ -56,6 +57,37 @@ def test_a_table_that_workers_cannot_hold(regime, here, monkeypatch):
             TableTooLargeError, match="larger memory_limit; or fit with regime='loc"
         ):
             next(grown)
+
+
+@pytest.mark.parametrize("n_trees", [3, 20])
+def test_workers_that_cannot_hold_the_table_are_left_out(n_trees, monkeypatch, caplog):
+    got_it = []
+    monkeypatch.setattr(
+        submission, "identity", lambda table: got_it.append(get_worker().address) or table
+    )
+    with connect(3, 1, False) as cluster, Client(cluster) as client:
+        small, *able = sorted(client.nthreads())
+        make_small(monkeypatch, [small])
+        stats = FitStatistics()
+        with caplog.at_level(logging.INFO, "dtrees"):
+            grown = grow_trees(as_kind(SlowGrowth), range(n_trees), threaded(2), stats=stats)
+            trees = [tree for _, tree, _ in grown]
+        assert ours(client) == []
+    assert digest(trees) == digest(GROWTH.tree(number) for number in range(n_trees))
+    assert stats.regime == "replicated"
+    assert f"cannot hold the coded table are left out: ['{small}']" in caplog.text
+    assert {*got_it, *(address for address, _ in SlowGrowth.grown)} <= {*able}
+
+
+def test_where_the_user_says_who_gets_tasks_all_workers_have_to_hold_the_table(monkeypatch):
+    with connect(2, 1, False) as cluster, Client(cluster) as client:
+        small, able = sorted(client.nthreads())
+        make_small(monkeypatch, [small])
+        stats = FitStatistics()
+        with dask.annotate(workers=[able]):
+            trees = [tree for _, tree, _ in grow_trees(GROWTH, range(20), threaded(2), stats=stats)]
+    assert digest(trees) == LOCAL
+    assert (stats.regime, stats.reason) == ("local", TOO_LARGE)
 
 
 @pytest.mark.parametrize("n_trees", [0, 2])

@@ -31,7 +31,7 @@ from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.liveness import Liveness
 from dtrees.parallel.local import effective_n_jobs
 from dtrees.parallel.regimes import choose_regime
-from tests.parallel.clusters import Deadly, connect, digest, ours
+from tests.parallel.clusters import Deadly, connect, digest, make_small, ours
 
 TIME = pytest.mark.timeout(60)  # a hang is a failure, and soon
 pytestmark = TIME
@@ -253,6 +253,20 @@ class TestWorkersThatComeAndGo:
         assert len(before & set(processes.run(os.getpid).values())) == 2 - n_killed
         assert ours(processes) == []
 
+    def test_killed_where_no_other_one_can_hold_the_table(self, processes, monkeypatch):
+        """It is sent again to the one that comes in its place."""
+        processes.wait_for_workers(2, timeout=20)
+        able, *small = processes.run(os.getpid)
+        make_small(monkeypatch, small)
+        growth = growth_of(forest(), *table(6_000))
+        expected = digest([growth.tree(number) for number in range(40)])
+        on_tree, stats = self.kill(processes, 1), FitStatistics()
+        trees = grow_replicated(growth, range(40), processes, on_tree=on_tree, stats=stats)
+        assert digest(trees) == expected
+        assert stats.counts["restarts"] == 1
+        assert able not in processes.nthreads()
+        assert ours(processes) == []
+
     def test_restarted_in_the_middle(self, processes):
         growth = growth_of(forest(), *table(6_000))
         expected = digest([growth.tree(number) for number in range(40)])
@@ -446,9 +460,12 @@ class TestWorkersThatHang:
         assert len(HangingGrowth.hung) == 1
         assert ours(here) == []
 
-    @pytest.mark.parametrize("n_workers", [1, 2])
-    def test_slow_workers_are_waited_for(self, n_workers, here, monkeypatch, caplog):
-        """All of them have work, and answer: they are asked until they have gone on."""
+    @pytest.mark.parametrize(("n_workers", "n_small"), [(1, 0), (2, 0), (1, 1)])
+    def test_slow_workers_are_waited_for(self, n_workers, n_small, here, monkeypatch, caplog):
+        """All of them have work, and answer: they are asked until they have gone on.
+
+        Those without work that are too small for the table cannot help.
+        """
         go_on, hung, asked = threading.Event(), [], []
         monkeypatch.setattr(HangingGrowth, "go_on", go_on)
         monkeypatch.setattr(HangingGrowth, "hung", hung)
@@ -466,8 +483,9 @@ class TestWorkersThatHang:
 
         monkeypatch.setattr(Liveness, "is_over", property(is_over))
         monkeypatch.setattr(Liveness, "ask", ask_thrice)
-        here.cluster.scale(n_workers)
-        here.wait_for_workers(n_workers, timeout=20)
+        here.cluster.scale(n_workers + n_small)
+        here.wait_for_workers(n_workers + n_small, timeout=20)
+        make_small(monkeypatch, sorted(here.nthreads())[:n_small])
         with caplog.at_level(logging.INFO, "dtrees"):
             trees = grow_replicated(as_kind(HangingGrowth), range(20), here, units_per_task=10)
         assert digest(trees) == LOCAL

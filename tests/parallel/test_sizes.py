@@ -16,6 +16,7 @@ from dtrees.parallel.sizes import (
     seconds_in_words,
     size_of_table,
 )
+from tests.parallel.clusters import make_small
 
 N_ROWS = 700
 RNG = np.random.default_rng(3)
@@ -61,10 +62,15 @@ def test_codes_that_a_worker_cannot_hold(here, monkeypatch):
     """As in the fit, trees grow here, unless they are to grow there."""
     size = size_of_table(FRAME, 255)
     assert place_of(size, None, 2)[0].regime == "replicated"
-    monkeypatch.setattr("dtrees.parallel.sizes.memory_limits", lambda client: [250 * 2**20])
-    monkeypatch.setattr("dtrees.parallel.memory.PROCESS_BYTES", 237.5 * 2**20)
+    small = set(here.nthreads())
+    make_small(monkeypatch, small)
     assert place_of(size, None, 2) == (Choice("local", TOO_LARGE), Machines(1, 2, None))
     assert place_of(size, "replicated", 2)[0].regime == "replicated"
+    here.cluster.scale(3)
+    here.wait_for_workers(3, timeout=20)
+    choice, machines = place_of(size, None, 2)
+    assert choice.regime == "replicated"
+    assert machines == Machines(2, 2, None, is_cluster=True)  # those that can hold the table
 
 
 def test_words():

@@ -17,9 +17,11 @@ up in subsets. So prediction codes as little as it can, and copies less:
 In a hybrid column the code says whether the cell is missing, a category or a number; the number
 itself is compared raw. A table's labels are coded once per distinct label, column and call
 (`dtrees.core.predict.raw_cells`), not per row or tree. Forests code the rows of a table for all of
-their trees at once (`dtrees.core.predict.packed_forest`). What a category does that was not there
-at fit is said by the codebook: it is missing (code 0), it follows the heavier child (a code above
-all others), or it was an error before anything walked.
+their trees at once (`dtrees.core.predict.packed_forest`), unless columns of numbers are so many and
+trees so few that walking these one by one takes less.
+
+What a category does that was not there at fit is said by the codebook: it is missing (code 0), it
+follows the heavier child (a code above all others), or it was an error before anything walked.
 
 Rows do not depend on each other: blocks of them are the tasks of the runner, and their kernels
 release the GIL. Memory above the table: the answer and one block per thread.
@@ -27,6 +29,7 @@ release the GIL. Memory above the table: the answer and one block per thread.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -61,6 +64,7 @@ if TYPE_CHECKING:
 TASK_ROWS = 32_768  # a task of the runner: some milliseconds
 FOREST_ROWS = 4_096  # the same for many trees
 GATHER_ROWS = 2_048  # rows of used columns that are gathered at a time
+TESTS_OF_CODE = 4  # of numbers: what a row passes in the time that it takes to code one of them
 
 Leaves = Callable[[int, int, np.ndarray], None]  # (first row, end, OUT leaves of these rows)
 
@@ -252,6 +256,8 @@ Stretches = CodedStretches | SparseStretches | UncodedStretches
 
 def _stretches(forest: Forest, cells: RawCells, run: Runner) -> list[tuple[int, Stretches]]:
     """The rows of a table for trees that follow each other, and how many trees these are."""
+    if _is_wide(forest, cells):
+        return [(len(forest), UncodedStretches(forest, cells))]
     found: list[tuple[int, Stretches]] = []
     for part in pack_forest(forest, cells.book, run) or ():
         rows = part.rows_of(cells)
@@ -259,6 +265,16 @@ def _stretches(forest: Forest, cells: RawCells, run: Runner) -> list[tuple[int, 
             return [(len(forest), UncodedStretches(forest, cells))]
         found.append((part.n_trees, rows))
     return found or [(len(forest), UncodedStretches(forest, cells))]
+
+
+def _is_wide(forest: Forest, cells: RawCells) -> bool:
+    """Whether rows of numbers pass few trees sooner than their many columns are coded."""
+    block = cells.table.block
+    if block is None or not is_walkable(block) or cells.book.categories:
+        return False
+    n_nodes = [tree.node_count for tree in forest.trees]
+    n_columns = min(cells.table.n_columns, sum(n_nodes) // 2)
+    return sum(map(math.log2, n_nodes)) < TESTS_OF_CODE * n_columns
 
 
 def _in_blocks(

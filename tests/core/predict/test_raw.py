@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier
 
-from dtrees import RandomForestRegressor
+from dtrees import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 from dtrees.coding import CodeBook
 from dtrees.core.model.tree import ABOVE, AT_MOST, IN_SUBSET, LEAF, NO_CHILD, NO_FEATURE, Tree
 from dtrees.core.predict import raw
@@ -517,3 +517,37 @@ def test_values_of_many_trees_block_by_block(n_rows):
         assert [first for first, _, _ in seen] == [0, *(end for _, end, _ in seen[:-1])]
         expected = np.stack([tree.predict(table) for tree in forest.estimators_], axis=1)
         np.testing.assert_array_equal(np.concatenate([each for _, _, each in seen]), expected)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomForestClassifier(7, random_state=0),
+        RandomForestRegressor(7, random_state=0),
+        GradientBoostingClassifier(max_iter=3, random_state=0),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_coded_or_not_the_same_answer(model, dtype, monkeypatch):
+    X, y = make_classification(5_000, 30, n_informative=6, n_classes=3, random_state=0)
+    X = X.astype(dtype)
+    X[::5, 2] = np.nan
+    fitted = model.fit(X[:500], y[:500])
+    forest = fitted.forest_
+    wide = raw.RawCells(fitted.codebook_, fitted.codebook_.check(X))
+    answers = []
+    for tests_of_code, is_wide in ((0, False), (1e9, True)):
+        monkeypatch.setattr(raw, "TESTS_OF_CODE", tests_of_code)
+        assert raw._is_wide(forest, wide) == is_wide
+        answers.append((fitted.predict(X), fitted.apply(X)))
+        answers[-1] += (fitted.predict_proba(X),) if hasattr(fitted, "predict_proba") else ()
+    for coded, uncoded in zip(*answers, strict=True):
+        np.testing.assert_array_equal(coded, uncoded)
+
+
+def test_few_trees_of_many_columns_are_walked_uncoded():
+    X, y = make_classification(300, 60, n_informative=6, random_state=0)
+    for table, is_wide in ((X, True), (X[:, :3], False), (scipy.sparse.csr_array(X), False)):
+        fitted = RandomForestClassifier(10, random_state=0).fit(table, y)
+        book = fitted.codebook_
+        assert raw._is_wide(fitted.forest_, raw.RawCells(book, book.check(table))) == is_wide

@@ -10,7 +10,6 @@ node has so few rows that it pays (`_stored_counts`).
 
 Sorted once for each block, O(stored cells x log), and remembered as long as its codes live.
 """
-from threading import Lock
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,7 +19,7 @@ from libc.string cimport memset
 
 from dtrees.core.search._sort cimport merge_sort
 
-from dtrees._forks import lock_of_process
+from dtrees._forks import LockOfObject, lock_of_process
 from dtrees.coding.coded import SPARSE
 
 
@@ -39,7 +38,7 @@ cdef class StoredCells:
         self.n_columns = len(columns)
         self.number = number
         self.first = before[columns]
-        self.making = Lock()
+        self.making = LockOfObject()
         n = len(coded.sparse_rows)
         self.start = np.zeros(len(columns) + 1, dtype=np.int64)
         self.row = np.empty(n, dtype=np.int32)
@@ -104,7 +103,7 @@ cdef class StoredCells:
 
     cdef make_rows(self):
         """List the cells by row, unless that is done."""
-        with self.making:
+        with self.making.of_process():
             if not self.has_rows:
                 self.list_by_row()
 
