@@ -310,7 +310,7 @@ class Target(SmallArraysInside):
                 )
             is_balanced = isinstance(class_weight, str)
             is_great = is_balanced and w_exponent == 0 and are_great(totals, spare_bits)
-            if w_exponent == 0 and not is_great:
+            if weights is None or (w_exponent == 0 and not is_great):
                 multiplier, class_exponent = class_integers(
                     class_weight, classes, totals, spare_bits
                 )
