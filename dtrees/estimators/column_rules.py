@@ -7,7 +7,7 @@ read. What they do in a node stands in `dtrees.core.search._monotonic` and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import combinations
 from numbers import Integral
 from typing import Any
@@ -104,7 +104,9 @@ def _refuse_twice(parameter: str, names: Iterable[Any], book: CodeBook) -> None:
             )
 
 
-def interactions_of(given: Any, book: CodeBook) -> tuple[tuple[int, ...], ...] | None:
+def interactions_of(
+    given: Any, book: CodeBook, barred: Collection[int] = ()
+) -> tuple[tuple[int, ...], ...] | None:
     """Sets of columns that may be tested on the way to one leaf.
 
     Parameters
@@ -113,26 +115,30 @@ def interactions_of(given: Any, book: CodeBook) -> tuple[tuple[int, ...], ...] |
         ``interaction_cst``: column numbers, or names; columns in none of the sets are one more.
     book : CodeBook
         Of the table.
+    barred : collection of int, default=()
+        Columns that no test may look at.
 
     Returns
     -------
     tuple of tuple of int, or None
-        Each column is in one. None: all interact.
+        Each column that is not barred is in one. None: all interact.
 
     Raises
     ------
     ValueError
         No such sets, or no such columns.
     """
-    if given is None:
-        return None
     every = range(book.n_columns)
-    if isinstance(given, str):
+    if given is None:
+        found = [tuple(every)]
+    elif isinstance(given, str):
         found = list(combinations(every, 1 if given == "no_interactions" else 2))
     else:
         found = [_columns_of(group, book) for group in given]
     rest = tuple(sorted(set(every).difference(*found)))
     sets = [*found, rest] if rest else found
+    if barred:
+        sets = [tuple(column for column in group if column not in barred) for group in sets]
     if any(len(group) == book.n_columns for group in sets):
         return None
     return tuple(sets)

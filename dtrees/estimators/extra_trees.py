@@ -31,7 +31,8 @@ class ExtraTreesClassifier(ForestClassifier):
     Notes
     -----
     A cut falls between two codes: with many more distinct values than `max_bins`, it is drawn
-    from the cuts of the column.
+    from the cuts of the column. Columns with nearly as many categories as rows, which `fit` warns
+    of, are not drawn.
 
     Examples
     --------
@@ -126,7 +127,8 @@ class ExtraTreesRegressor(ForestRegressor):
     Notes
     -----
     A cut falls between two codes: with many more distinct values than `max_bins`, it is drawn
-    from the cuts of the column.
+    from the cuts of the column. Columns with nearly as many categories as rows, which `fit` warns
+    of, are not drawn.
 
     Examples
     --------

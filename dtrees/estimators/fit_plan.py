@@ -26,7 +26,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state, column_or_1d
 
 from dtrees._warnings import warn
-from dtrees.coding.category_warnings import warn_of_ids
+from dtrees.coding.category_warnings import nearly_ids, warn_of_ids
 from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table, read_table
@@ -158,6 +158,7 @@ class FitPlan(TablePlan):
         """Codes and target, with the rules that the parameters are for them."""
         own = self.estimator
         max_features = columns_per_split(own.max_features, book.n_columns)
+        barred = nearly_ids(book, coded.n_rows) if self.random_splits else {}
         numbers = GrowthRules(
             criterion=self.criterion,
             max_depth=depth_of(own.max_depth, own.max_leaf_nodes),
@@ -172,7 +173,7 @@ class FitPlan(TablePlan):
             seed=seed,
             handle_unknown="majority" if own.handle_unknown == "majority" else "missing",
             monotonic=directions_of(own.monotonic_cst, book, target),
-            interactions=interactions_of(own.interaction_cst, book),
+            interactions=interactions_of(own.interaction_cst, book, barred),
         )
         rules = self.rules(numbers, target)
         _warn_of_many_classes(target, rules)

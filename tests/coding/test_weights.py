@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dtrees import DecisionTreeClassifier
 from dtrees.coding import Target
-from dtrees.coding.weights import balanced_fractions, balanced_multipliers
+from dtrees.coding.weights import balanced_fractions, balanced_multipliers, class_totals
 
 rng = np.random.default_rng(2)
 
@@ -77,6 +77,19 @@ def test_balanced_classes_of_a_great_total_fit_their_bits(spare_bits):
     weight = np.r_[1, totals].astype(float)
     root = DecisionTreeClassifier(class_weight="balanced", max_depth=1).fit(y[:, None], y, weight)
     assert root.tree_.value[0].sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("spare_bits", [0, 5])
+@pytest.mark.parametrize("total", [2.0**38, 2.0**45, 2.0**51])
+def test_great_whole_weights_leave_bits_to_classes(total, spare_bits):
+    weight = np.rint(np.random.default_rng(0).dirichlet(np.ones(60)) * total) + 1
+    y = np.arange(60) // 23
+    target = Target.classification(y, weight, "balanced", spare_bits)
+    rows = np.ldexp(target.w, -target.w_exponent)
+    np.testing.assert_allclose(rows, weight, atol=total * 2.0**-34)
+    found = class_totals(y, target.w, 3) * target.class_multiplier
+    np.testing.assert_allclose(found, found[0], rtol=3 * 2.0**-20)
+    assert found.sum() <= 2 ** (61 - spare_bits)
 
 
 @given(fractions, st.integers(0, 2**32 - 1), st.sampled_from([0, 5]))

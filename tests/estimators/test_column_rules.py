@@ -290,6 +290,8 @@ class TestWhatIsGiven:
         assert interactions_of("pairwise", BOOK) == ((0, 1), (0, 2), (1, 2))
         assert interactions_of([{1}], BOOK) == ((1,), (0, 2))
         assert interactions_of([["b", "a"], ("c",)], BOOK) == ((0, 1), (2,))
+        assert interactions_of(None, BOOK, {1}) == ((0, 2),)
+        assert interactions_of([["b", "a"]], BOOK, {1}) == ((0,), (2,))
 
     @pytest.mark.parametrize(
         ("given", "said"),

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.model_selection import LeaveOneOut
 
-from dtrees import DecisionTreeClassifier, ExtraTreesClassifier, RandomForestClassifier
+from dtrees import (
+    DecisionTreeClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from dtrees.coding.weights import class_integers
 from dtrees.core.data import _cpu
 from dtrees.core.data.tuning import Tuning
@@ -195,8 +200,9 @@ def test_short_columns_of_heavy_classes(n_classes):
         DecisionTreeClassifier(class_weight="balanced"),
         RandomForestClassifier(2, class_weight="balanced", bootstrap=False, random_state=0),
         ExtraTreesClassifier(2, class_weight="balanced", random_state=0),
+        GradientBoostingClassifier(max_iter=3, class_weight="balanced"),
     ],
-    ids=["tree", "forest", "extra"],
+    ids=["tree", "forest", "extra", "boosting"],
 )
 def test_columns_that_tell_nothing_leave_balanced_classes_to_the_first(
     model, counts, sample_weight

@@ -54,7 +54,9 @@ def with_constraints(draw, example: Example, which: str) -> Example:
         columns = st.sets(st.integers(0, n_columns - 1), min_size=1)
         found = [tuple(sorted(group)) for group in draw(st.lists(columns, max_size=3))]
         rest = set(range(n_columns)).difference(*found)
-        own["interactions"] = (*found, tuple(sorted(rest))) if rest else tuple(found)
+        if rest and draw(st.booleans()):  # else no test looks at them
+            found.append(tuple(sorted(rest)))
+        own["interactions"] = tuple(found)
     y = np.minimum(example.y, 1) if example.criterion in ("gini", "entropy") else example.y
     return replace(example, y=y, class_weight=None, limits={**example.limits, **own})
 

@@ -188,6 +188,8 @@ def boost(columns, y, loss, initial, rules, weight=None):
         used.append(splits)
         for leaf in leaves:
             gradient = sum(g[r] for r in leaf) * units.gradient
+            if abs(gradient) <= units.gradient * Fraction(sum(weight[r] for r in leaf)) / 2:
+                continue  # each row of weight one is rounded by up to half a unit
             hessian = sum(h[r] for r in leaf) * units.hessian + Fraction(rules.l2_regularization)
             newton = -float(gradient / hessian)
             if loss == "log_loss":

@@ -54,8 +54,9 @@ class GrowthRules:
         By column: 1 where values rise along it, -1 where they fall, else 0. Of numbers, or of the
         share of class 1 of two; such a column has no categories. None: no column has a direction.
     interactions : tuple of tuple of int, or None, default=None
-        Sets of columns; the tests on the way to a leaf look at columns of one of them. Each column
-        is in one. None: all columns interact.
+        Sets of columns; the tests on the way to a leaf look at columns of one of them. No test
+        looks at a column in none of them, and it does not count as drawn. None: all columns
+        interact.
     """
 
     criterion: str

@@ -18,20 +18,28 @@ cdef enum:
     STEP_BITS = 61              # of the sum of weighted steps
 
 
-cdef inline double newton_step(int64_t hessian, int64_t gradient, double l2, int shift,
-                               double most) noexcept nogil:
+cdef inline double newton_step(int64_t hessian, int64_t gradient, double n_rounded, double l2,
+                               int shift, double most) noexcept nogil:
     cdef double below = <double>hessian + l2
     cdef double above = -ldexp(<double>gradient, -shift)
-    return min(max(above / below, -most), most) if below > 0 else 0.0
+    if below <= 0 or 2 * fabs(<double>gradient) <= n_rounded:
+        return 0.0
+    return min(max(above / below, -most), most)
 
 
-def newton_steps(const int64_t[:, ::1] sums not None, double l2, int shift, double most):
-    """``- gradient / (hessian + l2)`` of some nodes; 0 where nothing is below the line.
+def newton_steps(const int64_t[:, ::1] sums not None, const double[::1] n_rounded not None,
+                 double l2, int shift, double most):
+    """``- gradient / (hessian + l2)`` of some nodes; 0 where nothing is below the line, and where
+    the gradients may add up to 0, each of them being rounded by half a unit.
+
+    So where they would by construction, as at the root of balanced classes, the classes tie.
 
     Parameters
     ----------
     sums : int64 (n, 2)
         Hessians and gradients.
+    n_rounded : float64 (n,)
+        Gradients that were rounded: rows, or counts of them.
     l2 : float
         In units of the hessians.
     shift : int
@@ -46,7 +54,7 @@ def newton_steps(const int64_t[:, ::1] sums not None, double l2, int shift, doub
     cdef double[::1] steps = np.empty(sums.shape[0])
     cdef int64_t i
     for i in range(sums.shape[0]):
-        steps[i] = newton_step(sums[i, 0], sums[i, 1], l2, shift, most)
+        steps[i] = newton_step(sums[i, 0], sums[i, 1], n_rounded[i], l2, shift, most)
     return np.asarray(steps)
 
 
@@ -149,8 +157,11 @@ def add_leaf_steps(LeafWiseGrower grower not None, const double[::1] steps not N
 
 
 def add_newton_steps(LeafWiseGrower grower not None, int shift, double most, double learning_rate,
-                     const int64_t[::1] weight, double weight_unit, double[::1] raw not None):
+                     bint are_counts, const int64_t[::1] weight, double weight_unit,
+                     double[::1] raw not None):
     """`add_leaf_steps` of Newton steps times a learning rate.
+
+    are_counts : whether a row of weight two has the gradients of two rows, rounded one by one.
 
     Other parameters as there, and as for `newton_steps` and `weights_of_leaves`.
     """
@@ -158,6 +169,7 @@ def add_newton_steps(LeafWiseGrower grower not None, int shift, double most, dou
     cdef const int64_t* first = first_weight(grower, weight)
     cdef const int64_t* own
     cdef double unit = 0
+    cdef double n_rounded
     cdef double* steps
     cdef int64_t* sums
     cdef bint has_memory
@@ -170,8 +182,12 @@ def add_newton_steps(LeafWiseGrower grower not None, int shift, double most, dou
         if has_memory:
             for i in range(n):
                 own = grower.out.statistics + 2 * grower.leaves[i].node.record
-                steps[i] = newton_step(own[0], own[1], grower.l2, shift, most) * learning_rate
                 sums[2 * i] = weight_of_leaf(grower, i, first)
+                n_rounded = grower.leaves[i].node.totals.n
+                if are_counts and first != NULL:
+                    n_rounded = <double>sums[2 * i] * weight_unit
+                steps[i] = newton_step(own[0], own[1], n_rounded, grower.l2, shift,
+                                       most) * learning_rate
             unit = move_and_sum(grower, steps, sums, weight_unit, &raw[0])
     free(steps)
     free(sums)

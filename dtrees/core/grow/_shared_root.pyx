@@ -67,5 +67,5 @@ cdef void bar_columns(const SharedStore* s, SharedNode* root) noexcept nogil:
     """Dense columns that tests above do not allow are passed over, as if they were constant."""
     cdef const uint64_t* sets = root.open[0].above.sets
     cdef int64_t i
-    for i in range(s.n_dense if sets != NULL else 0):
+    for i in range(s.n_dense if s.store.params.limits.n_set_words > 0 else 0):
         root.constant[i] = not may_use(&s.store.params.limits, sets, s.dense[i])

@@ -40,6 +40,8 @@ class LeafSteps:
         Raw predictions, which are moved.
     weight : int64 (n_rows,) or None
     weight_unit : float
+    are_counts : bool
+        Whether a row of weight two has the gradients of two rows, rounded one by one.
     """
 
     rules: BoostingRules
@@ -48,6 +50,7 @@ class LeafSteps:
     raw: np.ndarray
     weight: np.ndarray | None
     weight_unit: float
+    are_counts: bool
 
     def of_tree(self, grower: LeafWiseGrower, k: int, shift: int, loss: Loss | OwnLoss) -> float:
         """Give the records of a tree steps instead of derivatives, and move its rows.
@@ -69,9 +72,9 @@ class LeafSteps:
             The unit of its weighted steps.
         """
         monotonic, raw = self.rules.monotonic, self.raw[k]
-        of_rows = self.weight, self.weight_unit
         unit: float
         if monotonic is None and loss.level is None:
+            of_rows = self.are_counts, self.weight, self.weight_unit
             unit = add_newton_steps(
                 grower, shift, loss.largest_step, self.learning_rate, *of_rows, raw
             )
@@ -106,8 +109,11 @@ class LeafSteps:
         """
         if loss.level is not None:
             return self._quantiles_of(grower, nodes, k, loss)
-        sums = piece.statistics[nodes[:, 0]]
-        return newton_steps(sums, grower.l2, shift, loss.largest_step)
+        sums, n_rounded = piece.statistics[nodes[:, 0]], nodes[:, 2].astype(np.float64)
+        if self.are_counts and self.weight is not None:
+            up_to = np.cumsum(np.append(0, self.weight[grower.rows_of_leaves])) * self.weight_unit
+            n_rounded = up_to[nodes[:, 1] + nodes[:, 2]] - up_to[nodes[:, 1]]
+        return newton_steps(sums, n_rounded, grower.l2, shift, loss.largest_step)
 
     def _quantiles_of(
         self, grower: LeafWiseGrower, leaves: np.ndarray, k: int, loss: Loss | OwnLoss

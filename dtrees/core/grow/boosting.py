@@ -286,6 +286,7 @@ class Booster:
             self.raw,
             rows.weight,
             rows.weight_unit,
+            are_counts,
         )
 
     @property

@@ -30,11 +30,8 @@ from libc.stdint cimport int64_t
 from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._structs cimport Impurity, int128_t
 
-cdef extern from *:
-    """
-    #define DTREES_LAST_BITS 0x1p-49
-    """
-    const double LAST_BITS "DTREES_LAST_BITS"   # of a difference of two products, for their sizes
+cdef extern from "search/rounding.h":
+    const double LAST_BITS
 
 cdef struct Criterion:
     Impurity impurity

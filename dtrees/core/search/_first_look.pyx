@@ -36,11 +36,11 @@ cdef inline bint can_be_told(const PresortedFeature* feature, const uint32_t* en
 
 cdef bint may_look(const Search* q, const uint32_t* entries, const PresortedFeature* features,
                    int64_t n_features) noexcept nogil:
-    """Whether floats tell columns of a node of narrow buffers apart, all of which it may use."""
+    """Whether floats tell columns of a node of narrow buffers apart, if it may use all of them."""
     cdef int64_t n_told = 0
     cdef int64_t r
     if not (is_wide and q.kind == SUM and q.criterion.impurity == SQUARED and not is_bound(q)
-            and q.sets == NULL and n_features <= MOST_COLUMNS and q.totals.n <= MOST_ROWS):
+            and n_features <= MOST_COLUMNS and q.totals.n <= MOST_ROWS):
         return False
     for r in range(n_features):
         n_told += can_be_told(features + r, entries, q.totals.n)

@@ -28,7 +28,8 @@ cdef struct Limits:
     bint unseen_by_majority
     bint random_splits
     bint random_ties
-    # (n_columns, n_set_words): sets that a column is in, a bit each; NULL: all columns interact
+    # (n_columns, n_set_words): sets that a column is in, a bit each; NULL: all columns interact.
+    # A column in none of them is not used
     const uint64_t* sets_of_column
     int64_t n_set_words
     const int8_t* monotonic  # by column: 1, -1: values rise, fall along it; NULL: none has to
@@ -40,18 +41,17 @@ cdef inline bint gains_enough(const Limits* limits, double gain) noexcept nogil:
 
 cdef inline bint may_use(const Limits* limits, const uint64_t* sets,
                          int32_t column) noexcept nogil:
-    """Whether a column interacts with all columns of the tests above a node.
+    """Whether a column interacts with all columns of the tests above a node; one that is in no set
+    does not, at the root either.
 
     sets : of the node, as in `Inherited`.
     """
     cdef const uint64_t* of_column = limits.sets_of_column + column * limits.n_set_words
     cdef int64_t i
-    if sets == NULL:
-        return True
     for i in range(limits.n_set_words):
-        if sets[i] & of_column[i]:
+        if of_column[i] & (~<uint64_t>0 if sets == NULL else sets[i]):
             return True
-    return False
+    return limits.n_set_words == 0
 
 
 cdef inline bint may_follow(const Limits* limits, const uint64_t* sets, int32_t above,

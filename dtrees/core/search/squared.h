@@ -15,9 +15,9 @@
 #include <stdint.h>
 
 #include "data/cpu.h"
+#include "search/rounding.h"
 
 #define STRETCH_OF_NUMBERS 16 /* entries that are bounded together */
-#define LOST_BITS 0x1p-49     /* of a sum of products */
 
 typedef struct {
     double W, S, reach;
@@ -68,7 +68,7 @@ WIDE static inline int is_stretch_dead(const NumberScan *t, const uint32_t *e, d
     *sum = sum_of(all) + t->mean * STRETCH_OF_NUMBERS;
     double after = before + (STRETCH_OF_NUMBERS - 1);
     double first = before * (t->W - before), last = after * (t->W - after);
-    double lost = LOST_BITS * (t->W * (fabs((double)s) + fabs((double)*sum) + up + down)
+    double lost = LAST_BITS * (t->W * (fabs((double)s) + fabs((double)*sum) + up + down)
                                + (after + 1) * fabs(t->S));
     double D = t->W * (double)s - before * t->S;
     double most = D + t->W * (up + STRETCH_OF_NUMBERS);
@@ -83,7 +83,7 @@ WIDE static inline int reaching(const NumberScan *t, const uint32_t *e, double w
     __m256d W = _mm256_set1_pd(t->W);
     __m256d of_sums = _mm256_mul_pd(W, doubles_of(sums)), sign = _mm256_set1_pd(-0.0);
     __m256d of_weights = _mm256_mul_pd(left, _mm256_set1_pd(t->S));
-    __m256d lost = _mm256_mul_pd(_mm256_set1_pd(LOST_BITS),
+    __m256d lost = _mm256_mul_pd(_mm256_set1_pd(LAST_BITS),
                                  _mm256_add_pd(_mm256_andnot_pd(sign, of_sums),
                                                _mm256_andnot_pd(sign, of_weights)));
     __m256d D = _mm256_andnot_pd(sign, _mm256_sub_pd(of_sums, of_weights));

@@ -20,7 +20,7 @@ def made(loss="squared_error", weight=None, unit=1.0, **rules):
     gradient = np.rint(-Y * 2**20).astype(int)
     grower, _ = grown(X, gradient, np.full(N, 2**20), own)
     raw = np.zeros((1, N))
-    steps = LeafSteps(own, 0.1, Y, raw, weight, unit)
+    steps = LeafSteps(own, 0.1, Y, raw, weight, unit, True)
     of_steps = steps.of_tree(grower, 0, 0, NUMBERS[loss])
     leaves = {
         record: grower.rows_of_leaves[first : first + n].copy()

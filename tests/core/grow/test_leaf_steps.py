@@ -28,12 +28,15 @@ Y = RNG.normal(size=N)
     l2=st.floats(0, 1e18),
     shift=st.integers(-30, 30),
     most=st.floats(0.5, 8.0) | st.just(math.inf),
+    n_rounded=st.integers(0, 2**32),
 )
-def test_a_newton_step_is_a_bounded_quotient(sums, l2, shift, most):
-    found = newton_steps(np.array(sums, dtype=np.int64).reshape(-1, 2), l2, shift, most)
+def test_a_newton_step_is_a_bounded_quotient(sums, l2, shift, most, n_rounded):
+    numbers = np.array(sums, dtype=np.int64).reshape(-1, 2)
+    found = newton_steps(numbers, np.full(len(sums), float(n_rounded)), l2, shift, most)
     for step, (hessian, gradient) in zip(found.tolist(), sums, strict=True):
         below = Fraction(hessian) + Fraction(l2)
-        exact = -Fraction(gradient) / 2**shift / below if below else 0
+        is_zero = below == 0 or 2 * abs(gradient) <= n_rounded
+        exact = 0 if is_zero else -Fraction(gradient) / 2**shift / below
         limit = Fraction(most) if math.isfinite(most) else abs(exact)
         np.testing.assert_allclose(step, float(max(min(exact, limit), -limit)), rtol=1e-15)
 
@@ -79,7 +82,8 @@ def test_rows_move_by_what_the_tree_stores(tree, scale, unit):
 
 @pytest.mark.parametrize("weight", [None, RNG.integers(1, 2**40, N)])
 @pytest.mark.parametrize("most", [0.3, math.inf])
-def test_newton_steps_in_one_go(weight, most):
+@pytest.mark.parametrize("are_counts", [True, False])
+def test_newton_steps_in_one_go(weight, most, are_counts):
     """The same bits as step by step."""
     found = []
     for in_one_go in (True, False):
@@ -88,11 +92,15 @@ def test_newton_steps_in_one_go(weight, most):
         grower, piece = grown(X, gradient, np.full(N, 2**20), rules)
         raw = np.zeros(N)
         if in_one_go:
-            unit = add_newton_steps(grower, 2, most, 0.1, weight, 0.3, raw)
+            unit = add_newton_steps(grower, 2, most, 0.1, are_counts, weight, 2.0**-20, raw)
         else:
-            sums = piece.statistics[grower.leaves_of_tree()[:, 0]]
-            steps = newton_steps(sums, grower.l2, 2, most) * 0.1
-            unit = add_leaf_steps(grower, steps, weights_of_leaves(grower, weight), 0.3, raw)
+            leaves = grower.leaves_of_tree()
+            weights = weights_of_leaves(grower, weight)
+            counted = are_counts and weight is not None
+            n_rounded = weights * 2.0**-20 if counted else leaves[:, 2].astype(float)
+            sums = piece.statistics[leaves[:, 0]]
+            steps = newton_steps(sums, n_rounded, grower.l2, 2, most) * 0.1
+            unit = add_leaf_steps(grower, steps, weights, 2.0**-20, raw)
         found.append((unit, raw.tobytes(), grower.piece().statistics.tobytes()))
     assert found[0] == found[1]
     assert len(set(raw)) > 2

@@ -80,7 +80,8 @@ cdef void search_columns(PresortedStore* s, OpenNode* node) noexcept nogil:
     cdef bint ordered = (q.random_ties and perfect < 1e300 and n <= MOST_ORDERED
                          and q.min_rows <= SMALL_LEAF)
     cdef const uint32_t* entries = <const uint32_t*>s.w.entries
-    cdef bint looked = not ordered and s.w.narrow and may_look(q, entries, node.features, n)
+    cdef bint looked = (not ordered and s.w.narrow and s.store.params.limits.n_set_words == 0
+                        and may_look(q, entries, node.features, n))
     cdef bint varies
     cdef uint8_t[MOST_COLUMNS] worth
     if ordered:

@@ -85,11 +85,12 @@ def n_first_draws(Dataset dataset, uint64_t path, sets):
     """
     cdef int64_t n_columns = dataset.params.limits.n_columns
     cdef int64_t n_used = dataset.params.limits.max_features
-    if sets is None:
+    if dataset.sets_of_column is None:
         return n_used
-    order = drawn_columns(dataset, path, 0, n_columns)
-    used = (dataset.sets_of_column[order] & np.frombuffer(sets, dtype=np.uint64)).any(axis=1)
-    return min(int(np.searchsorted(np.cumsum(used), n_used)) + 1, n_columns)
+    own = dataset.sets_of_column[drawn_columns(dataset, path, 0, n_columns)]
+    if sets is not None:
+        own &= np.frombuffer(sets, dtype=np.uint64)
+    return min(int(np.searchsorted(np.cumsum(own.any(axis=1)), n_used)) + 1, n_columns)
 
 
 cdef bint search_drawn(ColumnLoader* loader, Search* q, const OpenNode* node, const Column* column,

@@ -152,7 +152,7 @@ cdef inline int64_t drop_barred(const Limits* limits, const Search* q, int32_t* 
     """Columns that the node may use come to the front; returns how many."""
     cdef int64_t kept = 0
     cdef int64_t i
-    if q.sets == NULL:
+    if limits.n_set_words == 0:
         return n
     for i in range(n):
         columns[kept] = columns[i]
