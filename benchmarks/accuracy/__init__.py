@@ -7,6 +7,7 @@ boosting    boosted models beside those of LightGBM, XGBoost and CatBoost
 boosting_categories    the same on tables with categories
 boosting_defaults      l2 and least hessians of ours on many tables
 boosting_peers         their models, as they come and matched to ours
+intervals   prediction intervals: width, coverage, and how even it is
 bags        keyed Poisson bags and a multinomial bootstrap
 """
 
@@ -17,6 +18,7 @@ from benchmarks.accuracy import (
     boosting_categories,
     boosting_defaults,
     categories,
+    intervals,
 )
 
 CASES = [
@@ -25,5 +27,6 @@ CASES = [
     *boosting.CASES,
     *boosting_categories.CASES,
     *boosting_defaults.CASES,
+    *intervals.CASES,
     *bags.CASES,
 ]
