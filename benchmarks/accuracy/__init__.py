@@ -7,6 +7,8 @@ boosting    boosted models beside those of LightGBM, XGBoost and CatBoost
 boosting_categories    the same on tables with categories
 boosting_defaults      l2 and least hessians of ours on many tables
 boosting_peers         their models, as they come and matched to ours
+boosting_switches      CatBoost's and ours, one thing switched at a time
+intervals   prediction intervals: width, coverage, and how even it is
 bags        keyed Poisson bags and a multinomial bootstrap
 """
 
@@ -16,7 +18,9 @@ from benchmarks.accuracy import (
     boosting,
     boosting_categories,
     boosting_defaults,
+    boosting_switches,
     categories,
+    intervals,
 )
 
 CASES = [
@@ -25,5 +29,7 @@ CASES = [
     *boosting.CASES,
     *boosting_categories.CASES,
     *boosting_defaults.CASES,
+    *boosting_switches.CASES,
+    *intervals.CASES,
     *bags.CASES,
 ]

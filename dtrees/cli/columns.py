@@ -17,9 +17,10 @@ A model that the command line has fitted also knows by which order it has read d
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from dtrees._warnings import warn
 
 if TYPE_CHECKING:
     from dtrees.cli.form import Form
@@ -164,7 +165,7 @@ def as_dates(column: Any, name: str, dayfirst: bool | None = None) -> Any:
         )
     dates, (_, _, is_open) = found
     if is_open and dayfirst is None:
-        warnings.warn(f"the dates of {name!r} {READ_MONTH_FIRST}", stacklevel=2)
+        warn(f"the dates of {name!r} {READ_MONTH_FIRST}")
     return dates
 
 

@@ -6,17 +6,21 @@ all rows that are announced (`FittedSets.bring_leaves`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.binned import LeafLookup
+from dtrees.core.predict.intervals import spread_in_nodes
 from dtrees.core.predict.means import mean_of_sums
+from dtrees.core.predict.out_of_bag import TREES_AT_A_PASS, SumsOfTrees, Votes
 from dtrees.estimators.training import EncodedTable
 from dtrees.parallel import threaded
+from dtrees.typing import serial
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +86,31 @@ class FittedSets:
             return trees[0].value_of(self.coded_rows.leaves(trees[0], rows))
         total = self.coded_rows.sums(trees, rows, threaded(model.n_jobs))
         return mean_of_sums(total, len(trees), [tree.offset for tree in trees])
+
+    def spreads_of(self, sides: Sequence[tuple[Any, np.ndarray]]) -> list[np.ndarray]:
+        """How sure trees or forests of numbers, grown from these codes, are of some rows each.
+
+        float64 (n,) for each model, as ``spread`` of its predictor.
+        """
+        if not hasattr(sides[0][0], "forest_"):
+            self.coded_rows.bring([(trees_of(model), rows) for model, rows in sides])
+            return [
+                spread_in_nodes(tree).take(self.coded_rows.leaves(tree, rows))
+                for model, rows in sides
+                for tree in trees_of(model)
+            ]
+        sums = [SumsOfTrees(self.encoded.target, len(rows)) for _, rows in sides]
+
+        def add(total: SumsOfTrees, trees: Sequence[Tree], rows: np.ndarray) -> None:
+            for tree in trees:
+                total.add(tree, Votes(np.arange(len(rows)), self.coded_rows.leaves(tree, rows)))
+
+        run = threaded(sides[0][0].n_jobs) if self.coded_rows.is_here else serial
+        for first in range(0, max(len(trees_of(model)) for model, _ in sides), TREES_AT_A_PASS):
+            asked = [(trees_of(m)[first : first + TREES_AT_A_PASS], rows) for m, rows in sides]
+            self.coded_rows.bring([one for one in asked if one[0]])
+            run([partial(add, total, *one) for total, one in zip(sums, asked, strict=True)])
+        return [total.spread() for total in sums]
 
     def bring_leaves(self, rows: Mapping[int, np.ndarray], keeps: bool = True) -> None:
         """Get leaves of rows ready that will be asked for, by set, whose model is there.

@@ -20,7 +20,7 @@ from dtrees.coding.target import Target
 from dtrees.constraints import ARRAY, CONFIDENCE, ArrayOf, InstanceOf, Nothing, OneOf, checked
 from dtrees.core.predict.out_of_bag import OutOfBag
 from dtrees.estimators.ensemble import SPARE_BITS, BaseForest
-from dtrees.estimators.intervals import IntervalPredictor, out_of_bag_errors
+from dtrees.estimators.intervals import IntervalPredictor, scaled_errors
 from dtrees.estimators.prediction import ForestPredictor, LazyScore
 from dtrees.estimators.stored import LEARNS_CLASSES
 from dtrees.estimators.trees import (
@@ -230,5 +230,5 @@ class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
     def _oob_errors_of(
         self, oob: OutOfBag, y: np.ndarray, counts: np.ndarray | None
     ) -> dict[str, Any]:
-        errors = out_of_bag_errors(y, oob.mean(), oob.spread(), counts)
+        errors = scaled_errors(y, oob.mean()[:, 0], oob.spread(), counts)
         return {"_oob_scaled_errors": errors}

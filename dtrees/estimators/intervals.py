@@ -29,16 +29,16 @@ from dtrees.typing import Runner, serial
 ENDS = ("lower", "upper")  # columns in a data frame
 
 
-def out_of_bag_errors(
-    y: Any, mean: np.ndarray, spread: np.ndarray, counts: np.ndarray | None
+def scaled_errors(
+    y: Any, mean: np.ndarray, spread: np.ndarray, counts: np.ndarray | None = None
 ) -> np.ndarray:
-    """How far targets are from out-of-bag predictions, in units of a spread, float64 (n_rows,).
+    """How far targets are from predictions, in units of a spread, float64 (n_rows,).
 
     inf: every bag has the row. nan: the row has no weight, and does not calibrate. `counts` says
     which rows have one; None: all.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        errors: np.ndarray = (np.asarray(y).ravel().astype(np.float64) - mean[:, 0]) / spread
+        errors: np.ndarray = (np.asarray(y).ravel().astype(np.float64) - mean) / spread
     errors[~np.isfinite(errors)] = np.inf
     if counts is not None:
         errors[~counts] = np.nan
@@ -50,7 +50,7 @@ class IntervalPredictor(ForestPredictor):
     """The answers of a forest, and intervals."""
 
     bags: Bags
-    errors: np.ndarray  # as `out_of_bag_errors`
+    errors: np.ndarray  # as `scaled_errors`
     confidence: float
     is_scaled: bool = True  # not in models of older versions
 

@@ -21,6 +21,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, hstack
 from sklearn.base import is_classifier
 
+from dtrees._forks import cached_property
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.row_values import row_values
 from dtrees.coding.sparse_positions import check_sparse
@@ -29,8 +30,15 @@ from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.boosted import raw_predictions, staged_raw_predictions
+from dtrees.core.predict.intervals import Calibration, floor_of, spread_in_nodes
 from dtrees.core.predict.packed_forest import FEW_ROWS
-from dtrees.core.predict.raw import apply, decision_path, forest_apply, forest_values
+from dtrees.core.predict.raw import (
+    apply,
+    decision_path,
+    forest_apply,
+    forest_blocks,
+    forest_values,
+)
 from dtrees.parallel import Answer, computed, is_lazy, map_rows, threaded
 from dtrees.typing import Runner, serial
 
@@ -143,6 +151,10 @@ class TreePredictor(Predictor):
     def _paths(self, leaves: np.ndarray) -> csr_matrix:
         return decision_path(self.tree, leaves)
 
+    def spread(self, X: Any, run: Runner = serial) -> np.ndarray:
+        """Spread of the targets in the leaf of every row, float64 (n_rows,); of numbers."""
+        return spread_in_nodes(self.tree).take(self.apply(X, run))
+
     def predict(self, X: Any, run: Runner = serial) -> np.ndarray:
         """A label or a number for every row; labels of nodes or of rows, whichever are fewer."""
         leaves = self.apply(X, run)
@@ -173,6 +185,24 @@ class ForestPredictor(Predictor):
     def _paths(self, leaves: np.ndarray) -> csr_matrix:
         paths = [decision_path(tree, leaves[:, i]) for i, tree in enumerate(self.forest.trees)]
         return hstack(paths, format="csr")
+
+    @cached_property
+    def _every_tree(self) -> Calibration:
+        """What tells the spread of all trees."""
+        n_trees = len(self.forest)
+        floor = np.array([sum(map(floor_of, self.forest.trees)) / n_trees])
+        return Calibration(np.empty(0), np.ones((1, n_trees), dtype=bool), floor=floor)
+
+    def spread(self, X: Any, run: Runner = serial) -> np.ndarray:
+        """Spread of the trees for every row, float64 (n_rows,); of numbers."""
+        table, every = self.check(X, run), self._every_tree
+        found = np.empty(table.n_rows)
+
+        def see(first: int, end: int, values: np.ndarray) -> None:
+            found[first:end] = every.spreads(values)[:, 0]
+
+        forest_blocks(self.forest, self.book, table, run, see)
+        return found
 
 
 @dataclass(eq=False)

@@ -12,6 +12,7 @@ cutting one of them, and scored once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,6 +112,12 @@ class Cells:
             return walked.total
         offsets = [tree.offset for tree in trees[:n_trees]]
         return mean_of_sums(walked.total, n_trees, offsets)
+
+    def spreads(
+        self, models: Sequence[Any], sides: Sequence[tuple[int, np.ndarray]]
+    ) -> list[np.ndarray]:
+        """How sure trees or forests of numbers, one of each set, are of rows; float64 (n,) each."""
+        return self.fitted.spreads_of([(models[number], rows) for number, rows in sides])
 
     def scores(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
         """Trees and forests have no ``decision_function``."""

@@ -2,7 +2,8 @@
 
 The models and the held-out predictions of a cross-validation are all that is needed: a row has an
 error, of the models that have it in their test side, and these models predict new rows, give or
-take the error (`dtrees.core.predict.intervals`)::
+take the error (`dtrees.core.predict.intervals`). Trees and forests say how sure they are of a row,
+and errors count in units of that::
 
     k folds, leave-one-out          one model for each row          CV+, jackknife+
     repeated folds, shuffle splits  the mean of several models      jackknife+ after subsampling
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_regressor
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,7 +33,7 @@ from dtrees.core.predict.blas import one_blas_thread
 from dtrees.core.predict.intervals import Calibration
 from dtrees.estimators.base import BaseTrees
 from dtrees.estimators.boosting_base import BaseBoosting
-from dtrees.estimators.intervals import ENDS
+from dtrees.estimators.intervals import ENDS, scaled_errors
 from dtrees.estimators.prediction import Predictor
 from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.nested import FittedSearches
@@ -113,6 +115,10 @@ class CrossValidation(dict[str, Any]):
         without it. The same model predicts the new row, give or take the error. The ends of the
         interval are order statistics over all rows. Nothing is fitted.
 
+        Errors of forests are in units of the spread of their trees, and of trees in units of that
+        of the targets in a leaf. The new row has its own spread, so intervals are wide where trees
+        disagree or targets differ. Errors of boosted models count alike.
+
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
@@ -124,6 +130,7 @@ class CrossValidation(dict[str, Any]):
         -------
         interval : float64 array of shape (n_rows, 2)
             Lower and upper end. They are infinite where too few rows were held out: fewer than
+            ``(1 + confidence) / (1 - confidence)``; for boosted models, than
             ``confidence / (1 - confidence)``.
 
         Raises
@@ -138,7 +145,8 @@ class CrossValidation(dict[str, Any]):
         -----
         For rows that come from the same distribution, about `confidence` of the targets are in
         their intervals, and at least ``2 * confidence - 1 - sqrt(2 / n)`` of them in the worst
-        case for folds (Barber, Candès, Ramdas, Tibshirani 2021, theorem 4).
+        case for folds (Barber, Candès, Ramdas, Tibshirani 2021, theorem 4; for errors in other
+        units Gupta, Kuchibhotla, Ramdas 2022).
 
         A row of several test sides (repeated folds, shuffle splits) has the mean of their models,
         as the jackknife+ after bootstrap has (Kim, Xu, Barber 2020). Rows in no test side and rows
@@ -153,7 +161,7 @@ class CrossValidation(dict[str, Any]):
             raise (TypeError if held_out.startswith(NO_REGRESSOR) else ValueError)(
                 f"There are no prediction intervals of this cross-validation: {held_out}."
             )
-        models = self["estimator"]
+        models, is_scaled = self["estimator"], held_out.is_scaled
         if is_lazy(X):
             models = [getattr(model, "best_estimator_", model) for model in models]
             if not all(isinstance(model, BaseTrees | BaseBoosting) for model in models):
@@ -168,7 +176,8 @@ class CrossValidation(dict[str, Any]):
         values = np.column_stack([model.predict(X) for model in models])
         run = threaded(getattr(models[0], "n_jobs", None))
         with one_blas_thread():
-            return held_out.ends(values.astype(np.float64, copy=False), confidence, run)
+            spreads = np.column_stack([spread_at(m, X) for m in models]) if is_scaled else None
+            return held_out.ends(values.astype(np.float64, copy=False), confidence, run, spreads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,9 +198,13 @@ class Predictors:
 
     def of_block(self, method: str, block: Any) -> np.ndarray:
         """The ends for the rows of a block."""
-        predicted = [model.of_block("predict", block) for model in self.models]
+
+        def of_models(what: str) -> np.ndarray:
+            return np.column_stack([model.of_block(what, block) for model in self.models])
+
         with one_blas_thread():
-            return self.held_out.ends(np.column_stack(predicted), self.confidence)
+            spreads = of_models("spread") if self.held_out.is_scaled else None
+            return self.held_out.ends(of_models("predict"), self.confidence, spreads=spreads)
 
 
 def unsupported_intervals(estimator: Any, return_estimator: Any) -> str | None:
@@ -205,21 +218,42 @@ def unsupported_intervals(estimator: Any, return_estimator: Any) -> str | None:
     return None
 
 
-def intervals_of(models: Cells | FittedSearches, prepared: Prepared) -> Calibration | str:
+def have_spread(models: Sequence[Any]) -> bool:
+    """Whether fitted models, or those of searches and pipelines, are trees and forests."""
+    models = [getattr(model, "best_estimator_", model) for model in models]
+    return all(
+        isinstance(last_step(m)[1] if isinstance(m, Pipeline) else m, BaseTrees) for m in models
+    )
+
+
+def spread_at(model: Any, X: Any) -> np.ndarray:
+    """How sure a fitted tree or forest is of rows, or that of a search or pipeline."""
+    model = getattr(model, "best_estimator_", model)
+    while isinstance(model, Pipeline):
+        X, model = model[:-1].transform(X) if len(model) > 1 else X, model[-1]
+    found: np.ndarray = model._answer("spread", X)
+    return found
+
+
+def intervals_of(
+    fitted: Sequence[Any], models: Cells | FittedSearches, prepared: Prepared
+) -> Calibration | str:
     """The rows that calibrate intervals of models grown together; or why there are none."""
     given = prepared.arguments
     for number in range(len(given.cv)):
         if models.error(number) is not None:
             return f"the fit of split {number} has failed"
+    numbers, spreads = np.arange(len(prepared.y)), None
+    sides = [(number, numbers[test]) for number, (_, test) in enumerate(given.cv)]
     if isinstance(models, Cells):
-        numbers = np.arange(len(prepared.y))
-        sides = ((number, numbers[test]) for number, (_, test) in enumerate(given.cv))
         models.fitted.bring_values(sides)
+    if have_spread(fitted):
+        spreads = models.spreads(fitted, sides)
 
     def predict(number: int, rows: np.ndarray) -> np.ndarray:
         return models.values(0, number, rows)[:, 0]
 
-    return held_out_errors(predict, given.cv, prepared.y, given.sample_weight)
+    return held_out_errors(predict, given.cv, prepared.y, given.sample_weight, spreads)
 
 
 def intervals_by_sklearn(result: Mapping[str, Any], prepared: Prepared) -> Calibration | str:
@@ -235,7 +269,11 @@ def intervals_by_sklearn(result: Mapping[str, Any], prepared: Prepared) -> Calib
     def predict(number: int, rows: np.ndarray) -> np.ndarray:
         return np.asarray(models[number].predict(_safe_indexing(prepared.X, rows)))
 
-    return held_out_errors(predict, splits, prepared.y, prepared.arguments.sample_weight)
+    spreads = None
+    if have_spread(models):
+        tests = zip(models, indices["test"], strict=True)
+        spreads = [spread_at(model, _safe_indexing(prepared.X, rows)) for model, rows in tests]
+    return held_out_errors(predict, splits, prepared.y, prepared.arguments.sample_weight, spreads)
 
 
 def held_out_errors(
@@ -243,11 +281,13 @@ def held_out_errors(
     splits: Sequence[Split],
     y: Any,
     sample_weight: Any = None,
+    spreads: Sequence[np.ndarray] | None = None,
 ) -> Calibration | str:
     """The rows of test sides, how far their predictions are off, and which models these are of.
 
-    ``predict(number, rows)`` is what model `number` says of rows, by their numbers. Returns why
-    there are no intervals, where a test side has rows of its training side.
+    ``predict(number, rows)`` is what model `number` says of rows, by their numbers. `spreads` say
+    how sure each model is of its test side. Returns why there are no intervals, where a test side
+    has rows of its training side.
     """
     y = np.asarray(y).astype(np.float64)
     if y.ndim == 2 and y.shape[1] == 1:
@@ -255,7 +295,7 @@ def held_out_errors(
     n_rows = len(y)
     numbers = np.arange(n_rows)
     total, votes = np.zeros(n_rows), np.zeros(n_rows, dtype=np.int64)
-    model = np.zeros(n_rows, dtype=np.int64)
+    model, spread = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows)
     with np.errstate(over="ignore", invalid="ignore"):
         for number, (train, test) in enumerate(splits):
             rows = numbers[test]
@@ -265,17 +305,23 @@ def held_out_errors(
             if is_test[train].any():
                 return f"rows of the test side of split {number} are in its training side, too"
             total[rows] += predict(number, rows)
+            if spreads is not None:
+                spread[rows] += spreads[number]
         counts = votes > 0
         if sample_weight is not None:
             counts &= np.asarray(sample_weight) > 0
-        errors = np.abs(y[counts] - total[counts] / votes[counts])
+        means, is_scaled = total[counts] / votes[counts], spreads is not None
+        if is_scaled:
+            errors = scaled_errors(y[counts], means, spread[counts] / votes[counts])
+        else:
+            errors = np.abs(y[counts] - means)
     if votes.max(initial=0) <= 1:
-        return Calibration(errors, None, model[counts])
+        return Calibration(errors, None, model[counts], is_scaled=is_scaled)
     sets = of_sets(HeldOutRows(splits, n_rows))
     assert sets.cells is not None
     used, pattern = np.unique(sets.cells[counts], return_inverse=True)
     unseen = np.stack([sets.has(number)[used] for number in range(sets.n_sets)], axis=1)
-    return Calibration(errors, unseen, pattern.ravel())
+    return Calibration(errors, unseen, pattern.ravel(), is_scaled=is_scaled)
 
 
 class HeldOutRows:

@@ -86,6 +86,15 @@ class FittedSearches:
         search, fitted = self._of(number)
         return fitted.values_of(search.best_estimator_, rows)
 
+    def spreads(
+        self, searches: Sequence[Any], sides: Sequence[tuple[int, np.ndarray]]
+    ) -> list[np.ndarray]:
+        """How sure the best estimators of sets are of rows, as `Cells.spreads`."""
+        return [
+            self._of(number)[1].spreads_of([(searches[number].best_estimator_, rows)])[0]
+            for number, rows in sides
+        ]
+
     def scores(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
         """Its raw predictions, if it is a boosted model."""
         search, fitted = self._of(number)

@@ -212,7 +212,7 @@ def cross_validate(
             models.model(0, i) if models.error(i) is None else clone(estimator)
             for i in range(n_splits)
         ]
-    held_out = refused or intervals_of(models, prepared)
+    held_out = refused or intervals_of(result["estimator"], models, prepared)
     if together.late is not None:
         late = partial(_final, together.late, together.estimator, error_score, is_late=True)
         return CrossValidation(result, held_out, grow=late)

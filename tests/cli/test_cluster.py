@@ -13,7 +13,6 @@ from tests.parallel.clusters import digest
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("dask.dataframe")
-pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from dtrees import (
 )
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.predict.intervals import floor_of, ranks
-from dtrees.estimators.intervals import out_of_bag_errors
+from dtrees.estimators.intervals import scaled_errors
 from dtrees.export import load, save
 from dtrees.model_selection import cross_validate
 from tests.core.predict.test_intervals import listed
@@ -228,12 +228,10 @@ def test_few_trees_and_few_rows_make_intervals_wider():
 
 
 def test_errors():
-    mean = np.array([[1.0], [np.nan], [3.0], [1.7e308]])
-    found = out_of_bag_errors([3, 2, 2.5, -1.7e308], mean, np.ones(4), None)
+    mean = np.array([1.0, np.nan, 3.0, 1.7e308])
+    found = scaled_errors([3, 2, 2.5, -1.7e308], mean, np.ones(4))
     np.testing.assert_array_equal(found, [2.0, np.inf, -0.5, np.inf])
-    found = out_of_bag_errors(
-        [3, 2, 2.5, 0], mean, np.ones(4), np.array([True, True, False, False])
-    )
+    found = scaled_errors([3, 2, 2.5, 0], mean, np.ones(4), np.array([True, True, False, False]))
     np.testing.assert_array_equal(found, [2.0, np.inf, np.nan, np.nan])
 
 

@@ -27,8 +27,6 @@ from tests.parallel.clusters import connect, digest
 from tests.parallel.conftest import scheduler  # noqa: F401
 from tests.parallel.test_checkpoint import WHOLE, Ends, N, X, Y, forest
 
-pytestmark = pytest.mark.timeout(60)
-
 MANY = 300  # of which some are not there when a scheduler is closed
 
 OTHER = SimpleNamespace(__version__="0.0.7")

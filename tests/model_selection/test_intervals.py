@@ -32,8 +32,15 @@ from dtrees import (
     GradientBoostingRegressor,
     RandomForestRegressor,
 )
-from dtrees.model_selection import CrossValidation, GridSearchCV, HashKFold, cross_validate
-from dtrees.model_selection.intervals import HeldOutRows, unsupported_intervals
+from dtrees.core.predict.intervals import Calibration, floor_of, ranks
+from dtrees.model_selection import (
+    CrossValidation,
+    GridSearchCV,
+    HashKFold,
+    cross_val_predict,
+    cross_validate,
+)
+from dtrees.model_selection.intervals import HeldOutRows, spread_at, unsupported_intervals
 from tests.core.predict.test_intervals import listed
 
 TREE = DecisionTreeRegressor(min_samples_leaf=3, random_state=0)
@@ -64,11 +71,20 @@ def validated(estimator, X, y, **how):
     return cross_validate(estimator, X, y, return_estimator=True, **how)
 
 
-def looped(estimator, X, y, splits, new, confidence, weight=None):
+def spread(model, X):
+    """Of trees about their mean, or of the targets in a leaf; both with a floor."""
+    if isinstance(model, RandomForestRegressor):
+        trees = np.std([tree.predict(X) for tree in model], axis=0)
+        return trees + np.mean([floor_of(tree) for tree in model.forest_.trees])
+    tree = model.tree_.model
+    return np.sqrt(tree.impurity[model.apply(X)]) + floor_of(tree, 0.3)
+
+
+def looped(estimator, X, y, splits, new, confidence, weight=None, models=()):
     """The definition, with a fit for each split: mean of the models that hold a row out."""
     weight = np.ones(len(y)) if weight is None else weight
-    models = []
-    for train, _ in splits:
+    models = list(models)
+    for train, _ in splits[len(models) :]:
         mine = np.zeros(len(y))
         mine[train] = weight[train]
         models.append(clone(estimator).fit(X, y, sample_weight=mine))
@@ -78,8 +94,18 @@ def looped(estimator, X, y, splits, new, confidence, weight=None):
     at_fit = np.stack([model.predict(X) for model in models], axis=1)
     at_new = np.stack([model.predict(new) for model in models], axis=1)
     used = unseen.any(axis=1) & (weight > 0)
-    errors = [abs(y[row] - at_fit[row, unseen[row]].mean()) for row in np.flatnonzero(used)]
-    return [listed(values, errors, unseen[used], confidence) for values in at_new.tolist()]
+    rows = np.flatnonzero(used)
+    errors = np.array([y[row] - at_fit[row, unseen[row]].mean() for row in rows])
+    if isinstance(estimator, GradientBoostingRegressor):
+        return [listed(values, abs(errors), unseen[used], confidence) for values in at_new.tolist()]
+    wide, wide_new = (np.stack([spread(m, table) for m in models], axis=1) for table in (X, new))
+    errors /= [wide[row, unseen[row]].mean() for row in rows]
+    low, high = ranks(confidence, len(rows), apart=True)
+    if high > len(rows):
+        return np.tile([-np.inf, np.inf], (len(new), 1))
+    share = unseen[rows] / unseen[rows].sum(axis=1, keepdims=True)
+    ends = np.sort(at_new @ share.T + wide_new @ share.T * errors, axis=1)
+    return ends[:, [low - 1, high - 1]]
 
 
 @pytest.mark.one_of(4)
@@ -93,7 +119,7 @@ def test_a_loop_over_models(name, estimator):
         ends = found.prediction_interval(NEW, confidence)
         assert ends.shape == (25, 2)
         expected = looped(estimator, X, y, splits, NEW, confidence)
-        np.testing.assert_allclose(ends, expected, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(ends, expected, rtol=1e-5, atol=1e-5)
 
 
 @settings(max_examples=15)
@@ -162,6 +188,36 @@ def test_codes_that_stay_on_workers():
     np.testing.assert_array_equal(found.prediction_interval(NEW), expected)
 
 
+def test_forests_of_many_trees():
+    X, y = table()
+    splits = list(KFold(3).split(X))
+    for forest in (
+        RandomForestRegressor(70, random_state=0),  # more than pass over the codes at a time
+        RandomForestRegressor(1, random_state=0),
+        RandomForestRegressor(5, max_depth=3, criterion="poisson", random_state=0),
+    ):
+        found = validated(forest, X, y, cv=splits).prediction_interval(NEW)
+        expected = looped(forest, X, y, splits, NEW, 0.9)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    searched = GridSearchCV(forest, {"max_depth": [3]}, cv=2)
+    ends = validated(searched, X, y, cv=splits).prediction_interval(NEW)
+    np.testing.assert_allclose(ends, found, rtol=1e-5, atol=1e-5)
+
+
+def test_trees_of_counts():
+    """The spread in a leaf is about the deviation of its targets, also by the deviance."""
+    rng = np.random.default_rng(0)
+    X = rng.random((3_000, 2))
+    y = rng.poisson(np.where(X[:, 0] < 0.5, 20.0, 200.0)).astype(float)
+    squares, deviance = (
+        DecisionTreeRegressor(criterion=criterion, max_depth=1)
+        for criterion in ("squared_error", "poisson")
+    )
+    np.testing.assert_allclose(*(spread_at(t.fit(X, y), X) for t in (squares, deviance)), rtol=0.01)
+    ends = [validated(t, X, y, cv=3).prediction_interval(X[:9]) for t in (squares, deviance)]
+    np.testing.assert_allclose(*ends, rtol=0.01)
+
+
 def test_groups():
     X, y = table()
     groups = np.arange(len(y)) // 6
@@ -180,7 +236,8 @@ def test_models_that_scikit_learn_fits():
     made = DecisionTreeRegressor(min_samples_leaf=3, random_state=0)
     expected = validated(made, X, y, cv=4).prediction_interval(NEW)
     piped = make_pipeline(FunctionTransformer(), made)
-    for estimator in (Subclass(min_samples_leaf=3, random_state=0), piped):
+    within = make_pipeline(piped)
+    for estimator in (Subclass(min_samples_leaf=3, random_state=0), within, piped):
         found = validated(estimator, X, y, cv=4)
         np.testing.assert_allclose(found.prediction_interval(NEW), expected, rtol=1e-9)
         assert "indices" not in found
@@ -232,6 +289,50 @@ def test_held_out_rows():
     rows = HeldOutRows([([1], [0, 2]), ([0], mask), ([0], [-1])], 3)
     assert len(rows) == 3
     np.testing.assert_array_equal([*rows], [mask, mask, [False, False, True]])
+
+
+def test_pipelines_of_forests():
+    X, y = table()
+    turned = FunctionTransformer(np.negative)
+    splits = list(KFold(4).split(X))
+    found = validated(make_pipeline(turned, FOREST), X, y, cv=splits)
+    models = [pipeline[-1] for pipeline in found["estimator"]]
+    expected = looped(FOREST, -X, y, splits, -NEW, 0.9, models=models)
+    np.testing.assert_allclose(found.prediction_interval(NEW), expected, rtol=1e-5)
+
+
+def test_results_of_older_versions_have_errors_in_the_unit_of_the_target():
+    X, y = table()
+    found = validated(FOREST, X, y, cv=4)
+    errors = np.abs(y - cross_val_predict(FOREST, X, y, cv=4))
+    held_out = found._held_out = Calibration(errors, None, found._held_out.pattern)
+    del held_out.__dict__["is_scaled"]
+    values = np.column_stack([model.predict(NEW) for model in found["estimator"]])
+    expected = Calibration(errors, np.eye(4, dtype=bool), held_out.pattern).ends(values, 0.9)
+    np.testing.assert_array_equal(found.prediction_interval(NEW), expected)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [DecisionTreeRegressor(min_samples_leaf=20), RandomForestRegressor(30, random_state=0)],
+    ids=["tree", "forest"],
+)
+def test_intervals_are_wide_where_targets_are(estimator):
+    rng = np.random.default_rng(0)
+    X = rng.random((2_000, 3))
+    y = X[:, 0] + rng.normal(size=2_000) * (0.1 + 2 * X[:, 1] ** 2)
+    found = validated(estimator, X[:800], y[:800], cv=5)
+    lower, upper = found.prediction_interval(X[800:], 0.9).T
+    inside, noisy = (lower <= y[800:]) & (y[800:] <= upper), X[800:, 1] > 0.8
+    assert (upper - lower)[noisy].mean() > 2 * (upper - lower)[~noisy].mean()
+    assert inside.mean() == pytest.approx(0.92, abs=0.03)
+
+
+@pytest.mark.parametrize("estimator", [TREE, FOREST], ids=["tree", "forest"])
+def test_a_constant_target_has_intervals_of_no_width(estimator):
+    X, y = table()
+    found = validated(estimator, X, np.full(len(y), 3.5), cv=4).prediction_interval(NEW)
+    np.testing.assert_array_equal(found, np.full((len(NEW), 2), 3.5))
 
 
 @pytest.mark.parametrize("estimator", [TREE, FOREST], ids=["tree", "forest"])

@@ -28,7 +28,6 @@ from tests.parallel.clusters import Deadly, connect, digest, ours
 pd = pytest.importorskip("pandas")
 dd = pytest.importorskip("dask.dataframe")
 
-pytestmark = pytest.mark.timeout(60)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(600, 5)).round(2)

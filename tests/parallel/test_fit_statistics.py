@@ -43,7 +43,6 @@ class TestLostWorkers:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
-@pytest.mark.timeout(180)
 def test_all_deaths_of_a_fit(processes):
     """Three, of workers that were started again in between."""
     growth = growth_of(forest(), *table(6_000))

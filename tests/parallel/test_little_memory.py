@@ -24,7 +24,6 @@ from tests.parallel.test_collections import CASES, Folds, X, hash_of, on
 pd = pytest.importorskip("pandas")
 dd = pytest.importorskip("dask.dataframe")
 
-pytestmark = pytest.mark.timeout(120)
 LIMIT = 400 * 2**20
 # All but a few bytes go to the disk. dask-ml brings numba along, which Dask's arrays import with
 # `sparse` and for which 400 MiB are too little: workers start from nothing, and without it.

@@ -71,7 +71,6 @@ class TestOnACluster:
 @pytest.mark.parametrize(
     "n_rows", [None, pytest.param(350_000, marks=pytest.mark.chaos)], ids=["advised", "admitted"]
 )
-@pytest.mark.timeout(180)
 def test_what_is_admitted_fits(n_rows):
     """No worker of 400 MB dies of it: partitions as the message says, and as large as may be."""
     if n_rows is None:

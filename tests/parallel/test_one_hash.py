@@ -36,8 +36,6 @@ from tests.pairs import parametrize_pairs
 from tests.parallel.clusters import connect, digest
 from tests.parallel.test_collections import Folds, hash_of
 
-pytestmark = pytest.mark.timeout(120)
-
 N_ROWS = 1_000
 STORAGE = {"dense": np.asarray, "csr": sp.csr_array, "csc": sp.csc_matrix}
 

@@ -56,7 +56,6 @@ from tests.parallel.test_collections import (
     on,
 )
 
-pytestmark = pytest.mark.timeout(90)  # a hang is a failure
 chaos = pytest.mark.chaos
 EXPECTED = expected()
 IMPATIENT = {"dtrees.worker-patience": "300ms", "dtrees.workers-timeout": "500ms"}

@@ -33,8 +33,6 @@ from tests.parallel.random_layouts import (
 )
 from tests.parallel.test_collections import on
 
-pytestmark = pytest.mark.timeout(300)
-
 FEW = range(12)
 MANY = 150
 STOPPED = 3  # seconds that a worker does nothing, at most

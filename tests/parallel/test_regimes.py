@@ -18,8 +18,6 @@ from dtrees.parallel.regimes import Choice, choose_regime
 from tests.parallel.clusters import digest
 from tests.parallel.test_replicated import LOCAL, X, Y, forest
 
-pytestmark = pytest.mark.timeout(60)
-
 
 class TestChoice:
     def test_without_a_client(self):

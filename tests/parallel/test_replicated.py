@@ -33,9 +33,6 @@ from dtrees.parallel.local import effective_n_jobs
 from dtrees.parallel.regimes import choose_regime
 from tests.parallel.clusters import Deadly, connect, digest, make_small, ours
 
-TIME = pytest.mark.timeout(60)  # a hang is a failure, and soon
-pytestmark = TIME
-
 
 def table(n_rows=800):
     """A numeric table with missing values, and three classes."""

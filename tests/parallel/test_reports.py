@@ -33,8 +33,6 @@ from tests.parallel.test_replicated import (
 )
 from tests.parallel.test_sets import assert_dead
 
-pytestmark = pytest.mark.timeout(60)  # a hang is a failure
-
 TREE = DecisionTreeClassifier(random_state=0, max_bins=32)
 FOREST = RandomForestClassifier(4, random_state=0, max_bins=32)
 FLAT = RandomForestClassifier(21, random_state=0, max_bins=32, oob_tol=1e-9)

@@ -19,7 +19,6 @@ from tests.parallel.faults import pids
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL"),
-    pytest.mark.timeout(300),
 ]
 
 N_WORKERS = 3

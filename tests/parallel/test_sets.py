@@ -42,8 +42,6 @@ from dtrees.parallel import grow_sets, regimes, replicated, threaded
 from dtrees.parallel.regimes import choose_regime
 from tests.parallel.clusters import Deadly, Waiting, connect, digest, ours
 
-pytestmark = pytest.mark.timeout(60)  # a hang is a failure, and soon
-
 
 def table(n_rows=600):
     """A numeric table with missing values, and three classes."""

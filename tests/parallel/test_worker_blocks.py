@@ -12,7 +12,6 @@ from tests.parallel.clusters import connect
 from tests.parallel.faults import FOREST, ROUNDS, assert_nothing_is_left, expected
 from tests.parallel.test_collections import X, Y, cut, hash_of, on
 
-pytestmark = pytest.mark.timeout(120)  # a hang is a failure
 EXPECTED = expected()
 
 

@@ -9,14 +9,16 @@ The same models predict the new row x, and the two ends are order statistics ove
     upper end                         rank h of all m_i(x) + R_i,   h = ceil(confidence (n + 1))
 
 Where models say how sure they are, errors count in units of that, and have signs. A forest is as
-sure as its trees agree (Gupta, Kuchibhotla, Ramdas 2022: any score has the guarantee)::
+sure as its trees agree, a tree as the targets in a leaf do (Gupta, Kuchibhotla, Ramdas 2022: any
+score has the guarantee)::
 
     row i                             E_i = (y_i - m_i) / s_i, s_i the spread of the same trees
     upper end                         rank h of all m_i(x) + E_i s_i(x)
     lower end                         rank n + 1 - h of them, h = ceil((1 + confidence) / 2 (n + 1))
 
-The spread is the standard deviation of the trees' values, and a tenth of that of the targets in
-their roots. So trees that agree by chance do not make an error count for ever.
+The spread is the standard deviation of the trees' values, and a tenth of that of their leaves. So
+trees that agree by chance do not make an error count for ever. Of a single tree it is the standard
+deviation of the targets in the leaf, which are few, and .3 of that of the leaves.
 
 This is the jackknife+ where each row has a model of its own, CV+ where it has that of its fold
 (Barber, Candès, Ramdas, Tibshirani 2021), and the jackknife+ after bootstrap where it has the trees
@@ -44,7 +46,7 @@ from dtrees.typing import Runner, serial
 
 CELLS = 2**20  # rows that are asked about times rows that calibrate, of a block
 BITS = 51  # of a sum in fixed point
-FLOOR = 0.1  # of a spread, of that of the targets
+FLOOR, FLOOR_OF_TREE = 0.1, 0.3  # of the spread of a forest and of a tree, of that of the leaves
 
 
 def ranks(confidence: float, n: int, apart: bool = False) -> tuple[int, int]:
@@ -58,7 +60,7 @@ def ranks(confidence: float, n: int, apart: bool = False) -> tuple[int, int]:
     return n + 1 - high, high
 
 
-def floor_of(tree: Tree) -> float:
+def floor_of(tree: Tree, share: float = FLOOR) -> float:
     """What a tree adds to the spread of a forest: a share of the deviation of its leaves."""
     leaves = tree.test == LEAF
     value, weight = tree.value[leaves, 0], tree.weighted_n_node_samples[leaves]
@@ -66,7 +68,16 @@ def floor_of(tree: Tree) -> float:
     largest = float(away.max())
     if not 0 < largest < np.inf:
         return 0.0
-    return FLOOR * largest * float(np.sqrt(np.sum(weight * (away / largest) ** 2) / weight.sum()))
+    return share * largest * float(np.sqrt(np.sum(weight * (away / largest) ** 2) / weight.sum()))
+
+
+def spread_in_nodes(tree: Tree) -> np.ndarray:
+    """Spread of the targets in every node of a tree of numbers, float64 (n_nodes,)."""
+    variance = tree.impurity
+    if tree.criterion == "poisson":  # half of the deviance: about the variance by twice the mean
+        variance = 2.0 * variance * tree.value[:, 0]
+    found: np.ndarray = np.sqrt(np.maximum(variance, 0.0)) + floor_of(tree, FLOOR_OF_TREE)
+    return np.where(found == 0.0, 1.0, found)
 
 
 def spread_of(mean: Any, square: Any, exponent: Any, floor: Any) -> np.ndarray:
@@ -88,22 +99,24 @@ class Calibration:
     Attributes
     ----------
     errors : float64 (n,)
-        Not negative; with `floor`, signed and in units of the spread. inf: the row has no
-        prediction, and makes the interval wider.
+        Not negative; signed and in units of the spread where `is_scaled` or with `floor`. inf: the
+        row has no prediction, and makes the interval wider.
     unseen : bool (n_patterns, n_models) or None
         Which models have not seen a row. None: there is one pattern for each model, which is the
         only one that has not.
     pattern : int (n,) or None
         The line of `unseen` of each row; None: its own number.
     floor : float64 (n_patterns,) or None
-        The least spread of the models that have not seen a row. None: errors are in the unit of
-        the target.
+        The least spread of the models that have not seen a row, which is that of their values.
+    is_scaled : bool
+        Each model tells a spread of its own; that of several models is their mean.
     """
 
     errors: np.ndarray
     unseen: np.ndarray | None
     pattern: np.ndarray | None = None
     floor: np.ndarray | None = None
+    is_scaled: bool = False
 
     @cached_property
     def _counts(self) -> np.ndarray:
@@ -174,11 +187,18 @@ class Calibration:
             )
         return found
 
-    def ends(self, values: np.ndarray, confidence: float, run: Runner = serial) -> np.ndarray:
+    def ends(
+        self,
+        values: np.ndarray,
+        confidence: float,
+        run: Runner = serial,
+        spreads: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Lower and upper ends for rows, of which `values` are as for `means`.
 
-        A block of rows is a task of `run`. Products of matrices run on all threads of BLAS, unless
-        these are limited (`dtrees.core.predict.blas`).
+        `spreads` are what each model tells of its own, as `values`, where `is_scaled`. A block of
+        rows is a task of `run`. Products of matrices run on all threads of BLAS, unless these are
+        limited (`dtrees.core.predict.blas`).
 
         Returns
         -------
@@ -186,7 +206,7 @@ class Calibration:
             Infinite where there are too few rows that calibrate.
         """
         n = len(self.errors)
-        low, high = ranks(confidence, n, self.floor is not None)
+        low, high = ranks(confidence, n, self.is_scaled or self.floor is not None)
         found = np.empty((len(values), 2))
         if high > n:
             found[:] = -np.inf, np.inf
@@ -196,13 +216,12 @@ class Calibration:
 
         def block(first: int) -> None:
             rows = slice(first, first + step)
-            means = self.means(values[rows])
-            if self.pattern is not None:
-                means = means.take(self.pattern, axis=1)
+            means = self._by_row(self.means(values[rows]))
             missing = np.isinf(self.errors)
             away = [-self.errors, self.errors]
-            if self.floor is not None:
-                away = [self.spreads(values[rows]) * np.where(missing, 0.0, self.errors)] * 2
+            if self.is_scaled or self.floor is not None:
+                own = self.spreads(values[rows]) if spreads is None else self.means(spreads[rows])
+                away = [self._by_row(own) * np.where(missing, 0.0, self.errors)] * 2
             for side, rank in ((0, low), (1, high)):
                 ends = means + away[side]
                 ends[:, missing] = np.inf if side else -np.inf
@@ -211,6 +230,10 @@ class Calibration:
 
         run([partial(block, first) for first in range(0, len(values), step)])
         return found
+
+    def _by_row(self, of_patterns: np.ndarray) -> np.ndarray:
+        """What is known of patterns, for the rows that calibrate; (n_rows, n)."""
+        return of_patterns if self.pattern is None else of_patterns.take(self.pattern, axis=1)
 
 
 def _fixed_point(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:

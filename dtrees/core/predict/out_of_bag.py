@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from dtrees.coding.target import Target
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.model.tree import Tree
@@ -56,7 +57,67 @@ class Votes:
     leaves: np.ndarray
 
 
-class OutOfBag:
+class SumsOfTrees:
+    """Sums over the trees that predict a row.
+
+    Parameters
+    ----------
+    target : Target
+        Of the table that the trees are grown from.
+    n_rows : int
+
+    Attributes
+    ----------
+    total : float64 (n_rows, n_classes or 1)
+        Shares of the classes or means, added up.
+    votes : int64 (n_rows,)
+        Number of trees that were added up.
+    squares, floors : float64 (n_rows,)
+        Of numbers: squares of the means in the unit of the largest, and least spreads of the trees
+        (`dtrees.core.predict.intervals.floor_of`), added up.
+    """
+
+    def __init__(self, target: Target, n_rows: int) -> None:
+        self._target = target
+        self.total = np.zeros((n_rows, max(1, target.n_classes)))
+        self.votes = np.zeros(n_rows, dtype=np.int64)
+        self._offsets: list[float] = []
+        n_numbers = n_rows if target.n_classes == 0 else 0
+        self.squares, self.floors = np.zeros(n_numbers), np.zeros(n_numbers)
+
+    def add(self, tree: Tree, votes: Votes) -> None:
+        """Add up the next tree; O(rows x n_classes)."""
+        with np.errstate(over="ignore", invalid="ignore"):  # see `mean_of_sums`
+            value = tree.value_of(votes.leaves)
+            self.total[votes.rows] += value
+            if len(self.squares) > 0:
+                self.squares[votes.rows] += self._of_largest(value[:, 0]) ** 2
+                self.floors[votes.rows] += floor_of(tree)
+        self.votes[votes.rows] += 1
+        self._offsets.append(tree.offset)
+
+    def mean(self) -> np.ndarray:
+        """Mean over the trees so far; nan where there is no vote. float64, as ``total``."""
+        return mean_of_sums(self.total, self.votes[:, None], self._offsets or [0.0])
+
+    def _of_largest(self, values: np.ndarray) -> np.ndarray:
+        """How far values are from the offset of the target, in the unit of the farthest."""
+        target = self._target
+        away: np.ndarray = np.ldexp(values - target.offset, target.y_exponent - LARGEST_BITS)
+        return away
+
+    def spread(self) -> np.ndarray:
+        """Spread of the trees that predict a row, float64 (n_rows,); nan without a vote.
+
+        Of numbers; as `dtrees.core.predict.intervals.spread_of`.
+        """
+        with np.errstate(all="ignore"):
+            mean = self._of_largest(self.mean()[:, 0])
+            square, floor = self.squares / self.votes, self.floors / self.votes
+            return spread_of(mean, square, LARGEST_BITS - self._target.y_exponent, floor)
+
+
+class OutOfBag(SumsOfTrees):
     """Sums over the trees whose bag lacks a row.
 
     Parameters
@@ -70,23 +131,11 @@ class OutOfBag:
     ----------
     growth, coded_rows
         As given.
-    total : float64 (n_rows, n_classes or 1)
-        Shares of the classes or means, added up.
-    votes : int64 (n_rows,)
-        Number of trees that were added up.
-    squares, floors : float64 (n_rows,)
-        Of numbers: squares of the means in the unit of the largest, and least spreads of the trees
-        (`dtrees.core.predict.intervals.floor_of`), added up.
     """
 
     def __init__(self, growth: ForestGrowth, coded_rows: LeafLookup) -> None:
-        self.growth = growth
-        self.coded_rows = coded_rows
-        self.total = np.zeros((growth.coded.n_rows, max(1, growth.target.n_classes)))
-        self.votes = np.zeros(growth.coded.n_rows, dtype=np.int64)
-        self._offsets: list[float] = []
-        n_numbers = growth.coded.n_rows if growth.target.n_classes == 0 else 0
-        self.squares, self.floors = np.zeros(n_numbers), np.zeros(n_numbers)
+        super().__init__(growth.target, growth.coded.n_rows)
+        self.growth, self.coded_rows = growth, coded_rows
 
     @property
     def is_here(self) -> bool:
@@ -121,37 +170,6 @@ class OutOfBag:
             )
             for (number, tree, _), mine in zip(some, rows, strict=True):
                 yield number, tree, self.votes_of_rows(mine, tree)
-
-    def add(self, tree: Tree, votes: Votes) -> None:
-        """Add up the next tree; O(rows out of its bag x n_classes)."""
-        with np.errstate(over="ignore", invalid="ignore"):  # see `mean_of_sums`
-            value = tree.value_of(votes.leaves)
-            self.total[votes.rows] += value
-            if len(self.squares) > 0:
-                self.squares[votes.rows] += self._of_largest(value[:, 0]) ** 2
-                self.floors[votes.rows] += floor_of(tree)
-        self.votes[votes.rows] += 1
-        self._offsets.append(tree.offset)
-
-    def mean(self) -> np.ndarray:
-        """Mean over the trees so far; nan where there is no vote. float64, as ``total``."""
-        return mean_of_sums(self.total, self.votes[:, None], self._offsets or [0.0])
-
-    def _of_largest(self, values: np.ndarray) -> np.ndarray:
-        """How far values are from the offset of the target, in the unit of the farthest."""
-        target = self.growth.target
-        away: np.ndarray = np.ldexp(values - target.offset, target.y_exponent - LARGEST_BITS)
-        return away
-
-    def spread(self) -> np.ndarray:
-        """Spread of the trees that have not seen a row, float64 (n_rows,); nan without a vote.
-
-        Of numbers; as `dtrees.core.predict.intervals.spread_of`.
-        """
-        with np.errstate(all="ignore"):
-            mean = self._of_largest(self.mean()[:, 0])
-            square, floor = self.squares / self.votes, self.floors / self.votes
-            return spread_of(mean, square, LARGEST_BITS - self.growth.target.y_exponent, floor)
 
 
 def sums_of_sets(

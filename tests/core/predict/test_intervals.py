@@ -69,6 +69,23 @@ def test_any_blocks_give_the_same_bits(monkeypatch, cells):
         np.testing.assert_array_equal(part, whole[first : first + 13])
 
 
+@pytest.mark.parametrize("cells", [1, 50, 2**20])
+def test_errors_in_units_that_models_tell(monkeypatch, cells):
+    monkeypatch.setattr(intervals, "CELLS", cells)
+    rng = np.random.default_rng(0)
+    values, spreads, errors = rng.random((7, 3)), rng.random((7, 3)), rng.normal(size=40)
+    errors[3] = np.inf
+    unseen = np.array([[True, False, False], [False, True, True]])
+    pattern = rng.integers(0, 2, 40)
+    share = (unseen / unseen.sum(axis=1, keepdims=True))[pattern].T
+    ends = values @ share + spreads @ share * np.where(errors == np.inf, 0, errors)
+    low, high = (np.where(errors == np.inf, end, ends) for end in (-np.inf, np.inf))
+    first, last = ranks(0.8, 40, apart=True)
+    expected = np.stack([np.sort(low)[:, first - 1], np.sort(high)[:, last - 1]], axis=1)
+    made = Calibration(errors, unseen, pattern, is_scaled=True)
+    np.testing.assert_allclose(made.ends(values, 0.8, spreads=spreads), expected, rtol=1e-12)
+
+
 def test_one_model_for_each_row_is_its_own_bits():
     values = np.random.default_rng(0).normal(size=(6, 4)) * [1, 1e-300, 1e300, 0.1]
     pattern = np.array([3, 1, 2, 0, 0, 3])
