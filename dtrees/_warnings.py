@@ -6,11 +6,23 @@ import sys
 import warnings
 
 # Packages and modules that call dtrees as often as it calls them.
-BETWEEN = ("dtrees", "sklearn", "joblib", "dask", "distributed", "contextlib", "functools")
+BETWEEN = (
+    "contextlib",
+    "dask",
+    "distributed",
+    "dtrees",
+    "functools",
+    "joblib",
+    "pandas",
+    "sklearn",
+)
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn where the first caller outside of dtrees, and of `BETWEEN`, stands."""
+    """Warn where the first caller outside of dtrees, and of `BETWEEN`, stands.
+
+    In a thread, that is the line of Python's own that runs it.
+    """
     level, frame = 1, sys._getframe()
     while frame.f_globals.get("__name__", "").partition(".")[0] in BETWEEN:
         if frame.f_back is None:  # a thread

@@ -66,6 +66,7 @@ WARNED = {
     "Is each an id": lambda: cross_validate(
         PIPE, LABELS.assign(b=LABELS["a"]), Y, cv=[(range(60), range(9))]
     ),
+    "none of its values was": lambda: LABELS.pipe(OF_LABELS.predict),
     "X has chunks along columns": lambda: clone(TREE).fit(da.from_array(X, chunks=(30, 1)), Y),
 }
 

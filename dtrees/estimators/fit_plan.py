@@ -239,7 +239,7 @@ def one_target(y: Any, owner: str) -> np.ndarray:
             "support several targets yet. Fit a model per column of y, for example with "
             "sklearn.multioutput.MultiOutputClassifier or MultiOutputRegressor."
         )
-    if len(shape) == 2:
+    if len(shape) == 2 and shape[1] == 1:
         warn(
             "A column-vector y was passed when a 1d array was expected. Please change the shape of "
             "y to (n_samples,), for example using ravel().",

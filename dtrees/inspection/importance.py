@@ -271,7 +271,7 @@ def _importances(
         if bag is not None and not _has_grown_from(tree, of_rows, y, bag):
             raise ValueError(
                 "The forest was not fitted to these rows: others have come to the leaves of its "
-                "trees. Give X and y of the fit, with their rows in the order of the fit."
+                "trees. Give X and y of the fit: the same values, in the order of the fit."
             )
         own = None if weight is None else weight[some]
         found.append(unseen_importances(tree, of_rows[some], y[some], own))
@@ -341,7 +341,10 @@ def _has_grown_from(tree: Tree, leaves: np.ndarray, y: np.ndarray, bag: np.ndarr
         return False
     value, sums = _values_and_sums(tree, leaves, y, bag)
     mean = sums[ends] / np.bincount(leaves, bag, tree.node_count)[ends, None]
-    rounding = 1e-6 * np.ptp(y) + 1e-12 * np.abs(y).max()  # of targets in fixed point
+    rounding = 1e-9
+    if tree.is_regression:  # of targets in fixed point, whose sums have 62 bits, and of sums here
+        largest = np.abs(y - tree.value[0, 0]).max()
+        rounding = largest * (2.0**-46 + len(y) * 2.0**-51) + np.abs(y).max() * 2.0**-50
     return bool((np.abs(mean - value[ends]) <= rounding).all())
 
 

@@ -52,8 +52,8 @@ class CrossValidation(dict[str, Any]):
 
     Items are those of :func:`sklearn.model_selection.cross_validate`, and nothing else.
     ``result["final_estimator"]`` and ``get`` give the attribute `final_estimator`. It is no item:
-    iteration, ``in``, ``pop`` and ``dict(result)`` do not know it. Copies have it: those of
-    ``copy`` and ``|`` share it. Pickling and ``copy.deepcopy`` grow it, where it has not been.
+    iteration, ``in``, ``pop`` and ``dict(result)`` do not know it. A result that ``copy`` or ``|``
+    makes shares it. Pickling and ``copy.deepcopy`` grow it, where it has not been.
     """
 
     _held_out: Calibration | str  # or why there are no intervals

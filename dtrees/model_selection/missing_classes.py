@@ -85,15 +85,22 @@ def without_positive_class(scores: Mapping[str, np.ndarray], scoring: Any, y: An
         scorer = scoring.get(name) if isinstance(scoring, Mapping) else scoring
         if scorer is not None and asks_for_predictions(scorer):
             said[name] = _with_positive_class(get_scorer(scorer), np.unique(classes))
-    said = {name: words for name, words in said.items() if words}
+    said = {name: found for name, found in said.items() if found}
     if not said:
         return None
-    of = "" if list(said) == ["score"] else f" of {', '.join(said)}"
-    return f"Scores{of} are nan of all splits: {next(iter(said.values()))}"
+    reason = next(iter(said.values()))[0]
+    if list(said) == ["score"]:
+        return (
+            f"Scores are nan of all splits: {reason}. Say which one is: scoring={said['score'][1]}."
+        )
+    calls = ", ".join(f"{name!r}: {call}" for name, (_, call) in said.items())
+    return (
+        f"Scores of {', '.join(said)} are nan of all splits: {reason}. Say which one is: {calls}."
+    )
 
 
-def _with_positive_class(scorer: Any, classes: np.ndarray) -> str | None:
-    """Why a scorer knows no positive class among the labels, and one that does."""
+def _with_positive_class(scorer: Any, classes: np.ndarray) -> tuple[str, str] | None:
+    """Why a scorer knows no positive class among the labels, and the call of one that does."""
     y = np.repeat(classes, 2)
     X = np.zeros((len(y), 1))
     try:
@@ -101,13 +108,13 @@ def _with_positive_class(scorer: Any, classes: np.ndarray) -> str | None:
             scorer(DummyClassifier().fit(X, y), X, y)
     except ValueError as error:
         if "pos_label" in str(error):
-            given = [scorer._score_func.__name__, f"pos_label={classes[-1].item()!r}"]
+            given = scorer._kwargs | {"pos_label": classes[-1].item()}
             if scorer._response_method != "predict":
-                given.append(f"response_method={scorer._response_method!r}")
+                given["response_method"] = scorer._response_method
             if scorer._sign < 0:
-                given.append("greater_is_better=False")
-            reason = str(error).rstrip(".")
-            return f"{reason}. Say which one is: scoring=make_scorer({', '.join(given)})."
+                given["greater_is_better"] = False
+            words = [scorer._score_func.__name__, *(f"{k}={v!r}" for k, v in given.items())]
+            return str(error).rstrip("."), f"make_scorer({', '.join(words)})"
     return None
 
 

@@ -229,6 +229,17 @@ def test_rows_in_another_order_are_refused(forest, weighted):
                 oob_importances(forest, *given)
 
 
+@pytest.mark.parametrize("outlier", [1.0, 1e9])
+def test_targets_beside_an_outlier_in_another_order_are_refused(outlier):
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    y = X[:, 0].copy()
+    y[0] = outlier
+    forest = RandomForestRegressor(5, min_samples_leaf=5, random_state=0).fit(X, y)
+    oob_importances(forest, X, y)
+    with pytest.raises(ValueError, match="not fitted to these rows"):
+        oob_importances(forest, X, np.r_[outlier, y[:0:-1]])
+
+
 def test_what_has_no_unseen_importances():
     X, y = load_iris(return_X_y=True)
     forest = RandomForestClassifier(3, random_state=0).fit(X, y)

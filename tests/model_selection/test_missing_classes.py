@@ -7,7 +7,7 @@ from inspect import signature
 import numpy as np
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import brier_score_loss, f1_score, log_loss, make_scorer
+from sklearn.metrics import brier_score_loss, f1_score, fbeta_score, log_loss, make_scorer
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -104,7 +104,7 @@ def test_who_asks_for_what_is_not_defined_hears_of_the_splits(name):
 
 TWO = np.where(RNG.integers(0, 2, 60), "yes", "no")
 SAID = {
-    "f1": "make_scorer(f1_score, pos_label='yes')",
+    "f1": "make_scorer(f1_score, average='binary', pos_label='yes')",
     "average_precision": "make_scorer(average_precision_score, pos_label='yes', response_method=",
 }
 ASKED_OF_ONE = {
@@ -150,6 +150,15 @@ def test_scorers_that_know_their_class_or_fail_otherwise_are_not_named():
     assert without_positive_class(fails, make_scorer(f1_score, pos_label="no"), TWO) is None
     assert without_positive_class(fails, lambda model, X, y: 1 / 0, TWO) is None
     assert without_positive_class(fails, "f1", Y) is None  # three classes
+    both = without_positive_class(
+        dict.fromkeys("ab", fails["score"]),
+        {"a": "f1", "b": make_scorer(fbeta_score, beta=2, zero_division=1)},
+        TWO,
+    )
+    assert both.endswith(
+        "'a': make_scorer(f1_score, average='binary', pos_label='yes'), "
+        "'b': make_scorer(fbeta_score, beta=2, zero_division=1, pos_label='yes')."
+    )
     brier = without_positive_class(fails, "neg_brier_score", TWO)
     assert brier.endswith("response_method='predict_proba', greater_is_better=False).")
 

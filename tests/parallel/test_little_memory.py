@@ -66,7 +66,7 @@ def done(monkeypatch):
 
     def made(blocks):
         make(blocks)
-        done["blocks"].append(len(blocks._blocks))
+        done["blocks"].append(len(blocks._kept.blocks))
 
     def noted_batches(blocks, numbers):
         done["tree_batches"].append(tree_batches(blocks, numbers))
