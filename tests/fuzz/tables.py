@@ -179,8 +179,9 @@ def of_sparse(rng: np.random.Generator) -> Drawn:
     X = make(dense)
     if rng.random() < 0.5:
         return Drawn(f"sparse {form}", X, keys.tolist())
-    bad = int(rng.choice([10**8, -1, 2**31 - 1, n_rows + n_columns]))
     name = str(rng.choice(["indices", "indptr"]))
+    beyond = n_rows + n_columns if name == "indices" else X.nnz + 1
+    bad = int(rng.choice([10**8, -1, 2**31 - 1, beyond]))
     places = getattr(X, name, None)
     if places is None or len(places) == 0:
         return Drawn(f"sparse {form}", X, keys.tolist())
