@@ -80,7 +80,7 @@ def _first_unseen(column: Labels, known: dict, has_numbers: bool) -> object:
     return found
 
 
-def warn_of_ids(book: CodeBook, n_rows: int) -> None:
+def warn_of_ids(book: CodeBook, n_rows: int, *, are_used: bool = True) -> None:
     """Warn once of all columns that have nearly as many categories as the table had rows."""
     found = nearly_ids(book, n_rows)
     if not found:
@@ -89,13 +89,15 @@ def warn_of_ids(book: CodeBook, n_rows: int) -> None:
     names = ", ".join(map(book.name, named))
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
     dates = [book.name(column) for column in named if look_like_dates(book.categories[column])]
-    is_one, also = len(found) == 1, ""
+    is_one, unused, also = len(found) == 1, "", ""
+    if not are_used:
+        unused = f" {'It is' if is_one else 'They are'} not used."
     if dates:
         also = f" Values of {', '.join(dates)} look like dates: give dates (pandas.to_datetime)."
     warn(
         f"Column{'' if is_one else 's'} {names}{more} of X: {min(found.values())} categories or "
-        f"more in {n_rows} rows. Is {'this an id' if is_one else 'each an id'}? An id tells "
-        f"nothing of other rows: leave it out, or give numbers as numbers.{also}"
+        f"more in {n_rows} rows. Is {'this an id' if is_one else 'each an id'}?{unused} An id "
+        f"tells nothing of other rows: leave it out, or give numbers as numbers.{also}"
     )
 
 

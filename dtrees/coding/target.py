@@ -56,7 +56,6 @@ from dtrees.coding.weights import (
     LARGEST,
     LARGEST_SUM,
     LEAST_BALANCED,
-    are_great,
     balanced_fractions,
     bound_of_bag,
     check_finite,
@@ -309,12 +308,11 @@ class Target(SmallArraysInside):
                     "learn from. Give a class that has rows a positive weight."
                 )
             is_balanced = isinstance(class_weight, str)
-            is_great = is_balanced and w_exponent == 0 and are_great(totals, spare_bits)
-            if weights is None or (w_exponent == 0 and not is_great):
+            if weights is None or w_exponent == 0:
                 multiplier, class_exponent = class_integers(
                     class_weight, classes, totals, spare_bits
                 )
-            elif is_great or (is_balanced and np.count_nonzero(weights) >= LEAST_BALANCED):
+            elif is_balanced and np.count_nonzero(weights) >= LEAST_BALANCED:
                 of_rows, of_classes = balanced_fractions(weights, codes, len(classes), spare_bits)
                 (w, w_exponent), (multiplier, class_exponent) = of_rows, of_classes
             else:

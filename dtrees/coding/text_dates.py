@@ -62,7 +62,7 @@ def order_of(form: Form) -> int:
 
 def look_like_dates(values: np.ndarray) -> bool:
     """Whether most of some values are written like dates; a hundred of them are looked at."""
-    some = values[:: -(-len(values) // 100)]
+    some = values[:: max(1, -(-len(values) // 100))]
     return sum(form_of(value) is not None for value in some) > len(some) / 2
 
 

@@ -19,7 +19,7 @@ LARGEST = 2**52
 TOTAL_BITS = 61  # of the sum of the weights, class weights included
 CLASS_EXPONENT = 40
 SCALE_BITS = 37  # by which a common multiple is below what balanced classes weigh
-CLASS_BITS = 20  # of a total that fractions of rows, and great weights, leave to class weights
+CLASS_BITS = 20  # of a total that fractions of rows leave to class weights
 LEAST_BALANCED = 1_024  # rows whose fractions leave them to "balanced", which sets share then
 LARGEST_SUM = 2.0**62  # of weights or weighted targets of a bag
 MOST_EXACT = 2**53  # sums of float64 are exact up to here
@@ -70,13 +70,12 @@ def fixed_point_weights(weights: np.ndarray, spare_bits: int = 0) -> tuple[np.nd
     w : int64 (n_rows,)
         Positive where the weight is.
     exponent : int
-        ``weight = w / 2**exponent``; 0, and exact, for integers with a total below 2**52 that
-        leaves the spare bits.
+        ``weight = w / 2**exponent``; 0, and exact, for integers with a total below 2**52.
     """
     largest = float(weights.max())
     if largest < LARGEST and np.all(weights == np.rint(weights)):
         w = weights.astype(np.int64)
-        if exact_sum(w) < min(LARGEST, 2 ** (TOTAL_BITS - spare_bits)):
+        if exact_sum(w) < LARGEST:
             return w, 0
     exponent = largest_exponent(largest, LARGEST)
     while True:
@@ -239,15 +238,10 @@ def balanced_multipliers(totals: list[int], spare_bits: int = 0) -> tuple[np.nda
     return multiplier, exponent
 
 
-def are_great(totals: list[int], spare_bits: int = 0) -> bool:
-    """Whether whole weights of rows leave too few bits to what balances the classes."""
-    return sum(totals) >= 2 ** (TOTAL_BITS - CLASS_BITS - spare_bits)
-
-
 def balanced_fractions(
     weights: np.ndarray, codes: np.ndarray, n_classes: int, spare_bits: int = 0
 ) -> tuple[tuple[np.ndarray, int], tuple[np.ndarray, int]]:
-    """Fractional or great weights of rows, and what balances classes, each with an exponent.
+    """Fractional weights of rows, and what balances the classes, each with an exponent.
 
     Training sets whose rows count in the same unit share sums; what balances them differs.
     """

@@ -32,7 +32,7 @@ class ExtraTreesClassifier(ForestClassifier):
     -----
     A cut falls between two codes: with many more distinct values than `max_bins`, it is drawn
     from the cuts of the column. Columns with nearly as many categories as rows, which `fit` warns
-    of, are not drawn.
+    of, are not drawn, and `max_features` does not count them.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class ExtraTreesRegressor(ForestRegressor):
     -----
     A cut falls between two codes: with many more distinct values than `max_bins`, it is drawn
     from the cuts of the column. Columns with nearly as many categories as rows, which `fit` warns
-    of, are not drawn.
+    of, are not drawn, and `max_features` does not count them.
 
     Examples
     --------

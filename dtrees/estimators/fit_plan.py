@@ -73,6 +73,11 @@ class TablePlan:
         """Where codes are to be, as for `choose_regime`: all of them in this process."""
         return "local"
 
+    @property
+    def random_splits(self) -> bool:
+        """Whether splits are drawn: then columns of ids are not used."""
+        return False
+
     def seed(self) -> int:
         """A seed from the random state; a state that is given draws once."""
         state = self.estimator.random_state
@@ -110,7 +115,7 @@ class TablePlan:
             book, coded = encode_partitions(table, **how, regime=self.regime, stats=stats)
         else:
             book, coded = CodeBook.fit_encode(table, **how, run=run)
-        warn_of_ids(book, coded.n_rows)
+        warn_of_ids(book, coded.n_rows, are_used=not self.random_splits)
         return book, coded
 
     def coding(self, n_rows: int, seed: int) -> tuple[Any, ...]:
@@ -157,15 +162,16 @@ class FitPlan(TablePlan):
     ) -> Encoded:
         """Codes and target, with the rules that the parameters are for them."""
         own = self.estimator
-        max_features = columns_per_split(own.max_features, book.n_columns)
         barred = nearly_ids(book, coded.n_rows) if self.random_splits else {}
+        n_columns = max(1, book.n_columns - len(barred))
+        max_features = columns_per_split(own.max_features, n_columns)
         numbers = GrowthRules(
             criterion=self.criterion,
             max_depth=depth_of(own.max_depth, own.max_leaf_nodes),
             min_samples_split=max(2, least_rows(own.min_samples_split)),
             min_samples_leaf=least_rows(own.min_samples_leaf),
             min_impurity_decrease=float(own.min_impurity_decrease),
-            max_features=max_features if max_features < book.n_columns else None,
+            max_features=max_features if max_features < n_columns else None,
             random_splits=self.random_splits,
             random_ties=self.random_ties,
             category_penalty=float(own.category_penalty),

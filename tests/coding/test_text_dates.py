@@ -156,5 +156,6 @@ def test_most_of_a_sample_look_like_dates():
     days = pd.date_range("1999-01-01", periods=1_000).strftime("%m/%d/%Y").to_numpy(dtype=object)
     assert look_like_dates(days)
     assert look_like_dates(days[:1])
+    assert not look_like_dates(days[:0])
     assert not look_like_dates(np.where(np.arange(1_000) < 505, "Monday", days))
     assert look_like_dates(np.where(np.arange(1_000) < 485, "Monday", days))

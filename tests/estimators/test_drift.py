@@ -10,7 +10,12 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dtrees import DecisionTreeClassifier, GradientBoostingClassifier, RandomForestClassifier
+from dtrees import (
+    DecisionTreeClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from dtrees.coding.category_warnings import nearly_ids
 from dtrees.exceptions import UnseenCategoryError
 from dtrees.export import load, save
@@ -137,3 +142,10 @@ def test_several_ids_are_one_warning():
     assert len(got) == 1
     assert nearly_ids(tree.tree_.codebook, 60) == dict.fromkeys(range(7), 60)
     assert nearly_ids(tree.tree_.codebook, 67) == {}
+
+
+def test_extra_trees_say_that_ids_are_not_used():
+    names = np.array([[f"{j}-{i}" for j in range(2)] for i in range(60)], dtype=object)
+    for X, said in ((names, r"each an id\? They are"), (names[:, :1], r"this an id\? It is")):
+        with pytest.warns(UserWarning, match=f"{said} not used. An id tells"):
+            ExtraTreesClassifier(2).fit(X, Y)
