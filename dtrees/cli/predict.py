@@ -150,7 +150,7 @@ def command(
         kept = list(dict.fromkeys(keep))
         known = day_first(fitted)
         orders = known if dayfirst is None else dict.fromkeys(date_columns(book), dayfirst)
-        turned = [repr(name) for name in known if known[name] != orders[name]]
+        turned = [repr(name) for name in known if known[name] != orders.get(name, known[name])]
         if turned and not files[0].lower().endswith(PARQUET):
             before, now = ("month", "day") if dayfirst else ("day", "month")
             note(f"the dates of {', '.join(turned)}: {before} first at fit, {now} first now")

@@ -191,8 +191,7 @@ class BaseBoosting(StartingBoosting):
         none = np.array([])
         found = none if watch is None else np.array(watch.scores)
         is_apart = watch is None or watch.is_apart
-        for name in self._learns_at_times:
-            self.__dict__.pop(name, None)
+        self._forget_at_times()
         self.__dict__.update(
             learned,
             codebook_=learned["codebook_"].without_values(),  # the trees have their thresholds

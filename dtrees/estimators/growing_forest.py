@@ -24,14 +24,14 @@ from dtrees.core.predict.out_of_bag import OutOfBag, Votes
 from dtrees.estimators.early_stopping import OobStopping
 from dtrees.estimators.fitted_forest import FittedForest
 from dtrees.estimators.resume import brought_along
+from dtrees.estimators.stored import Stored
 from dtrees.estimators.training import Encoded, Training
 from dtrees.estimators.tree_view import columns_with_missing, read_only
 from dtrees.estimators.warm_start import Kept
 from dtrees.parallel import FitStatistics, LocalRunner, are_known, grow_trees, learn_rows
 
 OF_SOME_FITS = (  # what a fit may leave and another one not
-    "feature_names_in_",
-    "_date_orders",
+    *Stored._learns_at_times,
     "oob_score_",
     "oob_scores_",
     "oob_decision_function_",

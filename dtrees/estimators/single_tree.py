@@ -74,8 +74,7 @@ class BaseDecisionTree(BaseTrees):
         tree = PruningLimits(ccp_alpha=self.ccp_alpha).prune(self._grow(training))
         (learned,) = self._learned_of(training.encoded, [tree])
         learned["_fit_report"] = training.stats.report()
-        for name in self._learns_at_times:
-            self.__dict__.pop(name, None)
+        self._forget_at_times()
         self.__dict__.update(learned)
         training.advance(1)
         return self

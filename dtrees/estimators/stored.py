@@ -63,6 +63,11 @@ class Stored(BaseEstimator, ABC):
     def _of_parts(cls, parts: Parts) -> Any:
         """The estimator that is made of these parts."""
 
+    def _forget_at_times(self) -> None:
+        """Take away what an earlier fit may have left that the next one does not."""
+        for name in self._learns_at_times:
+            self.__dict__.pop(name, None)
+
     @classmethod
     def _check_parts(cls, parts: Parts) -> None:
         """Refuse parameters and attributes that no fit of this class has.

@@ -14,6 +14,7 @@ import numpy as np
 
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.text_dates import DAY_FIRST
+from dtrees.coding.times import DATETIME
 from dtrees.core.model.preorder import Shape
 from dtrees.core.model.tree import (
     ABOVE,
@@ -90,6 +91,7 @@ def check_attributes(
     orders = attributes.get("_date_orders")
     if orders is not None:
         expect(len(orders) == book.n_columns and orders.max() <= DAY_FIRST, "_date_orders")
+        expect(bool((book.units[orders > 0] == DATETIME).all()), "_date_orders")
     has_classes = "classes_" in kind._learns
     is_regression = trees[0].criterion in REGRESSION
     expect(not is_regression or trees[0].statistics.shape[1] == 2, "the statistics")

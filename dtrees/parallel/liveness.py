@@ -53,6 +53,7 @@ from dtrees.parallel.client import (
     await_workers,
     call_with_timeout,
     check_open,
+    has_places,
     seconds_of,
 )
 from dtrees.parallel.fit_statistics import FitStatistics
@@ -77,6 +78,10 @@ ALL_PAUSED = (
     "has begun a task for {}: {}. Dask pauses a worker whose memory is nearly full "
     "('distributed.worker.memory.pause'). Release what is persisted or scattered there, or start "
     "workers with a larger memory_limit, or more of them."
+)
+NO_ROOM = (
+    "The Dask cluster at {} has lost all workers that have room for the table: start workers with "
+    "a larger memory_limit."
 )
 
 logger = logging.getLogger(__name__)
@@ -208,6 +213,8 @@ class Liveness:
         before = self._unmet
         self._unmet = frozenset(words for words, there in asked.items() if not there)
         for words in sorted(self._unmet & before):
+            if not has_places():  # only workers with room for the table are asked for then
+                raise WorkerLostError(NO_ROOM.format(address_of(self._client)))
             raise WorkerLostError(
                 f"No worker of the Dask cluster at {address_of(self._client)} has what tasks "
                 f"ask for: {words}. Start one that has it, or fit outside of dask.annotate."

@@ -24,7 +24,7 @@ from dtrees.parallel.client import (
     sending_data,
 )
 from dtrees.parallel.fit_statistics import FitStatistics
-from dtrees.parallel.liveness import Liveness
+from dtrees.parallel.liveness import NO_ROOM, Liveness
 from dtrees.parallel.on_worker import identity, run_call
 from dtrees.parallel.one_kind import one_kind_at_a_time
 
@@ -112,19 +112,18 @@ class Submitter:
 
     def able(self) -> dict[str, int]:
         """The same, but for those that are left out."""
-        left_out = self.left_out()
+        return self._but(self.left_out())
+
+    def _but(self, left_out: Collection[str]) -> dict[str, int]:
         return {each: n for each, n in self.workers().items() if each not in left_out}
 
     def _places(self, workers: Sequence[str] | None) -> dict[str, Any]:
         """What says that tasks go to these workers, if they can, and to none that is left out."""
-        if has_places() or not self.left_out():
+        if has_places() or not (left_out := self.left_out()):
             return preferring(workers)
-        able = self.able().keys()
+        able = self._but(left_out).keys()
         if not able:
-            raise WorkerLostError(
-                f"The Dask cluster at {address_of(self.client)} has lost all workers that can hold "
-                "what tasks need."
-            )
+            raise WorkerLostError(NO_ROOM.format(address_of(self.client)))
         self._able = able & set(workers or ()) or set(able)
         return {"workers": sorted(self._able), "allow_other_workers": False}
 

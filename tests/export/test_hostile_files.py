@@ -148,6 +148,7 @@ def test_parameters_are_checked(name, value, tmp_path):
         ("_date_orders", {"array": ["<f8", [1], "00" * 8]}),
         ("_date_orders", {"array": ["|u1", [9], "00" * 9]}),
         ("_date_orders", {"array": ["|u1", [2], "0103"]}),
+        ("_date_orders", {"array": ["|u1", [2], "0200"]}),  # of numbers
         ("classes_", {"array": ["|b1", [2, 1], "0001"]}),
         ("classes_", {"objects": [[2], [[], []]]}),
         ("classes_", {"objects": [[2], ["a", "a"]]}),

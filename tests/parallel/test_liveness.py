@@ -383,6 +383,13 @@ class TestWhatTasksAskFor:
             RandomForestClassifier(3, regime=regime).fit([[0.0], [1.0]] * 20, [0, 1] * 20)
         assert ours(here) == []
 
+    def test_who_has_room_is_lost(self):
+        """Without annotations, only workers with room for the table are asked for."""
+        found = Liveness(CLIENT, FitStatistics())
+        found._check_able({"small": None}, {"workers ['large']": []}, [])
+        with pytest.raises(WorkerLostError, match="has lost all workers that have room"):
+            found._check_able({"small": None}, {"workers ['large']": []}, [])
+
     def test_who_has_it_is_started_again(self, two, loop, monkeypatch):
         """It is not there when workers are asked for the first time."""
         client, address = two
