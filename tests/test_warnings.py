@@ -24,6 +24,7 @@ X = np.random.default_rng(0).normal(size=(60, 2))
 Y = (X[:, 0] > 0).astype(int)
 FRAME = pd.DataFrame(X, columns=["a", "b"])
 LABELS = pd.DataFrame({"a": [f"id {i}" for i in range(60)]})
+DAYS = pd.DataFrame({"a": [f"2024-02-{1 + i % 28:02}" for i in range(60)]})
 TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
 PIPE = make_pipeline(FunctionTransformer(), TREE)
 OF_LABELS = clone(TREE).fit(pd.DataFrame({"a": ["x", "y"] * 30}), Y)
@@ -63,6 +64,7 @@ WARNED = {
     "was fitted with feature names": lambda: clone(PIPE).fit(FRAME, Y).predict_proba(X),
     "none of its values was there at fit": lambda: OF_LABELS.predict(LABELS),
     "Is this an id": lambda: GradientBoostingClassifier(max_iter=1).fit(LABELS, Y),
+    "look like dates": lambda: clone(TREE).fit(DAYS, Y),
     "Is each an id": lambda: cross_validate(
         PIPE, LABELS.assign(b=LABELS["a"]), Y, cv=[(range(60), range(9))]
     ),

@@ -44,7 +44,7 @@ def note_ids(model: Any, n_rows: int, form: Form, files: Sequence[str]) -> None:
     book = codebook_of(model)
     names, is_csv = column_names(book), not files[0].lower().endswith(PARQUET)
     for column, n_categories in nearly_ids(book, n_rows).items():
-        hint = f"like an id: --drop {names[column]} leaves it out"
+        hint = f"like an id, and is not used: --drop {names[column]} leaves it out"
         categories = book.categories[column].tolist()
         orders = (are_dates(Series(categories), dayfirst=order) for order in (False, True))
         if is_csv and any(dates.mean() >= MOST for dates in orders):

@@ -12,7 +12,8 @@ from dtrees.cli.formatting import visible
 from dtrees.exceptions import ClusterError, TableTooLargeError
 
 LONGEST = 1_000  # letters of a message
-ID_WARNING = "Columns? .* Is (this|each) an id"  # of `coding.category_warnings`
+# Of `coding.category_warnings`, of which `column_notes` says more.
+OWN_WORDS = "Columns? .* Is (this|each) an id|Values of columns? .* look like dates"
 
 
 class RequestError(click.ClickException):
@@ -53,7 +54,7 @@ def notes() -> Iterator[None]:
     """Turn the warnings of the floors below into lines on standard error."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default", UserWarning)
-        warnings.filterwarnings("ignore", message=ID_WARNING)  # `column_notes` says more
+        warnings.filterwarnings("ignore", message=OWN_WORDS)
         yield
     for warning in caught:
         note(warning.message)

@@ -11,7 +11,7 @@ dense_columns     codes of dense tables
 sampling          which rows cuts are read from
 summaries         what a codebook knows of a table, mergeable (ordered_summary, sparse_summary)
 codebook          encode, check and fit; code_meanings: decode, thresholds
-category_warnings drift, and columns of ids
+category_warnings drift, columns of ids, dates in text
 input_validation  names, infinities, and types of the fit
 coded             the coded table
 row_digest        a number that tells the rows of a coded table

@@ -1,11 +1,13 @@
-"""Warnings about columns of categories: drift, and ids.
+"""Warnings about columns of categories: drift, ids, and dates in text.
 
 none of its values was there at fit     the type changed ("7" then, 7 now), or the wrong column
 nearly as many categories as rows       a name of each row, of which nothing can be learned
+most categories look like dates         of which only an order would tell
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,29 +82,41 @@ def _first_unseen(column: Labels, known: dict, has_numbers: bool) -> object:
     return found
 
 
-def warn_of_ids(book: CodeBook, n_rows: int, *, are_used: bool = True) -> None:
+def warn_of_ids(book: CodeBook, n_rows: int) -> None:
     """Warn once of all columns that have nearly as many categories as the table had rows."""
     found = nearly_ids(book, n_rows)
     if not found:
         return
-    named = list(found)[:NAMED]
-    names = ", ".join(map(book.name, named))
-    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    dates = [book.name(column) for column in named if look_like_dates(book.categories[column])]
-    is_one, unused, also = len(found) == 1, "", ""
-    if not are_used:
-        unused = f" {'It is' if is_one else 'They are'} not used."
-    if dates:
-        also = f" Values of {', '.join(dates)} look like dates: give dates (pandas.to_datetime)."
+    count = f"{min(found.values())} categories in {n_rows} rows"
+    if len(found) == 1:
+        said = f"{count}. Is this an id? It is"
+    else:
+        said = f"at least {count}. Is each an id? They are"
     warn(
-        f"Column{'' if is_one else 's'} {names}{more} of X: {min(found.values())} categories or "
-        f"more in {n_rows} rows. Is {'this an id' if is_one else 'each an id'}?{unused} An id "
-        f"tells nothing of other rows: leave it out, or give numbers as numbers.{also}"
+        f"Column{_names(book, found)} of X: {said} not used. An id tells nothing of other rows: "
+        "leave it out, or give numbers as numbers."
     )
 
 
+def warn_of_dates(book: CodeBook) -> None:
+    """Warn once of all columns of categories that look like dates; some of each are looked at."""
+    found = [j for j, values in book.categories.items() if look_like_dates(values)]
+    if found:
+        warn(
+            f"Values of column{_names(book, found)} look like dates, and count as categories: give "
+            "dates (pandas.to_datetime)."
+        )
+
+
+def _names(book: CodeBook, columns: Collection[int]) -> str:
+    """Names of the first few columns, as they go on after the word "column"."""
+    names = ", ".join(map(book.name, list(columns)[:NAMED]))
+    more = f" and {len(columns) - NAMED} more" if len(columns) > NAMED else ""
+    return f"{'s' if len(columns) > 1 else ''} {names}{more}"
+
+
 def nearly_ids(book: CodeBook, n_rows: int) -> dict[int, int]:
-    """Columns that have nearly as many categories as the table had rows.
+    """Columns that have nearly as many categories as the table had rows, which no model uses.
 
     Parameters
     ----------

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dtrees.coding.category_warnings import nearly_ids
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
@@ -231,7 +232,7 @@ class StartingBoosting(FittedBoosting):
             Before the first tree of all, and by the trees that are there.
         """
         loss, of_loss, book, held = sides.loss, sides.y, given.book, sides.held
-        rules = self._rules(book, target, given.seed)
+        rules = self._rules(given, target)
         rows, growing = self._rows_of(target, of_loss, given.coded, loss, rules, sides.train)
         growing = replace(growing, seed=given.seed)
         if kept is not None:
@@ -277,8 +278,9 @@ class StartingBoosting(FittedBoosting):
         numbers = int(self.n_iter_no_change), float(self.tol)
         return Watch(predictor, walked, held.rows, score, *numbers)
 
-    def _rules(self, book: CodeBook, target: Target, seed: int) -> BoostingRules:
+    def _rules(self, given: CodedTable, target: Target) -> BoostingRules:
         """The rules of all trees."""
+        book, barred = given.book, nearly_ids(given.book, given.coded.n_rows)
         return BoostingRules(
             max_leaf_nodes=self.max_leaf_nodes,
             max_depth=self.max_depth,
@@ -288,9 +290,9 @@ class StartingBoosting(FittedBoosting):
             category_penalty=float(self.category_penalty),
             handle_unknown="majority" if self.handle_unknown == "majority" else "missing",
             monotonic=directions_of(self.monotonic_cst, book, target),
-            interactions=interactions_of(self.interaction_cst, book),
+            interactions=interactions_of(self.interaction_cst, book, barred),
             max_features=float(self.max_features),
-            seed=seed,
+            seed=given.seed,
         )
 
     def _rows_of(

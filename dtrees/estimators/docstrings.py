@@ -179,7 +179,8 @@ min_weight_fraction_leaf : float
     Least weight on each side of a split, as a share of the weight of the rows of the tree.
 max_features : int, float or {"sqrt", "log2"}
     Number of columns drawn at each node: that many (at most all), a share of all, their root or
-    their binary logarithm. None: all. The draw goes on until a column can be split.
+    their binary logarithm. None: all. The draw goes on until a column can be split. Columns
+    that are not used (see `categorical_features`) do not count.
 max_leaf_nodes : int
     Trees keep their most profitable splits, until they have so many leaves. None: no limit.
 min_impurity_decrease : float
@@ -203,7 +204,8 @@ max_bins : int
     exact.
 categorical_features : "from_dtype", array-like or None
     Columns whose values are categories: told by their types (strings, pandas and polars
-    categoricals), a mask, a list of numbers or names, or none of them.
+    categoricals), a mask, a list of numbers or names, or none of them. Columns with nearly
+    as many categories as rows, which `fit` warns of, are not used.
 handle_unknown : {"missing", "majority", "error"}
     What a category does at prediction that was not there at fit: goes where missing values
     go, goes with most rows, or raises a ValueError.

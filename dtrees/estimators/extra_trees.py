@@ -31,8 +31,7 @@ class ExtraTreesClassifier(ForestClassifier):
     Notes
     -----
     A cut falls between two codes: with many more distinct values than `max_bins`, it is drawn
-    from the cuts of the column. Columns with nearly as many categories as rows, which `fit` warns
-    of, are not drawn, and `max_features` does not count them.
+    from the cuts of the column.
 
     Examples
     --------
@@ -127,8 +126,7 @@ class ExtraTreesRegressor(ForestRegressor):
     Notes
     -----
     A cut falls between two codes: with many more distinct values than `max_bins`, it is drawn
-    from the cuts of the column. Columns with nearly as many categories as rows, which `fit` warns
-    of, are not drawn, and `max_features` does not count them.
+    from the cuts of the column.
 
     Examples
     --------

@@ -26,7 +26,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state, column_or_1d
 
 from dtrees._warnings import warn
-from dtrees.coding.category_warnings import nearly_ids, warn_of_ids
+from dtrees.coding.category_warnings import nearly_ids, warn_of_dates, warn_of_ids
 from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table, read_table
@@ -73,11 +73,6 @@ class TablePlan:
         """Where codes are to be, as for `choose_regime`: all of them in this process."""
         return "local"
 
-    @property
-    def random_splits(self) -> bool:
-        """Whether splits are drawn: then columns of ids are not used."""
-        return False
-
     def seed(self) -> int:
         """A seed from the random state; a state that is given draws once."""
         state = self.estimator.random_state
@@ -115,7 +110,8 @@ class TablePlan:
             book, coded = encode_partitions(table, **how, regime=self.regime, stats=stats)
         else:
             book, coded = CodeBook.fit_encode(table, **how, run=run)
-        warn_of_ids(book, coded.n_rows, are_used=not self.random_splits)
+        warn_of_ids(book, coded.n_rows)
+        warn_of_dates(book)
         return book, coded
 
     def coding(self, n_rows: int, seed: int) -> tuple[Any, ...]:
@@ -162,7 +158,7 @@ class FitPlan(TablePlan):
     ) -> Encoded:
         """Codes and target, with the rules that the parameters are for them."""
         own = self.estimator
-        barred = nearly_ids(book, coded.n_rows) if self.random_splits else {}
+        barred = nearly_ids(book, coded.n_rows)
         n_columns = max(1, book.n_columns - len(barred))
         max_features = columns_per_split(own.max_features, n_columns)
         numbers = GrowthRules(

@@ -32,14 +32,15 @@ def days(n):
 
 def test_a_column_of_ids_is_noted(table, notes_of):
     table = table.assign(key=[f"row {i}" for i in range(60)])
-    note = "Note: column 'key' has 60 categories in 60 rows, like an id: --drop key leaves it out\n"
-    assert notes_of(table) == note
+    note = "Note: column 'key' has 60 categories in 60 rows, like an id, and is not used: "
+    assert notes_of(table) == f"{note}--drop key leaves it out\n"
     assert notes_of(table, "--drop", "key") == ""
 
 
 def test_what_is_no_date_is_noted(table, notes_of):
     table["day"] = days(60)
     assert notes_of(table) == ""
+    assert notes_of(table.assign(day=["never", *days(9)] * 6)).count("\n") == 1
     table.loc[[16, 40], "day"] = "not a date"
     table.loc[[3], "day"] = None
     note = "Note: column 'day' is taken for words: 2 of its 59 values are no dates, first "

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dtrees.coding import CodeBook
-from dtrees.coding.category_warnings import nearly_ids, warn_of_ids
+from dtrees.coding.category_warnings import nearly_ids, warn_of_dates, warn_of_ids
 from dtrees.exceptions import UnseenCategoryError
 
 BOOK, _ = CodeBook.fit_encode(pd.DataFrame({"a": ["x", "y", "7"]}))
@@ -44,7 +44,16 @@ def test_ids():
     assert nearly_ids(book, 19) == {}  # too few rows to tell
 
 
-def test_ids_that_look_like_dates():
+def test_ids_are_not_used():
+    book, _ = CodeBook.fit_encode(column([f"id {i}" for i in range(20)]))
+    with pytest.warns(UserWarning, match=r"'a' of X: 20 categories in 20 .* It is not used."):
+        warn_of_ids(book, 20)
+    book, _ = CodeBook.fit_encode(np.array([[f"id {i}"] * 2 for i in range(20)], dtype=object))
+    with pytest.warns(UserWarning, match=r"at least 20 cat.* each an id\? They are not used\."):
+        warn_of_ids(book, 20)
+
+
+def test_categories_that_look_like_dates():
     days = pd.date_range("2024-01-01", periods=20)
     table = pd.DataFrame(
         {
@@ -55,8 +64,10 @@ def test_ids_that_look_like_dates():
         }
     )
     book, _ = CodeBook.fit_encode(table)
-    with pytest.warns(UserWarning, match=r"Is each an id\?.* Values of 'iso', 'most' look like d"):
-        warn_of_ids(book, 20)
-    book, _ = CodeBook.fit_encode(table[["words"]])
-    with pytest.warns(UserWarning, match=r"Is this an id\?.*, or give numbers as numbers\.$"):
-        warn_of_ids(book, 20)
+    with pytest.warns(UserWarning, match="Values of columns 'iso', 'most' look like dates, and"):
+        warn_of_dates(book)
+    book, _ = CodeBook.fit_encode(pd.DataFrame({f"d{i}": days.astype(str) for i in range(7)}))
+    with pytest.warns(UserWarning, match="'d3', 'd4' and 2 more look like dates"):
+        warn_of_dates(book)
+    book, _ = CodeBook.fit_encode(table[["words", "few"]].assign(day=days))
+    warn_of_dates(book)

@@ -1,6 +1,7 @@
 """Columns whose categories are not those that were fitted, and columns of ids."""
 
 import warnings
+from functools import partial
 
 import dask
 import dask.array as da
@@ -9,17 +10,26 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from distributed import Client
+from sklearn.base import clone
+from sklearn.model_selection import KFold
 
 from dtrees import (
+    BaggingClassifier,
     DecisionTreeClassifier,
+    DecisionTreeRegressor,
     ExtraTreesClassifier,
+    ExtraTreesRegressor,
     GradientBoostingClassifier,
+    GradientBoostingRegressor,
     RandomForestClassifier,
+    RandomForestRegressor,
 )
 from dtrees.coding.category_warnings import nearly_ids
 from dtrees.exceptions import UnseenCategoryError
 from dtrees.export import load, save
 from dtrees.model_selection import cross_validate
+from tests.parallel.clusters import connect, digest
 
 Y = np.tile([0, 1, 2], 20)
 CODES = np.tile([7, 8, 9], 20)
@@ -28,6 +38,23 @@ DRIFTED = pd.DataFrame({"a": pd.Series(CODES, dtype="category"), "b": np.arange(
 WARNED = (
     r"'a' of X: none of its values was there at fit, such as '7' of type int; .*'7' of type str"
 )
+NUMBERS = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 4)).round(2), columns=[*"abcd"])
+NAMED = NUMBERS.assign(
+    id=[f"row {i}" for i in range(200)],
+    **{f"id {j}": [f"row {i}" for i in np.random.default_rng(j).permutation(200)] for j in (1, 2)},
+)
+IDS = {4, 5, 6}
+TARGET = (NUMBERS.sum(axis=1) > 0).to_numpy().astype(int) + np.arange(200) % 2
+IDS_ARE_THERE = pytest.mark.filterwarnings("ignore:Columns? .* an id")
+BOOSTED = {"max_iter": 4, "min_samples_leaf": 1}
+MADE = {
+    "tree": partial(DecisionTreeRegressor, category_penalty=0),
+    "bagging": partial(BaggingClassifier, 4, category_penalty=0),
+    "forest": partial(RandomForestRegressor, 4, max_features=None, category_penalty=0),
+    "extra trees": partial(ExtraTreesClassifier, 4, max_features=None, max_depth=4),
+    "boosting": partial(GradientBoostingClassifier, category_penalty=0, **BOOSTED),
+    "medians": partial(GradientBoostingRegressor, loss="absolute_error", **BOOSTED),
+}
 MODELS = [DecisionTreeClassifier(random_state=0), RandomForestClassifier(3, random_state=0)]
 
 
@@ -94,6 +121,14 @@ class TestPredictions:
         assert [str(each.message)[:20] for each in got] == ["Column 'a' of X: non"] * 3
 
 
+def trees_of(model):
+    return model.forest_.trees if hasattr(model, "forest_") else (model.tree_.model,)
+
+
+def used_by(model):
+    return {j for tree in trees_of(model) for j in tree.feature[tree.test > 0].tolist()}
+
+
 def test_numbers_that_are_names():
     X = np.tile([[1], [2], [3]], (20, 1))
     tree = DecisionTreeClassifier(categorical_features=[0]).fit(X, Y)
@@ -144,8 +179,76 @@ def test_several_ids_are_one_warning():
     assert nearly_ids(tree.tree_.codebook, 67) == {}
 
 
-def test_extra_trees_say_that_ids_are_not_used():
-    names = np.array([[f"{j}-{i}" for j in range(2)] for i in range(60)], dtype=object)
-    for X, said in ((names, r"each an id\? They are"), (names[:, :1], r"this an id\? It is")):
-        with pytest.warns(UserWarning, match=f"{said} not used. An id tells"):
-            ExtraTreesClassifier(2).fit(X, Y)
+def names_of_rows(n_columns):
+    return np.array([[f"{j}-{i}" for j in range(n_columns)] for i in range(60)], dtype=object)
+
+
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+class TestIds:
+    def test_they_are_said_not_to_be_used(self, make):
+        for n, said in ((2, "at least 60 .* They are"), (1, "X: 60 .* It is")):
+            with pytest.warns(UserWarning, match=f"{said} not used. An id tells"):
+                make().fit(names_of_rows(n), Y)
+
+    @IDS_ARE_THERE
+    def test_no_split_uses_them(self, make):
+        model = make(random_state=0).fit(NAMED, TARGET)
+        alone = make(random_state=0).fit(NUMBERS, TARGET)
+        assert used_by(model) == {0, 1, 2, 3}
+        np.testing.assert_array_equal(model.predict(NAMED), alone.predict(NUMBERS))
+        assert used_by(make().fit(NAMED[["id", "id 1"]], TARGET)) == set()
+
+    @IDS_ARE_THERE
+    def test_nor_does_one_of_a_fold(self, make):
+        """Though other columns of its rows name each of them as well."""
+        often = NAMED.assign(often=[f"name {i % 120}" for i in range(200)])
+        splits = list(KFold(3).split(often))
+        made = make(random_state=0)
+        found = cross_validate(made, often, TARGET, cv=splits, return_estimator=True)
+        for model, (train, _) in zip(found["estimator"], splits, strict=True):
+            weights = np.isin(np.arange(200), train).astype(float)
+            alone = clone(made).fit(often, TARGET, sample_weight=weights)
+            assert digest(trees_of(model)) == digest(trees_of(alone))
+            assert not used_by(model) & IDS
+
+
+@IDS_ARE_THERE
+@pytest.mark.parametrize("kind", [ExtraTreesRegressor, RandomForestClassifier])
+class TestIdsOfForests:
+    def test_they_are_not_counted(self, kind):
+        for share, drawn in {"sqrt": 2, "log2": 2, 0.5: 2, 0.75: 3, None: 4}.items():
+            own = kind(4, max_features=share, random_state=0).fit(NAMED, TARGET)
+            same = kind(4, max_features=drawn, random_state=0).fit(NAMED, TARGET)
+            assert own.max_features_ == drawn
+            assert used_by(own) == {0, 1, 2, 3}
+            assert digest(own.forest_.trees) == digest(same.forest_.trees)
+
+    def test_every_regime_grows_the_same_trees(self, kind):
+        made = kind(4, random_state=0)
+        expected = digest(made.fit(NAMED, TARGET).forest_.trees)
+        rows = dd.from_pandas(NAMED, npartitions=3)
+        with connect(2, 1, False) as cluster, Client(cluster):
+            for regime in ("local", "replicated", "partitioned"):
+                made.set_params(regime=regime).fit(rows, TARGET)
+                assert made.fit_report_["regime"] == regime
+                assert digest(made.forest_.trees) == expected
+
+
+@IDS_ARE_THERE
+def test_trees_that_are_added_use_no_ids():
+    for make in (MADE["forest"], MADE["medians"]):
+        size = "max_iter" if make is MADE["medians"] else "n_estimators"
+        model = make(warm_start=True, random_state=0).fit(NAMED, TARGET)
+        model.set_params(**{size: 8}).fit(NAMED, TARGET)
+        assert used_by(model) == {0, 1, 2, 3}
+        whole = make(random_state=0).set_params(**{size: 8}).fit(NAMED, TARGET)
+        assert digest(model.forest_.trees) == digest(whole.forest_.trees)
+
+
+def test_dates_in_text_are_named_once():
+    days = pd.date_range("2024-01-01", periods=12).strftime("%d.%m.%Y").tolist() * 5
+    X = pd.DataFrame({"day": days, "size": np.arange(60.0)})
+    with pytest.warns(UserWarning, match="Values of column 'day' look like dates") as got:
+        cross_validate(DecisionTreeClassifier(), X, Y, cv=3)
+    assert len(got) == 1
+    DecisionTreeClassifier().fit(X.assign(day=pd.to_datetime(days, dayfirst=True)), Y)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import ExtraTreesClassifier as TheirExtraTrees
 from sklearn.model_selection import cross_val_score
@@ -49,24 +48,3 @@ class TestRandomCuts:
         forest = ExtraTreesClassifier(10, min_samples_leaf=13, random_state=0).fit(X, y)
         for tree in forest.forest_.trees:
             assert tree.n_node_samples[tree.test == 0].min() >= 13
-
-
-@pytest.mark.filterwarnings("ignore:Columns .* an id")
-@pytest.mark.parametrize("kind", [ExtraTreesClassifier, ExtraTreesRegressor])
-def test_ids_are_not_drawn(kind):
-    X, y = pd.DataFrame(CANCER[0][:200, :4]), CANCER[1][:200]
-    X.columns = list("abcd")
-    names = np.array([f"row {i}" for i in np.random.default_rng(0).permutation(200)])
-    ids = X.assign(id=names, other=names[::-1], **{f"id {i}": np.roll(names, i) for i in range(10)})
-    without = kind(4, max_features=None, max_depth=3, random_state=0).fit(X, y)
-    model = kind(4, max_features=None, max_depth=3, random_state=0).fit(ids, y)
-    np.testing.assert_array_equal(model.apply(ids), without.apply(X))
-    for tree in kind(4, max_features=1, random_state=0).fit(ids, y).forest_.trees:
-        assert set(tree.feature[tree.test > 0]) == {0, 1, 2, 3}
-    for share, drawn in {"sqrt": 2, "log2": 2, 0.5: 2, 0.75: 3, None: 4}.items():
-        own = kind(4, max_features=share, random_state=0).fit(ids, y)
-        same = kind(4, max_features=drawn, random_state=0).fit(ids, y)
-        assert own.max_features_ == drawn
-        np.testing.assert_array_equal(own.apply(ids), same.apply(ids))
-    lone = kind(2, random_state=0).fit(ids[["id", "other"]], y)
-    assert [tree.node_count for tree in lone.forest_.trees] == [1, 1]

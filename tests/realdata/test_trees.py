@@ -18,7 +18,10 @@ from sklearn.tree import DecisionTreeRegressor as TheirRegressor
 
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
 
-pytestmark = pytest.mark.realdata
+pytestmark = [
+    pytest.mark.realdata,
+    pytest.mark.filterwarnings("ignore:.* look like dates"),  # of weather, as the file has them
+]
 
 OURS = {"classification": DecisionTreeClassifier, "regression": DecisionTreeRegressor}
 THEIRS = {"classification": TheirClassifier, "regression": TheirRegressor}
