@@ -163,7 +163,7 @@ $(STAMPS)/tools: pyproject.toml
 # The package itself, and its kernels. These are then as new as when it began: what has changed
 # meanwhile is compiled by the next rule but one.
 $(STAMPS)/package: $(STAMPS)/tools pyproject.toml setup.py
-	@echo "installing dtrees: compiles the kernels, which takes about two minutes on two cores"
+	@echo "installing dtrees: compiles the kernels, which takes about three minutes on two cores"
 	@touch $(STAMPS)/kernels.began
 	@$(INSTALL) .
 	@mv $(STAMPS)/kernels.began $(STAMPS)/kernels

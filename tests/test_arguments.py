@@ -68,7 +68,6 @@ TAKEN = {
     "client": "None",
     "console": "None",
     "cv": "None",
-    "date_forms": "None|{}",
     "dayfirst": "True",
     "decimal": "None",
     "encoding": "None",

@@ -5,22 +5,30 @@
     1 of 200 values is no number, 4 of 300 are no dates    told of the table, before the fit
     dates that can be read month first or day first        likewise
     a single class                                         likewise
+    dates that are read by another order than at fit       told of the table, at prediction
     nearly as many categories as rows                      told of the model, after it
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from dtrees.cli.columns import READ_MONTH_FIRST, codebook_of, column_names
+from dtrees.cli.columns import codebook_of, column_names
 from dtrees.cli.errors import note
 from dtrees.cli.files import PARQUET
 from dtrees.cli.form import Form
 from dtrees.cli.formatting import counted
 from dtrees.cli.number_forms import LOOKED_AT, MOST, is_text, other_forms, read_by
 
+if TYPE_CHECKING:
+    from dtrees.coding.text_dates import Form as DateForm
+
 MOST_NOTES = 5  # of columns with strays
+READ_MONTH_FIRST = (
+    "are read month first (01/02/2024 is a day of January), and could be read day first as well: "
+    "say which by --dayfirst or --no-dayfirst"
+)
 
 
 def note_ids(model: Any, n_rows: int, form: Form, files: Sequence[str]) -> None:
@@ -112,15 +120,24 @@ def strays_of(column: Any, form: Form, is_csv: bool) -> str | None:
     return None
 
 
-def note_orders(form: Form, dropped: Collection[str]) -> None:
+def note_open_orders(forms: Mapping[str, DateForm], passed: Collection[str]) -> None:
     """Say which dates are read month first, and could be read day first as well."""
-    names = [
-        repr(name)
-        for name, (_, _, is_open) in form.date_forms.items()
-        if is_open and name not in dropped
-    ]
-    if names and form.dayfirst is None:
+    names = [repr(name) for name, form in forms.items() if form.is_open and name not in passed]
+    if names:
         note(f"the dates of {', '.join(names)} {READ_MONTH_FIRST}")
+
+
+def note_other_orders(
+    forms: Mapping[str, DateForm], known: Mapping[str, bool], dayfirst: bool
+) -> None:
+    """Say which dates are read by another order than at fit; `known`: day first or not."""
+    from dtrees.coding.text_dates import NO_ORDER
+
+    with_order = (name for name, form in forms.items() if form.order != NO_ORDER)
+    names = [repr(name) for name in with_order if known.get(name, dayfirst) != dayfirst]
+    if names:
+        before, now = ("month", "day") if dayfirst else ("day", "month")
+        note(f"the dates of {', '.join(names)}: {before} first at fit, {now} first now")
 
 
 def note_single_class(y: Any, target: str, task: str) -> None:

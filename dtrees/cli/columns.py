@@ -20,18 +20,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dtrees._warnings import warn
-
 if TYPE_CHECKING:
     from dtrees.cli.form import Form
     from dtrees.coding.codebook import CodeBook
+    from dtrees.coding.text_dates import Form as DateForm
 
 DATES = "datetime64[ns]"  # a unit
 SHOWN = 5  # names in a message
-READ_MONTH_FIRST = (
-    "are read month first (01/02/2024 is a day of January), and could be read day first as well: "
-    "say which by --dayfirst or --no-dayfirst"
-)
 
 
 def codebook_of(model: Any) -> CodeBook:
@@ -80,9 +75,9 @@ def remember_orders(model: Any, form: Form) -> None:
     """Let a model that was just fitted know by which order the dates of its columns were read."""
     import numpy as np
 
-    from dtrees.coding.text_dates import NO_ORDER, order_of
+    from dtrees.coding.text_dates import NO_ORDER
 
-    orders = {name: order_of(each) for name, each in form.date_forms.items()}
+    orders = {name: each.order for name, each in form.date_forms.items()}
     names = column_names(codebook_of(model))
     found = np.array([orders.get(name, NO_ORDER) for name in names], dtype=np.uint8)
     if found.any():
@@ -100,9 +95,9 @@ def day_first(model: Any) -> dict[str, bool]:
 
 
 def columns_as_fitted(
-    table: Any, book: CodeBook, file: str, dayfirst: Mapping[str, bool] | None = None
-) -> Any:
-    """The columns of a model, in its order and with its categories.
+    table: Any, book: CodeBook, file: str, dayfirst: Mapping[str, bool]
+) -> tuple[Any, dict[str, DateForm]]:
+    """The columns of a model, in its order and with its categories; how dates in text are written.
 
     `table` has every column of the model, by name; others are left out. A model without names takes
     the columns by their places. `dayfirst` says how dates are read, by name. Raises ValueError
@@ -126,6 +121,7 @@ def columns_as_fitted(
             what = "column" if len(missing) == 1 else "columns"
             raise ValueError(f"{file} lacks the {what} {shown}{more} of the model")
         X = table[names].copy(deep=False)
+    forms = {}
     for j, name in enumerate(X.columns):
         kind = column_kind(book, j)
         if kind == "categorical":
@@ -133,28 +129,27 @@ def columns_as_fitted(
         elif kind == "ordered" and book.unit(j) in ("number", "bool"):
             refuse_words(X[name], names[j], book.unit(j))
         elif kind == "ordered" and book.unit(j) == DATES and is_text(X[name]):
-            X[name] = as_dates(X[name], names[j], (dayfirst or {}).get(names[j]))
-    return X
+            X[name], form = as_dates(X[name], names[j], dayfirst.get(names[j], False))
+            if form is not None:
+                forms[names[j]] = form
+    return X, forms
 
 
-def as_dates(column: Any, name: str, dayfirst: bool | None = None) -> Any:
-    """A column of text as dates; ValueError: it holds something else.
-
-    Where `dayfirst` is None, nobody knows, and dates that leave it open are read with a warning.
-    """
+def as_dates(column: Any, name: str, dayfirst: bool = False) -> tuple[Any, DateForm | None]:
+    """A column of text as dates, and how they are written; ValueError: it holds something else."""
     from pandas import to_datetime
 
     from dtrees.coding.text_dates import are_dates, dates_of
 
     if column.isna().all():
-        return to_datetime(column)
-    found = dates_of(column, dayfirst=bool(dayfirst))
+        return to_datetime(column), None
+    found = dates_of(column, dayfirst=dayfirst)
     if found is None:
         given = column.dropna()
         if not any(isinstance(value, str) for value in given):
-            return column  # dates of Python, as Parquet's date32 is read
+            return column, None  # dates of Python, as Parquet's date32 is read
         given = given.astype(str)
-        worst = [*given[~are_dates(given, dayfirst=bool(dayfirst))], given.iloc[0]][0]
+        worst = [*given[~are_dates(given, dayfirst=dayfirst)], given.iloc[0]][0]
         now, other = "12/31/2024", "31/12/2024 add --dayfirst"
         if dayfirst:
             now, other = "31/12/2024", "12/31/2024 add --no-dayfirst"
@@ -163,10 +158,7 @@ def as_dates(column: Any, name: str, dayfirst: bool | None = None) -> Any:
             "2024-05-01 or 2024-05-01T13:30, either all of them with an offset or none, or like "
             f"31.12.2024 or {now}, all in the same way; for {other}"
         )
-    dates, (_, _, is_open) = found
-    if is_open and dayfirst is None:
-        warn(f"the dates of {name!r} {READ_MONTH_FIRST}")
-    return dates
+    return found
 
 
 def named_alike(column: Any, categories: list[Any], name: str) -> Any:

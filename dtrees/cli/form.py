@@ -53,7 +53,6 @@ class Form:
         separator = "\t" if self.separator == r"\t" else self.separator
         form: dict[str, Any] = {"separator": separator, "encoding": self.encoding}
         form |= {"decimal": self.decimal, "dayfirst": bool(self.dayfirst)}
-        form["date_forms"] = self.date_forms
         return form if self.thousands is None else {**form, "thousands": self.thousands}
 
 

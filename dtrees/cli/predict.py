@@ -18,11 +18,12 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dtrees.cli.cells import holds_marked_cells, may_hold_text, safe_table
+from dtrees.cli.column_notes import note_open_orders, note_other_orders
 from dtrees.cli.columns import (
     codebook_of,
     column_names,
@@ -61,6 +62,9 @@ from dtrees.cli.tables import (
     table_of,
 )
 from dtrees.cli.terminal import say
+
+if TYPE_CHECKING:
+    from dtrees.coding.text_dates import Form as DateForm
 
 PREDICTION = "prediction"
 PROBABILITY = "probability_"
@@ -150,10 +154,6 @@ def command(
         kept = list(dict.fromkeys(keep))
         known = day_first(fitted)
         orders = known if dayfirst is None else dict.fromkeys(date_columns(book), dayfirst)
-        turned = [repr(name) for name in known if known[name] != orders.get(name, known[name])]
-        if turned and not files[0].lower().endswith(PARQUET):
-            before, now = ("month", "day") if dayfirst else ("day", "month")
-            note(f"the dates of {', '.join(turned)}: {before} first at fit, {now} first now")
         wanted = Wanted(label_of(files), proba, kept, list(drop), is_safe, interval, orders)
         if not is_stream(Path(out)) and not is_folder:
             is_ours = partial(is_predictions, names=[*kept, *names_of(fitted, wanted)])
@@ -168,7 +168,11 @@ def command(
             if cluster is None:
                 fitted.set_params(n_jobs=jobs)
                 with notes():
-                    frame = answers(table, fitted, wanted)
+                    frame, date_forms = answers(table, fitted, wanted)
+                if dayfirst is None:
+                    note_open_orders(date_forms, known)
+                else:
+                    note_other_orders(date_forms, known, dayfirst)
                 seconds, n_rows = perf_counter() - start, len(frame)
                 n_changed = 0
                 if is_safe:
@@ -215,8 +219,8 @@ def check_interval(fitted: Any, confidence: float) -> None:
         )
 
 
-def answers(table: Any, fitted: Any, wanted: Wanted) -> Any:
-    """What is to be told of each row of a DataFrame, which may have no rows.
+def answers(table: Any, fitted: Any, wanted: Wanted) -> tuple[Any, dict[str, DateForm]]:
+    """What is to be told of each row of a DataFrame, if any; how dates in text are written.
 
     ValueError, RequestError: it lacks columns, or they hold something else than at fit.
     """
@@ -229,17 +233,19 @@ def answers(table: Any, fitted: Any, wanted: Wanted) -> Any:
         if name not in table.columns:
             raise RequestError(f"no column {name!r} in {wanted.label}{near(name, table.columns)}")
     table_of_model = table.drop(columns=wanted.dropped)
-    X = columns_as_fitted(table_of_model, codebook_of(fitted), wanted.label, wanted.dayfirst)
+    book = codebook_of(fitted)
+    X, date_forms = columns_as_fitted(table_of_model, book, wanted.label, wanted.dayfirst)
     found = predictions(fitted, X, wanted)
     taken = [name for name in wanted.kept if name in found]
     if taken:
         raise RequestError(f"--keep {taken[0]} has the name of a column of predictions")
-    return concat([table[wanted.kept], DataFrame(found, table.index)], axis=1)
+    return concat([table[wanted.kept], DataFrame(found, table.index)], axis=1), date_forms
 
 
-def answers_as_cells(table: Any, fitted: Any, wanted: Wanted) -> Any:
-    """The same, with text that no spreadsheet takes for formulas."""
-    return safe_table(answers(table, fitted, wanted))[0]
+def answers_of_part(table: Any, fitted: Any, wanted: Wanted) -> Any:
+    """The same rows on a worker, as they are to be written."""
+    frame, _ = answers(table, fitted, wanted)
+    return safe_table(frame)[0] if wanted.for_sheets else frame
 
 
 def lazy_answers(table: Any, fitted: Any, wanted: Wanted) -> Any:
@@ -253,8 +259,7 @@ def lazy_answers(table: Any, fitted: Any, wanted: Wanted) -> Any:
         table = table[[name for name in table.columns if str(name) in used]]
         wanted = replace(wanted, dropped=[])
     fitted.set_params(n_jobs=1)  # of a task
-    told = answers_as_cells if wanted.for_sheets else answers
-    return map_parts(partial(told, wanted=wanted), fitted, table)
+    return map_parts(partial(answers_of_part, wanted=wanted), fitted, table)
 
 
 def predictions(fitted: Any, X: Any, wanted: Wanted) -> dict[str, Any]:

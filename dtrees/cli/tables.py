@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dtrees.cli.column_notes import note_orders, note_single_class, note_strays
+from dtrees.cli.column_notes import note_open_orders, note_single_class, note_strays
 from dtrees.cli.errors import RequestError, note
 from dtrees.cli.files import PARQUET, check_there, is_stream
 from dtrees.cli.form import (
@@ -106,11 +106,11 @@ def options(*declared: Callable[..., Any]) -> Callable[..., Any]:
 
 def read(file: Path, form: Form, as_text: Collection[str] = ()) -> Any:
     """The DataFrame in a file, or in the CSV on standard input."""
-    from dtrees.io import read_table
+    from dtrees.io.files import read_dated
 
     source = io.BytesIO(sys.stdin.buffer.read()) if is_stream(file) else file
     try:
-        table = read_table(source, **form.options(), as_text=as_text)
+        table, forms = read_dated(source, **form.options(), as_text=as_text)
     except ValueError as error:
         if isinstance(error.__cause__, UnicodeError):
             hint = encoding_hint(head_of(source)) if form.encoding is None else None
@@ -129,6 +129,7 @@ def read(file: Path, form: Form, as_text: Collection[str] = ()) -> Any:
         for name in names_given_twice(head, form):
             renamed = f"{name}.1"
             note(f"several columns are named {name!r}: the second is {renamed!r} here")
+    form.date_forms.update(forms)
     return table
 
 
@@ -152,7 +153,8 @@ def problem_in(
             note(hint)
     if not is_lazy(table):
         note_strays(table, form, (*hints, *drop), is_csv)
-    note_orders(form, drop)
+    if form.dayfirst is None:
+        note_open_orders(form.date_forms, drop)
     try:
         problem = problem_of(table, target, task, drop=drop)
     except ValueError as error:
@@ -219,7 +221,9 @@ def table_of(
                 "--thousands is not for --cluster: write the table as Parquet, or read it here"
             )
         with connected(cluster):
-            yield read_files(files, **form.options(), as_text=as_text, dates=dates)
+            table, forms = read_files(files, **form.options(), as_text=as_text, dates=dates)
+            form.date_forms.update(forms)
+            yield table
 
 
 def label_of(files: Sequence[str]) -> str:

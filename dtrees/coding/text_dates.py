@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,29 +35,33 @@ DATE = re.compile(
 NO_ORDER, MONTH_FIRST, DAY_FIRST = range(3)  # of dates that are written in one of two orders
 MONTHS = 12
 
-# a format of pandas, whether values name their distance from UTC, and whether they can be read by
-# the other order of day and month as well
-Form = tuple[str, bool, bool]
+
+class Form(NamedTuple):
+    """How dates are written."""
+
+    format: str  # of pandas
+    has_offset: bool  # values name their distance from UTC
+    is_open: bool  # they can be read by the other order of day and month as well
+
+    @property
+    def order(self) -> int:
+        """Which of two orders they are read by: `MONTH_FIRST`, `DAY_FIRST`, or there is one."""
+        if self.format.startswith("%m"):
+            return MONTH_FIRST
+        return DAY_FIRST if self.format.startswith(("%d/", "%d-")) else NO_ORDER
 
 
 def form_of(value: Any, *, dayfirst: bool = False) -> Form | None:
     """How a value is written, if it is like a date."""
     match = DATE.fullmatch(value) if isinstance(value, str) else None
     if match is None or match["mark"] is None:
-        return match and (ISO, match["offset"] is not None, False)
+        return match and Form(ISO, match["offset"] is not None, is_open=False)
     has_order = match["mark"] != "."
     places = "mdY" if has_order and not dayfirst else "dmY"
     date = match["mark"].join(f"%{place}" for place in places)
     time = match["time"] and (" %H:%M:%S" if match["seconds"] else " %H:%M")
     is_open = has_order and max(int(match["first"]), int(match["second"])) <= MONTHS
-    return date + (time or ""), False, is_open
-
-
-def order_of(form: Form) -> int:
-    """Which of two orders the dates are read by: `MONTH_FIRST`, `DAY_FIRST`, or there is one."""
-    if form[0].startswith("%m"):
-        return MONTH_FIRST
-    return DAY_FIRST if form[0].startswith(("%d/", "%d-")) else NO_ORDER
+    return Form(date + (time or ""), has_offset=False, is_open=is_open)
 
 
 def look_like_dates(values: np.ndarray) -> bool:
@@ -119,7 +123,7 @@ def combined(forms: Iterable[set[Form] | None]) -> Form | None:
         if part is None:
             return None
         found |= part
-    is_alike = len({form[:2] for form in found}) == 1
+    is_alike = len({(form.format, form.has_offset) for form in found}) == 1
     return min(found) if is_alike else None  # one that the other order cannot read, if there is any
 
 
@@ -127,7 +131,7 @@ def parsed(column: Any, form: Form) -> Any:
     """A column of dates in text as datetime64[ns], in UTC or of no zone."""
     from pandas import to_datetime
 
-    return to_datetime(column, format=form[0], utc=form[1]).dt.as_unit("ns")
+    return to_datetime(column, format=form.format, utc=form.has_offset).dt.as_unit("ns")
 
 
 def _parsed_if_valid(column: Any, form: Form) -> Any:
@@ -164,8 +168,8 @@ def are_dates(values: Any, *, dayfirst: bool = False) -> Any:
 
     plain = values.reset_index(drop=True)  # labels may be there twice
     good = plain.isna() & False
-    forms = plain.map(lambda value: form_of(value, dayfirst=dayfirst))
-    for form, alike in plain.groupby(forms):
-        dates = to_datetime(alike, format=form[0], utc=True, errors="coerce")
+    formats = plain.map(lambda value: getattr(form_of(value, dayfirst=dayfirst), "format", None))
+    for written, alike in plain.groupby(formats):
+        dates = to_datetime(alike, format=written, utc=True, errors="coerce")
         good[alike.index] = dates.notna()
     return good.set_axis(values.index)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Collection, MutableMapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,7 +32,6 @@ FORMATS = (".csv", ".csv.gz", ".parquet")
     thousands=(InstanceOf(str, "str"), Nothing()),
     dayfirst=(Boolean(),),
     as_text=(ListLike(),),
-    date_forms=(InstanceOf(dict, "dict"), Nothing()),
 )
 def read_table(
     source: Path | IO[bytes],
@@ -43,7 +42,6 @@ def read_table(
     thousands: str | None = None,
     dayfirst: bool = False,
     as_text: Collection[str] = (),
-    date_forms: MutableMapping[str, Form] | None = None,
 ) -> Any:
     """Read a CSV or Parquet file into a DataFrame.
 
@@ -66,8 +64,6 @@ def read_table(
         Whether 01/02/2024 in a CSV file is a day of February, and not of January.
     as_text : collection of str, default=()
         Columns of a CSV file that are text whatever they look like; they need not be there.
-    date_forms : dict or None, default=None
-        Where it is written down how the dates of each column of a CSV file are written.
 
     Raises
     ------
@@ -79,6 +75,19 @@ def read_table(
         `separator`, `encoding`, `decimal` or `thousands` is not valid, or is given for a file that
         is not CSV.
     """
+    return read_dated(source, separator, encoding, decimal, dayfirst, as_text, thousands)[0]
+
+
+def read_dated(
+    source: Path | IO[bytes],
+    separator: str | None,
+    encoding: str | None,
+    decimal: str | None,
+    dayfirst: bool,
+    as_text: Collection[str],
+    thousands: str | None = None,
+) -> tuple[Any, dict[str, Form]]:
+    """The same table, and how the dates of each column of a CSV file are written."""
     name, label = ".csv", "standard input"
     if isinstance(source, Path):
         name, label = source.name.lower(), str(source)
@@ -101,7 +110,7 @@ def read_table(
     try:
         if name.endswith(".parquet"):
             extra("pyarrow")
-            return pandas.read_parquet(source)
+            return pandas.read_parquet(source), {}
         form = {"sep": separator, "encoding": encoding, "decimal": decimal}
         if thousands is not None:
             form["thousands"] = thousands
@@ -111,13 +120,12 @@ def read_table(
     except (OSError, EOFError, LookupError, ValueError) as error:  # pandas' and Arrow's errors too
         reason = _reason(error)
         raise ValueError(f"{label}: cannot be read: {reason}") from error
+    forms = {}
     for name in table.columns:
         found = None if name in as_text else dates_of(table[name], dayfirst=dayfirst)
         if found is not None:
-            table[name] = found[0]
-            if date_forms is not None:
-                date_forms[name] = found[1]
-    return table
+            table[name], forms[name] = found
+    return table, forms
 
 
 def _reason(error: Exception) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from gzip import GzipFile
 from itertools import count, repeat
@@ -95,8 +95,7 @@ def read_files(
     dayfirst: bool = False,
     as_text: Collection[str] = (),
     dates: bool = True,
-    date_forms: MutableMapping[str, Form] | None = None,
-) -> Any:
+) -> tuple[Any, dict[str, Form]]:
     """Files of one table as a Dask data frame, whose rows stand in the order of the files.
 
     Parameters
@@ -114,12 +113,11 @@ def read_files(
         Whether columns of text in CSV files that hold dates become dates, by the rule for one file
         (`dtrees.coding.text_dates`). Where such a column begins like one, all of it is read now,
         once more than otherwise, by the workers.
-    date_forms : dict or None, default=None
-        Where it is written down how the dates of each column are written.
 
     Returns
     -------
-    dask.dataframe.DataFrame
+    (dask.dataframe.DataFrame, dict of str to Form)
+        And how the columns of dates in CSV files are written.
 
     Raises
     ------
@@ -143,7 +141,7 @@ def read_files(
     label = found[0] if len(found) == 1 else f"{found[0]} and {len(found) - 1} more"
     try:
         if is_parquet == {True}:
-            return dask.dataframe.read_parquet(found)
+            return dask.dataframe.read_parquet(found), {}
         packed = any(name.lower().endswith(".gz") for name in found)
         table = dask.dataframe.read_csv(
             found,
@@ -155,11 +153,9 @@ def read_files(
             dtype=dict.fromkeys(as_text, str),
         )
         forms = _dates_in(table, as_text, dayfirst) if dates else {}
-        if date_forms is not None:
-            date_forms.update(forms)
-        if not forms:
-            return table
-        return table.map_partitions(_parsed, forms, meta=_parsed(table._meta, forms))
+        if forms:
+            table = table.map_partitions(_parsed, forms, meta=_parsed(table._meta, forms))
+        return table, forms
     except (OSError, EOFError, LookupError, ValueError) as error:  # pandas' and Arrow's errors too
         reason = str(error) or type(error).__name__
         raise ValueError(f"{label}: cannot be read: {reason}") from error

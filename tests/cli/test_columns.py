@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dtrees
+from dtrees.cli.column_notes import READ_MONTH_FIRST
 from dtrees.cli.columns import (
-    READ_MONTH_FIRST,
     as_dates,
     as_written,
     codebook_of,
@@ -245,6 +245,28 @@ def test_an_option_says_how_dates_of_this_file_are_written(either_way):
         assert (found["prediction"] == found["month"]).all() == (said == "")
 
 
+@pytest.mark.parametrize("written", ["%Y-%m-%d", "%d.%m.%Y", "%d.%m.%Y %H:%M"])
+def test_dates_of_one_order_are_read_by_no_other(either_way, written):
+    model, path, _ = either_way("--dayfirst")
+    table = pd.read_csv(path)
+    days = pd.to_datetime(table["day"], format="%d/%m/%Y")
+    table.assign(day=days.dt.strftime(written)).to_csv(path, index=False)
+    assert ask("predict", model, path, "--no-dayfirst").stderr == ""
+
+
+def test_workers_do_not_warn_of_orders(either_way, address):
+    """What one part leaves open, another one may settle."""
+    model, path, _ = either_way("--no-dayfirst")
+    forgetful = load(model)
+    del forgetful._date_orders
+    save(forgetful, model)
+    other = path.with_name("other.csv")
+    other.write_text("day\n12/31/2024\n")
+    result = ask("predict", model, path, other, "--cluster", address)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+
+
 def test_an_order_that_nobody_knows_is_noted(either_way):
     said = f"Note: the dates of 'day' {READ_MONTH_FIRST}\n"
     model, path, at_fit = either_way()
@@ -273,12 +295,12 @@ def test_a_fit_forgets_how_dates_of_another_one_were_read(either_way):
 
 
 def test_dates_are_all_or_nothing():
-    days = as_dates(pd.Series(["2024-05-01", None, "2024-05-03"]), "day")
+    days, _ = as_dates(pd.Series(["2024-05-01", None, "2024-05-03"]), "day")
     assert days.tolist() == [pd.Timestamp("2024-05-01"), pd.NaT, pd.Timestamp("2024-05-03")]
     for other in ("soon", "01.05.2024", "2024-05-01T13:30Z"):
         with pytest.raises(ValueError, match=r"column 'day' held dates at fit, and holds .* now"):
             as_dates(pd.Series(["2024-05-01", other]), "day")
-    assert as_dates(pd.Series([None, None], dtype=object), "day").isna().all()
+    assert as_dates(pd.Series([None, None], dtype=object), "day")[0].isna().all()
 
 
 @pytest.mark.parametrize("bad", ["2024-02-30", "2024-13-01", "soon"])

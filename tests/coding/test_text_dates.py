@@ -10,19 +10,19 @@ from dtrees.coding.text_dates import (
     ISO,
     MONTH_FIRST,
     NO_ORDER,
+    Form,
     are_dates,
     combined,
     dates_of,
     forms_of,
     look_like_dates,
-    order_of,
     parsed,
 )
 
 pd = pytest.importorskip("pandas")
 
 
-BARE, ZONED = (ISO, False, False), (ISO, True, False)
+BARE, ZONED = Form(ISO, False, False), Form(ISO, True, False)
 
 
 def series(values):
@@ -139,7 +139,7 @@ def test_orders_of_days_and_months(values, dayfirst, expected):
 )
 def test_what_the_other_order_could_read(values, dayfirst, order, is_open):
     _, form = dates_of(series(values), dayfirst=dayfirst)
-    assert (order_of(form), form[2]) == (order, is_open)
+    assert (form.order, form.is_open) == (order, is_open)
     assert is_open == (
         order != NO_ORDER and dates_of(series(values), dayfirst=not dayfirst) is not None
     )

@@ -62,19 +62,19 @@ def test_a_regime_is_asked_for_in_a_context():
 
 
 def test_rows_stand_in_the_order_of_the_files(files, tmp_path):
-    whole = read_files(files).compute()
+    whole = read_files(files)[0].compute()
     assert whole["a"].tolist() == FRAME["a"].tolist()
-    assert read_files(files[::-1]).compute()["a"].tolist() == [3, 4, 5, 0, 1, 2]
-    by_pattern = read_files([str(tmp_path / "*.csv")]).compute()
+    assert read_files(files[::-1])[0].compute()["a"].tolist() == [3, 4, 5, 0, 1, 2]
+    by_pattern = read_files([str(tmp_path / "*.csv")])[0].compute()
     assert by_pattern["a"].tolist() == FRAME["a"].tolist()
 
 
 def test_columns_of_dates_and_columns_that_are_text(files):
-    whole = read_files(files).compute()
+    whole = read_files(files)[0].compute()
     assert whole["day"].tolist() == [pd.Timestamp(day) for day in DAYS]
     for how in ({"dates": False}, {"as_text": ["day", "not there"]}):
-        assert read_files(files, **how).compute()["day"].tolist() == DAYS
-    as_text = read_files(files, as_text=["a"]).compute()
+        assert read_files(files, **how)[0].compute()["day"].tolist() == DAYS
+    as_text = read_files(files, as_text=["a"])[0].compute()
     assert as_text["a"].tolist() == list("012345")
 
 
@@ -83,8 +83,7 @@ def test_it_is_told_how_dates_are_written(last, files):
     """By all files together: a later one may settle the order of days and months."""
     for file, day in zip(files, (1, last), strict=True):
         pd.read_csv(file).assign(day=f"{day}/3/2024").to_csv(file, index=False)
-    forms = {}
-    read_files(files, dayfirst=True, date_forms=forms)
+    _, forms = read_files(files, dayfirst=True)
     assert forms == {"day": ("%d/%m/%Y", False, last == 12)}
 
 
@@ -92,7 +91,7 @@ def test_a_column_that_only_begins_like_dates_is_text(files):
     text = pd.read_csv(files[1])
     text.loc[2, "day"] = "soon"
     text.to_csv(files[1], index=False)
-    assert read_files(files).compute()["day"].tolist() == [*DAYS[:5], "soon"]
+    assert read_files(files)[0].compute()["day"].tolist() == [*DAYS[:5], "soon"]
 
 
 @pytest.mark.parametrize(
