@@ -336,7 +336,10 @@ def checked(
             if given is not None:
                 if theirs is not None:
                     _check_as(theirs, given)
-                check_parameters(constraints, given, function.__qualname__)
+                owner = function.__qualname__
+                if "self" in given:  # the class that the user has, not the one that defines it
+                    owner = f"{type(given['self']).__name__}.{function.__name__}"
+                check_parameters(constraints, given, owner)
             return function(*args, **kwargs)
 
         return cast(F, call)

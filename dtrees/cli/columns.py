@@ -150,13 +150,14 @@ def as_dates(column: Any, name: str, dayfirst: bool = False) -> tuple[Any, DateF
             return column, None  # dates of Python, as Parquet's date32 is read
         given = given.astype(str)
         worst = [*given[~are_dates(given, dayfirst=dayfirst)], given.iloc[0]][0]
-        now, other = "12/31/2024", "31/12/2024 add --dayfirst"
+        now, other, option = "12/31/2024", "31/12/2024", "--dayfirst"
         if dayfirst:
-            now, other = "31/12/2024", "12/31/2024 add --no-dayfirst"
+            now, other, option = other, now, "--no-dayfirst"
         raise ValueError(
             f"column {name!r} held dates at fit, and holds {worst!r} now: dates are written like "
             "2024-05-01 or 2024-05-01T13:30, either all of them with an offset or none, or like "
-            f"31.12.2024 or {now}, all in the same way; for {other}"
+            f"31.12.2024 or {now}, all in the same way; for {other} add {option}, and fit again "
+            "with it if the dates of the fit were written so, too"
         )
     return found
 

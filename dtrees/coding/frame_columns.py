@@ -14,6 +14,7 @@ from dtrees.coding.array_columns import Column, array_column, integer_column, ob
 from dtrees.coding.labels import Labels, object_array
 from dtrees.coding.times import BOOL, NUMBER, TIMEDELTA, time_column
 
+FEW_LABELS = 512  # of a column's type, which cost less than to find out which are in some row
 FEW_STRINGS = 64  # of a column, of which Python makes labels sooner than pandas does
 
 
@@ -29,7 +30,7 @@ def pandas_column(series: Any, dtype: Any, j: int, name: str, pandas: Any) -> Co
         values = series.array  # the accessor makes a Series more
         used, codes = _in_some_row(values.codes, len(dtype.categories))
         categories = dtype.categories if used is None else dtype.categories[used]
-        return Labels(j, codes, list(categories), is_category=True), NUMBER
+        return Labels(j, codes, categories.tolist(), is_category=True), NUMBER
     if isinstance(dtype, pandas.StringDtype) and len(series) <= FEW_STRINGS:
         return Labels.of(j, series.array.tolist(), name), NUMBER
     if isinstance(dtype, pandas.SparseDtype):
@@ -56,14 +57,14 @@ def pandas_column(series: Any, dtype: Any, j: int, name: str, pandas: Any) -> Co
 
 
 def _in_some_row(codes: np.ndarray, n_labels: int) -> tuple[np.ndarray | None, np.ndarray]:
-    """Which labels of a column's type are in some row, where there are more of them than rows.
+    """Which labels of a column's type are in some row, where there are many more of them than rows.
 
     What is in no row means nothing, and a row of a column of many categories is not to cost them
-    all. Where there are fewer labels than rows, all of them are kept.
+    all. Where there are few labels, or fewer than rows, all of them are kept.
 
     Returns the positions of used labels, ascending (None: all), and the codes among these.
     """
-    if n_labels <= len(codes):
+    if n_labels <= max(len(codes), FEW_LABELS):
         return None, codes
     used, positions = np.unique(codes, return_inverse=True)
     n_missing = np.count_nonzero(used < 0)  # 0 or 1

@@ -16,7 +16,7 @@ pandas, polars and pyarrow are never imported here: a table of theirs has import
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -32,6 +32,7 @@ from dtrees.coding.times import BOOL, NUMBER
 
 SMALL_FRAME = 2**26  # bytes of a DataFrame that may be copied
 ONE_MEMORY = (np.ndarray, bytes, bytearray, memoryview)  # they own one; pickles have the others
+FEW_ROWS = 500  # of a frame, whose numbers are copied sooner than a Series of each column is made
 FEW_COLUMNS = 20  # of a frame: a Series of each is made sooner than that of their types
 
 
@@ -223,14 +224,20 @@ def _table(
     n_rows: int,
     n_columns: int,
     names: np.ndarray | None,
-    parts: Sequence[Column],
+    parts: Mapping[int, Column],
+    blocks: Sequence[Numbers] = (),
 ) -> Table:
-    """A table of columns one by one, each an array of numbers or labels, and its unit."""
+    """A table of columns one by one, each an array of numbers or labels, and its unit; and blocks.
+
+    Those of `blocks` are plain numbers.
+    """
     check_shape((n_rows, n_columns))
-    numbers = [(j, part) for j, (part, _) in enumerate(parts) if isinstance(part, np.ndarray)]
-    labels = tuple(part for part, _ in parts if isinstance(part, Labels))
-    units = np.array([unit for _, unit in parts], dtype=np.uint8)
-    return Table(n_rows, n_columns, names, join_columns(numbers), labels, None, units)
+    numbers = [(j, part) for j, (part, _) in parts.items() if isinstance(part, np.ndarray)]
+    labels = tuple(part for part, _ in parts.values() if isinstance(part, Labels))
+    units = np.full(n_columns, NUMBER, dtype=np.uint8)
+    units[list(parts)] = [unit for _, unit in parts.values()]
+    joined = (*blocks, *join_columns(numbers))
+    return Table(n_rows, n_columns, names, joined, labels, None, units)
 
 
 def check_shape(shape: tuple[int, int]) -> None:
@@ -253,7 +260,7 @@ def _from_array(X: np.ndarray) -> Table:
         columns = np.arange(n_columns, dtype=np.int64)
         block = Numbers(columns, np.asarray(X))
         return Table(n_rows, n_columns, None, (block,), (), None, units)
-    parts = [array_column(X[:, j], j, f"{j}") for j in range(n_columns)]
+    parts = {j: array_column(X[:, j], j, f"{j}") for j in range(n_columns)}
     return _table(n_rows, n_columns, None, parts)
 
 
@@ -290,12 +297,28 @@ def _from_pandas(X: Any, pandas: Any) -> Table:
         return replace(_from_array(X.to_numpy()), names=names)
     if dtypes and all(_leaves_zeros_out(dtype, pandas) for dtype in dtypes):
         return replace(_from_sparse(X.sparse.to_coo()), names=names)
-    series = _series(X) if series is None else series
-    parts = [
-        pandas_column(each, dtype, j, f"{columns[j]!r}", pandas)
-        for j, (dtype, each) in enumerate(zip(dtypes, series, strict=True))
-    ]
-    return _table(X.shape[0], X.shape[1], names, parts)
+    blocks: list[Numbers] = []
+    others = list(range(len(dtypes)))
+    if series is None and X.shape[0] <= FEW_ROWS:
+        blocks, others = _blocks_of_types(X, dtypes)
+    if series is None:
+        series = _series(X.iloc[:, others] if blocks else X)
+    parts = {
+        j: pandas_column(each, dtypes[j], j, f"{columns[j]!r}", pandas)
+        for j, each in zip(others, series, strict=True)
+    }
+    return _table(X.shape[0], X.shape[1], names, parts, blocks)
+
+
+def _blocks_of_types(X: Any, dtypes: Sequence[Any]) -> tuple[list[Numbers], list[int]]:
+    """The columns of each numeric type as a copy; and the other columns."""
+    by_type: dict[np.dtype | None, list[int]] = {}
+    for j, dtype in enumerate(dtypes):
+        is_number = isinstance(dtype, np.dtype) and dtype.kind in "iuf"
+        by_type.setdefault(dtype if is_number else None, []).append(j)
+    others = by_type.pop(None, [])
+    blocks = [Numbers(np.array(own), X.iloc[:, own].to_numpy()) for own in by_type.values()]
+    return blocks, others
 
 
 def _series(X: Any) -> list[Any]:
@@ -314,13 +337,12 @@ def _leaves_zeros_out(dtype: Any, pandas: Any) -> bool:
 
 def _from_polars(X: Any, polars: Any) -> Table:
     """A polars DataFrame."""
-    parts = [polars_column(series, j, polars) for j, series in enumerate(X.get_columns())]
+    parts = {j: polars_column(series, j, polars) for j, series in enumerate(X.get_columns())}
     return _table(X.shape[0], X.shape[1], feature_names(X.columns), parts)
 
 
 def _from_arrow(X: Any, pyarrow: Any) -> Table:
     """A pyarrow Table or RecordBatch."""
-    parts = []
-    for j, name in enumerate(X.schema.names):
-        parts.append(arrow_column(X.column(j), j, f"{name!r}", pyarrow))
+    names = X.schema.names
+    parts = {j: arrow_column(X.column(j), j, f"{names[j]!r}", pyarrow) for j in range(len(names))}
     return _table(X.num_rows, X.num_columns, feature_names(X.schema.names), parts)

@@ -27,7 +27,7 @@ from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows, Walked, means_of_leaves
 from dtrees.estimators.prediction import BoostedPredictor
-from dtrees.estimators.scorers import with_labels
+from dtrees.estimators.scorers import refuse_unfit, with_labels
 
 if TYPE_CHECKING:
     from dtrees.estimators.boosted_start import StartingBoosting
@@ -204,12 +204,13 @@ def scored(
     predictor : BoostedPredictor
     held : Held
     scoring : str, callable or None
-        As the parameter of the estimator.
+        As the parameter of the estimator. ValueError: it is not defined for the classes.
     """
     if isinstance(scoring, str) and scoring == "loss":
         return ByLoss(predictor.loss, held.of_loss, held.weight)
     from sklearn.metrics import check_scoring, get_scorer
 
+    refuse_unfit(scoring, predictor.classes)
     scorer = with_labels(check_scoring(estimator, scoring), predictor.classes)
     if scoring is None or type(scorer).__module__ == get_scorer.__module__:
         return ByPredictions(estimator, predictor, scorer, (held.rows, held.y, held.weight))

@@ -59,6 +59,7 @@ from dtrees.estimators.warm_start import (
     leaves_of,
 )
 from dtrees.export.trees import trees_to_bytes
+from dtrees.inspection.importance import OF_A_SPLIT
 from dtrees.parallel import (
     REGIMES,
     Checkpoint,
@@ -384,7 +385,7 @@ class BaseForest(GrowingForest):
         if bags.digest() != self._fit_bags:
             raise ValueError(
                 "The bags of this forest are not those of these rows. Give y, sample_weight and "
-                "bootstrap_groups of the fit, and leave the parameters as they were."
+                f"bootstrap_groups of the fit, and leave the parameters as they were. {OF_A_SPLIT}"
             )
         numbers = range(len(self.forest_))
         times = (bags.multiplicity(number, target.has_weight) for number in numbers)

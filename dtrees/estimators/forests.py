@@ -20,7 +20,7 @@ from dtrees.coding.target import Target
 from dtrees.constraints import ARRAY, CONFIDENCE, ArrayOf, InstanceOf, Nothing, OneOf, checked
 from dtrees.core.predict.out_of_bag import OutOfBag
 from dtrees.estimators.ensemble import SPARE_BITS, BaseForest
-from dtrees.estimators.intervals import IntervalPredictor, scaled_errors
+from dtrees.estimators.intervals import IntervalPredictor, scaled_errors, warn_of_infinite
 from dtrees.estimators.prediction import ForestPredictor, LazyScore
 from dtrees.estimators.stored import LEARNS_CLASSES
 from dtrees.estimators.trees import (
@@ -181,8 +181,8 @@ class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
         Returns
         -------
         interval : float64 array of shape (n_rows, 2)
-            Lower and upper end. They are infinite where too few rows were fitted: fewer than
-            ``(1 + confidence) / (1 - confidence)``.
+            Lower and upper end. They are infinite, with a warning, where too few rows were fitted:
+            fewer than ``(1 + confidence) / (1 - confidence)``.
 
         Raises
         ------
@@ -205,6 +205,7 @@ class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
         predictor = self._predictor()
         assert isinstance(predictor, ForestPredictor)
         found = IntervalPredictor.of(predictor, vars(self), confidence)
+        warn_of_infinite(found.errors[~np.isnan(found.errors)], confidence, found.is_scaled)
         return self._answer("prediction_interval", X, found)
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:

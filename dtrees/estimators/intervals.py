@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from dtrees._forks import cached_property
+from dtrees._warnings import warn
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.predict.blas import one_blas_thread
-from dtrees.core.predict.intervals import Calibration, floor_of
+from dtrees.core.predict.intervals import Calibration, floor_of, least_rows, ranks
 from dtrees.core.predict.raw import forest_blocks
 from dtrees.estimators.prediction import ForestPredictor
 from dtrees.parallel import Answer
@@ -43,6 +44,18 @@ def scaled_errors(
     if counts is not None:
         errors[~counts] = np.nan
     return errors
+
+
+def warn_of_infinite(errors: np.ndarray, confidence: float, apart: bool) -> None:
+    """Warn where all ends are infinite, as too few rows calibrate; `apart` is as for `ranks`."""
+    n, known = len(errors), np.count_nonzero(np.isfinite(errors))
+    high = ranks(confidence, n, apart)[1]
+    if high > known:
+        more = " Rows that are in every bag have none: fit more trees." if known < n else ""
+        warn(
+            f"All ends of intervals are infinite: confidence={confidence} needs the errors of "
+            f"{max(high, least_rows(confidence, apart))} rows, and there are {known}.{more}"
+        )
 
 
 @dataclass(eq=False)

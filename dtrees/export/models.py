@@ -156,8 +156,14 @@ def _check_loads(path: os.PathLike) -> None:
 
 def _instead(model: Any) -> str:
     """What to save in the place of an object that holds a model of ours; empty where none does."""
-    within = getattr(model, "best_estimator_", None)
-    return "" if within is None else " Save its best_estimator_."
+    if getattr(model, "best_estimator_", None) is not None:
+        return " Save its best_estimator_."
+    if hasattr(type(model), "final_estimator"):  # of a cross-validation, which would grow it
+        return " Save its final_estimator."
+    steps = getattr(model, "steps", None)  # of a pipeline
+    if isinstance(steps, list) and type(steps[-1][1]).__name__ in ESTIMATORS:
+        return " Save its last step, and the steps before it by other means."
+    return ""
 
 
 @checked(path=(InstanceOf(str | os.PathLike, "str or path"),), mmap=(Boolean(),))

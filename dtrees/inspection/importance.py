@@ -41,6 +41,11 @@ from dtrees.core.model.tree import LEAF, Tree
 from dtrees.inspection.alignment import adds_steps, trees_of
 from dtrees.inspection.tree_formatter import parts_of
 
+OF_A_SPLIT = (
+    "A model of a split that has grown with others wants all rows of the table, with a "
+    "sample_weight of 0 for those that it was not fitted to and of 1 for the others."
+)
+
 
 @checked(
     tree=(InstanceOf(Tree, "dtrees.core.model.tree.Tree, such as tree_.model"),),
@@ -173,7 +178,9 @@ def oob_importances(
 
     Notes
     -----
-    Takes a prediction of `X`, and 8 bytes per row and tree.
+    Takes a prediction of `X`, and 8 bytes per row and tree. For a model of `cross_validate`, give
+    all rows of the table, with a `sample_weight` of 0 for those of its test side and of 1 for the
+    others.
 
     Examples
     --------
@@ -271,7 +278,8 @@ def _importances(
         if bag is not None and not _has_grown_from(tree, of_rows, y, bag):
             raise ValueError(
                 "The forest was not fitted to these rows: others have come to the leaves of its "
-                "trees. Give X and y of the fit: the same values, in the order of the fit."
+                "trees. Give X and y of the fit: the same values, in the order of the fit. "
+                f"{OF_A_SPLIT}"
             )
         own = None if weight is None else weight[some]
         found.append(unseen_importances(tree, of_rows[some], y[some], own))

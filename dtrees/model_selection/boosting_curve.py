@@ -42,6 +42,7 @@ from dtrees.estimators.boosted_stopping import ByLoss, Held, has_stopped, scored
 from dtrees.estimators.fitted_boosting import first_iterations
 from dtrees.losses import Loss
 from dtrees.model_selection.fitted_splits import FittedSplits, grow_splits
+from dtrees.model_selection.missing_classes import refuse_unfit_scorer
 from dtrees.model_selection.prepare import Arguments, SplitTable, prepare_shared
 from dtrees.model_selection.split_scores import SplitScores
 from dtrees.parallel import threaded
@@ -254,7 +255,8 @@ def boosting_curve(
         `estimator` is not a boosted model of dtrees, or its models cannot be grown together.
     ValueError
         A fit fails, no row is held out in a split, or there is no such score: a loss of your own
-        without ``of_rows`` has none. The last two are known before anything grows.
+        without ``of_rows`` has none, and some scorers are not defined for the classes. The last two
+        are known before anything grows.
 
     Notes
     -----
@@ -285,6 +287,7 @@ def grown_curve(estimator: Any, work: SplitTable, scoring: Any) -> BoostingCurve
         _check_losses(estimator.loss)
     else:
         check_scoring(estimator, scoring)
+        refuse_unfit_scorer(scoring, estimator, work)
     for number, (_, test) in enumerate(work.splits):
         if len(np.arange(len(work.table.y))[test]) == 0:
             raise ValueError(f"Split {number} holds out no row, so that nothing can be scored.")

@@ -33,7 +33,7 @@ from dtrees.core.predict.blas import one_blas_thread
 from dtrees.core.predict.intervals import Calibration
 from dtrees.estimators.base import BaseTrees
 from dtrees.estimators.boosting_base import BaseBoosting
-from dtrees.estimators.intervals import ENDS, scaled_errors
+from dtrees.estimators.intervals import ENDS, scaled_errors, warn_of_infinite
 from dtrees.estimators.prediction import Predictor
 from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.nested import FittedSearches
@@ -129,8 +129,8 @@ class CrossValidation(dict[str, Any]):
         Returns
         -------
         interval : float64 array of shape (n_rows, 2)
-            Lower and upper end. They are infinite where too few rows were held out: fewer than
-            ``(1 + confidence) / (1 - confidence)``; for boosted models, than
+            Lower and upper end. They are infinite, with a warning, where too few rows were held
+            out: fewer than ``(1 + confidence) / (1 - confidence)``; for boosted models, than
             ``confidence / (1 - confidence)``.
 
         Raises
@@ -162,6 +162,7 @@ class CrossValidation(dict[str, Any]):
                 f"There are no prediction intervals of this cross-validation: {held_out}."
             )
         models, is_scaled = self["estimator"], held_out.is_scaled
+        warn_of_infinite(held_out.errors, confidence, is_scaled)
         if is_lazy(X):
             models = [getattr(model, "best_estimator_", model) for model in models]
             if not all(isinstance(model, BaseTrees | BaseBoosting) for model in models):

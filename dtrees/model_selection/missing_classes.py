@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.dummy import DummyClassifier
+from sklearn.base import is_classifier
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer
 
 from dtrees._warnings import warn
 from dtrees.coding.labels import is_missing
+from dtrees.estimators.scorers import refuse_unfit, with_positive_class
 from dtrees.model_selection.prefitted_proxy import asks_for_predictions
+from dtrees.model_selection.prepare import SplitTable
 from dtrees.model_selection.splits import Split, rows_of_side
 
 SHOWN = 5  # splits or classes of a message
@@ -72,9 +73,7 @@ def without_positive_class(scores: Mapping[str, np.ndarray], scoring: Any, y: An
 
     Scorers of scikit-learn, of two classes; `scoring` is as for `cross_validate`.
     """
-    failed = [
-        name for name, found in scores.items() if found.dtype.kind == "f" and np.isnan(found).all()
-    ]
+    failed = [name for name, own in scores.items() if own.dtype.kind == "f" and np.isnan(own).all()]
     classes = _classes_of(y) if failed else []
     if len(classes) != 2:
         return None
@@ -84,8 +83,9 @@ def without_positive_class(scores: Mapping[str, np.ndarray], scoring: Any, y: An
     for name in failed:
         scorer = scoring.get(name) if isinstance(scoring, Mapping) else scoring
         if scorer is not None and asks_for_predictions(scorer):
-            said[name] = _with_positive_class(get_scorer(scorer), np.unique(classes))
-    said = {name: found for name, found in said.items() if found}
+            found = with_positive_class(get_scorer(scorer), np.unique(classes))
+            if found is not None:
+                said[name] = found
     if not said:
         return None
     reason = next(iter(said.values()))[0]
@@ -99,23 +99,13 @@ def without_positive_class(scores: Mapping[str, np.ndarray], scoring: Any, y: An
     )
 
 
-def _with_positive_class(scorer: Any, classes: np.ndarray) -> tuple[str, str] | None:
-    """Why a scorer knows no positive class among the labels, and the call of one that does."""
-    y = np.repeat(classes, 2)
-    X = np.zeros((len(y), 1))
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            scorer(DummyClassifier().fit(X, y), X, y)
-    except ValueError as error:
-        if "pos_label" in str(error):
-            given = scorer._kwargs | {"pos_label": classes[-1].item()}
-            if scorer._response_method != "predict":
-                given["response_method"] = scorer._response_method
-            if scorer._sign < 0:
-                given["greater_is_better"] = False
-            words = [scorer._score_func.__name__, *(f"{k}={v!r}" for k, v in given.items())]
-            return str(error).rstrip("."), f"make_scorer({', '.join(words)})"
-    return None
+def refuse_unfit_scorer(scoring: Any, estimator: Any, work: SplitTable) -> None:
+    """Refuse (ValueError), before anything grows, one scorer that is not defined for the classes.
+
+    Where scikit-learn's functions go on, and every score is nan.
+    """
+    if is_classifier(estimator):
+        refuse_unfit(scoring, np.unique(_classes_of(work.table.y)))
 
 
 def warn_of_undefined(

@@ -35,6 +35,7 @@ from dtrees.estimators.nested_trees import model_of_trees
 from dtrees.model_selection.cost_complexity import CostComplexity, path_of
 from dtrees.model_selection.fitted_splits import FittedSplits, grow_splits
 from dtrees.model_selection.leaf_scores import leaf_scores_of
+from dtrees.model_selection.missing_classes import refuse_unfit_scorer
 from dtrees.model_selection.prepare import Arguments, SplitTable, prepare_shared
 from dtrees.model_selection.split_scores import SplitScores
 
@@ -253,7 +254,8 @@ def validation_surface(
         A Dask cluster is in force, or asked for by ``regime`` or a Dask collection, and cannot be
         used.
     ValueError
-        A limit is too small, or a fit fails.
+        A limit is too small, a fit fails, or the scorer is not defined for the classes. The last is
+        known before anything grows.
 
     Notes
     -----
@@ -303,6 +305,7 @@ def surface_of(
     error_score: Any = np.nan,
 ) -> ValidationSurface:
     """The surface of a table and splits of it; raises as `validation_surface`."""
+    refuse_unfit_scorer(scoring, estimator, work)
     whole = clone(estimator).set_params(max_depth=None, min_samples_split=2)
     depths = limits = None
     if max_depth is not None:

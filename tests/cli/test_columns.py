@@ -245,6 +245,13 @@ def test_an_option_says_how_dates_of_this_file_are_written(either_way):
         assert (found["prediction"] == found["month"]).all() == (said == "")
 
 
+def test_dates_that_the_fit_may_have_read_wrongly_want_another_fit(either_way):
+    model, path, _ = either_way("--no-dayfirst")
+    path.write_text("day\n05/06/2024\n22/06/2024\n")
+    words = "; for 31/12/2024 add --dayfirst, and fit again with it if"
+    check_refused(ask("predict", model, path), words)
+
+
 @pytest.mark.parametrize("written", ["%Y-%m-%d", "%d.%m.%Y", "%d.%m.%Y %H:%M"])
 def test_dates_of_one_order_are_read_by_no_other(either_way, written):
     model, path, _ = either_way("--dayfirst")

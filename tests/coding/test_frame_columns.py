@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from dtrees.coding import CodeBook
+from dtrees.coding import CodeBook, frame_columns
 from dtrees.coding.row_digest import digest_of_rows
 from dtrees.coding.tables import read_table
 
@@ -76,10 +76,8 @@ def test_a_row_costs_the_labels_that_it_holds(form, labels, monkeypatch):
             read.append(len(column.labels)) or read_labels(book, column, name)
         ),
     )
-    iterate = pd.Index.__iter__
-    monkeypatch.setattr(
-        pd.Index, "__iter__", lambda index: read.append(len(index)) or iterate(index)
-    )
+    as_list = pd.Index.tolist
+    monkeypatch.setattr(pd.Index, "tolist", lambda index: read.append(len(index)) or as_list(index))
     for row in (0, 1234, 2999, -1):
         few = of_many(labels, [row])[form]
         read.clear()
@@ -93,8 +91,10 @@ def test_a_row_costs_the_labels_that_it_holds(form, labels, monkeypatch):
 @pytest.mark.parametrize("labels", [MANY, NUMBERED], ids=["strings", "numbers"])
 @pytest.mark.parametrize("form", FORMS_OF_MANY)
 @pytest.mark.parametrize("options", [{}, {"categorical_features": [0]}])
-def test_categories_in_no_row_mean_nothing(form, labels, options):
+@pytest.mark.parametrize("limit", [0, 3000])
+def test_categories_in_no_row_mean_nothing(form, labels, options, limit, monkeypatch):
     """Of a type that lists more of them than there are rows, or only those there are."""
+    monkeypatch.setattr(frame_columns, "FEW_LABELS", limit)
     book, coded = CodeBook.fit_encode(of_many(labels, ROWS_OF_MANY)[form], **options)
     here = sorted({row for row in ROWS_OF_MANY if row >= 0})
     few = [-1 if row < 0 else here.index(row) for row in ROWS_OF_MANY]
@@ -106,6 +106,14 @@ def test_categories_in_no_row_mean_nothing(form, labels, options):
     assert repr(book.categories[0].tolist()) == repr(plain.categories[0].tolist())
     assert book.categories[0].dtype == plain.categories[0].dtype
     assert book.n_codes.tolist() == plain.n_codes.tolist() == [4]
+
+
+@pytest.mark.parametrize("form", FORMS_OF_MANY)
+def test_few_categories_are_not_looked_up(form, monkeypatch):
+    """To find out which of them are in some row would cost more."""
+    monkeypatch.setattr(np, "unique", None)
+    table = read_table(of_many(MANY[:20], [3, -1])[form])
+    assert len(table.labels[0].labels) == 20
 
 
 @pytest.mark.parametrize("fill", [np.nan, None, 0, 1])

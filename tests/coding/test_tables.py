@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from dtrees.coding import CodeBook
+from dtrees.coding import CodeBook, tables
 from dtrees.coding.tables import read_table
 from tests.coding.examples import code_column, frame
 
@@ -98,8 +98,6 @@ def test_blocks_are_views():
 
 
 def test_large_frames_are_joined_without_a_copy(monkeypatch):
-    from dtrees.coding import tables
-
     monkeypatch.setattr(tables, "SMALL_FRAME", 0)
     X = rng.normal(size=(50, 4))
     for table in (pd.DataFrame(X), pd.DataFrame({k: X[:, i] for i, k in enumerate("abcd")})):
@@ -122,6 +120,25 @@ def test_columns_of_a_pickled_frame_are_one_view(protocol):
     assert np.array_equal(block.values, X[7:9])
     for name in "abcd":
         assert np.shares_memory(block.values, table[name].to_numpy())
+
+
+def test_numbers_of_few_rows_are_a_block_for_each_type(monkeypatch):
+    X = pd.DataFrame(rng.normal(size=(600, 30)), columns=[f"x{j}" for j in range(30)])
+    X = X.assign(x3=np.arange(600), x7=np.arange(600) % 7, x11=["a", "b"] * 300, x12=True)
+    X = X.assign(x20=pd.Timestamp("2020-01-01")).rename(columns={"x9": "x8"})  # a name twice
+    book, coded = CodeBook.fit_encode(X)
+    made, of_rows = [], tables._series
+    monkeypatch.setattr(tables, "_series", lambda X: made.append(X.shape[1]) or of_rows(X))
+    for n_rows in (1, 500):
+        table = read_table(X.iloc[:n_rows])
+        assert made[-1] == 3  # strings, booleans and dates
+        assert [len(block.columns) for block in table.numbers[:2]] == [25, 2]
+        codes = book.encode(X.iloc[:n_rows])
+        for j in range(30):
+            assert np.array_equal(codes.column(j), coded.column(j)[:n_rows])
+    numbers = X.drop(columns=["x11", "x12", "x20"]).iloc[:1]
+    assert read_table(numbers).units.tolist() == read_table(numbers.to_numpy()).units.tolist()
+    assert made[-1] == 0
 
 
 def test_rows_of_a_table():

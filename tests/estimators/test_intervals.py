@@ -182,7 +182,7 @@ def test_models_that_grow_together_learn_what_they_learn_alone():
         alone = fitted(clone(forest), X, y, mine)
         np.testing.assert_array_equal(model._oob_scaled_errors, alone._oob_scaled_errors)
         np.testing.assert_array_equal(
-            model.prediction_interval(new), alone.prediction_interval(new)
+            model.prediction_interval(new, 0.8), alone.prediction_interval(new, 0.8)
         )
 
 
@@ -208,7 +208,7 @@ def test_refusals():
     assert "_oob_scaled_errors" not in vars(classes)
     forest = fitted(RandomForestRegressor(20, oob_score=True, random_state=0), X, y)
     for confidence in (0.4, 1.0):
-        with pytest.raises(ValueError, match=r"The 'confidence' parameter of .*\[0.5, 1.0\)"):
+        with pytest.raises(ValueError, match=r"of RandomForestRegressor\.pred.*\[0.5, 1.0\)"):
             forest.prediction_interval(X, confidence)
     with pytest.raises(ValueError, match=r"^The feature names should match"):
         forest.prediction_interval(X[["x", "z"]])
@@ -221,9 +221,13 @@ def test_few_trees_and_few_rows_make_intervals_wider():
     X, y = table()
     forest = fitted(RandomForestRegressor(1, oob_score=True, random_state=0), X, y)
     assert np.isinf(forest._oob_scaled_errors).mean() > 0.5
-    assert np.isinf(forest.prediction_interval(X)).all()
+    with pytest.warns(UserWarning, match=r"0\.9 needs .* and there are \d+\. .* fit more trees"):
+        assert np.isinf(forest.prediction_interval(X)).all()
     forest = fitted(RandomForestRegressor(40, oob_score=True, random_state=0), X[:8], y[:8])
-    assert np.isinf(forest.prediction_interval(X, 0.8)).all()  # 0.9 of 9 is more than 8
+    few = r"confidence=0\.8 needs the errors of 9 rows, and there are 8\.$"
+    with pytest.warns(UserWarning, match=few) as heard:
+        assert np.isinf(forest.prediction_interval(X, 0.8)).all()  # 0.9 of 9 is more than 8
+    assert [each.filename for each in heard] == [__file__]
     assert np.isfinite(forest.prediction_interval(X, 0.7)).all()
 
 

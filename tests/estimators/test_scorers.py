@@ -4,10 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.metrics import get_scorer, log_loss, make_scorer
+from sklearn.metrics import f1_score, fbeta_score, get_scorer, log_loss, make_scorer
 
-from dtrees import DecisionTreeClassifier
-from dtrees.estimators.scorers import with_labels
+from dtrees import DecisionTreeClassifier, GradientBoostingClassifier
+from dtrees.estimators.scorers import refuse_unfit, with_labels
 
 X = np.array([[0.0], [1.0], [2.0], [2.0]])
 Y = np.array(["a", "b", "c", "b"])
@@ -47,3 +47,52 @@ def test_others_stay(scoring):
 
 def test_numbers_have_no_classes():
     assert with_labels("neg_log_loss", None) == "neg_log_loss"
+
+
+def own(y, predicted):
+    raise ValueError("pos_label")
+
+
+@pytest.mark.parametrize(
+    ("scoring", "classes"),
+    [
+        ("f1", [0, 1]),
+        ("f1", ["a"]),
+        ("f1_macro", ["a", "b", "c"]),
+        ("roc_auc", ["a", "b"]),
+        ("roc_auc_ovr", ["a", "b", "c"]),
+        ("r2", ["a", "b"]),  # which fails for another reason
+        (make_scorer(f1_score, pos_label="a"), ["a", "b"]),
+        (make_scorer(f1_score, response_method="decision_function"), ["a", "b"]),
+        (make_scorer(own), ["a", "b"]),  # is not asked
+        (own, ["a", "b"]),
+        (None, ["a", "b"]),
+    ],
+)
+def test_scorers_that_are_not_refused(scoring, classes):
+    refuse_unfit(scoring, np.array(classes))
+    refuse_unfit(scoring, None)
+
+
+@pytest.mark.parametrize(
+    ("scoring", "classes", "said"),
+    [
+        ("f1", ["a", "b"], r"make_scorer\(f1_score, average='binary', pos_label='b'\)\.$"),
+        ("neg_brier_score", ["a", "b"], r"pos_label='b', .*greater_is_better=False\)\.$"),
+        ("jaccard", ["a", "b", "c"], "there are 3: .* Take scoring='jaccard_macro'"),
+        ("roc_auc", [0, 1, 2], "there are 3: .* Take scoring='roc_auc_ovr'"),
+        (make_scorer(fbeta_score, beta=2), [0, 1, 2], "there are 3: .* choose another average"),
+    ],
+)
+def test_scorers_that_are_refused_and_which_ones_to_take(scoring, classes, said):
+    with pytest.raises(ValueError, match=said):
+        refuse_unfit(scoring, np.array(classes))
+
+
+def test_early_stopping_refuses_them():
+    model = GradientBoostingClassifier(early_stopping=True, scoring="f1")
+    y = np.tile(["no", "yes"], 20)
+    with pytest.raises(ValueError, match=r"Say which one is: scoring=make_scorer\(f1_score"):
+        model.fit(np.zeros((40, 1)), y)
+    with pytest.raises(ValueError, match="Take scoring='f1_macro'"):
+        model.fit(np.zeros((40, 1)), np.tile(["a", "b", "c", "d"], 10))

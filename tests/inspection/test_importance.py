@@ -36,6 +36,7 @@ from dtrees.inspection import (
     split_counts,
 )
 from dtrees.inspection.importance import summed_importances
+from dtrees.model_selection import cross_validate
 from dtrees.model_selection.validated import validate_folds
 
 
@@ -238,6 +239,20 @@ def test_targets_beside_an_outlier_in_another_order_are_refused(outlier):
     oob_importances(forest, X, y)
     with pytest.raises(ValueError, match="not fitted to these rows"):
         oob_importances(forest, X, np.r_[outlier, y[:0:-1]])
+
+
+def test_forests_of_splits_want_all_rows_and_a_weight_of_their_training_side():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(3, random_state=0)
+    found = cross_validate(forest, X, y, cv=3, return_estimator=True, return_indices=True)
+    for model, train in zip(found["estimator"], found["indices"]["train"], strict=True):
+        with pytest.raises(ValueError, match="of a split that has grown with others wants all"):
+            oob_importances(model, X, y)
+        with pytest.raises(ValueError, match="of a split that has grown with others wants all"):
+            oob_importances(model, X[train], y[train])
+        weight = np.zeros(len(y))
+        weight[train] = 1
+        assert oob_importances(model, X, y, weight).sum() == pytest.approx(1)
 
 
 def test_what_has_no_unseen_importances():

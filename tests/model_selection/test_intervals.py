@@ -284,6 +284,16 @@ def test_what_has_intervals():
     assert "LinearRegression" in unsupported_intervals(LinearRegression(), True)
 
 
+@pytest.mark.parametrize(("estimator", "least"), [(TREE, 1999), (FOREST, 1999), (BOOSTED, 999)])
+def test_too_few_rows_for_the_confidence_are_told_once(estimator, least):
+    X, y = table(30)
+    found = validated(estimator, X, y, cv=3)
+    words = f"confidence=0.999 needs the errors of {least} rows, and there are 30.$"
+    with pytest.warns(UserWarning, match=words) as heard:
+        assert np.isinf(found.prediction_interval(NEW, 0.999)).all()
+    assert [each.filename for each in heard] == [__file__]
+
+
 def test_held_out_rows():
     mask = np.array([True, False, True])
     rows = HeldOutRows([([1], [0, 2]), ([0], mask), ([0], [-1])], 3)

@@ -15,9 +15,12 @@ from sklearn.preprocessing import StandardScaler
 from dtrees import DecisionTreeClassifier, GradientBoostingClassifier, RandomForestClassifier
 from dtrees.model_selection import (
     GridSearchCV,
+    boosting_curve,
     cross_val_predict,
     cross_val_score,
     cross_validate,
+    fitted_splits,
+    tuned_size,
     validation_surface,
 )
 from dtrees.model_selection.missing_classes import undefined, without_positive_class
@@ -111,9 +114,6 @@ ASKED_OF_ONE = {
     "cross_validate": lambda given: cross_validate(TREE, X, TWO, **given),
     "cross_val_score": lambda given: cross_val_score(TREE, X, TWO, **given),
     "search": lambda given: GridSearchCV(TREE, {"max_depth": [2, 1]}, **given).fit(X, TWO),
-    "surface": lambda given: validation_surface(
-        TREE, X, TWO, max_depth=[1, 2], error_score=np.nan, **given
-    ),
     "pipeline": lambda given: cross_validate(PIPELINE, X, TWO, **given),
     "nested": lambda given: cross_validate(
         GridSearchCV(TREE, {"max_depth": [2, 1]}, **given), X, TWO, cv=2
@@ -137,6 +137,28 @@ def test_who_asks_for_a_positive_class_hears_how_to_say_which_one_it_is(name, sc
             r"nan of all splits: pos_label=1 is .* of \['no' 'yes'\]\. Say", str(each.message)
         )
         assert SAID[scoring] in str(each.message)
+
+
+REFUSING = {
+    "surface": lambda y, given: validation_surface(
+        TREE, X, y, error_score=np.nan, cv=SPLITS, **given
+    ),
+    "curve": lambda y, given: boosting_curve(MODELS["boosted"], X, y, cv=SPLITS, **given),
+    "size": lambda y, given: tuned_size(TREE, X, y, SPLITS, **given),
+    "iterations": lambda y, given: tuned_size(MODELS["boosted"], X, y, SPLITS, **given),
+}
+
+
+@pytest.mark.parametrize("name", REFUSING)
+def test_functions_of_our_own_refuse_unfit_scorers_before_anything_grows(name, monkeypatch):
+    monkeypatch.setattr(fitted_splits, "fit_splits", None)
+    for scoring, call in SAID.items():
+        with pytest.raises(ValueError, match=r"pos_label=1 is .* Say which one is") as heard:
+            REFUSING[name](TWO, {"scoring": scoring})
+        assert f"scoring={call}" in str(heard.value)
+    for scoring, other in {"f1": "f1_macro", "roc_auc": "roc_auc_ovr"}.items():
+        with pytest.raises(ValueError, match=f"there are 3: .* Take scoring='{other}'"):
+            REFUSING[name](Y, {"scoring": scoring})
 
 
 def test_scorers_that_know_their_class_or_fail_otherwise_are_not_named():

@@ -55,9 +55,20 @@ def ranks(confidence: float, n: int, apart: bool = False) -> tuple[int, int]:
     The share is the decimal that the user has written: 0.9 of 10 is 9. `apart`: half of the rows
     that are not in their intervals are to be on either side.
     """
-    share = Fraction(str(confidence))
-    high = ceil(((1 + share) / 2 if apart else share) * (n + 1))
+    high = ceil(_share(confidence, apart) * (n + 1))
     return n + 1 - high, high
+
+
+def least_rows(confidence: float, apart: bool = False) -> int:
+    """The least n of which `ranks` finds both ends."""
+    share = _share(confidence, apart)
+    return ceil(share / (1 - share))
+
+
+def _share(confidence: float, apart: bool) -> Fraction:
+    """Of the values, up to the upper end."""
+    share = Fraction(str(confidence))
+    return (1 + share) / 2 if apart else share
 
 
 def floor_of(tree: Tree, share: float = FLOOR) -> float:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.core.predict import intervals
-from dtrees.core.predict.intervals import Calibration, ranks
+from dtrees.core.predict.intervals import Calibration, least_rows, ranks
 
 
 def listed(values, errors, unseen, confidence):
@@ -123,6 +123,15 @@ def test_shares_are_the_decimals_that_are_written():
             low, high = ranks(percent / 100, n)
             assert high == -(-percent * (n + 1) // 100)
             assert low == n + 1 - high
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_the_least_rows_that_have_both_ends(apart):
+    for confidence in (0.5, 0.8, 0.9, 0.95, 0.999):
+        n = least_rows(confidence, apart)
+        assert ranks(confidence, n, apart)[1] == n
+        assert ranks(confidence, n - 1, apart)[1] == n
+    assert least_rows(0.9, apart) == (19 if apart else 9)
 
 
 def test_coverage_of_new_rows_of_the_same_kind():
