@@ -43,7 +43,10 @@ PROOF = [f"{SHORT[0]}::test_two_walks_at_the_same_time"]  # which goes where the
 LAWS = ["tests/core", "tests/laws", "tests/test_random.py", "tests/parallel/test_local.py"]
 CODING = ["tests/coding/test_ordered.py", "tests/coding/test_coded.py"]
 # Figures of memory are those of the release build. Polars crashes as the thread sanitizer loads it.
-NOT_HERE = ["--deselect", "tests/core/stores/shared/test_shared_nodes.py"]
+NOT_HERE = [
+    *("--deselect", "tests/core/stores/shared/test_shared_nodes.py"),
+    *("--deselect", "tests/core/grow/test_set_records.py"),
+]
 KERNELS = {
     "memory": [*SHORT, *LAWS, *CODING, "tests/coding/test_codebook.py", *NOT_HERE],
     "threads": [*SHORT, *LAWS, *CODING, *NOT_HERE],

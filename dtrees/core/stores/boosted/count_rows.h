@@ -6,9 +6,9 @@
 #include <string.h>
 
 #if defined(__GNUC__)
-/* Two 64-bit sums, which are added by one instruction. */
-typedef int64_t Pair __attribute__((vector_size(16), may_alias));
-static inline Pair pair_of(int64_t first, int64_t second) {
+/* Two 64-bit sums, which are added by one instruction. The first one has all 64 bits. */
+typedef uint64_t Pair __attribute__((vector_size(16), may_alias));
+static inline Pair pair_of(uint64_t first, uint64_t second) {
     Pair made = {first, second};
     return made;
 }
@@ -16,14 +16,14 @@ static inline Pair pair_of(int64_t first, int64_t second) {
 #define PREFETCH(address) __builtin_prefetch(address)
 #else
 typedef struct {
-    int64_t first, second;
+    uint64_t first, second;
 } Pair;
-static inline Pair pair_of(int64_t first, int64_t second) {
+static inline Pair pair_of(uint64_t first, uint64_t second) {
     Pair made = {first, second};
     return made;
 }
 #define ADD_PAIR(cell, pair)                                                                       \
-    (((int64_t *)(cell))[0] += (pair).first, ((int64_t *)(cell))[1] += (pair).second)
+    (((uint64_t *)(cell))[0] += (pair).first, ((uint64_t *)(cell))[1] += (pair).second)
 #define PREFETCH(address)
 #endif
 
@@ -31,7 +31,7 @@ static inline Pair pair_of(int64_t first, int64_t second) {
 
 /* What a row adds: rows << shift | hessian, gradient. */
 static inline Pair pair_of_row(uint64_t derivatives, uint64_t one) {
-    return pair_of((int64_t)((derivatives & 0xFFFFFFFFu) + one), (int64_t)derivatives >> 32);
+    return pair_of((derivatives & 0xFFFFFFFFu) + one, (uint64_t)((int64_t)derivatives >> 32));
 }
 
 /* rows : ascending, (n,), or NULL, all of the first n. codes : of the block, row by row; behind the
