@@ -132,7 +132,8 @@ def environment(kind: str, tree: Path, log: Path) -> dict[str, str]:
         # CPython keeps what it has until its end: that is no leak.
         "ASAN_OPTIONS": f"{common}/address.supp:detect_leaks=0:allocator_may_return_null=1",
         "UBSAN_OPTIONS": f"{common}/undefined.supp",
-        "TSAN_OPTIONS": f"{common}/thread.supp:exitcode=0:history_size=7",
+        # Children of the fork server begin threads of their own.
+        "TSAN_OPTIONS": f"{common}/thread.supp:exitcode=0:history_size=7:die_after_fork=0",
     }
 
 
