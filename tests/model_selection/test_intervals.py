@@ -109,6 +109,7 @@ def looped(estimator, X, y, splits, new, confidence, weight=None, models=()):
 
 
 @pytest.mark.one_of(4)
+@pytest.mark.filterwarnings("ignore:All ends of intervals are infinite")
 @pytest.mark.parametrize("name", SPLITTERS)
 @pytest.mark.parametrize("estimator", [TREE, FOREST, BOOSTED], ids=["tree", "forest", "boosted"])
 def test_a_loop_over_models(name, estimator):
