@@ -134,17 +134,17 @@ cdef inline int64_t decode_gradients(const int64_t* cell, int shift, int64_t* he
 
 
 cdef inline void add_words(int64_t* to, const int64_t* words, int64_t n) noexcept nogil:
-    """Add cells, n words of them."""
+    """Add cells, n words of them. Packed ones fill all 64 bits, so there is no sign."""
     cdef int64_t i
     for i in range(n):
-        to[i] += words[i]
+        to[i] = <int64_t>(<uint64_t>to[i] + <uint64_t>words[i])
 
 
 cdef inline void subtract_words(int64_t* to, const int64_t* words, int64_t n) noexcept nogil:
-    """Subtract cells, n words of them."""
+    """Subtract cells, n words of them; as `add_words`."""
     cdef int64_t i
     for i in range(n):
-        to[i] -= words[i]
+        to[i] = <int64_t>(<uint64_t>to[i] - <uint64_t>words[i])
 
 
 cdef inline int64_t decode(const int64_t* cell, CellKind kind, int64_t n_classes,

@@ -59,7 +59,7 @@ static inline int64_t permitted_sums(const SidesOfNode *node, const int64_t *sum
    the last. */
 static void add_up_plain(const int64_t *cells, int64_t n, int64_t *before, int64_t *sums) {
     for (int64_t i = 0; i < n; i++) {
-        before[0] += cells[2 * i];
+        before[0] = (int64_t)((uint64_t)before[0] + (uint64_t)cells[2 * i]); /* no sign */
         before[1] += cells[2 * i + 1];
         sums[2 * i] = before[0];
         sums[2 * i + 1] = before[1];

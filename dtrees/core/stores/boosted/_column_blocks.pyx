@@ -280,7 +280,8 @@ cdef void copy_block(const ColumnBlock* block, const Column* columns,
 
 
 cdef inline void add_derivatives(int64_t* cell, uint64_t derivatives, int shift) noexcept nogil:
-    cell[0] += (<int64_t>1 << shift) + <int64_t>(derivatives & <uint64_t>0xFFFFFFFF)
+    cell[0] = <int64_t>(<uint64_t>cell[0] + (<uint64_t>1 << shift)
+                        + (derivatives & <uint64_t>0xFFFFFFFF))
     cell[1] += <int64_t>derivatives >> 32
 
 
