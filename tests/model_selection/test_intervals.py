@@ -120,7 +120,8 @@ def test_a_loop_over_models(name, estimator):
         ends = found.prediction_interval(NEW, confidence)
         assert ends.shape == (25, 2)
         expected = looped(estimator, X, y, splits, NEW, confidence)
-        np.testing.assert_allclose(ends, expected, rtol=1e-5, atol=1e-5)
+        close = 1e-5 if estimator is FOREST else 1e-10  # the spread of trees is a rounded difference
+        np.testing.assert_allclose(ends, expected, rtol=close, atol=close)
 
 
 @settings(max_examples=15)
