@@ -120,7 +120,8 @@ def test_a_loop_over_models(name, estimator):
         ends = found.prediction_interval(NEW, confidence)
         assert ends.shape == (25, 2)
         expected = looped(estimator, X, y, splits, NEW, confidence)
-        close = 1e-5 if estimator is FOREST else 1e-10  # the spread of trees is a rounded difference
+        # The spread of a forest's trees is a rounded difference.
+        close = 1e-5 if estimator is FOREST else 1e-10
         np.testing.assert_allclose(ends, expected, rtol=close, atol=close)
 
 
