@@ -138,7 +138,6 @@ EXTENSIONS = [
     "dtrees.core.predict._forest_nodes",
     "dtrees.core.predict._raw",
     "dtrees.core.predict._leaf_masks",
-    "dtrees.core.predict._code_rows",
     "dtrees.core.predict._binned",
     "dtrees.core.predict._forest_ranks",
     "dtrees.core.predict._forest_leaves",

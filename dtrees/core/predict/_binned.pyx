@@ -9,7 +9,6 @@ by the kind of its test; of wider ones, a stretch (low, high] goes left, or a su
     code > 2     0001 1100 ..     (2, last ordered code]
 
 Many rows of 8-bit codes do not walk down small trees, but look their leaves up (`_leaf_masks`).
-Down many large trees go copies of the rows (`_code_rows`).
 """
 import numpy as np
 
@@ -18,15 +17,10 @@ from libc.stdlib cimport free, malloc
 
 from dtrees.core.data._columns cimport STORED_U8, Column, Columns, columns_of
 from dtrees.core.data._structs cimport AT_MOST, IN_SUBSET
-from dtrees.core.predict._code_rows cimport (
-    CodeRows, free_rows, gather_rows, leaves_by_rules
-)
 from dtrees.core.predict._grown_trees cimport (
     Grown, GrownTrees, number_nodes, total_of, value_of
 )
-from dtrees.core.predict._leaf_masks cimport (
-    MOST_INNER, LeafMasks, free_masks, leaves_by_masks
-)
+from dtrees.core.predict._leaf_masks cimport LeafMasks, free_masks, leaves_by_masks
 from dtrees.core.predict._walk cimport BINNED, BinnedNode, BinnedRows, walk
 from dtrees.core.stores._partition cimport Route
 
@@ -77,7 +71,6 @@ cdef bint fill_node(BinnedNode* node, const Grown* tree, int64_t i, const Column
 cdef enum:
     ALL_PACKED = -1
     NO_MEMORY = -2
-    A_COPY = 4                  # columns that are copied in the time that a walk saves
 
 
 cdef class AskedRows:
@@ -93,7 +86,6 @@ cdef class AskedRows:
     cdef const int64_t[::1] rows
     cdef int64_t n
     cdef LeafMasks masks
-    cdef CodeRows side_by_side
 
     def __cinit__(self, coded, const int64_t[::1] rows not None):
         cdef int64_t n_rows = coded.n_rows
@@ -111,50 +103,22 @@ cdef class AskedRows:
 
     def __dealloc__(self):
         free_masks(&self.masks)
-        free_rows(&self.side_by_side)
 
     cdef GrownTrees ready(self, trees):
-        """The trees that the rows go down; copies of the rows, where these are many."""
-        cdef GrownTrees grown = GrownTrees(tuple(trees), self.table.n_columns)
-        cdef const int64_t[::1] start = grown.start
-        cdef int64_t n_large = 0
-        cdef int64_t t
-        for t in range(grown.n_trees):
-            n_large += start[t + 1] - start[t] > MOST_INNER
-        is_used = grown.n_compared + grown.n_subsets
-        if A_COPY * n_large > np.count_nonzero(is_used):
-            self.copy(is_used)
-        return grown
-
-    cdef copy(self, const int64_t[::1] is_used):
-        """Copy the rows, if that can be."""
-        with nogil:
-            gather_rows(&self.side_by_side, self.masks.columns, is_used, self.masks.rows, self.n)
+        """The trees that the rows go down."""
+        return GrownTrees(tuple(trees), self.table.n_columns)
 
     cdef int64_t go_down(self, const Grown* tree, int64_t n_inner,
                          Py_ssize_t* leaf) noexcept nogil:
         """OUT leaves of all rows; returns a node that cannot be, `ALL_PACKED` or `NO_MEMORY`."""
         cdef int32_t* number = <int32_t*>malloc((tree.n_nodes + n_inner + 1) * sizeof(int32_t))
         cdef int32_t* inner = number + tree.n_nodes
-        cdef int64_t fault = ALL_PACKED
-        if number == NULL:
-            return NO_MEMORY
-        number_nodes(tree, number, inner, NULL)
-        if (self.side_by_side.codes == NULL or n_inner <= MOST_INNER
-                or not leaves_by_rules(&self.side_by_side, self.masks.columns, tree, number,
-                                       inner, n_inner, self.n, leaf)):
-            fault = self.go_down_columns(tree, n_inner, number, inner, leaf)
-        free(number)
-        return fault
-
-    cdef int64_t go_down_columns(self, const Grown* tree, int64_t n_inner, const int32_t* number,
-                                 const int32_t* inner, Py_ssize_t* leaf) noexcept nogil:
-        """The same from the codes of the table."""
         cdef BinnedNode* nodes = <BinnedNode*>malloc((n_inner + 1) * sizeof(BinnedNode))
         cdef BinnedRows binned
-        cdef int64_t fault = ALL_PACKED if nodes != NULL else NO_MEMORY
+        cdef int64_t fault = ALL_PACKED if number != NULL and nodes != NULL else NO_MEMORY
         cdef int64_t i
         if fault == ALL_PACKED:
+            number_nodes(tree, number, inner, NULL)
             for i in range(n_inner):
                 if not fill_node(&nodes[i], tree, inner[i], self.masks.columns, number):
                     fault = inner[i]
@@ -163,6 +127,7 @@ cdef class AskedRows:
                                                        leaf):
             binned = BinnedRows(nodes, self.masks.rows, number[0], leaf)
             walk(&binned, self.n, BINNED)
+        free(number)
         free(nodes)
         return fault
 
