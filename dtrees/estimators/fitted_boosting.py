@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from dtrees.coding.sparse_positions import check_sparse
 from dtrees.coding.tables import Table
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
@@ -52,7 +51,6 @@ class FittedBoosting(BoostedParts):
     def _staged(self, method: str, X: Any) -> Iterator[Any]:
         """The answers of 1, 2, ... iterations; the table is checked at once."""
         check_is_fitted(self)
-        check_sparse(X=X)
         predictor, n_values = self._predictor(), self.n_trees_per_iteration_
         if is_lazy(X):
             ends = range(n_values, len(self.forest_) + 1, n_values)

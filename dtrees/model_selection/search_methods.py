@@ -4,40 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import wraps
 from typing import Any
 
-import sklearn.model_selection
 from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
-from sklearn.utils.metaestimators import available_if
 
 from dtrees.coding.row_values import row_values
-from dtrees.coding.sparse_positions import check_sparse, in_scipy
 from dtrees.model_selection.candidates import Parameters
 from dtrees.model_selection.fit_lines import FitLines
 from dtrees.model_selection.missing_classes import warn_of_undefined
 from dtrees.model_selection.prepare import draw_splits
 from dtrees.model_selection.search_scores import SearchScores
 from dtrees.model_selection.splits import Split
-
-
-def _checked(name: str) -> Any:
-    """A method of scikit-learn's searches that looks at sparse tables first.
-
-    The best estimator may be a pipeline whose first step is scikit-learn's own, and converts them.
-    """
-
-    @wraps(getattr(sklearn.model_selection.GridSearchCV, name))
-    def method(self: SearchMethods, *args: Any, **kwargs: Any) -> Any:
-        check_sparse(**dict(zip(["X"], args, strict=False)), **kwargs)
-        kwargs = {key: in_scipy(value) for key, value in kwargs.items()}
-        return getattr(super(SearchMethods, self), name)(*map(in_scipy, args), **kwargs)
-
-    def is_there(self: SearchMethods) -> bool:
-        return getattr(super(SearchMethods, self), name) is not None  # or its AttributeError
-
-    return available_if(is_there)(method)
 
 
 class SearchMethods:
@@ -66,22 +44,8 @@ class SearchMethods:
         Returns
         -------
         score : float
-
-        Raises
-        ------
-        ValueError
-            As scikit-learn's, and for sparse matrices that are damaged.
         """
-        check_sparse(X=X, y=y, **params)
         return super().score(X, row_values(y), **params)  # type: ignore[misc]
-
-    predict = _checked("predict")
-    predict_proba = _checked("predict_proba")
-    predict_log_proba = _checked("predict_log_proba")
-    decision_function = _checked("decision_function")
-    score_samples = _checked("score_samples")
-    transform = _checked("transform")
-    inverse_transform = _checked("inverse_transform")
 
     def _lines(self, candidates: Sequence[Parameters], n_splits: int, scorers: Any) -> FitLines:
         """Print how many fits there would be one by one, as scikit-learn does; lines of each."""
