@@ -171,8 +171,8 @@ $(STAMPS)/package: $(STAMPS)/tools pyproject.toml setup.py
 
 # What extras of pyproject.toml need, one or several. The package is there, and is not built again.
 $(STAMPS)/%: $(STAMPS)/package
-	@echo "installing what dtrees[$*] needs"
-	@$(PIP) install 'dtrees[$*]'
+	@echo "installing what dask-dtrees[$*] needs"
+	@$(PIP) install 'dask-dtrees[$*]'
 	@touch $@
 
 $(STAMPS)/kernels: $(STAMPS)/tools setup.py $(KERNELS)

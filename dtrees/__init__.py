@@ -25,14 +25,23 @@ if TYPE_CHECKING:
         RandomForestRegressor,
         estimate_cost,
     )
+    from dtrees.export import load, save
     from dtrees.inspection import (
         export_text,
         plot_shared_forest,
         shared_forest,
         stability_report,
     )
+    from dtrees.model_selection import (
+        GridSearchCV,
+        RandomizedSearchCV,
+        cross_val_predict,
+        cross_val_score,
+        cross_validate,
+        validation_surface,
+    )
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "BaggingClassifier",
@@ -43,33 +52,58 @@ __all__ = [
     "ExtraTreesRegressor",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
+    "GridSearchCV",
     "RandomForestClassifier",
     "RandomForestRegressor",
+    "RandomizedSearchCV",
     "__version__",
+    "cross_val_predict",
+    "cross_val_score",
+    "cross_validate",
     "estimate_cost",
     "export_text",
+    "load",
     "plot_shared_forest",
+    "save",
     "shared_forest",
     "stability_report",
+    "validation_surface",
 ]
 
-_HOME = {
-    "BaggingClassifier": "dtrees.estimators",
-    "BaggingRegressor": "dtrees.estimators",
-    "DecisionTreeClassifier": "dtrees.estimators",
-    "DecisionTreeRegressor": "dtrees.estimators",
-    "ExtraTreesClassifier": "dtrees.estimators",
-    "ExtraTreesRegressor": "dtrees.estimators",
-    "GradientBoostingClassifier": "dtrees.estimators",
-    "GradientBoostingRegressor": "dtrees.estimators",
-    "RandomForestClassifier": "dtrees.estimators",
-    "RandomForestRegressor": "dtrees.estimators",
-    "estimate_cost": "dtrees.estimators",
-    "export_text": "dtrees.inspection",
-    "plot_shared_forest": "dtrees.inspection",
-    "shared_forest": "dtrees.inspection",
-    "stability_report": "dtrees.inspection",
+_NAMES = {
+    "dtrees.estimators": (
+        "BaggingClassifier",
+        "BaggingRegressor",
+        "DecisionTreeClassifier",
+        "DecisionTreeRegressor",
+        "ExtraTreesClassifier",
+        "ExtraTreesRegressor",
+        "GradientBoostingClassifier",
+        "GradientBoostingRegressor",
+        "RandomForestClassifier",
+        "RandomForestRegressor",
+        "estimate_cost",
+    ),
+    "dtrees.export": (
+        "load",
+        "save",
+    ),
+    "dtrees.inspection": (
+        "export_text",
+        "plot_shared_forest",
+        "shared_forest",
+        "stability_report",
+    ),
+    "dtrees.model_selection": (
+        "GridSearchCV",
+        "RandomizedSearchCV",
+        "cross_val_predict",
+        "cross_val_score",
+        "cross_validate",
+        "validation_surface",
+    ),
 }
+_HOME = {name: home for home, names in _NAMES.items() for name in names}
 _PACKAGES = ("export", "inspection", "io", "model_selection")
 
 if find_spec("dtrees._random") is None:

@@ -221,8 +221,8 @@ def test_every_python_module_is_on_a_floor():
 
 
 HEAVY = ("distributed", "fsspec", "pandas", "polars", "pyarrow", "matplotlib", "click", "rich")
-# scikit-learn imports pandas (and that pyarrow) wherever it is installed.
-BY_SCIKIT_LEARN = ("pandas", "pyarrow")
+# scikit-learn imports pandas (and that pyarrow) where it is installed, and rich from 1.9 on.
+BY_SCIKIT_LEARN = ("pandas", "pyarrow", "rich")
 
 
 def loaded_by(statement):

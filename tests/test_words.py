@@ -138,4 +138,4 @@ def test_the_demo_installs_what_the_commands_need(tmp_path):
     done = subprocess.run(wanted, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "--editable ." in done.stdout
-    assert "install 'dtrees[cli,plot]'" in done.stdout  # --report draws
+    assert "install 'dask-dtrees[cli,plot]'" in done.stdout  # --report draws

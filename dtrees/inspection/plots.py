@@ -366,6 +366,6 @@ def _matplotlib() -> Any:
     except ImportError as error:
         raise ImportError(
             "plot_shared_forest draws with matplotlib, which is not installed: "
-            "pip install 'dtrees[plot]'"
+            "pip install 'dask-dtrees[plot]'"
         ) from error
     return matplotlib

@@ -26,5 +26,5 @@ def extra(module: str, *, of: str = "cli", for_: str = "the command line") -> An
         return import_module(module)
     except ImportError as error:
         raise ImportError(
-            f"{for_} needs {module}, which is not installed: pip install 'dtrees[{of}]'"
+            f"{for_} needs {module}, which is not installed: pip install 'dask-dtrees[{of}]'"
         ) from error

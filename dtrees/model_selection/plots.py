@@ -24,7 +24,7 @@ def new_axes(ax: Axes | None) -> Axes:
         from matplotlib import pyplot
     except ImportError as error:
         raise ImportError(
-            "Pictures need matplotlib, which is not installed: pip install 'dtrees[plot]'"
+            "Pictures need matplotlib, which is not installed: pip install 'dask-dtrees[plot]'"
         ) from error
     made: Axes = pyplot.subplots(layout="constrained")[1]
     return made

@@ -67,7 +67,7 @@ def test_a_bad_request_is_one_line_and_code_2(csv, args, words):
 def test_a_missing_extra_is_named(csv, monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
     result = cv(csv, "--target", "class")
-    check_refused(result, f"needs {module}, which is not installed: pip install 'dtrees[cli]'")
+    check_refused(result, f"needs {module}, which is not installed: pip install 'dask-dtrees[cli]'")
 
 
 def test_json_needs_no_rich(csv, monkeypatch):
@@ -97,7 +97,7 @@ def test_without_click_the_command_line_says_how_to_get_it():
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("Error: the command line needs click")
-    assert done.stderr.endswith("pip install 'dtrees[cli]'\n")
+    assert done.stderr.endswith("pip install 'dask-dtrees[cli]'\n")
 
 
 def test_the_command_has_a_script():

@@ -188,7 +188,7 @@ def test_only_the_pruning_is_on_the_page_if_only_that_is_asked_for(csv, tmp_path
 @pytest.mark.parametrize("module", ["jinja2", "matplotlib"])
 def test_a_missing_library_is_named_before_the_table_is_read(unreadable, monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
-    words = f"a report needs {module}, which is not installed: pip install 'dtrees[cli,plot]'"
+    words = f"a report needs {module}, which is not installed: pip install 'dask-dtrees[cli,plot]'"
     args = [unreadable, "--target", "y", "--report", unreadable.with_suffix(".html")]
     check_refused(ask("cv", *args), words)
 

@@ -175,7 +175,7 @@ def test_matplotlib_is_not_installed():
     models = stumps(0)
     with (
         without_matplotlib(),
-        pytest.raises(ImportError, match=r"not installed: pip install 'dtrees\[plot\]'"),
+        pytest.raises(ImportError, match=r"not installed: pip install 'dask-dtrees\[plot\]'"),
     ):
         plot_shared_forest(models)
 

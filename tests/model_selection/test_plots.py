@@ -58,5 +58,5 @@ def test_axes_that_are_given_are_taken_and_others_are_made(monkeypatch):
     assert len(pyplot.get_fignums()) == figures + 1
     pyplot.close(ax.figure)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"pip install 'dtrees\[plot\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'dask-dtrees\[plot\]'"):
         new_axes(None)
