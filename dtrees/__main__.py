@@ -21,7 +21,8 @@ def run(name: str = "dtrees") -> None:
         if error.name != "click":
             raise
         sys.exit(
-            "Error: the command line needs click, which is not installed: pip install 'dask-dtrees[cli]'"
+            "Error: the command line needs click, which is not installed: "
+            "pip install 'dask-dtrees[cli]'"
         )
     main(prog_name=name)
 

@@ -73,12 +73,12 @@ def all_damages() -> list[tuple[str, Any]]:
 
 
 def public() -> dict[str, Any]:
-    """Public classes and functions by name."""
+    """Public classes and functions, each by one of its names."""
     found = {}
     for module in MODULES:
         home = import_module(module)
-        found.update({f"{module}.{name}": getattr(home, name) for name in home.__all__})
-    return found
+        found.update({getattr(home, name): f"{module}.{name}" for name in home.__all__})
+    return {name: value for value, name in found.items()}
 
 
 def takes_table(function: Any) -> bool:

@@ -312,7 +312,7 @@ def test_the_example():
 
 
 def test_every_public_estimator_is_in_the_list():
-    names = [name for name in dtrees.__all__ if isinstance(getattr(dtrees, name), type)]
+    names = [name for name in dtrees.__all__ if name.endswith(("Classifier", "Regressor"))]
     assert set(names) == set(models.ESTIMATORS)
     for name in models.ESTIMATORS:
         X, y = noisy(60)
