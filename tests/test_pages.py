@@ -1,4 +1,4 @@
-"""Pages keep the measure of `tests/pages.py`, and their Python prints what they show."""
+"""The Python of the pages prints what they show, and the files that they name are there."""
 
 import logging
 import re
@@ -7,47 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.pages import PAGES, ROOT, blocks, faults_of, long_lines, name_of, sentences
-
-# Pages whose sentences are not yet written to the measure. The list gets shorter only.
-EXEMPT = {
-    "docs/development/decisions/0001-relocated-entries.md",
-    "docs/development/decisions/0002-no-order-for-large-tables.md",
-    "docs/development/decisions/0003-levels-not-helpers.md",
-    "docs/development/decisions/0004-few-codes-stay-counted.md",
-    "docs/development/decisions/0005-cuts-by-row.md",
-    "docs/development/decisions/0006-held-out-rows-walk.md",
-    "docs/development/decisions/0007-ties-by-key.md",
-    "docs/development/decisions/0008-drawn-thresholds.md",
-    "docs/development/decisions/0009-many-categories-pay.md",
-}
-HISTORY = "docs/development/second_house.md"  # names files that have moved
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_pages_keep_the_measure(page):
-    text, name = page.read_text(encoding="utf-8"), name_of(page)
-    assert not long_lines(text), "\n".join(long_lines(text))
-    if name in EXEMPT:
-        assert faults_of(text), f"{name} keeps the measure: take it off the list"
-    else:
-        assert not faults_of(text), "\n".join(faults_of(text))
-
-
-def test_the_measure_finds_what_it_should():
-    many = " ".join(["word"] * 26)
-    assert len(faults_of(f"{many}.")) == len(long_lines(f"{many}.")) == 1
-    assert not faults_of("One two. " + "Three `x.y + 3` four. " * 3)
-    assert not faults_of(f"```\n{many}\n```\n\n{'a' * 60} {'b' * 30}")
-    assert len(faults_of("- one\n  two\n- " + " ".join(["w"] * 26))) == 1
-    assert len(faults_of("| a | one sentence. And another one |\n|---|---|")) == 1
-    assert len(faults_of(f"| {many} | a |")) == 1
-    assert sentences("It has $O(n. m)$ and `a. b`. Two?\nYes, et al. 3.5 or\n\n- item") == [
-        "It has Code and Code.",
-        "Two?",
-        "Yes, et al 3.5 or",
-        "item",
-    ]
+from tests.pages import PAGES, ROOT, blocks, name_of
 
 
 def test_fences_say_what_they_hold():
@@ -64,8 +24,7 @@ def test_files_that_pages_name_are_there():
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         named = re.findall(r"`(?:[\w.]+/)*(\w+\.(?:pyx|pxd|py|h))`", text)
-        if name_of(page) != HISTORY:
-            assert set(named) <= there, (name_of(page), set(named) - there)
+        assert set(named) <= there, (name_of(page), set(named) - there)
 
 
 class NoQueue:

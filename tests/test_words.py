@@ -127,12 +127,6 @@ def is_law(function):
     return any(ast.unparse(call).endswith("given") for call in calls)
 
 
-def test_the_two_commands_stand_at_the_top_of_the_readme():
-    top = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:6]
-    assert any(line.startswith("make demo") for line in top)
-    assert any(line.startswith("make test") for line in top)
-
-
 def test_the_demo_installs_what_the_commands_need(tmp_path):
     wanted = ["make", "-n", "demo", f"VENV={tmp_path / 'new'}", f"PYTHON={sys.executable}"]
     done = subprocess.run(wanted, cwd=ROOT, capture_output=True, text=True)
