@@ -18,6 +18,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALL := $(PIP) install --no-build-isolation --editable
 KERNELS := $(shell find dtrees -name '*.pyx' -o -name '*.pxd')
 DEBUG_TREE := build/debug-tree
+PATHS_TREE := build/paths-tree
 # Neighbours stay in one process, which makes their clusters once; who is done takes over from others.
 # Two, on two cores: a third would take 11 s to find the tests, and more to load what workers need.
 IN_PROCESSES := -n 2 --dist worksteal
@@ -26,7 +27,7 @@ IN_PROCESSES := -n 2 --dist worksteal
 # result.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-oldest test-long chaos golden lint format bench docs compare debug-test dist-test \
+.PHONY: help demo test test-oldest test-long chaos golden lint format bench docs compare paths debug-test dist-test \
 	build clean sanitize sanitize-short sanitize-proof poison fuzz-models fuzz-inputs
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
@@ -43,6 +44,7 @@ help:
 	@echo "make format      let ruff put the files in order"
 	@echo "make bench       measure against scikit-learn and others"
 	@echo "make compare     the same work here and at an earlier commit (BASE=..., CASES='letter adult')"
+	@echo "make paths       what each special path of the kernels is worth (PATHS='few_rows bundles')"
 	@echo "make docs        build the pages into build/docs"
 	@echo "make debug-test  the tests once more on kernels with bounds checks"
 	@echo "make sanitize    kernels that the compiler watches: memory, arithmetic, threads"
@@ -108,16 +110,28 @@ docs: $(STAMPS)/docs $(STAMPS)/kernels
 
 build: $(STAMPS)/kernels
 
-# A second tree with its own kernels, so that the release build stays as it is. The suite runs
-# there on the same environment: the tree's own folder comes first on the path.
-debug-test: $(STAMPS)/test
-	mkdir -p $(DEBUG_TREE)
-	find $(DEBUG_TREE)/dtrees $(DEBUG_TREE)/tests $(DEBUG_TREE)/examples $(DEBUG_TREE)/docs $(DEBUG_TREE)/benchmarks -type f \
+# A second tree with its own kernels, so that the release build stays as it is. What runs there has
+# the same environment: the tree's own folder comes first on the path.
+define copy_to
+	mkdir -p $(1)
+	find $(1)/dtrees $(1)/tests $(1)/examples $(1)/docs $(1)/benchmarks -type f \
 		! -name '*.so' -delete 2>/dev/null || true
 	tar cf - --exclude='*.so' --exclude='*.c' --exclude=__pycache__ \
 		dtrees tests examples docs $(wildcard benchmarks) setup.py pyproject.toml README.md \
 		CHANGELOG.md CONTRIBUTING.md SECURITY.md CITATION.cff LICENSE Makefile MANIFEST.in \
-		| tar xf - -C $(DEBUG_TREE)
+		| tar xf - -C $(1)
+endef
+
+paths: $(STAMPS)/bench
+	$(call copy_to,$(PATHS_TREE))
+	cd $(PATHS_TREE) && DTREES_PATHS=1 $(abspath $(BIN))/python setup.py --quiet build_ext --inplace
+	cd $(PATHS_TREE) && PYTHONPATH=$(abspath $(PATHS_TREE)) \
+		DTREES_DATA=$(or $(DTREES_DATA),$(abspath ../shared/data)) \
+		$(abspath $(BIN))/python -m benchmarks.paths $(PATHS) \
+		--output $(abspath docs/development/paths.md)
+
+debug-test: $(STAMPS)/test
+	$(call copy_to,$(DEBUG_TREE))
 	if [ -d ../shared ]; then ln -sfn "$$(cd ../shared && pwd)" build/shared; fi
 	cd $(DEBUG_TREE) && DTREES_DEBUG=1 $(abspath $(BIN))/python setup.py --quiet build_ext --inplace
 	cd $(DEBUG_TREE) && DTREES_DEBUG=1 PYTHONPATH=$(abspath $(DEBUG_TREE)) \

@@ -4,7 +4,8 @@
 ``make debug-test`` runs the whole suite on once more. ``DTREES_SANITIZE=address,undefined`` or
 ``thread`` lets the compiler watch every kernel for errors of memory, arithmetic and threads: what
 ``make sanitize`` runs tests on. ``DTREES_LEVEL=0`` compiles such kernels in a third of the time,
-and they take longer.
+and they take longer. ``DTREES_PATHS=1`` lets the environment switch special paths off
+(`dtrees/core/data/_paths.pxd`): what ``make paths`` measures.
 
 What a package index shows is the README, whose links lead to files of this tree. They become
 absolute as soon as ``[project.urls]`` names a ``Source``, and are plain text until then.
@@ -20,6 +21,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 DEBUG = os.environ.get("DTREES_DEBUG", "0") not in ("", "0")
+PATHS = os.environ.get("DTREES_PATHS", "0") not in ("", "0")
 SANITIZE = os.environ.get("DTREES_SANITIZE", "")
 SLOW = DEBUG or bool(SANITIZE)
 
@@ -177,6 +179,8 @@ if SANITIZE:
 MACROS = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
 if DEBUG:
     MACROS.append(("DTREES_DEBUG", "1"))
+if PATHS:
+    MACROS.append(("DTREES_PATHS", "1"))
 if not SLOW:
     MACROS.append(("CYTHON_INLINE", "__inline__ __attribute__((always_inline))"))
 
@@ -228,6 +232,8 @@ def description():
     return re.sub(r"((?<!!)\[[^]]*\]\()(?!https?:)", rf"\1{source}/blob/HEAD/", text)
 
 
+KIND = SANITIZE.replace(",", "-") or ("debug" if DEBUG else "paths" if PATHS else "release")
+
 setup(
     long_description=description(),
     long_description_content_type="text/markdown",
@@ -235,7 +241,7 @@ setup(
         [shared_utilities(), *map(extension, EXTENSIONS)],
         compiler_directives=DIRECTIVES,
         shared_utility_qualified_name=UTILITIES,
-        build_dir="build/" + (SANITIZE.replace(",", "-") or ("debug" if DEBUG else "release")),
+        build_dir="build/" + KIND,
     ),
     options={"build_ext": {"parallel": 2}},
 )

@@ -7,6 +7,8 @@ them. Which one runs is decided on the machine that runs it, once, by what its p
 results are the same. Nodes of few rows (`_few_rows`) ask for `pext` besides.
 """
 
+from dtrees.core.data._paths cimport HAS_PATH_SWITCHES
+
 cdef extern from "data/cpu.h" nogil:
     bint HAS_WIDE()
     bint HAS_PEXT()
@@ -21,3 +23,8 @@ def use_wide(bint wide):
     before = is_wide
     is_wide = wide and HAS_WIDE()
     return before
+
+
+def has_path_switches():
+    """Whether the environment can switch special paths off in this build; see _paths.pxd."""
+    return HAS_PATH_SWITCHES

@@ -18,6 +18,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
 from dtrees.core.data._bits cimport trailing_zeros
+from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport LEAF
 
 cdef enum:
@@ -185,6 +186,8 @@ cdef bint leaves_by_masks(LeafMasks* asked, const Grown* tree, const BinnedNode*
     cdef int64_t k
     cdef int n_used, u
     if asked.n < LEAST_ROWS or not 0 < n_inner <= MOST_INNER or tree.n_nodes > MOST_NODES:
+        return False
+    if not PATH_IS_ON("leaf_masks"):
         return False
     for k in range(n_inner):
         if nodes[k].codes == NULL:

@@ -23,6 +23,7 @@ A boundary is named by `at`, the index in the feature of the first entry to its 
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 
 from dtrees.core.data._cpu cimport is_wide
+from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport (
     AT_MOST, ENTROPY, GINI, SQUARED, PresortedFeature, Split, entry_t
 )
@@ -141,7 +142,8 @@ cdef void scan(Search* q, const entry_t* entries, int64_t begin, int64_t end, in
                bint down, bint distinct, uint32_t ones) noexcept nogil:
     """Pick the loop that was compiled for the cells, the direction and the feature."""
     if not by_class(q):
-        if entry_t is uint32_t and q.kind == COUNT and is_wide and not down and begin < end:
+        if (entry_t is uint32_t and q.kind == COUNT and is_wide and not down and begin < end
+                and PATH_IS_ON("two_class_scan")):
             scan_two_classes(q, entries, begin, end, ones, distinct)
         elif (entry_t is uint32_t and q.kind == SUM and q.criterion.impurity == SQUARED and is_wide
               and not down and begin < end):
@@ -152,12 +154,13 @@ cdef void scan(Search* q, const entry_t* entries, int64_t begin, int64_t end, in
             consider(q, close, down)
     elif q.criterion.impurity == ENTROPY:
         if (entry_t is uint32_t and q.kind == CLASSES and q.criterion.n_classes == 2 and is_wide
-                and not down and begin < end and not is_bound(q)):
+                and not down and begin < end and not is_bound(q)
+                and PATH_IS_ON("entropy_of_two_classes")):
             scan_entropy(q, entries, begin, end, ones, close != NOTHING)
             if close != NOTHING:
                 consider(q, close, down)
         elif (q.kind == CLASSES and q.criterion.n_classes == 2 and down and begin < end
-              and not is_bound(q)):
+              and not is_bound(q) and PATH_IS_ON("entropy_of_two_classes")):
             scan_entropy_down(q, entries, begin, end)
             if close != NOTHING:
                 consider(q, close, down)
@@ -208,6 +211,8 @@ cdef void pass_over_short(Search* q) noexcept nogil:
     cdef int64_t high = q.totals.n // 4 + 1
     cdef int64_t middle
     if has_weights(q.kind) or (q.criterion.impurity != SQUARED and q.criterion.impurity != GINI):
+        return
+    if not PATH_IS_ON("short_sparse_columns"):
         return
     while low < high:
         middle = (low + high) >> 1

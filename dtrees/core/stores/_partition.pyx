@@ -19,6 +19,7 @@ from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport STORED_U16, STORED_U32, STORED_U8, Column, code_t, next_code
 from dtrees.core.data._cpu cimport is_wide
+from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport (
     AT_MOST, IN_SUBSET, KnownTest, PresortedFeature, Split, entry_t
 )
@@ -125,7 +126,7 @@ cdef int64_t partition_row_list(uint32_t* rows, int64_t n, const uint8_t* side,
     cdef int64_t i
     cdef uint32_t row
     cdef uint8_t is_left
-    if is_wide and n >= LEAST_WIDE:
+    if is_wide and n >= LEAST_WIDE and PATH_IS_ON("partition_by_eight"):
         left = partition_eight_rows(rows, n, side, scratch)
         memcpy(rows + left, scratch, (n - left) * sizeof(uint32_t))
         return left
@@ -146,7 +147,8 @@ cdef int64_t split_feature(entry_t* entries, const PresortedFeature* feature, co
     cdef entry_t* e = entries + feature.offset
     cdef int64_t left, right
     cdef int64_t i
-    if entry_t is uint32_t and is_wide and feature.length >= LEAST_WIDE:
+    if (entry_t is uint32_t and is_wide and feature.length >= LEAST_WIDE
+            and PATH_IS_ON("partition_by_eight")):
         left = partition_eights(e, feature.length, side, scratch)
     else:
         left = partition_entries(e, feature.length, side, scratch)

@@ -20,6 +20,7 @@ from dtrees.core.data._columns cimport (
     STORED_SPARSE, STORED_U16, STORED_U32, STORED_U8, Column, last_ordered, next_code
 )
 from dtrees.core.data._cpu cimport is_wide
+from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport ALL_ORDERED, GRADIENT, IN_SUBSET, NO_RANK, Split
 from dtrees.core.histogram._layout cimport GRADIENTS, decode_gradients, subtract_words, words_of
 from dtrees.core.search._bins cimport search_histogram
@@ -207,7 +208,9 @@ cdef void search_stored_block(BoostedStore* s, int64_t b, OpenNode* node, const 
     common = common_score(q)
     for i in range(-1, block.n_columns):
         k = first if i < 0 else i
-        if k < 0 or i == first or is_out(sums + k) or bound_of(sums + k, common) < q.split.score:
+        if k < 0 or i == first or is_out(sums + k):
+            continue
+        if bound_of(sums + k, common) < q.split.score and PATH_IS_ON("stored_bounds"):
             continue
         j = block.column[k]
         if may_use(limits, q.sets, j) and (drawn == NULL or drawn[j]):
@@ -317,7 +320,7 @@ cdef int64_t partition_narrow(const Column* column, const Place* place, const Ro
     cdef uint8_t[256] side
     cdef int64_t left
     sides_of(column, place, route, side)
-    if not is_wide:
+    if not is_wide or not PATH_IS_ON("partition_by_eight"):
         return partition_in(column, place, side, route, STORED_U8, rows, n, scratch)
     left = partition_eights_by_code(rows, n, place.codes, place.stride, side, scratch)
     memcpy(rows + left, scratch, (n - left) * sizeof(uint32_t))

@@ -20,6 +20,7 @@ from libc.string cimport memset
 import numpy as np
 
 from dtrees.core.data._columns cimport Column
+from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport NO_RANK, Totals
 
 cdef enum:
@@ -58,7 +59,7 @@ cdef list bundles_of(const Column* columns, list narrow, int64_t n_rows):
     cdef uint64_t[::1] taken
     cdef int64_t n_cells, j, i, k
     for j in narrow:
-        if columns[j].common == NO_RANK:
+        if columns[j].common == NO_RANK or not PATH_IS_ON("bundles"):
             found.append([j])
             continue
         n_cells = columns[j].n_codes + 1

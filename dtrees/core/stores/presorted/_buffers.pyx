@@ -24,6 +24,7 @@ from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport STORED_U32, STORED_U8, Column, code_at
 from dtrees.core.data._memory cimport claim, resize
+from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport NO_RANK, PresortedFeature, entry_t
 from dtrees.core.histogram._totals cimport weigh_row
 from dtrees.core.search._open_node cimport OpenNode
@@ -266,7 +267,7 @@ cdef bint is_counted(const Relocation* move, const Column* column,
     cdef uint32_t most = 0
     cdef int64_t cells = (n_codes + 1) * rule.n_words
     cdef int64_t least = max(cells, rule.least_rows) if rule.least_rows > 0 else 1
-    if rule.n_words == 0 or n_codes >= w.n_rows:
+    if rule.n_words == 0 or n_codes >= w.n_rows or not PATH_IS_ON("counted_columns"):
         return False
     if GENERATIONS * least > w.n_rows and rule.least_rows > 0:
         return False

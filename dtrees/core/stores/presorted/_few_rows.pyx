@@ -19,6 +19,7 @@ from libc.string cimport memset
 from dtrees._random cimport hash64
 from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.data._cpu cimport has_pext, is_wide
+from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport ALL_ORDERED, NO_RANK, SQUARED, PresortedFeature
 from dtrees.core.histogram._layout cimport COUNT, SUM
 from dtrees.core.search._criterion cimport Criterion, squared_score
@@ -69,7 +70,8 @@ cdef bint may_pack(const Store* store, const Buffers* w, const OpenNode* node) n
     cdef int64_t r
     if (node.totals.n > DIGITS or not is_wide or not has_pext
             or (q.kind != SUM and q.kind != COUNT) or q.criterion.impurity != SQUARED
-            or node.n_features > MOST_COLUMNS or has_constraints(store.params)):
+            or node.n_features > MOST_COLUMNS or has_constraints(store.params)
+            or not PATH_IS_ON("few_rows")):
         return False
     for r in range(node.n_features):
         feature = node.features + r

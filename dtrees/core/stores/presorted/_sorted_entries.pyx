@@ -9,6 +9,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memmove, memset
 
 from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, Column, code_at
+from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport NO_RANK
 from dtrees.core.search._entry_scan cimport first_above
 from dtrees.core.search._sort cimport merge_sort
@@ -200,7 +201,7 @@ cdef int64_t leave_out_majority(uint32_t* entries, int64_t n, uint32_t* fill) no
     """
     cdef uint32_t rank = entries[n // 2] >> 16
     cdef int64_t first, last
-    if rank == 0:
+    if rank == 0 or not PATH_IS_ON("majority_left_out"):
         return n
     first = first_above(entries, 0, n // 2, rank - 1)
     last = first_above(entries, n // 2, n, rank)

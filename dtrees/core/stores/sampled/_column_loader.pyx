@@ -18,6 +18,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from dtrees.core.data._memory cimport claim, claim_zeros
+from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport RowStatistics
 from dtrees.core.histogram._layout cimport (
     CLASSES, LARGEST_FIELD, LARGEST_HALF, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind,
@@ -167,7 +168,8 @@ cdef void read_rows(ColumnLoader* loader, const Search* q, const OpenNode* node)
                 loader.few_weight[i] = weight_at(partition, start + i)
                 loader.few_target[i] = target_at(partition, start + i)
         if q.criterion.n_classes > 0:
-            loader.is_packed = node.totals.weight <= LARGEST_FIELD
+            loader.is_packed = (node.totals.weight <= LARGEST_FIELD
+                                and PATH_IS_ON("packed_cell_of_two_classes"))
             loader.has_packed = False
             loader.has_small = False
             loader.is_small = (loader.small_weight != NULL and loader.partition.weight == NULL

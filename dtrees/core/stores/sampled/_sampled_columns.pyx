@@ -24,6 +24,7 @@ from dtrees._random cimport below, hash64
 from dtrees.core.data._columns cimport (
     STORED_SPARSE, STORED_U16, STORED_U8, Column, code_t, last_ordered
 )
+from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport ALL_ORDERED, SQUARED, RowStatistics
 from dtrees.core.search._bins cimport bins_of_entries, search_bins
 from dtrees.core.search._criterion cimport Criterion, squared_score
@@ -102,7 +103,8 @@ cdef bint search_drawn(ColumnLoader* loader, Search* q, const OpenNode* node, co
             and column.storage != STORED_SPARSE and last_ordered(column) == ALL_ORDERED
             and search_few(loader, q, node, column, number, &varies)):
         return varies
-    if by_class(q) and last_ordered(column) == ALL_ORDERED:
+    if (by_class(q) and last_ordered(column) == ALL_ORDERED
+            and PATH_IS_ON("local_classes")):
         criterion = q.criterion
         see_local(loader, q)
         varies = search_read(loader, q, node, column, number)

@@ -9,6 +9,7 @@ from libc.string cimport memcpy, memset
 from dtrees.core.data._bits cimport prefetch
 from dtrees.core.data._columns cimport Column, last_ordered
 from dtrees.core.data._memory cimport claim
+from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport IN_SUBSET, LEAF, RowStatistics
 from dtrees.core.search._bound cimport cannot_win, perfect_score, work_of_bins
 from dtrees.core.search._open_node cimport OpenNode, describe, open_children, subtract_child
@@ -119,7 +120,8 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
         n_used += kept
         kept = drop_absent(s.loader, s.ascending, kept)
         store.work += count
-        if s.loader.is_small and params.row_codes.codes != NULL:
+        if (s.loader.is_small and params.row_codes.codes != NULL
+                and PATH_IS_ON("random_splits_in_registers")):
             store.work += 2 * node.totals.n
             kept = search_simd(s.loader, q, node, params, s.ascending, kept)
         if kept <= FEW_COLUMNS:

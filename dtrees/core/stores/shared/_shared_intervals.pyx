@@ -16,6 +16,7 @@ from libc.string cimport memset
 
 from dtrees.core.data._columns cimport Column
 from dtrees.core.data._memory cimport claim
+from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.histogram._layout cimport COUNT, PACKED, SUM, WEIGHTED_SUM, CellKind, decode
 from dtrees.core.search._bounds cimport Bounds
 from dtrees.core.search._class_bounds cimport bound_classes
@@ -32,7 +33,8 @@ cdef bint has_bounds(const SharedStore* s, const SharedNode* node, int64_t numbe
     """Whether a column is searched by intervals in a node."""
     return (s.intervals != NULL and s.intervals[number].column.codes != NULL
             and s.store.params.columns[number].n_codes >= s.interval_codes
-            and node.n + node.n_some >= s.interval_rows)
+            and node.n + node.n_some >= s.interval_rows
+            and PATH_IS_ON("intervals_of_shared_nodes"))
 
 
 cdef void bound_columns(SharedStore* s, const SharedNode* node, int64_t first,

@@ -17,6 +17,7 @@ from libc.string cimport memchr, memset
 from dtrees.core.data._bits cimport ACQ_REL, add_atomic
 from dtrees.core.data._columns cimport STORED_U16, STORED_U8, Column, code_t
 from dtrees.core.data._cpu cimport is_wide
+from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._memory cimport resize
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
@@ -236,7 +237,7 @@ cdef void take_rows(const SharedNode* node, const uint8_t* side, uint8_t wanted,
     cdef int64_t i
     cdef bint same = True
     cdef int c
-    if is_wide:
+    if is_wide and PATH_IS_ON("partition_by_eight"):
         n = take_eight_rows(node.rows, node.cell, side, node.n, wanted, child.rows, child.cell)
     else:
         for i in range(node.n):
