@@ -54,8 +54,8 @@ PAGE = """# Special paths of the kernels
 A special path is a second way to the same bits, there for speed or memory only. `make paths`
 switches each of them off, measures some work with and without it, and writes this page.
 
-A path stays if it gains enough for each 250 lines: 1.10 on a row of the README's tables, or 1.5 on
-work that users do often. A new path comes with its switch (`PATH_IS_ON` in
+A path stays if it gains enough for each 250 lines: 1.10 on a row of the README's tables, 1.5 on
+other work that users do often. A new path comes with its switch (`PATH_IS_ON` in
 `dtrees/core/data/_paths.pxd`) and its row in `benchmarks/paths.py`.
 
 """
