@@ -27,6 +27,7 @@ from dtrees.constraints import (
     check_values,
 )
 from dtrees.estimators.fit_plan import LARGEST_SEED
+from dtrees.estimators.other_names import names_others
 from dtrees.export.parts import Parts
 
 MOST = LARGEST_SEED
@@ -53,6 +54,12 @@ class Stored(BaseEstimator, ABC):
     _learns: ClassVar[Mapping[str, tuple[Constraint, ...]]]
     _learns_at_times: ClassVar[frozenset[str]] = frozenset({"feature_names_in_", "_date_orders"})
     _adds_steps: ClassVar[bool] = False  # trees are of numbers, whatever the target
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        """Let constructors and fits know the parameters of other libraries."""
+        super().__init_subclass__(**given)
+        for name in {"__init__", "fit"} & vars(cls).keys():
+            setattr(cls, name, names_others(vars(cls)[name]))
 
     @abstractmethod
     def _parts(self) -> Parts:

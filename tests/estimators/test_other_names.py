@@ -1,0 +1,89 @@
+"""Parameters of other libraries are errors that say their names here."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+from sklearn.base import clone
+
+import dtrees
+from dtrees import DecisionTreeClassifier, GradientBoostingClassifier, RandomForestClassifier
+from dtrees.estimators.other_names import NAMES, REASONS
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "user_guide" / "coming_from.md"
+ESTIMATORS = (DecisionTreeClassifier, GradientBoostingClassifier, RandomForestClassifier)
+X, Y = [[1.0], [2.0]], [0, 1]
+
+
+def refused(call, name):
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'") as caught:
+        call(**{name: 1})
+    return str(caught.value).partition(f"'{name}'")[2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "said"),
+    [
+        (GradientBoostingClassifier, "n_estimators", ". Use 'max_iter'."),
+        (GradientBoostingClassifier, "num_leaves", ". Use 'max_leaf_nodes'."),
+        (GradientBoostingClassifier, "eval_set", ". Give 'X_val' and 'y_val' to fit."),
+        (RandomForestClassifier, "subsample", ". Use 'max_samples'."),
+        (RandomForestClassifier, "eval_set", ". RandomForestClassifier has nothing like it."),
+        (DecisionTreeClassifier, "splitter", ". A tree takes the best split"),
+        (DecisionTreeClassifier, "device", ". Models grow on processors"),
+    ],
+)
+def test_a_constructor_says_the_name(kind, name, said):
+    assert refused(kind, name).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "said"),
+    [
+        (GradientBoostingClassifier, "eval_set", ". Use 'X_val' and 'y_val'."),
+        (GradientBoostingClassifier, "early_stopping_rounds", ". Set 'n_iter_no_change' of the"),
+        (GradientBoostingClassifier, "verbose", ". Set 'verbose' of the estimator."),
+        (RandomForestClassifier, "groups", ". Use 'bootstrap_groups'."),
+        (DecisionTreeClassifier, "check_input", ". Tables are always checked."),
+    ],
+)
+def test_fit_says_the_name(kind, name, said):
+    model = kind()
+    assert refused(lambda **given: model.fit(X, Y, **given), name).startswith(said)
+
+
+def test_a_misspelt_name_is_pythons_error():
+    for kind in ESTIMATORS:
+        assert refused(kind, "max_dept").find("See") == -1
+
+
+@pytest.mark.parametrize("name", [*NAMES, *REASONS])
+def test_every_name_of_the_table_is_known_and_on_the_page(name):
+    assert f"`{name}`" in PAGE.read_text(encoding="utf-8")
+    kinds = [kind for kind in ESTIMATORS if name not in inspect.signature(kind).parameters]
+    assert kinds
+    for kind in kinds:
+        assert "in the documentation." in refused(kind, name)
+
+
+def test_names_here_are_parameters_of_some_estimator():
+    known = set()
+    for name in dtrees.__all__:
+        if name.endswith(("Classifier", "Regressor")):
+            kind = getattr(dtrees, name)
+            known |= {*inspect.signature(kind).parameters, *inspect.signature(kind.fit).parameters}
+    assert {each for here in NAMES.values() for each in here} <= known
+    assert not set(NAMES) & set(REASONS)
+
+
+def test_signatures_and_clones_are_those_of_the_class():
+    assert "max_depth" in inspect.signature(DecisionTreeClassifier).parameters
+    assert clone(DecisionTreeClassifier(max_depth=3)).max_depth == 3
+
+    class Mine(DecisionTreeClassifier):
+        def __init__(self, max_depth=2):
+            super().__init__(max_depth=max_depth)
+
+    assert list(Mine().get_params()) == ["max_depth"]
+    assert re.search("Use 'random_state'", refused(DecisionTreeClassifier, "seed"))
