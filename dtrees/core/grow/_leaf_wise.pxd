@@ -6,7 +6,7 @@ from dtrees.core.grow._leaf_heap cimport Leaf, LeafHeap
 from dtrees.core.grow._node_buffer cimport NodeBuffer, Record
 from dtrees.core.grow._row_draws cimport RowDraws
 from dtrees.core.grow._row_squares cimport RowSquares
-from dtrees.core.grow._team cimport Helpers
+from dtrees.core.grow._team cimport Team
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores.boosted._boosted_store cimport BoostedStore
@@ -14,7 +14,7 @@ from dtrees.core.stores.boosted._column_blocks cimport ColumnBlocks
 
 cdef class LeafWiseGrower:
     cdef ColumnBlocks blocks
-    cdef public Helpers helpers
+    cdef Team team
     cdef object rules
     cdef readonly double l2         # in units of the hessians of the last tree
     cdef double gain_unit           # what a gain is in the units of the loss

@@ -29,7 +29,7 @@ from dtrees.core.grow._node_buffer cimport Record, free_node_buffer, partial_tre
 from dtrees.core.grow._node_step cimport SPLIT, grow_node
 from dtrees.core.grow._row_draws cimport RowDraws, add_drawn, route_of_others
 from dtrees.core.grow._row_squares cimport RowSquares, bind_categories
-from dtrees.core.grow._team cimport Helpers, lead
+from dtrees.core.grow._team cimport Team, lead
 from dtrees.core.histogram._layout cimport GRADIENTS
 from dtrees.core.search._open_node cimport OpenNode, free_node
 from dtrees.core.search._search cimport Search, finish_node, free_search, new_search
@@ -55,14 +55,14 @@ cdef class LeafWiseGrower:
     rules : dtrees.core.data.rules.BoostingRules
     shift : int
         Bits of the sum of the hessians of all rows; the number of rows fits the others.
-    helpers : Helpers
+    team : Team
     chosen : uint32 (n_rows,) or None, default=None
         The rows of the table that trees are grown from, ascending. None: all of them.
     squares : RowSquares or None, default=None
         Of the rows of the table. None: many categories pay nothing.
     """
 
-    def __cinit__(self, ColumnBlocks blocks not None, rules, int shift, Helpers helpers not None,
+    def __cinit__(self, ColumnBlocks blocks not None, rules, int shift, Team team not None,
                   const uint32_t[::1] chosen=None, RowSquares squares=None):
         cdef int64_t b
         cdef RowStatistics of_row
@@ -70,7 +70,7 @@ cdef class LeafWiseGrower:
         memset(&of_row, 0, sizeof(RowStatistics))
         self.blocks = blocks
         self.rules = rules
-        self.helpers = helpers
+        self.team = team
         self.chosen = chosen
         self.squares = squares
         self.first_chosen = NULL if chosen is None else <const uint32_t*>&chosen[0]
@@ -299,7 +299,7 @@ cdef class LeafWiseGrower:
         self.n_counted += lesser.node.totals.n
         if self.squares is not None:
             self.squares.part(self.store.derivatives, self.store.rows, search.lesser, search.other)
-        lead(&self.helpers.team, search_chunk, &search, self.store.n_blocks)
+        lead(&self.team.jobs, search_chunk, &search, self.store.n_blocks, False)
         if has_lost_splits(&self.store):
             return False
         if search_lesser:

@@ -1,13 +1,13 @@
 """Raw predictions and derivatives of the rows of a fit; see _row_derivatives.pyx."""
 from libc.stdint cimport int64_t, uint64_t
 
-from dtrees.core.grow._team cimport Helpers
+from dtrees.core.grow._team cimport Team
 from dtrees.core.losses._derivatives cimport LossRows
 
 
 cdef class RowDerivatives:
     cdef LossRows rows
-    cdef Helpers helpers
+    cdef Team team
     cdef readonly object raw        # float64 (n_values, n_rows)
     cdef readonly object packed     # uint64 (n_values, n_rows)
     cdef readonly int64_t n_rows

@@ -7,7 +7,7 @@ import numpy as np
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from dtrees.core.grow._team cimport Helpers, lead
+from dtrees.core.grow._team cimport Team, lead
 from dtrees.core.losses._derivatives cimport (
     GIVEN, LossRows, derive_rows, scratch_of
 )
@@ -43,7 +43,7 @@ cdef class RowDerivatives:
     y : float64 or uint8 (n_rows,)
         Numbers; of classes, their codes.
     weight : float64 (n_rows,) or None
-    helpers : Helpers
+    team : Team
     are_counts : bool, default=True
         Whether weights are small whole numbers, so that a row of weight two is two rows.
     chosen : uint32 (n_chosen,) or None, default=None
@@ -59,7 +59,7 @@ cdef class RowDerivatives:
         they were measured last.
     """
 
-    def __cinit__(self, loss, initial, y, weight, Helpers helpers not None,
+    def __cinit__(self, loss, initial, y, weight, Team team not None,
                   bint are_counts=True, chosen=None):
         cdef const double[::1] of_y
         cdef const uint8_t[::1] of_classes
@@ -69,7 +69,7 @@ cdef class RowDerivatives:
         cdef const uint32_t[::1] of_chosen
         cdef int64_t n_stretches
         assert len(y) > 0 and (chosen is None or len(chosen) > 0)
-        self.helpers = helpers
+        self.team = team
         self.n_rows = len(y)
         self.n_values = len(initial)
         self.y, self.weight, self.chosen = y, weight, chosen
@@ -144,7 +144,7 @@ cdef class RowDerivatives:
         work.scratch = &self.scratch[0, 0]
         work.n_scratch = self.scratch.shape[1]
         with nogil:
-            lead(&self.helpers.team, derive_stretch, &work, self.sums.shape[0])
+            lead(&self.team.jobs, derive_stretch, &work, self.sums.shape[0], False)
             for i in range(1, self.sums.shape[0]):
                 for k in range(2 * self.n_values):
                     self.sums[0, k] += self.sums[i, k]

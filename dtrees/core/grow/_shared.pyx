@@ -1,7 +1,7 @@
 """Trees of several training sets on several threads: upper nodes first, and subtrees as they come.
 
-One thread grows the upper nodes and leaves the subtrees below them in a queue (`work_queue`), where
-the other threads find them at once. Large nodes are searched by all, in blocks of columns.
+One thread leads a team (`_team`): it grows the upper nodes and leaves the subtrees below them as
+tasks, which the other threads find at once. Large nodes are searched by all, in blocks of columns.
 """
 from functools import partial
 
@@ -15,7 +15,7 @@ from dtrees.core.grow._set_records cimport Subtree
 from dtrees.core.grow._shared_growth cimport SharedGrowth, SharedTask
 from dtrees.core.grow._training_sets cimport TrainingSets
 
-from dtrees.core.grow.work_queue import WorkQueue
+from dtrees.core.grow._team import Team
 
 cdef enum:
     TASKS = 4               # subtrees for each thread
@@ -50,7 +50,7 @@ def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled,
     cdef int64_t n_columns = sets.n_dense + sets.n_stored // (sets.dataset.n_rows + 1)  # of a row
     cdef SharedGrowth worker
     cdef Subtree subtree
-    helpers = Helpers(sets, arena, cancelled, n_threads)
+    team = SharedTeam(sets, arena, cancelled, n_threads)
     top.open_root(depth, path)
     if n_threads == 1 or work_of(top.store.top) * n_columns < OFFLOADED * tuning.task_entries:
         found = top.grow(range(sets.n_sets), cancelled)
@@ -59,15 +59,18 @@ def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled,
         top.most_offloaded = work_of(top.store.top) // (TASKS * n_threads)
         if not sets.params_of[0].draws:
             top.least_divided = tuning.level_entries
-        upper = partial(grow_upper, top, helpers)
-        found = run([upper, *[helpers.queue.help] * (n_threads - 1)])[0]
+        upper = partial(team.lead, partial(team.grow_upper, top))
+        try:
+            found = run([upper, *[team.help] * (n_threads - 1)])[0]
+        finally:
+            team.dismiss()  # where nobody has come to lead
     if found is None or cancelled():
         return []
     pieces = [[subtree] for subtree in found]
-    for subtrees in helpers.left:  # each after those that were offloaded before it
+    for subtrees in team.left:  # each after those that were offloaded before it
         for s, subtree in subtrees:
             pieces[s].append(subtree)
-    for worker in {top, *helpers.idle}:
+    for worker in {top, *team.idle}:
         sets.n_bounded += worker.store.n_bounded
         sets.n_alive += worker.store.n_alive
         sets.n_shared_nodes += worker.n_shared_nodes
@@ -81,23 +84,11 @@ def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled,
     return pieces
 
 
-def grow_upper(SharedGrowth top, helpers):
-    """What is above the subtrees that are left to whoever helps; then help."""
-    try:
-        found = top.grow(range(top.sets.n_sets), helpers.cancelled, helpers)
-    finally:
-        helpers.queue.close()
-    helpers.idle.append(top)
-    helpers.queue.help()
-    return found
-
-
-class Helpers:
+class SharedTeam(Team):
     """Threads that search large nodes with the one that grows them, and grow subtrees below.
 
     Attributes
     ----------
-    queue : WorkQueue
     idle : list of SharedGrowth
         Scratch of threads, without a task.
     left : list of list of (int, Subtree)
@@ -105,9 +96,15 @@ class Helpers:
     """
 
     def __init__(self, TrainingSets sets, Arena arena, cancelled, int n_threads):
-        self.sets, self.arena, self.cancelled, self.n_threads = sets, arena, cancelled, n_threads
+        self.sets, self.arena, self.cancelled = sets, arena, cancelled
         self.n_blocks = BLOCKS * n_threads
-        self.queue, self.idle, self.left = WorkQueue(), [], []
+        self.idle, self.left = [], []
+
+    def grow_upper(self, SharedGrowth top):
+        """Grow what is above the subtrees that are left to whoever helps."""
+        found = top.grow(range(top.sets.n_sets), self.cancelled, self)
+        self.idle.append(top)
+        return found
 
     def take(self, list first=None):
         """Scratch that has no task: one of `first`, if there is any."""
@@ -121,22 +118,18 @@ class Helpers:
         new.written.use_pages()
         return new
 
-    def leave(self, list tasks):
+    def leave(self, list subtrees):
         """Leave subtrees to whoever helps."""
-        for task in tasks:
+        for subtree in subtrees:
             found = []
             self.left.append(found)
-            self.queue.put(partial(self.grow, task, found))
+            self.put(partial(self.grow, subtree, found))
 
-    def relieve(self):
-        """Grow subtrees that were left, whose nodes hold memory."""
-        self.queue.help_while(1)
-
-    def grow(self, SharedTask task, list found):
+    def grow(self, SharedTask subtree, list found):
         """Subtrees of a node, which are added to `found`."""
         cdef SharedGrowth worker = self.take()
         worker.most_offloaded = worker.least_divided = 0
-        subtrees = worker.grow_task(task, self.cancelled)
+        subtrees = worker.grow_task(subtree, self.cancelled)
         if subtrees is not None:
             found.extend(subtrees)
             self.idle.append(worker)
@@ -145,11 +138,10 @@ class Helpers:
         """Search a large node in blocks of columns: first the boundaries between intervals, then,
         with the best of all, what is inside of them."""
         searchers = [top]
-        blocks = [partial(self.search_block, top, searchers, block)
-                  for block in range(self.n_blocks)]
-        best = np.max(self.queue.run(blocks), axis=0)
+        search = partial(self.search_block, top, searchers)
+        best = np.max(self.share(search, self.n_blocks), axis=0)
         if top.sets.intervals != NULL:
-            self.queue.run([partial(block, best=best) for block in blocks])
+            self.share(partial(search, best=best), self.n_blocks)
         top.split_large(searchers)
         self.idle += [worker for worker in searchers if worker is not top]
 

@@ -42,7 +42,7 @@ cdef class SharedGrowth:
     cdef Replay replay      # of the set that goes on alone
     cdef Variants* variants[MOST_NARROWER]  # that it grows, by limit
 
-    cdef list grow(self, sets, cancelled, helpers=*)
+    cdef list grow(self, sets, cancelled, team=*)
     cdef split_large(self, list searchers)
     cdef void look_at(self, SharedGrowth top) noexcept nogil
     cdef void search_block(self, SharedGrowth top, int64_t first, int64_t step) noexcept nogil

@@ -102,10 +102,10 @@ cdef class SharedGrowth:
         free_replay(&self.replay)
         free_store(&self.store)
 
-    cdef list grow(self, sets, cancelled, helpers=None):
+    cdef list grow(self, sets, cancelled, team=None):
         """Grow what is on the stack; a `Subtree` for each of some sets, None when it was cancelled.
 
-        helpers : the `Helpers` that search large nodes, and to whom subtrees are left.
+        team : `SharedTeam`, which searches large nodes, and to which subtrees are left.
         """
         cdef bint more = True
         self.written.begin()
@@ -117,11 +117,11 @@ cdef class SharedGrowth:
             if self.store.store.out_of_memory:
                 raise MemoryError
             if self.large != NULL:
-                helpers.search_large(self)
+                team.search_large(self)
             if self.offloaded != NULL:
-                helpers.leave(self.take_offloaded())
+                team.leave(self.take_offloaded())
                 if next_copies(&self.store, self.most_offloaded):
-                    helpers.relieve()
+                    team.do_tasks()
         return [self.written.end(s) for s in sets]
 
     cdef split_large(self, list searchers):

@@ -1,16 +1,19 @@
-"""Threads that work on one tree together; see _team.pyx."""
-from libc.stdint cimport int64_t, uint64_t
+"""Threads that share work; see _team.pyx."""
+from libc.stdint cimport int64_t
 
 cdef extern from "grow/team.h" nogil:
     ctypedef void (*Chunk)(void* job, int64_t number) noexcept nogil
-    ctypedef struct Team:
-        uint64_t ticket
-        int64_t done
-        int64_t closed
-    void lead(Team* team, Chunk work, void* job, int64_t n_chunks) noexcept nogil
-    void help "help"(Team* team) noexcept nogil
-    void close_team(Team* team) noexcept nogil
+    ctypedef struct Jobs:
+        pass
+    void begin_jobs(Jobs* jobs) noexcept nogil
+    void end_jobs(Jobs* jobs) noexcept nogil
+    void lead(Jobs* jobs, Chunk work, void* job, int64_t n_chunks, bint is_long) noexcept nogil
+    bint help_with_jobs(Jobs* jobs) noexcept nogil
+    void count_tasks(Jobs* jobs, int64_t more) noexcept nogil
+    void close_jobs(Jobs* jobs) noexcept nogil
 
 
-cdef class Helpers:
-    cdef Team team
+cdef class Team:
+    cdef Jobs jobs
+    cdef object tasks       # a deque of callables without arguments
+    cdef bint is_dismissed

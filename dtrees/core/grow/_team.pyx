@@ -1,67 +1,161 @@
-"""Threads that work on one tree together, many thousand times a second.
+"""A team of threads, which share the work of one fit.
 
-A node of a boosted tree is some ten microseconds of work, and a task of the scheduler costs
-hundreds. So a fit asks the scheduler once for a task per thread. One of them leads; the others help
-as long as the fit lasts::
+A runner lends the threads (`dtrees.parallel.local`). Each of them calls `Team.help`, and does what
+is there until the team is closed. Any of them may lead a job, whose chunks are claimed by a
+counter, by the leader as well::
 
     leader    post a job of 4 chunks | chunk 0 | chunk 2 | chunk 3 | wait for 1 |  go on
     helper    ......................... chunk 1 ............................... | next job
 
-A job's chunks are claimed by a counter, by the leader as well. So the leader never waits for a
-helper that has not come, or does something else; it waits for claimed chunks only, which are being
-worked on. A helper without work spins for some microseconds, then gives way, then dozes.
+So a leader never waits for a helper that has not come, or does something else. It waits for claimed
+chunks only, which are being worked on. A thread without work spins for some microseconds, then
+gives way, then sleeps until it is woken.
 
-A chunk may call Python (`Helpers.share`): whole trees are, which hold the interpreter for the least
-part of their time.
+Chunks are of two kinds. Those of `lead` are kernels, which take microseconds: a job of the columns
+of a node comes thousands of times a second. Those of `Team.share` are calls of Python, which take
+milliseconds or more, and lead jobs of kernels. A leader whose calls others do helps with kernels
+meanwhile.
+
+Tasks are work that nobody waits for, such as subtrees: `Team.put` leaves them to whoever comes
+first.
 
 Chunks of a job write to different places, and the leader sees what they wrote when its call
-returns. Who worked on a chunk changes nothing.
+returns. Who worked on a chunk changes nothing. A team has no threads of its own and lives as long
+as one growth, so a forked process inherits none that it would wait for.
 """
+from collections import deque
+
 import numpy as np
 
 from libc.stdint cimport int64_t
 
 
-cdef class Helpers:
-    """A team without members: threads join by `help`, until it is closed."""
+cdef class Team:
+    """Work that threads share, and its members: threads join by `help`, until it is closed."""
+
+    def __cinit__(self):
+        begin_jobs(&self.jobs)
+        self.tasks = deque()
+
+    def __dealloc__(self):
+        end_jobs(&self.jobs)
 
     def help(self):
-        """Work on chunks of the leader's jobs until the team is closed."""
-        with nogil:
-            help(&self.team)
+        """Work on chunks and tasks until the team is closed and no task is left.
+
+        Raises
+        ------
+        BaseException
+            That of a task that this thread did. What waits is dropped, and the team closed.
+        """
+        cdef bint has_task = True
+        while has_task:
+            with nogil:
+                has_task = help_with_jobs(&self.jobs)
+            if has_task:
+                self.do_next()
+
+    def lead(self, task):
+        """Do a task, close the team, and do what the task has left.
+
+        Returns
+        -------
+        object
+            What the task returned.
+
+        Raises
+        ------
+        BaseException
+            That of a task that this thread did. What waits is dropped, and the team closed.
+        """
+        try:
+            found = task()
+        except BaseException:
+            self.dismiss()
+            raise
+        self.close()
+        self.help()
+        return found
+
+    def put(self, task):
+        """Leave a task, a callable without arguments, to whoever helps first."""
+        if not self.is_dismissed:
+            self.tasks.append(task)
+            count_tasks(&self.jobs, 1)
+
+    def do_tasks(self):
+        """Do the tasks that wait."""
+        while self.tasks:
+            self.do_next()
+
+    def do_next(self):
+        """Do the next task, if there is one."""
+        try:
+            task = self.tasks.popleft()
+        except IndexError:
+            return  # another thread was faster
+        count_tasks(&self.jobs, -1)
+        try:
+            task()
+        except BaseException:
+            self.dismiss()
+            raise
+
+    @property
+    def n_waiting(self):
+        """Tasks that nobody has begun."""
+        return len(self.tasks)
 
     def close(self):
-        """Send all helpers away; those who come later leave at once."""
-        close_team(&self.team)
+        """Let all helpers go when no task is left; those who come later leave at once."""
+        close_jobs(&self.jobs)
+
+    def dismiss(self):
+        """Close the team, and drop the tasks that wait and that come."""
+        self.is_dismissed = True
+        while self.tasks:
+            try:
+                self.tasks.popleft()
+            except IndexError:
+                break
+            count_tasks(&self.jobs, -1)
+        self.close()
 
     def share(self, work, int64_t n_chunks):
         """Lead a job whose chunks are calls of Python.
 
         Parameters
         ----------
-        work : callable (number) -> None
+        work : callable (number)
             Called once for each chunk, on any thread of the team, in the order of their numbers.
         n_chunks : int
             At most 2**20 - 1.
+
+        Returns
+        -------
+        list, of length `n_chunks`
+            What the calls have returned.
 
         Raises
         ------
         BaseException
             What the first chunk of those that failed has raised; the others are done.
         """
+        cdef list found = [None] * n_chunks
         cdef list errors = []
-        cdef tuple both = (work, errors)
-        cdef void* job = <void*>both
+        cdef tuple job = (work, found, errors)
+        cdef void* shared = <void*>job
         with nogil:
-            lead(&self.team, call_chunk, job, n_chunks)
+            lead(&self.jobs, call_chunk, shared, n_chunks, True)
         if errors:
             raise min(errors, key=number_of)[1]
+        return found
 
 
 cdef void call_chunk(void* job, int64_t number) noexcept with gil:
-    work, errors = <tuple>job
+    work, found, errors = <tuple>job
     try:
-        work(number)
+        found[number] = work(number)
     except BaseException as error:
         errors.append((number, error))
 
@@ -75,12 +169,12 @@ cdef void count_chunk(void* job, int64_t number) noexcept nogil:
     (<int64_t*>job)[number] += 1
 
 
-def times_done(Helpers team not None, int64_t n_chunks, int64_t n_jobs):
+def times_done(Team team not None, int64_t n_chunks, int64_t n_jobs):
     """How often each chunk was done, over some jobs of a team; int64 (n_chunks,). For tests."""
     found = np.zeros(n_chunks, dtype=np.int64)
     cdef int64_t[::1] counts = found
     cdef int64_t _job
     with nogil:
         for _job in range(n_jobs):
-            lead(&team.team, count_chunk, &counts[0], n_chunks)
+            lead(&team.jobs, count_chunk, &counts[0], n_chunks, False)
     return found

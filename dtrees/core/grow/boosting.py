@@ -17,8 +17,9 @@ the largest derivative, which is the same in any order. Whole weights up to 7 mu
 rounded already, so a row of weight two adds what two rows add. Where others are among them, weights
 multiply before anything is rounded, so the heaviest rows keep all bits, however heavy they are.
 
-All of it is one task of the runner, on the leader's thread; helpers join it (`_team`). Several
-classes have a tree each in an iteration, and a thread takes a whole one (`trees_at_once`).
+The runner gets a task for each thread of a team (`_team`). One of them leads a model, and the
+others help with the columns of its nodes. Several classes have a tree each in an iteration, and a
+thread takes a whole one.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -37,10 +39,9 @@ from dtrees.core.grow._leaf_wise import LeafWiseGrower
 from dtrees.core.grow._row_derivatives import RowDerivatives
 from dtrees.core.grow._row_draws import RowDraws
 from dtrees.core.grow._row_squares import RowSquares
-from dtrees.core.grow._team import Helpers
+from dtrees.core.grow._team import Team
 from dtrees.core.grow.assembly import Thresholds, trees_of_records
 from dtrees.core.grow.boosted_steps import LeafSteps, bits_of
-from dtrees.core.grow.trees_at_once import grow_at_once
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Tree
@@ -172,25 +173,20 @@ def boost(
     derivatives, 8 for the order of the rows, and 16 bytes for each code of a column and open leaf.
     Of several values, the last two are there for each thread.
     """
-    helpers = Helpers()
+    team = Team()
     made: list[Tree] = []
 
-    def lead() -> None:
-        try:
-            of_a_tree = threads_of_a_tree(n_threads, growing)
-            blocks = ColumnBlocks(
-                rows.coded, growing.rules.min_samples_leaf, of_a_tree, takes_codes
-            )
-            booster = Booster(rows, growing, helpers, blocks, n_threads)
-            for _turn in grow_model(booster, thresholds, made, cancelled, watch):
-                pass
-        finally:
-            helpers.close()
+    def grow() -> None:
+        of_a_tree = threads_of_a_tree(n_threads, growing)
+        blocks = ColumnBlocks(rows.coded, growing.rules.min_samples_leaf, of_a_tree, takes_codes)
+        booster = Booster(rows, growing, team, blocks)
+        for _turn in grow_model(booster, thresholds, made, cancelled, watch):
+            pass
 
     try:
-        run([lead, *[helpers.help] * (n_threads - 1)])
+        run([partial(team.lead, grow), *[team.help] * (n_threads - 1)])
     finally:
-        helpers.close()  # where nobody has come to lead
+        team.dismiss()  # where nobody has come to lead
     return made
 
 
@@ -233,19 +229,17 @@ class Booster:
     ----------
     rows : BoostedRows
     growing : Growing
-    helpers : Helpers
+    team : Team
+        Which this thread is a member of; the trees of an iteration grow on all who are free.
     blocks : ColumnBlocks
-    n_threads : int, default=1
-        At most so many trees of an iteration grow at a time; of more threads, all work on a tree.
     """
 
     def __init__(
         self,
         rows: BoostedRows,
         growing: Growing,
-        helpers: Helpers,
+        team: Team,
         blocks: ColumnBlocks,
-        n_threads: int = 1,
     ) -> None:
         self._chosen = chosen = slice(None) if rows.chosen is None else rows.chosen
         n_rows = rows.coded.n_rows if rows.chosen is None else len(rows.chosen)
@@ -263,7 +257,7 @@ class Booster:
         self._largest_weight = PLAIN_WEIGHT if are_counts else heaviest
         self._total_weight = float(n_rows) if own is None else float(math.fsum(own))
         self._derivatives = RowDerivatives(
-            growing.loss, growing.initial, rows.y, weight, helpers, are_counts, rows.chosen
+            growing.loss, growing.initial, rows.y, weight, team, are_counts, rows.chosen
         )
         of_many = (rows.coded.n_ordered == 0) & (rows.coded.n_codes > FREE_CATEGORIES)
         has_many = growing.rules.category_penalty > 0 and bool(of_many.any())
@@ -273,11 +267,11 @@ class Booster:
         self._hessian_bits = 64 - n_rows.bit_length()
         self._number = growing.first
         self._draws = RowDraws(n_rows, rows.chosen) if growing.subsample < 1.0 else None
-        self._helpers, self._n_threads = helpers, n_threads
-        self._growers = [
-            LeafWiseGrower(blocks, growing.rules, self._hessian_bits, helpers, rows.chosen, squares)
-            for _ in range(min(n_threads, len(growing.initial)))
-        ]
+        self._team = team
+        self._new_grower = partial(
+            LeafWiseGrower, blocks, growing.rules, self._hessian_bits, team, rows.chosen, squares
+        )
+        self._growers = [self._new_grower()]  # those that grow no tree
         self._records = [GrownRecords() for _ in growing.initial]
         self._steps = LeafSteps(
             growing.rules,
@@ -293,11 +287,6 @@ class Booster:
     def n_iterations(self) -> int:
         """How many are asked for."""
         return self._growing.n_iterations
-
-    @property
-    def n_growers(self) -> int:
-        """Trees of an iteration that may grow at a time."""
-        return len(self._growers)
 
     @property
     def raw(self) -> np.ndarray:
@@ -319,8 +308,9 @@ class Booster:
         units = 2.0**-hessian_exponent, 2.0**-gradient_exponent
         shift = gradient_exponent - hessian_exponent
 
-        def grow(k: int, grower: LeafWiseGrower) -> None:
+        def grow(k: int) -> None:
             gradient, hessian = sums[k]
+            grower = self._take_grower()
             grower.grow(
                 self._derivatives.packed[k],
                 hessian,
@@ -331,9 +321,17 @@ class Booster:
                 hessian / self._total_weight,
             )
             self._records[k].append(grower, self._steps.of_tree(grower, k, shift, self._loss))
+            self._growers.append(grower)
 
-        grow_at_once(self._helpers, self._growers, grow, len(sums), self._n_threads)
+        self._team.share(grow, len(sums))
         self._n_trees += len(sums)
+
+    def _take_grower(self) -> LeafWiseGrower:
+        """A grower that nobody uses."""
+        try:
+            return self._growers.pop()
+        except IndexError:
+            return self._new_grower()
 
     def finished(self, thresholds: Thresholds) -> list[Tree]:
         """The trees that were grown since the last call, as trees of numbers."""

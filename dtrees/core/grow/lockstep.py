@@ -7,8 +7,8 @@ ones take turns, a few iterations each, so that all threads are busy to the end:
     thread 0   model 0 ──────▶ 2  4  3  2  4  3 ...
     thread 1   model 1 ──────▶ 3  2  4  3  2  4 ...     never two of a model at a time
 
-A thread that finds no model left helps with the nodes of one that still grows. One model has all
-threads from the beginning, laid out for them as in a fit of its own.
+A thread that finds no model left helps with the trees and nodes of those that still grow. One model
+has all threads from the beginning, laid out for them as in a fit of its own.
 
 A model of some rows copies their codes. So its rows lie side by side, as in a fit to them alone:
 nothing is gathered for their derivatives, and its roots are read in order. The codes of sparse
@@ -22,13 +22,12 @@ has the bits that it would have alone: nobody else writes to what it reads.
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from dtrees.coding.coded import CodedMatrix
-from dtrees.core.grow._team import Helpers
+from dtrees.core.grow._team import Team
 from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.boosting import (
     TAKEN_BYTES,
@@ -102,26 +101,25 @@ def boost_together(
     Costs what the models cost one by one. Memory: all of `boost` for each model that grows, of
     which there are fewer than twice the threads.
     """
-    crew = Crew(len(models), n_threads)
+    team = Team()
     of_a_model = max(1, n_threads // max(1, len(models)))
     common = CommonBlocks(coded, min_rows, of_a_model, is_of_one=len(models) == 1)
 
-    def lead(number: int, helpers: Helpers) -> Turns:
+    def begin(number: int) -> Turns:
         def grow(model: Model) -> Generator[None, None, list[Tree]]:
             rows, blocks = common.of_model(model)
-            booster = Booster(rows, model.growing, helpers, blocks, of_a_model)
+            booster = Booster(rows, model.growing, team, blocks)
             made: list[Tree] = []
             yield from grow_model(booster, thresholds, made, cancelled, model.watch)
             return made
 
         return models[number](grow)
 
-    work = partial(crew.work, lead)
-    others = crew.help if len(models) == 1 else work
+    turns = TurnTaking(len(models), n_threads, begin, team)
     try:
-        run([work, *[others] * (n_threads - 1)])
+        run([turns.lead, *[team.help] * (n_threads - 1)])
     finally:
-        crew.dismiss()  # whoever helps a model that nobody leads any more
+        team.dismiss()  # whoever helps a model that nobody leads any more
 
 
 class CommonBlocks:
@@ -160,86 +158,64 @@ class CommonBlocks:
             return rows, self._blocks
 
 
-class Crew:
-    """Threads that take jobs, each with a team that those may join who find no job left.
+class TurnTaking:
+    """Models that the members of a team grow to their end, the last ones in turns.
 
     Parameters
     ----------
-    n_jobs : int
-    n_threads : int, default=1
-        The last ``n_threads + n_jobs % n_threads`` jobs take turns, others go on to their end.
+    n_models : int
+    n_threads : int
+        The last ``n_threads + n_models % n_threads`` models take turns.
+    begin : callable (number) -> generator
+        Begins a model, whose turns the generator takes.
+    team : Team
+        Closed when all models are grown.
     """
 
-    def __init__(self, n_jobs: int, n_threads: int = 1) -> None:
-        self._waiting = deque(range(n_jobs))
-        self._most_begun = n_threads + n_jobs % n_threads
-        self._first_of_turns = n_jobs - self._most_begun
+    def __init__(
+        self, n_models: int, n_threads: int, begin: Callable[[int], Turns], team: Team
+    ) -> None:
+        self._most_begun = n_threads + n_models % n_threads
+        self._first_of_turns = n_models - self._most_begun
+        self._begin, self._team = begin, team
         self._begun: dict[int, Turns] = {}
-        self._all_teams = [Helpers() for _ in range(n_jobs)]
-        self._teams = dict(enumerate(self._all_teams))  # of jobs that are not done
-        self._n_helpers = dict.fromkeys(self._teams, 0)
+        self._n_new = self._n_left = n_models  # of the former, nobody has begun any
         self._lock = threading.Lock()
-        self.n_helped = 0  # times that a thread has joined a team
-
-    def work(self, lead: Callable[[int, Helpers], Turns]) -> None:
-        """Do jobs until all are done; callable from any number of threads."""
-        while (job := self._next(lead)) is not None:
-            number, turns = job
-            is_over = True
-            try:
-                for _turn in turns:
-                    is_over = not self._makes_room(number)
-                    if not is_over:
-                        break
-            finally:
-                if is_over:
-                    self._end(number)
-        self.help()
-
-    def help(self) -> None:
-        """Help with the jobs that somebody leads, until all are done; callable from any thread."""
-        while (busy := self._busy()) is not None:
-            busy.help()
-
-    def dismiss(self) -> None:
-        """Send all helpers away, and give out no job any more."""
-        with self._lock:
-            self._teams.clear()
-            self._waiting.clear()
-        for team in self._all_teams:  # also of those that an interrupt has left open
+        if n_models == 0:
             team.close()
+        for number in range(1, n_models):
+            team.put(partial(self._go_on, number))
 
-    def _next(self, lead: Callable[[int, Helpers], Turns]) -> tuple[int, Turns] | None:
+    def lead(self) -> None:
+        """Grow the first model, then help with what there is; the others only help."""
+        try:
+            if self._n_left > 0:
+                self._go_on(0)
+        except BaseException:
+            self._team.dismiss()
+            raise
+        self._team.help()
+
+    def _go_on(self, number: int) -> None:
+        """Grow a model to the end of its turn, or to its own."""
         with self._lock:
-            if not self._waiting:
-                return None
-            number = self._waiting.popleft()
             if number not in self._begun:
-                self._begun[number] = lead(number, self._teams[number])
-            return number, self._begun[number]
+                self._begun[number] = self._begin(number)
+                self._n_new -= 1
+            turns = self._begun[number]
+        for _turn in turns:
+            if self._makes_room(number):
+                self._team.put(partial(self._go_on, number))
+                return
+        with self._lock:
+            del self._begun[number]
+            self._n_left -= 1
+            if self._n_left == 0:
+                self._team.close()
 
     def _makes_room(self, number: int) -> bool:
-        """Whether a job waits for its next turn, because another one waits for a thread."""
+        """Whether a model waits for its next turn, because another one waits for a thread."""
         with self._lock:
-            if number < self._first_of_turns or not self._waiting:
+            if number < self._first_of_turns or self._team.n_waiting == 0:
                 return False
-            if self._waiting[0] not in self._begun and len(self._begun) >= self._most_begun:
-                return False
-            self._waiting.append(number)
-            return True
-
-    def _end(self, number: int) -> None:
-        with self._lock:
-            self._begun.pop(number, None)
-            self._teams.pop(number, None)
-        self._all_teams[number].close()
-
-    def _busy(self) -> Helpers | None:
-        """The team with the fewest helpers."""
-        with self._lock:
-            if not self._teams:
-                return None
-            number = min(self._teams, key=self._n_helpers.__getitem__)
-            self._n_helpers[number] += 1
-            self.n_helped += 1
-            return self._teams[number]
+            return self._n_new == 0 or len(self._begun) < self._most_begun

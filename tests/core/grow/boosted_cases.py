@@ -9,7 +9,7 @@ import numpy as np
 from dtrees.coding import CodeBook
 from dtrees.core.data.rules import BoostingRules
 from dtrees.core.grow._leaf_wise import LeafWiseGrower
-from dtrees.core.grow._team import Helpers
+from dtrees.core.grow._team import Team
 from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
 
 UNITS = 2.0**-20, 2.0**-20
@@ -64,7 +64,7 @@ def grown(table, gradient, hessian, rules, helped=False, draws=None):
 def grown_from(coded, gradient, hessian, rules, helped=False, chosen=None, draws=None):
     """The same from codes, and from some of their rows."""
     blocks = ColumnBlocks(coded)
-    team = Helpers()
+    team = Team()
     thread = threading.Thread(target=team.help)
     if helped:
         thread.start()

@@ -1,4 +1,4 @@
-"""Models side by side: every job once, helpers at the end, the bits of models that grow alone."""
+"""Models side by side: each is grown once, with the bits of models that grow alone."""
 
 import threading
 from dataclasses import replace
@@ -10,8 +10,9 @@ import scipy.sparse
 from dtrees.coding import CodeBook
 from dtrees.core.data.rules import BoostingRules
 from dtrees.core.grow import lockstep
+from dtrees.core.grow._team import Team
 from dtrees.core.grow.boosting import BoostedRows, Booster, Growing, boost
-from dtrees.core.grow.lockstep import CommonBlocks, Crew, Model, boost_together
+from dtrees.core.grow.lockstep import CommonBlocks, Model, TurnTaking, boost_together
 from dtrees.core.losses.losses import CLASSES, NUMBERS
 from dtrees.parallel import LocalRunner
 from dtrees.typing import serial
@@ -55,8 +56,8 @@ def test_models_have_the_bits_of_models_that_grow_alone(n_threads):
 
 @pytest.mark.parametrize("is_led", [False, True])
 @pytest.mark.parametrize("subsample", [1.0, 0.5])
-@pytest.mark.parametrize(("n_classes", "n_growers", "n_blocks"), [(2, 1, 4), (3, 3, 2)])
-def test_one_model_has_all_threads(n_classes, n_growers, n_blocks, subsample, is_led, monkeypatch):
+@pytest.mark.parametrize(("n_classes", "n_blocks"), [(2, 4), (3, 2)])
+def test_one_model_has_all_threads(n_classes, n_blocks, subsample, is_led, monkeypatch):
     book, coded, y = table(n_columns=16)
     y = np.digitize(y, np.quantile(y, [0.3, 0.6][: n_classes - 1])).astype(np.uint8)
     chosen = np.flatnonzero(np.arange(len(y)) % 3).astype(np.uint32)
@@ -64,9 +65,9 @@ def test_one_model_has_all_threads(n_classes, n_growers, n_blocks, subsample, is
     growing = Growing(CLASSES["log_loss"], initial, rules, 0.1, 5, subsample=subsample)
     model, found, made = Model(BoostedRows(coded, y, None, 1.0, chosen), growing), [], []
 
-    def booster(rows, growing, helpers, blocks, n_threads):
-        made.append((Booster(rows, growing, helpers, blocks, n_threads), blocks.n_blocks))
-        return made[-1][0]
+    def booster(rows, growing, team, blocks):
+        made.append(blocks.n_blocks)
+        return Booster(rows, growing, team, blocks)
 
     def job(grow):
         found.extend((yield from grow(model)))
@@ -74,7 +75,7 @@ def test_one_model_has_all_threads(n_classes, n_growers, n_blocks, subsample, is
     monkeypatch.setattr(lockstep, "Booster", booster)
     run = LocalRunner(4)
     boost_together(coded, [job], book.thresholds, run.led if is_led else run, 4)
-    assert [(each.n_growers, blocks) for each, blocks in made] == [(n_growers, n_blocks)]
+    assert made == [n_blocks]
     alone = boost(model.rows, growing, book.thresholds, serial)
     assert [tree.value.tobytes() for tree in found] == [tree.value.tobytes() for tree in alone]
 
@@ -175,84 +176,71 @@ def test_nothing_grows_once_it_is_cancelled():
     assert found == [[]]
 
 
-class TestCrew:
-    """Jobs are generators, which yield at the end of a turn."""
+class TestTurns:
+    """Models are generators, which yield at the end of a turn."""
 
     @staticmethod
-    def jobs(done, n_turns=1):
-        def lead(number, team):
+    def grow(n_models, begin, n_threads=1, run=serial):
+        team = Team()
+        turns = TurnTaking(n_models, n_threads, begin, team)
+        try:
+            run([turns.lead, *[team.help] * (n_threads - 1)])
+        finally:
+            team.dismiss()
+
+    @staticmethod
+    def models(done, n_turns):
+        def begin(number):
             for turn in range(n_turns):
                 done.append((number, turn))
                 yield
 
-        return lead
+        return begin
 
-    def test_every_job_is_done_once_in_order(self):
-        crew, done = Crew(4), []
-        crew.work(self.jobs(done))
-        assert [number for number, _ in done] == [0, 1, 2, 3]
-        assert crew.n_helped == 0
-
-    def test_one_thread_ends_a_job_before_the_next(self):
+    @pytest.mark.parametrize("n_models", [0, 1, 3])
+    def test_one_thread_ends_a_model_before_the_next(self, n_models):
         done = []
-        Crew(3).work(self.jobs(done, 2))
-        assert done == [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)]
+        self.grow(n_models, self.models(done, 2))
+        assert done == [(number, turn) for number in range(n_models) for turn in range(2)]
 
-    def test_the_last_jobs_take_turns_where_threads_do_not_divide_them(self):
+    def test_the_last_models_take_turns_where_threads_do_not_divide_them(self):
         done = []
-        Crew(5, n_threads=2).work(self.jobs(done, 2))
+        self.grow(5, self.models(done, 2), n_threads=2)
         assert done[:4] == [(0, 0), (0, 1), (1, 0), (1, 1)]
         assert done[4:] == [(2, 0), (3, 0), (4, 0), (2, 1), (3, 1), (4, 1)]
 
     @pytest.mark.parametrize("n_threads", [2, 3, 4])
-    @pytest.mark.parametrize("n_jobs", [1, 3, 8, 11])
-    def test_few_jobs_are_open_and_none_is_led_twice_at_a_time(self, n_jobs, n_threads):
-        crew, lock, done = Crew(n_jobs, n_threads), threading.Lock(), []
-        open_jobs, led, most = set(), set(), []
+    @pytest.mark.parametrize("n_models", [1, 3, 8, 11])
+    def test_few_models_are_begun_and_none_is_led_twice_at_a_time(self, n_models, n_threads):
+        lock, done = threading.Lock(), []
+        begun, led, most = set(), set(), []
 
-        def lead(number, team):
+        def begin(number):
             for turn in range(20):
                 with lock:
                     assert number not in led
                     led.add(number)
-                    open_jobs.add(number)
-                    most.append(len(open_jobs))
+                    begun.add(number)
+                    most.append(len(begun))
                 done.append((number, turn))
                 led.remove(number)
                 yield
-            open_jobs.remove(number)
+            begun.remove(number)
 
-        LocalRunner(n_threads)([lambda: crew.work(lead)] * n_threads)
-        assert sorted(done) == [(number, turn) for number in range(n_jobs) for turn in range(20)]
+        self.grow(n_models, begin, n_threads, LocalRunner(n_threads))
+        assert sorted(done) == [(number, turn) for number in range(n_models) for turn in range(20)]
         assert max(most) < 2 * n_threads
 
-    def test_who_finds_no_job_helps(self):
-        crew, begun = Crew(1), threading.Event()
+    def test_an_error_drops_the_other_models(self):
+        done = []
 
-        def lead(number, team):
-            begun.set()
-            for _ in range(10**8):  # until the other thread has come
-                if crew.n_helped > 0:
-                    return
-            yield
-
-        leader = threading.Thread(target=crew.work, args=(lead,))
-        leader.start()
-        assert begun.wait(60)
-        crew.work(lead)  # no job is left: helps, and comes back when the team is closed
-        leader.join(60)
-        assert not leader.is_alive()
-        assert crew.n_helped == 1
-
-    def test_an_error_sends_the_helpers_away(self):
-        crew = Crew(3, n_threads=2)
-
-        def lead(number, team):
+        def begin(number):
+            done.append((number, 0))
             yield
             if number == 0:
                 raise MemoryError
+            done.append((number, 1))
 
         with pytest.raises(MemoryError):
-            crew.work(lead)  # the others wait for their second turn
-        crew.dismiss()
-        crew.work(lead)  # nothing is left to do
+            self.grow(3, begin, n_threads=2)  # the others wait for their second turn
+        assert done == [(0, 0), (1, 0), (2, 0)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dtrees.core.grow._row_derivatives import RowDerivatives
-from dtrees.core.grow._team import Helpers
+from dtrees.core.grow._team import Team
 from dtrees.core.losses.losses import CLASSES, NUMBERS
 
 N_ROWS = 3 * 2**13 + 5  # stretches, the last of which is short
@@ -25,9 +25,9 @@ def rows_of(team, loss, initial, seed=0):
     [(CLASSES["log_loss"], 1), (CLASSES["log_loss"], 3), (NUMBERS["poisson"], 1)],
 )
 def test_helpers_change_nothing(loss, n_values):
-    alone = rows_of(Helpers(), loss, np.zeros(n_values))
+    alone = rows_of(Team(), loss, np.zeros(n_values))
     sums = alone.derive(2.0**20, 2.0**20, n_values == 1)
-    team = Helpers()
+    team = Team()
     thread = threading.Thread(target=team.help)
     thread.start()
     try:
@@ -43,7 +43,7 @@ def test_helpers_change_nothing(loss, n_values):
 
 def test_a_word_holds_all_bits_of_both():
     loss = NUMBERS["squared_error"]
-    rows = RowDerivatives(loss, np.zeros(1), np.arange(4.0), None, Helpers())
+    rows = RowDerivatives(loss, np.zeros(1), np.arange(4.0), None, Team())
     ((gradient, hessian),) = rows.derive(2.0**28, 2.0**31).tolist()
     assert (gradient, hessian) == (-6 * 2**28, 4 * 2**31)
     words = rows.packed[0]
@@ -52,16 +52,14 @@ def test_a_word_holds_all_bits_of_both():
 
 
 def test_all_rows_begin_alike():
-    rows = RowDerivatives(
-        CLASSES["log_loss"], np.array([1.0, 2.0, 3.0]), np.zeros(4), None, Helpers()
-    )
+    rows = RowDerivatives(CLASSES["log_loss"], np.array([1.0, 2.0, 3.0]), np.zeros(4), None, Team())
     np.testing.assert_array_equal(rows.raw, np.repeat([[1.0], [2.0], [3.0]], 4, axis=1))
     assert (rows.n_values, rows.n_rows) == (3, 4)
 
 
 def test_a_scale_is_a_factor():
     rows = RowDerivatives(
-        NUMBERS["squared_error"], np.zeros(1), np.array([1.0, -2.0]), None, Helpers()
+        NUMBERS["squared_error"], np.zeros(1), np.array([1.0, -2.0]), None, Team()
     )
     np.testing.assert_array_equal(rows.derive(8.0, 4.0, measures=True), [[8, 8]])
     np.testing.assert_array_equal(rows.packed.view(np.int64)[0] >> 32, [-8, 16])
@@ -79,9 +77,9 @@ def test_chosen_rows_are_a_table_of_their_own(loss, n_values, weighted):
     y = rng.integers(0, max(2, n_values), N_ROWS).astype(float)
     raw = rng.normal(size=(n_values, N_ROWS))
     weight = rng.random(N_ROWS) if weighted else None
-    among = RowDerivatives(loss, np.zeros(n_values), y, weight, Helpers(), True, chosen)
+    among = RowDerivatives(loss, np.zeros(n_values), y, weight, Team(), True, chosen)
     own_weight = None if weight is None else weight[chosen]
-    alone = RowDerivatives(loss, np.zeros(n_values), y[chosen], own_weight, Helpers())
+    alone = RowDerivatives(loss, np.zeros(n_values), y[chosen], own_weight, Team())
     among.raw[:], alone.raw[:] = raw, raw[:, chosen]
     among.packed[:] = 7
     sums = among.derive(2.0**20, 2.0**20, n_values == 1)

@@ -5,7 +5,7 @@ import pytest
 
 from dtrees.core.grow._row_derivatives import RowDerivatives
 from dtrees.core.grow._row_squares import RowSquares
-from dtrees.core.grow._team import Helpers
+from dtrees.core.grow._team import Team
 from dtrees.core.losses.losses import NUMBERS
 
 N, SCALE = 5000, 2.0**24
@@ -13,7 +13,7 @@ N, SCALE = 5000, 2.0**24
 
 def packed(y, weight=None, are_counts=True):
     """Of squared errors from zero."""
-    rows = RowDerivatives(NUMBERS["squared_error"], np.zeros(1), y, weight, Helpers(), are_counts)
+    rows = RowDerivatives(NUMBERS["squared_error"], np.zeros(1), y, weight, Team(), are_counts)
     rows.derive(SCALE, SCALE)
     return rows.packed[0]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dtrees.core.data._cpu import use_wide
 from dtrees.core.grow._row_derivatives import RowDerivatives
-from dtrees.core.grow._team import Helpers
+from dtrees.core.grow._team import Team
 from dtrees.core.losses._derivatives import (
     KINDS,
     exponential,
@@ -124,7 +124,7 @@ def test_derivatives_that_are_given(seed, n_values, weights):
     weight = weights_of(weights, rng, n)
     loss = OwnLoss(None)
     rows = RowDerivatives(
-        loss, np.zeros(n_values), np.zeros(n), weight, Helpers(), weights == "counts"
+        loss, np.zeros(n_values), np.zeros(n), weight, Team(), weights == "counts"
     )
     gradient, hessian = rng.normal(size=(n_values, n)), rng.random((n_values, n))
     rows.give(gradient, hessian)
@@ -147,7 +147,7 @@ def test_derivatives_are_rounded_to_nearest(name, seed, weights, wide):
     weight = weights_of(weights, rng, n)
     loss = (CLASSES | NUMBERS)[name]
     raw = rng.normal(size=n)
-    rows = RowDerivatives(loss, np.zeros(1), y, weight, Helpers(), weights == "counts")
+    rows = RowDerivatives(loss, np.zeros(1), y, weight, Team(), weights == "counts")
     rows.raw[0] = raw
     before = use_wide(wide)
     try:
@@ -172,7 +172,7 @@ def test_derivatives_of_classes(seed, n_classes, weights):
     weight = weights_of(weights, rng, n)
     are_counts = weights == "counts"
     loss = CLASSES["log_loss"]
-    rows = RowDerivatives(loss, np.zeros(n_classes), y, weight, Helpers(), are_counts)
+    rows = RowDerivatives(loss, np.zeros(n_classes), y, weight, Team(), are_counts)
     rows.raw[:] = rng.normal(size=(n_classes, n))
     sums = rows.derive(2.0**20, 2.0**20)
     shares = np.exp(rows.raw) / np.exp(rows.raw).sum(axis=0)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.core.grow._row_derivatives import RowDerivatives
-from dtrees.core.grow._team import Helpers
+from dtrees.core.grow._team import Team
 from dtrees.core.losses.losses import (
     CLASSES,
     NUMBERS,
@@ -147,7 +147,7 @@ def test_the_slope_of_the_mean_loss_is_the_mean_gradient(name):
     y, raw, weight = rng.random(50) + 0.1, rng.normal(size=50), rng.random(50)
     loss, step = replace(NUMBERS[name], width=NUMBERS[name].level or 1.0), 1e-6
     means = [loss.mean(y, (raw + d)[:, None], weight) for d in (-step, step)]
-    rows = RowDerivatives(loss, np.zeros(1), y, weight, Helpers())
+    rows = RowDerivatives(loss, np.zeros(1), y, weight, Team())
     rows.raw[0] = raw
     ((gradient, _),) = rows.derive(2.0**26, 2.0**20).tolist()
     assert (means[1] - means[0]) / (2 * step) == pytest.approx(

@@ -11,9 +11,9 @@ from sklearn.model_selection import KFold
 
 from dtrees import DecisionTreeClassifier
 from dtrees.core.data.tuning import Tuning
+from dtrees.core.grow._shared import SharedTeam
 from dtrees.core.grow.grower import grow
 from dtrees.core.grow.source import DatasetSource
-from dtrees.core.grow.work_queue import WorkQueue
 from dtrees.core.membership.resampling import of_sets
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.model_selection import cross_validate
@@ -95,12 +95,8 @@ def test_a_left_child_of_other_members_is_no_sibling():
 def test_subtrees_are_grown_before_their_parents_entries_are_copied(monkeypatch):
     """A thread that divides upper nodes does not run ahead; here nobody helps it."""
     reliefs = []
-    help_while = WorkQueue.help_while
-    monkeypatch.setattr(
-        WorkQueue,
-        "help_while",
-        lambda queue, least: reliefs.append(least) or help_while(queue, least),
-    )
+    do_tasks = SharedTeam.do_tasks
+    monkeypatch.setattr(SharedTeam, "do_tasks", lambda team: reliefs.append(team) or do_tasks(team))
     example = seeded("gini", 2, "none", kinds=NOISE * 4, n_rows=400, min_samples_leaf=2)
     rows = np.random.default_rng(0).random((11, 400)) < 0.3
     rows = np.vstack([rows, np.repeat(rows[:3], 3, axis=0)])  # groups of four
@@ -129,9 +125,9 @@ def claimed_bytes() -> int:
 def test_nodes_of_nearly_all_rows_have_no_entries_of_their_own(monkeypatch):
     """Three groups of sets part at the root, and splits cut few rows off."""
     seen = []  # whenever a node is searched
-    run = WorkQueue.run
+    share = SharedTeam.share
     monkeypatch.setattr(
-        WorkQueue, "run", lambda queue, tasks: seen.append(claimed_bytes()) or run(queue, tasks)
+        SharedTeam, "share", lambda team, *work: seen.append(claimed_bytes()) or share(team, *work)
     )
     rng = np.random.default_rng(0)
     X = scipy.sparse.random(20_000, 100, 0.05, "csc", random_state=rng)
