@@ -187,7 +187,7 @@ cdef class RoundSearch:
     columns : int32 (k,)
         Those that are not listed, as the histogram has them.
     ways : uint8 (n_columns,)
-        By column, as `_code_ways` has them.
+        By column, as `_node_counts` has them.
     first : int64 (n_columns + 1,)
         Places of the columns before each one.
     one_by_one : int32 (k,) or None, default=None

@@ -9,13 +9,12 @@ import numpy as np
 from dtrees.coding.coded import SPARSE
 from dtrees.core.grow.round_spec import RoundSpec
 from dtrees.core.stores._dataset import Dataset
-from dtrees.core.stores.blocks._code_ways import LISTED, sizes_of, ways_of, without_intervals
-from dtrees.core.stores.blocks._histogram_store import histogram_sizes
+from dtrees.core.stores.blocks._node_counts import LISTED, sizes_of, ways_of, without_intervals
 from dtrees.core.stores.blocks.messages import NUMBER_BYTES
 
 
 class CountingPlan:
-    """How each column is counted (`_code_ways`), and what that adds up to.
+    """How each column is counted (`_node_counts`), and what that adds up to.
 
     Parameters
     ----------
@@ -41,7 +40,7 @@ class CountingPlan:
         ways = ways_of(dataset, spec.common.resolution)
         self._ways = ways, without_intervals(ways)  # by whether all is asked for by code
         self._sizes = [sizes_of(dataset, each) for each in self._ways]
-        places = histogram_sizes(dataset)
+        places = sizes_of(dataset)
         self.first: np.ndarray = np.concatenate([[0], np.cumsum(places)])
         self._words = int(places[0]) // (int(spec.sample.n_codes[0]) + 1)
         self._with_histogram = all_columns[ways != LISTED]

@@ -9,9 +9,7 @@ from dtrees.core.grow.assembly import join
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.model.tree import IN_SUBSET, LEAF
 from dtrees.core.stores._dataset import Dataset
-from dtrees.core.stores.blocks._code_ways import ways_of
-from dtrees.core.stores.blocks._histogram_store import histogram_sizes
-from dtrees.core.stores.blocks._node_counts import N
+from dtrees.core.stores.blocks._node_counts import N, sizes_of, ways_of
 from dtrees.core.stores.blocks.block import Block, BlockOfRows, Common, Resolution
 from dtrees.core.stores.blocks.messages import (
     Histogram,
@@ -44,7 +42,7 @@ class Growing:
         self.tree = RoundTree(dataset, example.rules, scale)
         self.columns = np.arange(self.matrix.n_columns, dtype=np.int32)
         self.dense = self.columns[: 0 if sparse else None]
-        self.first = np.concatenate([[0], np.cumsum(histogram_sizes(dataset))])
+        self.first = np.concatenate([[0], np.cumsum(sizes_of(dataset))])
         self.n_nodes = 1
         self.tests = []  # None: of a leaf
 

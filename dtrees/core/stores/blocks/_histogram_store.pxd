@@ -8,7 +8,7 @@ from dtrees.core.stores._store cimport Store
 
 
 cdef struct Places:
-    # Histograms as a list: what is not zero, by its place, ascending (`_stored_counts`).
+    # Histograms as a list: what is not zero, by its place, ascending (`_code_lists`).
     const int64_t* place
     const int64_t* value
     int64_t n
@@ -25,7 +25,7 @@ cdef struct HistogramStore:
     const int64_t* histogram    # of the columns that are searched and not listed, one behind the
     const int32_t* columns      # other
     int64_t n_columns
-    const uint8_t* ways     # by column (`_code_ways`)
+    const uint8_t* ways     # by column (`_node_counts`)
     const int64_t* first    # places of the columns before each one
     Places listed           # of the others that are searched
     Places codes            # of alive intervals, once they are there

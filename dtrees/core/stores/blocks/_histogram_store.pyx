@@ -7,52 +7,45 @@ place. No row is moved here: the rows and the weight of both children are read f
 chosen column, and blocks count the rest.
 
 Of sparse columns only those are searched that have a stored cell in the node: the others are
-constant. Their histograms are lists (`_stored_counts`), to which the cell of the fill code is added
+constant. Their histograms are lists (`_code_lists`), to which the cell of the fill code is added
 here, once for each node and column: it is what the node has beyond the stored cells of all blocks.
 Columns of so few stored cells that they cannot beat the split that was found are passed over, as
 where entries are searched (`_entry_scan`).
 
 Columns of many codes are counted by intervals of codes first. Then the store tells which of these
-may hold a better boundary than all other columns (`_code_bounds`), and searches once more when it
+may hold a better boundary than all other columns, and searches once more when it
 is given their codes: one column, rarely two, whose other intervals are bins as they are.
 
 Blocks count rows, the same for all training sets. Class weights of a set multiply the bins when
 they are read.
 """
-import numpy as np
-
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from dtrees.core.data._columns cimport STORED_SPARSE, Column, last_ordered
+from dtrees.core.data._columns cimport MOST_INTERVALS, STORED_SPARSE, Column, last_ordered
 from dtrees.core.data._structs cimport LEAF
-from dtrees.core.histogram._layout cimport CLASSES, COUNT, CellKind, Layout
+from dtrees.core.histogram._layout cimport CLASSES, COUNT, CellKind, Layout, add_words
 from dtrees.core.search._bins cimport (
     append_bin, bins_of_histogram, drop_bin, read_bin, reserve_bins, rest_to_bin, search_bins,
     weigh_bins
 )
 from dtrees.core.search._entry_scan cimport pass_over_short
 from dtrees.core.search._bounds cimport Bounds
-from dtrees.core.search._intervals cimport lowest_best
+from dtrees.core.search._intervals cimport bound_intervals, least_at_end, lowest_best
 from dtrees.core.search._open_node cimport OpenNode, open_children
 from dtrees.core.search._parameters cimport TrainParameters, may_use
 from dtrees.core.search._search cimport NONE, Search, begin_column
-from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores._partition cimport goes_left
 from dtrees.core.stores._store cimport Member, Store
-from dtrees.core.stores.blocks._code_bounds cimport IntervalCells, bound_cells, mark_cells
-from dtrees.core.stores.blocks._code_ways cimport LISTED, cells_of, last_code
+from dtrees.core.stores.blocks._node_counts cimport LISTED, cells_of, last_code, stretch_of
 from dtrees.core.stores.sampled._random_split cimport search_random
 
+cdef enum:
+    BEFORE = 1              # rank of the bin of what is before a stretch,
+    FIRST = 2               # and of its first interval; rank 0 is missing
 
-def histogram_sizes(Dataset dataset):
-    """Numbers in the histogram of every column; int64 (n_columns,)."""
-    cdef int64_t n_columns = dataset.params.limits.n_columns
-    cdef int64_t[::1] sizes = np.empty(n_columns, dtype=np.int64)
-    cdef int64_t j
-    for j in range(n_columns):
-        sizes[j] = size_of(&dataset.params, &dataset.params.layout, <int32_t>j)
-    return np.asarray(sizes)
+cpdef enum:
+    STRETCH = 252           # intervals that are looked at together, `MOST_INTERVALS` less three
 
 
 cdef HistogramStore histogram_store(const TrainParameters* params, const Layout* layout,
@@ -68,11 +61,6 @@ cdef HistogramStore histogram_store(const TrainParameters* params, const Layout*
     s.store.choose = choose
     s.store.partition = partition
     return s
-
-
-cdef int64_t size_of(const TrainParameters* params, const Layout* layout,
-                     int32_t column) noexcept nogil:
-    return (params.columns[column].n_codes + <int64_t>1) * layout.n_words
 
 
 cdef inline uint8_t way_of(const HistogramStore* s, int32_t column) noexcept nogil:
@@ -99,7 +87,7 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
         histogram += sent_of(s, s.columns[k])
     k = 0
     while i < s.listed.n:
-        k = column_of(s, k, s.listed.place[i])
+        k = stretch_of(s.first, k, store.params.limits.n_columns, s.listed.place[i])
         if (q.too_short > 1 and store.params.columns[k].storage == STORED_SPARSE
                 and stored_rows(s, s.first[k + 1], i) < q.too_short):
             while i < s.listed.n and s.listed.place[i] < s.first[k + 1]:
@@ -123,7 +111,7 @@ cdef void search_one_by_one(HistogramStore* s) noexcept nogil:
             search_column(&s.store, j)
         else:
             search_dense(s, histogram, j)
-            histogram += size_of(s.store.params, s.layout, j)
+            histogram += sent_of(s, j)
         if s.store.search.split.test != LEAF:
             return
 
@@ -159,24 +147,6 @@ cdef inline void weigh(HistogramStore* s) noexcept nogil:
     """Multiply bins of rows by the class weights of the set."""
     if s.of_class != NULL:
         weigh_bins(s.store.search, s.of_class)
-
-
-cdef int64_t column_of(const HistogramStore* s, int64_t k, int64_t place) noexcept nogil:
-    """The column that a place is of, which is column k or behind it. O(log of how far)."""
-    cdef int64_t n = s.store.params.limits.n_columns
-    cdef int64_t step = 1
-    cdef int64_t high, middle
-    while k + step < n and s.first[k + step] <= place:
-        k += step
-        step *= 2
-    high = min(k + step, n)
-    while high - k > 1:
-        middle = (k + high) >> 1
-        if s.first[middle] <= place:
-            k = middle
-        else:
-            high = middle
-    return k
 
 
 cdef int64_t first_place(const HistogramStore* s, const Places* places,
@@ -268,6 +238,131 @@ cdef int64_t listed_bins(HistogramStore* s, int32_t column, int64_t i) noexcept 
         if q.bins.n[of_fill] == 0:
             drop_bin(q, of_fill)
     return i
+
+
+# ---------------------------------------------------------------------------------------------
+# bounds of intervals
+#
+# They are those of shared nodes (`search._intervals`), for any number of intervals: a stretch of
+# them at a time, between two bins of all that is before and behind it.
+#
+#     intervals     0 | 1 2 3 4 5 6 7 8 9 ... 4,096
+#     bins          0 | (1 ... 500)  501 502 ... 750  (751 ... 4,096)
+#
+# An interval is alive if a boundary inside of it may be the best one, or if it is next to a
+# boundary that may be. Codes are asked for of these only.
+
+cdef struct IntervalCells:
+    # The histogram of the intervals of a column.
+    const int64_t* cells
+    int64_t count           # of cells, with that of missing values
+    uint32_t n_codes
+    uint8_t way             # `_code_ways`
+    const int64_t* of_class     # class weights, not in the cells; NULL: none
+
+
+cdef struct Stretch:
+    int64_t first           # interval,
+    int64_t end             # and the one behind the last
+    int64_t* before         # sums of the intervals before it, missing values not among them,
+    int64_t* behind         # and of those behind it
+    uint32_t last[MOST_INTERVALS + 1]   # code of each rank
+
+
+cdef bint next_stretch(Search* q, const Layout* layout, const IntervalCells* column,
+                       Stretch* stretch) noexcept nogil:
+    """Make the next stretch the bins of the search; False: there is none, or no memory."""
+    cdef int64_t words = layout.n_words
+    cdef const int64_t* cells = column.cells
+    cdef int64_t g = 0
+    cdef int64_t i
+    for i in range(stretch.first, stretch.end):
+        add_words(stretch.before, cells + i * words, words)
+    stretch.first = stretch.end
+    if stretch.first >= column.count or not reserve_bins(q, MOST_INTERVALS + 1):
+        return False
+    stretch.end = min(stretch.first + STRETCH, column.count)
+    for i in range(stretch.first * words, stretch.end * words):
+        stretch.behind[i % words] -= cells[i]
+    g += read_bin(q, cells, layout.kind, 0, g)
+    g += read_bin(q, stretch.before, layout.kind, BEFORE, g)
+    stretch.last[0] = 0
+    stretch.last[BEFORE] = last_code(stretch.first - 1, column.way, column.n_codes)
+    for i in range(stretch.first, stretch.end):
+        g += read_bin(q, cells + i * words, layout.kind, <uint32_t>(FIRST + i - stretch.first), g)
+        stretch.last[FIRST + i - stretch.first] = last_code(i, column.way, column.n_codes)
+    i = FIRST + stretch.end - stretch.first
+    stretch.last[i] = column.n_codes
+    g += read_bin(q, stretch.behind, layout.kind, <uint32_t>i, g)
+    q.bins.count = g
+    if column.of_class != NULL:
+        weigh_bins(q, column.of_class)
+    return True
+
+
+cdef void begin_stretches(const Layout* layout, const IntervalCells* column, int64_t* scratch,
+                          Stretch* stretch) noexcept nogil:
+    """scratch : two cells."""
+    cdef int64_t words = layout.n_words
+    cdef int64_t i
+    memset(scratch, 0, 2 * words * sizeof(int64_t))
+    for i in range(1, column.count):
+        add_words(scratch + words, column.cells + i * words, words)
+    stretch.first = 1
+    stretch.end = 1
+    stretch.before = scratch
+    stretch.behind = scratch + words
+
+
+cdef inline bint is_inside(const Stretch* stretch, uint32_t rank) noexcept nogil:
+    return FIRST <= rank < FIRST + stretch.end - stretch.first
+
+
+cdef double bound_cells(Search* q, const Layout* layout, const IntervalCells* column,
+                        int64_t* scratch, Bounds* bounds, double* best) noexcept nogil:
+    """The highest score that a boundary of the column may have, `NONE` where there is none.
+
+    best : IN, OUT, of boundaries between intervals. scratch : two cells.
+    """
+    cdef double highest = NONE
+    cdef Stretch stretch
+    cdef uint32_t rank
+    cdef int64_t i
+    begin_stretches(layout, column, scratch, &stretch)
+    while next_stretch(q, layout, column, &stretch):
+        bound_intervals(q, &stretch.last[0], bounds)
+        for i in range(q.bins.count):
+            rank = q.bins.rank[i]
+            if is_inside(&stretch, rank):
+                best[0] = max(best[0], least_at_end(q, bounds, bounds.at_end[rank]))
+                highest = max(highest, max(bounds.at_end[rank], bounds.inside[rank]))
+    return highest
+
+
+cdef void mark_cells(Search* q, const Layout* layout, const IntervalCells* column,
+                     int64_t* scratch, Bounds* bounds, double best,
+                     uint64_t* alive) noexcept nogil:
+    """Mark the intervals that may hold a boundary as good as the best one, a bit each.
+
+    alive : uint64 (count // 64 + 1,), zeros at the beginning.
+    """
+    cdef bint next_one = False      # the next interval that occurs is beside such a boundary
+    cdef bint at_end
+    cdef Stretch stretch
+    cdef uint32_t rank
+    cdef int64_t i, interval
+    begin_stretches(layout, column, scratch, &stretch)
+    while next_stretch(q, layout, column, &stretch):
+        bound_intervals(q, &stretch.last[0], bounds)
+        for i in range(q.bins.count):
+            rank = q.bins.rank[i]
+            if not is_inside(&stretch, rank):
+                continue
+            interval = stretch.first + rank - FIRST
+            at_end = bounds.at_end[rank] > NONE and bounds.at_end[rank] >= best
+            if next_one or at_end or bounds.inside[rank] > NONE and bounds.inside[rank] >= best:
+                alive[interval >> 6] |= <uint64_t>1 << (interval & 63)
+            next_one = at_end
 
 
 # ---------------------------------------------------------------------------------------------

@@ -1,7 +1,19 @@
 """What the rows of a node in one block add up to: sums, and histograms of some dense columns.
 
 A column is counted by combination of training sets (`_node_partition`), and a set has the sum of
-the combinations that it is in: integers, exact. Blocks add up in the same way.
+the combinations that it is in: integers, exact. Blocks add up in the same way. What is sent stays
+small, because columns of many codes are counted in other ways::
+
+    few codes                      a cell for each code            way 0
+    many codes, all ordered,       a cell for each interval of     way b: intervals of 2**b codes;
+    and there are bounds           neighbouring codes              then the codes of some of them
+    many codes, else; sparse       a list of what occurs           LISTED (`_code_lists`)
+
+Intervals are codes that differ in their last bits only, so that nobody has to be told where they
+end: those of all blocks are the same. Missing values have an interval of their own::
+
+    code        0   1   2   3   4   5   6   7   8   9        way 2
+    interval    0   1   1   1   1   2   2   2   2   3        (code + 3) >> 2
 """
 import numpy as np
 
@@ -10,17 +22,72 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from dtrees.core.data._bits cimport count_bits
+from dtrees.core.data._columns cimport STORED_SPARSE, Column
 from dtrees.core.data._structs cimport RowStatistics, Totals
 from dtrees.core.histogram._count cimport NodeRows, count_column
 from dtrees.core.histogram._layout cimport (
     CLASSES, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout, add_words, encode, words_of
 )
 from dtrees.core.histogram._totals cimport add_label, add_value, clear_totals
+from dtrees.core.search._intervals cimport has_bounds_for
 from dtrees.core.stores._dataset cimport Dataset
-from dtrees.core.stores.blocks._code_ways cimport cells_of
 
 cdef enum:
     LIMB = 32               # bits of a part of a moment
+
+
+def ways_of(Dataset dataset, resolution):
+    """How each column is counted.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        At least one row of the table.
+    resolution : Resolution
+
+    Returns
+    -------
+    uint8 (n_columns,)
+        Bits of the codes of an interval, or `LISTED`.
+    """
+    cdef int64_t n_columns = dataset.params.limits.n_columns
+    cdef bint has_bounds = (has_bounds_for(&dataset.params.criterion)
+                            and not dataset.params.limits.random_splits)
+    cdef int64_t interval_codes = resolution.interval_codes
+    cdef int64_t n_intervals = resolution.n_intervals
+    cdef int64_t listed_codes = resolution.listed_codes
+    cdef uint8_t[::1] ways = np.zeros(n_columns, dtype=np.uint8)
+    cdef const Column* column
+    cdef int64_t j
+    for j in range(n_columns):
+        column = dataset.columns + j
+        if column.storage == STORED_SPARSE:
+            ways[j] = LISTED
+        elif has_bounds and column.n_ordered == column.n_codes > interval_codes:
+            while cells_of(column, ways[j]) > n_intervals + 1:
+                ways[j] += 1
+        elif column.n_codes > listed_codes:
+            ways[j] = LISTED
+    return np.asarray(ways)
+
+
+def without_intervals(ways):
+    """The same, but that columns are listed that else are counted by interval; uint8 (k,)."""
+    return np.where(ways > 0, LISTED, 0).astype(np.uint8)
+
+
+def sizes_of(Dataset dataset, const uint8_t[::1] ways=None):
+    """Numbers in the histogram of every column, none of those that are listed; int64 (n_columns,).
+
+    ways : by column; None: a cell for each code.
+    """
+    cdef int64_t n_columns = dataset.params.limits.n_columns
+    cdef int64_t[::1] sizes = np.zeros(n_columns, dtype=np.int64)
+    cdef int32_t j
+    for j in range(n_columns):
+        if ways is None or ways[j] != LISTED:
+            sizes[j] = words_of_column(dataset, j, ways, &dataset.params.layout)
+    return np.asarray(sizes)
 
 
 def count(Dataset dataset, node, uint64_t members, const int32_t[::1] columns,
@@ -35,9 +102,9 @@ def count(Dataset dataset, node, uint64_t members, const int32_t[::1] columns,
     members : int
         A bit for each of the sets that are asked for.
     columns : int32 (k,)
-        Dense ones; `_stored_counts` counts the others.
+        Dense ones; `_code_lists` has the others.
     ways : uint8 (n_columns,) or None, default=None
-        By column, as `_code_ways` has them; none of these columns is listed. None: a cell for each
+        By column, as `ways_of` has them; none of these columns is listed. None: a cell for each
         code.
 
     Returns

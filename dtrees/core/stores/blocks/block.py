@@ -30,12 +30,9 @@ from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.membership.resampling import counts_of_bag
 from dtrees.core.stores._dataset import Dataset
-from dtrees.core.stores.blocks._code_lists import list_codes
-from dtrees.core.stores.blocks._code_ways import LISTED, ways_of, without_intervals
-from dtrees.core.stores.blocks._node_counts import count
+from dtrees.core.stores.blocks._code_lists import StoredCounter, list_codes, merged
+from dtrees.core.stores.blocks._node_counts import LISTED, count, ways_of, without_intervals
 from dtrees.core.stores.blocks._node_partition import partition
-from dtrees.core.stores.blocks._stored_counts import StoredCounter
-from dtrees.core.stores.blocks._stored_lists import merged
 from dtrees.core.stores.blocks.messages import (
     Counts,
     HistogramRequest,
@@ -71,7 +68,7 @@ class Draws:
 
 @dataclass(frozen=True)
 class Resolution:
-    """How finely columns of many codes are counted (`_code_ways`). No tree depends on it.
+    """How finely columns of many codes are counted (`_node_counts`). No tree depends on it.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Sums and histograms of a node, beside sums of numpy."""
+"""How columns are counted; sums and histograms of a node, beside sums of numpy."""
 
 import numpy as np
 import pytest
@@ -10,15 +10,20 @@ from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.blocks._node_counts import (
     CLASS_0,
     HIGHEST,
+    LISTED,
     LOWEST,
     MOMENT,
     TARGET,
     WEIGHT,
     N,
     count,
+    sizes_of,
+    ways_of,
+    without_intervals,
 )
-from dtrees.core.stores.blocks.block import EVERYONE, NodeRows
+from dtrees.core.stores.blocks.block import EVERYONE, NodeRows, Resolution
 from dtrees.core.stores.blocks.messages import Root
+from tests.laws.tables import coded, coded_sparse, seeded
 
 N_ROWS = 400
 N_CODES = (5, 300, 7)
@@ -91,3 +96,52 @@ def test_no_rows_add_up_to_nothing():
     sums, histogram = count(shard_of(Target.classification(LABELS), "gini"), node, 1, COLUMNS)
     assert sums[0, N] == 0
     assert not histogram.any()
+
+
+# how columns are counted
+
+MANY_CODES = [7, 40, 40, 100, 0, 1000]
+N_ORDERED = [7, 40, 0, 60, 0, 1000]  # numbers, categories, a hybrid
+NO_CODES = [np.zeros(3, dtype=int)] * len(MANY_CODES)
+WIDE = CodedMatrix.from_columns(NO_CODES, MANY_CODES, N_ORDERED)
+THREE_CLASSES = Target.classification(np.array([0, 1, 2]))
+FINE = Resolution(interval_codes=20, n_intervals=8, listed_codes=50)
+
+
+def ways(resolution=FINE, **rules):
+    dataset = Dataset(WIDE, THREE_CLASSES, GrowthRules(**{"criterion": "gini"} | rules))
+    return dataset, ways_of(dataset, resolution)
+
+
+def test_only_ordered_columns_of_many_codes_have_intervals():
+    dataset, found = ways()
+    assert found.tolist() == [0, 3, 0, LISTED, 0, 7]  # 5 intervals of 8 codes, 8 of 128
+    assert sizes_of(dataset, found).tolist() == [3 * n for n in (8, 6, 41, 0, 1, 9)]
+    assert without_intervals(found).tolist() == [0, LISTED, 0, LISTED, 0, LISTED]
+
+
+def test_what_has_no_bounds_is_listed():
+    assert ways(random_splits=True)[1].tolist() == [0, 0, 0, LISTED, 0, LISTED]
+
+
+@pytest.mark.parametrize("n_intervals", [1, 2, 5, 255])
+def test_there_are_at_most_so_many_intervals(n_intervals):
+    dataset, found = ways(Resolution(0, n_intervals))
+    sizes = sizes_of(dataset, found)[[0, 1, 5]] // 3 - 1
+    assert (sizes <= n_intervals).all()
+    assert (sizes > n_intervals // 2).all() or n_intervals == 255
+
+
+def test_sparse_columns_are_listed():
+    matrix = coded_sparse([[1.0, 2.0, 3.0]], 0)
+    dataset = Dataset(matrix, THREE_CLASSES, GrowthRules(criterion="gini"))
+    assert ways_of(dataset, FINE).tolist() == [LISTED]
+
+
+def test_histograms_have_a_cell_for_every_code_and_for_missing_values():
+    example = seeded("gini", 3, "none", n_rows=30)
+    matrix = coded(example.table)
+    sizes = sizes_of(Dataset(matrix, example.target, example.rules))
+    n_cells = np.array(matrix.n_codes) + 1
+    assert len(set((sizes // n_cells).tolist())) == 1
+    np.testing.assert_array_equal(sizes, n_cells * (sizes // n_cells))
