@@ -4,20 +4,18 @@ ratios       in units of one fit of ours, coding included on both sides; the pap
 loop         the loop of plain fits that it stands for, over 38 works
 one_fit      everything against a single fit of scikit-learn's
 surface      trees of all sizes and the cost-complexity path, beside a search by scikit-learn
-limits       searches over leaf sizes, in units of one cross-validation
 folds        seconds over the number of folds, with a picture
 boosted      boosted models side by side, against eleven fits and `lightgbm.cv`
 memory       peak memory over the number of folds, in processes of its own
 """
 
-from benchmarks.validation import boosted, folds, limits, loop, memory, one_fit, ratios, surface
+from benchmarks.validation import boosted, folds, loop, memory, one_fit, ratios, surface
 
 CASES = [
     *ratios.CASES,
     *loop.CASES,
     *one_fit.CASES,
     *surface.CASES,
-    *limits.CASES,
     *folds.CASES,
     *boosted.CASES,
     *memory.CASES,

@@ -97,7 +97,7 @@ class BaseDecisionTree(BaseTrees):
         ]
 
     def _grow_sets(self, training: Training, resampling: Resampling) -> list[Tree]:
-        growth = replace(self._growth_of(training.encoded), known=training.known)
+        growth = self._growth_of(training.encoded)
         advance, stats = training.advance, training.stats
         grown = grow_sets(growth, range(1), resampling, training.run, advance=advance, stats=stats)
         return [tree for (tree,) in grown]

@@ -127,8 +127,7 @@ class Stored(BaseEstimator, ABC):
           sets or more at once, and ``shared_rows``, the rows of these nodes, each once (in the
           partitioned regime those of the node's largest set). ``bounded_columns`` of these nodes
           were searched by bounds of intervals, and of ``alive_columns`` some codes had to be
-          looked at. In a search, ``known_nodes`` were taken over from trees of candidates with
-          smaller leaves. All are 0 where every set grew on its own. They depend on no number of
+          looked at. All are 0 where every set grew on its own. They depend on no number of
           threads.
           In the replicated regime, fewer nodes are shared where a cluster has more threads than the
           forest has trees: the sets are divided then.

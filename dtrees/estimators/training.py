@@ -10,7 +10,6 @@ from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.grow.known import KnownTrees
 from dtrees.core.predict.binned import CodedRows, LeafLookup
 from dtrees.parallel import CodedPartitions, FitStatistics, LocalRunner, PartitionedRows
 
@@ -43,7 +42,6 @@ class Training:
     run: LocalRunner
     advance: Callable[[int], object] = lambda n_trees: None  # hears of trees that have come
     stats: FitStatistics = field(default_factory=FitStatistics)  # told what a fit did
-    known: KnownTrees | None = None  # of several sets, by a tree that draws no bags
 
 
 def rows_of(coded: CodedMatrix | CodedPartitions, stats: FitStatistics | None = None) -> LeafLookup:

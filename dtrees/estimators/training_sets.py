@@ -26,7 +26,6 @@ import numpy as np
 
 from dtrees.callbacks import Bar
 from dtrees.coding.target import Target
-from dtrees.core.grow.known import KnownTrees
 from dtrees.core.membership.resampling import Resampling, of_sets
 from dtrees.estimators.base import BaseTrees
 from dtrees.estimators.boosted_sets import fit_boosted
@@ -59,12 +58,10 @@ def fit_table(
     sets: Resampling,
     *,
     bar: Bar | None = None,
-    known: KnownTrees | None = None,
 ) -> FittedSets:
     """Fit a clone of an estimator to each training set; `bar` counts the trees of all sets.
 
-    `known` has what is known of the trees from a growth of the same sets, and keeps those of this
-    one. Forests make no use of it. Boosted models grow side by side (`boosted_sets`), and are not
+    Boosted models grow side by side (`boosted_sets`), and are not
     counted.
 
     Raises ClusterError where a Dask cluster is in force, or asked for, and cannot be used.
@@ -107,9 +104,8 @@ def fit_table(
             found = [_fitted(plan, training, own.target_of(0, company.target))]
         else:
             common = replace(encoded, target=company.target)
-            theirs = None if known is None else known.part(company.numbers)
             with stats.phase("growth"):
-                found = plan.fit_sets(replace(training, encoded=common, known=theirs), own)
+                found = plan.fit_sets(replace(training, encoded=common), own)
         for number, model in zip(company.numbers, found, strict=True):
             models[number] = model
     n_live = sets.totals(encoded.target.has_weight)

@@ -30,7 +30,6 @@ from dtrees._warnings import warn
 from dtrees.callbacks import Bar
 from dtrees.coding.sparse_positions import in_scipy
 from dtrees.constraints import ARRAY, ROWS, InvalidParameterError, checked
-from dtrees.core.grow.known import KnownTrees
 from dtrees.core.membership.resampling import Resampling, of_sets
 from dtrees.estimators.ensemble import BaseForest
 from dtrees.estimators.fitted_sets import FittedSets
@@ -61,7 +60,6 @@ from dtrees.model_selection.prepare import (
 )
 from dtrees.model_selection.search_scores import SearchScores
 from dtrees.model_selection.splits import TrainingRows
-from dtrees.model_selection.widest_first import with_known_trees
 from dtrees.parallel import PartitionedTable, tables_kept
 
 logger = logging.getLogger(__name__)
@@ -209,9 +207,9 @@ class SharedSearch(PipelineSearch):
         keeps_final = bool(self.refit) and len(growths) == 1
         sets = of_sets(TrainingRows(splits, len(rows), rows if keeps_final else None))
         cells = None
-        for growth, known in with_known_trees(growths):
+        for growth in growths:
             lines.start(growth.places)
-            cells = self._grown(growth, work, sets, found, known)
+            cells = self._grown(growth, work, sets, found)
             lines.end(growth.places, found)
         self._conclude(found, candidates, splits, table.y, (scorers, refit_metric))
         if not self.refit:
@@ -230,12 +228,11 @@ class SharedSearch(PipelineSearch):
         work: SplitTable,
         sets: Resampling,
         found: SearchScores,
-        known: KnownTrees,
     ) -> Cells | None:
         """Grow the models of some candidates, and score them; None: every fit fails."""
         start = time.perf_counter()
         try:
-            fitted = fit_table(growth.estimator, work.table, sets, bar=work.bar, known=known)
+            fitted = fit_table(growth.estimator, work.table, sets, bar=work.bar)
         except InvalidParameterError as error:  # of every fit
             if self.error_score == "raise":
                 raise

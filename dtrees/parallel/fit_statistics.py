@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-SHARED = ("shared_nodes", "shared_rows", "bounded_columns", "alive_columns", "known_nodes")
+SHARED = ("shared_nodes", "shared_rows", "bounded_columns", "alive_columns")
 
 
 @dataclass

@@ -20,7 +20,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -164,8 +163,6 @@ def _grown(
 
     Sets that do not grow together come one bundle after the other.
     """
-    if choice.regime != "local":
-        growth = replace(growth, known=None)  # trees are grown elsewhere, or in rounds
     if choice.regime == "partitioned":
         for first in range(0, resampling.n_sets, MOST_SETS):  # a bit each
             sets = range(resampling.n_sets)[first : first + MOST_SETS]

@@ -97,6 +97,7 @@ def test_several_scorers(scoring, refit):
         {"max_leaf_nodes": [2, 3, 7, 50, None], "max_depth": [2, None], "ccp_alpha": [0.0, 0.01]},
         {"min_impurity_decrease": [0.0, 0.003, 0.01], "min_samples_split": [2, 20, 0.1]},
         {"criterion": ["gini", "entropy"], "min_samples_leaf": [1, 5], "max_depth": [2, 3]},
+        {"min_samples_leaf": [1, 6, 0.03], "min_weight_fraction_leaf": [0.0, 0.02]},
         {"class_weight": [None, "balanced", {0: 3.0}], "max_depth": [1, 5]},
         {"max_bins": [10, 255, None], "ccp_alpha": [0.0, 0.02]},
         {"max_features": [2, "sqrt"], "random_state": [0, 1], "max_depth": [3, 4]},

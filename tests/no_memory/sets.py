@@ -13,15 +13,11 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import scipy.sparse
-from sklearn.base import clone
 
 import dtrees
 from dtrees.core.data import _cpu
-from dtrees.core.grow.known import KnownTrees
-from dtrees.core.membership.resampling import of_sets
 from dtrees.estimators.fitted_sets import FittedSets, trees_of
-from dtrees.estimators.training_sets import fit_sets, fit_table
-from dtrees.estimators.training_table import TrainingTable
+from dtrees.estimators.training_sets import fit_sets
 from tests.no_memory import FOREVER
 from tests.no_memory.preload import answer_with
 
@@ -38,8 +34,6 @@ WORKS = {
     "many codes": (2, dtrees.DecisionTreeClassifier, {"max_depth": 4}),
     "many codes, regression": (9, dtrees.DecisionTreeRegressor, {"max_depth": 4}),
     "threads": (5, dtrees.DecisionTreeClassifier, {"n_jobs": 2}),
-    "known trees": (5, dtrees.DecisionTreeClassifier, {}),
-    "variants": (5, dtrees.DecisionTreeClassifier, {}),
     "sparse": (2, dtrees.DecisionTreeClassifier, {}),
     "sparse, a forest": (5, dtrees.RandomForestClassifier, {"n_estimators": 2}),
     "sparse, extra trees": (
@@ -75,27 +69,6 @@ def sets() -> np.ndarray:
     return np.vstack([fold != np.arange(5)[:, None], np.ones((1, N_ROWS), dtype=bool)])
 
 
-def from_known_trees(estimator, X, y, rows):
-    """A growth that knows the trees of smaller leaves."""
-    given = TrainingTable(X, y, None), of_sets(rows)
-    wider = KnownTrees()
-    fit_table(clone(estimator).set_params(min_samples_leaf=2), *given, known=wider)
-    return lambda: fit_table(estimator, *given, known=KnownTrees(wider, keeps=False))
-
-
-def with_variants(estimator, X, y, rows):
-    """A growth that is told of larger leaves, and the growth of these."""
-    given = TrainingTable(X, y, None), of_sets(rows)
-    larger = clone(estimator).set_params(min_samples_leaf=12)
-
-    def grown():
-        wider = KnownTrees(narrower=[12])
-        fit_table(estimator, *given, known=wider)
-        return fit_table(larger, *given, known=KnownTrees(wider, keeps=False))
-
-    return grown
-
-
 def work(name: str, n_faults: str) -> tuple[int, int]:
     """How often the trees were grown while calls failed, and how often that was told."""
     n_classes, kind, parameters = WORKS[name]
@@ -114,11 +87,6 @@ def work(name: str, n_faults: str) -> tuple[int, int]:
         X = sparse(y)
     estimator = kind(min_samples_leaf=5, random_state=0, **{"n_jobs": 1, **parameters})
     grown = partial(fit_sets, estimator, X, y, None, rows)
-    if name == "known trees":
-        grown = from_known_trees(estimator, X, y, rows)
-    if name == "variants":
-        grown = with_variants(estimator, X, y, rows)
-        ends.append(0)
     n_grown = n_lost = 0
     for wide in (False, True):
         before = _cpu.use_wide(wide)

@@ -89,16 +89,3 @@ cdef struct Split:
     int64_t boundary_row    # a row of the buffers that holds them; -1: the rows of the fill code
     int64_t beyond_row
 
-cdef struct KnownTest:
-    # The test of a node, in codes, and the numbers of its children in a tree that is known.
-    double gain
-    int64_t left
-    int64_t right
-    const uint64_t* words   # of a subset
-    int64_t n_words
-    int64_t variant         # as in `PartialTree`
-    int32_t column
-    uint8_t test
-    uint8_t missing_left
-    uint32_t boundary
-    uint32_t beyond

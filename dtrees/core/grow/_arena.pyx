@@ -68,7 +68,7 @@ cdef class Arena:
         if self.unused_records:
             memory = self.unused_records.pop()
             found = memory.records
-            found.count = found.n_words = found.n_noted = 0
+            found.count = found.n_words = 0
             found.out_of_memory = False
             memset(&memory.records, 0, sizeof(NodeBuffer))
         return found

@@ -118,7 +118,7 @@ def copy_piece(nodes, int64_t[:, ::1] sums, int64_t position, piece, const int64
             record.subset += words if record.subset >= 0 else 0
 
 
-def join_records(list pieces, list statistics, list n_words, list variants, run=serial):
+def join_records(list pieces, list statistics, list n_words, run=serial):
     """The records of a tree in preorder, from those of its pieces. O(nodes).
 
     Parameters
@@ -128,14 +128,12 @@ def join_records(list pieces, list statistics, list n_words, list variants, run=
     statistics : list of int64 (n_nodes, n_statistics)
     n_words : list of int
         Of the subsets of each, which stand one behind the other.
-    variants : list of int64 arrays
-        As in `PartialTree`.
     run : Runner, default=serial
         Of the copies.
 
     Returns
     -------
-    nodes, statistics, variants
+    nodes, statistics
     """
     cdef int64_t n_statistics = statistics[0].shape[1]
     cdef int64_t n_top = len(pieces[0])
@@ -154,13 +152,9 @@ def join_records(list pieces, list statistics, list n_words, list variants, run=
     cdef const Record* top = <const Record*>&raw_top[0]
     cdef Record* out = <Record*>&raw[0]
     cdef size_t width = n_statistics * sizeof(int64_t)
-    cdef int64_t n_noted = n if any([len(some) > 0 for some in variants]) else 0
-    cdef int64_t[::1] variant = np.full(n_noted, -1, dtype=np.int64)
-    cdef const int64_t[::1] variant_top = variants[0]
-    cdef const int64_t[::1] variant_piece
     cdef int64_t position = 0
     cdef int64_t depth = 1
-    cdef int64_t i, k, number
+    cdef int64_t i, number
     cdef list copies = []
     stack[0] = 0
     while depth > 0:
@@ -170,8 +164,6 @@ def join_records(list pieces, list statistics, list n_words, list variants, run=
         if top[i].column != SUBTREE:
             out[position] = top[i]
             memcpy(&of_node[position, 0], &of_top[i, 0], width)
-            if i < variant_top.shape[0]:
-                variant[position] = variant_top[i]
             position += 1
             if top[i].left >= 0:
                 stack[depth] = top[i].right
@@ -179,9 +171,6 @@ def join_records(list pieces, list statistics, list n_words, list variants, run=
                 depth += 2
             continue
         number = top[i].left
-        variant_piece = variants[number]
-        for k in range(variant_piece.shape[0]):
-            variant[position + k] = variant_piece[k]
         copies.append(partial(copy_piece, nodes, sums, position, pieces[number],
                               statistics[number], first_word[number]))
         position += len(pieces[number])
@@ -191,4 +180,4 @@ def join_records(list pieces, list statistics, list n_words, list variants, run=
             out[start[i]].left = start[top[i].left]
             out[start[i]].right = start[top[i].right]
     assert position == n, (position, n)
-    return nodes, sums, np.asarray(variant)
+    return nodes, sums

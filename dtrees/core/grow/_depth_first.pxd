@@ -10,23 +10,16 @@ from dtrees.core.stores.presorted._few_rows cimport FewRowsStore
 from dtrees.core.stores.presorted._presorted_store cimport PresortedStore
 from dtrees.core.stores.sampled._sampled_store cimport SampledStore
 from dtrees.core.grow._node_buffer cimport NodeBuffer
-from dtrees.core.grow._variants cimport Variants
 
 cdef struct Frame:
     Buffers* buffers
-    bint has_own            # else they are those of the frame before
-    int level               # limits: 0 those of the growth, else narrower ones,
-    int last                # and the last ones under which there are the same nodes
-    const TrainParameters* params
-    NodeBuffer* out
+    bint has_own            # else they are the caller's
     OpenNode* open          # has room for `capacity` nodes; serves the next frame in this place
     int64_t n_open
     int64_t capacity
 
 cdef enum:
     MAX_FRAMES = 64
-    VARIANT_FRAMES = 32     # no variant begins above them
-    MOST_NARROWER = 16
 
 cdef struct Growth:
     # A subtree that grows; can stop between any two nodes and go on. Its memory serves the next.
@@ -39,16 +32,10 @@ cdef struct Growth:
     PresortedStore presorted
     FewRowsStore few        # nodes of few rows, of which presorted ones consist
     SampledStore sampled
-    int n_narrower          # limits of variants (`_variants`); none where columns are drawn
-    const int64_t* least_rows   # of leaves, by limit, ascending
-    Variants** variants
-    TrainParameters params_of[MOST_NARROWER]
 
 cdef Growth* new_growth() noexcept nogil
 cdef bint begin_growth(Growth* g, const TrainParameters* params, Buffers* w,
                        OpenNode* root) noexcept nogil
-cdef void allow_variants(Growth* g, const int64_t* least_rows, Variants** variants,
-                         int n) noexcept nogil
 cdef void end_growth(Growth* g) noexcept nogil
 cdef bint grow_for(Growth* g, int64_t work) noexcept nogil
 cdef void free_growth(Growth* g) noexcept nogil

@@ -26,11 +26,9 @@ from dtrees.core.search._search cimport begin_search, free_search, new_search
 from dtrees.core.stores.presorted._buffers cimport Buffers, free_buffers, relocate
 from dtrees.core.stores.presorted._few_rows cimport few_rows_store, may_pack, pack
 from dtrees.core.stores.presorted._presorted_store cimport presorted_store
-from dtrees.core.stores.presorted._set_aside cimport SetAside
 from dtrees.core.stores.sampled._sampled_store cimport begin_rows, free_sampled, sampled_store
-from dtrees.core.grow._node_buffer cimport free_node_buffer, note_variant, write_record
+from dtrees.core.grow._node_buffer cimport free_node_buffer, write_record
 from dtrees.core.grow._node_step cimport RECORD, grow_node
-from dtrees.core.grow._variants cimport begin_variant
 
 cdef enum:
     COMPACT_ROWS = 1024     # nodes of at most so many rows move out of much larger buffers
@@ -72,29 +70,12 @@ cdef bint begin_growth(Growth* g, const TrainParameters* params, Buffers* w,
     g.store.search = g.search
     if params.draws and not begin_rows(&g.sampled, params, w, root):
         return False
-    push_frame(g, w, 0, 0)
+    push_frame(g, w)
     g.frames[0].has_own = False
     if push(&g.frames[0], root):
         return True
     pop_frame(g)
     return False
-
-
-cdef void allow_variants(Growth* g, const int64_t* least_rows, Variants** variants,
-                         int n) noexcept nogil:
-    """Let a growth that has begun, whose nodes inherit nothing, grow its nodes under n narrower
-    limits, too, where these want another test."""
-    cdef int i
-    if g.params.draws:
-        return
-    g.n_narrower = n
-    g.least_rows = least_rows
-    g.variants = variants
-    for i in range(n):
-        g.params_of[i] = g.params[0]
-        g.params_of[i].limits.min_rows = least_rows[i]
-    g.frames[0].last = n
-    enter(g, &g.frames[0])
 
 
 cdef void end_growth(Growth* g) noexcept nogil:
@@ -107,9 +88,7 @@ cdef void end_growth(Growth* g) noexcept nogil:
         if g.frames[i].has_own:
             free_buffers(g.frames[i].buffers)
     g.n_frames = 0
-    g.n_narrower = g.presorted.aside.n_limits = 0
-    g.out.count = 0
-    g.out.n_words = g.out.n_noted = 0
+    g.out.count = g.out.n_words = 0
     g.out.out_of_memory = False
     g.store.work = 0
 
@@ -127,38 +106,23 @@ cdef void free_growth(Growth* g) noexcept nogil:
     free(g)
 
 
-cdef void push_frame(Growth* g, Buffers* w, int level, int last) noexcept nogil:
+cdef void push_frame(Growth* g, Buffers* w) noexcept nogil:
     cdef Frame* frame = &g.frames[g.n_frames]
     frame.n_open = 0
     frame.buffers = w
     frame.has_own = True
-    frame.level, frame.last = level, last
-    frame.params = g.params if level == 0 else &g.params_of[level - 1]
-    frame.out = &g.out if level == 0 else &g.variants[level - 1].records
     g.n_frames += 1
-    enter(g, frame)
-
-
-cdef inline void enter(Growth* g, const Frame* frame) noexcept nogil:
-    """Go on with the nodes of a frame, which is the last one."""
-    cdef bint has_room = g.n_frames < VARIANT_FRAMES
-    g.search.of_row = frame.buffers.of_row
-    if g.n_narrower > 0:
-        g.search.min_rows = frame.params.limits.min_rows
-        g.store.params = frame.params
-        g.presorted.aside.least_rows = g.least_rows + frame.level
-        g.presorted.aside.n_limits = frame.last - frame.level if has_room else 0
+    g.search.of_row = w.of_row
 
 
 cdef void pop_frame(Growth* g) noexcept nogil:
     cdef Frame* frame
     g.n_frames -= 1
     frame = &g.frames[g.n_frames]
-    g.out.out_of_memory |= frame.out.out_of_memory
     if frame.has_own:
         free_buffers(frame.buffers)
     if g.n_frames > 0:
-        enter(g, &g.frames[g.n_frames - 1])
+        g.search.of_row = g.frames[g.n_frames - 1].buffers.of_row
 
 
 cdef inline bint push(Frame* frame, const OpenNode* node) noexcept nogil:
@@ -203,7 +167,7 @@ cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
         node = frame.open[frame.n_open]
         w = frame.buffers
         if node.is_leaf:
-            write_record(frame.out, g.params, &node)
+            write_record(&g.out, g.params, &node)
             free_node(&node)
         elif g.params.draws:
             grow_open(g, frame, &node)
@@ -221,13 +185,8 @@ cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
 
 
 cdef inline void grow_narrow(Growth* g, Frame* frame, OpenNode* node) noexcept nogil:
-    """Grow a node of narrow buffers: from its entries, or, where it has few rows, without.
-
-    One that may be set aside keeps its entries, which are copied with it.
-    """
-    cdef const SetAside* aside = &g.presorted.aside
-    cdef bint is_alone = aside.n_limits == 0 or node.totals.n < 2 * aside.least_rows[0]
-    if (node.few_columns == NULL and is_alone and may_pack(g.store, frame.buffers, node)
+    """Grow a node of narrow buffers: from its entries, or, where it has few rows, without."""
+    if (node.few_columns == NULL and may_pack(g.store, frame.buffers, node)
             and not pack(&g.few, g.store, frame.buffers, node)):
         g.out.out_of_memory = True
         free_node(node)
@@ -244,7 +203,7 @@ cdef inline void grow_narrow(Growth* g, Frame* frame, OpenNode* node) noexcept n
 cdef void push_relocated(Growth* g, OpenNode* node, Buffers* w) noexcept nogil:
     """A frame for a node that has got buffers of its own; NULL: there was no memory for them."""
     if w != NULL:
-        push_frame(g, w, g.frames[g.n_frames - 1].level, g.frames[g.n_frames - 1].last)
+        push_frame(g, w)
         open_node(g, &g.frames[g.n_frames - 1], node)
     else:
         free_node(node)
@@ -261,14 +220,8 @@ cdef void grow_open(Growth* g, Frame* frame, OpenNode* node) noexcept nogil:
     """Grow a node; its children are open nodes of the frame, or recorded leaves."""
     cdef OpenNode left
     cdef OpenNode right
-    cdef SetAside* aside = &g.presorted.aside
-    cdef const Frame* top = frame
-    cdef bint is_split = grow_node(g.store, frame.out, node, &left, &right, RECORD)
+    cdef bint is_split = grow_node(g.store, &g.out, node, &left, &right, RECORD)
     free_node(node)
-    if aside.rows != NULL:  # what is below is of no use to limits that do not allow the test
-        push_frame(g, frame.buffers, frame.level, frame.level + aside.level)
-        frame = &g.frames[g.n_frames - 1]
-        frame.has_own = False
     if g.search.out_of_memory:
         g.out.out_of_memory = True
         if is_split:
@@ -278,25 +231,10 @@ cdef void grow_open(Growth* g, Frame* frame, OpenNode* node) noexcept nogil:
         open_node(g, frame, &right)
         open_node(g, frame, &left)
     elif is_split:
-        write_record(frame.out, g.params, &left)
+        write_record(&g.out, g.params, &left)
         free_node(&left)
         if right.is_leaf:
-            write_record(frame.out, g.params, &right)
+            write_record(&g.out, g.params, &right)
             free_node(&right)
         else:
             open_node(g, frame, &right)
-    if aside.rows != NULL:
-        grow_variant(g, top, node.record)
-
-
-cdef void grow_variant(Growth* g, const Frame* top, int64_t record) noexcept nogil:
-    """Begin the subtree of the node that was set aside, which grows before anything else does.
-
-    top, record : of the node.
-    """
-    cdef SetAside* aside = &g.presorted.aside
-    cdef int level = top.level + aside.level + 1
-    note_variant(top.out, record, begin_variant(g.variants[level - 1]))
-    push_frame(g, aside.rows, level, top.last)
-    open_node(g, &g.frames[g.n_frames - 1], &aside.node)
-    aside.rows = NULL

@@ -2,7 +2,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport Column
-from dtrees.core.data._structs cimport LEAF, KnownTest, Totals
+from dtrees.core.data._structs cimport LEAF, Totals
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
@@ -33,9 +33,6 @@ cdef struct NodeBuffer:
     uint64_t* words
     int64_t n_words
     int64_t words_capacity
-    int64_t* variant        # by record, as in `PartialTree`
-    int64_t n_noted         # records that have one stored: the first ones
-    int64_t variants_capacity
     bint in_pages           # many nodes have pages of their own: for trees that wait for others
     size_t paged_nodes      # bytes of these, as `resize_in_pages` takes them
     size_t paged_statistics
@@ -52,16 +49,12 @@ cdef struct Stretch:
 cdef void free_node_buffer(NodeBuffer* out) noexcept nogil
 cdef bint reserve_records(NodeBuffer* out, int64_t n, int64_t n_statistics) noexcept nogil
 cdef int64_t append_record(NodeBuffer* out, int64_t n_statistics) noexcept nogil
-cdef void note_variant(NodeBuffer* out, int64_t record, int64_t variant) noexcept nogil
 cdef int64_t copy_words(NodeBuffer* out, const uint64_t* words, int64_t count) noexcept nogil
 cdef int64_t write_record(NodeBuffer* out, const TrainParameters* params,
                           OpenNode* node) noexcept nogil
 cdef void write_test(NodeBuffer* out, int64_t index, const TrainParameters* params, const Search* q,
                      const CodesOfRanks* codes, const Totals* left,
                      const Totals* right) noexcept nogil
-
-
-cdef void write_known(NodeBuffer* out, int64_t index, const KnownTest* known) noexcept nogil
 
 
 cdef inline void make_leaf(Record* record) noexcept nogil:

@@ -17,7 +17,7 @@ from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport Column
 from dtrees.core.data._memory cimport free_room, resize, resize_in_pages
-from dtrees.core.data._structs cimport IN_SUBSET, KnownTest, Split, Totals
+from dtrees.core.data._structs cimport IN_SUBSET, Split, Totals
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
@@ -35,7 +35,6 @@ cdef void free_node_buffer(NodeBuffer* out) noexcept nogil:
     free_room(out.nodes, out.paged_nodes)
     free_room(out.statistics, out.paged_statistics)
     free(out.words)
-    free(out.variant)
     memset(out, 0, sizeof(NodeBuffer))
 
 
@@ -101,23 +100,6 @@ cdef int64_t write_record(NodeBuffer* out, const TrainParameters* params,
     return i
 
 
-cdef void note_variant(NodeBuffer* out, int64_t record, int64_t variant) noexcept nogil:
-    """Write down what a node is under narrower limits (`_variants`), if it is anything; without
-    memory, which is noted, it is lost."""
-    cdef int64_t capacity = 2 * record + 64
-    if variant < 0 or record < 0:           # without memory, there is no record
-        return
-    if record >= out.variants_capacity:
-        if not resize(<void**>&out.variant, capacity * sizeof(int64_t)):
-            out.out_of_memory = True
-            return
-        out.variants_capacity = capacity
-    while out.n_noted <= record:
-        out.variant[out.n_noted] = -1
-        out.n_noted += 1
-    out.variant[record] = variant
-
-
 cdef int64_t reserve_words(NodeBuffer* out, int64_t count) noexcept nogil:
     """Room for a subset of `count` words, all zero; returns its offset, -1 without memory."""
     cdef int64_t offset = out.n_words
@@ -138,22 +120,6 @@ cdef int64_t copy_words(NodeBuffer* out, const uint64_t* words, int64_t count) n
     if offset >= 0:
         memcpy(out.words + offset, words, count * sizeof(uint64_t))
     return offset
-
-
-cdef void write_known(NodeBuffer* out, int64_t index, const KnownTest* known) noexcept nogil:
-    """Write the test of a known tree into a record of the same rows."""
-    cdef Record* record = out.nodes + index
-    if out.out_of_memory:
-        return
-    note_variant(out, index, known.variant)
-    record.column = known.column
-    record.test = known.test
-    record.gain = known.gain
-    record.missing_left = known.missing_left
-    record.boundary = known.boundary
-    record.beyond = known.beyond
-    if known.words != NULL:
-        record.subset = copy_words(out, known.words, known.n_words)
 
 
 cdef void write_test(NodeBuffer* out, int64_t index, const TrainParameters* params, const Search* q,
@@ -223,18 +189,11 @@ cdef object lent_tree_of(const NodeBuffer* out, const Stretch* some, int64_t n_s
     """Records and words of a stretch as arrays that are lent by a lease."""
     cdef int64_t n = some.end - some.first
     cdef int64_t n_sums = n * n_statistics
-    cdef int64_t n_noted = max(min(out.n_noted, some.end) - some.first, 0)
-    cdef int64_t[::1] noted
-    variants = np.empty(n_noted, dtype=NUMBER)
-    if n_noted > 0:
-        noted = variants
-        memcpy(&noted[0], out.variant + some.first, n_noted * sizeof(int64_t))
     sums = lent(out.statistics + some.first * n_statistics, n_sums, NUMBER, lease)
     return PartialTree(lent(out.nodes + some.first, n, RECORD, lease),
                        sums.reshape(n, n_statistics),
                        lent(out.words + some.first_word, some.end_word - some.first_word, WORD,
-                            lease),
-                       variants)
+                            lease))
 
 
 cdef object copied_tree_of(const NodeBuffer* out, int64_t n_statistics):
@@ -242,8 +201,7 @@ cdef object copied_tree_of(const NodeBuffer* out, int64_t n_statistics):
     cdef size_t of_nodes = out.count * sizeof(Record)
     cdef size_t of_sums = out.count * n_statistics * sizeof(int64_t)
     cdef size_t of_words = out.n_words * sizeof(uint64_t)
-    cdef size_t of_variants = out.n_noted * sizeof(int64_t)
-    cdef size_t n_bytes = of_nodes + of_sums + of_words + of_variants
+    cdef size_t n_bytes = of_nodes + of_sums + of_words
     cdef uint8_t[::1] to
     room = bytearray(n_bytes)
     if n_bytes > 0:
@@ -251,12 +209,11 @@ cdef object copied_tree_of(const NodeBuffer* out, int64_t n_statistics):
         put(&to[0], out.nodes, of_nodes)
         put(&to[0] + of_nodes, out.statistics, of_sums)
         put(&to[0] + of_nodes + of_sums, out.words, of_words)
-        put(&to[0] + of_nodes + of_sums + of_words, out.variant, of_variants)
     numbers = np.frombuffer(room, NUMBER, offset=of_nodes)
-    n_sums, n_words = out.count * n_statistics, out.n_words
+    n_sums = out.count * n_statistics
     return PartialTree(np.frombuffer(room, RECORD, out.count),
                        numbers[:n_sums].reshape(out.count, n_statistics),
-                       numbers[n_sums:n_sums + n_words].view(WORD), numbers[n_sums + n_words:])
+                       numbers[n_sums:].view(WORD))
 
 
 cdef inline void put(uint8_t* to, const void* start, size_t n_bytes) noexcept:

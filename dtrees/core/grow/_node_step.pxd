@@ -5,10 +5,10 @@ from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.data._structs cimport LEAF
 from dtrees.core.search._open_node cimport OpenNode, has_constraints, restrict_children
 from dtrees.core.search._parameters cimport gains_enough
-from dtrees.core.search._search cimport Search, finish_node, take_known
-from dtrees.core.stores._partition cimport route_of, route_of_known
+from dtrees.core.search._search cimport Search, finish_node
+from dtrees.core.stores._partition cimport route_of
 from dtrees.core.stores._store cimport Member, Store, begin_members
-from dtrees.core.grow._node_buffer cimport NodeBuffer, write_known, write_record, write_test
+from dtrees.core.grow._node_buffer cimport NodeBuffer, write_record, write_test
 
 cdef enum Part:
     # Of the step, and the one that it begins with.
@@ -33,8 +33,7 @@ cdef inline void search_members(Store* store, Member* members, int n) noexcept n
 
 cdef inline uint64_t split_members(Store* store, NodeBuffer* out, Member* members,
                                    int n) noexcept nogil:
-    """Split a node that is recorded, and searched or known; returns a bit for each member that is
-    split.
+    """Split a node that is recorded and searched; returns a bit for each member that is split.
 
     Members with tests on one column go on together. Where memory ends nothing more is written; the
     children of a node of one member can be freed then.
@@ -45,10 +44,7 @@ cdef inline uint64_t split_members(Store* store, NodeBuffer* out, Member* member
     cdef const Search* q
     cdef int m
     for m in range(n):
-        if members[m].known == NULL:
-            finish_node(members[m].search)
-        else:
-            take_known(members[m].search, members[m].known)
+        finish_node(members[m].search)
         q = members[m].search
         if q.split.test != LEAF and gains_enough(&members[m].params.limits, q.split.gain):
             is_split |= <uint64_t>1 << m
@@ -63,9 +59,7 @@ cdef inline uint64_t split_members(Store* store, NodeBuffer* out, Member* member
         store.choose(store, members, together)
         for m in range(n):
             q = members[m].search
-            if together >> m & 1 and members[m].known != NULL:
-                members[m].route = route_of_known(members[m].known, store.last_ordered)
-            elif together >> m & 1:
+            if together >> m & 1:
                 members[m].route = route_of(&q.split, store.last_ordered, q.split_subset,
                                             q.split_subset_words)
         store.partition(store, members, together)
@@ -78,9 +72,7 @@ cdef inline uint64_t split_members(Store* store, NodeBuffer* out, Member* member
                                               members[m].right)):
                 members[m].search.out_of_memory = True
                 return is_split
-            if together >> m & 1 and members[m].known != NULL:
-                write_known(&out[members[m].number], members[m].node.record, members[m].known)
-            elif together >> m & 1:
+            if together >> m & 1:
                 write_test(&out[members[m].number], members[m].node.record, members[m].params,
                            members[m].search, &store.codes, &members[m].left.totals,
                            &members[m].right.totals)

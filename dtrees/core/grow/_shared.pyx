@@ -75,7 +75,6 @@ def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled,
         sets.n_alive += worker.store.n_alive
         sets.n_shared_nodes += worker.n_shared_nodes
         sets.n_shared_rows += worker.n_shared_rows
-        sets.n_known_nodes += worker.n_known_nodes
         arena.give_back(worker.memory)
         worker.written.lend()
     for of_set in pieces:

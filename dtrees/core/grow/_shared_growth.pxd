@@ -7,12 +7,9 @@ from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
 from dtrees.core.stores.shared._shared_state cimport SharedStore
 from dtrees.core.grow._arena cimport GrowthMemory, Arena
-from dtrees.core.grow._depth_first cimport MOST_NARROWER
 from dtrees.core.grow._node_buffer cimport NodeBuffer
-from dtrees.core.grow._replay cimport Replay
 from dtrees.core.grow._set_records cimport SetRecords
 from dtrees.core.grow._training_sets cimport TrainingSets
-from dtrees.core.grow._variants cimport Variants
 
 
 cdef class SharedTask:
@@ -38,9 +35,6 @@ cdef class SharedGrowth:
     cdef Buffers view     # rows of a set that goes on alone
     cdef int64_t n_shared_nodes     # nodes that were searched for two sets or more,
     cdef int64_t n_shared_rows      # and their rows, each once
-    cdef int64_t n_known_nodes      # nodes of all sets that were taken over from known trees
-    cdef Replay replay      # of the set that goes on alone
-    cdef Variants* variants[MOST_NARROWER]  # that it grows, by limit
 
     cdef list grow(self, sets, cancelled, team=*)
     cdef split_large(self, list searchers)
@@ -58,6 +52,4 @@ cdef class SharedGrowth:
     cdef void offload(self, SharedNode* node) noexcept nogil
     cdef bint pays(self, const SharedNode* node) noexcept nogil
     cdef void begin_alone(self, SharedNode* node, int member) noexcept nogil
-    cdef void replay_on(self) noexcept nogil
-    cdef void lend_records(self, int s, int64_t smallest) noexcept nogil
     cdef void end_alone(self) noexcept nogil

@@ -36,16 +36,14 @@ from dtrees.core.stores.shared._shared_intervals cimport search_intervals
 from dtrees.core.stores.shared._shared_search cimport search_columns, search_node, take_better
 from dtrees.core.stores.shared._shared_state cimport SharedStore, cells_of
 from dtrees.core.stores.shared._shared_store cimport (
-    begin_search, begin_store, free_store, gather_rows, take_node
+    begin_search, begin_store, free_store, take_node
 )
 from dtrees.core.grow._arena cimport Arena
-from dtrees.core.grow._depth_first cimport Growth, allow_variants, end_growth, grow_for
-from dtrees.core.grow._known_members cimport copy_known, give_tests, leave_out_known
+from dtrees.core.grow._depth_first cimport Growth, end_growth, grow_for
 from dtrees.core.grow._node_buffer cimport (
     NodeBuffer, free_node_buffer, stand_for, write_record
 )
 from dtrees.core.grow._node_step cimport record_members, search_members, split_members
-from dtrees.core.grow._replay cimport begin_replay, free_replay, replay_branches
 from dtrees.core.grow._set_records cimport SetRecords
 from dtrees.core.grow._shared_root cimport shared_root
 from dtrees.core.grow._single_member cimport begin_member, free_view, reserve_weights
@@ -82,7 +80,6 @@ cdef class SharedGrowth:
             self.view.of_row.weight = NULL
             self.view.of_row.target = dataset.of_row.value
         sets.describe(store)
-        sets.begin_variants(self.variants)
         store.store.search_node = search_node
         store.store.partition = partition_members
         if (self.n_offloaded == NULL or not reserve_weights(&self.view, store)
@@ -99,7 +96,6 @@ cdef class SharedGrowth:
             free_shared(self.large)
         free(self.n_offloaded)
         free_view(&self.view)
-        free_replay(&self.replay)
         free_store(&self.store)
 
     cdef list grow(self, sets, cancelled, team=None):
@@ -143,7 +139,6 @@ cdef class SharedGrowth:
         if self.store.store.out_of_memory:
             raise MemoryError
         with nogil:
-            give_tests(&self.store, self.sets.known, self.large)
             split_members(&self.store.store, self.records, members, n)
             self.note_lost(self.large)
             free_shared(self.large)
@@ -213,8 +208,6 @@ cdef class SharedGrowth:
                 if grow_for(self.memory.growth, work):
                     return True
                 self.end_alone()
-            elif self.replay.n_open > 0:
-                self.replay_on()
             elif self.store.top == NULL:
                 return False
             else:
@@ -250,8 +243,6 @@ cdef class SharedGrowth:
                 active |= <uint64_t>1 << m
                 most = max(most, node.open[m].totals.n)
         record_members(self.records, members, node.n_members, node.active & ~active)
-        if self.sets.known != NULL:
-            active &= ~copy_known(self.records, self.sets.known, node, active, &self.n_known_nodes)
         self.note_lost(node)
         node.active = active
         if active == 0:
@@ -276,23 +267,15 @@ cdef class SharedGrowth:
         return False
 
     cdef bint split_node(self, SharedNode* node, Member* members) noexcept nogil:
-        """Search a node, but for members whose test is known, and split it, or leave that to all
-        threads; returns whether it is done with."""
-        if self.sets.known != NULL:
-            self.n_known_nodes += leave_out_known(node)
+        """Search a node and split it, or leave that to all threads; returns whether it is done
+        with."""
         if node.active & (node.active - 1):
             self.n_shared_nodes += 1
             self.n_shared_rows += node.n + node.n_some
-        if node.active == 0:
-            begin_members(members, node.n_members)
-            gather_rows(&self.store, node)
-            self.store.store.work += node.n + node.n_some
-        elif self.least_divided > 0 and cells_of(&self.store, node) >= self.least_divided:
+        if self.least_divided > 0 and cells_of(&self.store, node) >= self.least_divided:
             self.large = node
             return False
-        else:
-            search_members(&self.store.store, members, node.n_members)
-        give_tests(&self.store, self.sets.known, node)
+        search_members(&self.store.store, members, node.n_members)
         split_members(&self.store.store, self.records, members, node.n_members)
         self.note_lost(node)
         return True
@@ -333,39 +316,11 @@ cdef class SharedGrowth:
     # a set that goes on alone
 
     cdef void begin_alone(self, SharedNode* node, int member) noexcept nogil:
-        """Begin the subtree of one set, down the tree that is known of it, if there is one."""
+        """Begin the subtree of one set, which writes the records of the set."""
         cdef int s = node.set_of[member]
-        cdef bint is_known = node.known[member] >= 0 and node.n_features == 0
-        cdef bint found = (
-            begin_replay(&self.replay, &self.view, &self.store, &self.sets.known[s], node, member)
-            if is_known else
-            begin_member(self.memory.growth, &self.view, &self.store, node, member))
-        if not found:
+        if not begin_member(self.memory.growth, &self.view, &self.store, node, member):
             self.store.store.out_of_memory = True
             return
-        if not is_known:
-            self.lend_records(s, node.smallest[member])
-
-    cdef void replay_on(self) noexcept nogil:
-        """Go on down the tree that is known of the set that is alone."""
-        cdef int s = self.replay.set
-        if not replay_branches(&self.replay, &self.view, &self.store, &self.records[s],
-                               self.memory.growth):
-            self.store.store.out_of_memory = True
-            self.replay.n_open = 0
-            return
-        self.store.store.work += self.replay.work
-        self.n_known_nodes += self.replay.n_known
-        self.replay.work = self.replay.n_known = 0
-        if self.memory.growth.n_frames > 0:
-            self.lend_records(s, self.replay.smallest)
-
-    cdef void lend_records(self, int s, int64_t smallest) noexcept nogil:
-        """Let the growth that has begun write the records of a set, and variants of limits under
-        which the tests above are allowed, whose smallest child has so many rows."""
-        cdef int n = self.sets.n_narrower(smallest)
-        if n > 0:
-            allow_variants(self.memory.growth, &self.sets.narrower[0], self.variants, n)
         free_node_buffer(&self.memory.growth.out)  # what it held for its next growth
         self.memory.growth.out = self.records[s]
         memset(&self.records[s], 0, sizeof(NodeBuffer))

@@ -1,5 +1,5 @@
 """The node of all sets that has all rows."""
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from dtrees.core.grow._level_wise_node cimport allow
 from dtrees.core.grow._training_sets cimport TrainingSets
@@ -15,7 +15,7 @@ from dtrees.core.stores.shared._shared_sums cimport sum_cells, sum_members
 
 cdef SharedNode* shared_root(TrainingSets sets, SharedStore* s, int64_t depth,
                              uint64_t path) except NULL:
-    """All rows that count, and where the known trees of the sets begin; freed by `free_shared`.
+    """All rows that count; freed by `free_shared`.
 
     depth, path : of the root, which has no parent.
     """
@@ -39,11 +39,8 @@ cdef SharedNode* shared_root(TrainingSets sets, SharedStore* s, int64_t depth,
     for m in range(s.n_sets):
         node.set_of[m] = m
         node.open[m].parent = -1
-        node.smallest[m] = INT64_MAX
         node.open[m].depth = depth
         node.open[m].path = path
-        if sets.known != NULL and sets.known[m].nodes != NULL:
-            node.known[m] = 0
         for c in range(n_cells):
             if not sets.has[m, c]:
                 node.without[c] |= <uint64_t>1 << m

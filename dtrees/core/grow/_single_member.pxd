@@ -8,5 +8,3 @@ cdef bint begin_member(Growth* growth, Buffers* view, SharedStore* s, const Shar
                        int member) noexcept nogil
 cdef bint reserve_weights(Buffers* view, const SharedStore* s) noexcept nogil
 cdef void free_view(Buffers* view) noexcept nogil
-cdef void list_rows(Buffers* view, const SharedStore* s, const SharedNode* node,
-                    int member) noexcept nogil

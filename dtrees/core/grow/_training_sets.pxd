@@ -4,8 +4,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 from dtrees.core.data._columns cimport Intervals
 from dtrees.core.histogram._layout cimport Layout
 from dtrees.core.search._parameters cimport TrainParameters
-from dtrees.core.grow._known_tree cimport Known
-from dtrees.core.grow._variants cimport Variants
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.shared._shared_state cimport SharedStore
 
@@ -23,23 +21,13 @@ cdef class TrainingSets:
     cdef Layout layout      # of histograms
     cdef readonly int64_t n_bounded, n_alive    # of the growths that have ended
     cdef readonly int64_t n_shared_nodes, n_shared_rows
-    cdef readonly int64_t n_known_nodes
     cdef object above       # by set, as `Above`; None: anything is allowed
-    cdef Known* known       # by set, without nodes where none is known; NULL: none is of any
-    cdef list known_trees   # which hold their memory
-    cdef Variants** variants_known          # by number, as in `Known`
-    cdef list trees_of_variants             # which hold their memory
-    cdef const int64_t[::1] narrower        # limits of variants that grow, or None
-    cdef int n_limits
-    cdef readonly list variants             # that have grown
     cdef const Intervals* intervals     # of the columns; NULL: none
     cdef int32_t* dense         # columns that are, ascending,
     cdef int64_t n_dense
     cdef int32_t* slot          # and by column its number among them
     cdef int64_t n_stored       # entries of the sparse columns
 
-    cdef begin_variants(self, Variants** of_limits)
-    cdef int n_narrower(self, int64_t smallest) noexcept nogil
     cdef void describe(self, SharedStore* store)
     cdef bind_class_weights(self, const int64_t[:, ::1] of_class, const double[:, ::1] units)
     cdef choose_cells(self)

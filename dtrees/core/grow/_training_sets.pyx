@@ -3,16 +3,13 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 from libc.stdlib cimport calloc, free
 
 from dtrees.core.data._columns cimport MOST_INTERVALS, STORED_SPARSE
-from dtrees.core.data._memory cimport claim, claim_zeros
+from dtrees.core.data._memory cimport claim
 from dtrees.core.data._structs cimport RowStatistics
 from dtrees.core.histogram._layout cimport (
     COUNT, LARGEST_FIELD, PACKED, WEIGHTED_CLASSES, WEIGHTED_SUM, has_classes, words_of
 )
 from dtrees.core.search._bounds cimport MOST_CLASSES
 from dtrees.core.search._parameters cimport TrainParameters
-from dtrees.core.grow._depth_first cimport MOST_NARROWER
-from dtrees.core.grow._known_tree cimport Known, KnownTree
-from dtrees.core.grow._variants cimport VariantTrees, Variants
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, MOST_SETS
 from dtrees.core.stores.shared._shared_state cimport SharedStore
@@ -58,10 +55,6 @@ cdef class TrainingSets:
         Columns of nodes that were searched by intervals, and those of which some were alive.
     n_shared_nodes, n_shared_rows : int
         Nodes that were searched for two sets or more at once, and rows that they hold together.
-    variants : list of VariantTrees
-        What `grow_variants` has asked for.
-    n_known_nodes : int
-        Nodes of all sets, leaves among them, that were taken over from trees that are known.
     """
 
     def __cinit__(self, Dataset dataset, const uint16_t[::1] cell, const uint8_t[:, ::1] has,
@@ -77,8 +70,6 @@ cdef class TrainingSets:
         self.has = has
         self.times = times
         self.of_class = None
-        self.narrower = None
-        self.variants = []
         self.shared_rows = tuning.shared_rows
         self.interval_rows = tuning.interval_rows
         self.interval_codes = tuning.interval_codes
@@ -106,65 +97,10 @@ cdef class TrainingSets:
         free(self.params_of)
         free(self.dense)
         free(self.slot)
-        free(self.known)
-        free(self.variants_known)
-
-    def know(self, trees, int64_t depth=0, variants=()):
-        """Take trees that are known of the sets: of the same rows, under limits that allow more.
-
-        Parameters
-        ----------
-        trees : list of KnownTree or None
-            By set.
-        depth : int, default=0
-            Of the node that has all rows.
-        variants : sequence of VariantTrees, default=()
-            Under the limits of these sets, of nodes of the trees.
-        """
-        cdef VariantTrees some
-        cdef KnownTree tree
-        cdef int64_t first = min([some.number for some in variants], default=0)
-        cdef int64_t n = max([some.number + 1 for some in variants], default=0) - first
-        cdef int s
-        if not (claim_zeros(<void**>&self.known, self.n_sets * sizeof(Known))
-                and claim_zeros(<void**>&self.variants_known, (n + 1) * sizeof(Variants*))):
-            raise MemoryError
-        for some in variants:
-            self.variants_known[some.number - first] = &some.variants
-        self.known_trees, self.trees_of_variants = trees, list(variants)
-        for s in range(self.n_sets):
-            if trees[s] is not None:
-                tree = trees[s]
-                tree.tree.variants, tree.tree.first_number = self.variants_known, first
-                tree.tree.n_numbers = n
-                tree.judge(&self.params_of[s], depth)
-                self.known[s] = tree.tree
 
     def inherit(self, above):
         """Take what the ancestors of the node that has all rows allow it, by set, as `Above`."""
         self.above = above
-
-    def grow_variants(self, const int64_t[::1] least_rows):
-        """Grow what nodes are with at least so many rows in leaves, too: more than these sets ask
-        for, ascending."""
-        self.narrower = least_rows[:MOST_NARROWER]
-        self.n_limits = <int>self.narrower.shape[0]
-
-    cdef begin_variants(self, Variants** of_limits):
-        """Room for what a thread grows, by limit."""
-        cdef VariantTrees some
-        cdef int i
-        for i in range(self.n_limits):
-            some = VariantTrees(self.narrower[i])
-            self.variants.append(some)
-            of_limits[i] = &some.variants
-
-    cdef int n_narrower(self, int64_t smallest) noexcept nogil:
-        """How many limits of variants allow a child of so many rows."""
-        cdef int n = 0
-        while n < self.n_limits and self.narrower[n] <= smallest:
-            n += 1
-        return n
 
     cdef list_dense(self):
         """Which columns are dense; the others have entries."""

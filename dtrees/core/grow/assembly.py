@@ -67,15 +67,14 @@ def join(pieces: Sequence[PartialTree], run: Runner = serial) -> PartialTree:
     top = pieces[0].nodes
     if len(top) == 1 and top["column"][0] == SUBTREE:
         return pieces[1]
-    nodes, statistics, variants = join_records(
+    nodes, statistics = join_records(
         [piece.nodes for piece in pieces],
         [piece.statistics for piece in pieces],
         [len(piece.words) for piece in pieces],
-        [piece.variants for piece in pieces],
         run if sum(len(piece.nodes) for piece in pieces) >= 2 * NODES_OF_THREAD else serial,
     )
     words = np.concatenate([piece.words for piece in pieces])
-    return PartialTree(nodes, statistics, words, variants)
+    return PartialTree(nodes, statistics, words)
 
 
 def in_node_order(

@@ -29,7 +29,6 @@ from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow._arena import Arena
 from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.grower import grow
-from dtrees.core.grow.known import KnownTrees
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import Bags, Resampling, plain
 from dtrees.core.membership.shares import Shares
@@ -75,8 +74,6 @@ class ForestGrowth:
     max_leaf_nodes : int or None, default=None
     ccp_alpha : float, default=0.0
         Decided on the grown tree (`dtrees.core.model.pruning`).
-    known : KnownTrees or None, default=None
-        Of several sets and a tree without bags, in one place: what is known of their trees.
     arena : Arena
         Memory that a tree leaves to the next one.
     """
@@ -90,7 +87,6 @@ class ForestGrowth:
     shares: Shares = field(default_factory=Shares)
     max_leaf_nodes: int | None = None
     ccp_alpha: float = 0.0
-    known: KnownTrees | None = None
     arena: Arena = field(default_factory=Arena, repr=False)
 
     def tree(self, number: int, run: Runner = serial, n_threads: int = 1) -> Tree:
@@ -177,11 +173,8 @@ class ForestGrowth:
             if apart.any():
                 some = resampling.some(together)
             own = self.shares.rules_of_sets(rules, some, self.target, target)
-            # what is known of a tree does not say what its nodes inherit
-            is_known = self.bags is None and not rules.has_constraints
-            known = self.known if is_known else None
             how = source, rules, some, self.thresholds
-            grown = grow(*how, rules_of_sets=own, known=known).trees
+            grown = grow(*how, rules_of_sets=own).trees
             trees = dict(zip(together.tolist(), map(self.pruned, grown), strict=True))
         for i in np.flatnonzero(apart).tolist():
             trees[i] = self.of_set(resampling, i).tree(number, run, n_threads)

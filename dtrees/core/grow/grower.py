@@ -22,7 +22,6 @@ from collections.abc import Iterable, Sequence
 
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow.assembly import Thresholds, on_threads, trees_of
-from dtrees.core.grow.known import KnownTrees
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.shared import pieces_of_sets
 from dtrees.core.grow.source import DatasetSource
@@ -37,7 +36,6 @@ def grow(
     thresholds: Thresholds,
     *,
     rules_of_sets: Sequence[GrowthRules] | None = None,
-    known: KnownTrees | None = None,
 ) -> Forest:
     """Grow one tree per training set.
 
@@ -51,8 +49,6 @@ def grow(
     rules_of_sets : sequence of GrowthRules or None, default=None
         Several sets: the rules of each, which differ in limits of rows and weight only
         (`dtrees.core.membership.shares`). None: `rules` for all of them.
-    known : KnownTrees or None, default=None
-        As for `pieces_of_sets`.
 
     Returns
     -------
@@ -67,7 +63,7 @@ def grow(
         pieces: Iterable[PartialTree] = [source.finish()]
     else:
         by_set = [rules] * resampling.n_sets if rules_of_sets is None else rules_of_sets
-        pieces = pieces_of_sets(source, by_set, resampling, known=known)
+        pieces = pieces_of_sets(source, by_set, resampling)
     n_codes = source.coded.n_codes
     thresholds = on_threads(thresholds, source.run, source.n_threads)
     return Forest(tuple(trees_of(pieces, source.target, n_codes, thresholds, rules, units)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,15 +34,11 @@ class PartialTree:
         ``left`` and ``right`` are numbers in the same piece.
     statistics : int64 (n_nodes, n_statistics)
     words : uint64 (n_words,)
-    variants : int64 (n,), default=()
-        What the first n nodes are under narrower limits (`dtrees.core.grow._variants`); -1 where
-        nothing is known, or their test is allowed.
     """
 
     nodes: np.ndarray
     statistics: np.ndarray
     words: np.ndarray
-    variants: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,6 @@ from dtrees.core.grow._training_sets import (
     has_intervals,
 )
 from dtrees.core.grow.assembly import join
-from dtrees.core.grow.known import KnownTrees
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.source import FREE, Above, DatasetSource
 from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
@@ -57,7 +56,6 @@ def pieces_of_sets(
     depth: int = 0,
     path: int = 0,
     scales: Sequence[Scale] | None = None,
-    known: KnownTrees | None = None,
     above: Sequence[Above] | None = None,
 ) -> Iterator[PartialTree]:
     """Grow the subtree of each set.
@@ -77,8 +75,6 @@ def pieces_of_sets(
         As for `DatasetSource.finish`.
     scales : sequence of Scale or None, default=None
         Of each set; None: of its rows.
-    known : KnownTrees or None, default=None
-        What is known of the trees, and where they are kept; not of sets that grow alone.
     above : sequence of Above or None, default=None
         By set, what the ancestors of the node allow it; None: anything.
 
@@ -94,9 +90,6 @@ def pieces_of_sets(
     coded, target, tuning = source.coded, source.target, source.tuning
     sets = Sets(target, rules, resampling, scales)
     pieces: dict[int, list[Subtree]] = {}
-    wholes: dict[int, PartialTree] = {}
-    # Columns that nobody has searched have no entries yet.
-    is_read_late = draws(rules[0], coded) and (coded.storage == SPARSE).any()
     largest = numbers_of(coded, target, rules[0], tuning)
     for bundle in sets.bundles(largest):
         scale = sets.scales[bundle[0]]
@@ -110,28 +103,15 @@ def pieces_of_sets(
         shared = TrainingSets(dataset, cells, has, total_weight, least_of, times, tuning, own)
         if above is not None:
             shared.inherit([above[number] for number in bundle])
-        trees = None if known is None or is_read_late else known.of_sets(bundle, rules)
-        if known is not None and trees is not None:
-            shared.know(trees, depth, known.variants(rules[0].min_samples_leaf))
-        if known is not None and known.narrower:
-            shared.grow_variants(np.array(known.narrower, dtype=np.int64))
         how = source.run, source.n_threads, source.cancelled, tuning
         grown = grow_together(shared, source.arena, *how, depth, path)
         source.check_cancelled()
         source.work.update(work_of(shared))
-        if known is not None:
-            known.keep_variants(shared.variants)
         pieces.update(zip(bundle, grown, strict=True))
         del grown  # records are there twice for one set at a time
-        if known is not None:
-            for number in bundle:
-                wholes[number] = whole(pieces.pop(number))
-                known.keep(number, wholes[number], rules[number])
     for number in range(resampling.n_sets):
         if number in pieces:
             yield whole(pieces.pop(number))  # nothing is left of it here
-        elif number in wholes:
-            yield wholes.pop(number)
         else:
             of_set = FREE if above is None else above[number]
             yield source_of(sets, number, source).finish(depth, path, of_set)
@@ -160,7 +140,6 @@ def work_of(shared: TrainingSets) -> Counter[str]:
         shared_rows=shared.n_shared_rows,
         bounded_columns=shared.n_bounded,
         alive_columns=shared.n_alive,
-        known_nodes=shared.n_known_nodes,
     )
 
 

@@ -21,7 +21,7 @@ from dtrees._random cimport hash64
 from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._memory cimport resize
 from dtrees.core.data._structs cimport (
-    AT_MOST, ENTROPY, GINI, GRADIENT, LEAF, POISSON, SQUARED, Inherited, KnownTest, RowStatistics,
+    AT_MOST, ENTROPY, GINI, GRADIENT, LEAF, POISSON, SQUARED, Inherited, RowStatistics,
     Split, Totals, int128_t
 )
 from dtrees.core.histogram._layout cimport CLASSES, COUNT, SUM, CellKind, has_classes
@@ -192,13 +192,6 @@ cdef inline void take_split(Search* q, int32_t column, uint32_t boundary, uint32
     split.beyond = beyond
     split.boundary_row = -1
     split.beyond_row = -1
-
-
-cdef inline void take_known(Search* q, const KnownTest* known) noexcept nogil:
-    """Make a test that is known the split of the node, with its gain and without its score."""
-    q.split.test = known.test
-    q.split.column = known.column
-    q.split.gain = known.gain
 
 
 cdef inline bint is_bound(const Search* q) noexcept nogil:

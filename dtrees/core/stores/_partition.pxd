@@ -2,7 +2,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport Column
-from dtrees.core.data._structs cimport KnownTest, PresortedFeature, Split, entry_t
+from dtrees.core.data._structs cimport PresortedFeature, Split, entry_t
 
 cdef struct Route:
     # A test on ranks (or codes): subset, or low < rank <= high; rank 0 by missing_left.
@@ -34,7 +34,6 @@ cdef inline bint goes_left(const Route* route, uint32_t rank) noexcept nogil:
 
 cdef Route route_of(const Split* split, uint32_t last_ordered, const uint64_t* subset,
                     int64_t subset_words) noexcept nogil
-cdef Route route_of_known(const KnownTest* known, uint32_t last_ordered) noexcept nogil
 cdef void mark_feature(const Route* route, const entry_t* entries, const PresortedFeature* feature,
                        const uint32_t* rows, int64_t n, uint8_t* side) noexcept nogil
 cdef void mark_codes(const Route* route, const Column* column, const uint32_t* row_id,

@@ -20,9 +20,7 @@ from libc.string cimport memcpy, memset
 from dtrees.core.data._columns cimport STORED_U16, STORED_U32, STORED_U8, Column, code_t, next_code
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._paths cimport PATH_IS_ON
-from dtrees.core.data._structs cimport (
-    AT_MOST, IN_SUBSET, KnownTest, PresortedFeature, Split, entry_t
-)
+from dtrees.core.data._structs cimport AT_MOST, IN_SUBSET, PresortedFeature, Split, entry_t
 
 cdef extern from "stores/partition.h" nogil:
     void fill_in_front() noexcept
@@ -53,15 +51,6 @@ cdef Route route_of(const Split* split, uint32_t last_ordered, const uint64_t* s
         route.low = split.boundary
         route.high = last_ordered
     return route
-
-
-cdef Route route_of_known(const KnownTest* known, uint32_t last_ordered) noexcept nogil:
-    """A test on codes that is known. last_ordered : of its column, in codes."""
-    cdef Split split
-    split.test = known.test
-    split.boundary = known.boundary
-    split.missing_left = known.missing_left
-    return route_of(&split, last_ordered, known.words, known.n_words)
 
 
 cdef void mark_feature(const Route* route, const entry_t* entries, const PresortedFeature* feature,

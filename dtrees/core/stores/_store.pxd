@@ -2,7 +2,7 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport Column, code_at, prefetch_code
-from dtrees.core.data._structs cimport KnownTest, Split
+from dtrees.core.data._structs cimport Split
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search, begin_node
@@ -21,7 +21,6 @@ cdef struct Member:
     const TrainParameters* params
     Search* search
     int number              # of the set
-    const KnownTest* known  # its test, where the node is not searched; NULL: it is
     Route route             # of its split
     OpenNode* left          # its children, once the rows are partitioned
     OpenNode* right
@@ -46,13 +45,12 @@ cdef struct Store:
 
 cdef inline Member only_member(OpenNode* node, const TrainParameters* params, Search* search,
                                OpenNode* left, OpenNode* right) noexcept nogil:
-    """The member of a node that one set has; its test is not known."""
+    """The member of a node that one set has."""
     cdef Member member
     member.node = node
     member.params = params
     member.search = search
     member.number = 0
-    member.known = NULL
     member.route = Route(NULL, 0, 0, 0, 0)
     member.left = left
     member.right = right

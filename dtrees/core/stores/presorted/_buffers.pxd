@@ -39,7 +39,6 @@ cdef struct Buffers:
     bint shared             # by several threads: nodes are relocated before they are grown
     bint in_one             # its arrays lie behind it, but for `number`
     bint grows              # and but for `entries`, which get more room as they are written
-    bint is_excerpt         # it has entries and rows of its own, and all else from others
 
 cdef struct Relocation:
     # A move of columns to other buffers.
@@ -52,7 +51,6 @@ cdef struct Relocation:
 
 cdef Buffers* new_buffers(int64_t n_rows) noexcept nogil
 cdef void free_buffers(Buffers* w) noexcept nogil
-cdef Buffers* excerpt(Buffers* w, OpenNode* node) noexcept nogil
 cdef bint reserve_entries(Buffers* w, int64_t* room, int64_t n) noexcept nogil
 cdef Buffers* relocate_rows(Buffers* old, const OpenNode* node, int64_t n_entries) noexcept nogil
 cdef int64_t relocate_features(const Relocation* move, const entry_t* entries,

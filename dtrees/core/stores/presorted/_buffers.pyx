@@ -20,7 +20,7 @@ per entry of the largest relocated node.
 """
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from dtrees.core.data._columns cimport STORED_U32, STORED_U8, Column, code_at
 from dtrees.core.data._memory cimport claim, resize
@@ -61,8 +61,7 @@ cdef Buffers* new_buffers(int64_t n_rows) noexcept nogil:
 cdef void free_buffers(Buffers* w) noexcept nogil:
     if w == NULL:
         return
-    if not w.is_excerpt:
-        free(w.number)
+    free(w.number)
     if not w.in_one or w.grows:
         free(w.entries)
     if not w.in_one:
@@ -123,60 +122,6 @@ cdef Buffers* narrow_buffers(const Buffers* old, int64_t n_rows,
     take(&room, sizeof(Buffers))
     lay_out(w, old, n_entries, &room)
     return w
-
-
-cdef Buffers* excerpt(Buffers* w, OpenNode* node) noexcept nogil:
-    """The rows and entries of a node of narrow buffers in memory of their own, in order; NULL
-    without any. O(entries).
-
-    Rows keep their numbers, and all else is that of `w`, which has to outlive the excerpt. node :
-    gets features, and a histogram where it had one, for the excerpt; what it had is not freed.
-    """
-    cdef int64_t n = node.totals.n
-    cdef int64_t n_entries = 0
-    cdef int64_t at = 0
-    cdef int64_t r
-    cdef size_t of_features = (node.n_features + 1) * sizeof(PresortedFeature)
-    cdef size_t of_histogram = w.counted.n_words * sizeof(int64_t)
-    cdef PresortedFeature* features = NULL
-    cdef int64_t* histogram = NULL
-    cdef PresortedFeature* feature
-    cdef size_t room = 0
-    cdef Buffers* own = NULL
-    for r in range(node.n_features):
-        n_entries += node.features[r].length
-    take(&room, sizeof(Buffers))
-    take(&room, (n_entries + READ_BEYOND) * sizeof(uint32_t))
-    take(&room, (n + 1) * sizeof(uint32_t))
-    if not ((w.number != NULL or claim(<void**>&w.number, (w.n_rows + 1) * sizeof(uint32_t)))
-            and claim(<void**>&own, room)
-            and claim(<void**>&features, of_features)
-            and (node.histogram == NULL or claim(<void**>&histogram, of_histogram))):
-        free(features)
-        free(own)
-        return NULL
-    own[0] = w[0]
-    own.is_excerpt = own.in_one = True
-    own.grows = False
-    room = <size_t>own
-    take(&room, sizeof(Buffers))
-    own.entries = take(&room, (n_entries + READ_BEYOND) * sizeof(uint32_t))
-    own.rows = <uint32_t*>take(&room, (n + 1) * sizeof(uint32_t))
-    memcpy(own.rows, w.rows + node.start, n * sizeof(uint32_t))
-    memcpy(features, node.features, of_features)
-    if histogram != NULL:
-        memcpy(histogram, node.histogram, of_histogram)
-    for r in range(node.n_features):
-        feature = features + r
-        if feature.length > 0:
-            memcpy(<uint32_t*>own.entries + at, <uint32_t*>w.entries + feature.offset,
-                   feature.length * sizeof(uint32_t))
-            feature.offset = at
-            at += feature.length
-    node.start = 0
-    node.features = features
-    node.histogram = histogram
-    return own
 
 
 cdef inline void gather(int64_t* to, const int64_t* values, const uint32_t* rows,

@@ -6,7 +6,6 @@ from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores._store cimport Store
 from dtrees.core.stores.presorted._buffers cimport Buffers
-from dtrees.core.stores.presorted._set_aside cimport SetAside
 
 
 cdef struct PresortedStore:
@@ -14,7 +13,6 @@ cdef struct PresortedStore:
     Buffers* w
     const PresortedFeature* chosen  # of the column of the split
     const int64_t* histogram    # of the counted columns; NULL: not kept
-    SetAside aside              # of nodes of narrow buffers, while there are narrower limits
 
 cdef PresortedStore presorted_store() noexcept nogil
 cdef bint partition_rows(const TrainParameters* params, Buffers* w, const OpenNode* node,

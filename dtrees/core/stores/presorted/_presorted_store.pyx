@@ -28,7 +28,6 @@ from dtrees.core.stores._partition cimport (
 )
 from dtrees.core.stores._store cimport CodesOfRanks, Member, Store, prefetch_codes
 from dtrees.core.stores.presorted._buffers cimport Buffers
-from dtrees.core.stores.presorted._set_aside cimport set_aside
 from dtrees.core.stores.presorted._histogram cimport (
     Counters, count_features, node_rows, partition_histogram
 )
@@ -290,8 +289,6 @@ cdef void partition(Store* store, Member* member, uint64_t together) noexcept no
         mark_feature(route, <uint32_t*>w.entries, feature, rows, node.totals.n, w.side)
     else:
         mark_feature(route, <uint64_t*>w.entries, feature, rows, node.totals.n, w.side)
-    if s.aside.n_limits > 0 and not set_aside(&s.aside, w, store.params, node):
-        store.search.out_of_memory = True
     if not partition_rows(store.params, w, node, member.left, member.right):
         store.search.out_of_memory = True
     elif node.features != NULL:

@@ -79,7 +79,7 @@ cdef bint search_ranges(SharedStore* s, const SharedNode* node, int32_t number,
     cdef Drawn[MOST_SETS] drawn
     cdef Thresholds thresholds
     cdef Search* q
-    cdef bint varies = members != node.active or node.given != 0
+    cdef bint varies = members != node.active
     cdef int64_t width, code
     cdef int m
     read_ranges(node, column, range_of)

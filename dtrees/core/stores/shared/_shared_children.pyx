@@ -54,8 +54,6 @@ cdef void partition_members(Store* store, Member* members, uint64_t together) no
     for m in range(node.n_members):
         if together >> m & 1:
             left.set_of[p.n] = right.set_of[p.n] = members[m].number
-            if members[m].known != NULL:
-                left.known[p.n], right.known[p.n] = members[m].known.left, members[m].known.right
             members[m].left = &left.open[p.n]
             members[m].right = &right.open[p.n]
             open_child(members[m].node, True, members[m].left)
@@ -63,7 +61,6 @@ cdef void partition_members(Store* store, Member* members, uint64_t together) no
             p.n += 1
     sum_child(s, left, p.left_sums)
     sum_child(s, right, p.right_sums)
-    note_smallest(node, together, left, right)
     if store.params.limits.n_set_words > 0:
         bar_columns(s, number, left, right)
     left.is_left = True
@@ -104,17 +101,6 @@ cdef void bar_columns(const SharedStore* s, int32_t number, SharedNode* left,
     for i in range(s.n_dense):
         if not may_follow(limits, sets, number, s.dense[i]):
             left.constant[i] = right.constant[i] = 1
-
-
-cdef void note_smallest(const SharedNode* node, uint64_t together, SharedNode* left,
-                        SharedNode* right) noexcept nogil:
-    """Which child of the tests above is the smallest, by member."""
-    cdef int k
-    for k in range(left.n_members):
-        left.smallest[k] = right.smallest[k] = min(
-            node.smallest[trailing_zeros(together)],
-            min(left.open[k].totals.n, right.open[k].totals.n))
-        together &= together - 1
 
 
 cdef void sum_child(SharedStore* s, SharedNode* child, const int64_t* sums) noexcept nogil:

@@ -40,10 +40,7 @@ cdef struct SharedNode:
     bint is_unparted        # they are those of the parent, of which the node's rows have some
     bint is_left            # its sibling is below it on the stack
     bint was_drawn          # these are columns that were drawn, as they came
-    int64_t* known          # by member: its node in the tree that is known of it; -1: none
-    int64_t* smallest       # by member: rows of the smallest child of the tests above
-    uint64_t active         # members that are not leaves here, and then those that are searched
-    uint64_t given          # those whose test is known
+    uint64_t active         # members that are not leaves here
     uint64_t waiting        # members that go on alone, and have not begun
     SharedNode* below       # on the stack
 

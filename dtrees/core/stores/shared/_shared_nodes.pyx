@@ -49,7 +49,7 @@ cdef SharedNode* new_shared(int n_members, int n_cells, const TrainParameters* p
     n_dense : columns that are.
     """
     cdef size_t K = params.criterion.n_classes
-    cdef size_t numbers = n_members * (K + 2) + n_cells
+    cdef size_t numbers = n_members * K + n_cells
     cdef size_t n_bytes = (n_members * (sizeof(OpenNode) + sizeof(int))
                            + numbers * sizeof(int64_t) + n_dense)
     cdef SharedNode* node = <SharedNode*>calloc(1, sizeof(SharedNode))
@@ -68,11 +68,6 @@ cdef SharedNode* new_shared(int n_members, int n_cells, const TrainParameters* p
         for m in range(n_members):
             node.open[m].class_totals = <int64_t*>at + m * K
     at += n_members * K * sizeof(int64_t)
-    node.known = <int64_t*>at
-    memset(node.known, 0xFF, n_members * sizeof(int64_t))
-    at += n_members * sizeof(int64_t)
-    node.smallest = <int64_t*>at
-    at += n_members * sizeof(int64_t)
     node.without = <uint64_t*>at
     at += n_cells * sizeof(uint64_t)
     node.set_of = <int*>at

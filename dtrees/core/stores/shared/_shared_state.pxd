@@ -2,7 +2,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport MOST_INTERVALS, Column, Intervals
-from dtrees.core.data._structs cimport KnownTest, RowStatistics, Totals
+from dtrees.core.data._structs cimport RowStatistics, Totals
 from dtrees.core.histogram._layout cimport PACKED, encode
 from dtrees.core.search._bounds cimport Bounds
 from dtrees.core.search._parameters cimport TrainParameters
@@ -45,7 +45,6 @@ cdef struct SharedStore:
     bint is_packed          # two classes, and what rows add goes into one number
     SharedNode* node        # that is searched and split
     Member members[MOST_SETS]   # of it
-    KnownTest tests[MOST_SETS]  # and their tests, where they are known
     SharedNode* top         # nodes that wait, children of the last one first
     int32_t* order          # permutation of the columns, and how to undo a node's draws
     int32_t* swapped

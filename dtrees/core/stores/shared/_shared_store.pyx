@@ -130,7 +130,6 @@ cdef Member* take_node(SharedStore* s, SharedNode* node) noexcept nogil:
         member.node = &node.open[m]
         member.params = &s.params_of[member.number]
         member.search = s.searches[member.number]
-        member.known = NULL
     return s.members
 
 
@@ -208,7 +207,7 @@ cdef bint search_codes(SharedStore* s, const SharedNode* node, int32_t number, u
     cdef const Column* column = s.store.params.columns + number
     cdef int m
     cdef Search* q
-    cdef bint varies = members != node.active or node.given != 0
+    cdef bint varies = members != node.active
     s.store.work += node.n + width * node.n_members
     if (s.by_classes and last_ordered(column) == ALL_ORDERED
             and column.storage != STORED_U32):
@@ -267,8 +266,7 @@ cdef void choose(Store* store, Member* members, uint64_t together) noexcept nogi
     cdef int m
     store.last_ordered = last_ordered(column)
     for m in range(s.node.n_members):
-        if (together >> m & 1 and members[m].search.split.test == IN_SUBSET
-                and members[m].known == NULL):
+        if together >> m & 1 and members[m].search.split.test == IN_SUBSET:
             subsets |= <uint64_t>1 << m
     if is_drawn_by_range(s, s.node, column):
         find_neighbours(s.node, column, members, together)
