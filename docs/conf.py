@@ -2,6 +2,8 @@
 
 import re
 
+from sphinx.domains.python import PyObject
+
 import dtrees
 
 project = "dtrees"
@@ -73,6 +75,14 @@ def quote(app, what, name, obj, options, lines):
         lines[i] = head + colon + re.sub(r"(?<![\w`.])(\w+_)(?![\w`(])", r"`\1`", tail)
 
 
+def types_are_text():
+    """Show types of parameters as text. Sphinx would link each word that ends some name."""
+    for field in PyObject.doc_field_types:
+        if field.name in ("parameter", "variable"):
+            field.typerolename = ""
+
+
 def setup(app):
+    types_are_text()
     app.connect("autodoc-process-docstring", draw, priority=100)
     app.connect("autodoc-process-docstring", quote, priority=100)
