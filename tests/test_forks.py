@@ -155,7 +155,7 @@ def test_a_child_of_a_process_whose_other_threads_work():
     ("make", "hold", "ask"),
     [
         (
-            "position_cache.cache()",
+            "block_tasks.cache()",
             "shared.put('growth', 0, 1, {0: Slow()})",
             "assert shared.get('growth', 0)[0] == 1",
         ),
@@ -173,7 +173,7 @@ def test_what_another_thread_holds_meanwhile(make, hold, ask):
         import pickle
         import sys
         import time
-        from dtrees.parallel import dask_predict, position_cache
+        from dtrees.parallel import block_tasks, dask_predict
 
         sys.begun = threading.Event()
         SLOW = "__import__('sys').begun.set() or __import__('time').sleep(0.3) or 7"

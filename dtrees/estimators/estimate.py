@@ -1,6 +1,6 @@
 """``estimate_cost``: what a fit will take, before it begins.
 
-Sizes come from `dtrees.parallel.sizes`, rounds, bytes and seconds from `dtrees.parallel.cost`. A
+Sizes come from `dtrees.parallel.cost`, rounds, bytes and seconds from `dtrees.parallel.cost`. A
 table that is held in one place costs what its subtrees cost there. Let a row and a column cost u
 seconds on a level of large nodes, v on one of small nodes. A row passes L and S such levels on
 average:
@@ -28,9 +28,9 @@ from dtrees.estimators.ensemble import BaseForest
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.limits import columns_per_split, depth_of, least_rows, node_bytes
 from dtrees.parallel.boosted import place_of_boosting
-from dtrees.parallel.cost import CostModel, GrowthSize
-from dtrees.parallel.memory import check_least_room
-from dtrees.parallel.sizes import (
+from dtrees.parallel.cost import (
+    CostModel,
+    GrowthSize,
     Machines,
     TableSize,
     bytes_in_words,
@@ -38,6 +38,7 @@ from dtrees.parallel.sizes import (
     seconds_in_words,
     size_of_table,
 )
+from dtrees.parallel.memory import check_least_room
 
 TARGET_BYTES = 16  # of a row: y and weights as integers
 BOOSTED_ROW_BYTES = 24  # of a row of a boosted model: raw prediction, derivatives, order

@@ -25,8 +25,8 @@ from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.growing import grow_sets, grow_trees
 from dtrees.parallel.kept_tables import tables_kept
+from dtrees.parallel.lazy_collections import is_lazy
 from dtrees.parallel.local import LocalRunner, threaded
-from dtrees.parallel.one_kind import is_lazy
 from dtrees.parallel.partitions import (
     PartitionedTable,
     admitted,

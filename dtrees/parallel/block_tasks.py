@@ -1,23 +1,33 @@
-"""What workers do in a growth of partitions.
+"""What workers do in a growth of partitions, and what they remember of it.
 
 Tasks are pure: they return the same for the same arguments, wherever and however often they run. A
-worker keeps the positions of its blocks after an update (`dtrees.parallel.position_cache`), by
-growth, block and update. The next round goes on from there. A worker may have just got the block,
-or others may have pushed them out. Then they are computed again from the updates so far::
+worker keeps the positions of its blocks after an update (`PositionCache`), by growth, block and
+update. The next round goes on from there. A worker may have just got the block, or others may have
+pushed them out. Then they are computed again from the updates so far::
 
     round r of block b     positions after update r - 1 here?     yes: one update
                                                                   no: all updates from the first
+
+What is remembered is bounded by bytes. What was used least recently goes first. Where the positions
+of one growth are more than that, the first ones stay. Its blocks come one after the other in every
+round, so some are spared the work. A growth that is over is forgotten, and what tasks of it do
+afterwards is not remembered.
+
+Results tell Dask their sizes, which decide what a worker spills.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from dask.sizeof import sizeof
+from dask.system import CPU_COUNT
 
+from dtrees._forks import lock_of_process
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.grow._arena import Arena
@@ -25,10 +35,152 @@ from dtrees.core.grow.gathered import GatheredNode, grow_gathered, stacked
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.stores.blocks.block import Block, BlockOfRows, Common, GatheredRows, PositionIndex
 from dtrees.core.stores.blocks.messages import Counts, HistogramRequest, Root, SplitUpdate, add_up
+from dtrees.parallel.client import this_worker
 from dtrees.parallel.coded_partitions import PartFacts
-from dtrees.parallel.on_worker import TaskRunner
-from dtrees.parallel.position_cache import cache
-from dtrees.parallel.result_sizes import StoredCodes, StoredRows
+from dtrees.parallel.memory import configured_bytes, free_bytes
+from dtrees.parallel.submission import TaskRunner
+
+BESIDE_BLOCK = 0.6  # of the bytes of a block: its positions, and what a task makes of it
+
+
+@dataclass(frozen=True, eq=False)
+class StoredCodes:
+    """Codes of a block as the result of a task: a worker that unpickles it imports its size, too.
+
+    They outlive the growths that read them, which bring the rest of each block.
+    """
+
+    coded: CodedMatrix
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRows:
+    """The rest of a block, as the attributes of `Block`."""
+
+    target: Target
+    first_row: int
+    keys: np.ndarray | None
+    cells: np.ndarray | None
+
+
+@sizeof.register(StoredCodes)
+def size_of_codes(codes: StoredCodes) -> int:
+    """Bytes of codes, and of what goes with them.
+
+    Positions and copies of rows are memory of the process, which Dask does not count with results.
+    Where blocks alone fill the share of a worker that it gives to results, there is no room for
+    them, and the worker is killed.
+    """
+    return int((1 + BESIDE_BLOCK) * sizeof(codes.coded))
+
+
+@sizeof.register(StoredRows)
+def size_of_rest(rows: StoredRows) -> int:
+    """Bytes of what else there is of a block, and of what goes with it."""
+    return int((1 + BESIDE_BLOCK) * sum(map(sizeof, (rows.target, rows.keys, rows.cells))))
+
+
+@sizeof.register(GatheredRows)
+def size_of_rows(rows: GatheredRows) -> int:
+    """Bytes of gathered rows."""
+    return sum(map(sizeof, (rows.coded, rows.target, rows.combination)))
+
+
+@sizeof.register(Counts)
+def size_of_counts(counts: Counts) -> int:
+    """Bytes of counts."""
+    return counts.nbytes
+
+
+POSITIONS_SHARE = 0.25  # of what the process of a worker leaves, unless dask.config says otherwise
+REMEMBERED = 1000  # names of growths that are over
+
+_lock = lock_of_process()  # of all caches: there is one in a process
+
+
+class PositionCache:
+    """Positions by growth and block, the most recent ones, of at most `limit` bytes."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._held: OrderedDict[tuple[str, int], tuple[int, PositionIndex, int]] = OrderedDict()
+        self._over: deque[str] = deque(maxlen=REMEMBERED)  # growths that are forgotten
+
+    def get(self, growth: str, block: int) -> tuple[int, PositionIndex]:
+        """How many updates were taken, and the positions after them; 0 where nothing is known."""
+        with _lock:
+            found = self._held.get((growth, block))
+            if found is None:
+                return 0, {}
+            self._held.move_to_end((growth, block))
+            return found[0], found[1]
+
+    def put(self, growth: str, block: int, n_updates: int, positions: PositionIndex) -> None:
+        """Remember positions, unless later ones are known, or there is no room."""
+        key = growth, block
+        with _lock:
+            before = self._held.get(key)
+            if growth in self._over or (before is not None and before[0] >= n_updates):
+                return
+            size = sum(held.nbytes for held in positions.values())
+            self._held.pop(key, None)
+            room = self._limit - size - sum(held[2] for held in self._held.values())
+            for other, (n, _, gone) in list(self._held.items()):
+                if room >= 0:
+                    break
+                if other[0] != growth or n < n_updates - 1:  # of no use in this round
+                    del self._held[other]
+                    room += gone
+            if room >= 0:
+                self._held[key] = n_updates, positions, size
+
+    def forget(self, growth: str) -> None:
+        """Drop what is known of a growth, for good."""
+        with _lock:
+            self._over.append(growth)
+            for key in [key for key in self._held if key[0] == growth]:
+                del self._held[key]
+
+
+_cache: PositionCache | None = None
+_making = lock_of_process()
+
+
+def cache() -> PositionCache:
+    """The positions that this process remembers."""
+    global _cache
+    with _making:
+        if _cache is None:
+            _cache = PositionCache(_room_here())
+        return _cache
+
+
+def room_of_positions(memory_limit: int | None, n_threads: int) -> int:
+    """Bytes of positions that a worker may remember.
+
+    A share of the memory that its process leaves, or what ``dask.config`` says under
+    "dtrees.position-cache". A worker without a limit has the share of the machine that goes with
+    its threads.
+    """
+
+    def share() -> int:
+        room = memory_limit
+        if not room:
+            from distributed.system import MEMORY_LIMIT
+
+            room = int(MEMORY_LIMIT * min(1, n_threads / CPU_COUNT))
+        return int(POSITIONS_SHARE * free_bytes(room))
+
+    return configured_bytes("dtrees.position-cache", share)
+
+
+def _room_here() -> int:
+    """The same for the worker of this task, or for all of this process."""
+    worker = this_worker()
+    if worker is None:
+        return room_of_positions(None, CPU_COUNT)
+    return room_of_positions(worker.memory_manager.memory_limit, worker.state.nthreads)
+
 
 Work = Counter[str]  # what a task did beside its result, by the names of `FitStatistics.counts`
 

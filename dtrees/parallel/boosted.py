@@ -31,10 +31,9 @@ from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred
 from dtrees.parallel.local import LocalRunner
 from dtrees.parallel.memory import too_large_for_workers, too_small
-from dtrees.parallel.on_worker import TaskRunner
 from dtrees.parallel.regimes import TOO_LITTLE, Choice, choose_regime
 from dtrees.parallel.serialization import SharedArrays, pack, packed_bytes, unpack
-from dtrees.parallel.submission import Call
+from dtrees.parallel.submission import Call, TaskRunner
 from dtrees.parallel.tasks import Tasks
 
 if TYPE_CHECKING:

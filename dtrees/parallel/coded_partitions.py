@@ -14,7 +14,7 @@ from dtrees.coding.coded import SPARSE, WIDTHS, CodedMatrix, storage_for
 from dtrees.coding.row_digest import digest_of_rows
 from dtrees.parallel.executors import Executor, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
-from dtrees.parallel.limits import gather_rows_of
+from dtrees.parallel.memory import gather_rows_of
 
 PART_BYTES = 4 * 2**20  # of codes that are sent from here
 WHOLE_BYTES = 16 * 2**20  # of a table of few rows, which is not cut

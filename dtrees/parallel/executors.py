@@ -26,8 +26,7 @@ import dask
 from dtrees.parallel.client import cluster_client, in_task, memory_limits, scheduler_of
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred
-from dtrees.parallel.one_kind import is_lazy, one_kind_at_a_time
-from dtrees.parallel.persisted import check_persisted
+from dtrees.parallel.lazy_collections import check_persisted, is_lazy, one_kind_at_a_time
 from dtrees.parallel.tasks import Tasks
 
 if TYPE_CHECKING:

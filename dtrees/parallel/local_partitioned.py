@@ -22,12 +22,13 @@ from dtrees.core.grow.rounds import grow_in_rounds
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.blocks.block import Block, Common, Draws
-from dtrees.parallel.block_tasks import facts_of_codes, make_codes
+from dtrees.parallel.block_tasks import facts_of_codes, make_codes, room_of_positions
 from dtrees.parallel.coded_partitions import CodedPartitions
 from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.kept_tables import KeptTable
-from dtrees.parallel.limits import (
+from dtrees.parallel.local import LocalRunner
+from dtrees.parallel.memory import (
     bytes_of_open_row,
     even_stretches,
     gather_rows_of,
@@ -35,8 +36,6 @@ from dtrees.parallel.limits import (
     resolution_of,
     trees_at_once,
 )
-from dtrees.parallel.local import LocalRunner
-from dtrees.parallel.position_cache import room_of_positions
 
 BLOCKS_PER_THREAD = 2
 

@@ -54,13 +54,15 @@ from dtrees.parallel.block_tasks import (
     finish_nodes,
     gather_nodes,
     joined,
+    room_of_positions,
     sum_bags,
 )
 from dtrees.parallel.client import machines
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred_inside
 from dtrees.parallel.kept_tables import KeptTable
-from dtrees.parallel.limits import (
+from dtrees.parallel.local_partitioned import PartitionedGrowth
+from dtrees.parallel.memory import (
     ADDED_AT_ONCE,
     BESIDE_CODES,
     bytes_of_batch,
@@ -68,8 +70,6 @@ from dtrees.parallel.limits import (
     even_stretches,
     n_stretches,
 )
-from dtrees.parallel.local_partitioned import PartitionedGrowth
-from dtrees.parallel.position_cache import room_of_positions
 from dtrees.parallel.tasks import Call
 from dtrees.parallel.worker_blocks import WorkerBlocks
 

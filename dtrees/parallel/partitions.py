@@ -31,7 +31,7 @@ from dtrees.coding.row_values import row_values
 from dtrees.coding.tables import check_shape, feature_names
 from dtrees.parallel.executors import Executor, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
-from dtrees.parallel.one_kind import is_lazy
+from dtrees.parallel.lazy_collections import is_lazy
 
 NUMBERS = "biuf"  # kinds of types
 

@@ -41,7 +41,7 @@ from dtrees.parallel.client import (
     in_task,
     is_inherited,
 )
-from dtrees.parallel.limits import PROCESS_BYTES
+from dtrees.parallel.memory import PROCESS_BYTES
 
 REGIMES = ("local", "replicated", "partitioned")
 LEAST_CELLS = 2**23  # of the table times sets, of a single tree: a tenth of a second of work

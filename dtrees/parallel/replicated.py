@@ -47,10 +47,9 @@ from dtrees.parallel.client import check_open
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred_inside
 from dtrees.parallel.kept_tables import KeptTable, kept_table
-from dtrees.parallel.limits import even_stretches
-from dtrees.parallel.memory import too_small
-from dtrees.parallel.on_worker import TaskRunner
+from dtrees.parallel.memory import even_stretches, too_small
 from dtrees.parallel.serialization import SharedArrays, pack, packed_bytes, unpack
+from dtrees.parallel.submission import TaskRunner
 from dtrees.parallel.tasks import Call, Tasks
 
 if TYPE_CHECKING:

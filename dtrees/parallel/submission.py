@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -18,15 +18,16 @@ from dtrees.parallel.client import (
     await_workers,
     call_with_timeout,
     check_open,
+    check_version,
     has_places,
     look,
     release,
     sending_data,
 )
 from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.lazy_collections import one_kind_at_a_time
 from dtrees.parallel.liveness import NO_ROOM, Liveness
-from dtrees.parallel.on_worker import identity, run_call
-from dtrees.parallel.one_kind import one_kind_at_a_time
+from dtrees.typing import Task, serial
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -244,3 +245,53 @@ class Submitter:
         """An error to be raised, where it is not that the client has lost its scheduler."""
         check_open(self.client)
         return LostResultsError(LOST)
+
+
+T = TypeVar("T")
+
+
+def run_call(version: str, function: Callable[..., T], *arguments: Any) -> T:
+    """Run a function, as long as somebody waits for it; ClusterError: this dtrees is another one.
+
+    `version` is that of the client: a worker may have joined after all others were asked.
+    """
+    from distributed import Reschedule, get_worker
+
+    if version != dtrees.__version__:
+        check_version(get_worker().address, dtrees.__version__, version)
+    try:
+        return function(*arguments)
+    except CancelledError:  # nobody waits for the rest
+        raise Reschedule from None
+
+
+def identity(value: Any) -> Any:
+    """A value as the result of a task, which can be computed again."""
+    return value
+
+
+class TaskRunner:
+    """Runs the work of this task of Dask in its thread, as long as somebody waits for it."""
+
+    def __init__(self) -> None:
+        from distributed import get_worker
+
+        worker = get_worker()
+        self.cancelled = TaskCancelled(worker.state, worker.get_current_task())
+
+    def __call__(self, tasks: Sequence[Task[Any]]) -> list[Any]:
+        """Run them one after the other."""
+        return serial(tasks)
+
+
+@dataclass(frozen=True)
+class TaskCancelled:
+    """An event that is set when nobody waits for a task of Dask any more."""
+
+    state: Any  # of `distributed.worker_state_machine`
+    key: Any  # str or tuple
+
+    def is_set(self) -> bool:
+        """Whether the task is cancelled; a look at a dictionary."""
+        task = self.state.tasks.get(self.key)
+        return task is None or task.state == "cancelled"

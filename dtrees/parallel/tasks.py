@@ -44,8 +44,8 @@ from weakref import WeakKeyDictionary
 from dtrees.parallel.client import POLL_SECONDS, check_open, release, results_of
 from dtrees.parallel.faults import ATTEMPTS, FAILED, Faults, Missed
 from dtrees.parallel.interrupts import raise_deferred_interrupt
+from dtrees.parallel.lazy_collections import check_persisted
 from dtrees.parallel.liveness import copies_of, worker_patience
-from dtrees.parallel.persisted import check_persisted
 from dtrees.parallel.submission import Call, LostResultsError, Submitter
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from dtrees.exceptions import (
     WorkerLostError,
 )
 from dtrees.export import load, save
-from dtrees.parallel import on_worker
+from dtrees.parallel import submission
 from dtrees.parallel.partitioned import BlocksOnWorkers
 from tests.parallel.clusters import connect, digest
 from tests.parallel.conftest import scheduler  # noqa: F401
@@ -114,10 +114,10 @@ class TestResume:
         """The trees that were complete are not lost, and need no cluster any more."""
         monkeypatch.setattr("dtrees.parallel.replicated.ROWS_PER_BATCH", 1)
         acts = {
-            "another version": lambda _: monkeypatch.setattr(on_worker, "dtrees", OTHER),
+            "another version": lambda _: monkeypatch.setattr(submission, "dtrees", OTHER),
             "no workers": lambda cluster: cluster.scale(0),
             "an error of a task": lambda _: monkeypatch.setattr(
-                on_worker.TaskRunner, "__init__", fail
+                submission.TaskRunner, "__init__", fail
             ),
         }
         timeouts = dict.fromkeys(
@@ -134,7 +134,7 @@ class TestResume:
         assert digest(so_far.resume(X, Y).forest_.trees) == digest(whole.forest_.trees)
         assert so_far.fit_report_["regime"] == "local"
 
-    def test_rows_on_workers(self, monkeypatch):
+    def test_rows_submissions(self, monkeypatch):
         """They are told by what the growth saw of them."""
         from dtrees.estimators import growing_forest
 

@@ -111,7 +111,7 @@ def assert_nothing_is_left(client, seconds=60):
     def n_places():  # goes to the workers by value: they need not import the tests, nor dtrees
         import sys
 
-        places = sys.modules.get("dtrees.parallel.position_cache")
+        places = sys.modules.get("dtrees.parallel.block_tasks")
         return 0 if places is None else len(places.cache()._held)
 
     limit = time.monotonic() + seconds

@@ -10,7 +10,7 @@ import pytest
 
 from dtrees import RandomForestClassifier, RandomForestRegressor
 from dtrees.core.stores.blocks.block import Resolution
-from dtrees.parallel import limits
+from dtrees.parallel import memory
 from tests.parallel.faults import Fault, assert_nothing_is_left, expected, fitted, pids
 from tests.parallel.test_collections import Folds, hash_of
 
@@ -25,7 +25,7 @@ MODELS = {
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch):
     """Columns of some hundred codes are counted by few intervals."""
-    monkeypatch.setattr(limits, "RESOLUTION", Resolution(50, 20))
+    monkeypatch.setattr(memory, "RESOLUTION", Resolution(50, 20))
 
 
 def assert_they_came(model):

@@ -1,5 +1,6 @@
 """Held-out rows of tables that stay in their partitions: the results of the table in memory."""
 
+import itertools
 import os
 import signal
 import sys
@@ -36,10 +37,14 @@ from dtrees.model_selection import (
     tuned_size,
     validation_surface,
 )
-from dtrees.parallel import PartitionedRows, apply_requests, distributed_apply, liveness
+from dtrees.parallel import PartitionedRows, distributed_apply, liveness
 from dtrees.parallel import client as clients
 from dtrees.parallel.coded_partitions import CodedPartitions
 from dtrees.parallel.distributed_apply import (
+    RequestedRows,
+    loads,
+    named,
+    numbers_of,
     walk_codes_of_part,
     walk_parts,
 )
@@ -434,7 +439,7 @@ def test_answers_are_those_of_codes_that_are_here(lengths, sides, load, named, w
     asked = [(TREES[: 1 + i], side) for i, side in enumerate(rows)]
     here = CodedRows(MATRIX)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(apply_requests, "LOAD_BYTES", load)
+        patch.setattr(distributed_apply, "LOAD_BYTES", load)
         patch.setattr(distributed_apply, "ROWS_BYTES", named)
         patch.setattr(distributed_apply, "PIECE_BYTES", 100 * load)
         found = walk_parts(partitions, asked, with_values=with_values)
@@ -471,3 +476,39 @@ def test_answers_are_kept_until_they_are_taken():
     )
     partitions.groups = made
     np.testing.assert_array_equal(rows.leaves(TREES[0], side), here.leaves(TREES[0], side))
+
+
+@given(st.sets(st.integers(0, 499)), st.integers(500, 700))
+def test_rows_are_named_in_few_bytes(rows, length):
+    ascending = np.array(sorted(rows), dtype=np.int64)
+    sent = named(ascending, length)
+    np.testing.assert_array_equal(numbers_of(sent, length), ascending)
+    assert sent.nbytes <= min(4 * len(rows), -(-length // 8)) or sent.dtype == np.uint8
+    assert sent.nbytes <= -(-length // 8)
+
+
+@given(st.lists(st.integers(0, 99)))
+def test_sides_give_every_row_to_its_part(rows):
+    rows = np.array(rows, dtype=np.int64)
+    side = RequestedRows(rows)
+    parts = [numbers_of(side.of_part(i, 25), 25) + i for i in range(0, 100, 25)]
+    np.testing.assert_array_equal(side.in_order(np.concatenate(parts)), rows)
+
+
+def test_loads_have_every_tree_once_and_in_order(monkeypatch):
+    n_bytes = 2 * distributed_apply.NODE_BYTES * TREES[0].node_count
+    monkeypatch.setattr(distributed_apply, "LOAD_BYTES", n_bytes)
+    asked = [(TREES, np.arange(5)), (TREES[:2], np.arange(3)), (TREES[:1], np.arange(0))]
+    for with_values in (False, True):
+        made = list(loads(asked, with_values))
+        assert len(made) > 2
+        trees = [
+            (item.number, i) for load in made for item in load for i in range(item.first, item.last)
+        ]
+        assert trees == [
+            (number, i) for number, (some, _) in enumerate(asked) for i in range(len(some))
+        ]
+        assert all(
+            load[0].first == 0 or load[0].number in {i.number for i in before}
+            for before, load in itertools.pairwise(made)
+        )

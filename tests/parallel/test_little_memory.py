@@ -12,9 +12,9 @@ import pytest
 from distributed import Client
 
 from dtrees import RandomForestClassifier
-from dtrees.parallel import limits, worker_blocks
+from dtrees.parallel import memory, worker_blocks
+from dtrees.parallel.block_tasks import room_of_positions
 from dtrees.parallel.partitioned import BlocksOnWorkers
-from dtrees.parallel.position_cache import room_of_positions
 from dtrees.parallel.tasks import Tasks
 from tests.parallel import test_collections as collections
 from tests.parallel.clusters import connect
@@ -107,7 +107,7 @@ def test_blocks_tasks_and_waves_follow_from_memory(case, small, done, monkeypatc
     monkeypatch.setattr(worker_blocks, "BLOCK_SHARE", 60 * per_row / LIMIT)  # 60 rows or fewer
     monkeypatch.setattr(worker_blocks, "GROUP_SHARE", 90 * per_row / LIMIT)
     room = n_workers * room_of_positions(LIMIT, 1)
-    monkeypatch.setattr(limits, "ROW_BYTES", int(room / (1.5 * 0.632 * len(X))))  # one tree
+    monkeypatch.setattr(memory, "ROW_BYTES", int(room / (1.5 * 0.632 * len(X))))  # one tree
     before = pids(small, n_workers)
     with on(small), dask.config.set(ROUNDS):
         assert collections.fitted(case, "64") == expected

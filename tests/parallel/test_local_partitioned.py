@@ -21,7 +21,7 @@ from dtrees.core.stores.blocks.block import Resolution
 from dtrees.core.stores.blocks.messages import Counts, HistogramRequest, SplitUpdate
 from dtrees.estimators.fitted_sets import trees_of
 from dtrees.model_selection import cross_validate
-from dtrees.parallel import coded_partitions, limits, local_partitioned
+from dtrees.parallel import coded_partitions, local_partitioned, memory
 from tests.parallel.clusters import digest
 
 N_ROWS = 900
@@ -196,7 +196,7 @@ def test_columns_of_more_than_65535_codes(model):
 @pytest.fixture
 def coarse(monkeypatch):
     """Columns of a few codes are counted by a few intervals, those of categories listed."""
-    monkeypatch.setattr(limits, "RESOLUTION", Resolution(8, 20, 5))
+    monkeypatch.setattr(memory, "RESOLUTION", Resolution(8, 20, 5))
 
 
 @pytest.mark.one_of(2)

@@ -1,4 +1,4 @@
-"""A partition that is more than a worker can hold is told before a worker dies of it."""
+"""What fits into memory: batches, histograms, partitions of Dask collections and their codes."""
 
 import dask
 import dask.array as da
@@ -7,11 +7,15 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from distributed import Client
+from hypothesis import given as any_of
+from hypothesis import strategies as st
 
+import dtrees
 from dtrees import DecisionTreeClassifier, RandomForestRegressor
 from dtrees.model_selection import GridSearchCV, cross_validate
-from dtrees.parallel.limits import PROCESS_BYTES
-from dtrees.parallel.memory import check_partitions
+from dtrees.parallel import memory
+from dtrees.parallel.block_tasks import room_of_positions
+from dtrees.parallel.memory import PROCESS_BYTES, check_partitions, check_room
 from dtrees.parallel.partitions import PartitionedTable, admitted
 from tests.parallel.clusters import connect, ours
 
@@ -132,3 +136,88 @@ class TestSizes:
         with pytest.raises(ValueError, match=r"X\.rechunk"):
             check_partitions(table(X, 10_000_000), 400 * MB)
         assert check_partitions(table(sparse, 10_000_000), 400 * MB) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "words"),
+    [
+        ("dtrees.gather-rows", -5, "a number of rows, 0 or more"),
+        ("dtrees.gather-rows", "abc", "a number of rows, 0 or more"),
+        ("dtrees.gather-rows", 1.5, "a number of rows, 0 or more"),
+        ("dtrees.histogram-budget", -5, "0 bytes or more"),
+        ("dtrees.histogram-budget", "abc", "Could not interpret 'abc'"),
+    ],
+)
+def test_settings_that_say_nothing(key, given, words):
+    X = np.arange(60.0).reshape(30, 2)
+    forest = dtrees.RandomForestClassifier(2, regime="partitioned")
+    with (
+        dask.config.set({key: given, "scheduler": "synchronous"}),
+        pytest.raises(ValueError, match=rf"'{key}' = .*{words}"),
+    ):
+        forest.fit(X, X[:, 0] > 9)
+
+
+@pytest.mark.parametrize(
+    ("key", "ask"),
+    [
+        ("dtrees.client-histograms", memory.client_bytes),
+        ("dtrees.client-memory", lambda: check_room(1, (1, 1))),
+        ("dtrees.position-cache", lambda: room_of_positions(2**30, 1)),
+    ],
+)
+@pytest.mark.parametrize(
+    ("given", "words"), [("-1 MB", "0 bytes or more"), ("much", "Could not interpret 'much'")]
+)
+def test_numbers_of_bytes_that_are_none(key, ask, given, words):
+    with dask.config.set({key: given}), pytest.raises(ValueError, match=rf"'{key}' = .*{words}"):
+        ask()
+
+
+@pytest.mark.parametrize("given", [0, 7, "7", np.int64(7)])
+def test_rows_that_are_gathered(given):
+    with dask.config.set({"dtrees.gather-rows": given}):
+        assert memory.gather_rows_of(10**9) == int(given)
+    assert memory.gather_rows_of(10**9) == 10**9 // memory.SPREAD_NODES
+
+
+def test_batches():
+    """As many as even out, as large as memory allows."""
+    assert memory.bytes_of_batch(320, 2, []) == 10
+    assert memory.bytes_of_batch(10**12, 2, []) == memory.BATCH_BYTES
+    assert memory.bytes_of_batch(10**12, 2, [2**40, 48 * 2**30]) == 2 * 2**30
+    assert memory.bytes_of_batch(1, 256, [2**30]) == 1
+
+
+@any_of(
+    st.floats(0, 1e9), st.integers(1, 500), st.floats(0, 1e12), st.integers(1, 8),
+    st.integers(1, 64),
+)  # fmt: skip
+def test_trees_of_a_wave_fit_and_are_not_too_much_work(n_rows, n_drawn, room, row_bytes, n_threads):
+    n_trees = memory.trees_at_once(n_rows, n_drawn, room, row_bytes, n_threads)
+    assert n_trees >= 1
+    if n_trees > 1:
+        assert n_trees * n_rows * row_bytes <= room
+        assert n_trees * n_rows * n_drawn <= memory.WAVE_CELLS * n_threads
+    elif n_rows >= 1:  # one more would be too many
+        assert 2 * n_rows * row_bytes > room or 2 * n_rows * n_drawn > memory.WAVE_CELLS * n_threads
+
+
+def test_bytes_of_a_row_in_an_open_node():
+    found = [memory.bytes_of_open_row(bags, sets) for bags in (0, 1) for sets in (0, 1)]
+    assert found == [4, 6, 6, 8]
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "n_workers", "expected"),
+    [(0, 4, 1), (1, 4, 1), (2**25, 4, 1), (2**25 + 1, 4, 2), (2**40, 4, 4)],
+)
+def test_stretches_are_as_few_as_will_do(n_bytes, n_workers, expected):
+    assert memory.n_stretches(n_bytes, n_workers) == expected
+
+
+def test_sizes_in_words_and_in_numbers():
+    with dask.config.set({"dtrees.histogram-budget": "3 MiB", "dtrees.client-histograms": 17}):
+        assert memory.histogram_budget() == 3 * 2**20
+        assert memory.client_bytes() == 17
+    assert memory.client_bytes() == 8 * 2**20

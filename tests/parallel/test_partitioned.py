@@ -26,7 +26,7 @@ from dtrees.core.stores.blocks.block import BlockOfRows
 from dtrees.core.stores.blocks.messages import LEAST, MOST, Counts, add_up
 from dtrees.exceptions import ClusterError, SchedulerLostError, WorkerLostError
 from dtrees.parallel import client as clients
-from dtrees.parallel import limits, liveness, partitioned, tasks
+from dtrees.parallel import liveness, memory, partitioned, tasks
 from dtrees.parallel.block_tasks import Work, add_counts, cut_counts, joined
 from dtrees.parallel.partitioned import BlocksOnWorkers
 from tests.pairs import parametrize_pairs
@@ -120,7 +120,7 @@ class TestOneHash:
     @pytest.mark.parametrize("stretch", [1000, pytest.param(2**20, marks=chaos)])
     def test_added_up_on_workers(self, stretch, in_memory, monkeypatch):
         """On each of them, then up a tree, in stretches; every count once, wherever blocks are."""
-        monkeypatch.setattr(limits, "STRETCH_BYTES", stretch)
+        monkeypatch.setattr(memory, "STRETCH_BYTES", stretch)
         monkeypatch.setattr(partitioned, "ADDED_AT_ONCE", 2)
         submitted, rounds = {}, []
         submit, added_on_workers = tasks.Tasks.submit, BlocksOnWorkers._added_on_workers
@@ -739,7 +739,7 @@ class TestInTasks:
             fitted(processes, model, layout="2")
             processes.run_on_scheduler(drop_spans)
             if number >= 50 and number % 5 == 0:
-                resident.append((number, *memory(processes)))
+                resident.append((number, *bytes_taken(processes)))
         assert_nothing_is_left(processes)
         numbers, *of_processes = np.array(resident).T
         slopes = [np.polyfit(numbers, each, 1)[0] for each in of_processes]
@@ -766,7 +766,7 @@ def drop_spans(dask_scheduler):
         span._cumulative_worker_metrics.clear()
 
 
-def memory(client):
+def bytes_taken(client):
     """Bytes of this process, and of each worker."""
 
     def resident():
@@ -790,7 +790,7 @@ class TestWaves:
     def test_by_work(self, n_trees, n_waves, here, monkeypatch):
         drawn, in_bag = 2, 0.632 * len(X)  # of five columns
         cells = round(n_trees * drawn * in_bag)
-        monkeypatch.setattr(limits, "WAVE_CELLS", cells)
+        monkeypatch.setattr(memory, "WAVE_CELLS", cells)
         found = []
         tree_batches = BlocksOnWorkers.tree_batches
         monkeypatch.setattr(
@@ -805,7 +805,7 @@ class TestWaves:
 
     def test_what_a_lost_cluster_leaves(self, monkeypatch):
         """The trees of the batches before."""
-        monkeypatch.setattr(limits, "WAVE_CELLS", 1)
+        monkeypatch.setattr(memory, "WAVE_CELLS", 1)
         with connect(1, 1, False) as cluster, Client(cluster) as client:
             fault = Fault(client.close, "rounds", 12)
             with fault.set(), pytest.raises(SchedulerLostError) as caught:

@@ -1,4 +1,13 @@
-"""Collections that are persisted, and whose data cannot be had: whoever fits them is told so.
+"""Dask collections: whether something is one, several computed at once, and persisted ones.
+
+Dask's answer to collections of several kinds has no order to rely on. Dask 2026.8 sorts them by
+their optimizers::
+
+    dask.compute(delayed, array, other_delayed)   ──▶   delayed, other_delayed, array
+
+So no call of Dask gets two kinds. Collections of one kind go together: what they share is computed
+once, and their results are in the order of the call. Whoever computes several collections does it
+by the executors (`dtrees.parallel.executors`), where their scheduler is.
 
 A persisted collection is made of futures. Where their data are gone, or on another cluster, Dask
 says of tasks that need them that something was lost. So this is looked at after a failure::
@@ -10,15 +19,44 @@ says of tasks that need them that something was lost. So this is looked at after
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from dask.delayed import Delayed
 
 from dtrees.exceptions import ClusterError
 from dtrees.parallel.client import RELEASE_SECONDS, address_of, call_with_timeout
 
 if TYPE_CHECKING:
     from distributed import Client
+
+
+def is_lazy(X: Any) -> bool:
+    """Whether this is a Dask collection."""
+    return hasattr(type(X), "__dask_graph__")
+
+
+def one_kind_at_a_time(
+    values: Sequence[Any], compute: Callable[[list[Any]], Sequence[Any]]
+) -> list[Any]:
+    """Compute the collections among some values; other values are their own results.
+
+    `compute` gives the results, or the futures, of collections of one kind in their order; it is
+    called once for each kind. Results are in the order of `values`.
+    """
+    results = list(values)
+    kinds: dict[type, list[int]] = {}
+    for place, value in enumerate(values):
+        if is_lazy(value):
+            kind = Delayed if isinstance(value, Delayed) else type(value)
+            kinds.setdefault(kind, []).append(place)
+    for places in kinds.values():
+        found = compute([values[place] for place in places])
+        for place, result in zip(places, found, strict=True):
+            results[place] = result
+    return results
+
 
 BEFORE = "give the collection as it was before persist()"
 
