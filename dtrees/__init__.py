@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dtrees.inspection import (
         export_text,
         plot_shared_forest,
+        plot_tree,
         shared_forest,
         stability_report,
     )
@@ -64,6 +65,7 @@ __all__ = [
     "export_text",
     "load",
     "plot_shared_forest",
+    "plot_tree",
     "save",
     "shared_forest",
     "stability_report",
@@ -91,6 +93,7 @@ _NAMES = {
     "dtrees.inspection": (
         "export_text",
         "plot_shared_forest",
+        "plot_tree",
         "shared_forest",
         "stability_report",
     ),

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
-from dtrees import DecisionTreeClassifier, export_text, plot_shared_forest
+from dtrees import DecisionTreeClassifier, export_text, plot_tree
 
 here = Path.cwd()
 places = [folder / "examples" / "adult.csv.gz" for folder in (here, *here.parents)]
@@ -30,7 +30,7 @@ print(f"accuracy {tree.score(X_test, y_test):.3f}, {tree.get_n_leaves()} leaves"
 print(export_text(tree, max_depth=2, max_categories=4))
 
 # %%
-# The same as a picture.
+# The same as a picture. The bar of a box is the share of each class.
 
-plot_shared_forest([tree], max_depth=2)
+plot_tree(tree, max_depth=2)
 plt.show()

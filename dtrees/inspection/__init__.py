@@ -22,6 +22,7 @@ from dtrees.inspection.stability import (
     stability_report,
 )
 from dtrees.inspection.text import export_text
+from dtrees.inspection.tree_plot import plot_tree
 
 __all__ = [
     "ImportanceStability",
@@ -39,6 +40,7 @@ __all__ = [
     "oob_importances",
     "partial_dependence",
     "plot_shared_forest",
+    "plot_tree",
     "shared_forest",
     "split_counts",
     "stability_report",

@@ -146,7 +146,7 @@ def plot_shared_forest(
     )
     is_classifier = len(forest[0].value) > 1
     layout = Layout.of(forest, min_share)
-    matplotlib = _matplotlib()
+    matplotlib = matplotlib_or_error("plot_shared_forest")
     if ax is None:
         figure = matplotlib.pyplot.figure(figsize=(layout.width, layout.height))
         ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
@@ -356,7 +356,8 @@ def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, LETTERS, max_lines=LINES, placeholder=" ...", break_on_hyphens=False)
 
 
-def _matplotlib() -> Any:
+def matplotlib_or_error(function: str) -> Any:
+    """Import matplotlib for a function, or say how to get it."""
     try:
         import matplotlib
         import matplotlib.patches
@@ -365,7 +366,7 @@ def _matplotlib() -> Any:
         import matplotlib.pyplot
     except ImportError as error:
         raise ImportError(
-            "plot_shared_forest draws with matplotlib, which is not installed: "
+            f"{function} draws with matplotlib, which is not installed: "
             "pip install 'dask-dtrees[plot]'"
         ) from error
     return matplotlib

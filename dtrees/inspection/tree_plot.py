@@ -1,0 +1,350 @@
+"""The picture of one tree, with the classes, the impurity and the rows of every node.
+
+::
+
+                                        +----------------------+
+                               yes      | class: no            |
+    +-----------------------+ --------> | gini 0.10 · 120 rows |
+    | age <= 37             |           +######################+
+    | gini 0.48 · 200 rows  |           +----------------------+
+    +############===========+ --------> | class: yes           |
+      bar: shares of classes   no       | gini 0.31 · 80 rows  |
+                                        +####==================+
+
+The drawing goes from left to right, since the text of a node is wide and not high. Leaves stand on
+equal distances, and other nodes in the middle of their children, so nothing overlaps.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dtrees.constraints import AXES, NAMES, Boolean, IntegerIn, Nothing, checked
+from dtrees.core.model.tree import LEAF
+from dtrees.inspection.plots import INK, matplotlib_or_error
+from dtrees.inspection.tree_formatter import Line, Reach, TreeFormatter, formatter_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# inches
+WIDTH, LINE, BAR, PAD = 2.2, 0.16, 0.09, 0.07  # of a box, a line of text, the bar, the margin
+ACROSS, DOWN = 3.0, 0.2  # from box to box: from left to left, and between boxes
+MARGIN, LEGEND, MORE = 0.15, 0.3, 0.35
+FONT = 8.0  # points
+LETTERS = 34  # in a line
+
+# Colours of classes that people who see few colours tell apart (Okabe and Ito 2008).
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
+MOST_COUNTS = 3  # classes whose weights are written out
+
+
+@dataclass(eq=False)
+class Node:
+    """A node of the drawing.
+
+    Attributes
+    ----------
+    number : int
+        Of the tree.
+    depth : int
+    first, lines : list of str
+        Text of its box: the test or the prediction; and what is below.
+    children : list of Node
+        That of "yes", then that of "no"; none for a leaf, and where the drawing ends.
+    is_cut : bool
+        Whether the drawing ends before the tree does.
+    y : float
+        Middle of the box.
+    """
+
+    number: int
+    depth: int
+    first: list[str]
+    lines: list[str]
+    children: list[Node] = field(default_factory=list)
+    is_cut: bool = False
+    y: float = 0.0
+
+    @property
+    def height(self) -> float:
+        """Of its box, in inches."""
+        return (len(self.first) + len(self.lines)) * LINE + BAR + 2 * PAD
+
+    def all(self) -> list[Node]:
+        """The node and all below it, in preorder."""
+        return [self, *(below for child in self.children for below in child.all())]
+
+
+@checked(
+    max_depth=(IntegerIn(0), Nothing()),
+    feature_names=NAMES,
+    class_names=NAMES,
+    impurity=(Boolean(),),
+    decimals=(IntegerIn(0),),
+    max_categories=(IntegerIn(1), Nothing()),
+    ax=AXES,
+)
+def plot_tree(
+    decision_tree: Any,
+    *,
+    max_depth: int | None = 3,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+    impurity: bool = True,
+    decimals: int = 2,
+    max_categories: int | None = 5,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw one tree from left to right.
+
+    A box is a node: its test or its prediction, impurity, number of training rows and, for up to
+    three classes, their weights. The bar below shows the shares of the classes. A box has the
+    colour of its largest class, the stronger the purer it is. For regression the colour tells the
+    mean of the target. Three dots stand for branches that are not drawn.
+
+    Parameters
+    ----------
+    decision_tree : DecisionTreeClassifier, DecisionTreeRegressor, TreeView or Tree
+        A fitted estimator, its ``tree_``, or a tree of a forest, such as ``forest[0]``.
+    max_depth : int or None, default=3
+        Depth of the deepest boxes. None: all.
+    feature_names : sequence of str, default=None
+        A name per column. None: the names at fit, or "feature_0", "feature_1", ...
+    class_names : sequence of str, default=None
+        A name per class, in the order of ``classes_``. None: the labels.
+    impurity : bool, default=True
+        Whether boxes show their impurity.
+    decimals : int, default=2
+        Least number of decimals, at least 0.
+    max_categories : int or None, default=5
+        Longest set of categories that is written out; None: no limit.
+    ax : matplotlib.axes.Axes, default=None
+        Where to draw. None: a new figure that is as large as its text needs.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ImportError
+        matplotlib is not installed.
+    sklearn.exceptions.NotFittedError
+        The estimator has not been fitted.
+    TypeError, ValueError
+        It is no single tree, or there are too many or too few names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from dtrees import DecisionTreeClassifier
+    >>> from dtrees.inspection import plot_tree
+    >>> iris = load_iris(as_frame=True)
+    >>> tree = DecisionTreeClassifier(max_depth=2).fit(iris.data, iris.target)
+    >>> ax = plot_tree(tree, class_names=iris.target_names)  # doctest: +SKIP
+    """
+    formatter = formatter_of(
+        decision_tree, feature_names, class_names, decimals=decimals, max_categories=max_categories
+    )
+    root = _node(formatter, 0, 0, {}, max_depth, impurity)
+    has_legend = bool(formatter.classes)
+    height = _place(root, LEGEND if has_legend else 0.0)
+    width = 2 * MARGIN + MORE + WIDTH + ACROSS * max(node.depth for node in root.all())
+    matplotlib = matplotlib_or_error("plot_tree")
+    if ax is None:
+        figure = matplotlib.pyplot.figure(figsize=(width, height))
+        ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    ax.set(xlim=(0, width), ylim=(0, height), aspect="equal")
+    ax.axis("off")
+    drawing = Drawing(matplotlib, ax, formatter)
+    for node in root.all():
+        drawing.draw(node)
+    if has_legend:
+        drawing.write_legend(height - MARGIN - 0.05)
+    return ax
+
+
+def _node(
+    formatter: TreeFormatter,
+    number: int,
+    depth: int,
+    reaches: dict[int, Reach],
+    max_depth: int | None,
+    impurity: bool,
+) -> Node:
+    """A node with all below it that is drawn."""
+    tree = formatter.tree
+    lines = _statistics(formatter, number, impurity)
+    if tree.test[number] == LEAF:
+        return Node(number, depth, _prediction(formatter, number), lines)
+    sides = formatter.children(number, reaches)
+    test = _wrapped(sides[0][2])
+    if max_depth is not None and depth >= max_depth:
+        return Node(number, depth, test, lines, is_cut=True)
+    below = [_node(formatter, i, depth + 1, r, max_depth, impurity) for i, r, _ in sides]
+    return Node(number, depth, test, lines, below)
+
+
+def _prediction(formatter: TreeFormatter, node: int) -> list[str]:
+    """The largest class, or the mean."""
+    (value,) = formatter.tree.value_of([node])
+    if formatter.classes:
+        name = formatter.classes[int(value.argmax())]
+        return [textwrap.shorten(name, LETTERS, placeholder=" ...")]
+    return [formatter.value_format()(float(value[0]))]
+
+
+def _wrapped(line: Line) -> list[str]:
+    """A test in at most three lines."""
+    text = line.head + ", ".join(line.members) + line.tail
+    return textwrap.wrap(
+        text.replace(" >  ", " > "),
+        LETTERS,
+        max_lines=3,
+        placeholder=" ...",
+        break_on_hyphens=False,
+    )
+
+
+def _statistics(formatter: TreeFormatter, node: int, impurity: bool) -> list[str]:
+    """Impurity and rows, the weights of few classes, the mean where a test stands first."""
+    tree = formatter.tree
+    rows = f"{tree.n_node_samples[node]:,} rows"
+    known = impurity and tree.impurity.any()  # trees of boosted models have none
+    name = tree.criterion.replace("_", " ")
+    lines = [f"{name} {tree.impurity[node]:.3g}  ·  {rows}" if known else rows]
+    if formatter.classes and len(formatter.classes) <= MOST_COUNTS:
+        weights = tree.statistics[node] * tree.weight_unit
+        counts = [np.round(weight, formatter.decimals) for weight in weights]
+        lines.append("  ·  ".join(f"{count:,.12g}" for count in counts))
+    elif not formatter.classes and tree.test[node] != LEAF:
+        (value,) = tree.value_of([node])
+        lines.append(f"mean {formatter.value_format()(float(value[0]))}")
+    return lines
+
+
+def _place(root: Node, top: float) -> float:
+    """Set the middle of every box; returns the height of the drawing."""
+    ends = [node for node in root.all() if not node.children]
+    height = 2 * MARGIN + top + sum(node.height for node in ends) + DOWN * (len(ends) - 1)
+    y = height - MARGIN - top
+    for node in ends:
+        node.y = y - node.height / 2
+        y -= node.height + DOWN
+    for node in reversed(root.all()):  # children stand behind their parent
+        if node.children:
+            node.y = (node.children[0].y + node.children[-1].y) / 2
+    return height
+
+
+@dataclass(eq=False)
+class Drawing:
+    """Draws boxes and edges on axes."""
+
+    matplotlib: Any
+    ax: Axes
+    formatter: TreeFormatter
+
+    def __post_init__(self) -> None:
+        box, (left, right) = self.ax.get_window_extent(), self.ax.get_xlim()
+        low, high = self.ax.get_ylim()
+        inches = min(box.width / (right - left), box.height / (high - low))
+        self.scale = inches / self.ax.figure.dpi  # inches on paper per inch of the drawing
+        values = self.formatter.tree.value_of(np.arange(len(self.formatter.tree.feature)))
+        self.values = values
+        self.least, self.largest = float(values.min()), float(values.max())
+
+    def draw(self, node: Node) -> None:
+        """A box, its text, its bar, and the edges to its children."""
+        x = MARGIN + node.depth * ACROSS
+        low = node.y - node.height / 2
+        is_leaf = not node.children and not node.is_cut
+        box = self.matplotlib.patches.FancyBboxPatch(
+            (x, low),
+            WIDTH,
+            node.height,
+            boxstyle=f"round,pad=0,rounding_size={0.12 if is_leaf else 0.03}",
+            facecolor=self._colour(node),
+            edgecolor=INK,
+            linewidth=(0.6 if is_leaf else 1.0) * self.scale,
+            zorder=2,
+        )
+        self.ax.add_patch(box)
+        self._draw_bar(node, x, low, box)
+        for i, text in enumerate([*node.first, *node.lines]):
+            y = low + node.height - PAD - (i + 0.5) * LINE
+            self._write(x + WIDTH / 2, y, text, "bold" if i < len(node.first) else "normal")
+        if node.is_cut:
+            self._write(x + WIDTH + 0.17, node.y, "•••", "normal")
+        for word, child, sign in zip(("yes", "no"), node.children, (1, -1), strict=False):
+            self._draw_edge((x + WIDTH, node.y), (MARGIN + child.depth * ACROSS, child.y))
+            self._write(x + WIDTH + 0.04, node.y + sign * 0.1, word, "normal", "left")
+
+    def write_legend(self, y: float) -> None:
+        """The colours of the classes."""
+        x = MARGIN
+        for i, name in enumerate(self.formatter.classes[: len(COLOURS)]):
+            square = (x, y - 0.06)
+            self.ax.add_patch(
+                self.matplotlib.patches.Rectangle(square, 0.12, 0.12, color=COLOURS[i])
+            )
+            text = self._write(x + 0.18, y, name, "normal", "left")
+            x += 0.45 + text.get_window_extent().width / self.ax.figure.dpi / self.scale
+
+    def _colour(self, node: Node) -> Any:
+        """That of the largest class, paler where it is not alone; or of the mean."""
+        value = self.values[node.number]
+        if not self.formatter.classes:
+            share = (float(value[0]) - self.least) / ((self.largest - self.least) or 1.0)
+            return self.matplotlib.colormaps["Blues"](0.05 + 0.55 * share)
+        first = int(value.argmax())
+        chance = 1 / len(value)
+        strength = 0.08 + 0.4 * (float(value[first]) - chance) / (1 - chance or 1.0)
+        colour = np.array(self.matplotlib.colors.to_rgb(COLOURS[first % len(COLOURS)]))
+        return tuple(1 - strength * (1 - colour))
+
+    def _draw_bar(self, node: Node, x: float, low: float, box: Any) -> None:
+        """The shares of the classes, along the lower side of the box."""
+        if not self.formatter.classes:
+            return
+        for i, share in enumerate(self.values[node.number]):
+            part = self.matplotlib.patches.Rectangle(
+                (x, low), WIDTH * share, BAR, color=COLOURS[i % len(COLOURS)], linewidth=0, zorder=3
+            )
+            self.ax.add_patch(part)
+            part.set_clip_path(box)
+            x += WIDTH * share
+
+    def _draw_edge(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+        path = self.matplotlib.path.Path
+        middle = (start[0] + end[0]) / 2
+        points = [start, (middle, start[1]), (middle, end[1]), end]
+        self.ax.add_patch(
+            self.matplotlib.patches.PathPatch(
+                path(points, [path.MOVETO, path.CURVE4, path.CURVE4, path.CURVE4]),
+                facecolor="none",
+                edgecolor=INK,
+                linewidth=0.8 * self.scale,
+                zorder=1,
+            )
+        )
+
+    def _write(self, x: float, y: float, text: str, weight: str, align: str = "center") -> Any:
+        return self.ax.text(
+            x,
+            y,
+            text,
+            ha=align,
+            va="center",
+            color=INK,
+            fontsize=FONT * self.scale,
+            fontweight=weight,
+            zorder=4,
+            parse_math=False,  # a dollar is a dollar
+        )
