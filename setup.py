@@ -125,16 +125,11 @@ EXTENSIONS = [
     "dtrees.core.grow._shared",
     "dtrees.core.grow._round_tree",
     "dtrees.core.model._pruning",
-    "dtrees.core.predict._grown_trees",
     "dtrees.core.predict._forest_nodes",
-    "dtrees.core.predict._raw",
-    "dtrees.core.predict._leaf_masks",
-    "dtrees.core.predict._binned",
-    "dtrees.core.predict._forest_ranks",
     "dtrees.core.predict._forest_leaves",
-    "dtrees.core.predict._reached_leaves",
+    "dtrees.core.predict._raw",
+    "dtrees.core.predict._binned",
     "dtrees.core.predict._packed_forest",
-    "dtrees.core.predict._forest_sparse",
 ]
 
 UTILITIES = "dtrees._cyutility"

@@ -239,7 +239,19 @@ PATHS: Mapping[str, SpecialPath] = {
     ),
     "bundles": SpecialPath(("stores/boosted/_bundles.pyx",), ("boosted covertype",)),
     "stored_bounds": SpecialPath(("stores/boosted/_stored_bounds.pyx",), ("boosted texts",)),
-    "leaf_masks": SpecialPath(("predict/_leaf_masks.pyx",), ("boosted folds",)),
+    "leaf_masks": SpecialPath(
+        (
+            "predict/_binned.pyx::free_masks",
+            "predict/_binned.pyx::reserve_masks",
+            "predict/_binned.pyx::number_leaves",
+            "predict/_binned.pyx::rule_out",
+            "predict/_binned.pyx::gather_codes",
+            "predict/_binned.pyx::fill_masks",
+            "predict/_binned.pyx::look_up",
+            "predict/_binned.pyx::leaves_by_masks",
+        ),
+        ("boosted folds",),
+    ),
 }
 
 

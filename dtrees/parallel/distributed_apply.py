@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
@@ -39,13 +39,12 @@ import numpy as np
 from dtrees.coding.coded import CodedMatrix
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.binned import Asked, CodedRows
-from dtrees.core.predict.means import add_up
 from dtrees.parallel.coded_partitions import CodedPartitions
 from dtrees.parallel.executors import Executor, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.serialization import pack, unpack
 from dtrees.parallel.submission import identity
-from dtrees.typing import Runner
+from dtrees.typing import Runner, serial
 
 NODE_BYTES = 40  # of a node on the wire, about
 LOAD_BYTES = 64 * 2**20  # of trees that are on the way at a time
@@ -334,39 +333,36 @@ def walk_codes_of_part(
     a list of leaves, by tree, or of the sum of its values, float64 (n, n_values).
     """
     walked = [CodedRows(_aligned(each)) for each in codes]
-    *starts, n_rows = np.cumsum([0, *(each.n_rows for each in codes)]).tolist()
+    ends = np.cumsum([each.n_rows for each in codes])
     trees = iter(unpack(pickle.loads(b"".join(pieces))))
     answers: list[list[np.ndarray]] = []
     for number, (rows, n) in enumerate(zip(named, n_trees, strict=True)):
-        some = itertools.islice(trees, n)
-        leaves = _leaves_of_part(walked, starts, numbers_of(rows, n_rows), some)
+        some = list(itertools.islice(trees, n))
+        asked = numbers_of(rows, int(ends[-1]))
+        bounds = [0, *np.searchsorted(asked, ends).tolist()]
+        of_codes = [
+            (coded, asked[begin:end] - first, slice(begin, end))
+            for coded, first, (begin, end) in zip(
+                walked, [0, *ends[:-1]], itertools.pairwise(bounds), strict=True
+            )
+        ]
         if with_values:
-            total = before[-1][0].copy() if number == 0 and before is not None else None
-            answers.append([_summed(leaves, total)])
+            total = np.zeros((len(asked), some[0].n_values))
+            if number == 0 and before is not None:
+                total[:] = before[-1][0]
+            for coded, local, place in of_codes:
+                coded.add_values(some, local, total[place], serial)
+            answers.append([total])
         else:
-            answers.append([of_tree.astype(narrow_type(tree)) for tree, of_tree in leaves])
+            answers.append(
+                [
+                    np.concatenate(
+                        [coded.leaves(tree, local) for coded, local, _ in of_codes]
+                    ).astype(narrow_type(tree))
+                    for tree in some
+                ]
+            )
     return answers
-
-
-def _summed(leaves: Iterator[tuple[Tree, np.ndarray]], total: np.ndarray | None) -> np.ndarray:
-    """Values of leaves, added to a sum in the order of the trees."""
-    for tree, of_tree in leaves:
-        if total is None:
-            total = np.zeros((len(of_tree), tree.n_values))
-        add_up(total, tree.value_of(of_tree))
-    assert total is not None
-    return total
-
-
-def _leaves_of_part(
-    codes: Sequence[CodedRows], starts: Sequence[int], rows: np.ndarray, trees: Iterable[Tree]
-) -> Iterator[tuple[Tree, np.ndarray]]:
-    """Trees, and the leaves of some rows in each; codes lie one behind the other, from `starts`."""
-    of_codes = np.split(rows, np.searchsorted(rows, starts[1:]))
-    local = [some - start for some, start in zip(of_codes, starts, strict=True)]
-    for tree in trees:
-        found = [coded.leaves(tree, some) for coded, some in zip(codes, local, strict=True)]
-        yield tree, np.concatenate(found)
 
 
 def _aligned(coded: CodedMatrix) -> CodedMatrix:

@@ -1,4 +1,4 @@
-"""The values of the leaves of a packed forest.
+"""The values of the leaves of many trees, and their sums.
 
 Values are those of `dtrees.core.model.tree.Tree`, bit for bit: shares of classes, or means. Leaves
 of many classes have few that are not zero, as a rule one. Those alone are kept, since a sum of
@@ -11,20 +11,82 @@ Trees of one value may belong to several outputs in turn, as those of boosted mo
 
     tree                    0  1  2  3  4  5         three outputs
     adds to output          0  1  2  0  1  2
+
+A packed forest has the values of all leaves. Where rows and their leaves are given, the leaves that
+they reach are numbered, and have values. So ten rows in a tree of 5,000 nodes cost ten leaves::
+
+    leaf of rows  7 3 7 12 3    number  1 0 1 2 0    values of leaves 3, 7, 12
 """
+import numpy as np
+
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memset
 
 from dtrees.core.data._bits cimport prefetch
 from dtrees.core.data._structs cimport LEAF
-from dtrees.core.predict._forest_nodes cimport Entry, ForestNodes
-from dtrees.core.predict._grown_trees cimport (
-    Grown, GrownTrees, n_values_of, statistic, total_of, value_of
+from dtrees.core.predict._forest_nodes cimport (
+    ForestNodes, Grown, GrownTrees, n_values_of, statistic, total_of, value_of
 )
 
 cdef enum:
     AHEAD = 32                  # rows whose values are asked for
     EIGHT = 8                   # statistics that are looked at together
+    FEW_VALUES = 2              # of a leaf, of which zeros are kept
+    TOGETHER = 256              # rows whose sums stay in the caches
+
+
+cdef class LeafValues:
+    """The values of leaves of trees of one kind, to be filled in tree by tree."""
+
+    def __cinit__(self, GrownTrees grown not None):
+        self.n_trees = grown.n_trees
+        self.width = n_values_of(grown.trees)
+        self.of_tree = <TreeValues*>calloc(self.n_trees, sizeof(TreeValues))
+        if self.of_tree == NULL:
+            raise MemoryError()
+
+    def __dealloc__(self):
+        cdef int64_t t
+        if self.of_tree != NULL:
+            for t in range(self.n_trees):
+                free(self.of_tree[t].dense)
+                free(self.of_tree[t].entries)
+                free(self.of_tree[t].first)
+        free(self.of_tree)
+
+    cdef bint fill(self, const Grown* tree, int64_t t, const int32_t* node_of_leaf,
+                   int64_t n_leaves, bint is_dense) noexcept nogil:
+        """Write the values of some leaves of tree t, once; False without memory."""
+        cdef TreeValues* own = self.of_tree + t
+        if is_dense:
+            own.dense = <double*>malloc(n_leaves * self.width * sizeof(double))
+            if own.dense != NULL:
+                dense_values(tree, node_of_leaf, n_leaves, own.dense)
+            return own.dense != NULL
+        own.first = <int64_t*>malloc((n_leaves + 1) * sizeof(int64_t))
+        if own.first != NULL:
+            own.entries = entries_of(tree, node_of_leaf, n_leaves, own.first)
+        return own.entries != NULL
+
+    cdef Totals as_totals(self, double[:, :] total, int64_t first_tree) except *:
+        """Where the values of the leaves of at least one row are added.
+
+        first_tree : of those that were added to the same totals, the number of the first one here
+        """
+        cdef int64_t n_outputs = total.shape[1]
+        cdef Totals to
+        if first_tree < 0 or not (
+            n_outputs == self.width and total.strides[1] == sizeof(double)
+            or n_outputs > 0 and self.width == 1
+        ):
+            raise ValueError("The totals do not fit the trees.")
+        to.cells = &total[0, 0]
+        to.row_step = total.strides[0] // <int64_t>sizeof(double)
+        to.output_step = total.strides[1] // <int64_t>sizeof(double)
+        to.n_outputs = n_outputs if self.width == 1 else 1
+        to.output = first_tree % to.n_outputs
+        return to
 
 
 cdef void dense_values(const Grown* tree, const int32_t* node_of_leaf, int64_t n_leaves,
@@ -71,17 +133,16 @@ cdef int64_t shares_of(const Grown* tree, int64_t node, Entry* out) noexcept nog
 
 cdef Entry* entries_of(const Grown* tree, const int32_t* node_of_leaf, int64_t n_leaves,
                        int64_t* first) noexcept nogil:
-    """Values that are not zero, or means, and OUT first (n_leaves + 1,); NULL: no memory."""
-    cdef int64_t most = n_values_of(tree)           # of a leaf
+    """Shares that are not zero, and OUT first (n_leaves + 1,); NULL: no memory."""
+    cdef int64_t most = tree.n_statistics           # of a leaf
     cdef int64_t room = 2 * n_leaves + most
     cdef int64_t n = 0
-    cdef int64_t leaf, i
+    cdef int64_t leaf
     cdef Entry* more
     cdef Entry* entries = <Entry*>malloc(room * sizeof(Entry))
     if entries == NULL:
         return NULL
     for leaf in range(n_leaves):
-        i = node_of_leaf[leaf]
         if n + most > room:
             room = 2 * room
             more = <Entry*>realloc(entries, room * sizeof(Entry))
@@ -90,73 +151,44 @@ cdef Entry* entries_of(const Grown* tree, const int32_t* node_of_leaf, int64_t n
                 return NULL
             entries = more
         first[leaf] = n
-        if tree.is_regression:
-            entries[n] = Entry(value_of(tree, i, 0, total_of(tree, i)), 0)
-            n += 1
-        else:
-            n += shares_of(tree, i, entries + n)
+        n += shares_of(tree, node_of_leaf[leaf], entries + n)
     first[n_leaves] = n
     return entries
 
 
-def share_of_zeros(GrownTrees grown not None):
-    """How many of the values of the first tree's leaves are zero, between 0 and 1."""
+def are_dense(GrownTrees grown not None):
+    """Whether leaves have few values, or most of those of the first tree are not zero."""
     cdef const Grown* tree = &grown.trees[0]
     cdef int64_t i, k
     cdef int64_t zeros = 0
     cdef int64_t n = 0
+    if n_values_of(tree) <= FEW_VALUES:
+        return True
     for i in range(tree.n_nodes):
         if tree.test[i] == LEAF:
             n += grown.n_statistics
             for k in range(i * grown.n_statistics, (i + 1) * grown.n_statistics):
                 zeros += statistic(tree, k) == 0
-    return <double>zeros / <double>n
+    return 2 * zeros < n
 
 
-def fill_leaves(ForestNodes forest not None, GrownTrees grown not None, int64_t begin,
-                int64_t end):
-    """Write the values of the leaves of some trees; callable from any thread."""
-    cdef int64_t t, n_leaves
-    cdef const int32_t* node_of_leaf
-    cdef bint failed = False
-    if not (0 <= begin <= end <= forest.n_trees == grown.n_trees):
+def fill_leaves(LeafValues values not None, ForestNodes forest not None,
+                GrownTrees grown not None, bint is_dense, int64_t begin, int64_t end):
+    """Write the values of all leaves of some trees; callable from any thread.
+
+    is_dense : whether all values are kept, and not only those that are not zero
+    """
+    cdef int64_t t
+    cdef bint is_filled = True
+    if not (0 <= begin <= end <= values.n_trees == forest.n_trees == grown.n_trees):
         raise ValueError("The trees are not those of the forest.")
     with nogil:
         for t in range(begin, end):
-            n_leaves = forest.first_leaf[t + 1] - forest.first_leaf[t]
-            node_of_leaf = forest.node_of_leaf + forest.first_leaf[t]
-            if forest.value != NULL:
-                dense_values(&grown.trees[t], node_of_leaf, n_leaves,
-                             forest.value + forest.first_leaf[t] * forest.width)
-                continue
-            free(forest.entries[t])
-            forest.entries[t] = entries_of(&grown.trees[t], node_of_leaf, n_leaves,
-                                           forest.first_entry + forest.first_leaf[t] + t)
-            if forest.entries[t] == NULL:
-                failed = True
-                break
-    if failed:
+            is_filled = is_filled and values.fill(
+                &grown.trees[t], t, forest.node_of_leaf + forest.first_leaf[t],
+                forest.first_leaf[t + 1] - forest.first_leaf[t], is_dense)
+    if not is_filled:
         raise MemoryError()
-
-
-cdef Totals as_totals(ForestNodes forest, double[:, :] total, int64_t first_tree) except *:
-    """Where the values of the leaves of at least one row are added.
-
-    first_tree : of those that were added to the same totals, the number of the first one here
-    """
-    cdef int64_t n_outputs = total.shape[1]
-    cdef Totals to
-    if first_tree < 0 or not (
-        n_outputs == forest.width and total.strides[1] == sizeof(double)
-        or n_outputs > 0 and forest.width == 1
-    ):
-        raise ValueError("The totals do not fit the forest.")
-    to.cells = &total[0, 0]
-    to.row_step = total.strides[0] // <int64_t>sizeof(double)
-    to.output_step = total.strides[1] // <int64_t>sizeof(double)
-    to.n_outputs = n_outputs if forest.width == 1 else 1
-    to.output = first_tree % to.n_outputs
-    return to
 
 
 cdef inline void add_steps(double* total, int64_t step, const double* value,
@@ -187,63 +219,151 @@ cdef inline void add_pairs(double* total, int64_t step, const double* value,
         own[1] = second
 
 
-cdef inline void add_leaf(ForestNodes forest, int64_t tree, int64_t leaf,
+cdef inline void add_leaf(const TreeValues* own, int64_t width, int64_t leaf,
                           double* total) noexcept nogil:
     """Add the values of one leaf to those of one row."""
-    cdef int64_t width = forest.width
     cdef int64_t k
-    cdef const double* value
-    cdef const int64_t* first
-    if forest.value != NULL:
-        value = forest.value + (forest.first_leaf[tree] + leaf) * width
+    if own.dense != NULL:
         for k in range(width):
-            total[k] += value[k]
+            total[k] += own.dense[leaf * width + k]
         return
-    first = forest.first_entry + forest.first_leaf[tree] + tree + leaf
-    add_entries(forest.entries[tree], first[0], first[1], total)
+    for k in range(own.first[leaf], own.first[leaf + 1]):
+        total[own.entries[k].output] += own.entries[k].value
 
 
-cdef void add_values(ForestNodes forest, int64_t tree, const int32_t* leaves, int64_t n,
+cdef void add_values(LeafValues values, int64_t tree, const int32_t* leaves, int64_t n,
                      const Totals* to) noexcept nogil:
     """Add the values of the leaves of n rows in one tree."""
-    cdef int64_t width = forest.width
+    cdef const TreeValues* own = values.of_tree + tree
+    cdef int64_t width = values.width
     cdef double* total = to.cells
     cdef int64_t i
-    cdef const int64_t* first
-    cdef const double* value
-    if forest.value != NULL:
-        value = forest.value + forest.first_leaf[tree] * width
+    if own.dense != NULL:
         if width == 1:
             total += (to.output + tree) % to.n_outputs * to.output_step
-            add_steps(total, to.row_step, value, leaves, n)
+            add_steps(total, to.row_step, own.dense, leaves, n)
             return
         if width == 2:
-            add_pairs(total, to.row_step, value, leaves, n)
+            add_pairs(total, to.row_step, own.dense, leaves, n)
             return
         for i in range(n):
             if i + AHEAD < n:
-                prefetch(value + leaves[i + AHEAD] * width)
-            add_leaf(forest, tree, leaves[i], total + i * to.row_step)
+                prefetch(own.dense + leaves[i + AHEAD] * width)
+            add_leaf(own, width, leaves[i], total + i * to.row_step)
         return
-    first = forest.first_entry + forest.first_leaf[tree] + tree
     for i in range(n):
         if i + 2 * AHEAD < n:
-            prefetch(first + leaves[i + 2 * AHEAD])
+            prefetch(own.first + leaves[i + 2 * AHEAD])
         if i + AHEAD < n:
-            prefetch(forest.entries[tree] + first[leaves[i + AHEAD]])
-        add_leaf(forest, tree, leaves[i], total + i * to.row_step)
+            prefetch(own.entries + own.first[leaves[i + AHEAD]])
+        add_leaf(own, width, leaves[i], total + i * to.row_step)
 
 
-cdef void add_row(ForestNodes forest, const int32_t* leaves, int64_t row,
+cdef void add_row(LeafValues values, const int32_t* leaves, int64_t row,
                   const Totals* to) noexcept nogil:
     """Add the values of the leaves of one row in all trees, in their order."""
     cdef double* total = to.cells + row * to.row_step
     cdef int64_t output = to.output
     cdef int64_t t
-    if forest.width > 1:
-        for t in range(forest.n_trees):
-            add_leaf(forest, t, leaves[t], total)
+    if values.width > 1:
+        for t in range(values.n_trees):
+            add_leaf(values.of_tree + t, values.width, leaves[t], total)
         return
-    for t in range(forest.n_trees):
-        total[output * to.output_step] += forest.value[forest.first_leaf[t] + leaves[t]]
+    for t in range(values.n_trees):
+        total[output * to.output_step] += values.of_tree[t].dense[leaves[t]]
         output = output + 1 if output + 1 < to.n_outputs else 0
+
+
+cdef int64_t number_reached(const Py_ssize_t* leaf, int64_t n, int64_t n_nodes, int32_t* number,
+                            int32_t* of_row, int32_t* node_of_leaf) noexcept nogil:
+    """Number the leaves that rows reach; how many, or -1 where a row has no node of the tree.
+
+    They are numbered in the order of the nodes, so that statistics are read in order.
+
+    number : scratch (n_nodes,)
+    of_row : OUT (n,)
+    node_of_leaf : OUT (n_nodes,)
+    """
+    cdef int32_t n_leaves = 0
+    cdef int64_t i
+    cdef int32_t is_reached
+    memset(number, 0, n_nodes * sizeof(int32_t))
+    for i in range(n):
+        if not 0 <= leaf[i] < n_nodes:
+            return -1
+        number[leaf[i]] = 1
+    for i in range(n_nodes):                        # no branch: half of the nodes are leaves
+        is_reached = number[i]
+        number[i] = n_leaves
+        node_of_leaf[n_leaves] = <int32_t>i
+        n_leaves += is_reached
+    for i in range(n):
+        of_row[i] = number[leaf[i]]
+    return n_leaves
+
+
+cdef class ReachedLeaves:
+    """Leaves of rows in trees, and what is to be added of them.
+
+    Parameters
+    ----------
+    trees : sequence of Tree
+        Of one kind, with the same values.
+    leaf : intp (n_trees, n)
+
+    Raises
+    ------
+    ValueError
+        A leaf is no node of its tree.
+    """
+    cdef LeafValues values
+    cdef int32_t[:, ::1] of_row         # numbers of leaves, (n_trees, n)
+
+    def __cinit__(self, trees, const Py_ssize_t[:, ::1] leaf not None):
+        cdef GrownTrees grown = GrownTrees(tuple(trees), trees[0].n_columns)
+        cdef int64_t n = leaf.shape[1]
+        cdef int64_t most = max(tree.node_count for tree in trees)
+        cdef int32_t[::1] number = np.empty(most, dtype=np.int32)
+        cdef int32_t[::1] node_of_leaf = np.empty(most, dtype=np.int32)
+        cdef int64_t t, n_leaves
+        if leaf.shape[0] != grown.n_trees:
+            raise ValueError("There is not one leaf for each row and tree.")
+        self.of_row = np.empty((grown.n_trees, n), dtype=np.int32)
+        self.values = LeafValues(grown)
+        if n == 0:
+            return
+        with nogil:
+            for t in range(grown.n_trees):
+                n_leaves = number_reached(&leaf[t, 0], n, grown.trees[t].n_nodes, &number[0],
+                                          &self.of_row[t, 0], &node_of_leaf[0])
+                if n_leaves < 0:
+                    with gil:
+                        raise ValueError(f"A leaf is no node of tree {t}.")
+                if not self.values.fill(&grown.trees[t], t, &node_of_leaf[0], n_leaves,
+                                        self.values.width <= FEW_VALUES):
+                    with gil:
+                        raise MemoryError()
+
+    def add_to(self, double[:, ::1] total not None, int64_t begin, int64_t end):
+        """Add the values of some rows, [begin, end), in the order of the trees; on any thread.
+
+        total : IN and OUT (n, n_values)
+        """
+        cdef int64_t n = total.shape[0]
+        cdef int64_t first = begin
+        cdef int64_t t
+        cdef Totals to
+        if n != self.of_row.shape[1] or total.shape[1] != self.values.width:
+            raise ValueError("The totals do not fit the trees.")
+        if not 0 <= begin <= end <= n:
+            raise ValueError(f"There are no rows {begin} to {end}.")
+        if n == 0:
+            return
+        to = self.values.as_totals(total, 0)
+        with nogil:
+            while first < end:
+                to.cells = &total[first, 0]
+                for t in range(self.values.n_trees):
+                    add_values(self.values, t, &self.of_row[t, first],
+                               min(<int64_t>TOGETHER, end - first), &to)
+                first += TOGETHER

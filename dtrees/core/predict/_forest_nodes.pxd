@@ -1,5 +1,5 @@
-"""Declarations of a packed forest; see _forest_nodes.pyx."""
-from libc.stdint cimport int32_t, int64_t, uint16_t, uint64_t
+"""Declarations of the arrays of trees and of a packed forest; see _forest_nodes.pyx."""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 cpdef enum:
     MISSING_LEFT = 1 << 15      # bit of a node's slot
@@ -37,9 +37,70 @@ cdef struct ColumnSlots:
     int64_t n_codes
     int64_t n_ordered
 
-cdef struct Entry:
-    double value
-    int64_t output              # of the value in the row that it is added to
+cdef struct Grown:
+    # The arrays of a tree.
+    const int32_t* feature
+    const int32_t* left
+    const int32_t* right
+    const uint8_t* test
+    const uint32_t* code
+    const double* threshold
+    const uint8_t* missing_left
+    const int64_t* subset
+    const uint64_t* words
+    const int32_t* narrow       # statistics; NULL: they are wide
+    const int64_t* wide
+    int64_t n_nodes
+    int64_t n_words
+    int64_t n_statistics
+    bint is_regression
+    double weight_unit
+    double unit
+    double offset
+
+
+cdef class GrownTrees:
+    cdef tuple arrays           # what the pointers lead into
+    cdef Grown* trees
+    cdef readonly int64_t n_trees
+    cdef readonly int64_t n_statistics
+    cdef readonly bint is_regression
+    cdef readonly object start          # int64 (n_trees + 1,): inner nodes of the trees
+    cdef readonly object first_leaf     # int64 (n_trees + 1,)
+    cdef readonly object n_compared     # int64 (n_columns,): nodes that compare
+    cdef readonly object n_subsets      # int64 (n_columns,)
+    cdef readonly bint with_above
+
+    cdef _look_at(self, int64_t t, tree)
+    cdef _count(self, int64_t t, int64_t[::1] n_compared, int64_t[::1] n_subsets,
+                int64_t* n_inner)
+
+
+cdef inline int64_t statistic(const Grown* tree, int64_t at) noexcept nogil:
+    """One of the statistics, which are (n_nodes, n_statistics)."""
+    return tree.wide[at] if tree.narrow == NULL else tree.narrow[at]
+
+
+cdef int64_t total_of(const Grown* tree, int64_t node) noexcept nogil
+
+
+cdef inline int64_t n_values_of(const Grown* tree) noexcept nogil:
+    return 1 if tree.is_regression else tree.n_statistics
+
+
+cdef inline double value_of(const Grown* tree, int64_t node, int64_t k,
+                            int64_t total) noexcept nogil:
+    """Share of class k, or the mean, as `Tree.value` has it; `total` is `total_of` the node."""
+    cdef int64_t at = node * tree.n_statistics + k
+    if tree.is_regression:
+        return (<double>statistic(tree, at + 1) * tree.unit) / (
+            <double>total * tree.weight_unit) + tree.offset
+    return <double>statistic(tree, at) / <double>total
+
+
+cdef bint is_heavier_left(const Grown* tree, int64_t node) noexcept nogil
+cdef void number_nodes(const Grown* tree, int32_t* number, int32_t* inner,
+                       int32_t* node_of_leaf) noexcept nogil
 
 
 cdef class ForestNodes:
@@ -52,9 +113,5 @@ cdef class ForestNodes:
     cdef int64_t* first_leaf        # of a tree
     cdef int32_t* root
     cdef int32_t* node_of_leaf
-    cdef double* value              # (n_leaves, width); NULL: entries
-    cdef Entry** entries            # of each tree
-    cdef int64_t* first_entry       # of each leaf in its tree's, and their end behind each tree
     cdef readonly int64_t n_trees
     cdef readonly int64_t n_slots
-    cdef readonly int64_t width

@@ -1,8 +1,9 @@
 """The inner nodes of the trees of a forest, packed for the walk of coded rows.
 
-Packing reads the arrays of each tree where they are (`_grown_trees`) and writes a record for each
-inner node. Thresholds are written out by slot, with the node that has
-them, to be ranked (`_forest_ranks`); the values of leaves come last (`_forest_leaves`)::
+Packing reads the arrays of each tree where they are and writes a record for each inner node.
+Trees come from outside (a file, another process). What a walk relies on is checked: the words of
+subsets when their nodes are packed, all else before. Thresholds are written out by slot, with the
+node that has them, to be ranked; the values of leaves come last (`_forest_leaves`)::
 
     tree      node    0   1   2   3   4             inner nodes   0     1
               test    <=  .   <=  .   .             slot          3     0
@@ -13,26 +14,217 @@ them, to be ranked (`_forest_ranks`); the values of leaves come last (`_forest_l
     thresholds of slot 0        7.0 of node 1 of tree 0, 6.5 of node 12 of tree 1, ...
 
 A child that is a leaf is the complement of the leaf's number in its tree.
+
+The thresholds of a slot are sorted by their bits, digit by digit, and equal ones have one rank. A
+double's bits, the sign turned over and those of negative numbers complemented, are in the order of
+the numbers; digits that all thresholds have in common, as those of float32 at the lower end, are
+skipped::
+
+    thresholds   7.0  0.5  1.25  0.5              of nodes 4, 9, 11, 30
+    sorted       0.5  0.5  1.25  7.0
+    rank         0    0    1     2                limits of nodes 9, 30: 1; of node 11: 2; of 4: 3
+
+Slots do not depend on each other. O(thresholds).
 """
-from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
-from libc.stdint cimport int32_t, int64_t, uint16_t, uint64_t
-from libc.stdlib cimport free
+from cpython.mem cimport (
+    PyMem_Calloc, PyMem_Free, PyMem_Malloc, PyMem_RawFree, PyMem_RawMalloc
+)
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memset
 
 import numpy as np
 
-from dtrees.core.data._structs cimport ABOVE, IN_SUBSET
-from dtrees.core.predict._grown_trees cimport Grown, GrownTrees, is_heavier_left, number_nodes
+from dtrees.core.data._structs cimport ABOVE, IN_SUBSET, LEAF
+
+cdef enum:
+    INSERTED = 32               # thresholds that are sorted by insertion
+    FEW = 4_096                 # that are sorted by digits of a byte
+    BYTE = 8
+    DIGIT = 11
+    MOST_COUNTS = 6 << DIGIT    # of all digits
+
+cpdef enum:
+    MOST_THRESHOLDS = 65532
+
+cdef struct Ranked:
+    uint64_t key
+    int64_t node
+
+cdef union Bits:
+    double number
+    uint64_t bits
+
+
+cdef class GrownTrees:
+    """The arrays of trees, checked as far as the walk relies on them, and counted.
+
+    Attributes
+    ----------
+    start, first_leaf : int64 (n_trees + 1,)
+        Inner nodes and leaves of the trees, one tree behind the other.
+    n_compared, n_subsets : int64 (n_columns,)
+        Nodes that compare numbers of a column, and nodes that have subsets of its categories.
+    with_above : bool
+        Whether a node asks for what is above a threshold.
+    """
+
+    def __cinit__(self, trees, int64_t n_columns):
+        cdef int64_t t
+        cdef int64_t[::1] start, first_leaf, n_compared, n_subsets
+        self.n_trees = len(trees)
+        self.n_statistics = trees[0].statistics.shape[1]
+        self.is_regression = trees[0].is_regression
+        self.trees = <Grown*>PyMem_Calloc(self.n_trees, sizeof(Grown))
+        if self.trees == NULL:
+            raise MemoryError()
+        self.start = np.zeros(self.n_trees + 1, dtype=np.int64)
+        self.first_leaf = np.zeros(self.n_trees + 1, dtype=np.int64)
+        self.n_compared = np.zeros(n_columns, dtype=np.int64)
+        self.n_subsets = np.zeros(n_columns, dtype=np.int64)
+        self.arrays = tuple(trees)
+        for t in range(self.n_trees):
+            self._look_at(t, trees[t])
+        start, first_leaf = self.start, self.first_leaf
+        n_compared, n_subsets = self.n_compared, self.n_subsets
+        for t in range(self.n_trees):
+            self._count(t, n_compared, n_subsets, &start[t + 1])
+            first_leaf[t + 1] = first_leaf[t] + self.trees[t].n_nodes - start[t + 1]
+            start[t + 1] += start[t]
+
+    cdef _look_at(self, int64_t t, tree):
+        """Where a tree's arrays are."""
+        cdef Grown* grown = &self.trees[t]
+        cdef const int32_t[::1] feature = tree.feature
+        cdef const int32_t[::1] left = tree.children_left
+        cdef const int32_t[::1] right = tree.children_right
+        cdef const uint8_t[::1] test = tree.test
+        cdef const uint32_t[::1] code = tree.code
+        cdef const double[::1] threshold = tree.threshold
+        cdef const uint8_t[::1] missing_left = tree.missing_go_to_left
+        cdef const int64_t[::1] subset = tree.subset_offset
+        cdef const uint64_t[::1] words = tree.subset_words
+        cdef const int32_t[:, ::1] narrow
+        cdef const int64_t[:, ::1] wide
+        cdef int64_t n = feature.shape[0]
+        statistics = tree.statistics
+        if not (
+            left.shape[0] == right.shape[0] == test.shape[0] == threshold.shape[0] == n
+            and code.shape[0] == missing_left.shape[0] == subset.shape[0] == n
+            and statistics.shape[0] == n
+            and statistics.shape[1] == self.n_statistics
+            and tree.is_regression == self.is_regression
+            and self.n_statistics >= 1 + self.is_regression
+        ):
+            raise ValueError("The arrays of the trees differ in length.")
+        if not 0 < n < 0x7FFFFFFF:
+            raise ValueError(f"Tree {t} has {n} nodes.")
+        grown.n_nodes = n
+        grown.feature, grown.test, grown.threshold = &feature[0], &test[0], &threshold[0]
+        grown.code, grown.left, grown.right = &code[0], &left[0], &right[0]
+        grown.n_statistics, grown.is_regression = self.n_statistics, self.is_regression
+        grown.missing_left, grown.subset = &missing_left[0], &subset[0]
+        grown.n_words = words.shape[0]
+        if grown.n_words > 0:
+            grown.words = &words[0]
+        if statistics.dtype == np.int32:
+            narrow = statistics
+            grown.narrow = &narrow[0, 0]
+        else:
+            wide = statistics
+            grown.wide = &wide[0, 0]
+        grown.weight_unit, grown.unit, grown.offset = tree.weight_unit, tree.unit, tree.offset
+
+    cdef _count(self, int64_t t, int64_t[::1] n_compared, int64_t[::1] n_subsets,
+                int64_t* n_inner):
+        """Count the inner nodes of a tree; `n_inner` is OUT."""
+        cdef const Grown* tree = &self.trees[t]
+        cdef int64_t n_columns = n_compared.shape[0]
+        cdef int64_t i, j, n, column
+        cdef int64_t broken = -1
+        cdef bint with_above = False
+        cdef int32_t* inner = <int32_t*>PyMem_Malloc((tree.n_nodes + 1) * sizeof(int32_t))
+        if inner == NULL:
+            raise MemoryError()
+        with nogil:
+            n = 0
+            for i in range(tree.n_nodes):
+                inner[n] = <int32_t>i               # no branch: half of the nodes are leaves
+                n += tree.test[i] != LEAF
+            for j in range(n):
+                i = inner[j]
+                column = tree.feature[i]
+                # Children stand behind their parent: every walk ends.
+                if not (
+                    tree.test[i] <= IN_SUBSET and 0 <= column < n_columns
+                    and i < tree.left[i] < tree.n_nodes and i < tree.right[i] < tree.n_nodes
+                ):
+                    broken = i
+                    break
+                if tree.test[i] == IN_SUBSET:
+                    n_subsets[column] += 1
+                else:
+                    n_compared[column] += 1
+                    with_above |= tree.test[i] == ABOVE
+        PyMem_Free(inner)
+        if broken >= 0:
+            raise ValueError(f"Tree {t} is broken: node {broken} cannot be.")
+        n_inner[0] = n
+        self.with_above |= with_above
+
+    def __dealloc__(self):
+        PyMem_Free(self.trees)
+
+
+cdef int64_t total_of(const Grown* tree, int64_t node) noexcept nogil:
+    """Weight of a node in units of its fixed point; sums that overflow wrap around."""
+    cdef int64_t k
+    cdef int64_t first = tree.n_statistics * node
+    cdef uint64_t total = 0
+    if tree.is_regression:
+        return statistic(tree, first)
+    for k in range(first, first + tree.n_statistics):
+        total += <uint64_t>statistic(tree, k)
+    return <int64_t>total
+
+
+cdef bint is_heavier_left(const Grown* tree, int64_t node) noexcept nogil:
+    """Whether the left child has more weight, in the user's units."""
+    cdef double left = total_of(tree, tree.left[node])
+    cdef double right = total_of(tree, tree.right[node])
+    return left * tree.weight_unit > right * tree.weight_unit
+
+
+cdef void number_nodes(const Grown* tree, int32_t* number, int32_t* inner,
+                       int32_t* node_of_leaf) noexcept nogil:
+    """Number the inner nodes, and the leaves as complements: in their order, or by their nodes.
+
+    number, inner : OUT (n_nodes,), and the nodes by number (n_inner + 1,)
+    node_of_leaf : OUT (n_leaves,), the leaves in their order, or NULL
+        The last node is a leaf, since children stand behind their parents: no more is written.
+    """
+    cdef int32_t n_inner = 0
+    cdef int32_t n_leaves = 0
+    cdef int32_t i, leaf, is_leaf
+    for i in range(<int32_t>tree.n_nodes):          # no branch: half of the nodes are leaves
+        is_leaf = tree.test[i] == LEAF
+        leaf = i
+        if node_of_leaf != NULL:
+            leaf = n_leaves
+            node_of_leaf[n_leaves] = i
+            n_leaves += is_leaf
+        number[i] = (n_inner & (is_leaf - 1)) | (~leaf & -is_leaf)
+        inner[n_inner] = i
+        n_inner += 1 - is_leaf
 
 
 cdef class ForestNodes:
-    """The inner nodes of a forest, and its leaves.
+    """The inner nodes of a forest, and which nodes its leaves are.
 
     ``n_words`` are those of all subsets, as slots have them; None: every test is `<=` on a column
-    of numbers. ``is_dense``: leaves have all values, and not only those that are not zero.
-    ``with_other``: there may be rules that are `IS_OTHER`.
+    of numbers. ``with_other``: there may be rules that are `IS_OTHER`.
     """
 
-    def __cinit__(self, GrownTrees grown not None, int64_t n_slots, n_words, bint is_dense,
+    def __cinit__(self, GrownTrees grown not None, int64_t n_slots, n_words,
                   bint with_other):
         cdef int64_t n_inner = grown.start[grown.n_trees]
         cdef int64_t n_leaves = grown.first_leaf[grown.n_trees]
@@ -43,7 +235,6 @@ cdef class ForestNodes:
         self.n_trees = n
         self.with_other = with_other
         self.n_slots = n_slots
-        self.width = 1 if grown.is_regression else grown.n_statistics
         if n_words is None:
             self.nodes = <Node*>PyMem_Malloc((n_inner + 1) * sizeof(Node))
         else:
@@ -54,16 +245,10 @@ cdef class ForestNodes:
         self.first_leaf = <int64_t*>PyMem_Malloc((n + 1) * sizeof(int64_t))
         self.root = <int32_t*>PyMem_Malloc(n * sizeof(int32_t))
         self.node_of_leaf = <int32_t*>PyMem_Malloc((n_leaves + 1) * sizeof(int32_t))
-        if is_dense:
-            self.value = <double*>PyMem_Malloc(n_leaves * self.width * sizeof(double))
-        else:
-            self.entries = <Entry**>PyMem_Calloc(n, sizeof(Entry*))
-            self.first_entry = <int64_t*>PyMem_Malloc((n_leaves + n) * sizeof(int64_t))
         if (
             (self.nodes == NULL and (self.rules == NULL or self.words == NULL))
             or self.start == NULL or self.first_leaf == NULL or self.root == NULL
             or self.node_of_leaf == NULL
-            or (self.value == NULL and (self.entries == NULL or self.first_entry == NULL))
         ):
             raise MemoryError()
         for t in range(n + 1):
@@ -76,7 +261,6 @@ cdef class ForestNodes:
         return self.rules != NULL
 
     def __dealloc__(self):
-        cdef int64_t t
         PyMem_Free(self.nodes)
         PyMem_Free(self.rules)
         PyMem_Free(self.words)
@@ -84,12 +268,6 @@ cdef class ForestNodes:
         PyMem_Free(self.first_leaf)
         PyMem_Free(self.root)
         PyMem_Free(self.node_of_leaf)
-        PyMem_Free(self.value)
-        PyMem_Free(self.first_entry)
-        if self.entries != NULL:
-            for t in range(self.n_trees):
-                free(self.entries[t])
-            PyMem_Free(self.entries)
 
 
 cdef inline int64_t last_code(const ColumnSlots* column) noexcept nogil:
@@ -239,3 +417,152 @@ cdef inline void _subset_node(ForestNodes forest, const Grown* tree, int64_t i, 
     else:
         rule.kind = IS_OTHER | IS_SUBSET
         rule.bits = word
+
+
+cdef inline uint64_t key_of(double threshold) noexcept nogil:
+    """Ascends as thresholds do; both zeros are one, and what is no number is above all."""
+    cdef Bits both
+    both.number = threshold + 0.0
+    if threshold != threshold:
+        return ~<uint64_t>0
+    return ~both.bits if both.bits >> 63 else both.bits | (<uint64_t>1 << 63)
+
+
+cdef inline double number_of(uint64_t key) noexcept nogil:
+    cdef Bits both
+    both.bits = key & ~(<uint64_t>1 << 63) if key >> 63 else ~key
+    return both.number
+
+
+cdef void insert(Ranked* items, int64_t n) noexcept nogil:
+    cdef int64_t i, j
+    cdef Ranked item
+    for i in range(1, n):
+        item = items[i]
+        j = i
+        while j > 0 and item.key < items[j - 1].key:
+            items[j] = items[j - 1]
+            j -= 1
+        items[j] = item
+
+
+cdef Ranked* sort_by_digits(Ranked* items, Ranked* scratch, int64_t n, int width,
+                            uint32_t* counts) noexcept nogil:
+    """Sort by digits of `width` bits; where the sorted items are, of both places.
+
+    counts : ``(64 / width, rounded up) << width``
+    """
+    cdef int n_digits = (63 + width) // width
+    cdef uint64_t mask = (<uint64_t>1 << width) - 1
+    cdef uint32_t* count
+    cdef uint32_t before, own
+    cdef int64_t i
+    cdef uint64_t digit
+    cdef int d
+    memset(counts, 0, (n_digits << width) * sizeof(uint32_t))
+    for i in range(n):
+        for d in range(n_digits):
+            counts[(<uint64_t>d << width) | ((items[i].key >> (d * width)) & mask)] += 1
+    for d in range(n_digits):
+        count = counts + (<int64_t>d << width)
+        if count[(items[0].key >> (d * width)) & mask] == n:
+            continue
+        before = 0
+        for i in range(<int64_t>mask + 1):
+            own = count[i]
+            count[i] = before
+            before += own
+        for i in range(n):
+            digit = (items[i].key >> (d * width)) & mask
+            scratch[count[digit]] = items[i]
+            count[digit] += 1
+        items, scratch = scratch, items
+    return items
+
+
+cdef inline void put_limit(ForestNodes forest, int64_t k, int64_t below,
+                           int64_t n_distinct) noexcept nogil:
+    """Say which codes of a number go left.
+
+    below : how many of the thresholds are at most that of the node
+    """
+    cdef Rule* rule
+    cdef int more
+    if forest.rules == NULL:
+        forest.nodes[k].limit = <uint16_t>below
+        return
+    rule = &forest.rules[k]
+    rule.low = <uint16_t>below if rule.kind & IS_ABOVE else 0
+    rule.limit = <uint16_t>(n_distinct + 1 - below if rule.kind & IS_ABOVE else below)
+    if rule.kind & GONE_LEFT and not rule.kind & IS_OTHER:
+        # a stretch that begins with what is missing, or with what was not there at fit
+        more = 2 if rule.kind & UNSEEN_LEFT else 1
+        rule.low = <uint16_t>(rule.low - more)
+        rule.limit = <uint16_t>(rule.limit + more)
+
+
+def rank_thresholds(ForestNodes forest not None, double[::1] thresholds,
+                    const int64_t[::1] node_of, const int64_t[::1] first, int64_t begin,
+                    int64_t end, int64_t[::1] n_distinct):
+    """Write the limits of the nodes of some slots; callable from any thread, by stretches.
+
+    Parameters
+    ----------
+    thresholds : float64 (n_compared,), IN by slots, OUT distinct ones, ascending, at the beginning
+        of each slot
+    node_of : int64 (n_compared,)
+        Inner node of each.
+    first : int64 (n_number_slots + 1,)
+        Where the thresholds of a slot begin.
+    begin, end : int
+        The slots.
+    n_distinct : OUT int64 (n_number_slots,)
+        More than `MOST_THRESHOLDS`: limits of the slot do not count.
+    """
+    cdef int64_t s, i, n, a, distinct
+    cdef int64_t most = 0
+    cdef Ranked* items
+    cdef Ranked* sorted_items
+    cdef uint32_t* counts
+    if not (
+        0 <= begin <= end < first.shape[0] and n_distinct.shape[0] == first.shape[0] - 1
+        and first[first.shape[0] - 1] == thresholds.shape[0] == node_of.shape[0]
+    ):
+        raise ValueError("The arrays of the forest differ in length.")
+    for s in range(begin, end):
+        most = max(most, first[s + 1] - first[s])
+    if most >= 0x7FFFFFFF:
+        raise ValueError(f"The forest compares a column {most} times.")
+    items = <Ranked*>PyMem_RawMalloc(2 * most * sizeof(Ranked))
+    counts = <uint32_t*>PyMem_RawMalloc(MOST_COUNTS * sizeof(uint32_t))
+    if items == NULL or counts == NULL:
+        PyMem_RawFree(items)
+        PyMem_RawFree(counts)
+        raise MemoryError()
+    with nogil:
+        for s in range(begin, end):
+            a = first[s]
+            n = first[s + 1] - a
+            for i in range(n):
+                items[i].key = key_of(thresholds[a + i])
+                items[i].node = node_of[a + i]
+            sorted_items = items
+            if n <= INSERTED:
+                insert(items, n)
+            else:
+                sorted_items = sort_by_digits(items, items + n, n, BYTE if n < FEW else DIGIT,
+                                              counts)
+            distinct = 0
+            for i in range(n):
+                if i == 0 or sorted_items[i].key != sorted_items[i - 1].key:
+                    thresholds[a + distinct] = number_of(sorted_items[i].key)
+                    distinct += 1
+            n_distinct[s] = distinct
+            if distinct > MOST_THRESHOLDS:
+                continue
+            distinct = 0
+            for i in range(n):
+                distinct += i == 0 or sorted_items[i].key != sorted_items[i - 1].key
+                put_limit(forest, sorted_items[i].node, distinct, n_distinct[s])
+    PyMem_RawFree(items)
+    PyMem_RawFree(counts)

@@ -24,7 +24,6 @@ from libc.stdint cimport (
 )
 
 from dtrees.core.data._columns cimport Column, code_at
-from dtrees.core.data._structs cimport ABOVE, IN_SUBSET
 from dtrees.core.predict._forest_nodes cimport (
     GONE_LEFT, IS_OTHER, IS_SUBSET, MISSING, MISSING_LEFT, UNSEEN, UNSEEN_LEFT, Node, Rule
 )
@@ -36,7 +35,6 @@ cdef enum:
 cdef enum Kind:
     FLOATS                  # of raw rows: every test is `<=` on a number
     DOUBLES
-    MIXED                   # doubles side by side in a row, and codes beside them
     BINNED
     COMPLETE                # of coded rows: nodes, and no number is missing
     GAPS                    # nodes
@@ -46,27 +44,14 @@ cdef enum Kind:
 cdef struct RawNode:
     double threshold
     int32_t[2] child        # left, right: an inner node, or the complement of a leaf's node number
-    int32_t slot            # of the number in a row of numbers; -1: the node sees codes only
+    int32_t slot            # of the number in a row of numbers
     int32_t missing_right
-
-cdef struct RawRule:
-    # What a node needs beside a RawNode when columns may hold categories.
-    int64_t subset          # offset of its first word
-    uint32_t n_codes
-    uint32_t n_ordered
-    int32_t slot            # of the code in a row of codes; -1: the node sees numbers only
-    uint8_t test
-    uint8_t heavier_left
 
 cdef struct RawRows:
     const RawNode* nodes
-    const RawRule* rules
-    const uint64_t* words
     const char* numbers
     Py_ssize_t row_step     # in bytes, any sign
     Py_ssize_t slot_step
-    const uint32_t* codes
-    Py_ssize_t code_step    # elements from row to row
     int32_t root
     Py_ssize_t* leaf        # OUT
 
@@ -106,26 +91,6 @@ ctypedef fused rows_t:
     BinnedRows
     ForestRows
     ForestRow
-
-
-cdef inline bint raw_right(const RawNode* node, const RawRule* rule, const double* numbers,
-                           const uint32_t* codes, const uint64_t* words) noexcept nogil:
-    cdef uint32_t code
-    cdef double x
-    if rule.slot >= 0:
-        code = codes[rule.slot]
-        if code == 0:
-            return node.missing_right
-        if code > rule.n_codes:                 # a category that was not there at fit
-            return not rule.heavier_left
-        if rule.test == IN_SUBSET:
-            return not (words[rule.subset + (code >> 6)] >> (code & 63)) & 1
-        if code > rule.n_ordered:               # a category fails every comparison
-            return True
-    x = numbers[node.slot]
-    if x != x:
-        return node.missing_right
-    return not (x > node.threshold if rule.test == ABOVE else x <= node.threshold)
 
 
 cdef inline bint binned_left(const BinnedNode* node, int64_t row) noexcept nogil:
@@ -197,16 +162,13 @@ cdef inline int32_t root_of(const rows_t* rows, int64_t i) noexcept nogil:
         return rows.root
 
 
-cdef inline int32_t step(const rows_t* rows, int32_t at, intptr_t start, int64_t i,
+cdef inline int32_t step(const rows_t* rows, int32_t at, intptr_t start,
                          Kind kind) noexcept nogil:
     """The child that a row goes to."""
     cdef const RawNode* node
     cdef double x
     if rows_t is RawRows:
         node = &rows.nodes[at]
-        if kind == MIXED:
-            return node.child[raw_right(node, &rows.rules[at], <const double*>start,
-                                        rows.codes + i * rows.code_step, rows.words)]
         if kind == FLOATS:
             x = (<const float*>(start + node.slot * rows.slot_step))[0]
         else:
@@ -242,7 +204,7 @@ cdef inline void walk(const rows_t* rows, int64_t n, Kind kind) noexcept nogil:
         number[j], start[j], at[j] = j, start_of(rows, j, kind), root_of(rows, j)
     while live == IN_FLIGHT:
         for j in range(IN_FLIGHT):
-            at[j] = step(rows, at[j], start[j], number[j], kind)
+            at[j] = step(rows, at[j], start[j], kind)
         for j in range(IN_FLIGHT):
             if at[j] < 0:
                 rows.leaf[number[j]] = ~at[j]
@@ -264,4 +226,4 @@ cdef inline void walk(const rows_t* rows, int64_t n, Kind kind) noexcept nogil:
                 kept += 1
         live = kept
         for j in range(live):
-            at[j] = step(rows, at[j], start[j], number[j], kind)
+            at[j] = step(rows, at[j], start[j], kind)

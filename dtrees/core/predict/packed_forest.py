@@ -12,11 +12,10 @@ by the codebook. A *slot* is what a coded row holds of a column, at most two of 
 A forest with too many columns, or thresholds in a column, is packed in parts: trees that follow
 each other, each part with slots of its own.
 
-Packing is done by kernels: the arrays of the trees (`_grown_trees`), their inner nodes
-(`_forest_nodes`), the thresholds (`_forest_ranks`) and the values of leaves (`_forest_leaves`).
-`dtrees.core.predict._packed_forest` has the codes of what is missing or not there at fit, and the
-walk; `_forest_sparse` has both for sparse tables. Which code a label has is found once for each
-distinct label of a call (`dtrees.core.predict.raw_cells`).
+Packing is done by kernels: inner nodes and thresholds (`_forest_nodes`) and the values of leaves
+(`_forest_leaves`). `_packed_forest` has the codes of what is missing or not there at fit, and the
+walk, of dense and of sparse tables. Which code a label has is found once for each distinct label of
+a call (`dtrees.core.predict.raw_cells`).
 """
 
 from __future__ import annotations
@@ -32,23 +31,25 @@ import numpy as np
 
 from dtrees._forks import cached_property
 from dtrees.core.model.tree import Forest, Tree
-from dtrees.core.predict._forest_leaves import fill_leaves, share_of_zeros
+from dtrees.core.predict._forest_leaves import LeafValues, are_dense, fill_leaves
 from dtrees.core.predict._forest_nodes import (
     CATEGORY,
     MISSING,
     MOST_CODES,
     MOST_SLOTS,
+    MOST_THRESHOLDS,
     UNSEEN,
     ForestNodes,
+    GrownTrees,
     fill_nodes,
+    rank_thresholds,
 )
-from dtrees.core.predict._forest_ranks import MOST_THRESHOLDS, rank_thresholds
-from dtrees.core.predict._forest_sparse import code_sparse, walk_sparse
-from dtrees.core.predict._grown_trees import GrownTrees
 from dtrees.core.predict._packed_forest import (
     FewRows,
     code_numbers,
+    code_sparse,
     walk_leaves,
+    walk_sparse,
     walk_values,
 )
 from dtrees.core.predict.raw_cells import LabelCells, RawCells
@@ -57,6 +58,7 @@ from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
     from dtrees.coding import CodeBook
+    from dtrees.coding.coded import CodedMatrix
     from dtrees.coding.tables import Table
 
 WORD_LIMIT = 2**32  # words of all subsets
@@ -71,9 +73,11 @@ class PackedForest:
 
     Attributes
     ----------
-    book : CodeBook
+    book : CodeBook or CodedMatrix
+        Whose columns the trees test.
     n_trees : int
     nodes : ForestNodes
+    values : LeafValues
     number_columns : int64 (n_number_slots,)
         Column of each slot of numbers.
     number_slot, code_slot : int32 (n_columns,)
@@ -84,20 +88,21 @@ class PackedForest:
         Slots of numbers come first.
     """
 
-    book: CodeBook
+    book: CodeBook | CodedMatrix
     n_trees: int
     nodes: ForestNodes
+    values: LeafValues
     number_columns: np.ndarray
     number_slot: np.ndarray
     code_slot: np.ndarray
     thresholds: np.ndarray
     first: np.ndarray
 
-    def rows_of(self, cells: RawCells) -> CodedStretches | SparseStretches | None:
-        """The rows of a table, ready to be coded; None where these trees do not fit it."""
+    def rows_of(self, cells: RawCells) -> CodedStretches | SparseStretches:
+        """The rows of a table, ready to be coded."""
         if cells.table.sparse is None:
             return CodedStretches(self, cells)
-        return None if self.nodes.with_rules else SparseStretches(self, cells.sparse)
+        return SparseStretches(self, cells.sparse)
 
     @cached_property
     def number_slots(self) -> np.ndarray:
@@ -113,7 +118,7 @@ class PackedForest:
     def few(self) -> FewRows:
         """The walk of few rows, of a forest that has numbers only."""
         slots = self.number_columns, self.number_slots, self.thresholds, self.first
-        return FewRows(self.nodes, self.book.n_columns, *slots)
+        return FewRows(self.nodes, self.values, self.book.n_columns, *slots)
 
     def label_codes(self, cells: LabelCells) -> np.ndarray:
         """Codes of labels in their column's slot of categories; uint16 (n_labels + 1,)."""
@@ -187,8 +192,8 @@ class CodedStretches:
         tree : int
             Number of the first tree.
         """
-        leaves = np.empty(max(end - first, self._packed.n_trees), dtype=np.int32)
-        walk_values(self._packed.nodes, *self.code(first, end), leaves, total, tree)
+        packed = self._packed
+        walk_values(packed.nodes, packed.values, *self.code(first, end), total, tree)
 
     def find_leaves(self, first: int, end: int, leaves: np.ndarray) -> None:
         """Leaves of a stretch of rows, OUT int32 (n_trees, end - first)."""
@@ -196,13 +201,27 @@ class CodedStretches:
 
 
 class SparseStretches:
-    """The rows of a sparse table, coded a stretch at a time; any thread may ask."""
+    """The rows of a sparse table, coded a stretch at a time; any thread may ask.
+
+    Parameters
+    ----------
+    packed : PackedForest
+    table : tuple of arrays
+        Compressed columns: where each begins, rows, and numbers or codes.
+    place, fill : arrays, optional
+        As for `code_sparse`.
+    """
 
     def __init__(
-        self, packed: PackedForest, table: tuple[np.ndarray, np.ndarray, np.ndarray]
+        self,
+        packed: PackedForest,
+        table: tuple[np.ndarray, np.ndarray, np.ndarray],
+        place: np.ndarray | None = None,
+        fill: np.ndarray | None = None,
     ) -> None:
-        self._packed = packed
-        self._table = table
+        self._packed, self._table = packed, table
+        self._place = place
+        self._fill = None if fill is None else fill[packed.number_columns]
 
     def add_values(self, first: int, end: int, total: np.ndarray, tree: int) -> None:
         """As for dense tables."""
@@ -222,8 +241,8 @@ class SparseStretches:
     ) -> None:
         packed = self._packed
         slots = packed.number_columns, packed.thresholds, packed.first
-        rows = code_sparse(*self._table, *slots, first, end)
-        walk_sparse(packed.nodes, *rows, leaves, total, tree)
+        rows = code_sparse(*self._table, *slots, first, end, self._place, self._fill)
+        walk_sparse(packed.nodes, packed.values, *rows, leaves, total, tree)
 
 
 def is_walkable(block: np.ndarray) -> bool:
@@ -256,35 +275,41 @@ def _stretch(inside: np.ndarray) -> slice:
 
 
 Parts = tuple[PackedForest, ...]  # trees that follow each other
-_packed_forests: WeakKeyDictionary[Forest, tuple[CodeBook, Parts | None]] = WeakKeyDictionary()
+_packed: WeakKeyDictionary[Forest | Tree, tuple[CodeBook, Parts | None]] = WeakKeyDictionary()
 
 
-def pack_forest(forest: Forest, book: CodeBook, run: Runner = serial) -> Parts | None:
-    """The forest made ready, remembered as long as it lives; None where it is too large for it.
+def pack_forest(forest: Forest | Tree, book: CodeBook, run: Runner = serial) -> Parts | None:
+    """The trees made ready, remembered as long as they live; None where one is too large for it.
 
     In as many parts as it takes for each to have few enough columns, and each column of it few
-    enough thresholds. Too large is a forest with a tree of more columns or thresholds of a column,
-    or with more categories, than 16 bits number; None, too, for one that is broken in a way that
-    walking its trees one by one tells.
+    enough thresholds. Too large is a tree of more columns or thresholds of a column, or with more
+    categories, than 16 bits number.
 
     O(nodes + codes of all subsets) at the first use; slots and trees are the tasks of the runner.
     """
-    known = _packed_forests.get(forest)
+    known = _packed.get(forest)
     if known is None or known[0] is not book:
-        known = _packed_forests[forest] = (book, _pack_trees(forest.trees, book, run))
+        trees = forest.trees if isinstance(forest, Forest) else (forest,)
+        known = _packed[forest] = (book, pack_trees(trees, book, run))
     return known[1]
 
 
-def _pack_trees(trees: Sequence[Tree], book: CodeBook, run: Runner) -> Parts | None:
-    if any(tree.n_columns != book.n_columns for tree in trees):
-        return None
+def pack_trees(
+    trees: Sequence[Tree], book: CodeBook | CodedMatrix, run: Runner = serial
+) -> Parts | None:
+    """Trees made ready, as by `pack_forest`."""
+    for tree in trees:
+        if tree.n_columns != book.n_columns:
+            raise ValueError(
+                f"The tree has {tree.n_columns} columns, its codebook {book.n_columns}."
+            )
     grown = GrownTrees(trees, book.n_columns)
     number_columns = np.flatnonzero(grown.n_compared)
     code_columns = np.flatnonzero(grown.n_subsets)
-    if (book.n_ordered[number_columns] == 0).any() or (
-        book.n_ordered[code_columns] >= book.n_codes[code_columns]
-    ).any():
-        return None
+    if (book.n_ordered[number_columns] == 0).any():
+        raise ValueError("The tree is broken: a node compares what is not a number.")
+    if (book.n_ordered[code_columns] >= book.n_codes[code_columns]).any():
+        raise ValueError("The tree is broken: a node has a subset of numbers.")
     n_slots = len(number_columns) + len(code_columns)
     if n_slots >= MOST_SLOTS:
         return _halves(trees, book, run)
@@ -302,8 +327,7 @@ def _pack_trees(trees: Sequence[Tree], book: CodeBook, run: Runner) -> Parts | N
     if largest.max(initial=0) >= MOST_CODES or (n_words or 0) >= WORD_LIMIT:
         return None
 
-    is_dense = grown.is_regression or grown.n_statistics <= 2 or share_of_zeros(grown) < 0.5
-    nodes = ForestNodes(grown, max(1, n_slots), n_words, is_dense, with_other)
+    nodes, values = ForestNodes(grown, max(1, n_slots), n_words, with_other), LeafValues(grown)
     begins = np.append(0, np.cumsum(grown.n_compared[number_columns]))
     compared = np.empty(begins[-1])
     node_of = np.empty(begins[-1], dtype=np.int64)
@@ -317,7 +341,7 @@ def _pack_trees(trees: Sequence[Tree], book: CodeBook, run: Runner) -> Parts | N
     )
     n_distinct = np.zeros(len(number_columns), dtype=np.int64)
     rank = partial(rank_thresholds, nodes, compared, node_of, begins)
-    leaves = partial(fill_leaves, nodes, grown)
+    leaves = partial(fill_leaves, values, nodes, grown, are_dense(grown))
     some_slots = _stretches(begins)
     run(
         [partial(rank, begin, end, n_distinct) for begin, end in some_slots]
@@ -329,20 +353,17 @@ def _pack_trees(trees: Sequence[Tree], book: CodeBook, run: Runner) -> Parts | N
     ends = (begins[:-1] + n_distinct).tolist()
     distinct = [compared[begin:end] for begin, end in zip(begins.tolist(), ends, strict=False)]
     thresholds = np.concatenate([*distinct, [np.nan]])
-    return (
-        PackedForest(
-            book, len(trees), nodes, number_columns, number_slot, code_slot, thresholds, first
-        ),
-    )
+    slots = number_columns, number_slot, code_slot
+    return (PackedForest(book, len(trees), nodes, values, *slots, thresholds, first),)
 
 
-def _halves(trees: Sequence[Tree], book: CodeBook, run: Runner) -> Parts | None:
+def _halves(trees: Sequence[Tree], book: CodeBook | CodedMatrix, run: Runner) -> Parts | None:
     """The same in two parts, or more; None where one tree is too large."""
     half = len(trees) // 2
     if half == 0:
         return None
     parts = (trees[:half], trees[half:])
-    left, right = run([partial(_pack_trees, some, book, serial) for some in parts])
+    left, right = run([partial(pack_trees, some, book) for some in parts])
     return left + right if left and right else None
 
 

@@ -3,22 +3,16 @@
 A tree's tests are on the user's values: numbers are compared with thresholds, categories are looked
 up in subsets. So prediction codes as little as it can, and copies less:
 
-    table                                     what walks
-    one block of float32 or float64,          the user's own memory, whatever its strides
-      every used column ordered
-    a sparse matrix                           a few rows at a time in a dense block of used columns
-    anything else                             a few thousand rows at a time, used columns only:
-                                              numbers as float64 and, where columns have
-                                              categories, codes beside them
+    trees and table                           what walks
+    one tree, or few of many columns, that    the user's own memory, whatever its strides, where it
+      compare numbers                         is one block of float32 or float64; otherwise a few
+                                              thousand rows at a time, used columns only
+    anything else                             rows that are coded once for all trees
+                                              (`dtrees.core.predict.packed_forest`)
+    a tree that is too large for such codes   a few thousand rows at a time, level by level
 
-    row of a mixed table        numbers  [  37.0   nan  -2.5 ]    ordered and hybrid columns
-                                codes    [     3     1       ]    categorical and hybrid columns
-
-In a hybrid column the code says whether the cell is missing, a category or a number; the number
-itself is compared raw. A table's labels are coded once per distinct label, column and call
-(`dtrees.core.predict.raw_cells`), not per row or tree. Forests code the rows of a table for all of
-their trees at once (`dtrees.core.predict.packed_forest`), unless columns of numbers are so many and
-trees so few that walking these one by one takes less.
+A table's labels are coded once per distinct label, column and call
+(`dtrees.core.predict.raw_cells`), not per row or tree.
 
 What a category does that was not there at fit is said by the codebook: it is missing (code 0), it
 follows the heavier child (a code above all others), or it was an error before anything walked.
@@ -31,7 +25,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -42,8 +35,8 @@ from scipy.sparse import csr_matrix
 
 from dtrees._forks import cached_property
 from dtrees.coding.tables import Table
-from dtrees.core.model.tree import LEAF, Forest, Tree
-from dtrees.core.predict._raw import PackedTree, walk_mixed, walk_numbers, walk_sparse
+from dtrees.core.model.tree import ABOVE, IN_SUBSET, LEAF, Forest, Tree
+from dtrees.core.predict._raw import PackedTree, walk_numbers
 from dtrees.core.predict.means import add_up, mean_of_sums
 from dtrees.core.predict.packed_forest import (
     CodedStretches,
@@ -52,48 +45,20 @@ from dtrees.core.predict.packed_forest import (
     is_walkable,
     pack_forest,
 )
-from dtrees.core.predict.raw_cells import RawCells, parts_of
-from dtrees.core.predict.used_columns import NOWHERE, slots_of, sparse_block, used_columns
+from dtrees.core.predict.raw_cells import RawCells
+from dtrees.core.predict.used_columns import slots_of, used_columns
 from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
-    from scipy.sparse import csc_array
-
     from dtrees.coding import CodeBook
 
 TASK_ROWS = 32_768  # a task of the runner: some milliseconds
 FOREST_ROWS = 4_096  # the same for many trees
 GATHER_ROWS = 2_048  # rows of used columns that are gathered at a time
 TESTS_OF_CODE = 4  # of numbers: what a row passes in the time that it takes to code one of them
+TREES_AT_ONCE = 32  # whose leaves are held
 
 Leaves = Callable[[int, int, np.ndarray], None]  # (first row, end, OUT leaves of these rows)
-
-
-@dataclass(frozen=True, eq=False)
-class Packed:
-    """A tree made ready to walk on tables of one codebook.
-
-    Attributes
-    ----------
-    book : CodeBook
-    numbers : int64 (n_numbers,)
-        Used columns that hold numbers, ascending: a gathered row of numbers.
-    codes : int64 (n_code_columns,)
-        Used columns that hold categories.
-    gathered : PackedTree
-        Places are those in gathered rows.
-    whole : PackedTree or None
-        Places are column numbers; None where codes are needed.
-    """
-
-    book: CodeBook
-    numbers: np.ndarray
-    codes: np.ndarray
-    gathered: PackedTree
-    whole: PackedTree | None
-
-
-_packed: WeakKeyDictionary[Tree, Packed] = WeakKeyDictionary()
 
 
 def apply(tree: Tree, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarray:
@@ -132,19 +97,20 @@ def apply(tree: Tree, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarra
 def forest_apply(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarray:
     """Leaf of every row in every tree; intp (n_rows, n_trees). As `apply`."""
     table = X if isinstance(X, Table) else book.check(X, run=run)
-    leaves = np.empty((len(forest), table.n_rows), dtype=np.int32)
-    stretches = _stretches(forest, RawCells(book, table), run)
+    return _leaves_by_tree(forest, RawCells(book, table), run).T.astype(np.intp)
+
+
+def _leaves_by_tree(forest: Forest, cells: RawCells, run: Runner) -> np.ndarray:
+    """Leaf of every row in every tree; int32 (n_trees, n_rows)."""
+    n_rows = cells.table.n_rows
+    leaves = np.empty((len(forest), n_rows), dtype=np.int32)
+    stretches = _stretches(forest, cells, run)
 
     def block(first: int, end: int) -> None:
-        tree = 0
-        for n_trees, rows in stretches:
-            found = np.empty((n_trees, end - first), dtype=np.int32)
-            rows.find_leaves(first, end, found)
-            leaves[tree : tree + n_trees, first:end] = found
-            tree += n_trees
+        leaves[:, first:end] = _found(stretches, first, end)
 
-    _in_blocks(block, table.n_rows, run, FOREST_ROWS)
-    return leaves.T.astype(np.intp)
+    _in_blocks(block, n_rows, run, FOREST_ROWS)
+    return leaves
 
 
 def forest_values(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarray:
@@ -198,26 +164,23 @@ def forest_blocks(
     of_trees = [tree.value[:, 0] for tree in forest.trees]
 
     def block(first: int, end: int) -> None:
-        values, tree = np.empty((end - first, len(forest))), 0
-        for n_trees, rows in stretches:
-            found = np.empty((n_trees, end - first), dtype=np.int32)
-            rows.find_leaves(first, end, found)
-            for number, leaves in enumerate(found, start=tree):
-                values[:, number] = of_trees[number].take(leaves)
-            tree += n_trees
+        values = np.empty((end - first, len(forest)))
+        for number, leaves in enumerate(_found(stretches, first, end)):
+            values[:, number] = of_trees[number].take(leaves)
         see(first, end, values)
 
     _in_blocks(block, table.n_rows, run, FOREST_ROWS)
 
 
 def leaves_by_tree(trees: Sequence[Tree], book: CodeBook, table: Table, run: Runner) -> Iterator:
-    """Leaves of all rows of a checked table in one tree after the other: intp (n_rows,) each.
+    """Leaves of all rows of a checked table in one tree after the other: integers (n_rows,) each.
 
-    As `forest_apply`, but the leaves of one tree at a time are held.
+    As `forest_apply`, but the leaves of a few trees at a time are held.
     """
     cells = RawCells(book, table)
-    for tree in trees:
-        yield _leaves(tree, cells, run)
+    for first in range(0, len(trees), TREES_AT_ONCE):
+        some = Forest(tuple(trees[first : first + TREES_AT_ONCE]))
+        yield from _leaves_by_tree(some, cells, run)
 
 
 class UncodedStretches:
@@ -225,7 +188,7 @@ class UncodedStretches:
 
     def __init__(self, forest: Forest, cells: RawCells) -> None:
         self._forest = forest
-        self._walks = [_walker(tree, cells) for tree in forest.trees]
+        self._walks = [_walk_of(tree, cells) for tree in forest.trees]
 
     @cached_property
     def _values(self) -> list[np.ndarray]:
@@ -256,15 +219,20 @@ Stretches = CodedStretches | SparseStretches | UncodedStretches
 
 def _stretches(forest: Forest, cells: RawCells, run: Runner) -> list[tuple[int, Stretches]]:
     """The rows of a table for trees that follow each other, and how many trees these are."""
-    if _is_wide(forest, cells):
+    parts = None if _is_wide(forest, cells) else pack_forest(forest, cells.book, run)
+    if parts is None:
         return [(len(forest), UncodedStretches(forest, cells))]
-    found: list[tuple[int, Stretches]] = []
-    for part in pack_forest(forest, cells.book, run) or ():
-        rows = part.rows_of(cells)
-        if rows is None:
-            return [(len(forest), UncodedStretches(forest, cells))]
-        found.append((part.n_trees, rows))
-    return found or [(len(forest), UncodedStretches(forest, cells))]
+    return [(part.n_trees, part.rows_of(cells)) for part in parts]
+
+
+def _found(stretches: Sequence[tuple[int, Stretches]], first: int, end: int) -> np.ndarray:
+    """Leaves of a stretch of rows in all trees, int32 (n_trees, end - first)."""
+    found = np.empty((sum(n_trees for n_trees, _ in stretches), end - first), dtype=np.int32)
+    tree = 0
+    for n_trees, rows in stretches:
+        rows.find_leaves(first, end, found[tree : tree + n_trees])
+        tree += n_trees
+    return found
 
 
 def _is_wide(forest: Forest, cells: RawCells) -> bool:
@@ -292,22 +260,121 @@ def _leaves(tree: Tree, cells: RawCells, run: Runner) -> np.ndarray:
     """Leaf of every row, intp (n_rows,)."""
     n_rows = cells.table.n_rows
     leaves = np.empty(n_rows, dtype=np.intp)
-    walk = _walker(tree, cells)
+    walk = _walk_of(tree, cells, run)
     _in_blocks(lambda first, end: walk(first, end, leaves[first:end]), n_rows, run)
     return leaves
 
 
-def _walker(tree: Tree, cells: RawCells) -> Leaves:
+def _walk_of(tree: Tree, cells: RawCells, run: Runner = serial) -> Leaves:
     """How rows of a table walk through a tree."""
-    packed = pack(tree, cells.book)
-    table = cells.table
-    block = table.block
-    if table.sparse is not None:
-        return _of_sparse(packed, table.sparse)
-    if packed.whole is not None and block is not None and is_walkable(block):
-        whole = packed.whole
-        return lambda first, end, leaves: walk_numbers(whole, block[first:end], leaves)
-    return _of_gathered(packed, cells)
+    table, packed = cells.table, pack(tree, cells.book)
+    if packed is not None and table.sparse is None:
+        if table.block is not None and is_walkable(table.block):
+            return partial(_walk_block, packed, table.block)
+        gathered = GatheredRows(tree, cells)
+        packed = PackedTree(tree, gathered.slot)
+        return _some_at_a_time(
+            lambda *rows: walk_numbers(packed, gathered.numbers(*rows[:2]), rows[2])
+        )
+    if parts := pack_forest(tree, cells.book, run):
+        return partial(_walk_coded, parts[0].rows_of(cells))
+    return _some_at_a_time(partial(_walk_by_levels, tree, GatheredRows(tree, cells)))
+
+
+def _walk_block(
+    packed: PackedTree, block: np.ndarray, first: int, end: int, leaves: np.ndarray
+) -> None:
+    walk_numbers(packed, block[first:end], leaves)
+
+
+def _walk_gathered(
+    packed: PackedTree, gathered: GatheredRows, first: int, end: int, leaves: np.ndarray
+) -> None:
+    walk_numbers(packed, gathered.numbers(first, end), leaves)
+
+
+def _walk_coded(rows: Stretches, first: int, end: int, leaves: np.ndarray) -> None:
+    found = np.empty((1, end - first), dtype=np.int32)
+    rows.find_leaves(first, end, found)
+    leaves[:] = found[0]
+
+
+def _some_at_a_time(walk: Leaves) -> Leaves:
+    """The walk, of few rows at a time."""
+
+    def leaves_of(first: int, end: int, leaves: np.ndarray) -> None:
+        for start in range(first, end, GATHER_ROWS):
+            stop = min(start + GATHER_ROWS, end)
+            walk(start, stop, leaves[start - first : stop - first])
+
+    return leaves_of
+
+
+class GatheredRows:
+    """What rows of any table hold in the columns that a tree tests.
+
+    Attributes
+    ----------
+    slot : int32 (n_columns,)
+        Place of a column in a gathered row; -1: none.
+    """
+
+    def __init__(self, tree: Tree, cells: RawCells) -> None:
+        columns = used_columns(tree)
+        table = cells.table
+        self.book, self.slot = cells.book, slots_of(columns, table.n_columns)
+        self._n_columns = len(columns)
+        self._sparse = None if table.sparse is None else table.sparse[:, columns].tocsr()
+        self._numbers = [
+            (values[:, k], self.slot[column])
+            for values, inside, found in cells.numbers(self.slot)
+            for k, column in zip(inside, found, strict=True)
+        ]
+        self._labels = [(column, self.slot[column.column]) for column in cells.labels(self.slot)]
+
+    def numbers(self, first: int, end: int) -> np.ndarray:
+        """Numbers of some rows, nan where there is none; float64 (end - first, n)."""
+        if self._sparse is not None:
+            return self._sparse[first:end].toarray().astype(np.float64)
+        numbers = np.empty((self._n_columns, end - first)).T
+        for values, slot in self._numbers:
+            numbers[:, slot] = values[first:end]
+        for column, slot in self._labels:
+            numbers[:, slot] = column.numbers[column.rows[first:end]]
+        return numbers
+
+    def codes(self, first: int, end: int, numbers: np.ndarray) -> np.ndarray:
+        """Codes of some rows, of which 0 is missing and any number is 1; uint32 (n_rows, n)."""
+        codes = (~np.isnan(numbers)).astype(np.uint32)
+        for column, slot in self._labels:
+            codes[:, slot] = column.codes[column.rows[first:end]]
+        return codes
+
+
+def _walk_by_levels(
+    tree: Tree, gathered: GatheredRows, first: int, end: int, leaves: np.ndarray
+) -> None:
+    numbers = gathered.numbers(first, end)
+    codes = gathered.codes(first, end, numbers)
+    weight = tree.weighted_n_node_samples
+    rows = np.arange(end - first)
+    leaves[:] = 0
+    while len(rows := rows[tree.test[leaves[rows]] != LEAF]):
+        node = leaves[rows]
+        column, test = tree.feature[node], tree.test[node]
+        left, right = tree.children_left[node], tree.children_right[node]
+        number = numbers[rows, gathered.slot[column]]
+        code = codes[rows, gathered.slot[column]].astype(np.int64)
+        is_new = code > gathered.book.n_codes[column]
+        goes_left = np.where(
+            test == ABOVE, number > tree.threshold[node], number <= tree.threshold[node]
+        )
+        asked = np.flatnonzero((test == IN_SUBSET) & ~is_new)
+        words = tree.subset_words[tree.subset_offset[node[asked]] + (code[asked] >> 6)]
+        goes_left[asked] = (words >> (code[asked] & 63).astype(np.uint64)) & np.uint64(1) > 0
+        goes_left = np.where(is_new, weight[left] > weight[right], goes_left)
+        goes_left = np.where(code == 0, tree.missing_go_to_left[node] > 0, goes_left)
+        leaves[rows] = np.where(goes_left, left, right)
 
 
 def decision_path(tree: Tree, leaves: np.ndarray) -> csr_matrix:
@@ -340,78 +407,22 @@ def decision_path(tree: Tree, leaves: np.ndarray) -> csr_matrix:
     return csr_matrix((ones, indices, indptr), shape=(len(leaves), tree.node_count))
 
 
-def pack(tree: Tree, book: CodeBook) -> Packed:
-    """The tree made ready to walk; remembered as long as the tree lives."""
-    packed = _packed.get(tree)
-    if packed is None or packed.book is not book:
-        packed = _packed[tree] = _pack(tree, book)
-    return packed
+_packed: WeakKeyDictionary[Tree, tuple[CodeBook, PackedTree | None]] = WeakKeyDictionary()
 
 
-def _pack(tree: Tree, book: CodeBook) -> Packed:
-    n_columns = tree.n_columns
-    if n_columns != book.n_columns:
-        raise ValueError(f"The tree has {n_columns} columns, its codebook {book.n_columns}.")
-    used = used_columns(tree)
-    if len(used) and not 0 <= used[0] <= used[-1] < n_columns:
-        raise ValueError(f"The tree tests column {used[-1]} of a table of {n_columns}.")
-    numbers = used[book.n_ordered[used] > 0]
-    codes = used[book.n_ordered[used] < book.n_codes[used]]
-    walk = partial(PackedTree, tree, n_codes=book.n_codes, n_ordered=book.n_ordered)
-    nowhere = slots_of(codes[:0], n_columns)
-    gathered = walk(slots_of(numbers, n_columns), slots_of(codes, n_columns))
-    whole = None if gathered.with_rules else walk(np.arange(n_columns, dtype=np.int32), nowhere)
-    return Packed(book, numbers, codes, gathered, whole)
+def pack(tree: Tree, book: CodeBook) -> PackedTree | None:
+    """The tree made ready to walk on rows of numbers; None where it asks for categories.
 
-
-def _of_sparse(packed: Packed, table: csc_array) -> Leaves:
-    """How rows of a sparse table walk: used columns only, in a block of few rows."""
-    indptr, rows, data = parts_of(table[:, packed.numbers])
-
-    def leaves_of(first: int, end: int, leaves: np.ndarray) -> None:
-        block = sparse_block(len(packed.numbers), data.dtype)
-        walk_sparse(packed.gathered, indptr, rows, data, block, first, leaves)
-
-    return leaves_of
-
-
-def _of_gathered(packed: Packed, cells: RawCells) -> Leaves:
-    """How rows of any other table walk: used columns only, a few thousand rows at a time."""
-    n_columns = cells.table.n_columns
-    number_slot = slots_of(packed.numbers, n_columns)
-    code_slot = slots_of(packed.codes, n_columns)
-    columns = []  # (values (n_rows,), their slot) of columns of numbers
-    whether = []  # the same of hybrid columns that hold numbers only
-    for values, inside, found in cells.numbers(number_slot):
-        for k, column in zip(inside, found, strict=True):
-            columns.append((values[:, k], number_slot[column]))
-            if code_slot[column] != NOWHERE:
-                whether.append((number_slot[column], code_slot[column]))
-    labels = list(cells.labels(code_slot))
-
-    def leaves_of(first: int, end: int, leaves: np.ndarray) -> None:
-        height = min(GATHER_ROWS, end - first)
-        if packed.gathered.with_rules:
-            numbers = np.empty((height, len(packed.numbers)))
-        else:
-            numbers = np.empty((len(packed.numbers), height)).T
-        codes = np.empty((height, len(packed.codes)), dtype=np.uint32)
-        for start in range(first, end, GATHER_ROWS):
-            stop = min(start + GATHER_ROWS, end)
-            n = stop - start
-            for values, slot in columns:
-                numbers[:n, slot] = values[start:stop]
-            for slot, code in whether:
-                codes[:n, code] = ~np.isnan(numbers[:n, slot])
-            for column in labels:
-                here, slot = column.rows[start:stop], number_slot[column.column]
-                codes[:n, code_slot[column.column]] = column.codes[here]
-                if slot != NOWHERE:
-                    numbers[:n, slot] = column.numbers[here]
-            out = leaves[start - first : stop - first]
-            if packed.gathered.with_rules:
-                walk_mixed(packed.gathered, numbers[:n], codes[:n], out)
-            else:
-                walk_numbers(packed.gathered, numbers[:n], out)
-
-    return leaves_of
+    It is remembered as long as the tree lives.
+    """
+    known = _packed.get(tree)
+    if known is None or known[0] is not book:
+        if tree.n_columns != book.n_columns:
+            raise ValueError(
+                f"The tree has {tree.n_columns} columns, its codebook {book.n_columns}."
+            )
+        packed = None
+        if not np.isin(tree.feature, list(book.categories)).any():
+            packed = PackedTree(tree, np.arange(tree.n_columns, dtype=np.int32))
+        known = _packed[tree] = (book, packed)
+    return known[1]

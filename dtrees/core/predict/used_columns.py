@@ -13,13 +13,10 @@ alike.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from dtrees.core.model.tree import LEAF, Tree
 
 NOWHERE = -1  # slot of a column that is not in the row
-SPARSE_CELLS = 65_536  # cells of the dense block that sparse rows are written into
-SPARSE_ROWS = 8, 256  # least and most rows of it
 
 
 def used_columns(tree: Tree) -> np.ndarray:
@@ -32,9 +29,3 @@ def slots_of(columns: np.ndarray, n_columns: int) -> np.ndarray:
     slot = np.full(n_columns, NOWHERE, dtype=np.int32)
     slot[columns] = np.arange(len(columns))
     return slot
-
-
-def sparse_block(n_used: int, dtype: npt.DTypeLike) -> np.ndarray:
-    """Zeros for a few sparse rows at a time (a few, n_used); see `_raw.walk_sparse`."""
-    height = np.clip(SPARSE_CELLS // max(1, n_used), *SPARSE_ROWS)
-    return np.zeros((int(height), n_used), dtype=dtype)

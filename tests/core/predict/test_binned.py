@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from dtrees import DecisionTreeClassifier, RandomForestRegressor
+from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestRegressor
 from dtrees.coding import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.core.model.tree import ABOVE, AT_MOST, IN_SUBSET, LEAF, Tree
-from dtrees.core.predict import binned
-from dtrees.core.predict._binned import find_leaves
+from dtrees.core.predict import packed_forest
+from dtrees.core.predict._binned import find_leaves, find_means
 from dtrees.core.predict.binned import CodedRows
 from dtrees.core.predict.raw import apply
 from dtrees.parallel import threaded
@@ -53,38 +53,18 @@ def test_leaves_are_those_of_the_values(kind, max_bins):
         np.testing.assert_array_equal(CodedRows(coded).leaves(tree, rows), leaves[rows])
 
 
-def test_few_rows_of_sparse_tables_walk_by_row_once_that_is_worth_it(monkeypatch):
-    monkeypatch.setattr(binned, "BY_ROW", 4)
-    X, coded, tree, book = grown("sparse", None)
-    leaves, walked, by_row = apply(tree, book, X), CodedRows(coded), []
-    for time in range(10):
-        rows = np.array([time, 600, 3])
-        np.testing.assert_array_equal(walked.leaves(tree, rows), leaves[rows])
-        by_row.append("_stored_by_row" in vars(walked))
-    assert by_row == sorted(by_row)
-    assert by_row[0] < by_row[4]
-    many = np.arange(690)
-    np.testing.assert_array_equal(walked.leaves(tree, many), leaves[many])
-
-
 @pytest.mark.parametrize("max_bins", [20, None])
-@pytest.mark.parametrize("of_a_tree", [0, 1 << 40])
-def test_many_trees_of_a_sparse_table_have_a_dense_one(of_a_tree, max_bins, monkeypatch):
-    monkeypatch.setattr(binned, "OF_A_TREE", of_a_tree)
+@pytest.mark.parametrize("most_slots", [3, 99])
+def test_many_trees_of_a_sparse_table(most_slots, max_bins, monkeypatch):
+    """In parts, or from the codes of the columns where a tree is too large."""
+    monkeypatch.setattr(packed_forest, "MOST_SLOTS", most_slots)
     X, y = table("sparse", 2000)
     forest = RandomForestRegressor(5, random_state=0, max_bins=max_bins).fit(X, y).forest_
     coded = CodeBook.fit_encode(X, max_bins=max_bins)[1]
-    assert (coded.n_codes.max() > 255) == (max_bins is None)
-    dense = []
-    one_of = CodedRows._dense
-    monkeypatch.setattr(
-        CodedRows, "_dense", lambda *given: dense.append(one_of(*given)) or dense[-1]
-    )
     for rows in (np.array([3, 3, 600, 2]), np.arange(2000), np.arange(0)):
         walked = CodedRows(coded)
         expected = [tree.value_of(walked.leaves(tree, rows))[:, 0] for tree in forest]
         np.testing.assert_array_equal(walked.means(forest.trees, rows), expected)
-    assert [each is None for each in dense] == [of_a_tree == 0] * 3
 
 
 @pytest.mark.parametrize("n_rows", [1, 11, 12, 13, 40])
@@ -201,3 +181,60 @@ def test_trees_of_all_tests(seed, most_codes):
     find_leaves(trees, coded, np.arange(len(codes)), found)
     expected = [[leaf_of(tree, own, n_ordered) for own in codes] for tree in trees]
     np.testing.assert_array_equal(found, expected)
+
+
+FEW = 100  # rows, which walk
+
+
+def walked(rows, tree, of_rows):
+    return np.concatenate(
+        [rows.leaves(tree, of_rows[at : at + FEW]) for at in range(0, len(of_rows), FEW)]
+    )
+
+
+@pytest.mark.parametrize("kind", ["numbers", "mixed"])
+@pytest.mark.parametrize("max_leaf_nodes", [2, 3, 17, 63, 64, 65, None])
+def test_many_rows_reach_the_leaves_of_a_walk(kind, max_leaf_nodes):
+    X, y = table(kind)
+    model = DecisionTreeClassifier(random_state=0, max_bins=40, max_leaf_nodes=max_leaf_nodes)
+    tree, book = model.fit(X, y).tree_.model, model.tree_.codebook
+    coded = CodeBook.fit_encode(X, max_bins=40)[1]
+    every = np.arange(700)
+    for rows in (every, every[::-1], every[:257], np.repeat(every[5:9], 80)):
+        found = CodedRows(coded).leaves(tree, rows)
+        np.testing.assert_array_equal(found, walked(CodedRows(coded), tree, rows))
+        np.testing.assert_array_equal(found, apply(tree, book, X)[rows])
+
+
+def test_a_tree_that_is_a_chain():
+    x = np.repeat(np.arange(64.0), 8)
+    model = DecisionTreeRegressor(max_leaf_nodes=64).fit(x[:, None], 1.5**x)
+    tree, coded = model.tree_.model, CodeBook.fit_encode(x[:, None], max_bins=None)[1]
+    assert tree.max_depth > 20
+    found = CodedRows(coded).leaves(tree, np.arange(512))
+    np.testing.assert_array_equal(found, walked(CodedRows(coded), tree, np.arange(512)))
+    assert len(set(found.tolist())) == tree.n_leaves == 64
+
+
+@pytest.mark.parametrize("n_rows", [0, 30, 700])
+@pytest.mark.parametrize("kind", ["numbers", "mixed", "sparse"])
+def test_means_are_the_values_of_the_leaves(kind, n_rows):
+    X, y = table(kind)
+    trees = [
+        DecisionTreeRegressor(max_leaf_nodes=n, random_state=0).fit(X, y + 0.1, y + 1).tree_.model
+        for n in (4, 30, 200)
+    ]
+    rows = CodedRows(CodeBook.fit_encode(X, max_bins=None)[1])
+    numbers = np.arange(n_rows)
+    found = rows.means(trees, numbers)
+    assert found.shape == (3, n_rows)
+    for mean, tree in zip(found, trees, strict=True):
+        np.testing.assert_array_equal(mean, tree.value[rows.leaves(tree, numbers), 0])
+
+
+def test_means_that_do_not_fit():
+    X, y = table("numbers")
+    coded = CodeBook.fit_encode(X, max_bins=None)[1]
+    tree = DecisionTreeClassifier().fit(X, y).tree_.model
+    with pytest.raises(ValueError, match="one mean for each row and tree"):
+        find_means([tree], coded, np.arange(3), np.empty((1, 3)))

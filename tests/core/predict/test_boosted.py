@@ -101,10 +101,9 @@ def test_totals_that_do_not_fit():
     model = model_of(0)
     (part,) = packed_forest.pack_forest(model.forest_, model.codebook_)
     codes = np.zeros((9, part.nodes.n_slots), dtype=np.uint16)
-    leaves = np.empty(99, dtype=np.int32)
     for total, first in ((np.zeros((8, 1)), 0), (np.zeros((9, 0)), 0), (np.zeros((9, 2)), -1)):
         with pytest.raises(ValueError, match="do not fit"):
-            packed_forest.walk_values(part.nodes, codes, False, leaves, total, first)
+            packed_forest.walk_values(part.nodes, part.values, codes, False, total, first)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from dtrees import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 from dtrees.coding import CodeBook
 from dtrees.core.model.tree import ABOVE, AT_MOST, IN_SUBSET, LEAF, NO_CHILD, NO_FEATURE, Tree
-from dtrees.core.predict import raw
+from dtrees.core.predict import packed_forest, raw
 from dtrees.exceptions import UnseenCategoryError
 from dtrees.parallel import threaded
 
@@ -456,45 +456,26 @@ class TestBrokenTrees:
         with pytest.raises(ValueError, match="Buffer dtype mismatch"):
             raw.apply(replace(tree, feature=tree.feature.astype(np.int64)), book, frame)
 
-    def test_kernels_refuse_rows_that_do_not_fit(self, fitted):
+    def test_kernels_refuse_rows_that_do_not_fit(self):
         X = numbers(50, 3, seed=22)
         book, _ = CodeBook.fit_encode(X)
         packed = raw.pack(random_tree(book, 20, seed=23), book)
         leaves = np.empty(50, dtype=np.intp)
-        with pytest.raises(ValueError, match="do not fit"):
-            raw.walk_numbers(packed.whole, X[:, :1], leaves)
-        with pytest.raises(ValueError, match="do not fit"):
-            raw.walk_numbers(packed.whole, X, leaves[:-1])
-        no_codes = np.empty((50, 0), dtype=np.uint32)
-        with pytest.raises(ValueError, match="do not fit"):
-            raw.walk_mixed(packed.gathered, X[:, :1].copy(), no_codes, leaves)
-        mixed = raw.pack(*fitted[:2]).gathered
-        with pytest.raises(ValueError, match="do not fit"):
-            raw.walk_mixed(mixed, X, no_codes, leaves)
-        with pytest.raises(ValueError, match="do not fit"):
-            raw.walk_numbers(mixed, X, leaves)
-        matrix = scipy.sparse.csc_array(X)
-        indptr, block = matrix.indptr.astype(np.int64), np.zeros((8, 3))
-        broken = indptr[::-1].copy()
-        with pytest.raises(ValueError, match="indptr"):
-            raw.walk_sparse(packed.whole, broken, matrix.indices, matrix.data, block, 0, leaves)
-        with pytest.raises(ValueError, match="do not fit"):
-            raw.walk_sparse(
-                packed.whole, indptr, matrix.indices, matrix.data[:-1], block, 0, leaves
-            )
-        far = matrix.indices + np.int32(10**6)
-        raw.walk_sparse(packed.whole, indptr, far, matrix.data, block, 0, leaves)
+        for wrong in ((X[:, :1], leaves), (X, leaves[:-1])):
+            with pytest.raises(ValueError, match="do not fit"):
+                raw.walk_numbers(packed, *wrong)
 
 
 @pytest.mark.usefixtures("frozen")
-def test_a_packed_tree_is_forgotten_with_its_tree():
+@pytest.mark.parametrize("pack", [raw.pack, packed_forest.pack_forest])
+def test_a_packed_tree_is_forgotten_with_its_tree(pack):
     X = numbers(50, 3, seed=24)
     book, _ = CodeBook.fit_encode(X)
     tree = random_tree(book, 20, seed=25)
-    assert raw.pack(tree, book) is raw.pack(tree, book)
-    packed, gone = raw.pack(tree, book), weakref.ref(tree)
+    assert pack(tree, book) is pack(tree, book)
+    packed, gone = pack(tree, book), weakref.ref(tree)
     other = replace(book)
-    assert raw.pack(tree, other) is not packed
+    assert pack(tree, other) is not packed
     del tree, packed
     gc.collect()
     assert gone() is None

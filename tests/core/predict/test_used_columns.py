@@ -1,8 +1,7 @@
 import numpy as np
-import pytest
 
 from dtrees import ExtraTreesClassifier
-from dtrees.core.predict.used_columns import NOWHERE, slots_of, sparse_block, used_columns
+from dtrees.core.predict.used_columns import NOWHERE, slots_of, used_columns
 
 
 def test_used_columns_are_those_of_inner_nodes():
@@ -22,13 +21,3 @@ def test_slots():
     assert places.tolist() == [NOWHERE, 0, NOWHERE, 1, 2, NOWHERE]
     assert places.dtype == np.int32
     assert slots_of(np.empty(0, dtype=np.int64), 2).tolist() == [NOWHERE, NOWHERE]
-
-
-@pytest.mark.parametrize(
-    ("n_used", "height"), [(0, 256), (1, 256), (256, 256), (1_000, 65), (8_192, 8), (100_000, 8)]
-)
-def test_height_of_a_sparse_block(n_used, height):
-    block = sparse_block(n_used, np.float32)
-    assert block.shape == (height, n_used)
-    assert block.dtype == np.float32
-    assert not block.any()
