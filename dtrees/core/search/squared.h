@@ -77,8 +77,17 @@ WIDE static inline int is_stretch_dead(const NumberScan *t, const uint32_t *e, d
     return D * D < t->reach * (first < last ? first : last);
 }
 
-/* A bit for each of four entries before which there is a boundary that reaches. */
-WIDE static inline int reaching(const NumberScan *t, const uint32_t *e, double w, __m256i sums) {
+/* The first n of four entries. Those behind may be of a column that another thread works at: they
+   are not read. */
+WIDE static inline __m128i load_four(const uint32_t *e, int n) {
+    if (n >= 4) return _mm_loadu_si128((const __m128i *)e);
+    __m128i wanted = _mm_cmpgt_epi32(_mm_set1_epi32(n), _mm_setr_epi32(0, 1, 2, 3));
+    return _mm_maskload_epi32((const int *)e, wanted);
+}
+
+/* A bit for each of `count` entries, at most four, before which there is a boundary that reaches. */
+WIDE static inline int reaching(const NumberScan *t, const uint32_t *e, int count, double w,
+                                __m256i sums) {
     __m256d left = _mm256_add_pd(_mm256_set1_pd(w), _mm256_set_pd(3, 2, 1, 0));
     __m256d W = _mm256_set1_pd(t->W);
     __m256d of_sums = _mm256_mul_pd(W, doubles_of(sums)), sign = _mm256_set1_pd(-0.0);
@@ -91,15 +100,14 @@ WIDE static inline int reaching(const NumberScan *t, const uint32_t *e, double w
     __m256d product = _mm256_mul_pd(left, _mm256_sub_pd(W, left));
     __m256d enough = _mm256_cmp_pd(_mm256_mul_pd(D, D),
                                    _mm256_mul_pd(_mm256_set1_pd(t->reach), product), _CMP_GE_OQ);
-    __m128i here = _mm_loadu_si128((const __m128i *)e);
-    __m128i before = _mm_loadu_si128((const __m128i *)(e - 1));
+    __m128i here = load_four(e, count), before = load_four(e - 1, count);
     __m128i same = _mm_cmpeq_epi32(_mm_srli_epi32(_mm_xor_si128(here, before), 16),
                                    _mm_setzero_si128());
     return _mm256_movemask_pd(enough) & ~_mm_movemask_ps(_mm_castsi128_ps(same));
 }
 
 /* The first entry of e[i..stop) before which a boundary may reach, and t->s up to it; or `stop`.
-   i > 0; what stands behind the last entry is read, and not looked at. */
+   i > 0. */
 WIDE static int64_t next_number(NumberScan *t, const uint32_t *e, int64_t i, int64_t stop) {
     int64_t s = t->s, sum;
     while (i < stop) {
@@ -115,11 +123,10 @@ WIDE static int64_t next_number(NumberScan *t, const uint32_t *e, int64_t i, int
             int count = end - i < 4 ? (int)(end - i) : 4;
             uint32_t mask = (1u << count) - 1;
             const uint32_t *four = e + i;
-            /* behind the last entry there may be rows of others */
             int64_t s1 = s + t->target[four[0] & 0xFFFF];
             int64_t s2 = s1 + t->target[four[count > 1 ? 1 : 0] & 0xFFFF];
             int64_t s3 = s2 + t->target[four[count > 2 ? 2 : 0] & 0xFFFF];
-            mask &= reaching(t, four, (double)(t->n + i), _mm256_set_epi64x(s3, s2, s1, s));
+            mask &= reaching(t, four, count, (double)(t->n + i), _mm256_set_epi64x(s3, s2, s1, s));
             if (mask) {
                 int k = __builtin_ctz(mask);
                 t->s = k < 2 ? (k == 0 ? s : s1) : (k == 2 ? s2 : s3);

@@ -35,11 +35,20 @@ static inline double entropy_of(const int64_t *f, int64_t zeros, int64_t weight,
 
 #ifdef DTREES_X86
 
-/* A bit for each of 16 entries whose row is not below ones = least + 1. */
-WIDE static inline uint32_t classes_of(const uint32_t *e, __m256i least) {
+/* The first n of eight entries. Those behind may be of a column that another thread works at: they
+   are not read. */
+WIDE static inline __m256i load_entries(const uint32_t *e, int64_t n) {
+    if (n >= 8) return _mm256_loadu_si256((const __m256i *)e);
+    __m256i place = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    __m256i wanted = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), place);
+    return _mm256_maskload_epi32((const int *)e, wanted);
+}
+
+/* A bit for each of `count` entries, at most 16, whose row is not below ones = least + 1. */
+WIDE static inline uint32_t classes_of(const uint32_t *e, int64_t count, __m256i least) {
     __m256i row = _mm256_set1_epi32(0xFFFF);
-    __m256i a = _mm256_and_si256(_mm256_loadu_si256((const __m256i *)e), row);
-    __m256i b = _mm256_and_si256(_mm256_loadu_si256((const __m256i *)(e + 8)), row);
+    __m256i a = _mm256_and_si256(load_entries(e, count), row);
+    __m256i b = _mm256_and_si256(load_entries(e + 8, count - 8), row);
     uint32_t low = (uint32_t)_mm256_movemask_ps(
         _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, least)));
     uint32_t high = (uint32_t)_mm256_movemask_ps(
@@ -47,12 +56,12 @@ WIDE static inline uint32_t classes_of(const uint32_t *e, __m256i least) {
     return low | high << 8;
 }
 
-/* A bit for each of 16 entries whose rank is another one than that of the entry before. */
-WIDE static inline uint32_t changes_of(const uint32_t *e) {
+/* A bit for each of `count` entries, at most 16, whose rank differs from that of the one before. */
+WIDE static inline uint32_t changes_of(const uint32_t *e, int64_t count) {
     uint32_t same = 0;
     for (int k = 0; k < 16; k += 8) {
-        __m256i here = _mm256_loadu_si256((const __m256i *)(e + k));
-        __m256i before = _mm256_loadu_si256((const __m256i *)(e + k - 1));
+        __m256i here = load_entries(e + k, count - k);
+        __m256i before = load_entries(e + k - 1, count - k);
         __m256i rest = _mm256_srli_epi32(_mm256_xor_si256(here, before), 16);
         __m256i equal = _mm256_cmpeq_epi32(rest, _mm256_setzero_si256());
         same |= (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(equal)) << k;
@@ -75,8 +84,7 @@ WIDE static inline int is_passed_over(const TwoClasses *t, int64_t w, int64_t s,
 }
 
 /* The first entry of e[i..stop) before which a boundary may reach, and t->s up to it; or `stop`.
-   i > 0; what stands behind the last entry is read, and not looked at. by_label: neighbours of one
-   class are no boundary. */
+   i > 0. by_label: neighbours of one class are no boundary. */
 WIDE static int64_t next_boundary(TwoClasses *t, const uint32_t *e, int64_t i, int64_t stop,
                                   int by_label) {
     __m256i least = _mm256_set1_epi32((int)t->ones - 1);
@@ -84,11 +92,11 @@ WIDE static int64_t next_boundary(TwoClasses *t, const uint32_t *e, int64_t i, i
     while (i < stop) {
         int64_t count = stop - i < 16 ? stop - i : 16;
         uint32_t all = (1u << count) - 1;
-        uint32_t classes = classes_of(e + i, least) & all;
+        uint32_t classes = classes_of(e + i, count, least) & all;
         int64_t ones = __builtin_popcount(classes);
         if (!t->bounded || !is_passed_over(t, t->n + i, s, count, ones)) {
             uint32_t before = (e[i - 1] & 0xFFFF) >= t->ones;
-            uint32_t at = all & (by_label ? classes ^ (classes << 1 | before) : changes_of(e + i));
+            uint32_t at = all & (by_label ? classes ^ (classes << 1 | before) : changes_of(e + i, count));
             for (; at; at &= at - 1) {
                 int k = __builtin_ctz(at);
                 int64_t side = s + __builtin_popcount(classes & ((1u << k) - 1));
