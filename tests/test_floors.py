@@ -23,6 +23,7 @@ FLOORS = {
     "_random": 0,
     "_pickling": 0,
     "_forks": 0,
+    "_html": 0,
     "_warnings": 0,
     "coding": 1,
     "core": 2,

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from dtrees._html import html_table
 from dtrees.constraints import ARRAY, Having, InstanceOf, IntegerIn, Nothing, checked
 from dtrees.core.membership.shares import rows_of_share
 from dtrees.estimators.base import BaseTrees
@@ -107,6 +108,24 @@ class CostEstimate:
             f"about {seconds_in_words(self.total_seconds)}",
         ]
         return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        what = f"{_counted(self.n_rows, 'row')} x {_counted(self.n_columns, 'column')}"
+        phases = [[name, seconds_in_words(seconds)] for name, seconds in self.seconds.items()]
+        rows = [
+            ["trees", f"{self.n_trees:,}"],
+            ["time, about", seconds_in_words(self.total_seconds)],
+            *[[f"    {name}", seconds] for name, seconds in phases],
+            ["regime", self.regime],
+            ["threads", f"{self.n_threads:,}"],
+            ["workers", f"{self.n_workers:,}"],
+            ["codes, at most", bytes_in_words(self.code_bytes)],
+            ["memory of a worker, at most", bytes_in_words(self.bytes_per_worker)],
+            ["between processes", bytes_in_words(self.bytes_moved)],
+        ]
+        return html_table(f"Cost of a fit: {what}", ["", "estimate"], rows, self.reason)
 
 
 def _counted(number: int, one: str, many: str | None = None) -> str:

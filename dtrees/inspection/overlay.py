@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from dtrees._html import html_table
 from dtrees.constraints import NAMES, IntegerIn, ListLike, Nothing, checked
 from dtrees.core.model.tree import ABOVE
 from dtrees.inspection.alignment import Group, NodeTest, Visit, trees_of, walk
@@ -29,6 +30,7 @@ from dtrees.inspection.formats import FORMATS, number_format
 from dtrees.inspection.tree_formatter import TreeFormatter, adds_steps, formatter_of
 
 LEAST_DECIMALS = 1  # of thresholds; more where it takes more to tell them
+MOST_NODES = 30  # that a notebook shows
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +108,24 @@ class SharedForest:
 
     def __getitem__(self, i: int) -> SharedNode:
         return self.nodes[i]
+
+    def __repr__(self) -> str:
+        return f"<SharedForest of {self.n_models} models: {len(self)} nodes>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [
+                "    " * node.depth + node.text,
+                f"{len(node.models)} of {self.n_models}",
+                f"{node.n_rows:,.0f}",
+            ]
+            for node in self.nodes[:MOST_NODES]
+        ]
+        more = len(self) - len(rows)
+        foot = f"... {more} more" if more else ""
+        return html_table(
+            f"Shared forest of {self.n_models} models", ["node", "models", "rows"], rows, foot
+        )
 
 
 @checked(

@@ -20,10 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
 
+from dtrees._html import html_table
 from dtrees.constraints import ListLike, checked
 from dtrees.core.model.tree import LEAF, Tree
 from dtrees.inspection.alignment import trees_of
@@ -33,6 +35,7 @@ from dtrees.inspection.overlay import check_together
 from dtrees.inspection.tree_formatter import TreeFormatter, adds_steps, column_names, parts_of
 
 MOST_LEVELS, MOST_COLUMNS = 12, 20  # that are printed
+SINGLE_LEAF = "The reference asks nothing: it is a single leaf."
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +121,16 @@ class StabilityReport:
 
     def __str__(self) -> str:
         return "\n".join([*_level_lines(self), "", *_importance_lines(self)])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head, rows, more = _importance_table(self)
+        importances = html_table("Importances", head, rows, _more(more))
+        if not self.levels:
+            return f"<p>{escape(_title(self))}. {SINGLE_LEAF}</p>" + importances
+        head, rows, more = _level_table(self)
+        return html_table(_title(self), head, rows, _more(more)) + importances
 
 
 @checked(models=(ListLike(),))
@@ -237,12 +250,15 @@ def _asked(trees: Sequence[Tree]) -> np.ndarray:
     return asked
 
 
-def _level_lines(report: StabilityReport) -> list[str]:
+def _title(report: StabilityReport) -> str:
     reference = "the final one" if report.has_final else "the first of them"
     trees = "" if report.n_trees == 1 else f" of {report.n_trees} trees"
-    title = f"{report.n_models} models{trees} against {reference}"
-    if not report.levels:
-        return [title, "", "The reference asks nothing: it is a single leaf."]
+    return f"{report.n_models} models{trees} against {reference}"
+
+
+def _level_table(report: StabilityReport) -> tuple[list[str], list[list[str]], int]:
+    """Head and rows of the first levels, and how many there are more."""
+    head = ["level", "tests", "rows", "shared nodes", "same column", "least", "same test", "least"]
     rows = [
         [
             str(level.depth),
@@ -256,27 +272,38 @@ def _level_lines(report: StabilityReport) -> list[str]:
         ]
         for level in report.levels[:MOST_LEVELS]
     ]
-    more = len(report.levels) - len(rows)
-    head = ["level", "tests", "rows", "shared nodes", "same column", "least", "same test", "least"]
-    return [title, "", *_table(head, rows), *_more(more)]
+    return head, rows, len(report.levels) - len(rows)
 
 
-def _importance_lines(report: StabilityReport) -> list[str]:
+def _importance_table(report: StabilityReport) -> tuple[list[str], list[list[str]], int]:
+    """Head and rows of the columns of the largest shares, and how many there are more."""
     shares = report.importances
     order = shares.order()
-    if not len(order):
-        return ["No model asks about a column."]
     rows = []
     for j in order[:MOST_COLUMNS].tolist():
         final = [] if shares.final is None else [f"{shares.final[j]:.4f}"]
         mean, deviation = f"{shares.mean[j]:.4f}", f"± {shares.deviation[j]:.4f}"
         rows.append([shares.names[j], *final, mean, deviation, str(shares.n_models[j])])
     head = ["importance", *(["final"] if shares.final is not None else []), "mean", "", "models"]
-    return [*_table(head, rows), *_more(len(order) - len(rows))]
+    return head, rows, len(order) - len(rows)
 
 
-def _more(n: int) -> list[str]:
-    return [f"... {n} more"] if n else []
+def _level_lines(report: StabilityReport) -> list[str]:
+    if not report.levels:
+        return [_title(report), "", SINGLE_LEAF]
+    head, rows, more = _level_table(report)
+    return [_title(report), "", *_table(head, rows), *filter(None, [_more(more)])]
+
+
+def _importance_lines(report: StabilityReport) -> list[str]:
+    head, rows, more = _importance_table(report)
+    if not rows:
+        return ["No model asks about a column."]
+    return [*_table(head, rows), *filter(None, [_more(more)])]
+
+
+def _more(n: int) -> str:
+    return f"... {n} more" if n else ""
 
 
 def _table(head: list[str], rows: list[list[str]]) -> list[str]:

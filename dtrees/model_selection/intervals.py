@@ -27,6 +27,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees._forks import LockOfObject
+from dtrees._html import html_table
 from dtrees.constraints import ARRAY, CONFIDENCE, checked
 from dtrees.core.membership.resampling import of_sets
 from dtrees.core.predict.blas import one_blas_thread
@@ -45,6 +46,7 @@ from dtrees.parallel import Answer, is_lazy, map_rows, threaded
 
 NO_REGRESSOR = "they are of numbers, and it is of"
 FINAL = "final_estimator"
+MOST_FOLDS = 20  # that a notebook shows
 
 
 class CrossValidation(dict[str, Any]):
@@ -91,6 +93,25 @@ class CrossValidation(dict[str, Any]):
         made = self.copy()
         made.update(other)
         return made
+
+    def _repr_html_(self) -> str:
+        """A line for each fold, and their means; the final estimator is not grown for it."""
+        numbers = {
+            name: np.asarray(values, dtype=float)
+            for name, values in self.items()
+            if np.ndim(values) == 1 and np.asarray(values).dtype.kind in "fiu"
+        }
+        n_folds = max(map(len, numbers.values()), default=0)
+        rows = [
+            [str(i), *(f"{values[i]:.4g}" for values in numbers.values())] for i in range(n_folds)
+        ]
+        means = ["mean", *(f"{values.mean():.4g}" for values in numbers.values())]
+        return html_table(
+            f"Cross-validation, {n_folds} folds",
+            ["fold", *numbers],
+            [means, *rows[:MOST_FOLDS]],
+            f"... {n_folds - MOST_FOLDS} more" if n_folds > MOST_FOLDS else "",
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CrossValidation, (dict(self), self._held_out, self.final_estimator)
