@@ -6,29 +6,34 @@ A fully grown tree contains every smaller one. So ten folds are grown once, and 
 every ``min_samples_split`` is scored on them, each exactly as if it had been fitted.
 """
 
+from pathlib import Path
+
 import matplotlib.pyplot as plt
-from sklearn.datasets import load_breast_cancer
-from sklearn.model_selection import GridSearchCV as TheirSearch
+import pandas as pd
+from sklearn.model_selection import StratifiedKFold
 
-from dtrees import DecisionTreeClassifier
-from dtrees.model_selection import validation_surface
+from dtrees import DecisionTreeClassifier, cross_val_score, validation_surface
 
-X, y = load_breast_cancer(return_X_y=True)
-tree = DecisionTreeClassifier(random_state=0)
-surface = validation_surface(tree, X, y, cv=10)
-print(surface.mean.size, "sizes; the best:", surface.best, f"{surface.mean.max():.4f}")
+here = Path.cwd()
+places = [folder / "examples" / "adult.csv.gz" for folder in (here, *here.parents)]
+people = pd.read_csv(next(filter(Path.is_file, places)))
+X, y = people.drop(columns="target"), people["target"]
+
+folds = StratifiedKFold(10)
+surface = validation_surface(DecisionTreeClassifier(random_state=0), X, y, cv=folds)
+print(f"{surface.mean.size:,} sizes; the best: {surface.best}, {surface.mean.max():.4f}")
 print("the simplest within one standard error:", surface.one_standard_error)
 
 # %%
-# One cell, by scikit-learn's own search and fits.
+# One of the sizes, fitted by itself: the same score.
 
-limits = {name: [value] for name, value in surface.best.items()}
-alone = TheirSearch(tree, limits, cv=10).fit(X, y)
-print(f"{alone.best_score_:.4f}")
-assert alone.best_score_ == surface.mean.max()
+alone = DecisionTreeClassifier(random_state=0, **surface.best)
+score = cross_val_score(alone, X, y, cv=folds).mean()
+print(f"{score:.4f}")
+assert score == surface.mean.max()
 
 # %%
-# The surface: too small on the left, too large on the right and at the bottom.
+# Trees that are too large stand in the upper left, and trees that are too small at the bottom.
 
 surface.plot()
 plt.show()

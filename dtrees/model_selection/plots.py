@@ -53,10 +53,14 @@ def plot_surface(surface: ValidationSurface, ax: Axes | None) -> Axes:
             linestyle="none",
             clip_on=False,
         )
+    ax.yaxis.get_major_locator().set_params(integer=True)
     if surface.min_samples_split[-1] > 50:
         ax.set_xscale("log")
+    else:
+        ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set(xlabel="min_samples_split", ylabel="max_depth")
-    ax.legend(loc="upper right", fontsize="small")
+    above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2, "frameon": False}
+    ax.legend(fontsize="small", **above)
     return ax
 
 
