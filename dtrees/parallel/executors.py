@@ -14,7 +14,10 @@ work is done again under new keys. That, and what else can happen to them, is th
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -22,6 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 import dask
+from dask import threaded as dask_threads
 
 from dtrees.parallel.client import cluster_client, in_task, memory_limits, scheduler_of
 from dtrees.parallel.fit_statistics import FitStatistics
@@ -33,6 +37,20 @@ if TYPE_CHECKING:
     from distributed import Client
 
 T = TypeVar("T")
+
+
+def _begin_without_pools() -> None:
+    """Forget Dask's pools of the process that this one was forked from: their threads are not here.
+
+    Nor is who may hold their lock.
+    """
+    dask_threads.default_pool = None
+    dask_threads.pools = defaultdict(dict)
+    dask_threads.pools_lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_without_pools)
 
 
 class LocalExecutor:

@@ -1,22 +1,21 @@
 """Tasks on the threads of one process.
 
 The floors below give lists of zero-argument tasks: blocks of columns, blocks of rows, subtrees.
-Their kernels release the GIL, so threads are all that is needed, and Dask's threaded scheduler
-runs them. The graph is one layer without edges, made by hand, so that nothing is tokenized,
-optimized or copied. A Dask task per thread takes the next of our tasks until none is left::
+Their kernels release the GIL, so threads are all that is needed. This is the only module that
+starts threads for work: a call starts as many as it needs, and they end with it. Each takes the
+next task until none is left, so tasks are begun in the order in which they are given (put long ones
+first). A call costs about 0.1 ms however many tasks there are. With one thread, or one task, no
+thread is started: the tasks run one after the other in the calling thread. The answer is the same,
+because tasks share nothing but disjoint parts of arrays.
 
-    {"dtrees-0": (work,), "dtrees-1": (work,)}  ->  dask.threaded.get(..., num_workers=2)
+Work that is finer, or comes up as it goes, is shared by a team (`dtrees.core.grow._team`), whose
+members are tasks of a runner.
 
-so tasks are begun in the order in which they are given (put long ones first), and a round costs
-about 0.2 ms however many there are. With one thread, or one task, nothing is scheduled: the tasks
-run one after the other in the calling thread. The answer is the same, because tasks share nothing
-but disjoint parts of arrays.
+`LocalRunner.stream` yields results, in the order of the tasks, while other tasks run. Two queues go
+between the caller and the threads::
 
-`LocalRunner.stream` yields results, in the order of the tasks, while other tasks run. A thread
-of ours waits for Dask then, and two queues go between the caller and the threads::
-
-    caller    ── places that may be begun ────▶  tasks on Dask's    ◀── a thread that
-              ◀── word that a task has ended ──  threads                waits for them
+    caller    ── places that may be begun ───────▶  tasks on
+              ◀── word that a task has ended ─────  threads
 
 Places are given out in order, and one more only when the caller comes back from a result. So at
 most `AHEAD` tasks per thread are begun beyond those that the caller is done with. A slow task, or a
@@ -28,11 +27,7 @@ running kernels, which work in slices of a few milliseconds, look at it between 
 waits for them, as what they fill is garbage by then. A cancelled runner stays cancelled: it lives
 as long as one fit or one prediction.
 
-Dask keeps a pool for each calling thread and number of threads. If Ctrl-C comes while the pool
-starts a thread, `ThreadPoolExecutor` counts a task that waits as an idle thread. It is then a
-thread short for ever. So the pool is given up after an interrupt, and the next call gets a new one.
-
-A process that is forked inherits Dask's pools, but not their threads. It begins with no pool.
+No thread outlives its call, so a process that is forked misses none.
 """
 
 from __future__ import annotations
@@ -40,14 +35,14 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections import defaultdict, deque
-from collections.abc import Callable, Generator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from itertools import chain, islice, repeat
 from typing import Any, TypeVar
 
 import joblib
-from dask import threaded as dask_threads
 from joblib.parallel import get_active_backend
 
 from dtrees.parallel.client import threads_of_worker
@@ -55,7 +50,7 @@ from dtrees.parallel.client import threads_of_worker
 T = TypeVar("T")
 
 AHEAD = 4  # tasks per thread that a stream begins ahead of its reader
-WAKE = 0.1  # seconds after which a reader that waits can be interrupted, on any system
+WAKE = 0.1  # seconds after which a caller that waits can be interrupted, on any system
 
 
 class LocalRunner:
@@ -102,8 +97,6 @@ class LocalRunner:
         CancelledError
             The runner was cancelled, before or meanwhile.
         """
-        if self.cancelled.is_set():
-            raise CancelledError("this runner has been cancelled")
         todo = deque(enumerate(tasks))
         results: list = [None] * len(todo)
         n_threads = min(self.n_threads, len(todo))
@@ -114,29 +107,14 @@ class LocalRunner:
                     i, task = todo.popleft()
                 except IndexError:  # another thread was faster
                     return
-                try:
-                    results[i] = task()
-                except BaseException:
-                    # Only the first failure counts: what fails after it may fail because of it.
-                    if self.cancelled.is_set():
-                        return
-                    self._cancel()
-                    raise
+                results[i] = task()
 
-        try:
+        with self._cancelling():
             if n_threads <= 1:
                 work()
             else:
-                names = [f"dtrees-{i}" for i in range(n_threads)]
-                graph = dict.fromkeys(names, (work,))
-                dask_threads.get(graph, names, num_workers=n_threads)
-        except BaseException as error:
-            self._cancel()
-            if n_threads > 1 and not isinstance(error, Exception):
-                _give_up_pool(n_threads)
-            raise
-        if self.cancelled.is_set():
-            raise CancelledError("this runner has been cancelled")
+                self._begin([work] * n_threads).wait()
+        self._check()
         return results
 
     def led(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
@@ -154,14 +132,12 @@ class LocalRunner:
             What the first returns, and None for each of the others.
         """
         first, *others = tasks
-        helpers = LocalRunner(max(1, len(others)))
-        thread = threading.Thread(target=helpers, args=(others,), name="dtrees-run", daemon=True)
-        if others:
-            thread.start()
-        found = self([first])
-        if others:
-            thread.join()
-        return [*found, *[None] * len(others)]
+        with self._cancelling():
+            members = self._begin(others)
+            found = first()
+            members.wait()
+        self._check()
+        return [found, *[None] * len(others)]
 
     def alone(self) -> LocalRunner:
         """A runner for a task of this one: in its thread, and cancelled with this one.
@@ -172,11 +148,6 @@ class LocalRunner:
         runner.cancelled = self.cancelled
         runner._is_alone = True
         return runner
-
-    def _cancel(self) -> None:
-        # An event that is set already would make the failure of the task look like a later one.
-        if not self._is_alone:
-            self.cancelled.set()
 
     def stream(self, tasks: Sequence[Callable[[], T]]) -> Generator[T]:
         """Run the tasks and yield their results in order, while other tasks run.
@@ -210,7 +181,6 @@ class LocalRunner:
                 raise
             return
         begin: queue.SimpleQueue[int | None] = queue.SimpleQueue()  # places; None: no more
-        ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()  # None: a result more
         early: dict[int, T] = {}
         to_begin = chain(range(len(tasks)), repeat(None))
         for place in islice(to_begin, AHEAD * n_threads):
@@ -220,61 +190,126 @@ class LocalRunner:
             try:
                 while (place := begin.get()) is not None and not self.cancelled.is_set():
                     early[place] = tasks[place]()
-                    ended.put(None)
+                    members.tell()
             finally:
                 begin.put(None)  # who leaves tells the next one, who may wait for a place
 
-        def run_all() -> None:
-            try:
-                self([work] * n_threads)
-            except BaseException as error:
-                ended.put(error)
-
-        executor = threading.Thread(target=run_all, name="dtrees-run", daemon=True)
+        members = _Members(self, [work] * n_threads)
         try:
-            executor.start()
-            for place in range(len(tasks)):
-                while place not in early or not ended.empty():
-                    error = _next(ended)
-                    if error is not None:
-                        raise error
-                yield early.pop(place)
-                begin.put(next(to_begin))
+            with self._cancelling():
+                members.start()
+                for place in range(len(tasks)):
+                    while place not in early or members.have_told():
+                        members.hear()
+                    yield early.pop(place)
+                    begin.put(next(to_begin))
+                members.wait()
         except BaseException as reason:
-            self.cancelled.set()
             begin.put(None)
             if isinstance(reason, GeneratorExit):
-                executor.join()
+                members.wait(heeds_errors=False)
             raise
-        executor.join()
 
+    def _begin(self, work: Sequence[Callable[[], Any]]) -> _Members:
+        members = _Members(self, work)
+        members.start()
+        return members
 
-def _give_up_pool(n_threads: int) -> None:
-    """Let the next call of this thread make a new pool of so many threads."""
-    with dask_threads.pools_lock:
-        pool = dask_threads.pools.get(threading.current_thread(), {}).pop(n_threads, None)
-    if pool is not None:
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _begin_without_pools() -> None:
-    """Forget the pools of the process that this one was forked from, and who changes them there."""
-    dask_threads.default_pool = None
-    dask_threads.pools = defaultdict(dict)
-    dask_threads.pools_lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_without_pools)
-
-
-def _next(ended: queue.SimpleQueue[T]) -> T:
-    """What comes next; the wait can be interrupted."""
-    while True:
+    @contextmanager
+    def _cancelling(self) -> Iterator[None]:
+        """Cancel this runner where its caller fails; CancelledError where it is cancelled."""
+        self._check()
         try:
-            return ended.get(timeout=WAKE)
-        except queue.Empty:
-            continue
+            yield
+        except BaseException:
+            self.cancel()
+            raise
+
+    def _check(self) -> None:
+        if self.cancelled.is_set():
+            raise CancelledError("this runner has been cancelled")
+
+    def cancel(self) -> None:
+        """Say that the work is not wanted any more; where a task's own runner fails, it does."""
+        # An event that is set already would make the failure of the task look like a later one.
+        if not self._is_alone:
+            self.cancelled.set()
+
+
+class _Members:
+    """Threads of a call, each of which does one thing to its end, and what they tell its caller.
+
+    Parameters
+    ----------
+    runner : LocalRunner
+        Cancelled where one of them fails. Only the first failure counts: what fails after it may
+        fail because of it.
+    work : sequence of callables without arguments
+        What each of them does.
+    """
+
+    def __init__(self, runner: LocalRunner, work: Sequence[Callable[[], Any]]) -> None:
+        self._runner, self._work = runner, work
+        self._n_there = len(work)
+        self._told: queue.SimpleQueue[BaseException | bool] = queue.SimpleQueue()
+
+    def start(self) -> None:
+        """Begin."""
+        for i, work in enumerate(self._work):
+            threading.Thread(
+                target=self._run, args=(work,), name=f"dtrees-{i}", daemon=False
+            ).start()
+
+    def tell(self) -> None:
+        """Wake the caller: there is a result; of a thread of these."""
+        self._told.put(True)
+
+    def have_told(self) -> bool:
+        """Whether something is to be heard."""
+        return not self._told.empty()
+
+    def hear(self) -> None:
+        """Wait for one word of one of them.
+
+        Raises
+        ------
+        BaseException
+            By what that one has ended.
+        CancelledError
+            None of them is left.
+        """
+        if self._n_there == 0:
+            raise CancelledError("this runner has been cancelled")
+        word = self._next()
+        if isinstance(word, BaseException):
+            raise word
+
+    def wait(self, heeds_errors: bool = True) -> None:
+        """Wait until all have ended; raises by what one of them has, if that is asked."""
+        while self._n_there > 0:
+            word = self._next()
+            if heeds_errors and isinstance(word, BaseException):
+                raise word
+
+    def _next(self) -> BaseException | bool:
+        """The next word; the wait can be interrupted."""
+        while True:
+            try:
+                word = self._told.get(timeout=WAKE)
+            except queue.Empty:
+                continue
+            self._n_there -= word is not True
+            return word
+
+    def _run(self, work: Callable[[], Any]) -> None:
+        try:
+            work()
+        except BaseException as error:
+            is_first = not self._runner.cancelled.is_set()
+            self._runner.cancel()
+            self._told.put(error if is_first else False)
+        else:
+            self._told.put(False)
 
 
 def threaded(n_jobs: int | None = None) -> LocalRunner:

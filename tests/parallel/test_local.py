@@ -4,11 +4,10 @@ import tempfile
 import textwrap
 import threading
 import time
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError
 from contextlib import closing
 from functools import partial
 
-import dask
 import joblib
 import pytest
 
@@ -90,52 +89,32 @@ def test_effective_n_jobs():
     assert repr(threaded(2)) == "LocalRunner(n_threads=2)"
 
 
-def test_a_pool_whose_start_is_interrupted_is_given_up(monkeypatch):
-    """CPython would count the task that waits as an idle thread, and start no second one."""
-    callers, started = [], []
+def test_an_interrupt_while_threads_are_started_ends_those_that_are_there(monkeypatch):
+    started = []
 
     def start(thread, begin=threading.Thread.start):
-        is_ours = threading.current_thread() in callers
-        if is_ours and started:
+        if started:
             raise KeyboardInterrupt
         begin(thread)
-        if is_ours:
-            started.append(thread)
+        started.append(thread)
 
-    def call_twice():
-        callers.append(threading.current_thread())
-        run = LocalRunner(2)
-        with monkeypatch.context() as patch:
-            patch.setattr(threading.Thread, "start", start)
-            with pytest.raises(KeyboardInterrupt):
-                run([partial(run.cancelled.wait, PATIENCE)] * 2)
-        started[0].join(PATIENCE)
-        assert not started[0].is_alive()
-        meet = threading.Barrier(2, timeout=PATIENCE)
-        return sorted(LocalRunner(2)([meet.wait, meet.wait]))
-
-    with ThreadPoolExecutor(1) as caller:  # a thread without pools
-        assert caller.submit(call_twice).result() == [0, 1]
+    run = LocalRunner(2)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start)
+        with pytest.raises(KeyboardInterrupt):
+            run([partial(run.cancelled.wait, PATIENCE)] * 2)
+    started[0].join(PATIENCE)
+    assert not started[0].is_alive()
 
 
-@pytest.mark.parametrize("error", [SystemExit, ZeroDivisionError])
-def test_a_pool_is_kept_unless_it_may_have_been_interrupted(error):
-    def fail():
-        raise error
-
-    def pools():
-        return dict(dask.threaded.pools[threading.current_thread()])
-
-    LocalRunner(2)([int, int])
-    before = pools()
-    with pytest.raises(error):
-        LocalRunner(2)([fail, int])
-    assert (pools() == before) == issubclass(error, Exception)
-    assert pools().get(3) is before.get(3)
+def test_threads_end_with_their_call():
+    before = set(threading.enumerate())
+    LocalRunner(3)([int] * 3)
+    assert not [t for t in members() if t not in before and (t.join(PATIENCE) or t.is_alive())]
 
 
-def executors():
-    return [t for t in threading.enumerate() if t.name == "dtrees-run"]
+def members():
+    return [t for t in threading.enumerate() if t.name.startswith("dtrees-")]
 
 
 def wait_until(is_so):
@@ -217,7 +196,7 @@ class TestStream:
         n_begun = len(begun)
         assert n_begun <= (AHEAD * n_threads if n_threads > 1 else 1)
         assert run.cancelled.is_set()
-        assert not executors()  # which end with the tasks
+        wait_until(lambda: not members())  # which end with the tasks
         assert len(begun) == n_begun
         assert threading.active_count() <= before + n_threads
 
@@ -266,7 +245,7 @@ class TestStream:
         results = run.stream([lambda: 0, lambda: 1, fail])
         assert next(results) == 0
         read.set()
-        wait_until(lambda: not executors())
+        wait_until(lambda: not members())
         with pytest.raises(ZeroDivisionError, match="told so"):
             next(results)
 
@@ -279,7 +258,7 @@ class TestStream:
         run.cancelled.set()
         with pytest.raises(CancelledError):
             list(results)
-        wait_until(lambda: not executors())
+        wait_until(lambda: not members())
 
     def test_a_runner_of_its_own(self):
         run = LocalRunner(3)
@@ -316,6 +295,12 @@ class TestStream:
             run.led([lambda: 1 // 0, lambda: ended.wait(60)])
         assert run.cancelled.is_set()
         ended.set()
+
+    def test_what_others_fail_by_comes_out_where_the_leader_is(self):
+        run = LocalRunner(2)
+        with pytest.raises(ZeroDivisionError):
+            run.led([lambda: run.cancelled.wait(PATIENCE), lambda: 1 // 0])
+        assert run.cancelled.is_set()
 
     @pytest.mark.parametrize("n_threads", [1, 2])
     @pytest.mark.parametrize("execute", [LocalRunner.__call__, LocalRunner.stream])
