@@ -237,8 +237,28 @@ PATHS: Mapping[str, SpecialPath] = {
         ),
         ("exact folds",),
     ),
-    "bundles": SpecialPath(("stores/boosted/_bundles.pyx",), ("boosted covertype",)),
-    "stored_bounds": SpecialPath(("stores/boosted/_stored_bounds.pyx",), ("boosted texts",)),
+    "bundles": SpecialPath(
+        tuple(
+            f"stores/boosted/_column_blocks.pyx::{name}"
+            for name in ("mark_others", "are_apart", "bundles_of", "add_codes", "complete_bundled")
+        ),
+        ("boosted covertype",),
+    ),
+    "stored_bounds": SpecialPath(
+        tuple(
+            f"stores/boosted/_stored_rows.pyx::{name}"
+            for name in (
+                "removal_of",
+                "begin_bounds_of",
+                "take_off_sums",
+                "least_side",
+                "note_searched",
+                "most_promising",
+                "scores_of_child",
+            )
+        ),
+        ("boosted texts",),
+    ),
     "leaf_masks": SpecialPath(
         (
             "predict/_binned.pyx::free_masks",

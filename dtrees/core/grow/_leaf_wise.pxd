@@ -1,16 +1,28 @@
 """Trees grown leaf by leaf; see _leaf_wise.pyx."""
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from dtrees.core.grow._column_draws cimport ColumnDraws
-from dtrees.core.grow._leaf_heap cimport Leaf, LeafHeap
+from dtrees.core.data._structs cimport Split
+from dtrees.core.grow._boosted_draws cimport ColumnDraws, RowDraws
 from dtrees.core.grow._node_buffer cimport NodeBuffer, Record
-from dtrees.core.grow._row_draws cimport RowDraws
-from dtrees.core.grow._row_squares cimport RowSquares
+from dtrees.core.grow._row_derivatives cimport RowSquares
 from dtrees.core.grow._team cimport Team
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores.boosted._boosted_store cimport BoostedStore
 from dtrees.core.stores.boosted._column_blocks cimport ColumnBlocks
+
+cdef struct Leaf:
+    OpenNode node
+    Split split             # the best one, as its search left it
+    bint is_open            # it has a split, which gains something
+    int64_t rest_start      # rows[rest_start .. rest_start + rest_n) are there, and not grown from
+    int64_t rest_n
+
+cdef struct LeafHeap:
+    int64_t* leaves         # numbers; the one that is split next comes first
+    int64_t n
+    bint by_gain            # otherwise the last leaf is split first
+
 
 cdef class LeafWiseGrower:
     cdef ColumnBlocks blocks

@@ -5,7 +5,7 @@
           2.2   0.4   1.9   0.2                └─ 2   └─ 4  is counted, the larger one is the rest
 
 A leaf knows its best split as soon as it is there. Splits do not depend on the order in which
-leaves are split (`_leaf_heap`); the order only says which of them are made before there are
+leaves are split; the order only says which of them are made before there are
 `max_leaf_nodes`. A grower makes once what the trees of a model share.
 
 A tree may be grown from some of the rows. The others walk along: they are partitioned with those of
@@ -24,11 +24,10 @@ from libc.string cimport memcpy, memset
 from dtrees.core.data._columns cimport Column
 from dtrees.core.data._memory cimport resize
 from dtrees.core.data._structs cimport LEAF, RowStatistics, Split
-from dtrees.core.grow._leaf_heap cimport Leaf, pop_leaf, push_leaf, reserve_heap
+from dtrees.core.grow._boosted_draws cimport RowDraws, add_drawn, route_of_others
 from dtrees.core.grow._node_buffer cimport Record, free_node_buffer, partial_tree_of, write_record
 from dtrees.core.grow._node_step cimport SPLIT, grow_node
-from dtrees.core.grow._row_draws cimport RowDraws, add_drawn, route_of_others
-from dtrees.core.grow._row_squares cimport RowSquares, bind_categories
+from dtrees.core.grow._row_derivatives cimport RowSquares, bind_categories
 from dtrees.core.grow._team cimport Team, lead
 from dtrees.core.histogram._layout cimport GRADIENTS
 from dtrees.core.search._open_node cimport OpenNode, free_node
@@ -397,3 +396,83 @@ cdef class LeafWiseGrower:
             if not self.split_best(pop_leaf(&self.open_leaves, self.leaves)):
                 return False
         return True
+
+
+# ---------------------------------------------------------------------------------------------
+# open leaves, in the order in which they are split
+#
+# Which of two comes first does not depend on when they were pushed: the one that gains more, of
+# equal ones the one that was recorded first. Where a tree may have any number of leaves, the last
+# one is split first, so that few histograms wait.
+
+cdef bint reserve_heap(LeafHeap* heap, int64_t capacity) noexcept nogil:
+    """Room for so many leaves; False without memory."""
+    return resize(<void**>&heap.leaves, capacity * sizeof(int64_t))
+
+
+cdef bint comes_before(const LeafHeap* heap, const Leaf* leaves, int64_t first,
+                       int64_t second) noexcept nogil:
+    """Whether an open leaf is split before another one."""
+    cdef const Leaf* a = leaves + first
+    cdef const Leaf* b = leaves + second
+    if not heap.by_gain:
+        return first > second
+    if a.split.gain != b.split.gain:
+        return a.split.gain > b.split.gain
+    return a.node.record < b.node.record
+
+
+cdef void push_leaf(LeafHeap* heap, const Leaf* leaves, int64_t leaf) noexcept nogil:
+    """Put an open leaf into the heap, which has room. O(log open leaves)."""
+    cdef int64_t at = heap.n
+    cdef int64_t above
+    heap.n += 1
+    while at > 0:
+        above = (at - 1) // 2
+        if not comes_before(heap, leaves, leaf, heap.leaves[above]):
+            break
+        heap.leaves[at] = heap.leaves[above]
+        at = above
+    heap.leaves[at] = leaf
+
+
+cdef int64_t pop_leaf(LeafHeap* heap, const Leaf* leaves) noexcept nogil:
+    """Take the leaf that is split next from the heap. O(log open leaves)."""
+    cdef int64_t first = heap.leaves[0]
+    cdef int64_t at = 0
+    cdef int64_t below = 1
+    cdef int64_t leaf
+    heap.n -= 1
+    leaf = heap.leaves[heap.n]
+    while below < heap.n:
+        if (below + 1 < heap.n
+                and comes_before(heap, leaves, heap.leaves[below + 1], heap.leaves[below])):
+            below += 1
+        if not comes_before(heap, leaves, heap.leaves[below], leaf):
+            break
+        heap.leaves[at] = heap.leaves[below]
+        at = below
+        below = 2 * at + 1
+    heap.leaves[at] = leaf
+    return first
+
+
+def order_of(gains, bint by_gain=True):
+    """The order in which leaves of some gains are split, int64 (n,); for tests."""
+    cdef int64_t n = len(gains)
+    cdef int64_t i
+    cdef LeafHeap heap = LeafHeap(NULL, 0, by_gain)
+    cdef Leaf* leaves = <Leaf*>calloc(n + 1, sizeof(Leaf))
+    found = np.empty(n, dtype=np.int64)
+    if leaves == NULL or not reserve_heap(&heap, n + 1):
+        free(leaves)
+        raise MemoryError
+    for i in range(n):
+        leaves[i].split.gain = gains[i]
+        leaves[i].node.record = i
+        push_leaf(&heap, leaves, i)
+    for i in range(n):
+        found[i] = pop_leaf(&heap, leaves)
+    free(leaves)
+    free(heap.leaves)
+    return found

@@ -9,11 +9,10 @@ rows of its smaller child:
               codes of all columns               a byte each, side by side
     open leaf histogram of all columns           (rows << shift | hessian, gradient) a code
 
-    `_column_blocks`   codes by row, and which columns a thread takes together
-    `_bundles`         columns of which a row has one byte together
+    `_column_blocks`   codes by row, which columns a thread takes together, and which share a byte
     `_gradient_scan`   the search of ordered columns, straight from the cells
     `_stored_rows`     stored cells of sparse columns, row by row
-    `_stored_bounds`   what a sparse column can gain at most, so that most are not searched
+                       and what such a column can gain at most, so that most are not searched
     `_boosted_store`   count, subtract, search and partition
 
 Columns of more than 8 bits are blocks of their own, read by column.

@@ -31,17 +31,13 @@ from dtrees.core.search._search cimport Search, begin_node
 from dtrees.core.stores._dataset cimport bind_constraints
 from dtrees.core.stores._partition cimport Route, goes_left
 from dtrees.core.stores._store cimport Member, Store
-from dtrees.core.stores.boosted._bundles cimport complete_bundled
 from dtrees.core.stores.boosted._column_blocks cimport (
-    CELL, ColumnBlock, ColumnBlocks, Place, count_block
-)
-from dtrees.core.stores.boosted._stored_bounds cimport (
-    Removal, begin_bounds_of, bound_of, common_score, most_promising, note_searched, removal_of,
-    take_off_sums
+    CELL, ColumnBlock, ColumnBlocks, Place, complete_bundled, count_block
 )
 from dtrees.core.stores.boosted._stored_rows cimport (
-    RowsOfNode, StoredSums, complete_column, count_by_column, count_by_row, is_out, sum_by_row,
-    take_off_stored
+    Removal, RowsOfNode, StoredSums, begin_bounds_of, bound_of, common_score, complete_column,
+    count_by_column, count_by_row, is_out, most_promising, note_searched, removal_of, sum_by_row,
+    take_off_stored, take_off_sums
 )
 
 cdef extern from "stores/partition.h" nogil:

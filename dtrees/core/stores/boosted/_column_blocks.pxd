@@ -2,6 +2,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport Column, Columns
+from dtrees.core.data._structs cimport Totals
 from dtrees.core.stores.boosted._stored_rows cimport StoredCells
 
 cdef enum:
@@ -10,7 +11,7 @@ cdef enum:
 
 cdef struct Byte:
     int64_t first_cell      # of the code 0, in a histogram of all columns
-    int n_columns           # more than one: a bundle (`_bundles`)
+    int n_columns           # more than one: a bundle
     const int32_t* column
 
 cdef struct ColumnBlock:
@@ -65,3 +66,5 @@ cdef class ColumnBlocks:
 cdef void count_block(const ColumnBlock* block, const Column* columns, const uint32_t* rows,
                       int64_t n, const uint64_t* derivatives, int shift,
                       int64_t* histogram) noexcept nogil
+cdef bint complete_bundled(const Column* column, const Totals* totals, int shift, int64_t min_rows,
+                           int64_t* cells) noexcept nogil

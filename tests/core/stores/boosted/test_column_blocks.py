@@ -2,9 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.coding.coded import CodedMatrix
 from dtrees.core.stores.boosted._column_blocks import ColumnBlocks, histogram_of
+from tests.core.grow.boosted_cases import table_of
+from tests.oracle.boosting import Rules, boost
 
 RNG = np.random.default_rng(0)
 
@@ -59,3 +64,127 @@ def test_sparse_columns():
     np.testing.assert_array_equal(histogram_of(blocks, 0, None, packed)[:, 0], [0, 3, 1, 1])
     some = np.array([0, 4], dtype=np.uint32)
     np.testing.assert_array_equal(histogram_of(blocks, 1, some, packed)[:, 0], [0, 1, 1])
+
+
+pytest.importorskip("pandas")
+
+
+def exclusive(rng, n_rows, n_columns, others):
+    """Codes of columns that have a common one; in a row, one column at most has another."""
+    owner = rng.integers(0, 10 * n_columns // 8, n_rows)
+    found = []
+    for j in range(n_columns):
+        common = int(rng.integers(0, others + 1))
+        codes = np.full(n_rows, common)
+        own = owner == j
+        codes[own] = rng.integers(0, others + 1, own.sum())
+        found.append(codes)
+    return found
+
+
+def blocks_of(columns, n_codes):
+    coded = CodedMatrix.from_columns(columns, n_codes, n_codes)
+    blocks = ColumnBlocks(coded)
+    return blocks
+
+
+@given(
+    seed=st.integers(0, 500),
+    n_columns=st.integers(9, 20),
+    others=st.integers(1, 30),
+    some=st.booleans(),
+)
+def test_cells_of_bundles_have_the_sums_of_their_rows(seed, n_columns, others, some):
+    rng = np.random.default_rng(seed)
+    n = 300
+    columns = exclusive(rng, n, n_columns, others)
+    columns.insert(3, rng.integers(0, 5, n))  # one that is like no other
+    n_codes = [others] * len(columns)
+    n_codes[3] = 4
+    blocks = blocks_of(columns, n_codes)
+    assert blocks.n_bundled >= n_columns - 2
+    rows = np.flatnonzero(rng.random(n) < 0.4).astype(np.uint32) if some else None
+    own = slice(None) if rows is None else rows
+    gradient, hessian = rng.integers(-99, 99, n), rng.integers(0, 99, n)
+    packed = (gradient << 32 | hessian).view(np.uint64)
+    for j, codes in enumerate(columns):
+        found = histogram_of(blocks, j, rows, packed)
+        for column, values in enumerate((np.ones(n, dtype=int), hessian, gradient)):
+            wanted = np.bincount(codes[own], values[own], minlength=n_codes[j] + 1)
+            np.testing.assert_array_equal(found[:, column], wanted)
+
+
+def indicators(n, *owned):
+    """Columns of code 2 in some rows, and code 1 elsewhere."""
+    columns = []
+    for rows in owned:
+        codes = np.ones(n, dtype=int)
+        codes[rows] = 2
+        columns.append(codes)
+    return columns
+
+
+@pytest.mark.parametrize(
+    ("owned", "n_bundled"),
+    [
+        ([[0], [1], [2]], 3),
+        ([[0], [0], [2]], 2),  # the second one stands alone
+        ([[0], [0], [0]], 0),
+        ([list(range(50)), list(range(50, 100))], 0),  # no code is common
+        ([[99], [64, 98], [63]], 3),  # words of 64 rows
+        ([[99], [64, 99], [63]], 2),
+        ([[], []], 2),
+        ([[5]], 0),  # no company
+    ],
+)
+def test_a_row_has_one_other_code_at_most(owned, n_bundled):
+    blocks = blocks_of(indicators(100, *owned), [2] * len(owned))
+    assert blocks.n_bundled == n_bundled
+
+
+def test_a_bundle_has_no_more_cells_than_a_byte_tells_apart():
+    owned = [[row] for row in range(90)]
+    blocks = blocks_of(indicators(200, *owned), [2] * 90)
+    assert blocks.n_bundled == 90
+    assert blocks.n_cells == 90 * 3 + 2  # 85 columns, and 5
+    many = np.ones(200, dtype=int)
+    many[:10] = np.arange(100, 110)
+    assert blocks_of([many, *indicators(200, [50])], [254, 2]).n_bundled == 0
+    assert blocks_of([many, *indicators(200, [50])], [251, 2]).n_bundled == 2
+
+
+@given(
+    seed=st.integers(0, 1000),
+    is_classes=st.booleans(),
+    min_rows=st.sampled_from([1, 3]),
+    l2=st.sampled_from([0.0, 0.75]),
+)
+def test_the_slow_model(seed, is_classes, min_rows, l2):
+    """Numbers, gaps and categories, common and not, have the splits of their raw values."""
+    rng = np.random.default_rng(seed)
+    n, kinds = 48, ("numbers", "gaps", "categories")
+    owner = rng.integers(0, 10, n)
+    columns = []
+    for j in range(8):
+        kind = kinds[int(rng.integers(3))]
+        values = {
+            "numbers": [0.0, 1.0, 2.0, 5.0],
+            "gaps": [None, 1.0, 2.0, -1.0],
+            "categories": list("abcd"),
+        }[kind]
+        rng.shuffle(values)
+        columns.append([values[int(rng.integers(4))] if o == j else values[0] for o in owner])
+    columns.append(rng.integers(0, 5, n).astype(float).tolist())
+    y = rng.integers(0, 2, n) if is_classes else rng.integers(-9, 9, n).astype(float)
+    if is_classes:
+        y[:2] = 0, 1
+    rules = {"max_leaf_nodes": 8, "min_samples_leaf": min_rows, "l2_regularization": l2}
+    kind = GradientBoostingClassifier if is_classes else GradientBoostingRegressor
+    model = kind(max_iter=3, max_bins=None, **rules).fit(table_of(columns), y)
+    loss = "log_loss" if is_classes else "squared_error"
+    start = float(model._initial[0])
+    raw, used = boost(columns, y.astype(float).tolist(), loss, start, Rules(**rules))
+    found = [sorted(t.feature[t.feature >= 0].tolist()) for t in model.forest_.trees]
+    assert found == [sorted(each) for each in used]
+    predicted = model._predictor().raw(model._predictor().check(table_of(columns)))[:, 0]
+    np.testing.assert_allclose(predicted, raw, rtol=1e-10, atol=1e-12)
