@@ -53,14 +53,13 @@ def plot_surface(surface: ValidationSurface, ax: Axes | None) -> Axes:
             linestyle="none",
             clip_on=False,
         )
-    ax.yaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="y", integer=True)
     if surface.min_samples_split[-1] > 50:
         ax.set_xscale("log")
     else:
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.locator_params(axis="x", integer=True)
     ax.set(xlabel="min_samples_split", ylabel="max_depth")
-    above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2, "frameon": False}
-    ax.legend(fontsize="small", **above)
+    ax.legend(fontsize="small", frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1))
     return ax
 
 
