@@ -1,10 +1,14 @@
 """Sphinx: MyST pages, API pages from the docstrings, warnings are errors (`make docs`)."""
 
+import logging
 import re
 
 from sphinx.domains.python import PyObject
 
 import dtrees
+
+for name in ("dtrees", "distributed"):  # Sphinx shows what examples log at level INFO
+    logging.getLogger(name).setLevel(logging.WARNING)
 
 project = "dtrees"
 author = "dtrees developers"
