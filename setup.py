@@ -47,8 +47,6 @@ EXTENSIONS = [
     "dtrees.core.search._bound",
     "dtrees.core.search._sort",
     "dtrees.core.search._number_scan",
-    "dtrees.core.search._allowed_intervals",
-    "dtrees.core.search._class_bounds",
     "dtrees.core.search._squared_scan",
     "dtrees.core.search._two_class_scan",
     "dtrees.core.search._category_order",
@@ -78,10 +76,6 @@ EXTENSIONS = [
     "dtrees.core.stores.sampled._sampled_store",
     "dtrees.core.stores.shared._shared_nodes",
     "dtrees.core.stores.shared._shared_histogram",
-    "dtrees.core.stores.shared._class_scan",
-    "dtrees.core.stores.shared._shared_blocks",
-    "dtrees.core.stores.shared._drawn_ranges",
-    "dtrees.core.stores.shared._entry_histogram",
     "dtrees.core.stores.shared._entry_lists",
     "dtrees.core.stores.shared._shared_entries",
     "dtrees.core.stores.shared._alive_scan",
@@ -89,7 +83,6 @@ EXTENSIONS = [
     "dtrees.core.stores.shared._drawn_entries",
     "dtrees.core.stores.shared._shared_intervals",
     "dtrees.core.stores.shared._shared_search",
-    "dtrees.core.stores.shared._shared_sums",
     "dtrees.core.stores.shared._shared_children",
     "dtrees.core.stores.blocks._node_counts",
     "dtrees.core.stores.blocks._node_partition",
@@ -166,8 +159,7 @@ if not SLOW:
 # Cells of a few words are cleared by a loop: a call of memset for each takes longer (measured:
 # forests of letter and covertype 1.05 and 1.09 times).
 OWN_ARGS = {
-    "dtrees.core.search._allowed_intervals": ["-fno-trapping-math"],  # else choices are branches
-    "dtrees.core.search._intervals": ["-fno-trapping-math"],
+    "dtrees.core.search._intervals": ["-fno-trapping-math"],  # else choices are branches
     "dtrees.core.stores.sampled._sampled_histogram": ["-fno-tree-loop-distribute-patterns"],
     # Nobody looks at the exceptions of floating point: bounds of an exponent are no branch then.
     "dtrees.core.losses._derivatives": ["-fno-trapping-math"],

@@ -229,7 +229,6 @@ PATHS: Mapping[str, SpecialPath] = {
     ),
     "intervals_of_shared_nodes": SpecialPath(
         (
-            "search/_class_bounds.pyx",
             "search/_intervals.pyx",
             "search/intervals.h",
             "stores/shared/_alive_scan.pyx",

@@ -79,14 +79,8 @@ TOGETHER = {  # the lines of the table in docs/user_guide/validation.md
     "sparse forest": (RandomForestClassifier(**FOREST), ENTRIES, None),
     "sparse, balanced": (DecisionTreeClassifier(**TREE, class_weight="balanced"), ENTRIES, None),
     "oob_tol": (RandomForestClassifier(21, max_depth=4, oob_tol=0.5, random_state=0), FEW, None),
-    "drawn from many codes": (ExtraTreesClassifier(**FOREST, max_bins=None), MANY, None),
     "sparse extra trees": (ExtraTreesClassifier(**FOREST), ENTRIES, None),
     "monotonic": (DecisionTreeClassifier(**TREE, monotonic_cst=RISES), FEW, None),
-    "exact, monotonic": (DecisionTreeClassifier(**TREE, monotonic_cst=RISES), MANY, None),
-    "exact, monotonic, of numbers": (
-        DecisionTreeRegressor(**TREE, monotonic_cst=RISES),
-        *(MANY, None),
-    ),
     "monotonic forest": (
         RandomForestRegressor(**FOREST, max_bins=255, monotonic_cst=RISES),
         *(MANY, None),
@@ -100,6 +94,15 @@ TOGETHER = {  # the lines of the table in docs/user_guide/validation.md
     "sparse, two columns": (
         DecisionTreeClassifier(**TREE, interaction_cst="pairwise"),
         *(ENTRIES, None),
+    ),
+}
+
+APART = {  # all sets from the root on, but in rounds
+    "drawn from many codes": (ExtraTreesClassifier(**FOREST, max_bins=None), MANY, None),
+    "exact, monotonic": (DecisionTreeClassifier(**TREE, monotonic_cst=RISES), MANY, None),
+    "exact, monotonic, of numbers": (
+        DecisionTreeRegressor(**TREE, monotonic_cst=RISES),
+        *(MANY, None),
     ),
 }
 
@@ -129,6 +132,11 @@ class TestTheTableOfTheUserGuide:
         assert counts["alive_columns"] <= counts["bounded_columns"]
         assert (counts["bounded_columns"] > 0) == name.startswith("exact")
 
+    @pytest.mark.parametrize("name", APART)
+    def test_what_grows_apart(self, name):
+        """Histograms of all codes would cost more, and there are no intervals."""
+        assert shared(APART[name])["shared_nodes"] == 0
+
     @pytest.mark.one_of(3)
     @pytest.mark.parametrize("regime", ["local", "partitioned"])
     @pytest.mark.parametrize("name", ["tree", "forest", "exact", "sparse", "balanced forest"])
@@ -145,7 +153,7 @@ class TestTheTableOfTheUserGuide:
         ],
     )
     def test_rounds(self, name):
-        counts = shared(TOGETHER[name], "partitioned")
+        counts = shared((TOGETHER | APART)[name], "partitioned")
         assert counts["shared_nodes"] > 0
         assert counts["shared_rows"] > 0.5 * N
 

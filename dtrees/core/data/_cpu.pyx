@@ -1,10 +1,10 @@
 """Whether loops use registers of 256 bits.
 
 A few loops over the rows of a node (`_row_partition`, `_random_split_simd`) are compiled twice, and
-scans of entries (`_two_class_scan`, `_squared_scan`, `_first_look`), partitions (`_partition`,
-`_shared_nodes`) and loops of shared nodes (`_shared_histogram`, `_class_scan`) have others beside
-them. Which one runs is decided on the machine that runs it, once, by what its processor has; the
-results are the same. Nodes of few rows (`_few_rows`) ask for `pext` besides.
+scans of entries (`_two_class_scan`, `_squared_scan`, `_first_look`) and partitions (`_partition`,
+`_shared_nodes`) have others beside them. Which one runs is decided on the machine that runs it,
+once, by what its processor has; the results are the same. Nodes of few rows (`_few_rows`) ask for
+`pext` besides.
 """
 
 from dtrees.core.data._paths cimport HAS_PATH_SWITCHES

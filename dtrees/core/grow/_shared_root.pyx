@@ -10,7 +10,7 @@ from dtrees.core.stores.shared._shared_nodes cimport (
     SharedNode, free_shared, new_shared, reserve_rows
 )
 from dtrees.core.stores.shared._shared_state cimport SharedStore
-from dtrees.core.stores.shared._shared_sums cimport sum_cells, sum_members
+from dtrees.core.stores.shared._shared_histogram cimport sum_cells, sum_members
 
 
 cdef SharedNode* shared_root(TrainingSets sets, SharedStore* s, int64_t depth,

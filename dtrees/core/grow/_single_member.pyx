@@ -113,7 +113,7 @@ cdef bint reserve_weights(Buffers* view, const SharedStore* s) noexcept nogil:
     """Where classes have weights of their own in each set, room for those of its rows, if columns
     are drawn; False without memory."""
     cdef size_t n_bytes = (view.n_rows + 1) * sizeof(int64_t)
-    view.classes.has_target = not has_classes(s.counting.layout.kind)
+    view.classes.has_target = not has_classes(s.layout.kind)
     view.owns_statistics = s.of_class != NULL and s.params_of[0].draws
     if not view.owns_statistics:
         return True

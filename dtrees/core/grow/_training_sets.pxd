@@ -32,4 +32,5 @@ cdef class TrainingSets:
     cdef bind_class_weights(self, const int64_t[:, ::1] of_class, const double[:, ::1] units)
     cdef choose_cells(self)
     cdef part_earlier(self)
+    cdef part_at_once(self, int64_t interval_codes)
     cdef list_dense(self)

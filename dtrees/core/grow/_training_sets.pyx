@@ -21,9 +21,13 @@ cdef enum:
 WIDTH_OF_INTERVALS = MOST_INTERVALS + 1     # of a column, with that of missing values
 
 
-def has_intervals(bint draws, int64_t n_rows, int n_classes, tuning):
-    """Whether columns of many codes are searched by intervals."""
-    return not draws and n_rows >= tuning.interval_rows and n_classes <= MOST_CLASSES
+def has_intervals(bint draws, bint is_constrained, int64_t n_rows, int n_classes, tuning):
+    """Whether columns of many codes are searched by intervals.
+
+    is_constrained : values have to rise or fall along some column.
+    """
+    return (not draws and not is_constrained and n_rows >= tuning.interval_rows
+            and n_classes <= MOST_CLASSES)
 
 
 cdef class TrainingSets:
@@ -88,10 +92,13 @@ cdef class TrainingSets:
             self.bind_class_weights(class_weights[0], class_weights[1])
         self.choose_cells()
         self.list_dense()
-        if has_intervals(draws, dataset.n_rows, dataset.params.criterion.n_classes, tuning):
+        if has_intervals(draws, dataset.params.limits.monotonic != NULL, dataset.n_rows,
+                         dataset.params.criterion.n_classes, tuning):
             self.intervals = dataset.bound.intervals(dataset.n_rows, tuning.interval_codes)
             if self.intervals != NULL:
                 self.part_earlier()
+        elif dataset.params.limits.random_splits or dataset.params.limits.monotonic != NULL:
+            self.part_at_once(tuning.interval_codes)
 
     def __dealloc__(self):
         free(self.params_of)
@@ -124,10 +131,10 @@ cdef class TrainingSets:
         store.n_sets = self.n_sets
         store.store.params = &dataset.params
         store.params_of = self.params_of
-        store.of_row = store.counting.of_row = &dataset.of_row
+        store.of_row = &dataset.of_row
         store.of_class = NULL if self.of_class is None else &self.of_class[0, 0]
         store.is_packed = self.is_packed
-        store.counting.layout = self.layout
+        store.layout = self.layout
         store.intervals = self.intervals
         store.interval_rows, store.interval_codes = self.interval_rows, self.interval_codes
         store.dense, store.n_dense, store.slot = self.dense, self.n_dense, self.slot
@@ -161,6 +168,18 @@ cdef class TrainingSets:
         for j in range(n_columns):
             many += self.intervals[j].column.codes != NULL
         self.shared_rows += self.shared_rows * EARLIER * many // n_columns
+
+    cdef part_at_once(self, int64_t interval_codes):
+        """Where columns of many codes have no intervals, sets go on alone from the beginning: to
+        count all codes, for each cell and set, costs more than that."""
+        cdef int64_t n_columns = self.dataset.params.limits.n_columns
+        cdef int64_t many = 0
+        cdef int64_t j
+        for j in range(n_columns):
+            many += (self.dataset.columns[j].storage != STORED_SPARSE
+                     and self.dataset.columns[j].n_codes >= interval_codes)
+        if 2 * many > n_columns and self.shared_rows > 0:
+            self.shared_rows = <int64_t>1 << 60  # more than any table has
 
     cdef choose_cells(self):
         """Two classes: all that a row adds is one number, where no sum overflows its field."""

@@ -39,7 +39,6 @@ from dtrees.core.grow.source import FREE, Above, DatasetSource
 from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.stores._dataset import Dataset
-from dtrees.core.stores.shared._drawn_ranges import MOST_COUNTED
 from dtrees.core.stores.shared._shared_nodes import MOST_CELLS, MOST_SETS
 
 SIZES = (MOST_SETS, MOST_SETS - 1, 32, 16, 8, 4, 2)  # of bundles
@@ -155,15 +154,14 @@ def numbers_of(
     """Numbers of the largest histogram of a column.
 
     Codes that no row can hold take no room. Columns of many codes are counted by interval, but in
-    nodes of few rows; where splits are drawn, by what is between thresholds.
+    nodes of few rows.
     """
     tuning = tuning or Tuning()
     dense = coded.storage != SPARSE
     width = np.minimum(coded.n_codes[dense] + 1, 2 * coded.n_rows)
     is_ordered = coded.n_ordered[dense] == coded.n_codes[dense]
-    if rules.random_splits:
-        width[is_ordered] = np.minimum(width[is_ordered], MOST_COUNTED)
-    if has_intervals(draws(rules, coded), coded.n_rows, target.n_classes, tuning):
+    is_constrained = rules.monotonic is not None
+    if has_intervals(draws(rules, coded), is_constrained, coded.n_rows, target.n_classes, tuning):
         many = is_ordered & (coded.n_codes[dense] >= max(tuning.interval_codes, WIDTH_OF_INTERVALS))
         few = max(WIDTH_OF_INTERVALS, 2 * tuning.interval_rows)
         width[many] = np.minimum(width[many], few)

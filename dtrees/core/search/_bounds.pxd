@@ -17,8 +17,6 @@ cdef struct Bounds:
     int64_t away[MOST_INTERVALS + 1]    # and distances from it, of all rows of an interval
     double at_end[MOST_INTERVALS + 1]   # score of the boundary behind the interval, if permitted
     double inside[MOST_INTERVALS + 1]   # no boundary inside of it has a higher score
-    double kept_at_end[MOST_INTERVALS + 1]  # of both sides of missing values, what is allowed
-    double kept_inside[MOST_INTERVALS + 1]
     int64_t n[MOST_INTERVALS + 2]       # sums up to each interval, of one number per row
     int64_t weight[MOST_INTERVALS + 2]
     int64_t target[MOST_INTERVALS + 2]
@@ -29,19 +27,3 @@ cdef inline void clear_bounds(int64_t count, Bounds* bounds) noexcept nogil:
     for i in range(count):
         bounds.at_end[i] = NONE
         bounds.inside[i] = NONE
-
-
-cdef inline void sums_of_sides(const Bounds* bounds, int64_t weight, bint missing_left,
-                               int64_t count, double* left, double* target,
-                               double* right) noexcept nogil:
-    """Weights and targets on the left of the end of each interval, and the weights on its right.
-
-    weight : of the node. missing_left : or missing values, the first interval, are on the right.
-    """
-    cdef int64_t w_missing = 0 if missing_left else bounds.weight[1]
-    cdef int64_t s_missing = 0 if missing_left else bounds.target[1]
-    cdef int64_t i
-    for i in range(count):
-        left[i] = <double>(bounds.weight[i + 1] - w_missing)
-        target[i] = <double>(bounds.target[i + 1] - s_missing)
-        right[i] = <double>(weight - (bounds.weight[i + 1] - w_missing))

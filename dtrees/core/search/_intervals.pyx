@@ -11,6 +11,11 @@ functions of these sums, so that the score of a cut is at most that of a corner:
     several classes (Gini)             score(end) + sum over classes of rows * largest slope
     entropy                            score(end) + sum over classes of what all its rows change
 
+The last two are sums of what each class may add from an end of the interval inwards, where that is
+positive; of the two ends, the smaller bound counts. Bounds hold for boundaries that constraints do
+not allow as well, but the best boundary may be one of these. So columns are not searched by
+intervals where values have to rise or fall along some column.
+
 An interval that cannot reach the best boundary of the node is *dead*: its codes need not be told
 apart. (Alsabti, Ranka, Singh 1998: CLOUDS.) Scores here are sums of doubles and those of the search
 are not, so that bounds are rounded up, and `lowest_best` is below what the search finds. The proofs
@@ -19,7 +24,7 @@ are in docs/algorithms/bounds.md.
 import numpy as np
 
 from libc.math cimport sqrt
-from libc.stdint cimport int8_t, int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memset
 
 from dtrees.core.data._columns cimport MOST_INTERVALS
@@ -29,16 +34,18 @@ from dtrees.core.data._structs cimport (
     ENTROPY, GINI, POISSON, SQUARED, Inherited, RowStatistics, Totals
 )
 from dtrees.core.histogram._layout cimport CLASSES, SUM
-from dtrees.core.search._allowed_intervals cimport add_up_bins, keep_allowed, take_allowed
 from dtrees.core.search._bins cimport reserve_bins
-from dtrees.core.search._bounds cimport MOST_CLASSES, Bounds, clear_bounds, sums_of_sides
-from dtrees.core.search._class_bounds cimport bound_classes
-from dtrees.core.search._criterion cimport LAST_BITS, Criterion, poisson_limit, poisson_score
+from dtrees.core.search._bounds cimport MOST_CLASSES, Bounds, clear_bounds
+from dtrees.core.search._criterion cimport (
+    LAST_BITS, Criterion, poisson_limit, poisson_score, xlogx
+)
 from dtrees.core.search._parameters cimport Limits
 from dtrees.core.search._reach cimport LAST_LOGARITHMS
 from dtrees.core.search._search cimport (
-    NONE, Bins, Search, begin_column, begin_node, by_class, free_search, is_bound, new_search
+    NONE, Bins, Search, begin_column, begin_node, by_class, entropy_score, free_search, gini_score,
+    heavy_enough, new_search
 )
+from dtrees.core.search._two_class_scan cimport lost_of_entropy
 
 cdef extern from "search/intervals.h" nogil:
     ctypedef struct NodeSums:
@@ -112,6 +119,23 @@ cdef void bound_intervals(const Search* q, const uint32_t* last, Bounds* bounds)
 # ---------------------------------------------------------------------------------------------
 # one number per row
 
+cdef void add_up_bins(const Search* q, int64_t count, Bounds* bounds) noexcept nogil:
+    """Sums up to each interval, from the bins of a search: one number per row."""
+    cdef const Bins* g = q.bins
+    cdef int64_t i
+    cdef int64_t k = 0
+    bounds.n[0] = bounds.weight[0] = bounds.target[0] = 0
+    for i in range(count):
+        bounds.n[i + 1] = bounds.n[i]
+        bounds.weight[i + 1] = bounds.weight[i]
+        bounds.target[i + 1] = bounds.target[i]
+        if k < g.count and g.rank[k] == i:
+            bounds.n[i + 1] += g.n[k]
+            bounds.weight[i + 1] += g.weight[k]
+            bounds.target[i + 1] += g.target[k]
+            k += 1
+
+
 cdef void bound_sums(const Search* q, const uint32_t* last, int64_t count,
                      Bounds* bounds) noexcept nogil:
     """Scores and bounds of all intervals, from sums up to each of them.
@@ -126,14 +150,8 @@ cdef void bound_sums(const Search* q, const uint32_t* last, int64_t count,
         many[i] = 1 if last[i] > last[i - 1] + 1 else NO_CUTS
         away[i] = <double>bounds.away[i] if bounds.has_away else 0
     bound_pass(q, bounds, False, count, many, away if bounds.has_away else NULL)
-    if is_bound(q):
-        keep_allowed(q, bounds, False, count)
     if bounds.n[1] > 0:
         bound_pass(q, bounds, True, count, many, away if bounds.has_away else NULL)
-        if is_bound(q):
-            keep_allowed(q, bounds, True, count)
-    if is_bound(q):
-        take_allowed(bounds, count)
 
 
 cdef void bound_pass(const Search* q, Bounds* bounds, bint missing_left, int64_t count,
@@ -147,13 +165,17 @@ cdef void bound_pass(const Search* q, Bounds* bounds, bint missing_left, int64_t
     cdef double at_end[MOST_INTERVALS + 1]
     cdef double inside[MOST_INTERVALS + 1]
     cdef int64_t n_missing = 0 if missing_left else bounds.n[1]
+    cdef int64_t w_missing = 0 if missing_left else bounds.weight[1]
+    cdef int64_t s_missing = 0 if missing_left else bounds.target[1]
     cdef int64_t i
     cdef NodeSums node = NodeSums(
         <double>q.totals.n, q.W, q.S, bounds.lowest, bounds.highest, <double>q.min_rows,
         <double>q.min_weight, <double>bounds.mean, slack_of(q, bounds), NONE)
     for i in range(count):
         n[i] = <double>(bounds.n[i + 1] - n_missing)
-    sums_of_sides(bounds, q.totals.weight, missing_left, count, w, s, behind)
+        w[i] = <double>(bounds.weight[i + 1] - w_missing)
+        s[i] = <double>(bounds.target[i + 1] - s_missing)
+        behind[i] = <double>(q.totals.weight - (bounds.weight[i + 1] - w_missing))
     cdef bint poisson = q.criterion.impurity == POISSON
     cdef double* to_end = &bounds.at_end[0]
     cdef double* to_inside = &bounds.inside[0]
@@ -210,6 +232,190 @@ cdef void score_poisson(const Search* q, const double* w, const double* behind, 
 
 
 # ---------------------------------------------------------------------------------------------
+# several classes, from an end of an interval inwards
+
+cdef void bound_classes(const Search* q, const uint32_t* last, int64_t count,
+                        Bounds* bounds) noexcept nogil:
+    """Scores and bounds of the intervals that are the bins of a search, by number. An interval that
+    does not occur has the score of the one before at its end."""
+    cdef const uint32_t* rank = q.bins.rank
+    cdef int64_t first = 1 if q.bins.count > 0 and rank[0] == 0 else 0
+    cdef int64_t i
+    clear_bounds(count, bounds)
+    bound_bins(q, last, False, first, bounds)
+    if first == 1:
+        bound_bins(q, last, True, first, bounds)
+    for i in range(1, q.bins.count):
+        fill_gap(bounds, rank[i - 1], rank[i])
+
+
+cdef inline void fill_gap(Bounds* bounds, int64_t before, int64_t after) noexcept nogil:
+    cdef int64_t i
+    for i in range(before + 1, after):
+        bounds.at_end[i] = bounds.at_end[before]
+
+
+cdef inline bint has_cuts(const Search* q, const uint32_t* last, int64_t i, int64_t n,
+                          int64_t w) noexcept nogil:
+    """Whether a boundary inside a bin may be permitted. n, w : of what is left of the bin."""
+    cdef const Bins* g = q.bins
+    return (g.n[i] > 1 and last[g.rank[i]] > last[g.rank[i] - 1] + 1
+            and n + g.n[i] > q.min_rows and q.totals.n - n > q.min_rows
+            and w + g.weight[i] >= q.min_weight and q.totals.weight - w >= q.min_weight)
+
+
+cdef inline bint has_end(const Search* q, int64_t n, int64_t w) noexcept nogil:
+    """Whether the boundary behind a bin is permitted. n, w : up to there."""
+    return n >= q.min_rows and q.totals.n - n >= q.min_rows and heavy_enough(q, w)
+
+
+cdef inline double clamped(double slope) noexcept nogil:
+    """A side of weight n scores at most n: the slope is between -1 and 1."""
+    return -1.0 if slope < -1 else 1.0 if slope > 1 else slope
+
+
+cdef double gini_rise(const int64_t* near, const int64_t* far, const int64_t* of_class, int K,
+                      double n, double m, double D, double rest) noexcept nogil:
+    """How much the score may rise from an end of a bin inwards, at most: its slope along a class,
+    times the rows of the class.
+
+    near, far : by class, outside of the end and the rest. n, m : their sums. D : weight of the bin.
+    rest : m - D, of the integers.
+    """
+    cdef double near_purity = 0
+    cdef double far_purity = 0
+    cdef double found = 0
+    cdef double per_n = 1 / n if n > 0 else 0
+    cdef double per_m = 1 / m
+    cdef double rise = per_m / rest if rest > 0 else 0     # of 1 / x, to the end of the bin
+    cdef double d, share, slope
+    cdef int k
+    for k in range(K):
+        near_purity += <double>near[k] * <double>near[k]
+        far_purity += <double>far[k] * <double>far[k]
+    near_purity /= (n + D) * (n + D)
+    far_purity = min(1.0, far_purity / (rest * rest)) if rest > 0 else 1
+    for k in range(K):
+        d = <double>of_class[k]
+        if d == 0:
+            continue
+        # Shares at the end of a class, without a division: 1 / x is convex.
+        share = per_n * (<double>near[k] + (n - <double>near[k]) * d * per_n) if n > 0 else 1
+        slope = clamped(2 * min(1.0, share) - near_purity)
+        share = 1 - (m - <double>far[k]) * (per_m + d * rise) if rest > 0 else 0
+        slope += clamped(far_purity - 2 * max(0.0, share))
+        found += d * slope if slope > 0 else 0
+    return found
+
+
+cdef double gini_at(const Search* q, const int64_t* left, const int64_t* right,
+                    int64_t w) noexcept nogil:
+    cdef int64_t rest = q.totals.weight - w
+    cdef double a = 0
+    cdef double b = 0
+    cdef int k
+    for k in range(q.criterion.n_classes):
+        a += <double>left[k] * <double>left[k]
+        b += <double>right[k] * <double>right[k]
+    if w <= 0:
+        return b / q.W
+    if rest <= 0:
+        return a / q.W
+    return gini_score(<double>w, <double>rest, a, b)
+
+
+cdef double entropy_rise(const Search* q, const int64_t* near, const int64_t* far,
+                         const int64_t* of_class, int64_t n, int64_t m) noexcept nogil:
+    """The same for entropy: what all rows of a class change, if they come first, where that is
+    more than nothing.
+
+    The weights of the sides make a row of a class worth less the later it comes.
+    """
+    cdef const Criterion* criterion = q.criterion
+    cdef int64_t of_n = xlogx(criterion, n)
+    cdef int64_t of_m = xlogx(criterion, m)
+    cdef double found = 0
+    cdef double most = 0
+    cdef double change
+    cdef int64_t d
+    cdef int k
+    for k in range(criterion.n_classes):
+        d = of_class[k]
+        if d == 0:
+            continue
+        change = <double>((xlogx(criterion, near[k] + d) - xlogx(criterion, near[k]))
+                          + (xlogx(criterion, far[k] - d) - xlogx(criterion, far[k]))
+                          + (of_n - xlogx(criterion, n + d)) + (of_m - xlogx(criterion, m - d)))
+        found += change if change > 0 else 0
+        most = max(most, change)
+    return most if criterion.n_classes == 2 else found
+
+
+cdef double entropy_at(const Search* q, const int64_t* left, const int64_t* right,
+                       int64_t w) noexcept nogil:
+    """The score of the search: sums of whole numbers."""
+    cdef int64_t sides = 0
+    cdef int k
+    for k in range(q.criterion.n_classes):
+        sides += xlogx(q.criterion, left[k]) + xlogx(q.criterion, right[k])
+    return entropy_score(q, sides, w)
+
+
+cdef void bound_bins(const Search* q, const uint32_t* last, bint missing_left, int64_t first,
+                     Bounds* bounds) noexcept nogil:
+    cdef const Bins* g = q.bins
+    cdef int K = q.criterion.n_classes
+    cdef bint entropy = q.criterion.impurity == ENTROPY
+    cdef int64_t left[MOST_CLASSES]
+    cdef int64_t right[MOST_CLASSES]
+    cdef int64_t n = g.n[0] if missing_left else 0
+    cdef int64_t w = g.weight[0] if missing_left else 0
+    cdef int64_t W = q.totals.weight
+    cdef double lost = lost_of_entropy(q) if entropy else 0
+    cdef double before, after, score, D
+    cdef const int64_t* of_class
+    cdef bint cuts
+    cdef int64_t i
+    cdef uint32_t number
+    cdef int k
+    for k in range(K):
+        left[k] = g.target[k] if missing_left else 0
+        right[k] = q.class_totals[k] - left[k]
+    score = entropy_at(q, left, right, w) if entropy else gini_at(q, left, right, w)
+    for i in range(first, g.count):
+        of_class = g.target + i * K
+        number = g.rank[i]
+        D = <double>g.weight[i]
+        cuts = has_cuts(q, last, i, n, w)
+        before = score
+        if cuts and entropy:
+            before += entropy_rise(q, left, right, of_class, w, W - w)
+        elif cuts:
+            before += gini_rise(left, right, of_class, K, <double>w, <double>(W - w), D,
+                                <double>(W - w - g.weight[i]))
+        for k in range(K):
+            left[k] += of_class[k]
+            right[k] -= of_class[k]
+        n += g.n[i]
+        w += g.weight[i]
+        after = score
+        score = entropy_at(q, left, right, w) if entropy else gini_at(q, left, right, w)
+        if cuts and entropy and K == 2:
+            bounds.inside[number] = max(bounds.inside[number], max(before, score) + lost)
+        elif cuts and before * ROUNDED + lost < bounds.least:  # dead from this end
+            bounds.inside[number] = max(bounds.inside[number], before * ROUNDED + lost)
+        elif cuts:
+            if entropy:
+                after = score + entropy_rise(q, right, left, of_class, W - w, w)
+            else:
+                after = score + gini_rise(right, left, of_class, K, <double>(W - w), <double>w, D,
+                                          <double>(w - g.weight[i]))
+            bounds.inside[number] = max(bounds.inside[number], min(before, after) * ROUNDED + lost)
+        if has_end(q, n, w):
+            bounds.at_end[number] = max(bounds.at_end[number], score)
+
+
+# ---------------------------------------------------------------------------------------------
 # Python's view
 
 cdef void fill_bins(Search* q, const int64_t[:, ::1] target, const int64_t[::1] n,
@@ -228,8 +434,7 @@ cdef void fill_bins(Search* q, const int64_t[:, ::1] target, const int64_t[::1] 
 
 
 def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t[::1] last,
-              tuple span=(0.0, 1.0), int64_t min_rows=1, impurity="", away=None,
-              tuple monotonic=None):
+              tuple span=(0.0, 1.0), int64_t min_rows=1, impurity="", away=None):
     """Scores and bounds of intervals whose rows weigh one each.
 
     Parameters
@@ -248,13 +453,11 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
         30 bits.
     away : (int, int64 (n_intervals,)) or None, default=None
         About the mean of the targets, and sums of their distances from it.
-    monotonic : (int, float, float) or None, default=None
-        Direction of the column, and bounds of the values of both sides.
 
     Returns
     -------
     at_end, inside : float64 (n_intervals,)
-        Below -1e289: nothing is permitted, or allowed by `monotonic`.
+        Below -1e289: nothing is permitted.
     """
     cdef Criterion criterion
     cdef Limits limits
@@ -262,7 +465,6 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
     cdef Totals totals
     cdef Bounds bounds
     cdef Inherited above
-    cdef int8_t direction
     cdef int K = <int>target.shape[1]
     cdef int64_t first = 0 if last[0] == 0 else 1
     cdef int64_t count = n.shape[0] + first
@@ -281,10 +483,6 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
     criterion.n_classes = K if K > 1 else 0
     criterion.fixed_point = 2.0**30
     limits.min_rows = min_rows
-    if monotonic is not None:
-        direction, above.lower, above.upper = monotonic
-        above.has_lower = above.has_upper = True
-        limits.monotonic = &direction
     q = new_search(&criterion, CLASSES if K > 1 else SUM, of_row, &limits)
     if q == NULL or not reserve_bins(q, count):
         free_search(q)

@@ -13,6 +13,7 @@ cdef int64_t scan_entropy_of_bins(Search* q, const Keyed* order, int64_t begin,
                                   int64_t end) noexcept nogil
 cdef void scan_two_classes(Search* q, const uint32_t* entries, int64_t begin, int64_t end,
                            uint32_t ones, bint distinct) noexcept nogil
+cdef double lost_of_entropy(const Search* q) noexcept nogil
 
 
 cdef inline bint has_small_entropy(const Search* q) noexcept nogil:

@@ -23,7 +23,6 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._structs cimport entry_t
-from dtrees.core.search._class_bounds cimport lost_of_entropy
 from dtrees.core.search._criterion cimport Criterion, xlogx
 from dtrees.core.search._number_scan cimport least_reaching, look_at
 from dtrees.core.search._search cimport (
@@ -50,6 +49,8 @@ cdef extern from "search/two_classes.h" nogil:
 cdef enum:
     STRETCH = 16            # entries that are read at once
     LEAST_BOUNDED = 4       # bins that are worth a bound
+
+cdef double LAST_BITS = 2.0**-50        # of a large value of x log x
 
 
 cdef void scan_two_classes(Search* q, const uint32_t* entries, int64_t begin, int64_t end,
@@ -100,6 +101,13 @@ cdef double steepest(const Criterion* criterion, int64_t zeros, int64_t ones) no
     cdef double p = <double>ones / W
     cdef double rest = <double>zeros / W
     return max((of_all - of_zeros + lost) / (p * p), (of_all - of_ones + lost) / (rest * rest))
+
+
+cdef double lost_of_entropy(const Search* q) noexcept nogil:
+    """What roundings of x log x may make of a bound: of twelve for each class, and of large ones in
+    the last bits."""
+    cdef double W = <double>xlogx(q.criterion, q.totals.weight)
+    return 12.0 * (q.criterion.n_classes + 1) * (1 + LAST_BITS * W)
 
 
 cdef inline double least_square(Search* q) noexcept nogil:

@@ -23,7 +23,7 @@ from dtrees.core.data._structs cimport AT_MOST
 from dtrees.core.search._entry_scan cimport LAST, NOTHING, scan
 from dtrees.core.search._search cimport NONE, Search, add_bin, begin_column, begin_pass, take_best
 from dtrees.core.stores.presorted._sorted_entries cimport sort_by_code
-from dtrees.core.stores.shared._shared_blocks cimport bins_of_member
+from dtrees.core.stores.shared._shared_histogram cimport bins_of_member
 from dtrees.core.stores.shared._shared_entries cimport weigh_entries
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
 from dtrees.core.stores.shared._shared_state cimport SharedStore

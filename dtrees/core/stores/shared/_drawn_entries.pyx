@@ -21,7 +21,6 @@ from dtrees.core.data._memory cimport resize
 from dtrees.core.data._structs cimport PresortedFeature
 from dtrees.core.search._parameters cimport TrainParameters, may_use
 from dtrees.core.search._sort cimport merge_sort
-from dtrees.core.stores.shared._drawn_ranges cimport is_drawn_by_range, search_ranges
 from dtrees.core.stores.shared._shared_entries cimport reserve_own, search_entries
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
 from dtrees.core.stores.shared._shared_state cimport SharedStore
@@ -46,22 +45,13 @@ cdef void search_drawn(SharedStore* s, SharedNode* node, const int32_t* drawn, i
         if not may_use(&params.limits, sets, drawn[i]):
             continue
         if params.columns[drawn[i]].storage != STORED_SPARSE:
-            search_dense(s, node, drawn[i], members)
+            search_column(s, node, drawn[i], members)
             continue
         if i + AHEAD < count:
             prefetch(params.columns[drawn[i + AHEAD]].rows)
         read_drawn(s, node, drawn[i])
     if node.n_features > before:
         search_entries(s, node, before, 1, members)
-
-
-cdef void search_dense(SharedStore* s, const SharedNode* node, int32_t number,
-                       uint64_t members) noexcept nogil:
-    cdef int32_t slot = s.slot[number]
-    if not is_drawn_by_range(s, node, s.store.params.columns + number):
-        search_column(s, node, number, members)
-    elif not (node.constant[slot] or s.store.out_of_memory):
-        node.constant[slot] = not search_ranges(s, node, number, members)
 
 
 cdef bint reserve_drawn(SharedStore* s, SharedNode* node, const int32_t* drawn,

@@ -14,7 +14,7 @@ from dtrees.core.stores.shared._shared_nodes cimport (
     Partitioning, SharedNode, free_shared, mark_codes_left, new_shared, partition_shared
 )
 from dtrees.core.stores.shared._shared_state cimport SharedStore
-from dtrees.core.stores.shared._shared_sums cimport sum_cells, sum_members
+from dtrees.core.stores.shared._shared_histogram cimport sum_cells, sum_members
 
 
 cdef void partition_members(Store* store, Member* members, uint64_t together) noexcept nogil:
@@ -85,7 +85,8 @@ cdef bint fill_children(SharedStore* s, const Column* column, uint64_t together,
             return False
         for i in range(node.n_some):
             who[i] = bits_among(node.who[i], together)
-    found = partition_shared(node, column, s.counting.added, who, p, left, right)
+    found = partition_shared(node, column, s.added if s.gathered != NULL else NULL, who, p,
+                             left, right)
     if p.n < node.n_members:
         free(who)
     return found
@@ -105,7 +106,7 @@ cdef void bar_columns(const SharedStore* s, int32_t number, SharedNode* left,
 
 cdef void sum_child(SharedStore* s, SharedNode* child, const int64_t* sums) noexcept nogil:
     """Sums of the members of a child; `sums` by cell where what rows add was gathered."""
-    if s.counting.added != NULL:
+    if s.gathered != NULL:
         memcpy(s.sums, sums, child.n_cells * sizeof(int64_t))
     else:
         sum_cells(s, child)

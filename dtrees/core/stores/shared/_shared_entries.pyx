@@ -14,8 +14,10 @@ the rows without an entry add up to is what the node of a member has, less its e
 `_entry_scan` never needs it. Columns with fewer entries than can beat what every member has found
 are passed over by one comparison.
 
-Columns of few codes are counted in one pass for all sets (`_entry_histogram`). The others are
-scanned set by set, from the fill code outward.
+Columns of few codes are counted in one pass for all sets, as rows of their cells: an entry costs
+one addition instead of one for each set, and the fill code has what the others have not. Where
+histograms would cost more than scans of the entries, these are scanned set by set, from the fill
+code outward.
 """
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free
@@ -23,22 +25,22 @@ from libc.stdlib cimport free
 from dtrees.core.data._bits cimport count_bits
 from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, Column, without_entries
 from dtrees.core.data._memory cimport claim
-from dtrees.core.data._structs cimport ALL_ORDERED, PresortedFeature, RowStatistics
-from dtrees.core.histogram._layout cimport has_classes
+from dtrees.core.data._structs cimport (
+    ALL_ORDERED, LEAF, NO_RANK, PresortedFeature, RowStatistics
+)
+from dtrees.core.histogram._layout cimport add, encode, has_classes
 from dtrees.core.histogram._totals cimport weigh_row
-from dtrees.core.search._bins cimport bins_of_entries
+from dtrees.core.search._bins cimport bins_of_entries, drop_bin, rest_to_bin, search_bins
 from dtrees.core.search._bound cimport work_of_bins
-from dtrees.core.search._entry_scan cimport search_feature
+from dtrees.core.search._entry_scan cimport pass_over_short, search_feature
 from dtrees.core.search._parameters cimport TrainParameters, may_use
 from dtrees.core.search._search cimport Search, keep_ranks
 from dtrees.core.stores.presorted._sorted_entries cimport sorted_entries
-from dtrees.core.stores.shared._entry_histogram cimport (
-    codes_of_feature, search_by_codes
-)
-from dtrees.core.stores.shared._shared_nodes cimport SharedNode
+from dtrees.core.stores.shared._shared_histogram cimport bins_of_member, count_by_cell
+from dtrees.core.stores.shared._shared_nodes cimport SharedNode, reserve_rows, reserve_some
 from dtrees.core.stores.sampled._random_split cimport search_random
 from dtrees.core.stores.shared._shared_state cimport (
-    ABSENT, CLASS_1, NO_CELL, SharedStore, class_weights
+    ABSENT, NO_CELL, SharedStore, class_weights
 )
 
 
@@ -92,15 +94,12 @@ cdef bint open_entries(SharedStore* s, SharedNode* root, const uint8_t* live) no
 # members
 
 cdef void note_members(SharedStore* s, const SharedNode* node) noexcept nogil:
-    """By row of a node, its cell, and a bit for each member that has it. Where rows are packed, the
-    cell tells their class, too."""
+    """By row of a node, its cell, and a bit for each member that has it."""
     cdef int64_t i
     cdef int c
     for i in range(node.n):
         s.who_of[node.rows[i]] = ~node.without[node.cell[i]]
         s.cell_of[node.rows[i]] = node.cell[i]
-    for i in range(node.n if s.is_packed else 0):
-        s.cell_of[node.rows[i]] |= CLASS_1 * (s.of_row.label[node.rows[i]] != 0)
     for i in range(node.n_some):
         s.who_of[node.some[i]] = node.who[i]
         s.cell_of[node.some[i]] = NO_CELL
@@ -177,6 +176,124 @@ cdef void search_entries(SharedStore* s, const SharedNode* node, int64_t first, 
         r += step
 
 
+cdef int64_t codes_of_feature(SharedStore* s, const SharedNode* node,
+                              const PresortedFeature* feature) noexcept nogil:
+    """The codes that occur, and the fill code, ascending in `code`; returns how many, 0 where
+    histograms of them cost more than scans of the entries."""
+    cdef const uint64_t* e = node.entries + feature.offset
+    cdef int64_t most = feature.length * node.n_members // (s.block_cost * s.layout.n_words)
+    cdef int64_t n = 0
+    cdef int64_t i
+    cdef uint32_t code
+    cdef uint32_t before = NO_RANK
+    cdef bint filled = False
+    for i in range(feature.length):
+        code = <uint32_t>(e[i] >> 32)
+        if code == before:
+            continue
+        if n + 2 > most:
+            return 0
+        if code > feature.fill and not filled:
+            s.code[n] = feature.fill
+            filled = True
+            n += 1
+        s.code[n] = before = code
+        n += 1
+    if not filled:
+        s.code[n] = feature.fill
+        n += 1
+    return n
+
+
+cdef bint list_entries(SharedStore* s, const SharedNode* node,
+                       const PresortedFeature* feature) noexcept nogil:
+    """Make the rows of a feature that somebody has those of `listed`, with their cells and members;
+    `code_of` gets the number of the code of each. False without memory; without a branch."""
+    cdef const uint64_t* e = node.entries + feature.offset
+    cdef SharedNode* to = &s.listed
+    cdef int64_t n = 0
+    cdef int64_t n_some = 0
+    cdef uint32_t k = 0
+    cdef int64_t i
+    cdef uint32_t row
+    cdef uint8_t cell
+    if feature.length > s.n_listed:
+        s.n_listed = 0
+        if not (reserve_rows(to, feature.length) and reserve_some(to, feature.length)):
+            s.store.out_of_memory = True
+            return False
+        s.n_listed = feature.length
+    to.n_members, to.n_cells, to.without = node.n_members, node.n_cells, node.without
+    for i in range(feature.length):
+        row = <uint32_t>e[i]
+        while s.code[k] != e[i] >> 32:
+            k += 1
+        cell = s.cell_of[row]
+        s.code_of[row] = k
+        to.rows[n] = to.some[n_some] = row
+        to.cell[n] = cell
+        to.who[n_some] = s.who_of[row]
+        n += cell < ABSENT
+        n_some += cell == NO_CELL
+    to.n, to.n_some = n, n_some
+    return True
+
+
+cdef bint count_entries(SharedStore* s, const SharedNode* node, const PresortedFeature* feature,
+                        int64_t width) noexcept nogil:
+    """Histograms of the codes in `code`, `width` of them, cell by cell; the fill code has one row,
+    so that it is a bin of all members. False without memory."""
+    cdef Column column = s.store.params.columns[feature.column]
+    cdef int64_t fill = 0
+    column.storage, column.codes = STORED_U32, s.code_of
+    s.rank_of = NULL
+    if not list_entries(s, node, feature) or not count_by_cell(s, &s.listed, &column, width):
+        return False
+    while s.code[fill] != feature.fill:
+        fill += 1
+    add(s.all + fill * s.layout.n_words, s.layout.kind, 1, encode(s.layout.kind, 1, 0))
+    return True
+
+
+cdef void rest_to_fill(Search* q, uint32_t fill) noexcept nogil:
+    """The bin of the fill code gets what the others have not, and goes if that is nothing."""
+    cdef int64_t g = 0
+    if q.bins.count == 0:  # no memory
+        return
+    while q.bins.rank[g] != fill:
+        g += 1
+    rest_to_bin(q, g)
+    if q.bins.n[g] == 0:
+        drop_bin(q, g)
+
+
+cdef void search_by_codes(SharedStore* s, const SharedNode* node, const PresortedFeature* feature,
+                          int64_t width, uint64_t members) noexcept nogil:
+    """Search one column by histograms of the codes in `code`, for these members: one pass."""
+    cdef Search* q
+    cdef double before
+    cdef int m
+    if not count_entries(s, node, feature, width):
+        return
+    s.store.work += feature.length + width * node.n_members
+    for m in range(node.n_members):
+        if not members >> m & 1:
+            continue
+        q = s.searches[node.set_of[m]]
+        bins_of_member(s, q, node, m, width)
+        rest_to_fill(q, feature.fill)
+        if q.bins.count < 2:
+            continue
+        before = q.split.score
+        if s.store.params.limits.random_splits:
+            draw_from_bins(s, q, feature)
+        else:
+            search_bins(q, feature.column, feature.last_ordered)
+        if q.split.test != LEAF and (q.split.score > before or q.too_short == 0):
+            pass_over_short(q)
+        s.store.out_of_memory |= q.out_of_memory
+
+
 cdef void search_by_members(SharedStore* s, const SharedNode* node,
                             const PresortedFeature* feature, uint64_t members) noexcept nogil:
     """Search one column, member by member, for these; `reserve_own` was called."""
@@ -242,7 +359,7 @@ cdef bint reserve_statistics(SharedStore* s, int64_t n) noexcept nogil:
     s.n_own_statistics = n + n // 8 + 1
     if not (claim(<void**>&own.label, s.n_own_statistics * sizeof(uint16_t))
             and claim(<void**>&own.weight, s.n_own_statistics * sizeof(int64_t))
-            and (has_classes(s.counting.layout.kind)
+            and (has_classes(s.layout.kind)
                  or claim(<void**>&own.target, s.n_own_statistics * sizeof(int64_t)))):
         s.n_own_statistics = 0
     return n < s.n_own_statistics

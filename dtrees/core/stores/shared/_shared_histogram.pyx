@@ -1,32 +1,35 @@
-"""Histograms of the rows of a node of several sets, one for each cell.
+"""Histograms of a shared node, cell by cell, and what a member of the node has of them.
 
     rows of the node          12  13  17  20  ...
     what they add              a   b   c   d  ...   gathered once for all columns, if packed
     cells of a column      | H0 | H1 | ... | Hk |   a row goes to the histogram of its cell
+    all                      H0 + H1 + ... + Hk
+    member i               all - what it lacks + what it has of the rows that only some have
 
-Rows that some members have go to histograms of these members. Where a row adds one number, or two,
-the numbers of all members stand side by side, so that it is added to all of them at once::
-
-    a code                 | m0 | m1 | m2 | ... |   and the row, or 0 for those that lack it
-
-Neighbouring rows mostly belong to different cells, so an addition seldom waits for the one before.
+Rows that only some members have go to a histogram of each of these. Sums are integers, so nothing
+is lost. Neighbouring rows mostly belong to different cells, so an addition seldom waits for the one
+before. What all rows of a node add up to is found in the same way, without codes.
 """
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memset
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
 
 from dtrees.core.data._bits cimport trailing_zeros
-from dtrees.core.data._columns cimport STORED_U16, STORED_U32, STORED_U8, Column, code_t
-from dtrees.core.data._cpu cimport is_wide
+from dtrees.core.data._columns cimport STORED_U16, STORED_U8, Column, code_t
+from dtrees.core.data._memory cimport claim
 from dtrees.core.histogram._count cimport NodeRows, count_column
-from dtrees.core.histogram._layout cimport PACKED, SUM, CellKind, add_row
-from dtrees.core.stores.shared._shared_nodes cimport SharedNode
+from dtrees.core.histogram._layout cimport PACKED, add_words, decode, subtract_words
+from dtrees.core.histogram._totals cimport (
+    add_to_totals, add_totals, clear_totals, weigh_totals
+)
+from dtrees.core.search._bins cimport bins_of_histogram, weigh_bins
+from dtrees.core.search._open_node cimport OpenNode, describe
+from dtrees.core.search._search cimport Search
+from dtrees.core.stores.shared._shared_nodes cimport MOST_SETS, SharedNode
+from dtrees.core.stores.shared._shared_state cimport SharedStore, class_weights, packed
 
-cdef extern from "stores/shared/shared_histogram.h" nogil:
-    void count_some_u8(int64_t*, int64_t, const uint8_t*, const uint32_t*, const uint32_t*,
-                       const uint64_t*, const int64_t*, const int64_t*, int64_t) noexcept
-    void count_some_u16(int64_t*, int64_t, const uint16_t*, const uint32_t*, const uint32_t*,
-                        const uint64_t*, const int64_t*, const int64_t*, int64_t) noexcept
-
+# ---------------------------------------------------------------------------------------------
+# codes
 
 cdef inline void mark_hits(const SharedNode* node, const code_t* codes,
                            uint64_t* hit) noexcept nogil:
@@ -66,70 +69,202 @@ cdef int64_t rank_codes(const SharedNode* node, const Column* column, uint64_t* 
     return n
 
 
-# ---------------------------------------------------------------------------------------------
-# rows that all members have
+cdef int64_t number_codes(SharedStore* s, const SharedNode* node,
+                          const Column* column) noexcept nogil:
+    """The codes that histograms of a column have, ascending in `code`; returns how many.
 
-cdef void count_rows(const SharedNode* node, const Column* column, const Counting* counting,
-                     int64_t* cells) noexcept nogil:
-    """Add the rows that all members have to the histogram of their cell."""
+    All of them, or those that occur, where cells would cost more than the rows.
+    """
+    cdef int64_t width = column.n_codes + <int64_t>1
+    cdef int64_t code
+    s.rank_of = NULL
+    if width * s.layout.n_words > 2 * (node.n + node.n_some):
+        s.rank_of = s.rank
+        return rank_codes(node, column, s.hit, s.code, s.rank)
+    for code in range(width):
+        s.code[code] = <uint32_t>code
+    return width
+
+
+# ---------------------------------------------------------------------------------------------
+# histograms
+
+cdef bint reserve_blocks(SharedStore* s, const SharedNode* node, int64_t width) noexcept nogil:
+    """Histograms of so many codes, with zeros in those of the cells; False without memory."""
+    cdef int n_blocks = node.n_cells + 3 + 2 * node.n_members
+    cdef int64_t size = width * s.layout.n_words
+    s.size = size
+    if n_blocks * size > s.n_scratch:
+        s.n_scratch = 0
+        if not claim(<void**>&s.histograms, n_blocks * size * sizeof(int64_t)):
+            s.store.out_of_memory = True
+            return False
+        s.n_scratch = n_blocks * size
+    memset(s.histograms, 0, (node.n_cells + 3) * size * sizeof(int64_t))
+    return True
+
+
+cdef void combine_cells(SharedStore* s, const SharedNode* node) noexcept nogil:
+    """Add the histograms of the cells up, and those that a member lacks; `more` gets zeros."""
+    cdef int64_t size = s.size
+    cdef int64_t* block = s.histograms + node.n_cells * size
+    cdef int c, m, n_lacking
+    s.all = block
+    for c in range(node.n_cells):
+        add_words(block, s.histograms + c * size, size)
+    block += size
+    s.own = block
+    block += size
+    for m in range(node.n_members):
+        s.lacking[m] = block  # nothing
+    block += size
+    for m in range(node.n_members):
+        n_lacking = 0
+        for c in range(node.n_cells):
+            if not node.without[c] >> m & 1:
+                continue
+            n_lacking += 1
+            if n_lacking == 1:
+                s.lacking[m] = s.histograms + c * size
+                continue
+            if n_lacking == 2:
+                memcpy(block, s.lacking[m], size * sizeof(int64_t))
+                s.lacking[m] = block
+                block += size
+            add_words(block - size, s.histograms + c * size, size)
+    s.more = NULL
+    if node.n_some > 0:
+        memset(block, 0, size * node.n_members * sizeof(int64_t))
+        s.more = block
+
+
+cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* column,
+                        int64_t width) noexcept nogil:
+    """Histograms of a column, cell by cell, of so many codes; False without memory.
+
+    node : or some of its rows, where what they add was not gathered.
+    """
     cdef NodeRows rows
+    if not reserve_blocks(s, node, width):
+        return False
     memset(&rows, 0, sizeof(NodeRows))
-    rows.n = node.n
-    rows.rows = node.rows
-    rows.cell = node.cell
-    rows.size = counting.size
-    rows.rank = counting.rank
-    rows.target = counting.added
-    rows.of_row = counting.of_row if counting.added == NULL else NULL
-    count_column(column, &rows, &counting.layout, cells)
+    rows.n, rows.rows, rows.cell = node.n, node.rows, node.cell
+    rows.size, rows.rank = s.size, s.rank_of
+    rows.of_row = s.of_row
+    if node.rows == s.gathered:
+        rows.of_row, rows.target = NULL, s.added
+    count_column(column, &rows, &s.layout, s.histograms)
+    combine_cells(s, node)
+    if s.more == NULL:
+        return True
+    rows.n, rows.rows, rows.members = node.n_some, node.some, node.who
+    if rows.target != NULL:
+        rows.target += node.n
+    count_column(column, &rows, &s.layout, s.more)
+    return True
+
+
+cdef void bins_of_member(SharedStore* s, Search* q, const SharedNode* node, int member,
+                         int64_t width) noexcept nogil:
+    """The codes that occur in the rows of a member, as bins of its search."""
+    cdef int64_t size = s.size
+    memcpy(s.own, s.all, size * sizeof(int64_t))
+    subtract_words(s.own, s.lacking[member], size)
+    if s.more != NULL:
+        add_words(s.own, s.more + member * size, size)
+    bins_of_histogram(q, &s.layout, s.own, width, s.code)
+    if s.of_class != NULL:
+        weigh_bins(q, class_weights(s, node, member))
+    s.store.out_of_memory |= q.out_of_memory
 
 
 # ---------------------------------------------------------------------------------------------
-# rows that some of them have
+# sums
 
-cdef inline void count_some_in(const SharedNode* node, const code_t* codes,
-                               const Counting* counting, int64_t* cells) noexcept nogil:
-    cdef CellKind kind = counting.layout.kind
-    cdef const int64_t* target = counting.of_row.target
-    cdef int64_t width = numbers_of_some(node)
-    cdef int64_t i, at
+cdef void sum_cells(SharedStore* s, const SharedNode* node) noexcept nogil:
+    """What the rows of each cell add up to, in scratch."""
+    cdef int64_t K = s.store.params.criterion.n_classes
+    cdef int64_t i
+    cdef int c
+    if s.is_packed:
+        memset(s.sums, 0, node.n_cells * sizeof(int64_t))
+        for i in range(node.n):
+            s.sums[node.cell[i]] += packed(s.of_row, node.rows[i])
+        return
+    memset(s.class_totals, 0, node.n_cells * K * sizeof(int64_t))
+    for c in range(node.n_cells):
+        clear_totals(&s.totals[c])
+    for i in range(node.n):
+        c = node.cell[i]
+        add_to_totals(s.of_row, &s.store.params.layout, node.rows[i],
+                      &s.totals[c], s.class_totals + c * K if K > 0 else NULL)
+
+
+cdef void sum_members(SharedStore* s, SharedNode* node) noexcept nogil:
+    """Sums of each member, of the cells that it does not lack and of what only some have, and
+    its description. Those of the cells are in scratch."""
+    cdef int64_t K = s.store.params.criterion.n_classes
+    cdef int64_t i, k
+    cdef int c, m
     cdef uint64_t bits
-    for i in range(node.n_some):
-        at = codes[node.some[i]]
-        if counting.rank != NULL:
-            at = counting.rank[at]
-        bits = node.who[i]
-        while bits != 0:
-            if kind == PACKED:
-                cells[at * width + trailing_zeros(bits)] += counting.some_added[i]
-            elif kind == SUM:
-                cells[2 * at * width + trailing_zeros(bits)] += 1
-                cells[(2 * at + 1) * width + trailing_zeros(bits)] += target[node.some[i]]
-            else:
-                add_row(cells + trailing_zeros(bits) * counting.size
-                        + at * counting.layout.n_words, counting.layout.kind, counting.of_row,
-                        node.some[i])
-            bits &= bits - 1
-
-
-cdef void count_some(const SharedNode* node, const Column* column, const Counting* counting,
-                     int64_t* cells) noexcept nogil:
-    """Add the other rows to the histograms of the members that have them: one behind the other, or
-    side by side (`are_beside`)."""
-    cdef const uint8_t* narrow = <const uint8_t*>column.codes
-    cdef const uint16_t* wide = <const uint16_t*>column.codes
-    cdef const int64_t* target = counting.of_row.target
-    cdef int64_t width = numbers_of_some(node)
-    if column.storage == STORED_U32:
-        count_some_in(node, <const uint32_t*>column.codes, counting, cells)
-    elif is_wide and are_beside(counting):
-        if column.storage == STORED_U8:
-            count_some_u8(cells, width, narrow, counting.rank, node.some, node.who,
-                          counting.some_added, target, node.n_some)
-        else:
-            count_some_u16(cells, width, wide, counting.rank, node.some, node.who,
-                           counting.some_added, target, node.n_some)
-    elif column.storage == STORED_U8:
-        count_some_in(node, narrow, counting, cells)
+    cdef OpenNode* open
+    if s.is_packed:
+        unpack_members(s, node)
+        if s.store.out_of_memory:
+            return
     else:
-        count_some_in(node, wide, counting, cells)
+        for m in range(node.n_members):
+            open = &node.open[m]
+            clear_totals(&open.totals)
+            for c in range(node.n_cells):
+                if node.without[c] >> m & 1:
+                    continue
+                add_totals(&open.totals, &s.totals[c])
+                for k in range(K):
+                    open.class_totals[k] += s.class_totals[c * K + k]
+        for i in range(node.n_some):
+            bits = node.who[i]
+            while bits != 0:
+                open = &node.open[trailing_zeros(bits)]
+                bits &= bits - 1
+                add_to_totals(s.of_row, &s.store.params.layout, node.some[i],
+                              &open.totals, open.class_totals)
+    for m in range(node.n_members):
+        if s.of_class != NULL:
+            weigh_totals(&node.open[m].totals, node.open[m].class_totals,
+                         class_weights(s, node, m), K)
+        describe(&node.open[m], &s.params_of[node.set_of[m]])
+
+
+cdef void unpack_members(SharedStore* s, SharedNode* node) noexcept nogil:
+    """The sums alone, where rows are packed."""
+    cdef int64_t sums[MOST_SETS]
+    cdef int64_t* added = <int64_t*>malloc((node.n_some + 1) * sizeof(int64_t))
+    cdef int64_t all = 0
+    cdef int64_t i
+    cdef int c, m
+    cdef uint64_t bits
+    cdef OpenNode* open
+    if added == NULL:
+        s.store.out_of_memory = True
+        return
+    for i in range(node.n_some):
+        added[i] = packed(s.of_row, node.some[i])
+    for c in range(node.n_cells):
+        all += s.sums[c]
+    for m in range(node.n_members):
+        sums[m] = all
+    for c in range(node.n_cells):
+        bits = node.without[c]
+        while bits != 0:
+            sums[trailing_zeros(bits)] -= s.sums[c]
+            bits &= bits - 1
+    for m in range(node.n_members):
+        for i in range(node.n_some):
+            sums[m] += added[i] & -<int64_t>(node.who[i] >> m & 1)
+        open = &node.open[m]
+        open.totals.n = decode(&sums[m], PACKED, 2, &open.totals.weight, &open.totals.target)
+        open.class_totals[0] = open.totals.weight - open.totals.target
+        if s.store.params.criterion.n_classes > 1:
+            open.class_totals[1] = open.totals.target
+    free(added)

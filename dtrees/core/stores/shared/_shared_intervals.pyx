@@ -19,12 +19,12 @@ from dtrees.core.data._memory cimport claim
 from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.histogram._layout cimport COUNT, PACKED, SUM, WEIGHTED_SUM, CellKind, decode
 from dtrees.core.search._bounds cimport Bounds
-from dtrees.core.search._class_bounds cimport bound_classes
-from dtrees.core.search._intervals cimport bound_sums, least_at_end, lowest_best
+from dtrees.core.search._intervals cimport (
+    bound_classes, bound_sums, least_at_end, lowest_best
+)
 from dtrees.core.search._search cimport NONE, Search, begin_column, by_class
 from dtrees.core.stores.shared._alive_scan cimport scan_alive
-from dtrees.core.stores.shared._shared_blocks cimport bins_of_member, count_by_cell
-from dtrees.core.stores.shared._shared_histogram cimport numbers_of_some
+from dtrees.core.stores.shared._shared_histogram cimport bins_of_member, count_by_cell
 from dtrees.core.stores.shared._shared_nodes cimport MOST_SETS, SharedNode
 from dtrees.core.stores.shared._shared_state cimport SharedStore, class_weights
 
@@ -165,7 +165,7 @@ cdef int64_t count_intervals(SharedStore* s, const SharedNode* node,
     cdef const Column* column = &s.intervals[number].column
     cdef int64_t width = column.n_codes + <int64_t>1
     cdef int64_t i
-    s.counting.rank = NULL
+    s.rank_of = NULL
     for i in range(width):
         s.code[i] = <uint32_t>i
     s.store.work += node.n + width * node.n_members
@@ -250,11 +250,11 @@ cdef void bound_member(SharedStore* s, const SharedNode* node, int32_t number, i
         bins_of_member(s, q, node, m, width)
         bound_classes(q, s.intervals[number].last, width, &s.bounds)
         return
-    if s.counting.layout.kind == PACKED:
+    if s.layout.kind == PACKED:
         sum_up(s, node, m, width, PACKED, 1)
-    elif s.counting.layout.kind == COUNT:
+    elif s.layout.kind == COUNT:
         sum_up(s, node, m, width, COUNT, 1)
-    elif s.counting.layout.kind == SUM:
+    elif s.layout.kind == SUM:
         sum_up(s, node, m, width, SUM, 2)
     else:
         sum_up(s, node, m, width, WEIGHTED_SUM, 3)
@@ -270,21 +270,19 @@ cdef inline void sum_up(SharedStore* s, const SharedNode* node, int m, int64_t w
     cdef const int64_t* lacking = s.lacking[m]
     cdef const int64_t* more = s.more
     cdef const int64_t* of_class = NULL
-    cdef int64_t step = 1
     cdef int64_t[3] sums
     cdef int64_t i, k, weight
     if s.of_class != NULL:
         of_class = class_weights(s, node, m)
     if more != NULL:
-        step = numbers_of_some(node) if kind == PACKED or kind == SUM else 1
-        more += m if kind == PACKED or kind == SUM else m * s.counting.size
+        more += m * s.size
     sums[0] = sums[1] = sums[2] = 0
     bounds.n[0] = bounds.weight[0] = bounds.target[0] = 0
     for i in range(width):
         for k in range(n_words):
             sums[k] += all[i * n_words + k] - lacking[i * n_words + k]
             if more != NULL:
-                sums[k] += more[(i * n_words + k) * step]
+                sums[k] += more[i * n_words + k]
         bounds.n[i + 1] = decode(sums, kind, 2, &bounds.weight[i + 1], &bounds.target[i + 1])
     for i in range(1, width + 1 if s.of_class != NULL else 0):
         weight = of_class[0] * (bounds.weight[i] - bounds.target[i])

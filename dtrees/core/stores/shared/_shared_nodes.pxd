@@ -60,6 +60,7 @@ cdef void release_entries(SharedNode* node) noexcept nogil
 cdef void free_shared(SharedNode* node) noexcept nogil
 cdef void free_shared_list(SharedNode* node) noexcept nogil
 cdef bint reserve_rows(SharedNode* node, int64_t n) noexcept nogil
+cdef bint reserve_some(SharedNode* node, int64_t n) noexcept nogil
 cdef void mark_codes_left(const Route* route, int n, int64_t width,
                           uint64_t* left_of) noexcept nogil
 cdef bint partition_shared(const SharedNode* node, const Column* column, const int64_t* added,

@@ -3,19 +3,16 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport MOST_INTERVALS, Column, Intervals
 from dtrees.core.data._structs cimport RowStatistics, Totals
-from dtrees.core.histogram._layout cimport PACKED, encode
+from dtrees.core.histogram._layout cimport PACKED, Layout, encode
 from dtrees.core.search._bounds cimport Bounds
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Bins, Boundaries, Search
 from dtrees.core.stores._store cimport Member, Store
-from dtrees.core.stores.shared._class_scan cimport ClassCounts
-from dtrees.core.stores.shared._shared_histogram cimport Counting
 from dtrees.core.stores.shared._shared_nodes cimport MOST_SETS, SharedNode
 
 cdef enum:
     NO_CELL = 255           # of a row that only some of the members have,
     ABSENT = 254            # and of one that nobody has
-    CLASS_1 = 64            # added to the cells of rows of class 1, where rows are packed
 
 
 cdef struct AliveRows:
@@ -54,16 +51,15 @@ cdef struct SharedStore:
     const int64_t* all      # and of all rows that all have
     int64_t* own            # of one member
     int64_t* more           # and, by member, of what only some have; NULL: nothing
-    bint beside             # the numbers of all members stand side by side in it
-    Counting counting       # of the node that is searched
-    bint by_classes         # its ordered columns are searched for all members at once
-    ClassCounts classes
-    int64_t* added          # what its rows add, packed
+    Layout layout           # of histograms
+    const uint32_t* rank_of     # by code: its number in those of a column; NULL: the code
+    int64_t size            # numbers of a histogram
+    int64_t* added          # what the rows of a node add, packed, or distances of their targets
     int64_t n_added         # room
+    const uint32_t* gathered    # the rows whose packed numbers these are; NULL: none
     uint32_t* code          # codes that occur in the node
     uint32_t* rank          # and their numbers; by code
     uint64_t* hit
-    uint8_t* parts          # by row, where splits are drawn: what `_drawn_ranges` counts it by
     uint64_t* left_of       # by code: the members that send it left
     Totals* totals          # by cell
     int64_t* class_totals
@@ -88,9 +84,8 @@ cdef struct SharedStore:
     uint8_t* cell_of        # its cell, NO_CELL or ABSENT,
     uint8_t* side           # and, while entries are gathered, for whom, a bit each; else 0
     int64_t block_cost      # histograms of cells that those of all members are made of
-    bint has_row_words      # of the node at hand
-    int64_t* row_words      # what its rows add up to: by cell, then that of `some` by member
-    int64_t n_row_words     # room
+    SharedNode listed       # rows of the entries of a column, as if they were all of the node
+    int64_t n_listed        # room
     uint64_t* own_entries   # of a column and a member, or of rows that only some have
     int64_t n_own_entries   # room
     RowStatistics own_statistics    # by entry of a member, where sets have their own class weights

@@ -3,34 +3,25 @@
     one column          | H0 | H1 | ... | Hk |         one pass, by cell
     member i            H0 + H1 + ... + Hk - Hi        exact: sums of integers
 """
-from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
 from dtrees.core.data._bits cimport trailing_zeros
-from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, Column, last_ordered
-from dtrees.core.data._cpu cimport is_wide
+from dtrees.core.data._columns cimport STORED_SPARSE, Column, last_ordered
 from dtrees.core.data._memory cimport claim, claim_zeros
-from dtrees.core.data._structs cimport ALL_ORDERED, GINI, IN_SUBSET, RowStatistics, Totals
-from dtrees.core.histogram._layout cimport CLASSES
+from dtrees.core.data._structs cimport IN_SUBSET, RowStatistics, Totals
 from dtrees.core.search._bins cimport search_bins
-from dtrees.core.search._parameters cimport Limits, TrainParameters
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport (
     NONE, Boundaries, Search, borrow_scratch, free_bins, free_search, keep_ranks, new_search
 )
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.sampled._random_split cimport search_random
 from dtrees.core.stores.shared._alive_scan cimport free_alive
-from dtrees.core.stores.shared._class_scan cimport (
-    MOST_ROWS, count_classes, free_classes, number_classes, search_classes, take_boundary
-)
-from dtrees.core.stores.shared._shared_blocks cimport (
-    bins_of_member, count_by_cell
-)
-from dtrees.core.stores.shared._drawn_ranges cimport find_neighbours, is_drawn_by_range
 from dtrees.core.stores.shared._shared_entries cimport bins_of_subsets, note_members
 from dtrees.core.stores.shared._shared_histogram cimport (
-    rank_codes
+    bins_of_member, count_by_cell, number_codes
 )
 from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, SharedNode
 from dtrees.core.stores.shared._shared_state cimport ABSENT, SharedStore, packed
@@ -75,8 +66,6 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
         return False
     if s.cell_of != NULL:
         memset(s.cell_of, ABSENT, s.n_rows + 1)
-    if s.store.params.limits.random_splits and not claim(<void**>&s.parts, s.n_rows + 1):
-        return False
     return (claim(<void**>&s.code, (most_codes + 2) * sizeof(uint32_t))
             and claim(<void**>&s.rank, (most_codes + 2) * sizeof(uint32_t))
             and claim_zeros(<void**>&s.hit, ((most_codes >> 6) + 2) * sizeof(uint64_t))
@@ -97,12 +86,10 @@ cdef void free_store(SharedStore* s) noexcept nogil:
     free(s.swapped)
     free(s.histograms)
     free(s.added)
-    free_classes(&s.classes)
     free(s.code)
     free(s.rank)
     free(s.hit)
     free(s.left_of)
-    free(s.parts)
     free(s.sums)
     free(s.totals)
     free(s.class_totals)
@@ -112,7 +99,10 @@ cdef void free_store(SharedStore* s) noexcept nogil:
     free(s.code_of)
     free(s.cell_of)
     free(s.side)
-    free(s.row_words)
+    free(s.listed.rows)
+    free(s.listed.cell)
+    free(s.listed.some)
+    free(s.listed.who)
     free(s.own_entries)
     free(s.own_statistics.label)
     free(s.own_statistics.weight)
@@ -134,38 +124,16 @@ cdef Member* take_node(SharedStore* s, SharedNode* node) noexcept nogil:
 
 
 cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil:
-    """Gather what columns are counted from. Where ordered columns are searched for all members at
-    once, prepare for it."""
+    """Gather what columns are counted from, and forget what was known of another node."""
     cdef const TrainParameters* params = s.store.params
-    cdef const Limits* limits
-    cdef int64_t least
     cdef int m
     gather_rows(s, node)
     s.bounds.lowest = 1  # of targets: above the highest, not known yet
     s.bounds.highest = 0
-    s.has_row_words = False
     for m in range(node.n_members):
         s.best[m] = NONE
     if s.n_dense < params.limits.n_columns:
         note_members(s, node)
-    s.by_classes = (is_wide and params.layout.kind == CLASSES and s.of_class == NULL
-                    and not params.limits.random_splits
-                    and params.criterion.impurity == GINI
-                    and node.n + node.n_some <= MOST_ROWS and s.n_dense > 0)
-    if not s.by_classes:
-        return
-    if not number_classes(&s.classes, node, s.of_row,
-                          params.criterion.n_classes):
-        s.store.out_of_memory = True
-        return
-    for m in range(s.classes.scan.width):
-        least = INT32_MAX  # nobody there
-        if m < node.n_members:
-            limits = &s.params_of[node.set_of[m]].limits
-            least = limits.min_weight if limits.min_weight > limits.min_rows \
-                else limits.min_rows
-        s.classes.scan.least[m] = <int32_t>(least if least < INT32_MAX else INT32_MAX)
-        s.classes.scan.most[m] = s.classes.scan.n[m] - s.classes.scan.least[m]
 
 
 cdef void gather_rows(SharedStore* s, const SharedNode* node) noexcept nogil:
@@ -175,6 +143,7 @@ cdef void gather_rows(SharedStore* s, const SharedNode* node) noexcept nogil:
     cdef int64_t n = node.n + node.n_some
     cdef int64_t* some
     cdef int64_t i
+    s.gathered = NULL
     if not s.is_packed or s.n_dense == 0:
         return
     if n > s.n_added or n < s.n_added // MUCH_SMALLER:
@@ -187,8 +156,7 @@ cdef void gather_rows(SharedStore* s, const SharedNode* node) noexcept nogil:
         s.added[i] = packed(of_row, node.rows[i])
     for i in range(node.n_some):
         some[i] = packed(of_row, node.some[i])
-    s.counting.added = s.added
-    s.counting.some_added = some
+    s.gathered = node.rows
 
 
 cdef void search_column(SharedStore* s, const SharedNode* node, int32_t number,
@@ -209,18 +177,6 @@ cdef bint search_codes(SharedStore* s, const SharedNode* node, int32_t number, u
     cdef Search* q
     cdef bint varies = members != node.active
     s.store.work += node.n + width * node.n_members
-    if (s.by_classes and last_ordered(column) == ALL_ORDERED
-            and column.storage != STORED_U32):
-        if not count_classes(&s.classes, node, column, s.counting.rank, width):
-            s.store.out_of_memory = True
-            return True
-        search_classes(&s.classes, s.code[0] == 0)
-        for m in range(node.n_members):
-            if members >> m & 1:
-                varies |= s.classes.scan.n_codes[m] > 1
-                take_boundary(&s.classes, s.searches[node.set_of[m]], number, m,
-                              s.code)
-        return varies
     if not count_by_cell(s, node, column, width):
         return True
     for m in range(node.n_members):
@@ -238,24 +194,6 @@ cdef bint search_codes(SharedStore* s, const SharedNode* node, int32_t number, u
     return varies
 
 
-cdef int64_t number_codes(SharedStore* s, const SharedNode* node,
-                          const Column* column) noexcept nogil:
-    """The codes that histograms of a column have, ascending in `code`; returns how many.
-
-    All of them, or those that occur, where cells would cost more than the rows.
-    """
-    cdef int64_t width = column.n_codes + <int64_t>1
-    cdef int64_t stride = s.classes.scan.n_classes if s.by_classes else 1
-    cdef int64_t code
-    s.counting.rank = NULL
-    if width * stride > 2 * (node.n + node.n_some):
-        s.counting.rank = s.rank
-        return rank_codes(node, column, s.hit, s.code, s.rank)
-    for code in range(width):
-        s.code[code] = <uint32_t>code
-    return width
-
-
 cdef void choose(Store* store, Member* members, uint64_t together) noexcept nogil:
     """For members whose split is a subset the chosen column is counted once more."""
     cdef SharedStore* s = <SharedStore*>store
@@ -268,9 +206,6 @@ cdef void choose(Store* store, Member* members, uint64_t together) noexcept nogi
     for m in range(s.node.n_members):
         if together >> m & 1 and members[m].search.split.test == IN_SUBSET:
             subsets |= <uint64_t>1 << m
-    if is_drawn_by_range(s, s.node, column):
-        find_neighbours(s.node, column, members, together)
-        return
     if column.storage == STORED_SPARSE and subsets != 0:
         bins_of_subsets(s, s.node, number, subsets)
         return
