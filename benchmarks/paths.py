@@ -231,7 +231,6 @@ PATHS: Mapping[str, SpecialPath] = {
         (
             "search/_intervals.pyx",
             "search/intervals.h",
-            "stores/shared/_alive_scan.pyx",
             "stores/shared/_shared_intervals.pyx",
         ),
         ("exact folds",),

@@ -26,17 +26,17 @@ from dtrees.core.data._bits cimport count_bits, trailing_zeros
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.presorted._buffers cimport MAX_NARROW
 from dtrees.core.stores._store cimport Member, begin_members
-from dtrees.core.stores.shared._entry_lists cimport has_other_readers, next_copies, part_entries
-from dtrees.core.stores.shared._shared_children cimport partition_members
 from dtrees.core.stores.shared._shared_nodes cimport (
     SharedNode, free_shared, free_shared_list, work_of
 )
-from dtrees.core.stores.shared._shared_entries cimport forget_members
+from dtrees.core.stores.shared._shared_entries cimport (
+    forget_members, has_other_readers, next_copies, part_entries
+)
 from dtrees.core.stores.shared._shared_intervals cimport search_intervals
-from dtrees.core.stores.shared._shared_search cimport search_columns, search_node, take_better
 from dtrees.core.stores.shared._shared_state cimport SharedStore, cells_of
 from dtrees.core.stores.shared._shared_store cimport (
-    begin_search, begin_store, free_store, take_node
+    begin_search, begin_store, free_store, partition_members, search_columns, search_node,
+    take_better, take_node
 )
 from dtrees.core.grow._arena cimport Arena
 from dtrees.core.grow._depth_first cimport Growth, end_growth, grow_for

@@ -23,8 +23,7 @@ from dtrees.core.stores.presorted._buffers cimport (
     Buffers, Relocation, entries_of_features, free_buffers, relocate_features, relocate_rows,
     reserve_entries
 )
-from dtrees.core.stores.shared._entry_lists cimport keep_marked, likely_entries
-from dtrees.core.stores.shared._shared_entries cimport reserve_own
+from dtrees.core.stores.shared._shared_entries cimport keep_marked, likely_entries, reserve_own
 from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS
 from dtrees.core.stores.shared._shared_state cimport class_weights
 from dtrees.core.grow._depth_first cimport begin_growth

@@ -100,18 +100,15 @@ cdef double least_at_end(const Search* q, const Bounds* bounds, double at_end) n
     return at_end - lost if at_end > lost else NONE
 
 
-cdef void bound_intervals(const Search* q, const uint32_t* last, Bounds* bounds) noexcept nogil:
-    """Scores and bounds of the intervals that are the bins of a search, by their ranks.
+cdef void bound_intervals(const Search* q, const uint32_t* last, int64_t count,
+                          Bounds* bounds) noexcept nogil:
+    """Scores and bounds of intervals, by number; those that occur are the bins of a search.
 
-    last : the last code of each rank. bounds : `lowest` and `highest` are given.
+    last : the last code of each interval. bounds : all but the scores and sums is given.
     """
-    cdef const Bins* g = q.bins
-    cdef int64_t count = <int64_t>g.rank[g.count - 1] + 1 if g.count > 0 else 0
-    bounds.least = 2 * NONE
     if by_class(q):
         bound_classes(q, last, count, bounds)
         return
-    bounds.has_away = False
     add_up_bins(q, count, bounds)
     bound_sums(q, last, count, bounds)
 
@@ -493,13 +490,12 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
     begin_node(q, &totals, &of_class[0], 0, &above)
     begin_column(q, 0)
     bounds.lowest, bounds.highest = span
-    clear_bounds(count, &bounds)
-    bound_intervals(q, &ends[0], &bounds)
+    bounds.least = 2 * NONE
     if away is not None:
         bounds.has_away, bounds.mean = True, away[0]
         for i in range(n.shape[0]):
             bounds.away[i + first] = away[1][i]
-        bound_sums(q, &ends[0], count, &bounds)
+    bound_intervals(q, &ends[0], count, &bounds)
     free_search(q)
     return (np.array([bounds.at_end[i] for i in range(first, count)]),
             np.array([bounds.inside[i] for i in range(first, count)]))

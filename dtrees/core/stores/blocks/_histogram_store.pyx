@@ -318,6 +318,16 @@ cdef inline bint is_inside(const Stretch* stretch, uint32_t rank) noexcept nogil
     return FIRST <= rank < FIRST + stretch.end - stretch.first
 
 
+cdef void bound_stretch(const Search* q, const Stretch* stretch, Bounds* bounds) noexcept nogil:
+    """Scores and bounds of the intervals of a stretch, by rank."""
+    cdef int64_t count = q.bins.count
+    bounds.least = 2 * NONE
+    bounds.has_away = False
+    if count > 0:
+        count = <int64_t>q.bins.rank[count - 1] + 1
+    bound_intervals(q, &stretch.last[0], count, bounds)
+
+
 cdef double bound_cells(Search* q, const Layout* layout, const IntervalCells* column,
                         int64_t* scratch, Bounds* bounds, double* best) noexcept nogil:
     """The highest score that a boundary of the column may have, `NONE` where there is none.
@@ -330,7 +340,7 @@ cdef double bound_cells(Search* q, const Layout* layout, const IntervalCells* co
     cdef int64_t i
     begin_stretches(layout, column, scratch, &stretch)
     while next_stretch(q, layout, column, &stretch):
-        bound_intervals(q, &stretch.last[0], bounds)
+        bound_stretch(q, &stretch, bounds)
         for i in range(q.bins.count):
             rank = q.bins.rank[i]
             if is_inside(&stretch, rank):
@@ -353,7 +363,7 @@ cdef void mark_cells(Search* q, const Layout* layout, const IntervalCells* colum
     cdef int64_t i, interval
     begin_stretches(layout, column, scratch, &stretch)
     while next_stretch(q, layout, column, &stretch):
-        bound_intervals(q, &stretch.last[0], bounds)
+        bound_stretch(q, &stretch, bounds)
         for i in range(q.bins.count):
             rank = q.bins.rank[i]
             if not is_inside(&stretch, rank):

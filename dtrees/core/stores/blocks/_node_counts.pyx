@@ -52,7 +52,8 @@ def ways_of(Dataset dataset, resolution):
     """
     cdef int64_t n_columns = dataset.params.limits.n_columns
     cdef bint has_bounds = (has_bounds_for(&dataset.params.criterion)
-                            and not dataset.params.limits.random_splits)
+                            and not dataset.params.limits.random_splits
+                            and dataset.params.limits.monotonic == NULL)
     cdef int64_t interval_codes = resolution.interval_codes
     cdef int64_t n_intervals = resolution.n_intervals
     cdef int64_t listed_codes = resolution.listed_codes

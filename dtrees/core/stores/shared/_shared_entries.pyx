@@ -18,35 +18,79 @@ Columns of few codes are counted in one pass for all sets, as rows of their cell
 one addition instead of one for each set, and the fill code has what the others have not. Where
 histograms would cost more than scans of the entries, these are scanned set by set, from the fill
 code outward.
+
+Where sets part, a node has children for each group of sets. Entries are most of what a node of
+sparse columns takes in memory, so they do not stand there once for each group: all children read
+those of their parent, and the rows that they have tell which are theirs::
+
+    parent        | 12 r4 | 12 r9 | 31 r2 | 40 r7 |     sets 0 to 3 have chosen two columns
+    sets 0, 1     left:  r4 r2 r7, reads on             right: r9, gets its own
+    sets 2, 3     right: r4 r9 r2, reads on             left:  r7, gets its own
+
+So do the nodes below these, as long as they have half of the rows: a search passes over what others
+have. With less, a node gets its own when it is searched, in one pass with its sibling if that wants
+some, too. Above a node, entries of its thread stand in memory for 1/2 + 1/4 + ... of the rows.
+
+The last ones take over the memory, which costs nothing, so they part it unless one has nearly all
+of the rows. Groups of few sets grow first, and the largest one finds the entries to be nobody
+else's. A set that goes on alone takes its entries out of those that its node reads.
+
+Where nodes draw columns, all sets of a node draw the same ones. Entries of all columns that moved
+with the rows would cost all columns, though a node looks at a few of them. So nothing moves but
+rows, as in a tree that grows alone (`stores.sampled`), and the entries of a drawn column are found
+when it is drawn ([SP] 3.2)::
+
+    column 7, stored     r2   r4   r9   r11  r17     all rows of the table that hold a code
+    who has the row      0b1  0    0    0b11 0b10    by row; 0: it is not in the node
+    entries              12 r11 | 12 r17 | 31 r2     sorted by code, for all sets
+
+Whether all stored rows are looked at, or those of the node are searched for, follows from their
+numbers.
 """
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 
-from dtrees.core.data._bits cimport count_bits
-from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, Column, without_entries
-from dtrees.core.data._memory cimport claim
-from dtrees.core.data._structs cimport (
-    ALL_ORDERED, LEAF, NO_RANK, PresortedFeature, RowStatistics
+from dtrees.core.data._bits cimport (
+    ACQ_REL, ACQUIRE, add_atomic, count_bits, load_atomic, prefetch
 )
+from dtrees.core.data._columns cimport (
+    STORED_SPARSE, STORED_U32, Column, first_at_least, is_looked_up, without_entries
+)
+from dtrees.core.data._memory cimport claim, resize
+from dtrees.core.data._structs cimport ALL_ORDERED, NO_RANK, PresortedFeature, RowStatistics
 from dtrees.core.histogram._layout cimport add, encode, has_classes
 from dtrees.core.histogram._totals cimport weigh_row
-from dtrees.core.search._bins cimport bins_of_entries, drop_bin, rest_to_bin, search_bins
+from dtrees.core.search._bins cimport bins_of_entries
 from dtrees.core.search._bound cimport work_of_bins
-from dtrees.core.search._entry_scan cimport pass_over_short, search_feature
+from dtrees.core.search._entry_scan cimport search_feature
 from dtrees.core.search._parameters cimport TrainParameters, may_use
 from dtrees.core.search._search cimport Search, keep_ranks
+from dtrees.core.search._sort cimport merge_sort
 from dtrees.core.stores.presorted._sorted_entries cimport sorted_entries
-from dtrees.core.stores.shared._shared_histogram cimport bins_of_member, count_by_cell
-from dtrees.core.stores.shared._shared_nodes cimport SharedNode, reserve_rows, reserve_some
 from dtrees.core.stores.sampled._random_split cimport search_random
+from dtrees.core.stores.shared._shared_histogram cimport count_by_cell, search_counted
+from dtrees.core.stores.shared._shared_nodes cimport (
+    EntryReaders, SharedNode, release_entries, reserve_rows, reserve_some, rows_of, work_of
+)
 from dtrees.core.stores.shared._shared_state cimport (
     ABSENT, NO_CELL, SharedStore, class_weights
 )
 
-
 cdef enum:
     LEAST_OWN = 4096        # entries of a member that there is room for
     MEMBER_BLOCKS = 4       # histograms that reading and searching that of a member costs, about
+    AHEAD = 8               # columns that are drawn
+    MOST_READ = 2           # nodes read entries of at most so many times their rows, or,
+    NEARLY_ALL = 16         # where nobody else does, of a part of them more
+
+cdef struct Parted:
+    # A node that gets entries of its own.
+    SharedNode* node
+    PresortedFeature* features
+    uint64_t* entries
+    int64_t n_features
+    int64_t n_entries
+    int64_t room            # for entries
 
 # ---------------------------------------------------------------------------------------------
 # the root
@@ -255,43 +299,13 @@ cdef bint count_entries(SharedStore* s, const SharedNode* node, const PresortedF
     return True
 
 
-cdef void rest_to_fill(Search* q, uint32_t fill) noexcept nogil:
-    """The bin of the fill code gets what the others have not, and goes if that is nothing."""
-    cdef int64_t g = 0
-    if q.bins.count == 0:  # no memory
-        return
-    while q.bins.rank[g] != fill:
-        g += 1
-    rest_to_bin(q, g)
-    if q.bins.n[g] == 0:
-        drop_bin(q, g)
-
-
 cdef void search_by_codes(SharedStore* s, const SharedNode* node, const PresortedFeature* feature,
                           int64_t width, uint64_t members) noexcept nogil:
     """Search one column by histograms of the codes in `code`, for these members: one pass."""
-    cdef Search* q
-    cdef double before
-    cdef int m
-    if not count_entries(s, node, feature, width):
-        return
-    s.store.work += feature.length + width * node.n_members
-    for m in range(node.n_members):
-        if not members >> m & 1:
-            continue
-        q = s.searches[node.set_of[m]]
-        bins_of_member(s, q, node, m, width)
-        rest_to_fill(q, feature.fill)
-        if q.bins.count < 2:
-            continue
-        before = q.split.score
-        if s.store.params.limits.random_splits:
-            draw_from_bins(s, q, feature)
-        else:
-            search_bins(q, feature.column, feature.last_ordered)
-        if q.split.test != LEAF and (q.split.score > before or q.too_short == 0):
-            pass_over_short(q)
-        s.store.out_of_memory |= q.out_of_memory
+    if count_entries(s, node, feature, width):
+        s.store.work += feature.length
+        search_counted(s, node, feature.column, feature.last_ordered, width, members,
+                       &feature.fill)
 
 
 cdef void search_by_members(SharedStore* s, const SharedNode* node,
@@ -423,7 +437,332 @@ cdef void bins_of_member_entries(SharedStore* s, Search* q, const SharedNode* no
 
 
 # ---------------------------------------------------------------------------------------------
-# children
+# drawn columns
+
+cdef bint reserve_drawn(SharedStore* s, SharedNode* node, const int32_t* drawn,
+                        int64_t count) noexcept nogil:
+    """Room for the entries of some columns behind those that a node has; False without memory."""
+    cdef int64_t n = node.n + node.n_some
+    cdef int64_t most = 0
+    cdef int64_t i
+    cdef const Column* column
+    for i in range(count):
+        if i + AHEAD < count:
+            prefetch(s.store.params.columns + drawn[i + AHEAD])
+        column = s.store.params.columns + drawn[i]
+        if column.storage == STORED_SPARSE:
+            most += min(column.stored, n)
+    node.was_drawn = True
+    return most == 0 or (
+        resize(<void**>&node.entries, (node.n_entries + most + 1) * sizeof(uint64_t))
+        and resize(<void**>&node.features, (node.n_features + count) * sizeof(PresortedFeature)))
+
+
+cdef void read_drawn(SharedStore* s, SharedNode* node, int32_t number) noexcept nogil:
+    """The entries of a sparse column, sorted, become a feature of the node, unless there are none.
+    """
+    cdef const Column* column = s.store.params.columns + number
+    cdef uint64_t* entries = node.entries + node.n_entries
+    cdef PresortedFeature* feature = node.features + node.n_features
+    cdef int64_t n
+    if column.stored == 0 or s.store.out_of_memory:
+        return
+    if is_looked_up(column, node.n + node.n_some):
+        n = look_rows_up(column, node, entries)
+    else:
+        n = look_at_stored(column, s.who_of, entries)
+        s.store.work += column.stored
+    if n == 0:
+        return
+    feature[0] = without_entries(column, number)
+    feature.offset = node.n_entries
+    feature.length = <uint32_t>n
+    if not sort_drawn(s, feature, entries):
+        return
+    node.n_features += 1
+    node.n_entries += n
+
+
+cdef int64_t look_at_stored(const Column* column, const uint64_t* who_of,
+                            uint64_t* entries) noexcept nogil:
+    """Stored rows that somebody has, with other codes than the fill code; returns how many."""
+    cdef const uint32_t* codes = <const uint32_t*>column.codes
+    cdef int64_t n = 0
+    cdef int64_t at
+    for at in range(column.stored):
+        entries[n] = <uint64_t>codes[at] << 32 | <uint32_t>column.rows[at]
+        n += who_of[column.rows[at]] != 0 and codes[at] != column.fill
+    return n
+
+
+cdef int64_t look_rows_up(const Column* column, const SharedNode* node,
+                          uint64_t* entries) noexcept nogil:
+    """The same, by binary search of each row of a node."""
+    cdef int64_t n = 0
+    cdef int64_t at = 0
+    cdef int64_t i
+    for i in range(node.n):
+        at = first_at_least(column.rows, at, column.stored, node.rows[i])
+        n += add_stored(column, at, node.rows[i], entries + n)
+    for i in range(node.n_some):
+        at = first_at_least(column.rows, 0, column.stored, node.some[i])
+        n += add_stored(column, at, node.some[i], entries + n)
+    return n
+
+
+cdef inline bint add_stored(const Column* column, int64_t at, uint32_t row,
+                            uint64_t* entry) noexcept nogil:
+    """Write an entry, if a row stands where it was searched for."""
+    cdef uint32_t code
+    if at == column.stored or <uint32_t>column.rows[at] != row:
+        return False
+    code = (<const uint32_t*>column.codes)[at]
+    entry[0] = <uint64_t>code << 32 | row
+    return code != column.fill
+
+
+cdef bint sort_drawn(SharedStore* s, const PresortedFeature* feature,
+                     uint64_t* entries) noexcept nogil:
+    """Sort by code, unless they are sorted: columns of one code are; False without memory."""
+    cdef int64_t i = 1
+    while i < feature.length and entries[i - 1] <= entries[i]:
+        i += 1
+    if i >= feature.length:
+        return True
+    if not reserve_own(s, feature):
+        return False
+    merge_sort(entries, s.own_entries, feature.length)
+    return True
+
+
+# ---------------------------------------------------------------------------------------------
+# who reads the entries of a node
+
+cdef bint needs_entries(const SharedNode* child) noexcept nogil:
+    """Whether somebody goes on from here."""
+    cdef int m
+    for m in range(child.n_members):
+        if not child.open[m].is_leaf:
+            return True
+    return False
+
+
+cdef bint share_entries(SharedNode* node, SharedNode* child) noexcept nogil:
+    """Let a child read the entries of a node, if it needs any; False without memory."""
+    if node.n_features == 0 or node.was_drawn or not needs_entries(child):
+        return True
+    if node.readers == NULL:
+        if not claim(<void**>&node.readers, sizeof(EntryReaders)):
+            return False
+        node.readers.n_nodes = 1
+        node.readers.n_rows = rows_of(node)
+    add_atomic(&node.readers.n_nodes, 1, ACQ_REL)
+    child.readers = node.readers
+    child.features = node.features
+    child.n_features = node.n_features
+    child.entries = node.entries
+    child.n_entries = node.n_entries
+    child.is_unparted = True
+    return True
+
+
+cdef inline bint wants_own(const SharedNode* node, bint in_place) noexcept nogil:
+    """Whether a node is better off with entries of its own: where those that it reads are of many
+    other rows, or, where they are nobody else's, of some.
+
+    in_place : that is so.
+    """
+    cdef int64_t most = node.readers.n_rows if node.is_unparted else 0
+    return rows_of(node) < (most - most // NEARLY_ALL if in_place else most // MOST_READ)
+
+
+cdef SharedNode* sibling_of(const SharedStore* s, const SharedNode* node) noexcept nogil:
+    """The sibling of a node that was taken from the stack, if it waits there unparted, too; else
+    NULL."""
+    if node.is_left and s.top.is_unparted:
+        return s.top
+    return NULL
+
+
+cdef bint has_other_readers(const SharedStore* s, const SharedNode* node) noexcept nogil:
+    """Whether others than a node that was taken from the stack and its sibling read its entries."""
+    return node.readers != NULL and (load_atomic(&node.readers.n_nodes, ACQUIRE)
+                                     > 1 + (sibling_of(s, node) != NULL))
+
+
+cdef bint next_copies(const SharedStore* s, int64_t most_offloaded) noexcept nogil:
+    """Whether the next node of the stack will need memory for entries that others read, too.
+
+    most_offloaded : work of a node that is left to others.
+    """
+    cdef const SharedNode* node = s.top
+    return (node != NULL and work_of(node) > most_offloaded and wants_own(node, in_place=False)
+            and load_atomic(&node.readers.n_nodes, ACQUIRE) > 1 + node.is_left)
+
+
+cdef void push_children(SharedStore* s, SharedNode* left, SharedNode* right) noexcept nogil:
+    """Put children on the stack, the left one right above its sibling: below those of other members
+    of their parent that are fewer, where they read the same entries."""
+    cdef SharedNode** at = &s.top
+    cdef SharedNode* last
+    while at[0] != NULL and left.readers != NULL and at[0].n_members < left.n_members:
+        last = at[0].below if at[0].is_left else at[0]  # of siblings, which stay together
+        if at[0].readers != left.readers and last.readers != left.readers:
+            break
+        at = &last.below
+    right.below = at[0]
+    left.below = right
+    at[0] = left
+
+# ---------------------------------------------------------------------------------------------
+# nodes that get entries of their own
+
+cdef void mark_rows(const SharedNode* child, uint8_t side, uint8_t* sides) noexcept nogil:
+    """Mark the rows of a child by a bit; 0: by none."""
+    cdef int64_t i
+    for i in range(child.n):
+        sides[child.rows[i]] = side | sides[child.rows[i]] if side > 0 else 0
+    for i in range(child.n_some):
+        sides[child.some[i]] = side | sides[child.some[i]] if side > 0 else 0
+
+
+cdef inline bint has_room(void** entries, int64_t* room, int64_t n) noexcept nogil:
+    """Make room for n entries, and one more; False without memory."""
+    if n < room[0]:
+        return True
+    room[0] = max(n + 1, room[0] + room[0] // SPARE)
+    return resize(entries, room[0] * sizeof(uint64_t))
+
+
+cdef bint begin_parted(Parted* to, SharedNode* node, bint in_place) noexcept nogil:
+    """Room for about the entries that a node will have, or that of those which it reads; False
+    without memory."""
+    to.node = node
+    to.n_features = to.n_entries = 0
+    to.features = node.features if in_place else NULL
+    to.entries = node.entries if in_place else NULL
+    to.room = node.n_entries + 1 if in_place else likely_entries(node, rows_of(node))
+    return in_place or (
+        claim(<void**>&to.entries, to.room * sizeof(uint64_t))
+        and claim(<void**>&to.features, (node.n_features + 1) * sizeof(PresortedFeature)))
+
+
+cdef inline void append_entries(Parted* to, const PresortedFeature* feature,
+                                int64_t n) noexcept nogil:
+    """The entries behind those of a node become a feature of it, unless there are none."""
+    cdef PresortedFeature* new = to.features + to.n_features
+    if n == 0:
+        return
+    new[0] = feature[0]
+    new.offset = to.n_entries
+    new.length = <uint32_t>n
+    to.n_entries += n
+    to.n_features += 1
+
+
+cdef bint end_parted(Parted* to) noexcept nogil:
+    """Make the entries those of the node, and give back the room that is not needed; False without
+    memory."""
+    cdef SharedNode* node = to.node
+    node.is_unparted = False
+    node.readers = NULL
+    node.features = to.features
+    node.n_features = to.n_features
+    node.entries = to.entries
+    node.n_entries = to.n_entries
+    return (resize(<void**>&node.entries, (node.n_entries + 1) * sizeof(uint64_t))
+            and resize(<void**>&node.features,
+                       (node.n_features + 1) * sizeof(PresortedFeature)))
+
+
+cdef void part_entries(SharedStore* s, SharedNode* node) noexcept nogil:
+    """Give a node that was taken from the stack entries of its own, if it wants some, and its
+    sibling with it, if that does. Columns that may not be used are left behind."""
+    cdef SharedNode* sibling = sibling_of(s, node)
+    cdef bint in_place = not has_other_readers(s, node)
+    cdef bint is_larger
+    cdef Parted left, right
+    cdef bint found
+    if not wants_own(node, in_place):
+        return
+    if sibling != NULL and not wants_own(sibling, in_place):
+        sibling = NULL
+        in_place = False
+    is_larger = sibling == NULL or rows_of(node) >= rows_of(sibling)
+    found = begin_parted(&left, node, in_place and is_larger)
+    mark_rows(node, 1, s.side)
+    if sibling == NULL:
+        found = found and part_one(s, &left)
+    else:
+        found = begin_parted(&right, sibling, in_place and not is_larger) and found
+        mark_rows(sibling, 2, s.side)
+        found = found and part_both(s, &left, &right)
+        mark_rows(sibling, 0, s.side)
+    mark_rows(node, 0, s.side)
+    s.store.work += node.n_entries
+    if not in_place:
+        release_entries(node)
+        if sibling != NULL:
+            release_entries(sibling)
+    else:
+        free(node.readers)
+    found = end_parted(&left) and found
+    if sibling != NULL:
+        found = end_parted(&right) and found
+    s.store.out_of_memory |= not found
+
+
+cdef bint part_one(SharedStore* s, Parted* to) noexcept nogil:
+    """Entries of one node, from those that it reads; False without memory."""
+    cdef const SharedNode* node = to.node
+    cdef PresortedFeature feature
+    cdef int64_t r
+    for r in range(node.n_features):
+        feature = node.features[r]
+        if not may_use(&s.store.params.limits, node.open[0].above.sets, feature.column):
+            continue
+        if not has_room(<void**>&to.entries, &to.room, to.n_entries + feature.length):
+            return False
+        append_entries(to, &feature, keep_marked(node.entries, &feature, s.side,
+                                                 to.entries + to.n_entries))
+    return True
+
+
+cdef bint part_both(SharedStore* s, Parted* left, Parted* right) noexcept nogil:
+    """Entries of two nodes that read the same ones, in one pass; False without memory."""
+    cdef const SharedNode* node = left.node
+    cdef const uint8_t* side = s.side
+    cdef PresortedFeature feature
+    cdef const uint64_t* e
+    cdef uint64_t* lower
+    cdef uint64_t* upper
+    cdef uint64_t entry
+    cdef int64_t n_left, n_right, r, i
+    for r in range(node.n_features):
+        feature = node.features[r]
+        if not may_use(&s.store.params.limits, node.open[0].above.sets, feature.column):
+            continue
+        if not (has_room(<void**>&left.entries, &left.room, left.n_entries + feature.length)
+                and has_room(<void**>&right.entries, &right.room,
+                             right.n_entries + feature.length)):
+            return False
+        e = node.entries + feature.offset
+        lower = left.entries + left.n_entries
+        upper = right.entries + right.n_entries
+        n_left = n_right = 0
+        for i in range(feature.length):
+            entry = e[i]
+            lower[n_left] = entry
+            upper[n_right] = entry
+            n_left += side[<uint32_t>entry] & 1
+            n_right += side[<uint32_t>entry] >> 1
+        append_entries(left, &feature, n_left)
+        append_entries(right, &feature, n_right)
+    return True
+
+
+# ---------------------------------------------------------------------------------------------
+# codes by row
 
 cdef void spread_codes(SharedStore* s, const SharedNode* node, int32_t number,
                        Column* spread) noexcept nogil:

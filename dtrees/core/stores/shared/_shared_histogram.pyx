@@ -10,21 +10,27 @@ Rows that only some members have go to a histogram of each of these. Sums are in
 is lost. Neighbouring rows mostly belong to different cells, so an addition seldom waits for the one
 before. What all rows of a node add up to is found in the same way, without codes.
 """
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.data._columns cimport STORED_U16, STORED_U8, Column, code_t
 from dtrees.core.data._memory cimport claim
+from dtrees.core.data._structs cimport LEAF
 from dtrees.core.histogram._count cimport NodeRows, count_column
 from dtrees.core.histogram._layout cimport PACKED, add_words, decode, subtract_words
 from dtrees.core.histogram._totals cimport (
     add_to_totals, add_totals, clear_totals, weigh_totals
 )
-from dtrees.core.search._bins cimport bins_of_histogram, weigh_bins
+from dtrees.core.search._bins cimport (
+    bins_of_histogram, drop_bin, rest_to_bin, search_bins, weigh_bins
+)
+from dtrees.core.search._entry_scan cimport pass_over_short
 from dtrees.core.search._open_node cimport OpenNode, describe
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
+from dtrees.core.stores.sampled._random_split cimport search_random
 from dtrees.core.stores.shared._shared_nodes cimport MOST_SETS, SharedNode
 from dtrees.core.stores.shared._shared_state cimport SharedStore, class_weights, packed
 
@@ -176,6 +182,56 @@ cdef void bins_of_member(SharedStore* s, Search* q, const SharedNode* node, int 
     if s.of_class != NULL:
         weigh_bins(q, class_weights(s, node, member))
     s.store.out_of_memory |= q.out_of_memory
+
+
+# ---------------------------------------------------------------------------------------------
+# the search of what was counted
+
+cdef void rest_to_fill(Search* q, uint32_t fill) noexcept nogil:
+    """The bin of the fill code gets what the others have not, and goes if that is nothing."""
+    cdef int64_t g = 0
+    if q.bins.count == 0:  # no memory
+        return
+    while q.bins.rank[g] != fill:
+        g += 1
+    rest_to_bin(q, g)
+    if q.bins.n[g] == 0:
+        drop_bin(q, g)
+
+
+cdef bint search_counted(SharedStore* s, const SharedNode* node, int32_t number,
+                         uint32_t last_number, int64_t width, uint64_t members,
+                         const uint32_t* fill) noexcept nogil:
+    """Search a column that was counted, for these members; False where each has one code of it.
+
+    fill : of a sparse column, or NULL.
+    """
+    cdef const TrainParameters* params = s.store.params
+    cdef bint varies = False
+    cdef double before
+    cdef Search* q
+    cdef int m
+    s.store.work += width * node.n_members
+    for m in range(node.n_members):
+        if not members >> m & 1:
+            continue
+        q = s.searches[node.set_of[m]]
+        bins_of_member(s, q, node, m, width)
+        if fill != NULL:
+            rest_to_fill(q, fill[0])
+        if q.bins.count < 2:
+            continue
+        varies = True
+        before = q.split.score
+        if params.limits.random_splits:
+            search_random(q, number, last_number, params.values + params.first_value[number])
+        else:
+            search_bins(q, number, last_number)
+        if (fill != NULL and q.split.test != LEAF
+                and (q.split.score > before or q.too_short == 0)):
+            pass_over_short(q)
+        s.store.out_of_memory |= q.out_of_memory
+    return varies
 
 
 # ---------------------------------------------------------------------------------------------

@@ -9,3 +9,4 @@ cdef void bound_columns(SharedStore* s, const SharedNode* node, int64_t first,
                         int64_t step) noexcept nogil
 cdef void search_intervals(SharedStore* s, const SharedNode* node, const double* best,
                            int64_t first, int64_t step) noexcept nogil
+cdef void free_alive(SharedStore* s) noexcept nogil

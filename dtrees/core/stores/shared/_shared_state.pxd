@@ -16,7 +16,7 @@ cdef enum:
 
 
 cdef struct AliveRows:
-    # Rows of a node in the intervals of a column that are alive; see _alive_scan.pyx.
+    # Rows of a node in the intervals of a column that are alive; see _shared_intervals.pyx.
     uint64_t of_interval[MOST_INTERVALS + 1]    # members for which an interval is alive, a bit each
     uint64_t members        # for which any is
     uint64_t* entries       # code | row, ascending

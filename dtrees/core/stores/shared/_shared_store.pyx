@@ -1,34 +1,48 @@
-"""The search of a shared node: columns are counted once, and searched for each member.
+"""A node of several sets: its search, column by column, and its children.
 
-    one column          | H0 | H1 | ... | Hk |         one pass, by cell
+    one column          | H0 | H1 | ... | Hk |         counted once, by cell
     member i            H0 + H1 + ... + Hk - Hi        exact: sums of integers
-"""
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
-from libc.stdlib cimport free
-from libc.string cimport memset
 
-from dtrees.core.data._bits cimport trailing_zeros
+Columns of many codes come last, and by intervals. Members with tests on one column go on together.
+"""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+from dtrees.core.data._bits cimport prefetch, trailing_zeros
 from dtrees.core.data._columns cimport STORED_SPARSE, Column, last_ordered
 from dtrees.core.data._memory cimport claim, claim_zeros
-from dtrees.core.data._structs cimport IN_SUBSET, RowStatistics, Totals
-from dtrees.core.search._bins cimport search_bins
-from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.data._structs cimport IN_SUBSET, LEAF, RowStatistics, Totals
+from dtrees.core.search._open_node cimport open_child
+from dtrees.core.search._parameters cimport Limits, TrainParameters, may_follow, may_use
 from dtrees.core.search._search cimport (
-    NONE, Boundaries, Search, borrow_scratch, free_bins, free_search, keep_ranks, new_search
+    NONE, Boundaries, Search, borrow_scratch, enlarge, free_bins, free_search, is_better,
+    keep_ranks, new_search
 )
 from dtrees.core.stores._store cimport Member, Store
-from dtrees.core.stores.sampled._random_split cimport search_random
-from dtrees.core.stores.shared._alive_scan cimport free_alive
-from dtrees.core.stores.shared._shared_entries cimport bins_of_subsets, note_members
-from dtrees.core.stores.shared._shared_histogram cimport (
-    bins_of_member, count_by_cell, number_codes
+from dtrees.core.stores.sampled._sampled_columns cimport draw_columns
+from dtrees.core.stores.shared._shared_entries cimport (
+    bins_of_subsets, forget_members, note_members, push_children, read_drawn, reserve_drawn,
+    search_entries, share_entries, spread_codes
 )
-from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, SharedNode
+from dtrees.core.stores.shared._shared_histogram cimport (
+    bins_of_member, count_by_cell, number_codes, search_counted, sum_cells, sum_members
+)
+from dtrees.core.stores.shared._shared_intervals cimport (
+    bound_columns, free_alive, has_bounds, search_intervals
+)
+from dtrees.core.stores.shared._shared_nodes cimport (
+    MOST_CELLS, Partitioning, SharedNode, free_shared, mark_codes_left, new_shared,
+    partition_shared
+)
 from dtrees.core.stores.shared._shared_state cimport ABSENT, SharedStore, packed
 
 cdef enum:
     MUCH_SMALLER = 8        # than a node before: room for its rows is given back
+    AHEAD = 8               # columns that are drawn
 
+# ---------------------------------------------------------------------------------------------
+# memory
 
 cdef bint begin_store(SharedStore* s) noexcept nogil:
     """Searches and scratch for the parameters of the sets; False without memory."""
@@ -109,6 +123,9 @@ cdef void free_store(SharedStore* s) noexcept nogil:
     free(s.own_statistics.target)
 
 
+# ---------------------------------------------------------------------------------------------
+# the node at hand
+
 cdef Member* take_node(SharedStore* s, SharedNode* node) noexcept nogil:
     """Make a node the one at hand; returns its members, for the node step."""
     cdef Member* member
@@ -159,40 +176,130 @@ cdef void gather_rows(SharedStore* s, const SharedNode* node) noexcept nogil:
     s.gathered = node.rows
 
 
+# ---------------------------------------------------------------------------------------------
+# its search
+
+cdef void search_node(Store* store, Member* members) noexcept nogil:
+    """The best split of every active member."""
+    cdef SharedStore* s = <SharedStore*>store
+    cdef SharedNode* node = s.node
+    cdef const TrainParameters* params = store.params
+    cdef int64_t n_columns = params.limits.n_columns
+    cdef int64_t first = 0
+    cdef int64_t count = params.limits.max_features
+    cdef int64_t n_used = 0  # those that the node may not use do not count as drawn
+    cdef uint64_t wanting = node.active
+    cdef int64_t i
+    cdef int32_t column
+    cdef int m
+    begin_search(s, node)
+    if not s.params_of[0].draws:
+        search_columns(s, node, 0, 1)
+        search_intervals(s, node, s.best, 0, 1)
+    elif count >= n_columns:
+        search_drawn(s, node, s.order, n_columns, node.active)
+    else:
+        while first < n_columns and wanting != 0:
+            count = draw_columns(params, node.open[0].path, s.order, s.swapped, first,
+                                 count)
+            search_drawn(s, node, s.order + first, count, wanting)
+            for i in range(first, first + count):
+                n_used += may_use(&params.limits, node.open[0].above.sets, s.order[i])
+            for m in range(node.n_members):
+                if (members[m].search.split.test != LEAF
+                        and n_used >= params.limits.max_features):
+                    wanting &= ~(<uint64_t>1 << m)
+            first += count
+            count = 1
+        for i in range(first - 1, -1, -1):
+            column = s.order[i]
+            s.order[i] = s.order[s.swapped[i]]
+            s.order[s.swapped[i]] = column
+    forget_members(s, node)
+
+
+cdef void search_columns(SharedStore* s, const SharedNode* node, int64_t first,
+                         int64_t step) noexcept nogil:
+    """Search every `step`-th column, from `first` on, for all active members.
+
+    Columns of many codes come last, and of these only the boundaries between intervals are looked
+    at. What is inside is left to `search_intervals`, when the best boundary of all is known.
+    """
+    cdef int64_t i = first
+    cdef int32_t j
+    while i < s.n_dense:
+        j = s.dense[i]
+        if not has_bounds(s, node, j):
+            search_column(s, node, j, node.active)
+        i += step
+    search_entries(s, node, first, step, node.active)
+    bound_columns(s, node, first, step)
+
+
+cdef void take_better(SharedStore* s, const SharedStore* other) noexcept nogil:
+    """Take the splits that another thread has found of the node at hand, where they are better."""
+    cdef Search* mine
+    cdef const Search* found
+    cdef int64_t n_bytes
+    cdef int i
+    s.store.out_of_memory |= other.store.out_of_memory
+    for i in range(s.n_sets):
+        mine = s.searches[i]
+        found = other.searches[i]
+        if not is_better(mine, &found.split):
+            continue
+        mine.split = found.split
+        if found.split.test == IN_SUBSET:
+            n_bytes = found.split_subset_words * sizeof(uint64_t)
+            if not enlarge(mine, <void**>&mine.split_subset, n_bytes):
+                s.store.out_of_memory = True
+                return
+            mine.split_subset_words = found.split_subset_words
+            memcpy(mine.split_subset, found.split_subset, n_bytes)
+
+
 cdef void search_column(SharedStore* s, const SharedNode* node, int32_t number,
                         uint64_t members) noexcept nogil:
+    """Search a dense column for these members, if it is not known to be constant."""
     cdef const Column* column = s.store.params.columns + number
     cdef int32_t slot = s.slot[number]
+    cdef int64_t width
+    cdef bint varies
     if column.n_codes == 0 or node.constant[slot] or s.store.out_of_memory:
         return
-    node.constant[slot] = not search_codes(s, node, number, members,
-                                           number_codes(s, node, column))
+    width = number_codes(s, node, column)
+    s.store.work += node.n
+    if count_by_cell(s, node, column, width):
+        varies = search_counted(s, node, number, last_ordered(column), width, members, NULL)
+        node.constant[slot] = not varies and members == node.active
 
 
-cdef bint search_codes(SharedStore* s, const SharedNode* node, int32_t number, uint64_t members,
-                       int64_t width) noexcept nogil:
-    """Search a column by the codes in `code`; False where it is constant for all members."""
-    cdef const Column* column = s.store.params.columns + number
-    cdef int m
-    cdef Search* q
-    cdef bint varies = members != node.active
-    s.store.work += node.n + width * node.n_members
-    if not count_by_cell(s, node, column, width):
-        return True
-    for m in range(node.n_members):
-        if members >> m & 1:
-            q = s.searches[node.set_of[m]]
-            bins_of_member(s, q, node, m, width)
-            if q.bins.count > 1:
-                varies = True
-                if s.store.params.limits.random_splits:
-                    search_random(q, number, last_ordered(column),
-                                  s.store.params.values + s.store.params.first_value[number])
-                else:
-                    search_bins(q, number, last_ordered(column))
-                s.store.out_of_memory |= q.out_of_memory
-    return varies
+cdef void search_drawn(SharedStore* s, SharedNode* node, const int32_t* drawn, int64_t count,
+                       uint64_t members) noexcept nogil:
+    """Search some columns, in any order, for these members; Those that
+    the node may not use are left out."""
+    cdef const TrainParameters* params = s.store.params
+    cdef const uint64_t* sets = node.open[0].above.sets  # those of all members
+    cdef int64_t before = node.n_features
+    cdef int64_t i
+    if s.n_dense < params.limits.n_columns and not reserve_drawn(s, node, drawn, count):
+        s.store.out_of_memory = True
+        return
+    for i in range(count):
+        if not may_use(&params.limits, sets, drawn[i]):
+            continue
+        if params.columns[drawn[i]].storage != STORED_SPARSE:
+            search_column(s, node, drawn[i], members)
+            continue
+        if i + AHEAD < count:
+            prefetch(params.columns[drawn[i + AHEAD]].rows)
+        read_drawn(s, node, drawn[i])
+    if node.n_features > before:
+        search_entries(s, node, before, 1, members)
 
+
+# ---------------------------------------------------------------------------------------------
+# its children
 
 cdef void choose(Store* store, Member* members, uint64_t together) noexcept nogil:
     """For members whose split is a subset the chosen column is counted once more."""
@@ -218,3 +325,137 @@ cdef void choose(Store* store, Member* members, uint64_t together) noexcept nogi
             bins_of_member(s, members[m].search, s.node, m, width)
             keep_ranks(members[m].search)
             s.store.out_of_memory |= members[m].search.out_of_memory
+
+
+cdef void partition_members(Store* store, Member* members, uint64_t together) noexcept nogil:
+    """Children for members with tests on one column: the left one, the right one below it, on top
+    of the nodes that wait."""
+    cdef SharedStore* s = <SharedStore*>store
+    cdef SharedNode* node = s.node
+    cdef int32_t number = members[trailing_zeros(together)].search.split.column
+    cdef const Column* column = store.params.columns + number
+    cdef int64_t width = column.n_codes + <int64_t>1
+    cdef Column spread
+    cdef Partitioning p
+    cdef SharedNode* left
+    cdef SharedNode* right
+    cdef int m
+    p.n = 0
+    for m in range(node.n_members):
+        if together >> m & 1:
+            p.route[p.n] = members[m].route
+            p.n += 1
+    if column.storage == STORED_SPARSE:
+        spread_codes(s, node, number, &spread)
+        column = &spread
+    p.left_of = NULL
+    if width <= 2 * node.n + 64:
+        mark_codes_left(p.route, p.n, width, s.left_of)
+        p.left_of = s.left_of
+    left = new_shared(p.n, node.n_cells, store.params, s.n_dense)
+    right = new_shared(p.n, node.n_cells, store.params, s.n_dense)
+    if (left == NULL or right == NULL
+            or not fill_children(s, column, together, &p, left, right)):
+        store.out_of_memory = True
+        free_shared(left)
+        free_shared(right)
+        return
+    p.n = 0
+    for m in range(node.n_members):
+        if together >> m & 1:
+            left.set_of[p.n] = right.set_of[p.n] = members[m].number
+            members[m].left = &left.open[p.n]
+            members[m].right = &right.open[p.n]
+            open_child(members[m].node, True, members[m].left)
+            open_child(members[m].node, False, members[m].right)
+            p.n += 1
+    sum_child(s, left, p.left_sums)
+    sum_child(s, right, p.right_sums)
+    if store.params.limits.n_set_words > 0:
+        bar_columns(s, number, left, right)
+    left.is_left = True
+    store.out_of_memory |= not (share_entries(node, left) and share_entries(node, right))
+    push_children(s, left, right)
+
+
+cdef bint fill_children(SharedStore* s, const Column* column, uint64_t together, Partitioning* p,
+                        SharedNode* left, SharedNode* right) noexcept nogil:
+    """Partition the cells and the rows of the node at hand; False without memory."""
+    cdef SharedNode* node = s.node
+    cdef uint64_t* who = node.who
+    cdef bint found
+    cdef int64_t i
+    left.n_cells = right.n_cells = number_cells(node, together, p, left.without)
+    memcpy(right.without, left.without, left.n_cells * sizeof(uint64_t))
+    memcpy(left.constant, node.constant, s.n_dense)
+    memcpy(right.constant, node.constant, s.n_dense)
+    if p.n < node.n_members:
+        who = <uint64_t*>malloc((node.n_some + 1) * sizeof(uint64_t))
+        if who == NULL:
+            return False
+        for i in range(node.n_some):
+            who[i] = bits_among(node.who[i], together)
+    found = partition_shared(node, column, s.added if s.gathered != NULL else NULL, who, p,
+                             left, right)
+    if p.n < node.n_members:
+        free(who)
+    return found
+
+
+cdef void bar_columns(const SharedStore* s, int32_t number, SharedNode* left,
+                      SharedNode* right) noexcept nogil:
+    """Dense columns that may not be used below a test of a column are passed over from here on, as
+    if they were constant. All members inherit the same sets: the tests above are on one column."""
+    cdef const Limits* limits = &s.store.params.limits
+    cdef const uint64_t* sets = s.node.open[0].above.sets
+    cdef int64_t i
+    for i in range(s.n_dense):
+        if not may_follow(limits, sets, number, s.dense[i]):
+            left.constant[i] = right.constant[i] = 1
+
+
+cdef void sum_child(SharedStore* s, SharedNode* child, const int64_t* sums) noexcept nogil:
+    """Sums of the members of a child; `sums` by cell where what rows add was gathered."""
+    if s.gathered != NULL:
+        memcpy(s.sums, sums, child.n_cells * sizeof(int64_t))
+    else:
+        sum_cells(s, child)
+    sum_members(s, child)
+
+
+cdef inline uint64_t bits_among(uint64_t members, uint64_t together) noexcept nogil:
+    """The bits of the members that are together, moved to their numbers among these."""
+    cdef uint64_t moved = 0
+    cdef uint64_t bit = 1
+    while together != 0:
+        if members & together & -together:
+            moved |= bit
+        together &= together - 1
+        bit <<= 1
+    return moved
+
+
+cdef int number_cells(const SharedNode* node, uint64_t together, Partitioning* p,
+                      uint64_t* without) noexcept nogil:
+    """The cells of the children: those that the same members lack become one, and what all of them
+    lack is left behind. Returns how many.
+
+    p : `full` and `new_cell` are filled here. without : by cell of the children, filled.
+    """
+    cdef uint64_t full = (<uint64_t>1 << p.n) - 1 if p.n < 64 else <uint64_t>-1
+    cdef uint64_t lack
+    cdef int n = 0
+    cdef int c, k
+    for c in range(node.n_cells):
+        lack = bits_among(node.without[c], together)
+        p.full[c] = full & ~lack
+        p.new_cell[c] = 0
+        if lack == full:
+            continue
+        k = 0
+        while k < n and without[k] != lack:
+            k += 1
+        without[k] = lack
+        p.new_cell[c] = <uint8_t>k
+        n = k + 1 if k == n else n
+    return n
