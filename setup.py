@@ -112,6 +112,7 @@ EXTENSIONS = [
     "dtrees.core.predict._raw",
     "dtrees.core.predict._binned",
     "dtrees.core.predict._packed_forest",
+    "dtrees.core._testing",
 ]
 
 UTILITIES = "dtrees._cyutility"

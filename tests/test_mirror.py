@@ -14,7 +14,11 @@ LISTED = Path(__file__).with_name("mirror.txt").read_text(encoding="ascii").spli
 
 def modules():
     found = [*(ROOT / "dtrees").rglob("*.py"), *(ROOT / "dtrees").rglob("*.pyx")]
-    return {path.relative_to(ROOT / "dtrees").as_posix() for path in found if path.stem[:2] != "__"}
+    return {
+        path.relative_to(ROOT / "dtrees").as_posix()
+        for path in found
+        if path.stem[:2] != "__" and path.stem != "_testing"
+    }
 
 
 def file_of(module):

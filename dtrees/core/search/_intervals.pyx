@@ -21,29 +21,20 @@ apart. (Alsabti, Ranka, Singh 1998: CLOUDS.) Scores here are sums of doubles and
 are not, so that bounds are rounded up, and `lowest_best` is below what the search finds. The proofs
 are in docs/algorithms/bounds.md.
 """
-import numpy as np
-
 from libc.math cimport sqrt
 from libc.stdint cimport int64_t, uint32_t
-from libc.string cimport memset
 
 from dtrees.core.data._columns cimport MOST_INTERVALS
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._fixed_point cimport natural_log
-from dtrees.core.data._structs cimport (
-    ENTROPY, GINI, POISSON, SQUARED, Inherited, RowStatistics, Totals
-)
-from dtrees.core.histogram._layout cimport CLASSES, SUM
-from dtrees.core.search._bins cimport reserve_bins
+from dtrees.core.data._structs cimport ENTROPY, POISSON, SQUARED
 from dtrees.core.search._bounds cimport MOST_CLASSES, Bounds, clear_bounds
 from dtrees.core.search._criterion cimport (
     LAST_BITS, Criterion, poisson_limit, poisson_score, xlogx
 )
-from dtrees.core.search._parameters cimport Limits
 from dtrees.core.search._reach cimport LAST_LOGARITHMS
 from dtrees.core.search._search cimport (
-    NONE, Bins, Search, begin_column, begin_node, by_class, entropy_score, free_search, gini_score,
-    heavy_enough, new_search
+    NONE, Bins, Search, by_class, entropy_score, gini_score, heavy_enough
 )
 from dtrees.core.search._two_class_scan cimport lost_of_entropy
 
@@ -410,92 +401,3 @@ cdef void bound_bins(const Search* q, const uint32_t* last, bint missing_left, i
             bounds.inside[number] = max(bounds.inside[number], min(before, after) * ROUNDED + lost)
         if has_end(q, n, w):
             bounds.at_end[number] = max(bounds.at_end[number], score)
-
-
-# ---------------------------------------------------------------------------------------------
-# Python's view
-
-cdef void fill_bins(Search* q, const int64_t[:, ::1] target, const int64_t[::1] n,
-                    int64_t first) noexcept nogil:
-    """Intervals that occur, as bins; `first` is the number of the first one."""
-    cdef int64_t K = target.shape[1]
-    cdef int64_t i, k
-    q.bins.count = 0
-    for i in range(n.shape[0]):
-        if n[i] > 0:
-            q.bins.rank[q.bins.count] = <uint32_t>(i + first)
-            q.bins.n[q.bins.count] = q.bins.weight[q.bins.count] = n[i]
-            for k in range(K):
-                q.bins.target[q.bins.count * K + k] = target[i, k]
-            q.bins.count += 1
-
-
-def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t[::1] last,
-              tuple span=(0.0, 1.0), int64_t min_rows=1, impurity="", away=None):
-    """Scores and bounds of intervals whose rows weigh one each.
-
-    Parameters
-    ----------
-    target : int64 (n_intervals, 1 or n_classes)
-        Sums of targets, or rows of each class, of all intervals in turn.
-    n : int64 (n_intervals,)
-        Rows.
-    last : uint32 (n_intervals,)
-        Last code of each; 0 of missing values, if the first one is theirs.
-    span : (float, float)
-        Least and greatest target.
-    min_rows : int
-    impurity : {"", "poisson", "entropy"}, default=""
-        What is not the squared error, or the Gini index of classes. The fixed point of entropy has
-        30 bits.
-    away : (int, int64 (n_intervals,)) or None, default=None
-        About the mean of the targets, and sums of their distances from it.
-
-    Returns
-    -------
-    at_end, inside : float64 (n_intervals,)
-        Below -1e289: nothing is permitted.
-    """
-    cdef Criterion criterion
-    cdef Limits limits
-    cdef RowStatistics of_row
-    cdef Totals totals
-    cdef Bounds bounds
-    cdef Inherited above
-    cdef int K = <int>target.shape[1]
-    cdef int64_t first = 0 if last[0] == 0 else 1
-    cdef int64_t count = n.shape[0] + first
-    cdef int64_t[::1] of_class = np.sum(target, axis=0)
-    cdef const uint32_t[::1] ends = np.concatenate([[0] * first, last]).astype(np.uint32)
-    cdef Search* q
-    cdef int64_t i
-    memset(&criterion, 0, sizeof(Criterion))
-    memset(&limits, 0, sizeof(Limits))
-    memset(&of_row, 0, sizeof(RowStatistics))
-    memset(&totals, 0, sizeof(Totals))
-    memset(&bounds, 0, sizeof(Bounds))
-    memset(&above, 0, sizeof(Inherited))
-    criterion.impurity = {"poisson": POISSON, "entropy": ENTROPY}.get(
-        impurity, GINI if K > 1 else SQUARED)
-    criterion.n_classes = K if K > 1 else 0
-    criterion.fixed_point = 2.0**30
-    limits.min_rows = min_rows
-    q = new_search(&criterion, CLASSES if K > 1 else SUM, of_row, &limits)
-    if q == NULL or not reserve_bins(q, count):
-        free_search(q)
-        raise MemoryError
-    totals.n = totals.weight = np.sum(n)
-    totals.target = of_class[0]
-    fill_bins(q, target, n, first)
-    begin_node(q, &totals, &of_class[0], 0, &above)
-    begin_column(q, 0)
-    bounds.lowest, bounds.highest = span
-    bounds.least = 2 * NONE
-    if away is not None:
-        bounds.has_away, bounds.mean = True, away[0]
-        for i in range(n.shape[0]):
-            bounds.away[i + first] = away[1][i]
-    bound_intervals(q, &ends[0], count, &bounds)
-    free_search(q)
-    return (np.array([bounds.at_end[i] for i in range(first, count)]),
-            np.array([bounds.inside[i] for i in range(first, count)]))

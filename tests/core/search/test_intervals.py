@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dtrees.core._testing import bounds_of
 from dtrees.core.data import _cpu
 from dtrees.core.search._criterion import xlogx_table
-from dtrees.core.search._intervals import bounds_of
 
 NOTHING = -1e289
 FIXED_POINT = 2.0**30

@@ -4,4 +4,10 @@
     17   3     0b1110111       a member's sums are those of all cells but its own
 
 Members that choose the same column stay together; those that differ go apart ([CV] 2.2 and 3.4).
+
+    `_shared_nodes`      nodes, and how their rows go to the children
+    `_shared_histogram`  histograms and sums, cell by cell, and the search of what was counted
+    `_shared_entries`    sparse columns: entries that move with the rows, or are drawn
+    `_shared_intervals`  columns of many codes: bounds first, then what is alive code by code
+    `_shared_store`      the search of a node, column by column, and its children
 """

@@ -63,6 +63,8 @@ cdef bint reserve_rows(SharedNode* node, int64_t n) noexcept nogil
 cdef bint reserve_some(SharedNode* node, int64_t n) noexcept nogil
 cdef void mark_codes_left(const Route* route, int n, int64_t width,
                           uint64_t* left_of) noexcept nogil
+cdef void take_rows(const SharedNode* node, const uint8_t* side, uint8_t wanted,
+                    const Partitioning* p, SharedNode* child) noexcept nogil
 cdef bint partition_shared(const SharedNode* node, const Column* column, const int64_t* added,
                            const uint64_t* who, Partitioning* p, SharedNode* left,
                            SharedNode* right) noexcept nogil

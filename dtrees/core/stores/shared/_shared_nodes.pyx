@@ -8,8 +8,6 @@ that sent it::
                   some left, some right  -> `some` of both children, a bit for each member
     some, who     partitioned by member, always
 """
-import numpy as np
-
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memchr, memset
@@ -346,42 +344,3 @@ cdef bint partition_shared(const SharedNode* node, const Column* column, const i
         found = reserve_rows(left, left.n) and reserve_rows(right, right.n)
     free(side)
     return found
-
-
-# ---------------------------------------------------------------------------------------------
-# Python's view
-
-def taken_rows(const uint32_t[::1] rows, const uint8_t[::1] cell, const uint8_t[::1] side,
-               int wanted, const uint8_t[::1] new_cell, const uint8_t[::1] full):
-    """The rows of one side and their cells, as children get them.
-
-    Parameters
-    ----------
-    rows : uint32 (n,)
-    cell : uint8 (n,)
-    side : uint8 (n,)
-        `LEFT`, `RIGHT`, `BOTH`, or 3, as that of rows nobody has.
-    wanted : int
-        `LEFT` or `RIGHT`.
-    new_cell, full : uint8 (n_cells,)
-        What becomes of a cell, and whether somebody has it. At most `MOST_CELLS`.
-
-    Returns
-    -------
-    rows : uint32 (n_taken,)
-    cell : uint8 (n_taken,)
-    """
-    cdef uint32_t[::1] to_rows = np.empty(len(rows) + 1, dtype=np.uint32)
-    cdef uint8_t[::1] to_cell = np.empty(len(rows) + 1, dtype=np.uint8)
-    cdef SharedNode node
-    cdef SharedNode child
-    cdef Partitioning p
-    cdef int c
-    memset(&node, 0, sizeof(SharedNode))
-    node.n, node.n_cells = len(rows), <int>len(full)
-    node.rows, node.cell = <uint32_t*>&rows[0], <uint8_t*>&cell[0]
-    child.rows, child.cell = &to_rows[0], &to_cell[0]
-    for c in range(node.n_cells):
-        p.full[c], p.new_cell[c] = full[c], new_cell[c]
-    take_rows(&node, &side[0], <uint8_t>wanted, &p, &child)
-    return np.asarray(to_rows)[:child.n], np.asarray(to_cell)[:child.n]

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dtrees.core._testing import taken_rows
 from dtrees.core.data import _cpu
-from dtrees.core.stores.shared._shared_nodes import MOST_CELLS, taken_rows
+from dtrees.core.stores.shared._shared_nodes import MOST_CELLS
 from tests.no_memory.preload import process_of
 from tests.no_memory.sets import WORKS
 
