@@ -174,6 +174,10 @@ WORKS: Mapping[str, Work] = {
     "boosted covertype": Work(
         "covertype, 20,000 rows, 20 iterations", _fit(covertype, "GradientBoosting", max_iter=20)
     ),
+    "boosted numbers": Work(
+        "100,000 × 30 float32, two classes, 20 iterations",
+        _fit(_classes, "GradientBoosting", max_iter=20),
+    ),
     "boosted texts": Work(
         "20 newsgroups, 3,000 rows, 3 iterations",
         _fit(partial(_texts, 3_000), "GradientBoosting", max_iter=3),
@@ -234,6 +238,9 @@ PATHS: Mapping[str, SpecialPath] = {
             "stores/shared/_shared_intervals.pyx",
         ),
         ("exact folds",),
+    ),
+    "gradient_scan": SpecialPath(
+        ("search/_gradient_scan.pyx", "search/gradients.h"), ("boosted numbers",)
     ),
     "bundles": SpecialPath(
         tuple(

@@ -39,7 +39,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 # tenth of the time. `make chaos` starts them as Dask does by default; so do commands in processes.
 STARTED_BY = "DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD"
 ARE_FORKED = "forkserver" in multiprocessing.get_all_start_methods()
-NEEDED = ("distributed.nanny", "distributed.worker", "pyarrow", "dtrees.parallel.worker_blocks")
+NEEDED = ("distributed.nanny", "distributed.worker", "pyarrow", "dtrees.parallel.partitioned")
 if ARE_FORKED and STARTED_BY not in os.environ:
     dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
 

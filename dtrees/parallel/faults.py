@@ -31,9 +31,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dtrees.exceptions import NoAnswerError, WorkerLostError
+from dtrees.parallel.calls import LOST, Call, LostResultsError
 from dtrees.parallel.client import call_with_timeout, check_open
 from dtrees.parallel.fit_statistics import FitStatistics
-from dtrees.parallel.submission import LOST, Call, LostResultsError
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -43,14 +43,14 @@ import distributed
 
 from dtrees.core.grow.forest import UnitsOfGrowth
 from dtrees.core.model.tree import Tree
+from dtrees.parallel.calls import Call, TaskRunner
 from dtrees.parallel.client import check_open
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred_inside
 from dtrees.parallel.kept_tables import KeptTable, kept_table
 from dtrees.parallel.memory import even_stretches, too_small
 from dtrees.parallel.serialization import SharedArrays, pack, packed_bytes, unpack
-from dtrees.parallel.submission import TaskRunner
-from dtrees.parallel.tasks import Call, Tasks
+from dtrees.parallel.tasks import Tasks
 
 if TYPE_CHECKING:
     from distributed import Client

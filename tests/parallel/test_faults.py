@@ -10,9 +10,9 @@ import pytest
 from distributed import KilledWorker
 
 from dtrees.exceptions import SchedulerLostError, WorkerLostError
+from dtrees.parallel.calls import Call, LostResultsError
 from dtrees.parallel.faults import ATTEMPTS, RESTARTS, Faults, Missed
 from dtrees.parallel.fit_statistics import FitStatistics
-from dtrees.parallel.submission import Call, LostResultsError
 from dtrees.parallel.tasks import Tasks
 from tests.parallel.clusters import noted, ours
 from tests.parallel.faults import pids

@@ -7,11 +7,11 @@ import pytest
 from distributed import Client, get_worker
 
 from dtrees.exceptions import ClusterError, TableTooLargeError, WorkerLostError
-from dtrees.parallel import submission, threaded
+from dtrees.parallel import tasks, threaded
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.growing import ended_early, grow_sets, grow_trees, in_order
 from dtrees.parallel.regimes import TOO_LARGE
-from dtrees.parallel.submission import Submitter
+from dtrees.parallel.tasks import Tasks
 from tests.parallel.clusters import connect, digest, make_small, ours
 from tests.parallel.test_replicated import GROWTH, LOCAL, SlowGrowth, as_kind
 from tests.parallel.test_sets import FOREST, ROWS, growing_here, growth_of, of_sets
@@ -46,7 +46,7 @@ def test_a_table_that_workers_cannot_hold(regime, here, monkeypatch):
     """It is not sent: it is grown here, or refused where it is to go there."""
     monkeypatch.setattr("dtrees.parallel.growing.memory_limits", lambda client: [250 * 2**20])
     make_small(monkeypatch, here.nthreads())
-    monkeypatch.setattr(Submitter, "send", lambda *_: pytest.fail("sent"))
+    monkeypatch.setattr(Tasks, "send", lambda *_: pytest.fail("sent"))
     stats = FitStatistics()
     grown = grow_trees(GROWTH, range(20), threaded(2), regime=regime, stats=stats)
     if regime is None:
@@ -63,7 +63,7 @@ def test_a_table_that_workers_cannot_hold(regime, here, monkeypatch):
 def test_workers_that_cannot_hold_the_table_are_left_out(n_trees, monkeypatch, caplog):
     got_it = []
     monkeypatch.setattr(
-        submission, "identity", lambda table: got_it.append(get_worker().address) or table
+        tasks, "identity", lambda table: got_it.append(get_worker().address) or table
     )
     with connect(3, 1, False) as cluster, Client(cluster) as client:
         small, *able = sorted(client.nthreads())

@@ -38,8 +38,8 @@ def test_one_place_asks_dask_for_several_results():
                 calls.add((file.stem, ast.unparse(node.func)))
     assert calls == {
         ("executors", "dask.compute"),  # given to `one_kind_at_a_time`, as the next one
-        ("submission", "self.client.compute"),
-        ("worker_blocks", "self._tasks.compute"),  # which is `Tasks.compute`, as the next one
+        ("tasks", "self.client.compute"),
+        ("partitioned", "self._tasks.compute"),  # which is `Tasks.compute`, as the next one
         ("executors", "self._tasks.compute"),
     }
 

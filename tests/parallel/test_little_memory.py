@@ -12,7 +12,7 @@ import pytest
 from distributed import Client
 
 from dtrees import RandomForestClassifier
-from dtrees.parallel import memory, worker_blocks
+from dtrees.parallel import memory, partitioned
 from dtrees.parallel.block_tasks import room_of_positions
 from dtrees.parallel.partitioned import BlocksOnWorkers
 from dtrees.parallel.tasks import Tasks
@@ -104,8 +104,8 @@ def test_blocks_tasks_and_waves_follow_from_memory(case, small, done, monkeypatc
     model = CASES[case][0]
     model = model.model if isinstance(model, Folds) else model
     n_workers, per_row = 2, 5
-    monkeypatch.setattr(worker_blocks, "BLOCK_SHARE", 60 * per_row / LIMIT)  # 60 rows or fewer
-    monkeypatch.setattr(worker_blocks, "GROUP_SHARE", 90 * per_row / LIMIT)
+    monkeypatch.setattr(partitioned, "BLOCK_SHARE", 60 * per_row / LIMIT)  # 60 rows or fewer
+    monkeypatch.setattr(partitioned, "GROUP_SHARE", 90 * per_row / LIMIT)
     room = n_workers * room_of_positions(LIMIT, 1)
     monkeypatch.setattr(memory, "ROW_BYTES", int(room / (1.5 * 0.632 * len(X))))  # one tree
     before = pids(small, n_workers)

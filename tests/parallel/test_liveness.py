@@ -12,10 +12,10 @@ from distributed import Client, wait
 from dtrees import RandomForestClassifier
 from dtrees.exceptions import NoAnswerError, WorkerLostError
 from dtrees.parallel import liveness
+from dtrees.parallel.calls import Call
 from dtrees.parallel.client import Paused, ask_workers
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.liveness import Answers, Liveness, copies_of
-from dtrees.parallel.submission import Call, Submitter
 from dtrees.parallel.tasks import Tasks
 from tests.parallel.clusters import connect, ours, paused
 from tests.parallel.test_client import Standing
@@ -317,10 +317,10 @@ class TestPausedWorkers:
         if is_known_before:
             paused(client)
         else:
-            begin = Submitter.begin
-            monkeypatch.setattr(Submitter, "begin", lambda self: [begin(self), paused(client)])
-        sent, send = [], Submitter.send
-        monkeypatch.setattr(Submitter, "send", lambda *a: sent.append(a[1]) or send(*a))
+            begin = Tasks.begin
+            monkeypatch.setattr(Tasks, "begin", lambda self: [begin(self), paused(client)])
+        sent, send = [], Tasks.send
+        monkeypatch.setattr(Tasks, "send", lambda *a: sent.append(a[1]) or send(*a))
         told = r"has begun a task for 4 times 0\.05 seconds: inproc://.* is paused.*memory_limit"
         with (
             dask.config.set({"dtrees.worker-patience": "50ms"}),
@@ -426,7 +426,7 @@ def test_nothing_is_sent_before_somebody_answers(here, monkeypatch):
 
     monkeypatch.setattr(liveness, "ask_workers", nobody)
     monkeypatch.setattr(here, "map", lambda *_, **__: sent.append("tasks"))
-    monkeypatch.setattr(Submitter, "send", lambda *_: sent.append("table"))
+    monkeypatch.setattr(Tasks, "send", lambda *_: sent.append("table"))
     for regime in ("replicated", "partitioned"):
         with (
             dask.config.set({"dtrees.worker-patience": "10ms"}),

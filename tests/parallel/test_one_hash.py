@@ -1,7 +1,7 @@
 """One model: the hash of all arrays of all trees, however the forest is grown.
 
-Over threads and schedulers, workers and threads of clusters, dense and sparse storage, and rows cut
-in blocks of several sizes, which are summarized, coded and counted apart from each other.
+Over threads and schedulers, workers and threads of clusters, dense and sparse storage. Rows in
+blocks of other sizes are in `tests.parallel.test_partitioned`.
 """
 
 from __future__ import annotations
@@ -22,16 +22,6 @@ from dtrees import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from dtrees.coding.codebook import CodeBook
-from dtrees.coding.coded import CodedMatrix
-from dtrees.coding.sampling import CutRules
-from dtrees.coding.summaries import TableSummary
-from dtrees.coding.tables import read_table
-from dtrees.coding.weights import cut_weights
-from dtrees.core.grow.local_blocks import LocalBlocks
-from dtrees.core.grow.round_spec import RoundSpec
-from dtrees.core.grow.rounds import grow_in_rounds
-from dtrees.core.stores.blocks.block import Block, Common, Draws
 from tests.pairs import parametrize_pairs
 from tests.parallel.clusters import connect, digest
 from tests.parallel.test_collections import Folds, hash_of
@@ -121,10 +111,12 @@ def test_forests_differ(expected):
 
 
 @pytest.mark.one_of(2)
-@parametrize_pairs(case=CASES, storage=STORAGE, scheduler=["threads", "synchronous"], n_jobs=[1, 2])
-def test_threads(case, storage, scheduler, n_jobs, expected):
-    with dask.config.set(scheduler=scheduler):
-        assert fitted(case, storage, n_jobs=n_jobs) == expected[case]
+@parametrize_pairs(
+    case=CASES, storage=STORAGE, scheduler=["threads", "synchronous"], regime=[None, "partitioned"]
+)
+def test_threads(case, storage, scheduler, regime, expected):
+    with dask.config.set({"scheduler": scheduler, "dtrees.gather-rows": 100}):
+        assert fitted(case, storage, regime, n_jobs=2) == expected[case]
 
 
 @pytest.mark.one_of(3)
@@ -156,62 +148,3 @@ def test_clusters(layout, processes, expected, expected_of_folds):
                 assert fitted(case, storage, "replicated") == expected[case], (case, storage)
         for case in FOLDS:
             assert validated(case, regime="replicated") == expected_of_folds[case], case
-
-
-@pytest.mark.one_of(4)
-@parametrize_pairs(case=CASES, storage=STORAGE, n_rows=[N_ROWS, 300, 77])
-def test_blocks_of_rows(case, storage, n_rows, expected):
-    growth = growth_of(case, storage)
-    blocks = [slice(first, first + n_rows) for first in range(0, N_ROWS, n_rows)]
-    weights = cut_weights(CASES[case].weights, N_ROWS)
-    book, parts = coded_in_blocks(STORAGE[storage](X), blocks, growth.rules.seed, weights)
-    target, bags = growth.target, growth.bags
-    draws = None
-    if bags is not None:
-        heaviest = None if bags.means is None else float(bags.means.max())
-        draws = Draws(bags.seed, bags.rate, heaviest)
-    common = Common(growth.rules, draws, None)
-    values = book.code_values() if growth.values is not None else None
-    held = [
-        Block(part, target.take(np.arange(N_ROWS)[rows]), rows.start)
-        for part, rows in zip(parts, blocks, strict=True)
-    ]
-    spec = RoundSpec(
-        common,
-        parts[0],
-        held[0].target,
-        book.thresholds,
-        1,
-        np.array([target.n_live]),
-        values=values,
-        gather_rows=100,  # rounds above, subtrees below
-    )
-    numbers = range(CASES[case].model.n_estimators)
-    grown = dict(grow_in_rounds(spec, numbers, LocalBlocks(held, values)))
-    assert digest([grown[number][0] for number in numbers]) == expected[case]
-
-
-def growth_of(case, storage):
-    """What the trees are grown from, whole."""
-
-    class Caught(type(CASES[case].model)):
-        def _grow_trees(self, growth, *arguments, **options):
-            self.growth = growth
-            return super()._grow_trees(growth, *arguments, **options)
-
-    return CASES[case].fit(storage, kind=Caught).growth
-
-
-def coded_in_blocks(table, blocks, seed, weights=None) -> tuple[CodeBook, list[CodedMatrix]]:
-    """The codebook of merged summaries, and every block coded by itself."""
-    summaries = [
-        TableSummary.of(
-            read_table(X[rows]),
-            rules=CutRules(max_bins=64, seed=seed),
-            first_row=rows.start,
-            weights=None if weights is None else weights[rows],
-        )
-        for rows in blocks
-    ]
-    book = CodeBook.from_summary(TableSummary.merge_all(summaries))
-    return book, [book.encode(table[rows]) for rows in blocks]

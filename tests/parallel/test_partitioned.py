@@ -826,23 +826,6 @@ class TestAddUp:
         sums[:, LEAST], sums[:, MOST] = rng.integers(-9, 0, (3, 2)), rng.integers(0, 9, (3, 2))
         return Counts(sums, rng.integers(0, 100, 7))
 
-    def test_of_several(self):
-        parts = [self.counts(seed) for seed in range(4)]
-        before = [(part.sums.copy(), part.histogram.copy()) for part in parts]
-        total = add_up(parts)
-        plain = [c for c in range(10) if c not in (*LEAST, *MOST)]
-        assert_array_equal(total.sums[:, plain], sum(part.sums for part in parts)[:, plain])
-        assert_array_equal(total.histogram, sum(part.histogram for part in parts))
-        assert_array_equal(
-            total.sums[:, LEAST], np.min([part.sums[:, LEAST] for part in parts], axis=0)
-        )
-        assert_array_equal(
-            total.sums[:, MOST], np.max([part.sums[:, MOST] for part in parts], axis=0)
-        )
-        for part, (sums, histogram) in zip(parts, before, strict=True):
-            assert_array_equal(part.sums, sums)
-            assert_array_equal(part.histogram, histogram)
-
     @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
     def test_order_and_grouping(self, order):
         parts = [self.counts(seed) for seed in range(3)]

@@ -26,7 +26,7 @@ from dtrees.callbacks import Callback
 from dtrees.core.grow.forest import ForestGrowth, UnitsOfGrowth
 from dtrees.exceptions import ClusterError, WorkerLostError
 from dtrees.parallel import client as clients
-from dtrees.parallel import liveness, replicated, submission, tasks
+from dtrees.parallel import liveness, replicated, tasks
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.liveness import Liveness
 from dtrees.parallel.local import effective_n_jobs
@@ -513,7 +513,7 @@ class TestWorkersThatHang:
         """The worker that is to have it is stopped: it leaves, and another one gets the table."""
         gate = tmp_path / "gate"
         gate.touch()
-        monkeypatch.setattr(submission, "identity", StoppedOnce(str(gate)))
+        monkeypatch.setattr(tasks, "identity", StoppedOnce(str(gate)))
         with (
             dask.config.set({"dtrees.worker-patience": "2s"}),
             caplog.at_level(logging.INFO, "dtrees"),

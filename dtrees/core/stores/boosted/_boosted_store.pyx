@@ -133,7 +133,7 @@ cdef void search_column(BoostedStore* s, Search* q, int64_t* histogram,
         column, &q.totals, s.store.params.layout.shift, s.store.params.limits.min_rows, cells
     ):
         return
-    if last == ALL_ORDERED:
+    if last == ALL_ORDERED and PATH_IS_ON("gradient_scan"):
         scan_gradients(q, &s.store.params.layout, cells, column.n_codes, j)
     else:
         search_histogram(q, &s.store.params.layout, cells, column.n_codes, j, last)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from dtrees.parallel.partitioned import BlocksOnWorkers
-from dtrees.parallel.worker_blocks import even_moves, share_out
+from dtrees.parallel.placement import even_moves, share_out
 from tests.parallel.clusters import connect
 from tests.parallel.faults import FOREST, ROUNDS, assert_nothing_is_left, expected
 from tests.parallel.test_collections import X, Y, cut, hash_of, on
