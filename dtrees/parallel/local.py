@@ -2,24 +2,19 @@
 
 The floors below give lists of zero-argument tasks: blocks of columns, blocks of rows, subtrees.
 Their kernels release the GIL, so threads are all that is needed. This is the only module that
-starts threads for work: a call starts as many as it needs, and they end with it. Each takes the
-next task until none is left, so tasks are begun in the order in which they are given (put long ones
-first). A call costs about 0.1 ms however many tasks there are. With one thread, or one task, no
-thread is started: the tasks run one after the other in the calling thread. The answer is the same,
-because tasks share nothing but disjoint parts of arrays.
+starts threads for work: a call starts as many as it needs, and they end with it. They are members
+of a team (`dtrees.core.grow._team`), and the tasks are left to it in order (put long ones first). A
+call costs about 0.1 ms however many tasks there are. With one thread, or one task, no thread is
+started: the tasks run one after the other in the calling thread. The answer is the same, because
+tasks share nothing but disjoint parts of arrays.
 
-Work that is finer, or comes up as it goes, is shared by a team (`dtrees.core.grow._team`), whose
-members are tasks of a runner.
+Work that is finer, or comes up as it goes, is shared by a team of its own, whose members are tasks
+of a runner.
 
-`LocalRunner.stream` yields results, in the order of the tasks, while other tasks run. Two queues go
-between the caller and the threads::
-
-    caller    ── places that may be begun ───────▶  tasks on
-              ◀── word that a task has ended ─────  threads
-
-Places are given out in order, and one more only when the caller comes back from a result. So at
-most `AHEAD` tasks per thread are begun beyond those that the caller is done with. A slow task, or a
-slow caller, holds the others up, and results that wait take bounded memory.
+`LocalRunner.stream` yields results, in the order of the tasks, while other tasks run. A task is
+left to the team when the caller comes back from a result. So at most `AHEAD` tasks per thread are
+begun beyond those that the caller is done with. A slow task, or a slow caller, holds the others up,
+and results that wait take bounded memory.
 
 Ctrl-C reaches the main thread only. A runner therefore has an event, ``cancelled``: it is set
 as soon as the calling thread is interrupted or a task fails. No task is begun after that, and
@@ -35,16 +30,17 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from itertools import chain, islice, repeat
+from functools import partial
+from itertools import islice
 from typing import Any, TypeVar
 
 import joblib
 from joblib.parallel import get_active_backend
 
+from dtrees.core.grow._team import Team
 from dtrees.parallel.client import threads_of_worker
 
 T = TypeVar("T")
@@ -97,23 +93,22 @@ class LocalRunner:
         CancelledError
             The runner was cancelled, before or meanwhile.
         """
-        todo = deque(enumerate(tasks))
-        results: list = [None] * len(todo)
-        n_threads = min(self.n_threads, len(todo))
+        results: list = [None] * len(tasks)
+        n_threads = min(self.n_threads, len(tasks))
+        team = Team()
 
-        def work() -> None:
-            while todo and not self.cancelled.is_set():
-                try:
-                    i, task = todo.popleft()
-                except IndexError:  # another thread was faster
-                    return
-                results[i] = task()
+        def do(i: int) -> None:
+            self._check()
+            results[i] = tasks[i]()
 
+        for i in range(len(tasks)):
+            team.put(partial(do, i))
+        team.close()
         with self._cancelling():
             if n_threads <= 1:
-                work()
+                team.help()
             else:
-                self._begin([work] * n_threads).wait()
+                self._begin([team.help] * n_threads).wait()
         self._check()
         return results
 
@@ -180,21 +175,18 @@ class LocalRunner:
                 self.cancelled.set()
                 raise
             return
-        begin: queue.SimpleQueue[int | None] = queue.SimpleQueue()  # places; None: no more
         early: dict[int, T] = {}
-        to_begin = chain(range(len(tasks)), repeat(None))
-        for place in islice(to_begin, AHEAD * n_threads):
-            begin.put(place)
+        team = Team()
 
-        def work() -> None:
-            try:
-                while (place := begin.get()) is not None and not self.cancelled.is_set():
-                    early[place] = tasks[place]()
-                    members.tell()
-            finally:
-                begin.put(None)  # who leaves tells the next one, who may wait for a place
+        def do(place: int) -> None:
+            self._check()
+            early[place] = tasks[place]()
+            members.tell()
 
-        members = _Members(self, [work] * n_threads)
+        to_begin = (partial(do, place) for place in range(len(tasks)))
+        for task in islice(to_begin, AHEAD * n_threads):
+            team.put(task)
+        members = _Members(self, [team.help] * n_threads)
         try:
             with self._cancelling():
                 members.start()
@@ -202,10 +194,12 @@ class LocalRunner:
                     while place not in early or members.have_told():
                         members.hear()
                     yield early.pop(place)
-                    begin.put(next(to_begin))
+                    for task in islice(to_begin, 1):
+                        team.put(task)
+                team.close()
                 members.wait()
         except BaseException as reason:
-            begin.put(None)
+            team.dismiss()
             if isinstance(reason, GeneratorExit):
                 members.wait(heeds_errors=False)
             raise

@@ -26,24 +26,16 @@ from dtrees.core.data._fixed_point cimport natural_log
 
 cdef extern from "losses/derivatives.h" nogil:
     const double ROUNDING
-    void derive_plain(LossKind kind, int64_t n, const double* raw, const double* y, double level,
-                      double* gradient, double* hessian)
-    void derive_wide(LossKind kind, int64_t n, const double* raw, const double* y, double level,
-                     double* gradient, double* hessian)
-    void pack_plain(int64_t n, const double* gradient, const double* hessian,
-                    double gradient_scale, double hessian_scale, uint64_t* out, int64_t* sums)
-    void pack_wide(int64_t n, const double* gradient, const double* hessian,
-                   double gradient_scale, double hessian_scale, uint64_t* out, int64_t* sums)
-    void largest_plain(int64_t n, const double* gradient, const double* hessian, double* largest)
-    void largest_wide(int64_t n, const double* gradient, const double* hessian, double* largest)
-    void softmax_plain(int64_t n_classes, int64_t n, const double* raw, int64_t stride,
-                       double* values)
-    void softmax_wide(int64_t n_classes, int64_t n, const double* raw, int64_t stride,
-                      double* values)
-    void exponential_plain(int64_t n, const double* x, double* out)
-    void exponential_wide(int64_t n, const double* x, double* out)
-    void logistic_plain(int64_t n, const double* x, double* out)
-    void logistic_wide(int64_t n, const double* x, double* out)
+    void derive_by_width(bint is_wide, LossKind kind, int64_t n, const double* raw,
+                         const double* y, double level, double* gradient, double* hessian)
+    void pack_by_width(bint is_wide, int64_t n, const double* gradient, const double* hessian,
+                       double gradient_scale, double hessian_scale, uint64_t* out, int64_t* sums)
+    void largest_by_width(bint is_wide, int64_t n, const double* gradient, const double* hessian,
+                          double* largest)
+    void softmax_by_width(bint is_wide, int64_t n_classes, int64_t n, const double* raw,
+                          int64_t stride, double* values)
+    void exponential_by_width(bint is_wide, int64_t n, const double* x, double* out)
+    void logistic_by_width(bint is_wide, int64_t n, const double* x, double* out)
 
 
 cdef inline const double* targets(const LossRows* rows, int64_t begin, int64_t n,
@@ -62,10 +54,7 @@ cdef inline void derive(const LossRows* rows, int64_t begin, int64_t n, double* 
     """Derivatives of a stretch of rows, without their weights."""
     cdef double[ROWS_AT_ONCE] room
     cdef const double* y = targets(rows, begin, n, room)
-    if is_wide:
-        derive_wide(rows.kind, n, rows.raw + begin, y, rows.level, gradient, hessian)
-    else:
-        derive_plain(rows.kind, n, rows.raw + begin, y, rows.level, gradient, hessian)
+    derive_by_width(is_wide, rows.kind, n, rows.raw + begin, y, rows.level, gradient, hessian)
 
 
 cdef inline void weigh(const LossRows* rows, int64_t begin, int64_t n, double scale,
@@ -96,10 +85,7 @@ cdef inline void pack(const LossRows* rows, int64_t begin, int64_t n, int64_t k,
         weigh(rows, begin, n, hessian_scale, hessian)
         gradient_scale = 1.0
         hessian_scale = 1.0
-    if is_wide:
-        pack_wide(n, gradient, hessian, gradient_scale, hessian_scale, out, sums + 2 * k)
-    else:
-        pack_plain(n, gradient, hessian, gradient_scale, hessian_scale, out, sums + 2 * k)
+    pack_by_width(is_wide, n, gradient, hessian, gradient_scale, hessian_scale, out, sums + 2 * k)
 
 
 cdef void pack_given(const LossRows* rows, int64_t begin, int64_t n, int64_t* sums) noexcept nogil:
@@ -123,10 +109,7 @@ cdef void derive_classes(const LossRows* rows, int64_t begin, int64_t n, double*
     cdef const double* y = targets(rows, begin, n, room)
     cdef double* p
     cdef int64_t i, k
-    if is_wide:
-        softmax_wide(rows.n_classes, n, rows.raw + begin, rows.n_rows, values)
-    else:
-        softmax_plain(rows.n_classes, n, rows.raw + begin, rows.n_rows, values)
+    softmax_by_width(is_wide, rows.n_classes, n, rows.raw + begin, rows.n_rows, values)
     for k in range(rows.n_classes):
         p = values + k * ROWS_AT_ONCE
         for i in range(n):
@@ -187,10 +170,8 @@ cdef void derive_some(const LossRows* rows, int64_t begin, int64_t n, double* va
         derive_classes(rows, begin, n, values, sums)
     else:
         derive(rows, begin, n, gradient, hessian)
-        if largest != NULL and is_wide:
-            largest_wide(n, gradient, hessian, largest)
-        elif largest != NULL:
-            largest_plain(n, gradient, hessian, largest)
+        if largest != NULL:
+            largest_by_width(is_wide, n, gradient, hessian, largest)
         pack(rows, begin, n, 0, gradient, hessian, sums)
 
 
@@ -247,18 +228,8 @@ def exponential(const double[::1] x):
     cdef double[::1] to = out
     if x.shape[0] > 0:
         with nogil:
-            if is_wide:
-                exponential_wide(x.shape[0], &x[0], &to[0])
-            else:
-                exponential_plain(x.shape[0], &x[0], &to[0])
+            exponential_by_width(is_wide, x.shape[0], &x[0], &to[0])
     return out
-
-
-cdef inline void logistics(int64_t n, const double* x, double* out) noexcept nogil:
-    if is_wide:
-        logistic_wide(n, x, out)
-    else:
-        logistic_plain(n, x, out)
 
 
 def logistic(const double[::1] x):
@@ -267,7 +238,7 @@ def logistic(const double[::1] x):
     cdef double[::1] to = out
     if x.shape[0] > 0:
         with nogil:
-            logistics(x.shape[0], &x[0], &to[0])
+            logistic_by_width(is_wide, x.shape[0], &x[0], &to[0])
     return out
 
 
@@ -285,7 +256,7 @@ def shares_of_two(const double[:, :] log_odds):
             some = min(<int64_t>ROWS_AT_ONCE, n - begin)
             for i in range(some):
                 own[i] = log_odds[begin + i, 0]
-            logistics(some, own, second)
+            logistic_by_width(is_wide, some, own, second)
             for i in range(some):
                 to[begin + i, 0] = 1.0 - second[i]
                 to[begin + i, 1] = second[i]
@@ -314,10 +285,7 @@ def softmax(const double[:, ::1] raw):
     cdef double[:, ::1] values = np.empty((n_classes, ROWS_AT_ONCE))
     for begin in range(0, n, ROWS_AT_ONCE):
         some = min(<int64_t>ROWS_AT_ONCE, n - begin)
-        if is_wide:
-            softmax_wide(n_classes, some, &raw[0, begin], n, &values[0, 0])
-        else:
-            softmax_plain(n_classes, some, &raw[0, begin], n, &values[0, 0])
+        softmax_by_width(is_wide, n_classes, some, &raw[0, begin], n, &values[0, 0])
         for k in range(n_classes):
             to[k, begin:begin + some] = values[k, :some]
     return out

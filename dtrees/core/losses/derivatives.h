@@ -136,41 +136,44 @@ static inline void softmax_in(int64_t n_classes, int64_t n, const double *raw, i
             values[k * ROWS_AT_ONCE + i] = values[k * ROWS_AT_ONCE + i] / sum[i];
 }
 
-#define TWICE(type, name, parameters, arguments)                                                   \
-    static inline type name##_plain parameters { name##_in arguments; }                                   \
-    WIDE_TWIN(type, name, parameters, arguments)
-
-#ifdef DTREES_X86
-#define WIDE_TWIN(type, name, parameters, arguments)                                               \
-    WIDE static inline type name##_wide parameters { name##_in arguments; }
-#else
-#define WIDE_TWIN(type, name, parameters, arguments)                                               \
-    static inline type name##_wide parameters { name##_in arguments; }
-#endif
-
-TWICE(void, derive,
-      (LossKind kind, int64_t n, const double *raw, const double *y, double level,
-       double *gradient, double *hessian),
-      (kind, n, raw, y, level, gradient, hessian))
-TWICE(void, pack,
-      (int64_t n, const double *gradient, const double *hessian, double gradient_scale,
-       double hessian_scale, uint64_t *out, int64_t *sums),
-      (n, gradient, hessian, gradient_scale, hessian_scale, out, sums))
-TWICE(void, largest, (int64_t n, const double *gradient, const double *hessian, double *largest),
-      (n, gradient, hessian, largest))
-TWICE(void, softmax,
-      (int64_t n_classes, int64_t n, const double *raw, int64_t stride, double *values),
-      (n_classes, n, raw, stride, values))
-
 static inline void exponential_in(int64_t n, const double *x, double *out) {
     for (int64_t i = 0; i < n; i++)
         out[i] = exponential(x[i]);
 }
+
 static inline void logistic_in(int64_t n, const double *x, double *out) {
     for (int64_t i = 0; i < n; i++)
         out[i] = logistic(x[i]);
 }
-TWICE(void, exponential, (int64_t n, const double *x, double *out), (n, x, out))
-TWICE(void, logistic, (int64_t n, const double *x, double *out), (n, x, out))
+
+#ifndef DTREES_X86
+#define WIDE
+#endif
+
+#define UNPACKED(...) __VA_ARGS__
+
+/* A loop for registers of 128 and of 256 bits; the first argument says which of them is run. */
+#define TWICE(name, parameters, arguments)                                                         \
+    static inline void name##_plain parameters { name##_in arguments; }                            \
+    WIDE static inline void name##_wide parameters { name##_in arguments; }                        \
+    static inline void name##_by_width(int is_wide, UNPACKED parameters) {                         \
+        (is_wide ? name##_wide : name##_plain) arguments;                                          \
+    }
+
+TWICE(derive,
+      (LossKind kind, int64_t n, const double *raw, const double *y, double level,
+       double *gradient, double *hessian),
+      (kind, n, raw, y, level, gradient, hessian))
+TWICE(pack,
+      (int64_t n, const double *gradient, const double *hessian, double gradient_scale,
+       double hessian_scale, uint64_t *out, int64_t *sums),
+      (n, gradient, hessian, gradient_scale, hessian_scale, out, sums))
+TWICE(largest, (int64_t n, const double *gradient, const double *hessian, double *largest),
+      (n, gradient, hessian, largest))
+TWICE(softmax,
+      (int64_t n_classes, int64_t n, const double *raw, int64_t stride, double *values),
+      (n_classes, n, raw, stride, values))
+TWICE(exponential, (int64_t n, const double *x, double *out), (n, x, out))
+TWICE(logistic, (int64_t n, const double *x, double *out), (n, x, out))
 
 #endif
