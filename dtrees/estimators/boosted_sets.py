@@ -26,7 +26,6 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.grow.lockstep import Grow, Model, Turns, boost_together
 from dtrees.core.membership.resampling import Resampling
-from dtrees.core.predict.binned import means_of_leaves
 from dtrees.estimators.boosted_start import CodedTable
 from dtrees.estimators.boosting_base import BaseBoosting
 from dtrees.estimators.fit_plan import TablePlan
@@ -91,7 +90,7 @@ class FittedBoosts(FittedSets):
         for first in range(0, len(trees), at_once):
             some = trees[first : first + at_once]
             parts = [some[at : at + of_a_task] for at in range(0, len(some), of_a_task)]
-            found = run([partial(means_of_leaves, lookup, part, rows) for part in parts])
+            found = run([partial(lookup.means, part, rows) for part in parts])
             block = np.concatenate(found).reshape(len(some) // n_values, n_values, len(rows))
             block[0] += raw
             for before, after in pairwise(block):  # in the order of the trees

@@ -25,7 +25,7 @@ from sklearn.utils.metaestimators import available_if
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest, Tree
-from dtrees.core.predict.binned import CodedRows, Walked, means_of_leaves
+from dtrees.core.predict.binned import CodedRows, Walked
 from dtrees.estimators.prediction import BoostedPredictor
 from dtrees.estimators.scorers import refuse_unfit, with_labels
 
@@ -144,7 +144,7 @@ class Watch:
 
     def __call__(self, trees: list[Tree]) -> bool:
         """Take the trees of an iteration; whether it is the last one."""
-        for k, steps in enumerate(means_of_leaves(self.walked, trees, self.rows)):
+        for k, steps in enumerate(self.walked.means(trees, self.rows)):
             self._raw[:, k] += steps
         return self.see(trees, self._raw)
 

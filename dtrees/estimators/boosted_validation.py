@@ -21,6 +21,7 @@ from dtrees.coding.tables import Table
 from dtrees.coding.target import Target
 from dtrees.coding.weights import check_weights
 from dtrees.core.model.tree import Tree
+from dtrees.core.predict.binned import Walked
 from dtrees.core.predict.raw import apply
 from dtrees.estimators.boosted_stopping import Held
 from dtrees.estimators.fit_plan import one_target
@@ -35,7 +36,7 @@ SHOWN = 5  # labels in a message
 
 
 @dataclass(frozen=True, eq=False)
-class ValueRows:
+class ValueRows(Walked):
     """All rows of a table that was not coded, walked by their values; may be sent elsewhere.
 
     Attributes

@@ -9,7 +9,7 @@ import numpy as np
 
 from dtrees.coding.codebook import HANDLE_UNKNOWN, CodeBook
 from dtrees.coding.times import UNITS
-from dtrees.core.model.integers import narrow, widen
+from dtrees.core.model.packing import narrow, widen
 from dtrees.export.values import Encoder, decode
 
 MOST_CODES = 2**32 - 2

@@ -15,7 +15,7 @@ import numpy as np
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.text_dates import DAY_FIRST
 from dtrees.coding.times import DATETIME
-from dtrees.core.model.preorder import Shape
+from dtrees.core.model.flat import Shape
 from dtrees.core.model.tree import (
     ABOVE,
     AT_MOST,

@@ -12,8 +12,7 @@ import dtrees
 from dtrees._warnings import warn
 from dtrees.constraints import Boolean, InstanceOf, OneOf, checked
 from dtrees.core.model import packing
-from dtrees.core.model.flat import DTYPES, TYPES, flatten, split_trees
-from dtrees.core.model.preorder import Shape
+from dtrees.core.model.flat import DTYPES, TYPES, Shape, flatten, split_trees
 from dtrees.core.model.tree import (
     CRITERIA,
     LEAF,

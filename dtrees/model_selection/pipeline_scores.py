@@ -31,7 +31,7 @@ from dtrees.coding.codebook import CodeBook
 from dtrees.coding.tables import Table
 from dtrees.core.membership.resampling import of_sets
 from dtrees.core.model.tree import Tree
-from dtrees.core.predict.binned import Asked
+from dtrees.core.predict.binned import LeafLookup
 from dtrees.core.predict.raw import apply
 from dtrees.estimators.boosted_sets import FittedBoosts
 from dtrees.estimators.fitted_sets import FittedSets
@@ -45,7 +45,6 @@ from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.pipelines import Setting, last_step
 from dtrees.model_selection.search_scores import SearchScores
 from dtrees.model_selection.splits import Split
-from dtrees.typing import Runner
 
 PASSED = "passthrough"  # a step of a pipeline that does nothing
 
@@ -66,21 +65,13 @@ class Transformed:
         return len(self._sides) - 1, self._sides[-1][1]
 
 
-class TransformedRows:
-    """Rows of a table, walked down trees of transformed rows: `core.predict.binned.LeafLookup`."""
-
-    is_here = True
+class TransformedRows(LeafLookup):
+    """Rows of a table, walked down trees of transformed rows."""
 
     def __init__(self, transformed: Transformed, book: CodeBook, estimator: str) -> None:
         self._transformed, self._book, self._estimator = transformed, book, estimator
         self._tables: dict[int, Table] = {}
         self._lock = LockOfObject()
-
-    def bring(self, asked: Sequence[Asked]) -> None:
-        """There is nothing to fetch."""
-
-    def bring_values(self, asked: Sequence[Asked]) -> None:
-        """There is nothing to fetch."""
 
     def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
         """Leaf of some rows, intp (n,), which are a side of a split."""
@@ -89,13 +80,6 @@ class TransformedRows:
             if number not in self._tables:
                 self._tables[number] = self._book.check(table, estimator=self._estimator)
         return apply(tree, self._book, self._tables[number])
-
-    def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
-        """Values of the leaves of some rows, added up in the order of the trees."""
-        total = np.zeros((len(rows), trees[0].n_values))
-        for tree in trees:
-            total += tree.value_of(self.leaves(tree, rows))
-        return total
 
 
 class PipelineCells(Cells):

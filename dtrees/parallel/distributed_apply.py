@@ -38,7 +38,7 @@ import numpy as np
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.core.model.tree import Tree
-from dtrees.core.predict.binned import Asked, CodedRows
+from dtrees.core.predict.binned import Asked, CodedRows, LeafLookup
 from dtrees.parallel.calls import identity
 from dtrees.parallel.coded_partitions import CodedPartitions
 from dtrees.parallel.executors import Executor, run_with_retries
@@ -138,7 +138,7 @@ PIECE_BYTES = 4 * 2**20  # of trees in a graph
 ROWS_BYTES = 4 * 2**20  # of rows that a graph names
 
 
-class PartitionedRows:
+class PartitionedRows(LeafLookup):
     """The rows of a coded table that stays in its partitions, as `CodedRows`.
 
     Parameters

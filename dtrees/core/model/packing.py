@@ -20,6 +20,27 @@ the rest; `unpack` gives back every array, bit for bit:
 
 Trees that were made by hand may break the rules that make this possible (a leaf with a gain, shared
 subsets, ...); `pack` then returns None.
+
+Integers are stored in the narrowest type in which few of them do not fit. Those that do not are
+*escapes*: the largest value of an unsigned type, the least of a signed one, stands in their place,
+and they follow in an array of their own (``name.escapes``). Integers are divided by their greatest
+common divisor first, where that is said (``name.divisor``).
+
+Predictions use additions, multiplications, divisions and conversions of IEEE doubles, each
+rounded once, so they have the same bits on every machine. They are part of the format of model
+files: a change of a formula below is a new version of it.
+
+    W, S, w, s    weight and weighted target (two classes: weight of class 1) of a node and of its
+                  left child, in integer units; u, v the units of weight and weighted target
+    gain          two classes         (W s - w S)^2 / (w (W - w)) / W * 2 u
+                  squared error       (W s - w S)^2 / (w (W - w)) / W * (v (v / u))
+                  gini                ((L (W - w) + R w) / (w (W - w)) - T / W) u,
+                                      L, R, T sums of squares of left, right and node
+                  poisson             (s log(s/w) + (S-s) log((S-s)/(W-w)) - S log(S/W)) v
+                  otherwise           0
+    impurity      gini                (W^2 - T) / (W W)
+                  otherwise           (gain + wl Il + wr Ir) / W of the children, in the user's
+                                      units; leaves 0
 """
 
 from __future__ import annotations
@@ -29,18 +50,7 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.core.model.flat import DTYPES, TYPES, split_trees
-from dtrees.core.model.integers import Arrays, bits, narrow, typed, widen
-from dtrees.core.model.predicted import (
-    Units,
-    corrected,
-    gains,
-    gini,
-    impurities,
-    impurity_above,
-    residual,
-)
-from dtrees.core.model.preorder import Shape
+from dtrees.core.model.flat import DTYPES, TYPES, Arrays, Shape, split_trees
 from dtrees.core.model.tree import (
     AT_MOST,
     CRITERIA,
@@ -52,6 +62,10 @@ from dtrees.core.model.tree import (
     Tree,
     total_of,
 )
+
+_UNSIGNED = (np.uint8, np.uint16, np.uint32)
+_SIGNED = (np.int8, np.int16, np.int32)
+_EXACT_TOTAL = 2**31  # squares of smaller weights are exact in int64
 
 
 def pack(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]] | None:
@@ -342,3 +356,209 @@ def _holds(array: np.ndarray, value: float) -> bool:
     """Whether all bits are those of the value."""
     kind = f"u{array.itemsize}"
     return bool((array.view(kind) == np.full(1, value, array.dtype).view(kind)).all())
+
+
+def narrow(name: str, values: np.ndarray, divide: bool = False) -> Arrays:
+    """Integers in the type that takes least, under their name.
+
+    Parameters
+    ----------
+    name : str
+    values : int64 (n,)
+    divide : bool, default=False
+        By their greatest common divisor, if that is above 1.
+
+    Returns
+    -------
+    dict
+        ``name``, and where they are needed ``name.escapes`` and ``name.divisor``, int64.
+    """
+    arrays: Arrays = {}
+    values = np.ascontiguousarray(values, dtype=np.int64)
+    if divide and len(values):
+        divisor = int(np.gcd.reduce(values))
+        if divisor > 1:
+            values = values // divisor
+            arrays[f"{name}.divisor"] = np.array([divisor], dtype=np.int64)
+    signed = bool(values.min(initial=0) < 0)
+    best, best_bytes = values, values.nbytes
+    escapes = values[:0]
+    for kind in _SIGNED if signed else _UNSIGNED:
+        info = np.iinfo(kind)
+        low, high = (info.min + 1, info.max) if signed else (0, info.max - 1)
+        outside = (values < low) | (values > high)
+        n_bytes = len(values) * info.bits // 8 + 8 * int(np.count_nonzero(outside))
+        if n_bytes < best_bytes:
+            marker = info.min if signed else info.max
+            best, best_bytes = np.where(outside, marker, values).astype(kind), n_bytes
+            escapes = values[outside]
+    arrays[name] = best
+    if len(escapes):
+        arrays[f"{name}.escapes"] = escapes
+    return arrays
+
+
+def widen(arrays: Mapping[str, np.ndarray], name: str, length: int) -> np.ndarray:
+    """The integers that `narrow` got, int64 (length,).
+
+    Raises
+    ------
+    ValueError
+        There are not so many, or escapes are missing.
+    """
+    packed = arrays[name]
+    if packed.dtype.kind not in "iu" or packed.shape != (length,) or packed.dtype == np.uint64:
+        raise ValueError(f"{name} is not {length} integers.")
+    values = packed.astype(np.int64)
+    if packed.dtype != np.int64:
+        info = np.iinfo(packed.dtype)
+        outside = np.flatnonzero(packed == (info.min if info.min < 0 else info.max))
+        escapes = arrays.get(f"{name}.escapes", values[:0])
+        if escapes.dtype != np.int64 or escapes.shape != outside.shape:
+            raise ValueError(f"{name} has {len(outside)} escapes, but not so many values for them.")
+        values[outside] = escapes
+    if f"{name}.divisor" in arrays:
+        divisor = typed(arrays, f"{name}.divisor", np.int64)
+        if divisor.shape != (1,):
+            raise ValueError(f"{name} has not one divisor.")
+        values *= divisor[0]
+    return values
+
+
+def typed(arrays: Mapping[str, np.ndarray], name: str, dtype: Any) -> np.ndarray:
+    """A one-dimensional array of a type."""
+    array = arrays[name]
+    if array.dtype != dtype or array.ndim != 1:
+        raise ValueError(f"{name} is {array.dtype} of shape {array.shape}, not a row of {dtype}.")
+    return array
+
+
+def bits(arrays: Mapping[str, np.ndarray], name: str, length: int) -> np.ndarray:
+    """Packed bits, bool (length,)."""
+    packed = typed(arrays, name, np.uint8)
+    if len(packed) != -(-length // 8):
+        raise ValueError(f"{name} is not {length} bits.")
+    return np.unpackbits(packed, count=length).astype(bool)
+
+
+class Units:
+    """Units of every node's statistics."""
+
+    def __init__(self, arrays: Mapping[str, np.ndarray], shape: Shape) -> None:
+        each = {name: typed(arrays, name, np.float64) for name in UNITS}
+        if any(len(array) != len(shape.start) for array in each.values()):
+            raise ValueError("There is not one unit for every tree.")
+        self.weight = each["weight_unit"][shape.tree]
+        self.target = each["unit"][shape.tree]
+
+
+def residual(name: str, actual: np.ndarray, predicted: np.ndarray) -> Arrays:
+    """How far predictions are off, in units in the last place; nothing where all are right."""
+    mine = np.ascontiguousarray(actual).view(np.int64).ravel()
+    off = mine - np.ascontiguousarray(predicted).view(np.int64).ravel()
+    return narrow(name, off) if off.any() else {}
+
+
+def corrected(arrays: Mapping[str, np.ndarray], name: str, predicted: np.ndarray) -> np.ndarray:
+    """The inverse of `residual`; may write to ``predicted``."""
+    if name not in arrays:
+        return predicted
+    off = widen(arrays, name, predicted.size).reshape(predicted.shape)
+    return (np.ascontiguousarray(predicted).view(np.int64) + off).view(np.float64)
+
+
+def _squares(statistics: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """Sums of squares over the classes; exact integers, or doubles where these do not fit."""
+    if total.max(initial=0) >= _EXACT_TOTAL:
+        statistics = statistics.astype(np.float64)
+    squares = statistics[:, 0] * statistics[:, 0]
+    for k in range(1, statistics.shape[1]):
+        squares += statistics[:, k] * statistics[:, k]
+    return squares
+
+
+def gini(statistics: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """Gini impurity of every node."""
+    squares = _squares(statistics, total)
+    weight = total.astype(np.float64)
+    own = (weight if squares.dtype == np.float64 else total) ** 2
+    return (own - squares) / (weight * weight)
+
+
+def gains(
+    statistics: np.ndarray, total: np.ndarray, units: Units, shape: Shape, criterion: str
+) -> np.ndarray:
+    """Predicted gain of every inner node."""
+    inner, left = shape.inner, shape.inner + 1
+    unit = units.weight[inner]
+    n_statistics = statistics.shape[1]
+    is_gini = criterion == "gini"
+    if criterion == "entropy" or n_statistics < 2:
+        return np.zeros(len(inner))
+    W, w = total[inner].astype(np.float64), total[left].astype(np.float64)
+    with np.errstate(all="ignore"):
+        if is_gini and n_statistics > 2:
+            squares = _squares(statistics, total).astype(np.float64)
+            score = squares[left] * (W - w) + squares[shape.right] * w
+            raw = score / (w * (W - w)) - squares[inner] / W
+        else:
+            S, s = statistics[inner, 1].astype(np.float64), statistics[left, 1].astype(np.float64)
+            target = units.target[inner]
+            if criterion == "poisson":
+                raw = s * log(s / w) + (S - s) * log((S - s) / (W - w)) - S * log(S / W)
+                unit = target
+            else:
+                D = W * s - w * S
+                raw = D * D / (w * (W - w)) / W
+                unit = 2 * unit if is_gini else target * (target / unit)
+        return np.where(raw > 0, raw * unit, 0.0)
+
+
+def log(x: np.ndarray) -> np.ndarray:
+    """Natural logarithm of positive numbers, not subnormal: as in `core.search._criterion`."""
+    bits = np.ascontiguousarray(x).view(np.int64)
+    k = (bits >> 52) - 1023
+    m = (bits & 0xFFFFFFFFFFFFF | 0x3FF0000000000000).view(np.float64)
+    large = m > 1.4142135623730951
+    m = np.where(large, m * 0.5, m)
+    power = (k + large).astype(np.float64)
+    z = (m - 1.0) / (m + 1.0)
+    z2 = z * z
+    p = np.full(len(z), 1.0 / 23.0)
+    for odd in range(21, 1, -2):
+        p = p * z2 + 1.0 / odd
+    p = 2.0 * z + 2.0 * z * z2 * p
+    return power * 0.6931471803691238 + (power * 1.9082149292705877e-10 + p)
+
+
+def impurity_above(
+    impurity: np.ndarray,
+    gain: np.ndarray,
+    weight: np.ndarray,
+    shape: Shape,
+    nodes: np.ndarray,
+    right: np.ndarray | None = None,
+) -> np.ndarray:
+    """Predicted impurity of some inner nodes, from those of their children."""
+    left = nodes + 1
+    right = shape.right if right is None else right
+    with np.errstate(all="ignore"):
+        below = weight[left] * impurity[left] + weight[right] * impurity[right]
+        return (gain[nodes] + below) / weight[nodes]
+
+
+def impurities(
+    arrays: Mapping[str, np.ndarray], gain: np.ndarray, weight: np.ndarray, shape: Shape
+) -> np.ndarray:
+    """Impurities of all nodes, leaves first, then level by level towards the root."""
+    inner, leaves = shape.inner, shape.leaves
+    impurity = np.zeros(len(shape.last))
+    impurity[leaves] = corrected(arrays, "leaf_impurity", np.zeros(len(leaves)))
+    off = np.zeros(len(inner), dtype=np.int64)
+    if "impurity" in arrays:
+        off = widen(arrays, "impurity", len(inner))
+    for level in shape.levels() if len(inner) else ():
+        nodes, right = inner[level], shape.right[level]
+        predicted = impurity_above(impurity, gain, weight, shape, nodes, right)
+        impurity[nodes] = (predicted.view(np.int64) + off[level]).view(np.float64)
+    return impurity

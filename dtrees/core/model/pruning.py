@@ -35,8 +35,8 @@ from typing import Any
 import numpy as np
 
 from dtrees.core.model._pruning import ends_of, weakest_links
+from dtrees.core.model.flat import times_below
 from dtrees.core.model.gains import relative_gains
-from dtrees.core.model.preorder import times_below
 from dtrees.core.model.tree import LEAF, LEAF_VALUES, NO_CHILD, Tree
 
 # scikit-learn's tolerance when it compares a decrease with min_impurity_decrease.

@@ -14,10 +14,10 @@ nan, as rows of a raw sparse table down a forest (`dtrees.core.predict.packed_fo
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
@@ -33,36 +33,44 @@ TREES_AT_ONCE = 32  # whose leaves are held
 Asked = tuple[Sequence[Tree], np.ndarray]  # trees of a model, and numbers of rows
 
 
-class Walked(Protocol):
+class Walked(ABC):
     """Rows of a table, wherever they come from."""
 
+    @abstractmethod
     def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
         """Leaf of some rows, intp (n,)."""
-        ...
+
+    def means(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
+        """Means of the leaves of some rows, of regression trees, float64 (n_trees, n)."""
+        return np.array([tree.value_of(self.leaves(tree, rows))[:, 0] for tree in trees])
 
 
-class LeafLookup(Walked, Protocol):
-    """The rows of a coded table, wherever its codes are."""
+class LeafLookup(Walked):
+    """The rows of a coded table, wherever its codes are.
 
-    @property
-    def is_here(self) -> bool:
-        """Whether the codes are in this process, and rows may walk on any thread."""
-        ...
+    Attributes
+    ----------
+    is_here : bool
+        Whether the codes are in this process, and rows may walk on any thread.
+    """
+
+    is_here = True
 
     def bring(self, asked: Sequence[Asked]) -> None:
-        """Get the leaves ready that rows will be asked for, in each of the trees of a model."""
-        ...
+        """Fetch the leaves that rows will be asked for, in each of the trees of a model."""
 
     def bring_values(self, asked: Sequence[Asked]) -> None:
-        """Get the sums ready that will be asked for."""
-        ...
+        """Fetch the sums that will be asked for."""
 
     def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
         """Values of the leaves of some rows, added up in the order of the trees."""
-        ...
+        total = np.zeros((len(rows), trees[0].n_values))
+        for tree in trees:
+            total += tree.value_of(self.leaves(tree, rows))
+        return total
 
 
-class CodedRows:
+class CodedRows(LeafLookup):
     """A coded table, made ready to walk down the trees that are grown from it.
 
     Parameters
@@ -76,17 +84,6 @@ class CodedRows:
         is_sparse = coded.n_columns > 0 and bool((coded.storage == SPARSE).all())
         self._is_sparse = is_sparse and bool((coded.n_ordered == coded.n_codes).all())
 
-    @property
-    def is_here(self) -> bool:
-        """Codes are in this process."""
-        return True
-
-    def bring(self, asked: Sequence[Asked]) -> None:
-        """There is nothing to fetch."""
-
-    def bring_values(self, asked: Sequence[Asked]) -> None:
-        """There is nothing to fetch."""
-
     def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
         """Leaf of some rows, intp (n,); on any thread.
 
@@ -96,11 +93,11 @@ class CodedRows:
         return self._leaves_of((tree,), rows)[0]
 
     def means(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
-        """As `means_of_leaves`."""
+        """Means of the leaves of some rows, of regression trees, float64 (n_trees, n)."""
         means = np.empty((len(trees), len(rows)))
         if self._is_sparse:
-            for mean, tree, leaves in zip(means, trees, self._leaves_of(trees, rows), strict=True):
-                mean[:] = tree.value_of(leaves)[:, 0]
+            for mean, tree, own in zip(means, trees, self._leaves_of(trees, rows), strict=True):
+                mean[:] = tree.value_of(own)[:, 0]
         else:
             find_means(trees, self._coded, np.ascontiguousarray(rows, dtype=np.int64), means)
         return means
@@ -165,10 +162,3 @@ def _by_codes(tree: Tree) -> Tree:
 def _add_up(reached: Sequence[ReachedLeaves], total: np.ndarray, begin: int, end: int) -> None:
     for of_trees in reached:  # in their order, as in a prediction
         of_trees.add_to(total, begin, end)
-
-
-def means_of_leaves(walked: Walked, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
-    """Means of the leaves of some rows, of regression trees, float64 (n_trees, n)."""
-    if isinstance(walked, CodedRows):
-        return walked.means(trees, rows)
-    return np.array([tree.value_of(walked.leaves(tree, rows))[:, 0] for tree in trees])

@@ -17,12 +17,6 @@ import numpy as np
 from dtrees.core.model.tree import are_bounded
 
 
-def add_up(total: np.ndarray, values: np.ndarray) -> None:
-    """Add values of leaves to ``total`` (IN and OUT); a sum may overflow, see `mean_of_sums`."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        total += values
-
-
 def mean_of_sums(
     total: np.ndarray, n_added: int | np.ndarray, offsets: Sequence[float]
 ) -> np.ndarray:

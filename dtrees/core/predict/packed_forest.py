@@ -52,8 +52,7 @@ from dtrees.core.predict._packed_forest import (
     walk_sparse,
     walk_values,
 )
-from dtrees.core.predict.raw_cells import LabelCells, RawCells
-from dtrees.core.predict.used_columns import NOWHERE, slots_of
+from dtrees.core.predict.raw_cells import NOWHERE, LabelCells, RawCells, slots_of
 from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from dtrees._forks import cached_property
 from dtrees.coding.tables import Table
 from dtrees.core.model.tree import ABOVE, IN_SUBSET, LEAF, Forest, Tree
 from dtrees.core.predict._raw import PackedTree, walk_numbers
-from dtrees.core.predict.means import add_up, mean_of_sums
+from dtrees.core.predict.means import mean_of_sums
 from dtrees.core.predict.packed_forest import (
     CodedStretches,
     SparseStretches,
@@ -45,8 +45,7 @@ from dtrees.core.predict.packed_forest import (
     is_walkable,
     pack_forest,
 )
-from dtrees.core.predict.raw_cells import RawCells
-from dtrees.core.predict.used_columns import slots_of, used_columns
+from dtrees.core.predict.raw_cells import RawCells, slots_of, used_columns
 from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
@@ -91,16 +90,19 @@ def apply(tree: Tree, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarra
     O(n_rows x depth of the leaves); a tree is packed at its first use, O(nodes).
     """
     table = X if isinstance(X, Table) else book.check(X, run=run)
-    return _leaves(tree, RawCells(book, table), run)
+    leaves = np.empty(table.n_rows, dtype=np.intp)
+    walk = _walk_of(tree, RawCells(book, table), run)
+    _in_blocks(lambda first, end: walk(first, end, leaves[first:end]), table.n_rows, run)
+    return leaves
 
 
 def forest_apply(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarray:
     """Leaf of every row in every tree; intp (n_rows, n_trees). As `apply`."""
     table = X if isinstance(X, Table) else book.check(X, run=run)
-    return _leaves_by_tree(forest, RawCells(book, table), run).T.astype(np.intp)
+    return _leaves_of_trees(forest, RawCells(book, table), run).T.astype(np.intp)
 
 
-def _leaves_by_tree(forest: Forest, cells: RawCells, run: Runner) -> np.ndarray:
+def _leaves_of_trees(forest: Forest, cells: RawCells, run: Runner) -> np.ndarray:
     """Leaf of every row in every tree; int32 (n_trees, n_rows)."""
     n_rows = cells.table.n_rows
     leaves = np.empty((len(forest), n_rows), dtype=np.int32)
@@ -180,7 +182,7 @@ def leaves_by_tree(trees: Sequence[Tree], book: CodeBook, table: Table, run: Run
     cells = RawCells(book, table)
     for first in range(0, len(trees), TREES_AT_ONCE):
         some = Forest(tuple(trees[first : first + TREES_AT_ONCE]))
-        yield from _leaves_by_tree(some, cells, run)
+        yield from _leaves_of_trees(some, cells, run)
 
 
 class UncodedStretches:
@@ -205,8 +207,9 @@ class UncodedStretches:
         """Add the values of the leaves of a stretch of rows; see `CodedStretches.add_values`."""
         outputs = np.split(total, total.shape[1] // self._forest[0].n_values, axis=1)
         walked = zip(self._by_tree(first, end), self._values, strict=True)
-        for number, (leaves, values) in enumerate(walked, start=tree):
-            add_up(outputs[number % len(outputs)], values.take(leaves, axis=0))
+        with np.errstate(over="ignore", invalid="ignore"):  # see `mean_of_sums`
+            for number, (leaves, values) in enumerate(walked, start=tree):
+                outputs[number % len(outputs)] += values.take(leaves, axis=0)
 
     def find_leaves(self, first: int, end: int, leaves: np.ndarray) -> None:
         """Leaves of a stretch of rows, OUT int32 (n_trees, end - first)."""
@@ -256,41 +259,20 @@ def _in_blocks(
         run([partial(block, first, end) for first, end in bounds])
 
 
-def _leaves(tree: Tree, cells: RawCells, run: Runner) -> np.ndarray:
-    """Leaf of every row, intp (n_rows,)."""
-    n_rows = cells.table.n_rows
-    leaves = np.empty(n_rows, dtype=np.intp)
-    walk = _walk_of(tree, cells, run)
-    _in_blocks(lambda first, end: walk(first, end, leaves[first:end]), n_rows, run)
-    return leaves
-
-
 def _walk_of(tree: Tree, cells: RawCells, run: Runner = serial) -> Leaves:
     """How rows of a table walk through a tree."""
-    table, packed = cells.table, pack(tree, cells.book)
-    if packed is not None and table.sparse is None:
-        if table.block is not None and is_walkable(table.block):
-            return partial(_walk_block, packed, table.block)
-        gathered = GatheredRows(tree, cells)
-        packed = PackedTree(tree, gathered.slot)
+    packed, block = pack(tree, cells.book), cells.table.block
+    if packed is not None and block is not None and is_walkable(block):
+        return lambda first, end, leaves: walk_numbers(packed, block[first:end], leaves)
+    if packed is not None and cells.table.sparse is None:
+        rows = TestedColumns(tree, cells)
+        own = PackedTree(tree, rows.slot)
         return _some_at_a_time(
-            lambda *rows: walk_numbers(packed, gathered.numbers(*rows[:2]), rows[2])
+            lambda first, end, leaves: walk_numbers(own, rows.numbers(first, end), leaves)
         )
     if parts := pack_forest(tree, cells.book, run):
         return partial(_walk_coded, parts[0].rows_of(cells))
-    return _some_at_a_time(partial(_walk_by_levels, tree, GatheredRows(tree, cells)))
-
-
-def _walk_block(
-    packed: PackedTree, block: np.ndarray, first: int, end: int, leaves: np.ndarray
-) -> None:
-    walk_numbers(packed, block[first:end], leaves)
-
-
-def _walk_gathered(
-    packed: PackedTree, gathered: GatheredRows, first: int, end: int, leaves: np.ndarray
-) -> None:
-    walk_numbers(packed, gathered.numbers(first, end), leaves)
+    return _some_at_a_time(partial(_walk_by_levels, tree, TestedColumns(tree, cells)))
 
 
 def _walk_coded(rows: Stretches, first: int, end: int, leaves: np.ndarray) -> None:
@@ -310,7 +292,7 @@ def _some_at_a_time(walk: Leaves) -> Leaves:
     return leaves_of
 
 
-class GatheredRows:
+class TestedColumns:
     """What rows of any table hold in the columns that a tree tests.
 
     Attributes
@@ -352,8 +334,9 @@ class GatheredRows:
 
 
 def _walk_by_levels(
-    tree: Tree, gathered: GatheredRows, first: int, end: int, leaves: np.ndarray
+    tree: Tree, gathered: TestedColumns, first: int, end: int, leaves: np.ndarray
 ) -> None:
+    """OUT leaves of some rows, which go one level down at a time."""
     numbers = gathered.numbers(first, end)
     codes = gathered.codes(first, end, numbers)
     weight = tree.weighted_n_node_samples

@@ -8,6 +8,12 @@ code and which number each *distinct* label is (`CodeBook.read_labels`)::
                          labels   [ red  7.5  blue ]
                          codes    [  4    3    2  | 0 ]   by label, and missing at the end
                          numbers  [ nan  7.5  nan | nan ]
+
+Most trees test few columns of a wide table, so a row that walks holds these alone, ascending::
+
+    table          0   1   2   3   4   5
+    tested             1       3   4          a row that walks   [ 1   3   4 ]
+    slot          -1   0  -1   1   2  -1
 """
 
 from __future__ import annotations
@@ -20,12 +26,26 @@ import numpy as np
 
 from dtrees._forks import cached_property
 from dtrees.coding.tables import Table
-from dtrees.core.predict.used_columns import NOWHERE
+from dtrees.core.model.tree import LEAF, Tree
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
 
     from dtrees.coding import CodeBook
+
+NOWHERE = -1  # slot of a column that is not in the row
+
+
+def used_columns(tree: Tree) -> np.ndarray:
+    """Columns that the tree tests, int64, ascending."""
+    return np.unique(tree.feature[tree.test != LEAF]).astype(np.int64)
+
+
+def slots_of(columns: np.ndarray, n_columns: int) -> np.ndarray:
+    """Where each column of the table stands among `columns`, int32 (n_columns,)."""
+    slot = np.full(n_columns, NOWHERE, dtype=np.int32)
+    slot[columns] = np.arange(len(columns))
+    return slot
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,10 +1,14 @@
 """Trees as one array per attribute, and apart again."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dtrees import BaggingRegressor, RandomForestClassifier
-from dtrees.core.model.flat import flatten, split_trees
+from dtrees.core.model.flat import Shape, flatten, split_trees
 from dtrees.core.model.tree import UNITS, Tree
 
 WORDS = np.array(list("abcdefgh") * 40, dtype=object)
@@ -53,3 +57,32 @@ def test_trees_of_stretches_are_those_of_arrays(largest):
         assert made.equals(tree)
         assert not any(array.flags.writeable for array in tree.arrays().values())
     assert arrays["code"].flags.writeable  # what was given is as it was
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=14), st.integers(1, 4))
+def test_bits_are_a_shape_or_an_error(bits, n_trees):
+    is_inner = np.array(bits)
+    sizes = [len(part) for part in np.array_split(is_inner, min(n_trees, len(bits)))]
+
+    def end_of(node, stop):
+        if node >= stop:
+            raise ValueError
+        if not bits[node]:
+            return node + 1
+        right[node] = end_of(node + 1, stop)
+        return end_of(right[node], stop)
+
+    right: dict[int, int] = {}
+    start, fine = 0, True
+    for size in sizes:
+        try:
+            fine &= end_of(start, start + size) == start + size
+        except ValueError:
+            fine = False
+        start += size
+    if not fine:
+        with pytest.raises(ValueError, match="preorder"):
+            Shape(is_inner, np.array(sizes))
+        return
+    shape = Shape(is_inner, np.array(sizes))
+    assert dict(zip(shape.inner.tolist(), shape.right.tolist(), strict=True)) == right

@@ -9,6 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dtrees import (
     BaggingClassifier,
@@ -20,9 +22,10 @@ from dtrees import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from dtrees.core.model.packing import pack, unpack
+from dtrees.core.model.packing import log, narrow, pack, unpack, widen
 from dtrees.core.model.pruning import PruningLimits
 from dtrees.core.model.tree import Forest
+from dtrees.core.search import _criterion
 from tests.estimators.test_forests import mixed_table
 
 CASES = {
@@ -203,3 +206,40 @@ def test_a_test_that_is_not_there():
     }
     with pytest.raises(ValueError, match="test that is not there"):
         unpack(wrong, facts)
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.integers(-3, 3),
+            st.integers(-300, 300),
+            st.integers(-(2**31), 2**31),
+            st.integers(-(2**63), 2**63 - 1),
+        ),
+        max_size=30,
+    ),
+    st.integers(1, 2**40),
+    st.booleans(),
+)
+def test_narrow_integers(values, factor, divide):
+    numbers = np.array(values, dtype=np.int64)
+    if divide:
+        numbers = numbers // factor * factor
+    arrays = narrow("x", numbers, divide=divide)
+    assert sum(array.nbytes for array in arrays.values()) <= numbers.nbytes + 8
+    np.testing.assert_array_equal(widen(arrays, "x", len(numbers)), numbers)
+
+
+def test_the_logarithm_is_that_of_the_kernels():
+    rng = np.random.default_rng(0)
+    x = np.exp(rng.uniform(-700, 700, 2000))
+    x = np.concatenate([x, rng.uniform(0.5, 2.0, 2000), [1.0, np.sqrt(2), 2.0**0.5 / 2]])
+    assert log(x).tolist() == [_criterion.log(number) for number in x.tolist()]
+
+
+@pytest.mark.parametrize("name", ["gini, two classes", "gini, three classes"])
+def test_predictions_are_off_by_a_few_last_digits(name):
+    arrays, _ = pack(grown(name))
+    for off in ("gain", "impurity"):
+        assert abs(arrays.get(off, np.zeros(1)).astype(np.int64)).max() < 100
+        assert f"{off}.escapes" not in arrays

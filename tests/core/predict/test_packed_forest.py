@@ -5,6 +5,7 @@ What a label is in the codebook is found once per column and call, whatever the 
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from dataclasses import replace
 
@@ -55,8 +56,10 @@ def check(forest: Forest, book: CodeBook, X, rows: list[list], run=None) -> None
     values = raw.forest_values(forest, book, X, **run)
     np.testing.assert_array_equal(values, total / len(forest))
     table = book.check(X)
-    one_by_one = list(raw.leaves_by_tree(forest.trees, book, table, threaded(1)))
-    np.testing.assert_array_equal(np.column_stack(one_by_one), leaves)
+    by_tree = list(raw.leaves_by_tree(forest.trees, book, table, threaded(1)))
+    np.testing.assert_array_equal(np.column_stack(by_tree), leaves)
+    alone = [raw.apply(tree, book, table, **run) for tree in forest.trees]
+    np.testing.assert_array_equal(np.column_stack(alone), leaves)
 
 
 class TestWalk:
@@ -125,6 +128,20 @@ class TestWalk:
         assert packed_forest.pack_forest(forest, book) is None
         other, rows = mixed_frame(80, seed=9, new=True)
         check(forest, book, other, rows)
+
+    @pytest.mark.parametrize("made", [np.asarray, scipy.sparse.csc_array, pandas.DataFrame])
+    def test_trees_of_numbers_that_are_too_large(self, made, monkeypatch):
+        monkeypatch.setattr(packed_forest, "MOST_THRESHOLDS", 2)
+        X = np.nan_to_num(numbers(raw.GATHER_ROWS + 99, 4, seed=10))
+        book, _ = CodeBook.fit_encode(X[:200])
+        forest = random_forest(book, seed=11, n_leaves=30)
+        assert packed_forest.pack_forest(forest, book) is None
+        table = made(X)
+        if made is pandas.DataFrame:
+            table = table.astype({0: np.int64, 2: np.float32})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # columns have no names
+            check(forest, book, table, X.tolist())
 
     def test_sparse_tables(self):
         X = numbers(300, 6, seed=12)

@@ -284,17 +284,6 @@ class TestMixed:
         got = raw.apply(tree, book, tall, threaded(2))
         np.testing.assert_array_equal(got, np.tile(expected, 15))
 
-    def test_a_hybrid_column_that_holds_numbers_only(self):
-        frame, _ = mixed_frame(300, seed=4)
-        book, _ = CodeBook.fit_encode(frame)
-        tree = random_tree(book, 40, seed=5)
-        other, rows = mixed_frame(200, seed=6)
-        other["hybrid"] = [np.nan if i % 5 == 0 else i % 13 + 0.5 for i in range(200)]
-        for row, value in zip(rows, other["hybrid"], strict=True):
-            row[4] = value
-        expected = slow_leaves(tree, book, rows)
-        np.testing.assert_array_equal(raw.apply(tree, book, other), expected)
-
     def test_numbers_as_categories(self):
         X = numbers(300, 3, seed=8, missing=0.1)
         book, _ = CodeBook.fit_encode(X, categorical_features=[1], handle_unknown="majority")
