@@ -49,10 +49,9 @@ from dtrees.core.data.tuning import Tuning
 from dtrees.core.membership.resampling import of_sets, plain
 from dtrees.core.model.tree import LEAF, Tree
 from dtrees.core.predict.binned import CodedRows
-from dtrees.estimators.fit_plan import FitPlan
-from dtrees.estimators.training import Training
+from dtrees.estimators.fit_plan import FitPlan, Training
 from dtrees.model_selection import cross_validate
-from dtrees.model_selection.splits import TrainingRows
+from dtrees.model_selection.folds import RowsOfSides
 from dtrees.parallel import threaded
 
 FOLDS = (3, 5, 10, 20, 50)
@@ -218,7 +217,7 @@ def _growth(tree: Any, X: Any, y: np.ndarray, cv: Any) -> Found:
     splits = [] if cv is None else list(cv.split(y))
     before = _resident_now()
     training = Training(encoded, CodedRows(encoded.coded), y, run)
-    sides = TrainingRows(splits, len(y), np.ones(len(y), dtype=bool))
+    sides = RowsOfSides(splits, len(y), np.ones(len(y), dtype=bool))
     grown = tree._grow_sets(training, of_sets(sides) if splits else plain())
     peak = recorded_peak() - before
     return Found(peak, bytes_of(grown), groups_at_once(grown, THREADS))

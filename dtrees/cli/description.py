@@ -42,7 +42,7 @@ def columns_of(model: Any) -> list[dict[str, Any]]:
 
 def size_in_words(model: Any) -> str:
     """Trees, depth and leaves."""
-    from dtrees.model_selection.size import size_of
+    from dtrees.model_selection.folds import size_of
 
     size = size_of(model)
     leaves = counted(size.n_leaves, "leaf", "leaves")
@@ -119,7 +119,7 @@ def first_rules(model: Any) -> str:
 
 def model_document(model: Any, file: Path) -> dict[str, Any]:
     """A model and its file as one JSON document; docs/user_guide/command_line.md describes it."""
-    from dtrees.model_selection.size import size_of
+    from dtrees.model_selection.folds import size_of
 
     size = size_of(model)
     document = {

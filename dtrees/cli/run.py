@@ -201,7 +201,7 @@ class Run:
 
     def _final(self) -> dict[str, Any]:
         """The model on all rows."""
-        from dtrees.model_selection.size import size_of
+        from dtrees.model_selection.folds import size_of
 
         found = asdict(size_of(self.model))
         if is_tree(self.model):

@@ -33,9 +33,8 @@ def validated(request: Request, estimator: Any, bar: Bar | None = None) -> Run:
     from sklearn.base import clone
 
     from dtrees.model_selection import HashKFold
-    from dtrees.model_selection.baseline import baseline_scores
     from dtrees.model_selection.folds import shuffled_folds
-    from dtrees.model_selection.validated import Questions, validate_folds
+    from dtrees.model_selection.validated import Questions, baseline_scores, validate_folds
 
     X, y = request.problem.X, request.problem.y
     start = perf_counter()
@@ -84,7 +83,7 @@ def validated(request: Request, estimator: Any, bar: Bar | None = None) -> Run:
 def nested_error_of(request: Request, estimator: Any) -> NestedStandardError:
     """The standard error of an estimator by nested cross-validation."""
     from dtrees.model_selection import nested_standard_error
-    from dtrees.model_selection.quantile_scores import pinball_of_rows
+    from dtrees.model_selection.row_scores import pinball_of_rows
 
     scoring = None if request.quantile is None else pinball_of_rows(request.quantile)
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # check_folds notes it

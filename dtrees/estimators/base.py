@@ -1,4 +1,4 @@
-"""What every estimator of trees does: parameters and tables in, codes and rules out.
+"""What all estimators have in common: parameters and tables in, codes and rules out, answers.
 
 A fit is a pipe through the floors, and nothing of it is kept on the way::
 
@@ -7,10 +7,10 @@ A fit is a pipe through the floors, and nothing of it is kept on the way::
     y, weights --------target--> Target ----------------+--grow--> Tree --pruning--> tree_
     limits -------------rules--> GrowthRules -----------+
 
-The left half is a `dtrees.estimators.fit_plan.FitPlan`, for trees and forests alike. The right
-half, `_fit_coded`, is that of single trees in `dtrees.estimators.single_tree`, and that of forests
-in `dtrees.estimators.ensemble`. Between the two stands a `Training`, to which many models can be
-fitted (`dtrees.estimators.training_sets`).
+The left half is a `dtrees.estimators.fit_plan.FitPlan`, for all estimators alike. The right half,
+`_fit_coded`, is that of single trees in `dtrees.estimators.trees`, and that of forests in
+`dtrees.estimators.forests`. Between the two stands a `Training`, to which many models can be fitted
+(`dtrees.estimators.training_sets`).
 
 Attributes are set in one go when the tree stands. A fit that fails leaves the estimator as it was:
 unfitted if it was unfitted, and otherwise with the whole of its former fit.
@@ -18,25 +18,41 @@ unfitted if it was unfitted, and otherwise with the whole of its former fit.
 What tells a classifier from a regressor is data: the criteria, the constraints and how `y` becomes
 a `Target`. Limits that a grown tree can answer (``max_leaf_nodes``, ``ccp_alpha``) are applied to
 it afterwards [SF 3]; the others stop the growth.
+
+A fitted estimator is made of parts, which model files hold::
+
+    forest_       the trees, as flat arrays      ─┐
+    codebook_     what their codes mean           ├──▶ leaves, paths, estimators, parts
+    _saw_missing  columns with missing values    ─┘
+    estimator ──_parts──▶ parameters, attributes, trees, codebook ──_of_parts──▶ estimator
+                                  └──_check_parts──▶ nothing, or an error
+
+An estimator says what its parameters may be and what its fit learns, as constraints. Files hold
+these attributes and no others, and what a file says is checked by the same constraints.
 """
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
+from functools import cache
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from dtrees.coding.codebook import CodeBook
+from dtrees.coding.row_values import row_values
+from dtrees.coding.sparse_positions import check_sparse
 from dtrees.coding.target import Target
 from dtrees.constraints import (
     COLUMN_RULES,
     ArrayLike,
+    ArrayOf,
     Constraint,
     InstanceOf,
     IntegerIn,
@@ -44,130 +60,138 @@ from dtrees.constraints import (
     OneOf,
     RandomState,
     RealIn,
+    check_parameters,
+    check_values,
 )
-from dtrees.core.membership.resampling import Resampling
-from dtrees.core.membership.shares import Shares
-from dtrees.estimators.fit_plan import FitPlan
-from dtrees.estimators.limits import shares_of
+from dtrees.core.model.tree import Forest, Tree
+from dtrees.estimators.fit_plan import LARGEST_SEED, Encoded
+from dtrees.estimators.other_names import names_others
 from dtrees.estimators.prediction import Predictor, answered
-from dtrees.estimators.stored import LEARNS_COLUMNS, MOST, Stored
-from dtrees.estimators.training import Encoded, Training
+from dtrees.estimators.tree_view import TreeView
+from dtrees.export.parts import Parts
+from dtrees.parallel import computed, is_lazy
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+MOST = LARGEST_SEED
+
+MOST = LARGEST_SEED
+
+# What all estimators learn, and what classifiers learn beside it.
+LEARNS_COLUMNS: Mapping[str, tuple[Constraint, ...]] = {
+    "n_features_in_": (IntegerIn(1, MOST),),
+    "feature_names_in_": (ArrayOf(1, np.dtype(object)),),
+    "_date_orders": (ArrayOf(1, np.dtype(np.uint8)),),  # of `dtrees.coding.text_dates`, by column
+}
+LEARNS_CLASSES: Mapping[str, tuple[Constraint, ...]] = {
+    "classes_": (ArrayOf(1),),
+    "n_classes_": (IntegerIn(1, MOST),),
+}
+
+# What trees and forests may be given, and what they learn.
+TREE_CONSTRAINTS: Mapping[str, tuple[Constraint, ...]] = {
+    "max_depth": (IntegerIn(1), Nothing()),
+    "min_samples_split": (IntegerIn(2), RealIn(0, 1, "(]", integers=False)),
+    "min_samples_leaf": (IntegerIn(1), RealIn(0, 1, "()", integers=False)),
+    "min_weight_fraction_leaf": (RealIn(0, 0.5, "[]"),),
+    "max_features": (
+        IntegerIn(1),
+        RealIn(0, 1, "(]", integers=False),
+        OneOf(("sqrt", "log2")),
+        Nothing(),
+    ),
+    "random_state": (RandomState(),),
+    "max_leaf_nodes": (IntegerIn(2), Nothing()),
+    "min_impurity_decrease": (RealIn(0, math.inf, "[)"),),
+    "ccp_alpha": (RealIn(0, math.inf, "[)"),),
+    **COLUMN_RULES,
+    "max_bins": (IntegerIn(2), Nothing()),
+    "categorical_features": (OneOf(("from_dtype",)), ArrayLike(), Nothing()),
+    "handle_unknown": (OneOf(("missing", "majority", "error")),),
+    "category_penalty": (RealIn(0, math.inf, "[)"),),
+    "n_jobs": (InstanceOf(Integral, "int"), Nothing()),
+}
+TREE_LEARNS: Mapping[str, tuple[Constraint, ...]] = {
+    **LEARNS_COLUMNS,
+    "n_outputs_": (IntegerIn(1, 1),),
+    "max_features_": (IntegerIn(1, MOST),),
+}
 
 
-class BaseTrees(Stored):
-    """What trees and forests share; not meant to be used itself."""
+class BaseModel(BaseEstimator):
+    """What trees, forests and boosted models have in common; not meant to be used itself."""
 
+    _fit_report: dict[str, Any]
+    forest_: Forest
+    codebook_: CodeBook
+    _saw_missing: np.ndarray
+
+    _constraints: ClassVar[Mapping[str, tuple[Constraint, ...]]]
+    # What a fit learns, beside trees and codebook; model files hold nothing else.
+    _learns: ClassVar[Mapping[str, tuple[Constraint, ...]]]
+    _learns_at_times: ClassVar[frozenset[str]] = frozenset({"feature_names_in_", "_date_orders"})
+    _tree_class: ClassVar[type[BaseModel]]  # of its trees, as estimators
+    _adds_steps: ClassVar[bool] = False  # trees are of numbers, whatever the target
     _random_cuts: ClassVar[bool] = False
+    _spare_bits: ClassVar[int] = 0  # of the integers of the target
     _criteria: ClassVar[Mapping[str, str]]
-    _constraints: ClassVar[Mapping[str, tuple[Constraint, ...]]] = {
-        "max_depth": (IntegerIn(1), Nothing()),
-        "min_samples_split": (IntegerIn(2), RealIn(0, 1, "(]", integers=False)),
-        "min_samples_leaf": (IntegerIn(1), RealIn(0, 1, "()", integers=False)),
-        "min_weight_fraction_leaf": (RealIn(0, 0.5, "[]"),),
-        "max_features": (
-            IntegerIn(1),
-            RealIn(0, 1, "(]", integers=False),
-            OneOf(("sqrt", "log2")),
-            Nothing(),
-        ),
-        "random_state": (RandomState(),),
-        "max_leaf_nodes": (IntegerIn(2), Nothing()),
-        "min_impurity_decrease": (RealIn(0, math.inf, "[)"),),
-        "ccp_alpha": (RealIn(0, math.inf, "[)"),),
-        **COLUMN_RULES,
-        "max_bins": (IntegerIn(2), Nothing()),
-        "categorical_features": (OneOf(("from_dtype",)), ArrayLike(), Nothing()),
-        "handle_unknown": (OneOf(("missing", "majority", "error")),),
-        "category_penalty": (RealIn(0, math.inf, "[)"),),
-        "n_jobs": (InstanceOf(Integral, "int"), Nothing()),
-    }
 
-    _learns: ClassVar[Mapping[str, tuple[Constraint, ...]]] = {
-        **LEARNS_COLUMNS,
-        "n_outputs_": (IntegerIn(1, 1),),
-        "max_features_": (IntegerIn(1, MOST),),
-    }
-
-    # The parameters of every tree; the classes set them in __init__.
-    criterion: str
+    # The parameters of all of them; the classes set them in __init__.
     max_depth: int | None
-    min_samples_split: int | float
-    min_samples_leaf: int | float
-    min_weight_fraction_leaf: float
-    max_features: int | float | str | None
-    random_state: Any
     max_leaf_nodes: int | None
-    min_impurity_decrease: float
-    ccp_alpha: float
     monotonic_cst: Any
     interaction_cst: Any
     max_bins: int | None
     categorical_features: Any
     handle_unknown: str
     category_penalty: float = 0.0  # of those that draw their splits: they choose no subset
+    random_state: Any
     n_jobs: int | None
 
-    @abstractmethod
+    def __init_subclass__(cls, **given: Any) -> None:
+        """Let constructors and fits know the parameters of other libraries."""
+        super().__init_subclass__(**given)
+        for name in {"__init__", "fit"} & vars(cls).keys():
+            setattr(cls, name, names_others(vars(cls)[name]))
+
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         """`y` and the weights as integers."""
+        raise NotImplementedError
 
     def _class_weight_of_target(self) -> Any:
         """Class weights that the target has; None: none, or those of a bag."""
         return None
 
-    @abstractmethod
     def _learned(self, target: Target) -> dict[str, Any]:
         """Attributes that only classifiers or only regressors have."""
+        if target.kind != "classification":
+            return {}
+        return {"classes_": target.classes, "n_classes_": target.n_classes}
 
-    @abstractmethod
+    def _learned_of_table(self, encoded: Encoded) -> dict[str, Any]:
+        """What the fit of trees or of a forest learns, beside trees, codebook and bags."""
+        book = encoded.book
+        learned = {
+            "n_features_in_": book.n_columns,
+            "n_outputs_": 1,
+            "max_features_": encoded.max_features,
+            **self._learned(encoded.target),
+        }
+        if book.feature_names is not None:
+            learned["feature_names_in_"] = book.feature_names
+        return learned
+
     def _predictor(self) -> Predictor:
         """What a fitted estimator predicts with."""
-
-    @abstractmethod
-    def _fit_coded(self, training: Training) -> Any:
-        """Fit this estimator to a coded table; as `fit` with the same integers, bit for bit."""
-
-    @abstractmethod
-    def _grow_sets(self, training: Training, resampling: Resampling) -> Sequence[Any]:
-        """What is grown from each training set; a tree, or the trees of a forest."""
-
-    @abstractmethod
-    def _models_of(self, encoded: Encoded, grown: Sequence[Any]) -> list[Any]:
-        """Fitted estimators with these parameters, from what `_grow_sets` has grown."""
-
-    def _fit_sets(self, training: Training, resampling: Resampling) -> list[Any]:
-        """An estimator with these parameters, fitted to each training set; or the error of it."""
-        return self._models_of(training.encoded, self._grow_sets(training, resampling))
-
-    def _fit_plan(self, **own: Any) -> FitPlan:
-        """How this estimator is fitted; its parameters have been checked.
-
-        Trees and forests add their `own` attributes of the plan.
-        """
-        return FitPlan(
-            self,
-            criterion=self._criteria[self.criterion],
-            target=self._encode_target,
-            fit=lambda training: self._unfitted()._fit_coded(training),
-            fit_sets=self._fit_sets,
-            shares=self._shares(),
-            class_weight=self._class_weight_of_target(),
-            random_splits=self._random_cuts,
-            **own,
-        )
-
-    def _shares(self) -> Shares:
-        """Limits that depend on which rows a training set has."""
-        return shares_of(
-            self.min_samples_split, self.min_samples_leaf, self.min_weight_fraction_leaf
-        )
+        raise NotImplementedError
 
     def _unfitted(self) -> Any:
         """What `clone` makes, which asks for the signature each time."""
         if not isinstance(self.random_state, Integral | None):
             return clone(self)
         made = type(self).__new__(type(self))
-        made.__dict__.update({name: getattr(self, name) for name in _parameter_names(type(self))})
+        made.__dict__.update({name: getattr(self, name) for name in self._names_in_signature()})
         return made
 
     def _answer(self, method: str, X: Any, predictor: Predictor | None = None) -> Any:
@@ -176,8 +200,270 @@ class BaseTrees(Stored):
             check_is_fitted(self)
         return answered(predictor or self._predictor(), method, X, self.n_jobs)
 
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class, or the number, of every row.
 
-@lru_cache(maxsize=64)
-def _parameter_names(kind: type[BaseTrees]) -> tuple[str, ...]:
-    """Of an estimator's signature, which is read once: that takes longer than a small tree."""
-    return tuple(kind._get_param_names())
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
+
+        Returns
+        -------
+        y : array of shape (n_rows,)
+            The class of the largest share, of equal ones the first; dtype of the labels at fit. Or
+            a number: the weighted mean of the row's leaf, the mean of the trees, or what the steps
+            of boosting add up to.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        ValueError
+            Columns are not those of the fit.
+        """
+        return self._answer("predict", X)
+
+    def apply(self, X: Any) -> np.ndarray:
+        """Return the leaf of every row in every tree.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
+
+        Returns
+        -------
+        leaves : intp array of shape (n_rows, n_trees)
+            Node numbers, in the order of ``forest_``.
+        """
+        return self._answer("apply", X)
+
+    def decision_path(self, X: Any) -> tuple[csr_matrix, np.ndarray]:
+        """Return the nodes that every row passes, tree behind tree.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
+
+        Returns
+        -------
+        indicator : csr matrix of shape (n_rows, nodes of all trees)
+            1 where the row passes the node.
+        n_nodes_ptr : intp array of shape (n_trees + 1,)
+            Columns ``n_nodes_ptr[i]:n_nodes_ptr[i + 1]`` are those of tree i.
+        """
+        paths = self._answer("decision_path", X)
+        return paths, np.cumsum([0, *(tree.node_count for tree in self.forest_.trees)])
+
+    def _trees_as_estimators(self) -> list[Any]:
+        """The trees as fitted estimators, made at the first look."""
+        forest, made = self.__dict__.get("_estimators", (None, []))
+        if forest is not self.forest_:
+            learned = vars(self)
+            made = [self._estimator(tree, learned) for tree in self.forest_.trees]
+            self._estimators = (self.forest_, made)
+        return made
+
+    def _estimator(self, tree: Tree, learned: Mapping[str, Any]) -> Any:
+        """A tree as an estimator; `learned` is what the model has, or will have, learned."""
+        kind = self._tree_class
+        parameters = {
+            name: getattr(self, name) for name in kind._constraints if hasattr(self, name)
+        }
+        if parameters.get("class_weight") == "balanced_subsample":
+            parameters["class_weight"] = "balanced"
+        made = kind(**parameters)
+        n_columns = learned["n_features_in_"]
+        made.__dict__.update(
+            n_features_in_=n_columns,
+            n_outputs_=1,
+            max_features_=learned.get("max_features_", n_columns),
+            tree_=TreeView(tree, learned["codebook_"], learned["_saw_missing"]),
+        )
+        for name in ("feature_names_in_", "classes_", "n_classes_"):
+            if name in learned and name in kind._learns:
+                made.__dict__[name] = learned[name]
+        return made
+
+    def _parts(self) -> Parts:
+        learned, parameters = self._learned_attributes(), self.get_params(deep=False)
+        return Parts(parameters, learned, self.forest_.trees, self.codebook_, self._saw_missing)
+
+    @classmethod
+    def _of_parts(cls, parts: Parts) -> Any:
+        made = cls(**parts.parameters)
+        made.__dict__.update(
+            parts.attributes,
+            forest_=Forest(parts.trees),
+            codebook_=parts.book,
+            _saw_missing=parts.saw_missing,
+        )
+        return made
+
+    def _forget_at_times(self) -> None:
+        """Take away what an earlier fit may have left that the next one does not."""
+        for name in (*self._learns_at_times, "_estimators"):
+            self.__dict__.pop(name, None)
+
+    @classmethod
+    def _check_parts(cls, parts: Parts) -> None:
+        """Refuse parameters and attributes that no fit of this class has.
+
+        Raises InvalidParameterError where one is of the wrong type or outside its range, and
+        ValueError where one is missing, or does not fit the others.
+        """
+        check_values(cls._constraints, parts.parameters, "parameter", cls.__name__)
+        check_values(cls._learns, parts.attributes, "attribute", cls.__name__)
+        missing = cls._learns.keys() - cls._learns_at_times - parts.attributes.keys()
+        if missing:
+            raise ValueError(f"there is no attribute {min(missing)!r}")
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return list(cls._names_in_signature())
+
+    @classmethod
+    @cache
+    def _names_in_signature(cls) -> tuple[str, ...]:
+        # scikit-learn reads it each time: some fifty times in a search of ten candidates
+        return tuple(super()._get_param_names())
+
+    def _learned_attributes(self) -> dict[str, Any]:
+        """What `fit` learned, beside trees and codebook."""
+        check_is_fitted(self)
+        return {name: value for name, value in vars(self).items() if name in self._learns}
+
+    def _check_parameters(self) -> None:
+        # not get_params, which reads the signature anew each time
+        check_parameters(
+            self._constraints,
+            {name: getattr(self, name) for name in self._constraints},
+            type(self).__name__,
+        )
+
+    @property
+    def fit_report_(self) -> dict[str, Any]:
+        """What the fit did, and what it took; plain numbers and strings.
+
+        Models of a cross-validation, and the ``best_estimator_`` of a search, were grown together.
+        Each tells the same, of the growth that they share; its coding may be shared with other
+        growths. Scores are not part of it. Nor is the report part of the model: it is not pickled
+        or saved.
+
+        - ``regime``, ``reason``: where trees were grown, and why there.
+        - ``seconds``: dict of the phases: ``coding``, ``growth``, ``reading`` of what else a Dask
+          collection has to tell, and, within growth on a cluster, what was waited for.
+        - Of several training sets, over all trees: ``shared_nodes``, which were searched for two
+          sets or more at once, and ``shared_rows``, the rows of these nodes, each once (in the
+          partitioned regime those of the node's largest set). ``bounded_columns`` of these nodes
+          were searched by bounds of intervals, and of ``alive_columns`` some codes had to be
+          looked at. All are 0 where every set grew on its own. They depend on no number of
+          threads.
+          In the replicated regime, fewer nodes are shared where a cluster has more threads than the
+          forest has trees: the sets are divided then.
+        - Of several training sets of a boosted model, ``models_together``: how many models grew
+          side by side, each with sums of its own.
+        - On a cluster, ``lost_workers``, and where it happened ``retries`` of tasks and
+          ``restarts``: everything had to be sent or made again.
+        - In the replicated regime: ``tasks``, and ``bytes_moved``: the table, once for every worker
+          that it was sent to, and trees on their way back.
+        - In the partitioned regime: ``rounds``, ``passes`` over the codes, ``bytes_moved``: counts,
+          rows and blocks, ``cache_hits`` and ``rebuilds`` of the places of rows.
+        """
+        check_is_fitted(self)
+        if "_fit_report" not in self.__dict__:
+            raise AttributeError("This model has no fit_report_: it was not made by fit.")
+        report: dict[str, Any] = deepcopy(self._fit_report)
+        return report
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state.pop("_fit_report", None)
+        state.pop("_estimators", None)  # made again when asked for
+        return state
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+# Methods that only some classes have: they name them, in front of scikit-learn's mixins.
+
+
+def score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """Score predictions: accuracy for classes, R^2 for numbers.
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_columns)
+        Columns as at fit. Of a Dask collection, only the predictions are ever in memory.
+    y : array-like of shape (n_rows,)
+        The true values; a Dask collection, if you like.
+    sample_weight : array-like of shape (n_rows,), default=None
+        Weights of the rows; a Dask collection, if you like.
+
+    Returns
+    -------
+    score : float
+        Computed at once. 1 is the best.
+    """
+    check_sparse(X=X, y=y, sample_weight=sample_weight)
+    if not any(map(is_lazy, (X, y, sample_weight))):
+        mixin = ClassifierMixin if is_classifier(self) else RegressorMixin
+        return mixin.score(self, X, row_values(y), row_values(sample_weight))
+    found = computed(self.predict(X), y, sample_weight)
+    predicted, y, weight = map(row_values, found)
+    from sklearn.metrics import accuracy_score, r2_score
+
+    metric = accuracy_score if is_classifier(self) else r2_score
+    return float(metric(y, np.asarray(predicted), sample_weight=weight))
+
+
+def predict_proba(self: Any, X: Any) -> np.ndarray:
+    """Predict the share of every class.
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_columns)
+        Columns as at fit. A Dask array or data frame is answered lazily, block by block.
+
+    Returns
+    -------
+    shares : float64 array of shape (n_rows, n_classes_)
+        In the order of ``classes_``; rows sum to 1. Of a tree, weight of the classes in the row's
+        leaf; of a forest, the mean over the trees.
+    """
+    return self._answer("predict_proba", X)
+
+
+def predict_log_proba(self: Any, X: Any) -> np.ndarray:
+    """Predict the logarithm of the share of every class.
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_columns)
+        Columns as at fit. A Dask array or data frame is answered lazily, block by block.
+
+    Returns
+    -------
+    logarithms : float64 array of shape (n_rows, n_classes_)
+        -inf for classes that no leaf of the row holds.
+    """
+    return self._answer("predict_log_proba", X)
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Take back what has been set on an estimator when the block fails."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise

@@ -26,11 +26,10 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.grow.lockstep import Grow, Model, Turns, boost_together
 from dtrees.core.membership.resampling import Resampling
-from dtrees.estimators.boosted_start import CodedTable
-from dtrees.estimators.boosting_base import BaseBoosting
-from dtrees.estimators.fit_plan import TablePlan
+from dtrees.estimators.boosted_start import CodedTable, sides_of, start_of
+from dtrees.estimators.boosting import BaseBoosting
+from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import FittedSets
-from dtrees.estimators.training import EncodedTable
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.parallel import place_of_boosting, threaded
 from dtrees.typing import Runner, serial
@@ -132,7 +131,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     """
     estimator._check_parameters()
     place = place_of_boosting(estimator.regime, type(estimator).__name__, side_by_side=True)
-    plan = TablePlan(clone(estimator))
+    plan = FitPlan(clone(estimator))
     run = threaded(estimator.n_jobs)
     seed = table.seed_of(plan)  # the same draws for all sets, and all growths of a search
     values = table.read(plan)
@@ -151,7 +150,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
         model = clone(plan.estimator)
         try:
             own = _target_of(model, values, table.sample_weight, sets, number)
-            start = model._start(common, own, model._sides(values, own, seed))
+            start = start_of(model, common, own, sides_of(model, values, own, seed))
             watch = start.watch
             heard = None if watch is None else lambda trees, raw: watch(trees)
             trees = yield from grow(Model(start.rows, start.growing, heard))
@@ -179,8 +178,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     for model in fitted:
         model._fit_report = stats.report()
     y = target.y.astype(np.int64) if target.kind == "classification" else values.astype(np.float64)
-    encoded = EncodedTable(codes.book, coded, target, seed)
-    return FittedBoosts(models, encoded, codes.rows, y, sets.totals(target.has_weight))
+    return FittedBoosts(models, codes.book, target, codes.rows, y, sets.totals(target.has_weight))
 
 
 def _target_of(

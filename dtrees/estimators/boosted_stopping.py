@@ -8,6 +8,25 @@ Held-out rows walk down each new tree once. Their raw predictions are the bits t
 predicts. The iterations up to the best one are the model, as those that LightGBM, XGBoost and
 CatBoost predict with; all of them are with ``use_best_model=False``. The table is coded as a whole,
 so cut points depend on the values of held-out rows, but on nothing of their targets.
+
+Or rows are given to be scored: ``X_val``, ``y_val``, ``sample_weight_val``.
+
+    X_val ──columns as at fit──▶ walks down each new tree, by its values ──┐
+    y_val ──numbers of the classes, or numbers─────────────────────────────┴──▶ score ──▶ end?
+
+They are no rows of the table: no cut point, category or class is theirs, and all rows of the table
+are grown from. As in scikit-learn, class weights do not concern them.
+
+Callbacks hear of each iteration, too, and may end the fit.
+
+    trees of an earlier fit ─▶ raw predictions ─▶ boost ──trees of an iteration──▶ score
+                                                   ▲                                │ callbacks
+                                                   └────────── go on? ──────────────┘
+
+With ``warm_start`` a fit goes on where the one before it ended. Rows walk down the trees that are
+there by their values, as the codes of these trees are those of another coding. Each iteration's
+score is computed again. So the model is the one of a single fit, if nothing else has changed:
+also its end by early stopping, after which no more trees are added.
 """
 
 from __future__ import annotations
@@ -22,15 +41,31 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 
+from dtrees.callbacks import BoostingFit, Callback, told
+from dtrees.coding.codebook import CodeBook
+from dtrees.coding.row_values import row_values
+from dtrees.coding.tables import Table
+from dtrees.coding.target import Target
+from dtrees.coding.weights import check_weights
+from dtrees.core.grow.boosting import BoostedRows, Growing
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows, Walked
+from dtrees.core.predict.boosted import raw_predictions, staged_raw_predictions
+from dtrees.core.predict.raw import apply
+from dtrees.estimators.fit_plan import one_target
+from dtrees.estimators.forest_growth import has_same_columns
 from dtrees.estimators.prediction import BoostedPredictor
 from dtrees.estimators.scorers import refuse_unfit, with_labels
+from dtrees.estimators.trees import classification_target
+from dtrees.parallel import computed, is_lazy
+from dtrees.typing import Runner
 
 if TYPE_CHECKING:
-    from dtrees.estimators.boosted_start import StartingBoosting
+    from dtrees.core.losses.losses import Loss
+    from dtrees.core.losses.own import OwnLoss
+    from dtrees.estimators.boosting import BaseBoosting
 
 ENOUGH_ROWS = 10_000  # more of them stop early by themselves, as in scikit-learn
 
@@ -193,13 +228,13 @@ class Held:
 
 
 def scored(
-    estimator: StartingBoosting, predictor: BoostedPredictor, held: Held, scoring: Any
+    estimator: BaseBoosting, predictor: BoostedPredictor, held: Held, scoring: Any
 ) -> Callable[[np.ndarray, list[Tree]], float]:
     """How a model is scored: by its loss, a scorer of scikit-learn, or a function of the user.
 
     Parameters
     ----------
-    estimator : StartingBoosting
+    estimator : BaseBoosting
         With attributes of the fit, but for its trees.
     predictor : BoostedPredictor
     held : Held
@@ -238,7 +273,7 @@ class ByLoss:
 class ByPredictions:
     """Scores by a scorer of scikit-learn's, which looks at predictions only; may be sent."""
 
-    estimator: StartingBoosting
+    estimator: BaseBoosting
     predictor: BoostedPredictor
     scorer: Any
     held: tuple[np.ndarray, np.ndarray, np.ndarray | None]  # numbers of rows, y, weight
@@ -255,7 +290,7 @@ class ByPredictions:
 class ByModel:
     """Scores by a function of the user's, which may ask anything and be anything."""
 
-    estimator: StartingBoosting
+    estimator: BaseBoosting
     scorer: Any
     X: Any
     y: np.ndarray
@@ -307,3 +342,279 @@ class Stage(BaseEstimator):
 
         scorer = get_scorer("accuracy" if is_classifier(self.estimator) else "r2")
         return float(scorer(self, X, y, sample_weight=sample_weight))
+
+
+SHOWN = 5  # labels in a message
+
+
+@dataclass(frozen=True, eq=False)
+class ValueRows(Walked):
+    """All rows of a table that was not coded, walked by their values; may be sent elsewhere.
+
+    Attributes
+    ----------
+    book : CodeBook
+        Of the trees.
+    table : Table
+        What ``book.check`` returned.
+    """
+
+    book: CodeBook
+    table: Table
+
+    def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
+        """Leaf of some rows, intp (n,). O(rows of the table x depth)."""
+        found: np.ndarray = apply(tree, self.book, self.table)[rows]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class GivenRows:
+    """Rows to be scored, as the user has given them."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+
+    @classmethod
+    def of(
+        cls, X_val: Any, y_val: Any, sample_weight_val: Any, early_stopping: Any
+    ) -> GivenRows | None:
+        """What was given; None: nothing.
+
+        Raises
+        ------
+        ValueError
+            A part is missing, or the fit is not to stop early.
+        TypeError
+            `X_val` is a Dask collection.
+        """
+        if X_val is None and y_val is None:
+            if sample_weight_val is not None:
+                raise ValueError("sample_weight_val is provided without X_val and y_val.")
+            return None
+        for name, other, value in (("X_val", "y_val", y_val), ("y_val", "X_val", X_val)):
+            if value is None:
+                raise ValueError(f"{name} is provided, but {other} was not provided.")
+        if early_stopping is False:
+            raise ValueError(
+                "X_val and y_val are for early stopping, and early_stopping is False. Set it to "
+                "'auto' or True, or leave them out."
+            )
+        if is_lazy(X_val):
+            raise TypeError(
+                "X_val is a Dask collection, and its rows walk down each tree in this process. "
+                "Give X_val.compute()."
+            )
+        return cls(X_val, *map(row_values, computed(y_val, sample_weight_val)))
+
+    def read(
+        self, book: CodeBook, classes: np.ndarray | None, loss: Loss | OwnLoss, owner: str
+    ) -> tuple[Held, ValueRows]:
+        """The rows as they are scored, and as they walk.
+
+        Parameters
+        ----------
+        book : CodeBook
+            Of the fit.
+        classes : array (n_classes,) or None
+            Labels of the fit; None: numbers.
+        loss : Loss or OwnLoss
+        owner : str
+            Name of the estimator, for messages.
+
+        Raises
+        ------
+        ValueError
+            Columns are not those of the fit, lengths differ, a label is none of the fit, or the
+            loss has no use for a target.
+        """
+        table = book.check(self.X, estimator=owner)
+        try:
+            y = one_target(self.y, owner)
+            if len(y) != table.n_rows:
+                raise ValueError(f"X_val has {table.n_rows} rows, y_val has {len(y)} values.")
+            of_loss = _numbers(y) if classes is None else _numbers_of_classes(y, classes)
+            loss.check(of_loss)
+            weight = check_weights(self.sample_weight, len(y))
+        except ValueError as error:
+            raise ValueError(f"Rows to be scored (X_val, y_val): {error}") from error
+        return Held(self.X, np.arange(len(y)), y, of_loss, weight), ValueRows(book, table)
+
+
+def _numbers(y: np.ndarray) -> np.ndarray:
+    """Targets as float64; ValueError: they are none, or not finite."""
+    Target.regression(y)
+    return np.ascontiguousarray(y, dtype=np.float64)
+
+
+def _numbers_of_classes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Labels as numbers of the classes of a fit, float64."""
+    own = classification_target(y, None, None)
+    assert own.classes is not None
+    known = {label: number for number, label in enumerate(classes.tolist())}
+    labels = own.classes.tolist()
+    unknown = [label for label in labels if label not in known]
+    if unknown:
+        raise ValueError(f"y_val has labels that are none of y: {unknown[:SHOWN]}.")
+    return np.array([known[label] for label in labels], dtype=np.float64)[own.y]
+
+
+@dataclass(eq=False)
+class Iterations:
+    """Hears of the trees of each iteration.
+
+    Attributes
+    ----------
+    fit : BoostingFit
+    callbacks : sequence of Callback
+    watch : Watch or None
+        Scores held-out rows, and may end the fit.
+    growing : Growing
+    rows : BoostedRows
+        That are grown from.
+    """
+
+    fit: BoostingFit
+    callbacks: Sequence[Callback]
+    watch: Watch | None
+    growing: Growing
+    rows: BoostedRows
+
+    def __post_init__(self) -> None:
+        self._raw = self.rows.raw
+        self.fit.measure = self._training_score
+
+    def _so_far(self) -> np.ndarray:
+        """Raw predictions after the last iteration, float64 (n_values, n_rows)."""
+        if self._raw is not None:
+            return self._raw
+        return np.repeat(self.growing.initial[:, None], len(self.rows.y), axis=1)
+
+    def _training_score(self) -> float:
+        rows, raw = self.rows, self._so_far()
+        own = slice(None) if rows.chosen is None else rows.chosen
+        weight = None if rows.weight is None else rows.weight[own] * rows.weight_unit
+        return -self.growing.loss.mean(rows.y[own], raw[:, own].T, weight)
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether anybody listens."""
+        return self.watch is not None or len(self.callbacks) > 0
+
+    @property
+    def ends(self) -> Watch | None:
+        """What may be sent to a worker to end the growth there; None: nothing."""
+        is_sent = self.watch is not None and not isinstance(self.watch.score, ByModel)
+        return self.watch if is_sent else None
+
+    def __call__(self, trees: list[Tree], raw: np.ndarray) -> bool:
+        """Take the trees of an iteration; whether it is the last one."""
+        self.fit.trees += trees
+        self._raw = raw
+        number = len(self.fit.trees) // self.fit.n_values - 1
+        is_last = self.watch is not None and self.watch(trees)
+        stops = told([callback.on_iteration_end(self.fit, number) for callback in self.callbacks])
+        return is_last or stops
+
+    def replay(self, trees: list[Tree]) -> list[Tree]:
+        """Hear of trees that have grown elsewhere; those up to the last one that is wanted."""
+        if not self.is_heard:
+            return trees
+        n_values = self.fit.n_values
+        raw, walked = self._so_far().copy(), CodedRows(self.rows.coded)
+        everywhere = np.arange(len(self.rows.y))
+        for first in range(0, len(trees), n_values):
+            own = trees[first : first + n_values]
+            if len(self.callbacks) > 0:  # who may ask for the score of the training rows
+                for k, tree in enumerate(own):
+                    raw[k] += tree.value_of(walked.leaves(tree, everywhere))[:, 0]
+            if self(own, raw):
+                return trees[: first + n_values]
+        return trees
+
+
+def kept_forest(model: BaseBoosting) -> Forest | None:
+    """The trees that a fit goes on with, or None.
+
+    Raises
+    ------
+    ValueError
+        They are more than the fit may have.
+    """
+    if not (model.warm_start and hasattr(model, "forest_")):
+        return None
+    if model.max_iter < model.n_iter_:
+        raise ValueError(
+            f"max_iter={model.max_iter} must be larger than or equal to n_iter_={model.n_iter_} "
+            "when warm_start==True"
+        )
+    return model.forest_
+
+
+def in_memory(table: Any) -> Table:
+    """A table whose rows are here.
+
+    Raises
+    ------
+    TypeError
+        They are those of a Dask collection.
+    """
+    if not isinstance(table, Table):
+        raise TypeError(
+            "warm_start=True walks the rows of X down the trees that are there, and X is a Dask "
+            "collection. Give X.compute(), or set warm_start=False."
+        )
+    return table
+
+
+def check_goes_on(model: BaseBoosting, book: CodeBook, classes: Any, loss: Any) -> None:
+    """Refuse (ValueError) what the trees that are there know by another number or meaning."""
+    own = getattr(model, "classes_", None)
+    same_columns = has_same_columns(model.codebook_, book)
+    if not same_columns or (own is not None and not np.array_equal(own, np.asarray(classes))):
+        raise ValueError(
+            "warm_start=True keeps the trees that are there, so X must have the columns and "
+            "categories of the first fit and y its classes. Set warm_start=False to begin anew."
+        )
+    if model._fit_loss != loss:
+        raise ValueError(
+            "warm_start=True keeps the trees that are there, so the loss must be that of the first "
+            "fit. Set warm_start=False to begin anew."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class KeptIterations:
+    """Trees that are there, and what they say of the table of this fit.
+
+    Attributes
+    ----------
+    forest : Forest
+    initial : float64 (n_values,)
+        Raw predictions before the first tree.
+    book : CodeBook
+        Of this fit.
+    table : Table
+    """
+
+    forest: Forest
+    initial: np.ndarray
+    book: CodeBook
+    table: Table
+
+    def raw_of(self, run: Runner) -> np.ndarray:
+        """Raw predictions of all rows, float64 (n_values, n_rows)."""
+        raw = raw_predictions(self.forest, self.initial, self.book, self.table, run)
+        return np.ascontiguousarray(raw.T)
+
+    def shown_to(self, watch: Watch, run: Runner) -> bool:
+        """Score each iteration; whether one of them was the last."""
+        is_last = False
+        table = watch.walked.table if isinstance(watch.walked, ValueRows) else self.table
+        stages = staged_raw_predictions(self.forest, self.initial, self.book, table, run)
+        n_values = len(self.initial)
+        for number, raw in enumerate(stages):
+            trees = self.forest.trees[number * n_values : (number + 1) * n_values]
+            is_last |= watch.see(trees, np.ascontiguousarray(raw[watch.rows]))
+        return is_last

@@ -1,34 +1,458 @@
-"""Gradient boosting: parameters, their defaults, and what only one of the two classes has.
+"""Gradient boosting: parameters and defaults, the fit of a model, and what a fitted one answers.
 
-How a model is fitted stands in `dtrees.estimators.boosting_base`, how it grows in
-`dtrees.core.grow.boosting`.
+    X ──────────▶ codebook, codes ─┐
+    y, weights ─▶ numbers, codes ──┴─▶ Start ──▶ boost ──▶ trees of steps ──▶ forest_
+
+What is known before the first tree is the business of `dtrees.estimators.boosted_start`; how a
+model grows stands in `dtrees.core.grow.boosting`. Attributes are set in one go when all trees
+stand; a fit that fails leaves the estimator as it was.
+
+Trees stand iteration by iteration, and within an iteration class by class
+(`dtrees.core.predict.boosted`). Each is a regression tree of steps, so it is an estimator of its
+own, that predicts its step::
+
+    estimators_     class 0   class 1   class 2
+    iteration 0     tree 0    tree 1    tree 2
+    iteration 1     tree 3    tree 4    tree 5
+
+A model file holds the name of the loss and its quantile (of Huber's, that of its width), and not
+the loss.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.utils.validation import check_is_fitted
 
 from dtrees import losses
+from dtrees.callbacks import BoostingFit, Callback, ProgressBar, check_callbacks, listening
+from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.tables import Table
 from dtrees.coding.target import Target
 from dtrees.coding.weights import class_totals
-from dtrees.constraints import InstanceOf, Nothing, OneOf, RealIn
+from dtrees.constraints import (
+    COLUMN_RULES,
+    ArrayLike,
+    ArrayOf,
+    Boolean,
+    CallableObject,
+    Constraint,
+    InstanceOf,
+    IntegerIn,
+    Nothing,
+    OneOf,
+    RandomState,
+    RealIn,
+)
 from dtrees.core.data.scale import units_of
+from dtrees.core.grow.boosting import TAKEN_BYTES
 from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss, initial_of_classes
 from dtrees.core.losses.own import OwnLoss
-from dtrees.estimators.boosting_base import BaseBoosting
+from dtrees.core.model.tree import Forest, Tree
+from dtrees.core.predict.binned import CodedRows
+from dtrees.estimators import base
+from dtrees.estimators.base import LEARNS_CLASSES, LEARNS_COLUMNS, MOST, BaseModel, all_or_nothing
+from dtrees.estimators.boosted_start import CodedTable, sides_of, start_of
+from dtrees.estimators.boosted_stopping import (
+    GivenRows,
+    Iterations,
+    KeptIterations,
+    Watch,
+    best_iteration,
+    check_goes_on,
+    in_memory,
+    kept_forest,
+)
 from dtrees.estimators.docstrings import documented
-from dtrees.estimators.prediction import LazyScore
-from dtrees.estimators.stored import LEARNS_CLASSES
-from dtrees.estimators.trees import classification_target
+from dtrees.estimators.fit_plan import FitPlan
+from dtrees.estimators.prediction import BoostedPredictor
+from dtrees.estimators.tree_view import columns_tested, read_only
+from dtrees.estimators.trees import DecisionTreeRegressor, classification_target
+from dtrees.export.parts import Parts
+from dtrees.inspection.importance import summed_importances
+from dtrees.parallel import (
+    BoostedWork,
+    Choice,
+    FitStatistics,
+    LocalRunner,
+    admitted,
+    boost_in_place,
+    is_lazy,
+    map_rows,
+    place_of_boosting,
+    threaded,
+)
+
+FLOATS = ArrayOf(1, np.dtype(np.float64))
+
+
+class BaseBoosting(BaseModel):
+    """What boosted models of classes and of numbers share; not meant to be used itself."""
+
+    _adds_steps = True
+    _tree_class = DecisionTreeRegressor
+    _losses: ClassVar[Mapping[str, Loss]]
+    _constraints: ClassVar[Mapping[str, tuple[Constraint, ...]]] = {
+        "learning_rate": (RealIn(0, math.inf, "()"),),
+        "max_iter": (IntegerIn(1),),
+        "max_leaf_nodes": (IntegerIn(2), Nothing()),
+        "max_depth": (IntegerIn(1), Nothing()),
+        "min_samples_leaf": (IntegerIn(1),),
+        "min_child_weight": (RealIn(0, math.inf, "[)"),),
+        "l2_regularization": (RealIn(0, math.inf, "[)"),),
+        "subsample": (RealIn(0, 1, "(]"),),
+        "max_features": (RealIn(0, 1, "(]", integers=False),),
+        "max_bins": (IntegerIn(2), Nothing()),
+        "categorical_features": (OneOf(("from_dtype",)), ArrayLike(), Nothing()),
+        **COLUMN_RULES,
+        "handle_unknown": (OneOf(("missing", "majority", "error")),),
+        "category_penalty": (RealIn(0, math.inf, "[)"),),
+        "early_stopping": (OneOf(("auto",)), Boolean()),
+        "scoring": (InstanceOf(str, "str"), CallableObject(), Nothing()),
+        "validation_fraction": (IntegerIn(1), RealIn(0, 1, "()", integers=False), Nothing()),
+        "n_iter_no_change": (IntegerIn(1),),
+        "tol": (RealIn(0, math.inf, "[)"),),
+        "use_best_model": (Boolean(),),
+        "warm_start": (Boolean(),),
+        "verbose": (InstanceOf(Integral, "int"),),
+        "regime": (OneOf(("local", "replicated"), refused_later=("partitioned",)), Nothing()),
+        "random_state": (RandomState(),),
+        "n_jobs": (InstanceOf(Integral, "int"), Nothing()),
+    }
+    _learns: ClassVar = {
+        **LEARNS_COLUMNS,
+        "n_trees_per_iteration_": (IntegerIn(1, MOST),),
+        "do_early_stopping_": (InstanceOf(bool, "bool"),),
+        "train_score_": (FLOATS,),
+        "validation_score_": (FLOATS,),
+        "_initial": (FLOATS,),
+        "_fit_loss": (InstanceOf(dict, "dict"),),  # in files
+        "_fit_seed": (IntegerIn(0, MOST),),
+    }
+
+    loss: Any
+    learning_rate: float
+    max_iter: int
+    min_samples_leaf: int
+    min_child_weight: float
+    l2_regularization: float
+    subsample: float
+    max_features: float
+    category_penalty: float
+    early_stopping: str | bool
+    scoring: Any
+    validation_fraction: float | None
+    n_iter_no_change: int
+    tol: float
+    use_best_model: bool
+    warm_start: bool
+    verbose: int
+    regime: str | None
+    train_score_: np.ndarray
+    validation_score_: np.ndarray
+    n_trees_per_iteration_: int
+    _initial: np.ndarray
+    _fit_loss: Loss | OwnLoss
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            As for `DecisionTreeClassifier.fit`. Codes of a Dask collection come to this process.
+        y : array-like of shape (n_rows,)
+            The target.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Not negative, not all zero. None: every row has weight one.
+        X_val : table of shape (n_val, n_columns), default=None
+            Rows that early stopping scores, instead of some of `X`; in memory. They are not grown
+            from, and have no part in the codes.
+        y_val : array-like of shape (n_val,), default=None
+            Their target; of a classifier, labels that `y` has.
+        sample_weight_val : array-like of shape (n_val,), default=None
+            Their weights in the score. Class weights do not concern them.
+        callbacks : sequence of dtrees.callbacks.Callback, default=None
+            Hear of every iteration in this thread, and may stop the fit; the iterations so far are
+            then the model. In the replicated regime they hear when all iterations are grown.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+
+        Raises
+        ------
+        ValueError
+            A parameter or an input is not what it should be; the estimator is then as it was.
+            `X_val` is given without `y_val`, or with ``early_stopping=False``.
+        TypeError
+            `callbacks` are no callbacks, `X_val` is a Dask collection, or a scorer asks for rows of
+            one.
+        dtrees.exceptions.ClusterError
+            A Dask cluster is asked for by ``regime``, or has the collection, and cannot be used.
+        dtrees.exceptions.TableTooLargeError
+            The codes of a Dask collection do not fit this process, or the table no worker.
+
+        Notes
+        -----
+        Costs one coding of the table and, for each tree, about O(rows x columns x log leaves).
+        """
+        self._check_parameters()
+        shown = GivenRows.of(X_val, y_val, sample_weight_val, self.early_stopping)
+        callbacks, name = check_callbacks(callbacks), type(self).__name__
+        place, stats = place_of_boosting(self.regime, name), FitStatistics()
+        if self.verbose > 0:
+            callbacks = [ProgressBar(), *callbacks]
+        there = kept_forest(self)
+        plan, run = FitPlan(self), threaded(self.n_jobs)
+        X, y, sample_weight = admitted(X, {"y": y, "sample_weight": sample_weight}, stats)
+        table, values = plan.read(X, y)
+        target = self._encode_target(values, sample_weight)
+        seed = plan.seed() if there is None else self._fit_seed
+        sides = sides_of(self, values, target, seed, shown is not None)
+        with stats.phase("coding"):
+            book, coded = plan.code(table, seed, run, stats, sample_weight)
+            assert isinstance(coded, CodedMatrix)
+        kept = None
+        if there is not None:
+            check_goes_on(self, book, target.classes, self._loss())
+            kept = KeptIterations(there, self._initial, book, in_memory(table))
+        given = CodedTable(X, values, book, coded, CodedRows(coded), seed)
+        raw = None if kept is None else (kept.initial, kept.raw_of(run))
+        start = start_of(self, given, target, sides, raw, shown)
+        del sides  # eight bytes a row
+        watch, growing = start.watch, start.growing
+        n_there = 0 if kept is None else self.n_iter_
+        is_over = kept is not None and watch is not None and kept.shown_to(watch, run)
+        growing = replace(
+            growing,
+            n_iterations=0 if is_over else self.max_iter - n_there,
+            first=n_there,
+            n_there=n_there * len(growing.initial),
+        )
+        fit = BoostingFit(
+            self,
+            range(n_there, n_there + growing.n_iterations),
+            [] if kept is None else list(kept.forest.trees),
+            len(growing.initial),
+            [] if watch is None else watch.scores,
+        )
+        with all_or_nothing(self):
+            iterations = Iterations(fit, callbacks, watch, growing, start.rows)
+            return self._grow(start.learned, iterations, run, place, stats)
+
+    def _grow(
+        self,
+        learned: dict[str, Any],
+        iterations: Iterations,
+        run: LocalRunner,
+        place: Choice,
+        stats: FitStatistics,
+    ) -> Any:
+        """Grow the iterations that are missing, and become the model."""
+        fit, growing, rows = iterations.fit, iterations.growing, iterations.rows
+        has_missing = rows.coded.missing_columns()
+        with listening(fit, iterations.callbacks):
+            trees = list(fit.trees)
+            n_kept = len(trees)
+            if growing.n_iterations > 0:
+                watch = iterations.watch
+                takes_codes = place.regime == "local" and rows.coded.u8.nbytes >= TAKEN_BYTES
+                takes_codes = takes_codes and not (watch is not None and watch.reads_codes)
+                work = BoostedWork(rows, growing, learned["codebook_"].thresholds, takes_codes)
+                told = iterations if iterations.is_heard else None
+                found = boost_in_place(work, place, run, told, iterations.ends, stats)
+                trees += found if place.regime == "local" else iterations.replay(found)
+            before = self._saw_missing if n_kept > 0 else False
+            self._learn(learned, trees, iterations.watch, has_missing | before)
+            self._fit_report = stats.report()
+        return self
+
+    def _learn(
+        self,
+        learned: dict[str, Any],
+        trees: Sequence[Tree],
+        watch: Watch | None,
+        has_missing: np.ndarray,
+    ) -> None:
+        """Become the model of these trees; `watch` has the scores of early stopping.
+
+        has_missing : bool (n_columns,), of columns that trees test at least
+        """
+        if watch is not None and self.use_best_model:
+            n_values = len(watch.predictor.initial)
+            trees = trees[: best_iteration(watch.scores) * n_values]
+        none = np.array([])
+        found = none if watch is None else np.array(watch.scores)
+        is_apart = watch is None or watch.is_apart
+        self._forget_at_times()
+        self.__dict__.update(
+            learned,
+            codebook_=learned["codebook_"].without_values(),  # the trees have their thresholds
+            forest_=Forest(tuple(trees)),
+            _saw_missing=read_only(has_missing & columns_tested(trees, len(has_missing))),
+            train_score_=none if is_apart else found,
+            validation_score_=found if is_apart else none,
+        )
+
+    def _loss(self) -> Loss | OwnLoss:
+        """The loss that the parameters name."""
+        raise NotImplementedError
+
+    def _begin(
+        self, loss: Loss | OwnLoss, target: Target, y: np.ndarray, weight: np.ndarray | None
+    ) -> np.ndarray:
+        """Raw predictions before the first tree, float64 (n_values,), of rows that all count.
+
+        y : float64 or uint8 (n_rows,), as the loss wants it
+        weight : float64 (n_rows,) or None
+        """
+        raise NotImplementedError
+
+    def _predictor(self) -> BoostedPredictor:
+        return BoostedPredictor(
+            self.codebook_,
+            getattr(self, "classes_", None),
+            type(self).__name__,
+            self.forest_,
+            self._initial,
+            self._fit_loss,
+        )
+
+    def _staged(self, method: str, X: Any) -> Iterator[Any]:
+        """The answers of 1, 2, ... iterations; the table is checked at once."""
+        check_is_fitted(self)
+        predictor, n_values = self._predictor(), self.n_trees_per_iteration_
+        if is_lazy(X):
+            ends = range(n_values, len(self.forest_) + 1, n_values)
+            return (map_rows(predictor.first(end), method, X) for end in ends)
+        run = threaded(self.n_jobs)
+        table: Table = predictor.check(X, run)
+        return (predictor.of_raw(method, raw) for raw in predictor.staged(table, run))
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Predict after each iteration.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit. Of a Dask array or data frame, each answer is lazy, and costs a
+            prediction of its own.
+
+        Yields
+        ------
+        y : array of shape (n_rows,)
+            As `predict` of a model of 1, 2, ... iterations.
+        """
+        return self._staged("predict", X)
+
+    @property
+    def is_categorical_(self) -> np.ndarray | None:
+        """Which columns have categories, bool (n_features_in_,); None: there are none."""
+        check_is_fitted(self)
+        found = np.zeros(self.codebook_.n_columns, dtype=bool)
+        found[list(self.codebook_.categories)] = True
+        return found if found.any() else None
+
+    @property
+    def n_iter_(self) -> int:
+        """Number of iterations."""
+        check_is_fitted(self)
+        return len(self.forest_) // self.n_trees_per_iteration_
+
+    @property
+    def best_iteration_(self) -> int | None:
+        """Iterations after which rows were scored highest; None without early stopping."""
+        check_is_fitted(self)
+        scores = self._scores
+        return best_iteration(scores) if len(scores) > 0 else None
+
+    @property
+    def _scores(self) -> np.ndarray:
+        """Of early stopping, float64 (iterations that were grown + 1,); or empty."""
+        return self.validation_score_ if len(self.validation_score_) > 0 else self.train_score_
+
+    def _n_iter_of(self, max_iter: int) -> int:
+        """Iterations of the model that has grown no more than so many."""
+        scores = self._scores[: max_iter + 1]
+        is_cut = len(scores) > 0 and self.use_best_model
+        return best_iteration(scores) if is_cut else min(max_iter, self.n_iter_)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Share of every column in what splits take off the loss of the training rows.
+
+        float64 (n_features_in_,).
+        """
+        check_is_fitted(self)
+        return summed_importances(self.forest_.trees)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "forest_" in self.__dict__
+
+    @property
+    def estimators_(self) -> np.ndarray:
+        """The trees as fitted `DecisionTreeRegressor`, object (n_iter_, n_trees_per_iteration_).
+
+        Each predicts its steps, `learning_rate` included. Made at the first look.
+        """
+        check_is_fitted(self)
+        made = self._trees_as_estimators()
+        found = np.empty(len(made), dtype=object)
+        found[:] = made
+        return found.reshape(-1, self.n_trees_per_iteration_)
+
+    def _parts(self) -> Parts:
+        parts = super()._parts()
+        parts.attributes["_fit_loss"] = said_of(self._fit_loss, type(self).__name__)
+        return parts
+
+    @classmethod
+    def _check_parts(cls, parts: Parts) -> None:
+        super()._check_parts(parts)
+        learned, trees = parts.attributes, parts.trees
+        initial, n_classes = learned["_initial"], learned.get("n_classes_", 0)
+        if trees[0].criterion != "squared_error":
+            raise ValueError("the trees are not those of a boosted model")
+        if not np.isfinite(initial).all():
+            raise ValueError("_initial is not finite")
+        n_values = n_classes if n_classes > 2 else 1
+        if not n_values == len(initial) == learned["n_trees_per_iteration_"]:
+            raise ValueError(f"n_trees_per_iteration_ and _initial are not {n_values} of each")
+        if len(trees) % n_values > 0:
+            raise ValueError("an iteration has not all of its trees")
+        for name in ("train_score_", "validation_score_"):
+            if 0 < len(learned[name]) <= len(trees) // n_values:
+                raise ValueError(f"{name} has no score for some iterations")
+        loss_of(learned["_fit_loss"], cls._losses)
+
+    @classmethod
+    def _of_parts(cls, parts: Parts) -> Any:
+        made = super()._of_parts(parts)
+        made._fit_loss = loss_of(made._fit_loss, cls._losses)
+        return made
 
 
 @documented("boosting", "classes")
-class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
+class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
     """Gradient boosting for classes.
 
     Trees follow each other, and each is grown to what the others leave of the loss. Sums are those
@@ -131,6 +555,10 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
 
+    score = base.score
+    predict_proba = base.predict_proba
+    predict_log_proba = base.predict_log_proba
+
     def decision_function(self, X: Any) -> np.ndarray:
         """Compute the raw predictions of every row.
 
@@ -146,35 +574,6 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
             `predict_proba` takes the exponentials.
         """
         return self._answer("decision_function", X)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Predict the share of every class.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
-
-        Returns
-        -------
-        shares : float64 array of shape (n_rows, n_classes_)
-            In the order of ``classes_``; rows sum to 1.
-        """
-        return self._answer("predict_proba", X)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Predict the logarithm of the share of every class.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
-
-        Returns
-        -------
-        logarithms : float64 array of shape (n_rows, n_classes_)
-        """
-        return self._answer("predict_log_proba", X)
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Compute the raw predictions after each iteration.
@@ -222,12 +621,9 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         totals = np.array(class_totals(target.y, units_of(target), target.n_classes))
         return initial_of_classes(totals / totals.sum())
 
-    def _learned(self, target: Target) -> dict[str, Any]:
-        return {"classes_": target.classes, "n_classes_": target.n_classes}
-
 
 @documented("boosting", "numbers")
-class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
+class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     """Gradient boosting for numbers.
 
     Trees follow each other, and each is grown to what the others leave of the loss. Sums are those
@@ -328,6 +724,8 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    score = base.score
+
     def _loss(self) -> Loss | OwnLoss:
         if not isinstance(self.loss, str):
             return OwnLoss(self.loss)
@@ -353,5 +751,62 @@ class GradientBoostingRegressor(LazyScore, RegressorMixin, BaseBoosting):
         sums = np.array([total, int(target.y.sum() if target.wy is None else target.wy.sum())])
         return np.array([loss.initial(y, weight, float(target.to_value(sums)))])
 
-    def _learned(self, target: Target) -> dict[str, Any]:
-        return {}
+
+def first_iterations(estimator: Any, fitted: Any) -> Any:
+    """An estimator, fitted: with the first iterations of a fitted one.
+
+    `fitted` has the same parameters but for a ``max_iter`` that is as large or larger. The same as
+    the fit of `estimator`. O(nodes).
+    """
+    made = clone(estimator)
+    learned = {
+        name: value
+        for name, value in vars(fitted).items()
+        if name not in estimator._constraints and name != "_estimators"
+    }
+    made.__dict__.update(learned)
+    n_iterations = fitted._n_iter_of(estimator.max_iter)
+    trees = fitted.forest_.trees[: n_iterations * fitted.n_trees_per_iteration_]
+    made.forest_ = Forest(tuple(trees))
+    tested = columns_tested(trees, fitted.n_features_in_)
+    made._saw_missing = read_only(fitted._saw_missing & tested)
+    made.train_score_ = fitted.train_score_[: estimator.max_iter + 1]
+    made.validation_score_ = fitted.validation_score_[: estimator.max_iter + 1]
+    return made
+
+
+def said_of(loss: Loss | OwnLoss, owner: str) -> dict[str, Any]:
+    """What a model file says of a loss.
+
+    Raises
+    ------
+    TypeError
+        It is a loss of the user's own.
+    """
+    if type(loss) is not Loss:
+        raise TypeError(
+            f"The loss of this {owner} is an object of the class {loss.name}, which is code, and a "
+            "model file holds none. Pickle the model, or save one of a loss that has a name."
+        )
+    return {"name": loss.name, "level": loss.level if loss.beyond is None else loss.beyond}
+
+
+def loss_of(said: Mapping[str, Any], losses: Mapping[str, Loss]) -> Loss:
+    """The loss that a model file speaks of.
+
+    Raises
+    ------
+    ValueError
+        There is none of this name, or none with this quantile.
+    """
+    name, level = said.get("name"), said.get("level")
+    if said.keys() != {"name", "level"} or not isinstance(name, str) or name not in losses:
+        raise ValueError(f"_fit_loss is {str(said)[:60]}")
+    loss = losses[name]
+    if name == "quantile" and type(level) is float and 0 <= level <= 1:
+        return loss.with_level(level)
+    if name == "huber" and type(level) is float and 0 < level < 1:
+        return replace(loss, beyond=level)
+    if level != loss.level:
+        raise ValueError(f"_fit_loss has the quantile {str(level)[:20]}")
+    return loss

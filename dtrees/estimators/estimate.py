@@ -1,9 +1,8 @@
 """``estimate_cost``: what a fit will take, before it begins.
 
-Sizes come from `dtrees.parallel.cost`, rounds, bytes and seconds from `dtrees.parallel.cost`. A
-table that is held in one place costs what its subtrees cost there. Let a row and a column cost u
-seconds on a level of large nodes, v on one of small nodes. A row passes L and S such levels on
-average:
+Sizes, rounds, bytes and seconds come from `dtrees.parallel.cost`. A table that is held in one place
+costs what its subtrees cost there. Let a row and a column cost u seconds on a level of large nodes,
+v on one of small nodes. A row passes L and S such levels on average:
 
     seconds = trees x rows of a bag x columns drawn x (L x u + S x v) / threads
 
@@ -23,11 +22,10 @@ import numpy as np
 from dtrees._html import html_table
 from dtrees.constraints import ARRAY, Having, InstanceOf, IntegerIn, Nothing, checked
 from dtrees.core.membership.shares import rows_of_share
-from dtrees.estimators.base import BaseTrees
-from dtrees.estimators.boosting_base import BaseBoosting
-from dtrees.estimators.ensemble import BaseForest
-from dtrees.estimators.fit_plan import FitPlan
-from dtrees.estimators.limits import columns_per_split, depth_of, least_rows, node_bytes
+from dtrees.estimators.base import BaseModel
+from dtrees.estimators.boosting import BaseBoosting
+from dtrees.estimators.fit_plan import FitPlan, columns_per_split, depth_of, least_rows, node_bytes
+from dtrees.estimators.forests import BaseForest
 from dtrees.parallel.boosted import place_of_boosting
 from dtrees.parallel.cost import (
     CostModel,
@@ -203,7 +201,7 @@ def estimate_cost(
     if isinstance(estimator, BaseBoosting):
         with nullcontext() if client is None else client.as_current():
             return _of_boosting(estimator, X, n_sets, n_classes, model)
-    if not isinstance(estimator, BaseTrees):
+    if not isinstance(estimator, BaseModel):
         raise TypeError(
             "The 'estimator' parameter of estimate_cost must be a tree, forest or boosted model of "
             f"dtrees. Got {estimator!r} instead."
@@ -226,7 +224,7 @@ def estimate_cost(
         bytes_per_row=size.n_bytes / max(1, size.n_rows),
         columns_drawn=columns_per_split(estimator.max_features, size.n_columns),
         n_codes=int(np.mean(size.n_codes)),
-        has_bounds=plan.criterion != "entropy" and n_classes <= 64 and not plan.random_splits,
+        has_bounds=plan.criterion != "entropy" and n_classes <= 64 and not estimator._random_cuts,
         n_classes=n_classes if hasattr(estimator, "predict_proba") else 0,
         n_sets=n_sets,
         bootstrap=bool(getattr(estimator, "bootstrap", False)),
@@ -237,7 +235,7 @@ def estimate_cost(
     else:
         found = _in_one_place(growth, size, machines, model, choice.regime == "replicated")
     if growth.n_classes > 2:  # of less, nodes are nothing beside the rows
-        leaf = estimator.min_samples_leaf
+        leaf: int | float = estimator.min_samples_leaf
         least = least_rows(leaf) if isinstance(leaf, Integral) else rows_of_share(leaf, size.n_rows)
         of_tree = node_bytes(int(growth.in_bag), growth.n_classes, depth, least)
         at_once = min(growth.n_trees * n_sets, machines.n_threads) / machines.n_workers

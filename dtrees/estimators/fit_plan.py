@@ -7,16 +7,21 @@ never look inside an estimator::
     X, y      ──read────────▶ table, values
     table     ──code────────▶ CodeBook, codes ──┐
     values    ──target──────▶ Target ───────────┴──resolve──▶ Encoded
-    Encoded, in a Training ──fit, fit_sets──▶ fitted estimators
+    Encoded, in a Training ──fit──▶ fitted estimators
 
 A fit of many models to one table calls these steps one by one, and keeps what two fits have in
 common (`dtrees.estimators.training_table`). A fit of one model calls `encode`.
+
+`dtrees.core.data.rules.GrowthRules` knows plain numbers only. What 0.1 or "sqrt" means is decided
+here, as scikit-learn decides it: an integer is a number and a float is a share. Shares of columns
+are rounded down, and are numbers from here on. Shares of rows are rounded up, once the rows of a
+training set are known (`dtrees.core.membership.shares`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -36,20 +41,96 @@ from dtrees.constraints import check_parameters
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow.shared import n_alone
 from dtrees.core.membership.resampling import Resampling
-from dtrees.core.membership.shares import Shares
+from dtrees.core.membership.shares import Shares, rows_of_share
+from dtrees.core.predict.binned import CodedRows, LeafLookup
 from dtrees.estimators.column_rules import directions_of, interactions_of
-from dtrees.estimators.limits import columns_per_split, depth_of, least_rows, node_bytes
-from dtrees.estimators.training import Encoded, Training
 from dtrees.parallel import (
     CodedPartitions,
     FitStatistics,
     LocalRunner,
+    PartitionedRows,
     PartitionedTable,
     encode_partitions,
 )
 
 if TYPE_CHECKING:
-    from dtrees.estimators.base import BaseTrees
+    from dtrees.estimators.base import BaseModel
+
+MOST_ROWS = 2**31 - 1  # a table has no more, so no limit needs to be larger
+
+
+def least_rows(limit: int | float) -> int:
+    """A least number of rows; 1 where it is a share, which `FitPlan.shares` has."""
+    return min(int(limit), MOST_ROWS) if isinstance(limit, Integral) else 1
+
+
+def rows_of_split(limit: int | float, n_rows: int) -> int:
+    """Least number of rows of a node that is split, in a training set of `n_rows` that count."""
+    number = isinstance(limit, Integral)
+    return max(2, least_rows(limit) if number else rows_of_share(limit, n_rows))
+
+
+def depth_of(max_depth: int | None, max_leaf_nodes: int | None) -> int:
+    """Greatest depth worth growing: a tree of k leaves is at most k - 1 deep."""
+    limits = [MOST_ROWS]
+    if max_depth is not None:
+        limits.append(int(max_depth))
+    if max_leaf_nodes is not None:
+        limits.append(int(max_leaf_nodes) - 1)
+    return min(limits)
+
+
+def node_bytes(n_rows: int, n_classes: int, depth: int | None, least: int) -> int:
+    """Bytes of the weights of the classes in all nodes of a tree, at most, while it grows.
+
+    `depth` is the greatest one, and `least` the least number of rows of a leaf.
+    """
+    leaves = max(1, min(n_rows // max(1, least), 2 ** min(62 if depth is None else depth, 62)))
+    return 8 * n_classes * 2 * leaves
+
+
+def columns_per_split(max_features: int | float | str | None, n_columns: int) -> int:
+    """Number of columns drawn at each node, at most all."""
+    if max_features is None:
+        return n_columns
+    if isinstance(max_features, Integral):
+        return min(int(max_features), n_columns)
+    if max_features == "sqrt":
+        return max(1, int(np.sqrt(n_columns)))
+    if max_features == "log2":
+        return max(1, int(np.log2(n_columns)))
+    assert not isinstance(max_features, str)
+    return max(1, int(max_features * n_columns))
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A training table as codes, and the rules of the growth of trees."""
+
+    book: CodeBook
+    coded: CodedMatrix | CodedPartitions
+    target: Target
+    seed: int
+    rules: GrowthRules
+    max_features: int
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A coded table, and where and for whom models are fitted to it."""
+
+    encoded: Encoded
+    coded_rows: LeafLookup  # the same table, ready to be walked
+    y: Any  # the target as given, for out-of-bag scores
+    run: LocalRunner
+    advance: Callable[[int], object] = lambda n_trees: None  # hears of trees that have come
+    stats: FitStatistics = field(default_factory=FitStatistics)  # told what a fit did
+
+
+def rows_of(coded: CodedMatrix | CodedPartitions, stats: FitStatistics | None = None) -> LeafLookup:
+    """Codes, ready to be walked, wherever they are; what is lost then is counted."""
+    return CodedRows(coded) if isinstance(coded, CodedMatrix) else PartitionedRows(coded, stats)
+
 
 MANY_CLASSES = 500
 MANY_BYTES = 2**30
@@ -58,10 +139,16 @@ LARGEST_SEED = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True, eq=False)
-class TablePlan:
-    """How an estimator reads and codes its table."""
+class FitPlan:
+    """How an estimator is fitted: how its table is read and coded, and what trees grow by."""
 
     estimator: Any  # its parameters have been checked; not changed
+
+    @classmethod
+    def of(cls, estimator: BaseModel) -> FitPlan:
+        """The plan of a clone of an estimator; raises InvalidParameterError."""
+        estimator._check_parameters()
+        return cls(estimator._unfitted())
 
     @property
     def name(self) -> str:
@@ -70,8 +157,48 @@ class TablePlan:
 
     @property
     def regime(self) -> str | None:
-        """Where codes are to be, as for `choose_regime`: all of them in this process."""
-        return "local"
+        """Where codes are to be: where trees grow from them, of boosted models in this process."""
+        own = self.estimator
+        return "local" if own._adds_steps else getattr(own, "regime", None)
+
+    @property
+    def criterion(self) -> str:
+        """The core's name of the criterion."""
+        return self.estimator._criteria[self.estimator.criterion]
+
+    @property
+    def n_trees(self) -> int:
+        """Of a fit."""
+        return getattr(self.estimator, "n_estimators", 1)
+
+    @property
+    def draws_weights(self) -> bool:
+        """Whether trees have bags, into which rows are drawn as weights say."""
+        return getattr(self.estimator, "bootstrap", False)
+
+    @property
+    def random_ties(self) -> bool:
+        """Whether one of several columns with the same gain is drawn."""
+        own = self.estimator
+        return hasattr(own, "n_estimators") or own.random_state is not None
+
+    @property
+    def class_weight(self) -> Any:
+        """Class weights of the target, which a fit makes of the rows that it has."""
+        return self.estimator._class_weight_of_target()
+
+    @property
+    def spare_bits(self) -> int:
+        """Of the integers of the target."""
+        return self.estimator._spare_bits
+
+    def target(self, y: np.ndarray, sample_weight: Any) -> Target:
+        """`y` and weights as integers."""
+        return self.estimator._encode_target(y, sample_weight)
+
+    def fit(self, training: Training) -> Any:
+        """A new estimator, fitted; as its ``fit``, bit for bit."""
+        return self.estimator._unfitted()._fit_coded(training)
 
     def seed(self) -> int:
         """A seed from the random state; a state that is given draws once."""
@@ -125,34 +252,6 @@ class TablePlan:
             seed if samples else None,
         )
 
-
-@dataclass(frozen=True, eq=False)
-class FitPlan(TablePlan):
-    """How an estimator of trees is fitted."""
-
-    criterion: str  # the core's name of it
-    target: Callable[[np.ndarray, Any], Target]  # of `y` and weights
-    fit: Callable[[Training], Any]  # a new estimator; as its ``fit``, bit for bit
-    fit_sets: Callable[[Training, Resampling], list[Any]]  # of each set, or the error of its fit
-    shares: Shares  # limits that depend on which rows a training set has
-    class_weight: Any = None  # of the target, which a fit makes of the rows that it has
-    spare_bits: int = 0  # of its integers
-    n_trees: int = 1  # of a fit
-    random_splits: bool = False  # splits are drawn
-    random_ties: bool = True  # one of several columns with the same gain is drawn
-    draws_weights: bool = False  # trees have bags, into which rows are drawn as weights say
-
-    @property
-    def regime(self) -> str | None:
-        """Where codes are to be: where trees grow from them."""
-        return getattr(self.estimator, "regime", None)
-
-    @classmethod
-    def of(cls, estimator: BaseTrees) -> FitPlan:
-        """The plan of a clone of an estimator; raises InvalidParameterError."""
-        estimator._check_parameters()
-        return estimator._unfitted()._fit_plan()
-
     def resolve(
         self, book: CodeBook, coded: CodedMatrix | CodedPartitions, target: Target, seed: int
     ) -> Encoded:
@@ -168,7 +267,7 @@ class FitPlan(TablePlan):
             min_samples_leaf=least_rows(own.min_samples_leaf),
             min_impurity_decrease=float(own.min_impurity_decrease),
             max_features=max_features if max_features < n_columns else None,
-            random_splits=self.random_splits,
+            random_splits=own._random_cuts,
             random_ties=self.random_ties,
             category_penalty=float(own.category_penalty),
             in_bags=self.draws_weights,
@@ -194,6 +293,17 @@ class FitPlan(TablePlan):
         table, values = self.read(X, y)
         target = self.target(values, sample_weight)
         return self.resolve(*self.code(table, seed, run, stats, sample_weight), target, seed)
+
+    @property
+    def shares(self) -> Shares:
+        """Limits that depend on which rows a training set has."""
+        own = self.estimator
+        split, leaf = own.min_samples_split, own.min_samples_leaf
+        return Shares(
+            min_samples_split=0.0 if isinstance(split, Integral) else float(split),
+            min_samples_leaf=0.0 if isinstance(leaf, Integral) else float(leaf),
+            min_weight_leaf=float(own.min_weight_fraction_leaf),
+        )
 
     def rules(self, rules: GrowthRules, target: Target) -> GrowthRules:
         """Rules for another target, of whose rows shares are taken."""
@@ -250,6 +360,6 @@ def one_target(y: Any, owner: str) -> np.ndarray:
     return column_or_1d(y)
 
 
-def check_value(estimator: BaseTrees, name: str, value: Any) -> None:
+def check_value(estimator: BaseModel, name: str, value: Any) -> None:
     """Refuse (InvalidParameterError) a value of a parameter that no fit takes."""
     check_parameters(estimator._constraints, {name: value}, type(estimator).__name__)

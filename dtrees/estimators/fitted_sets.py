@@ -2,6 +2,14 @@
 
 What models say is read from the codes that are there. Codes that are on workers are passed once for
 all rows that are announced (`FittedSets.bring_leaves`).
+
+Models are cut out of fitted ones: what a fit with narrower limits learns, without its fit. What a
+fit learns beside its trees does not depend on where the trees end, nor on how many they are.
+So the fitted model holds all that a smaller one needs, and no table and no codes are asked for::
+
+    fitted model ──cut──▶ trees, the columns that they test
+        │                              │
+        └── labels, names, codebook ───┴──▶ another estimator, fitted
 """
 
 from __future__ import annotations
@@ -13,12 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.core.model.tree import Tree
+from dtrees.coding.codebook import CodeBook
+from dtrees.coding.target import Target
+from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import LeafLookup
 from dtrees.core.predict.intervals import spread_in_nodes
 from dtrees.core.predict.means import mean_of_sums
 from dtrees.core.predict.out_of_bag import TREES_AT_A_PASS, SumsOfTrees, Votes
-from dtrees.estimators.training import EncodedTable
+from dtrees.estimators.base import BaseModel
+from dtrees.estimators.tree_view import TreeView, columns_tested, read_only
 from dtrees.parallel import threaded
 from dtrees.typing import serial
 
@@ -28,7 +39,8 @@ class FittedSets:
     """Models of several training sets."""
 
     models: list[Any]  # a fitted estimator for each set, or the error that its fit would raise
-    encoded: EncodedTable  # the table, and its target with all rows
+    book: CodeBook  # of the table
+    target: Target  # of all rows
     coded_rows: LeafLookup  # the table, ready to be walked
     y: np.ndarray  # numbers of classes, or the target as given; (n_rows,)
     n_live: np.ndarray  # rows of positive weight in each set, int64 (n_sets,)
@@ -43,7 +55,7 @@ class FittedSets:
     @property
     def classes(self) -> np.ndarray | None:
         """Labels of the classes, sorted; None for regression."""
-        target = self.encoded.target
+        target = self.target
         return target.classes if target.kind == "classification" else None
 
     def leaves(self, number: int, rows: np.ndarray) -> np.ndarray:
@@ -99,7 +111,7 @@ class FittedSets:
                 for model, rows in sides
                 for tree in trees_of(model)
             ]
-        sums = [SumsOfTrees(self.encoded.target, len(rows)) for _, rows in sides]
+        sums = [SumsOfTrees(self.target, len(rows)) for _, rows in sides]
 
         def add(total: SumsOfTrees, trees: Sequence[Tree], rows: np.ndarray) -> None:
             for tree in trees:
@@ -147,3 +159,29 @@ class FittedSets:
 def trees_of(model: Any) -> tuple[Tree, ...]:
     """The trees of a fitted estimator."""
     return model.forest_.trees if hasattr(model, "forest_") else (model.tree_.model,)
+
+
+def model_of_trees(estimator: BaseModel, fitted: Any, trees: Sequence[Tree]) -> Any:
+    """An estimator, fitted: with what another one has learned, and trees cut out of its trees.
+
+    `fitted` is of the same class, with the same parameters but for those that say where a tree
+    ends, and how many there are. `trees` stand inside its first ones. O(nodes). The same as the
+    fit of `estimator`, without out-of-bag scores; ``fit_report_`` is that of `fitted`.
+    """
+    made = estimator._unfitted()
+    of_others = estimator._learns_at_times - {"feature_names_in_", "_fit_bags"} | {"_estimators"}
+    learned = {
+        name: value
+        for name, value in vars(fitted).items()
+        if name not in estimator._constraints and name not in of_others
+    }
+    made.__dict__.update(learned)
+    tested = columns_tested(trees, fitted.n_features_in_)
+    if hasattr(fitted, "forest_"):
+        made.forest_ = Forest(tuple(trees))
+        made._saw_missing = read_only(fitted._saw_missing & tested)
+    else:
+        view: TreeView = fitted.tree_
+        (tree,) = trees
+        made.tree_ = TreeView(tree, view.codebook, read_only(view.saw_missing & tested))
+    return made

@@ -1,37 +1,411 @@
-"""What forests for classes have in common, and forests for numbers.
+"""Forests: many trees of one coded table, for classes and for numbers.
 
-Their parameters and defaults stand in `dtrees.estimators.random_forest`,
+The table is coded once. A tree is a task, and a function of the codes, the rules, the seed and its
+number (`dtrees.core.grow.forest`). It does not matter which thread or worker grows it, or when::
+
+    parameters, X, y ---FitPlan.encode---> codes, target, rules       once for many sets of rows
+                                                 |
+                bags: (seed, tree, row) -> times |
+                                                 v
+                          tree 0   tree 1   tree 2   ...        tasks
+                                                 |  one by one, in this order
+                       out-of-bag sums, callbacks: go on? or stop
+                                                 |
+                            estimators_, out-of-bag predictions
+
+Adding trees (``warm_start``) therefore gives the forest that would have been grown at once.
+Parameters and defaults of the forests stand in `dtrees.estimators.random_forest`,
 `dtrees.estimators.extra_trees` and `dtrees.estimators.bagging`.
-
-How a forest is fitted stands in `dtrees.estimators.ensemble`, how a tree of it grows in
-`dtrees.core.grow.forest`.
 """
 
 from __future__ import annotations
 
+import logging
 import math
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from dtrees.callbacks import Callback, ProgressBar, check_callbacks
 from dtrees.coding.target import Target
-from dtrees.constraints import ARRAY, CONFIDENCE, ArrayOf, InstanceOf, Nothing, OneOf, checked
+from dtrees.constraints import (
+    ARRAY,
+    CONFIDENCE,
+    ArrayOf,
+    Boolean,
+    CallableObject,
+    InstanceOf,
+    IntegerIn,
+    Nothing,
+    OneOf,
+    RealIn,
+    checked,
+)
+from dtrees.core.membership.resampling import Resampling
+from dtrees.core.model.tree import Tree
 from dtrees.core.predict.out_of_bag import OutOfBag
-from dtrees.estimators.ensemble import SPARE_BITS, BaseForest
-from dtrees.estimators.intervals import IntervalPredictor, scaled_errors, warn_of_infinite
-from dtrees.estimators.prediction import ForestPredictor, LazyScore
-from dtrees.estimators.stored import LEARNS_CLASSES
+from dtrees.estimators import base
+from dtrees.estimators.base import LEARNS_CLASSES, TREE_CONSTRAINTS, TREE_LEARNS, BaseModel
+from dtrees.estimators.fit_plan import LARGEST_SEED, FitPlan, Training, rows_of
+from dtrees.estimators.forest_growth import (
+    FitOfForest,
+    KeptTrees,
+    TreeCounter,
+    bags_of,
+    check_bootstrap,
+    check_same_bags,
+    check_same_labels,
+    kept_trees,
+    leaves_of,
+)
+from dtrees.estimators.prediction import (
+    ForestPredictor,
+    IntervalPredictor,
+    Predictor,
+    scaled_errors,
+    warn_of_infinite,
+)
+from dtrees.estimators.resume import Saving, SoFar, earlier_trees, facts_of, seed_of
 from dtrees.estimators.trees import (
+    BaseDecisionTree,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     classification_target,
     regression_target,
 )
+from dtrees.export.parts import Parts
+from dtrees.export.trees import trees_to_bytes
+from dtrees.inspection.importance import OF_A_SPLIT, mean_importances
+from dtrees.parallel import (
+    REGIMES,
+    Checkpoint,
+    FitStatistics,
+    admitted,
+    learn_rows,
+    threaded,
+)
+
+logger = logging.getLogger(__name__)
 
 
-class ForestClassifier(LazyScore, ClassifierMixin, BaseForest):
+class BaseForest(BaseModel):
+    """What forests of classifiers and of regressors share; not meant to be used itself."""
+
+    _constraints: ClassVar = {
+        **TREE_CONSTRAINTS,
+        "n_estimators": (IntegerIn(1),),
+        "bootstrap": (Boolean(),),
+        "max_samples": (IntegerIn(1), RealIn(0, 1, "(]", integers=False), Nothing()),
+        "oob_score": (Boolean(), CallableObject()),
+        "oob_tol": (RealIn(0, math.inf, "[)"), Nothing()),
+        "warm_start": (Boolean(),),
+        "verbose": (InstanceOf(Integral, "int"),),
+        "regime": (OneOf(REGIMES), Nothing()),
+    }
+    _learns: ClassVar = {
+        **TREE_LEARNS,
+        "oob_score_": (InstanceOf(float, "float"),),
+        "oob_scores_": (ArrayOf(1, np.dtype(np.float64)),),
+        "_fit_seed": (IntegerIn(0, LARGEST_SEED),),
+        "_fit_bags": (InstanceOf(str, "str"), Nothing()),
+        "_fit_facts": (InstanceOf(dict, "dict"),),
+    }
+    _learns_at_times = (
+        BaseModel._learns_at_times
+        | {"oob_score_", "oob_scores_", "oob_decision_function_", "oob_prediction_"}
+        | {"_fit_bags", "_fit_facts"}  # not in models of older versions; in unfinished ones
+    )
+    _spare_bits = 5  # a row is in a bag at most 20 times as often as on average
+
+    n_estimators: int
+    criterion: str
+    bootstrap: bool
+    max_samples: int | float | None
+    ccp_alpha: float
+    oob_score: Any
+    oob_tol: float | None
+    warm_start: bool
+    verbose: int
+    regime: str | None
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        bootstrap_groups: Any = None,
+        callbacks: Sequence[Callback] | None = None,
+        checkpoint: Any = None,
+    ) -> Any:
+        """Grow the forest.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            As for `DecisionTreeClassifier.fit`.
+        y : array-like of shape (n_rows,)
+            The target.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Not negative, not all zero. A row is drawn into bags in proportion to its weight. In a
+            tree it then counts as often as it was drawn. Without bags it counts with its weight.
+        bootstrap_groups : array-like of shape (n_rows,), default=None
+            Rows of one group are in a bag together, or not at all: patients, days, machines.
+            None: every row is a group of its own.
+        callbacks : sequence of dtrees.callbacks.Callback, default=None
+            Hear of every tree, in the order of the trees, and may stop the fit; the trees so far
+            are then the forest.
+        checkpoint : str or path, default=None
+            A folder, or the URL of one that fsspec knows (``s3://...``), to which complete trees
+            are written as they come. A fit that is given the same one, the same table and the same
+            parameters goes on with the trees that are there. It makes the forest that would have
+            been grown at once. ``n_estimators``, ``n_jobs`` and ``regime`` may be others;
+            ``random_state=None`` takes the seed of the trees that are there. One fit at a time.
+
+        Returns
+        -------
+        self : object
+            The fitted forest.
+
+        Raises
+        ------
+        ValueError
+            A parameter or an input is not what it should be, or `checkpoint` holds trees of
+            another fit (the message says what differs); the estimator is then as it was before.
+        TypeError
+            `callbacks` are no callbacks.
+        dtrees.exceptions.ClusterError
+            A Dask cluster is in force, or asked for by ``regime``, and cannot be used, or does not
+            end the fit. The error's ``estimator`` is a forest of the trees that were complete, if
+            there are any, and its `resume` goes on.
+        dtrees.exceptions.ModelFileError
+            `checkpoint` is damaged.
+        BaseException
+            What a callback raises; the estimator is then as it was before.
+
+        Notes
+        -----
+        Costs one coding of the table and, for each tree, O(rows of the bag x max_features x
+        depth). A forest of the same seed has the same first trees whatever ``n_estimators`` is.
+        """
+        self._check_parameters()
+        kept, seed = kept_trees(self, FitPlan(self))
+        given = {"sample_weight": sample_weight, "bootstrap_groups": bootstrap_groups}
+        return self._fit(X, {"y": y, **given}, callbacks, checkpoint, kept, seed)
+
+    def resume(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        bootstrap_groups: Any = None,
+        callbacks: Sequence[Callback] | None = None,
+        checkpoint: Any = None,
+    ) -> Any:
+        """Go on with a fit that has ended early on a cluster.
+
+        For the forest that `dtrees.exceptions.ClusterError` brings along as ``estimator``. It has
+        the trees that were complete and no data, so these are given again. The rest is grown where
+        a fit would grow it now: on another cluster, or on threads. So its ``regime`` is None where
+        it was "replicated".
+
+        Parameters
+        ----------
+        X, y, sample_weight, bootstrap_groups
+            Those of the fit that ended early.
+        callbacks, checkpoint
+            As for `fit`.
+
+        Returns
+        -------
+        self : object
+            The forest that the fit would have made, bit for bit.
+
+        Raises
+        ------
+        ValueError
+            This is no forest that a fit left unfinished, or the data or parameters are others than
+            in that fit; the message says what differs. The estimator is then as it was before.
+        dtrees.exceptions.ClusterError
+            As for `fit`, with the trees that there are now.
+
+        Examples
+        --------
+        ::
+
+            try:
+                forest.fit(X, y)
+            except ClusterError as error:
+                if error.estimator is None:  # no tree was complete
+                    raise
+                forest = error.estimator.resume(X, y)
+        """
+        check_is_fitted(self)
+        if "_fit_facts" not in self.__dict__:
+            raise ValueError(
+                f"This {type(self).__name__} is not of a fit that ended early, so there is "
+                "nothing to resume. To add trees to a forest, fit it with warm_start=True."
+            )
+        self._check_parameters()
+        given = {"sample_weight": sample_weight, "bootstrap_groups": bootstrap_groups}
+        so_far = SoFar(self.forest_.trees, self._fit_facts)
+        return self._fit(X, {"y": y, **given}, callbacks, checkpoint, (), self._fit_seed, so_far)
+
+    def _fit(
+        self,
+        X: Any,
+        columns: Mapping[str, Any],
+        callbacks: Sequence[Callback] | None,
+        checkpoint: Any,
+        kept: tuple[Tree, ...],
+        seed: int,
+        so_far: SoFar | None = None,
+    ) -> Any:
+        """Grow the trees that are missing, and become the forest."""
+        callbacks = check_callbacks(callbacks)
+        check_bootstrap(self)
+        saved = None
+        if checkpoint is not None:
+            saved = Checkpoint(checkpoint, trees_to_bytes)
+            if saved.facts is not None and self.random_state is None and not (kept or so_far):
+                seed = seed_of(saved)
+        run = threaded(self.n_jobs)
+        stats = FitStatistics()
+        X, y, sample_weight, bootstrap_groups = admitted(X, columns, stats)
+        with stats.phase("coding"):
+            encoded = FitPlan(self).encode(X, (y, sample_weight), seed, run, stats)
+        bags = bags_of(self, seed, encoded.target, bootstrap_groups)
+        facts = partial(
+            facts_of, self, encoded.book, encoded.coded, encoded.target, bags, encoded.seed
+        )
+        if kept:
+            check_same_labels(self, encoded)
+            check_same_bags(self, bags)
+        if self.verbose > 0:
+            callbacks = [ProgressBar(), *callbacks]
+        if saved is not None or so_far is not None:
+            with stats.phase("coding"):
+                learn_rows(encoded.coded, stats)
+        earlier = earlier_trees(so_far, saved, facts, encoded.book)[: self.n_estimators]
+        if saved is not None:
+            callbacks = [*callbacks, Saving(saved)]
+        training = Training(encoded, rows_of(encoded.coded, stats), y, run, stats=stats)
+        there = KeptTrees(kept, partial(leaves_of, self, kept, encoded.book, X, run), earlier)
+        FitOfForest(self, training, bags).grow(callbacks, there, facts)
+        return self
+
+    def _fit_coded(self, training: Training) -> Any:
+        check_bootstrap(self)
+        bags = bags_of(self, training.encoded.seed, training.encoded.target)
+        FitOfForest(self, training, bags).grow([TreeCounter(training.advance)])
+        if self.n_estimators_ < self.n_estimators:
+            training.advance(self.n_estimators - self.n_estimators_)  # that are not wanted
+        return self
+
+    def _fit_sets(self, training: Training, resampling: Resampling) -> list[Any]:
+        """An estimator with these parameters, fitted to each training set; or the error of it."""
+        check_bootstrap(self)
+        bags = bags_of(self, training.encoded.seed, training.encoded.target)
+        return FitOfForest(self, training, bags).of_sets(resampling)
+
+    def _rows_by_bag(
+        self, y: Any, sample_weight: Any, bootstrap_groups: Any
+    ) -> tuple[np.ndarray | None, Iterator[tuple[np.ndarray, np.ndarray | None]]]:
+        """What rows of the fit count, None: once each; and what they are to the bag of each tree.
+
+        That is the rows that are out of it, and what each row counts in it.
+
+        Raises ValueError where the bags of the fit are not those of these rows, or there are none.
+        """
+        if not self.bootstrap:
+            raise ValueError("There are no bags: fit the forest with bootstrap=True.")
+        target = self._encode_target(y, sample_weight)
+        bags = bags_of(self, self._fit_seed, target, bootstrap_groups)
+        assert bags is not None
+        if bags.digest() != self._fit_bags:
+            raise ValueError(
+                "The bags of this forest are not those of these rows. Give y, sample_weight and "
+                f"bootstrap_groups of the fit, and leave the parameters as they were. {OF_A_SPLIT}"
+            )
+        numbers = range(len(self.forest_))
+        times = (bags.multiplicity(number, target.has_weight) for number in numbers)
+        weight = target.w if target.means is None else target.means
+        return weight, ((bags.rows_out(each), target.bagged(each).w) for each in times)
+
+    def _oob_score(self, mean: np.ndarray, y: np.ndarray, target: Target) -> float:
+        """Score of out-of-bag predictions, of rows that have one; nan where there are too few."""
+        raise NotImplementedError
+
+    def _oob_predictions(self, mean: np.ndarray) -> dict[str, Any]:
+        """The attribute that holds out-of-bag predictions."""
+        raise NotImplementedError
+
+    def _oob_errors_of(
+        self, oob: OutOfBag, y: np.ndarray, counts: np.ndarray | None
+    ) -> dict[str, Any]:
+        """What prediction intervals are made from; `counts` says which rows have a weight."""
+        return {}
+
+    def _predictor(self) -> Predictor:
+        classes = getattr(self, "classes_", None)
+        return ForestPredictor(self.codebook_, classes, type(self).__name__, self.forest_)
+
+    @property
+    def estimators_(self) -> list:
+        """The trees as fitted estimators, made at the first look."""
+        check_is_fitted(self)
+        return self._trees_as_estimators()
+
+    @property
+    def n_estimators_(self) -> int:
+        """Number of trees; less than ``n_estimators`` when the fit was stopped."""
+        check_is_fitted(self)
+        return len(self.forest_)
+
+    @classmethod
+    def _check_parts(cls, parts: Parts) -> None:
+        super()._check_parts(parts)
+        learned = parts.attributes
+        if learned["max_features_"] > learned["n_features_in_"]:
+            raise ValueError("max_features_ is more than n_features_in_")
+        sums = learned.get("oob_decision_function_")
+        if sums is not None and sums.shape[1] != len(learned["classes_"]):
+            raise ValueError("oob_decision_function_ has not a column for every class")
+        scores = learned.get("oob_scores_")
+        if scores is not None and len(scores) != len(parts.trees):
+            raise ValueError("oob_scores_ are not those of the trees")
+
+    def __len__(self) -> int:
+        """Number of trees."""
+        return len(self.estimators_)
+
+    def __getitem__(self, i: int) -> Any:
+        """Tree i as an estimator."""
+        return self.estimators_[i]
+
+    def __iter__(self) -> Iterator:
+        """The trees as estimators."""
+        return iter(self.estimators_)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Mean share of every column in the impurity decrease of the rows in the bags.
+
+        float64 (n_features_in_,). Columns of many values get more than their due: see
+        :func:`dtrees.inspection.oob_importances` for rows that did not choose the splits.
+        """
+        check_is_fitted(self)
+        mean = mean_importances(self.forest_.trees)
+        return np.zeros(self.n_features_in_) if mean is None else mean
+
+
+class ForestClassifier(ClassifierMixin, BaseForest):
     """What forests for classes share; not meant to be used itself."""
 
     _tree_class = DecisionTreeClassifier
@@ -51,63 +425,19 @@ class ForestClassifier(LazyScore, ClassifierMixin, BaseForest):
         "oob_decision_function_": (ArrayOf(2, np.dtype(np.float64)),),
     }
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the class of every row.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
-
-        Returns
-        -------
-        y : array of shape (n_rows,)
-            The class with the largest mean share; of equal ones, the first.
-        """
-        return self._answer("predict", X)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Predict the share of every class.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
-
-        Returns
-        -------
-        shares : float64 array of shape (n_rows, n_classes_)
-            Mean over the trees, in the order of ``classes_``; rows sum to 1.
-        """
-        return self._answer("predict_proba", X)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Predict the logarithm of the share of every class.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
-
-        Returns
-        -------
-        logarithms : float64 array of shape (n_rows, n_classes_)
-            -inf for classes that no leaf of the row holds.
-        """
-        return self._answer("predict_log_proba", X)
+    score = base.score
+    predict_proba = base.predict_proba
+    predict_log_proba = base.predict_log_proba
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         weight = self._class_weight_of_target()
         return classification_target(
-            y, sample_weight, weight, spare_bits=SPARE_BITS, drawn=self.bootstrap
+            y, sample_weight, weight, spare_bits=self._spare_bits, drawn=self.bootstrap
         )
 
     def _class_weight_of_target(self) -> Any:
         # bags are drawn by weight: balanced in the table is balanced in each of them
         return "balanced" if self.class_weight == "balanced_subsample" else self.class_weight
-
-    def _learned(self, target: Target) -> dict[str, Any]:
-        return {"classes_": target.classes, "n_classes_": target.n_classes}
 
     def _oob_score(self, mean: np.ndarray, y: np.ndarray, target: Target) -> float:
         voted = ~np.isnan(mean[:, 0])
@@ -123,7 +453,7 @@ class ForestClassifier(LazyScore, ClassifierMixin, BaseForest):
         return {"oob_decision_function_": mean}
 
 
-class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
+class ForestRegressor(RegressorMixin, BaseForest):
     """What forests for numbers share; not meant to be used itself."""
 
     _tree_class = DecisionTreeRegressor
@@ -147,20 +477,7 @@ class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
         "_oob_means",
     }
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict a number for every row.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
-
-        Returns
-        -------
-        y : float64 array of shape (n_rows,)
-            Mean of the trees.
-        """
-        return self._answer("predict", X)
+    score = base.score
 
     @checked(X=ARRAY, confidence=CONFIDENCE)
     def prediction_interval(self, X: Any, confidence: float = 0.9) -> np.ndarray:
@@ -210,11 +527,8 @@ class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         return regression_target(
-            y, sample_weight, self.criterion, spare_bits=SPARE_BITS, drawn=self.bootstrap
+            y, sample_weight, self.criterion, spare_bits=self._spare_bits, drawn=self.bootstrap
         )
-
-    def _learned(self, target: Target) -> dict[str, Any]:
-        return {}
 
     def _oob_score(self, mean: np.ndarray, y: np.ndarray, target: Target) -> float:
         from sklearn.metrics import r2_score
@@ -233,3 +547,6 @@ class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
     ) -> dict[str, Any]:
         errors = scaled_errors(y, oob.mean()[:, 0], oob.spread(), counts)
         return {"_oob_scaled_errors": errors}
+
+
+BaseTrees = BaseDecisionTree | BaseForest  # of dtrees, that are no steps of boosting

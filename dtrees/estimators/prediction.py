@@ -8,29 +8,38 @@ holds what was learned and no parameters, is never changed, and does not know wh
     codebook_ ---------+--> predictor --> leaves of rows (apply)
     classes_ ----------+              --> values of leaves: shares of classes, or a number
                                       --> labels, logarithms, paths
+
+Prediction intervals of forests come from the rows out of their bags. A fit that predicts rows out
+of its bags leaves how far off these predictions are, a number per row. Which trees have not seen a
+row is drawn anew from the seed of the bags, when intervals are asked for. Nothing is fitted, and
+the table is not needed::
+
+    fit      y, out-of-bag predictions, spread of the trees ──▶ errors (n_rows,)
+    asked    seed ──▶ bags: rows x trees ──┐
+             X ──▶ values of the trees ────┴──▶ `dtrees.core.predict.intervals`
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, hstack
-from sklearn.base import is_classifier
 
 from dtrees._forks import cached_property
+from dtrees._warnings import warn
 from dtrees.coding.codebook import CodeBook
-from dtrees.coding.row_values import row_values
-from dtrees.coding.sparse_positions import check_sparse
 from dtrees.coding.tables import Table, read_table
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
+from dtrees.core.membership.resampling import Bags
 from dtrees.core.model.tree import Forest, Tree
+from dtrees.core.predict.blas import one_blas_thread
 from dtrees.core.predict.boosted import raw_predictions, staged_raw_predictions
-from dtrees.core.predict.intervals import Calibration, floor_of, spread_in_nodes
+from dtrees.core.predict.intervals import Calibration, floor_of, least_rows, ranks, spread_in_nodes
 from dtrees.core.predict.packed_forest import FEW_ROWS
 from dtrees.core.predict.raw import (
     apply,
@@ -39,7 +48,7 @@ from dtrees.core.predict.raw import (
     forest_blocks,
     forest_values,
 )
-from dtrees.parallel import Answer, computed, is_lazy, map_rows, threaded
+from dtrees.parallel import Answer, is_lazy, map_rows, threaded
 from dtrees.typing import Runner, serial
 
 
@@ -262,37 +271,6 @@ class BoostedPredictor(ForestPredictor):
         return self.scores_of(self.raw(self.check(X, run), run))
 
 
-class LazyScore:
-    """``score`` that takes Dask collections, above scikit-learn's mixins; not meant to be used."""
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Score predictions: accuracy for classes, R^2 for numbers.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Columns as at fit. Of a Dask collection, only the predictions are ever in memory.
-        y : array-like of shape (n_rows,)
-            The true values; a Dask collection, if you like.
-        sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows; a Dask collection, if you like.
-
-        Returns
-        -------
-        score : float
-            Computed at once. 1 is the best.
-        """
-        check_sparse(X=X, y=y, sample_weight=sample_weight)
-        if not any(map(is_lazy, (X, y, sample_weight))):
-            return super().score(X, row_values(y), row_values(sample_weight))  # type: ignore[misc]
-        found = computed(self.predict(X), y, sample_weight)  # type: ignore[attr-defined]
-        predicted, y, weight = map(row_values, found)
-        from sklearn.metrics import accuracy_score, r2_score
-
-        metric = accuracy_score if is_classifier(self) else r2_score
-        return float(metric(y, np.asarray(predicted), sample_weight=weight))
-
-
 def answered(predictor: Predictor, method: str, X: Any, n_jobs: int | None) -> Any:
     """A predictor's answer for a table; for a Dask collection a lazy one."""
     if _is_small(X, n_jobs):
@@ -306,3 +284,104 @@ def _is_small(X: Any, n_jobs: Any) -> bool:
     """Whether an array is not worth the question how many threads there are."""
     is_valid = n_jobs is None or (type(n_jobs) is int and n_jobs > 0)
     return is_valid and type(X) is np.ndarray and X.ndim == 2 and len(X) <= FEW_ROWS
+
+
+ENDS = ("lower", "upper")  # columns in a data frame
+
+
+def scaled_errors(
+    y: Any, mean: np.ndarray, spread: np.ndarray, counts: np.ndarray | None = None
+) -> np.ndarray:
+    """How far targets are from predictions, in units of a spread, float64 (n_rows,).
+
+    inf: every bag has the row. nan: the row has no weight, and does not calibrate. `counts` says
+    which rows have one; None: all.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        errors: np.ndarray = (np.asarray(y).ravel().astype(np.float64) - mean) / spread
+    errors[~np.isfinite(errors)] = np.inf
+    if counts is not None:
+        errors[~counts] = np.nan
+    return errors
+
+
+def warn_of_infinite(errors: np.ndarray, confidence: float, apart: bool) -> None:
+    """Warn where all ends are infinite, as too few rows calibrate; `apart` is as for `ranks`."""
+    n, known = len(errors), np.count_nonzero(np.isfinite(errors))
+    high = ranks(confidence, n, apart)[1]
+    if high > known:
+        more = " Rows that are in every bag have none: fit more trees." if known < n else ""
+        warn(
+            f"All ends of intervals are infinite: confidence={confidence} needs the errors of "
+            f"{max(high, least_rows(confidence, apart))} rows, and there are {known}.{more}"
+        )
+
+
+@dataclass(eq=False)
+class IntervalPredictor(ForestPredictor):
+    """The answers of a forest, and intervals."""
+
+    bags: Bags
+    errors: np.ndarray  # as `scaled_errors`
+    confidence: float
+    is_scaled: bool = True  # not in models of older versions
+
+    @classmethod
+    def of(
+        cls, predictor: ForestPredictor, learned: Mapping[str, Any], confidence: float
+    ) -> IntervalPredictor:
+        """What a forest predicts intervals with; `learned` is what it has learned.
+
+        Raises ValueError where it has not predicted the rows out of its bags.
+        """
+        errors = learned.get("_oob_scaled_errors", learned.get("_oob_errors"))
+        name = learned.get("_fit_bags")
+        if errors is None or name is None:
+            raise ValueError(
+                f"prediction_interval of this {predictor.estimator} needs the errors of the rows "
+                "out of its bags. Fit it with bootstrap=True and oob_score=True. Intervals of any "
+                "regressor: call cross_validate(..., return_estimator=True) of "
+                "dtrees.model_selection, and the prediction_interval of its result."
+            )
+        bags = Bags.of_digest(name, learned.get("_oob_keys"), learned.get("_oob_means"))
+        if len(bags.row_id) != len(errors):
+            raise ValueError("The bags of this forest are not of the rows that it was fitted to.")
+        forest = predictor.forest
+        return cls(
+            *(predictor.book, None, predictor.estimator, forest, bags, errors, float(confidence)),
+            is_scaled="_oob_scaled_errors" in learned,
+        )
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """The rows that have a weight, and out of which bags they are; O(n_rows x n_trees)."""
+        counts = ~np.isnan(self.errors)
+        unseen = np.zeros((len(counts), len(self.forest)), dtype=bool)
+        floor = np.zeros(len(counts))
+        for number in range(len(self.forest)):
+            times = self.bags.multiplicity(number, None if counts.all() else counts)
+            rows = self.bags.rows_out(times)
+            unseen[rows, number] = True
+            floor[rows] += floor_of(self.forest.trees[number])  # in the order of the fit
+        floor = (floor / np.maximum(unseen.sum(axis=1), 1))[counts]
+        least = floor if self.is_scaled else None
+        return Calibration(self.errors[counts], unseen[counts], floor=least)
+
+    def answer(self, method: str) -> Answer:
+        """Type, dtype and columns of what a method returns."""
+        if method == "prediction_interval":
+            return Answer(np.empty((0, 2)), columns=ENDS)
+        return super().answer(method)
+
+    def prediction_interval(self, X: Any, run: Runner = serial) -> np.ndarray:
+        """Lower and upper ends of every row, float64 (n_rows, 2)."""
+        table = self.check(X, run)
+        found = np.empty((table.n_rows, 2))
+        calibration = self.calibration
+
+        def see(first: int, end: int, values: np.ndarray) -> None:
+            found[first:end] = calibration.ends(values, self.confidence)
+
+        with one_blas_thread():  # blocks are what has threads
+            forest_blocks(self.forest, self.book, table, run, see)
+        return found

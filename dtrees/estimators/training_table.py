@@ -15,8 +15,7 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table
 from dtrees.coding.target import Target
 from dtrees.core.predict.binned import LeafLookup
-from dtrees.estimators.fit_plan import FitPlan, TablePlan
-from dtrees.estimators.training import Encoded, rows_of
+from dtrees.estimators.fit_plan import Encoded, FitPlan, rows_of
 from dtrees.parallel import CodedPartitions, FitStatistics, LocalRunner, PartitionedTable, admitted
 
 logger = logging.getLogger(__name__)
@@ -86,13 +85,13 @@ class TrainingTable:
             self._targets[key] = plan.target(y, self.sample_weight)
         return self._targets[key]
 
-    def read(self, plan: TablePlan) -> np.ndarray:
+    def read(self, plan: FitPlan) -> np.ndarray:
         """The target; ValueError: it, or the table, is not what it should be."""
         if self._read is None:
             self._read = plan.read(self.X, self.y)
         return self._read[1]
 
-    def codes(self, plan: TablePlan, seed: int, run: LocalRunner) -> Codes:
+    def codes(self, plan: FitPlan, seed: int, run: LocalRunner) -> Codes:
         """The codes of a table that has been read; made when they are asked for first."""
         assert self._read is not None
         key = self._key(plan, seed)
@@ -109,7 +108,7 @@ class TrainingTable:
         assert self._read is not None
         return self._read[0].n_rows
 
-    def seed_of(self, plan: TablePlan) -> int:
+    def seed_of(self, plan: FitPlan) -> int:
         """A seed for a fit; without a random state, the same for all of this table."""
         if plan.estimator.random_state is not None:
             return plan.seed()
@@ -117,20 +116,12 @@ class TrainingTable:
             self._seed = plan.seed()
         return self._seed
 
-    def coded_rows(self, plan: FitPlan, seed: int) -> LeafLookup:
-        """The codes that were made for a fit, ready to be walked."""
-        return self._codes[self._key(plan, seed)].rows
-
-    def stats(self, plan: FitPlan, seed: int) -> FitStatistics:
-        """What was done to code the table for a fit, for a growth to go on with."""
-        return self._codes[self._key(plan, seed)].stats.continued()
-
     def values_of_y(self) -> np.ndarray:
         """The target, as it was read."""
         assert self._read is not None
         return self._read[1]
 
-    def _key(self, plan: TablePlan, seed: int) -> Hashable:
+    def _key(self, plan: FitPlan, seed: int) -> Hashable:
         """What codes depend on; lists of columns as text."""
         coding = plan.coding(self.n_rows, seed)
         if all(value is None or type(value) in (str, int) for value in coding):

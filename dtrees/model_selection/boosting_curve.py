@@ -39,12 +39,11 @@ from dtrees.constraints import (
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.estimators.boosted_sets import FittedBoosts
 from dtrees.estimators.boosted_stopping import ByLoss, Held, has_stopped, scored
-from dtrees.estimators.fitted_boosting import first_iterations
+from dtrees.estimators.boosting import first_iterations
 from dtrees.losses import Loss
-from dtrees.model_selection.fitted_splits import FittedSplits, grow_splits
+from dtrees.model_selection.fitted_splits import FittedSplits, SplitScores, grow_splits
 from dtrees.model_selection.missing_classes import refuse_unfit_scorer
 from dtrees.model_selection.prepare import Arguments, SplitTable, prepare_shared
-from dtrees.model_selection.split_scores import SplitScores
 from dtrees.parallel import threaded
 from dtrees.typing import serial
 

@@ -22,9 +22,8 @@ import numpy as np
 from sklearn.base import clone
 
 from dtrees.core.model.nested_trees import PruningGrid
-from dtrees.estimators.boosting_base import BaseBoosting
-from dtrees.estimators.fit_plan import check_value
-from dtrees.estimators.limits import MOST_ROWS, depth_of, rows_of_split
+from dtrees.estimators.boosting import BaseBoosting
+from dtrees.estimators.fit_plan import MOST_ROWS, check_value, depth_of, rows_of_split
 
 LATE = ("max_depth", "min_samples_split", "min_impurity_decrease", "max_leaf_nodes", "ccp_alpha")
 N_TREES = "n_estimators"  # of a forest: decided later, too

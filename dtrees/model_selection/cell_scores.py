@@ -21,15 +21,20 @@ from sklearn.utils import _safe_indexing
 from dtrees.core.model.nested_trees import PruningGrid
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.model_selection.cells import Cells
-from dtrees.model_selection.held_out import exact_in_sums, held_out_of
-from dtrees.model_selection.leaf_scores import LeafScore, leaf_scores, leaf_scores_of
+from dtrees.model_selection.folds import Split, rows_of_side
+from dtrees.model_selection.leaf_scores import (
+    LeafScore,
+    exact_in_sums,
+    held_out_of,
+    leaf_scores,
+    leaf_scores_of,
+)
 from dtrees.model_selection.prefitted_proxy import (
     PrefittedProxy,
     RowNumbers,
     asks_for_predictions,
     scoring_of_proxies,
 )
-from dtrees.model_selection.splits import Split, rows_of_side
 from dtrees.parallel import threaded
 from dtrees.typing import serial
 

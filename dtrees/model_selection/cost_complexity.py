@@ -28,11 +28,9 @@ from sklearn.base import clone
 from dtrees.constraints import ARRAY, AXES, CV, PARAMS, ROWS, Nothing, RealIn, checked
 from dtrees.core.model.nested_trees import sums_over_alphas
 from dtrees.core.model.pruning import WHOLE, PruningLimits, cost_complexity_path
-from dtrees.estimators.fitted_sets import trees_of
-from dtrees.estimators.nested_trees import model_of_trees
+from dtrees.estimators.fitted_sets import model_of_trees, trees_of
 from dtrees.model_selection.fitted_splits import FittedSplits, grow_splits
-from dtrees.model_selection.held_out import held_out_of
-from dtrees.model_selection.leaf_scores import errors_of_alphas
+from dtrees.model_selection.leaf_scores import errors_of_alphas, held_out_of
 from dtrees.model_selection.prepare import Arguments, prepare_shared
 from dtrees.parallel import threaded
 

@@ -15,6 +15,7 @@ these. Nothing is grown twice.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,14 +30,45 @@ from dtrees.estimators.training_sets import fit_table
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.inspection.alignment import adds_steps
 from dtrees.inspection.importance import normalized, unseen_importances
-from dtrees.model_selection.boosted_cells import cells_of
 from dtrees.model_selection.candidates import Growth
 from dtrees.model_selection.cell_scores import score_models, scores_by_leaves
-from dtrees.model_selection.cells import Cells
+from dtrees.model_selection.cells import Cells, cells_of
+from dtrees.model_selection.folds import RowsOfSides, Split
 from dtrees.model_selection.leaf_scores import leaf_scores_of
 from dtrees.model_selection.missing_classes import warn_of_undefined
 from dtrees.model_selection.prepare import SplitTable
-from dtrees.model_selection.splits import Split, TrainingRows
+
+
+class SplitScores:
+    """Scores whose last axis are the splits; not meant to be used itself.
+
+    A pickle leaves behind what has grown for the splits (`_grown`).
+    """
+
+    scores: np.ndarray
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_grown": None}
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean over the splits, float64 array of the shape of `scores` without its last axis."""
+        found: np.ndarray = self.scores.mean(axis=-1)
+        return found
+
+    @property
+    def standard_error(self) -> np.ndarray:
+        """Its standard error, ``s / sqrt(n_splits)``; nan for one split. The same shape."""
+        n_splits = self.scores.shape[-1]
+        if n_splits < 2:
+            return np.full(self.scores.shape[:-1], np.nan)
+        found: np.ndarray = self.scores.std(axis=-1, ddof=1) / math.sqrt(n_splits)
+        return found
+
+    def _allowed(self, best: int | tuple[int, ...]) -> float:
+        """A standard error below one of the means; one split has no error."""
+        return float(self.mean[best] - np.nan_to_num(self.standard_error[best]))
+
 
 logger = logging.getLogger(__name__)
 
@@ -156,7 +188,7 @@ def fit_splits(estimator: Any, work: SplitTable) -> FittedSplits:
     table, splits = work.table, work.splits
     n_rows = len(table.y)
     every = np.ones(n_rows, dtype=bool) if work.rows is None else work.rows
-    sets = of_sets(TrainingRows(splits, n_rows, every if work.has_last else None))
+    sets = of_sets(RowsOfSides(splits, n_rows, every if work.has_last else None))
     fitted = fit_table(estimator, table, sets, bar=work.bar)
     return FittedSplits(estimator, table, splits, fitted)
 

@@ -19,12 +19,15 @@ however the table is cut into partitions, and one small number per row is kept::
 
 Of groups it asks a function of (seed, key of the label), the key being a number that follows from
 the label alone (`dtrees.coding.group_keys`).
+
+A splitter is asked once, and what it gives is kept in short. The training side of most splits is
+what the test side leaves over; it is found again when it is looked at.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,9 +48,141 @@ from dtrees.constraints import (
     check_parameters,
     checked,
 )
-from dtrees.model_selection.size import size_of
-from dtrees.model_selection.splits import FoldSplits, Split
 from dtrees.parallel import admitted, check_lengths, is_lazy, known_length, lazy_keys
+
+
+@dataclass(frozen=True)
+class ModelSize:
+    """What is counted in a model."""
+
+    trees: int  # 1 for a tree
+    depth: int  # of the deepest leaf of all trees
+    n_leaves: int  # of all trees
+
+
+def size_of(model: Any) -> ModelSize:
+    """Count the trees and leaves of a fitted tree or forest. O(nodes)."""
+    trees = model.forest_.trees if hasattr(model, "forest_") else (model.tree_.model,)
+    return ModelSize(
+        trees=len(trees),
+        depth=max(tree.max_depth for tree in trees),
+        n_leaves=sum(tree.n_leaves for tree in trees),
+    )
+
+
+Split = tuple[np.ndarray, np.ndarray]
+
+
+class DrawnSplits(Sequence[Split]):
+    """Splits that have been drawn, as scikit-learn's functions take them: one after the other."""
+
+    def split(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[Split]:
+        """The splits."""
+        return (self[number] for number in range(len(self)))
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Number of splits."""
+        return len(self)
+
+
+class FoldSplits(DrawnSplits):
+    """The splits of folds, whose sides are found when somebody looks at them, in O(n_rows).
+
+    `fold`, uint16 (n_rows,), is all that is kept.
+    """
+
+    def __init__(self, fold: np.ndarray, n_folds: int) -> None:
+        self._fold, self._n_folds = fold, n_folds
+
+    def __len__(self) -> int:
+        return self._n_folds
+
+    def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return [self[i] for i in range(len(self))[number]]
+        is_test = self._fold == range(len(self))[number]
+        return np.flatnonzero(~is_test), np.flatnonzero(is_test)
+
+
+class Splits(DrawnSplits):
+    """Splits that are drawn once; what a test side leaves over is not kept, but found again.
+
+    Parts of the rows take 8 bytes per row in all, also where they are single rows (leave-one-out).
+    The training sides of those are as many numbers as the square of the rows. O(n_rows) for each
+    side that is looked at.
+    """
+
+    def __init__(self, splits: Iterable[Any], n_rows: int) -> None:
+        self._n_rows = n_rows
+        self._kept = [self._short(split) for split in splits]
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return [self[i] for i in range(len(self))[number]]
+        kept = self._kept[number]
+        return (self._others(kept), kept) if isinstance(kept, np.ndarray) else kept
+
+    def test(self, number: int) -> Any:
+        """The test side of a split; O(1)."""
+        kept = self._kept[number]
+        return kept if isinstance(kept, np.ndarray) else kept[1]
+
+    def _short(self, split: Any) -> Any:
+        """The test side alone, if the training side are all other rows in their order."""
+        if not isinstance(split, tuple) or len(split) != 2:
+            return split
+        train, test = split
+        for side in split:
+            if not isinstance(side, np.ndarray) or side.dtype != np.intp or side.ndim != 1:
+                return split
+        if (
+            len(train) + len(test) != self._n_rows
+            or (test < 0).any()
+            or (test >= self._n_rows).any()
+        ):
+            return split
+        return test if np.array_equal(self._others(test), train) else split
+
+    def _others(self, test: np.ndarray) -> np.ndarray:
+        is_other = np.ones(self._n_rows, dtype=bool)
+        is_other[test] = False
+        return np.flatnonzero(is_other)
+
+
+def rows_of_side(splits: Sequence[Split], number: int, side: str) -> Any:
+    """One side of a split, "train" or "test", without the other one where that has to be found."""
+    if side == "test" and isinstance(splits, Splits):
+        return splits.test(number)
+    return splits[number][("train", "test").index(side)]
+
+
+class RowsOfSides:
+    """Sides of splits as sets of rows, made one at a time; `final` is one set more."""
+
+    def __init__(
+        self,
+        splits: Sequence[Split],
+        n_rows: int,
+        final: np.ndarray | None = None,
+        side: str = "train",
+    ) -> None:
+        self._splits, self._n_rows, self._final, self._side = splits, n_rows, final, side
+
+    def __len__(self) -> int:
+        return len(self._splits) + (self._final is not None)
+
+    def __getitem__(self, number: int) -> np.ndarray:
+        if number == len(self._splits) and self._final is not None:
+            return self._final
+        rows = np.zeros(self._n_rows, dtype=bool)
+        side = rows_of_side(self._splits, number, self._side)
+        if len(side) > 0:
+            rows[side] = True
+        return rows
+
 
 MOST_FOLDS = 2**16
 LARGEST_SEED = np.iinfo(np.int32).max

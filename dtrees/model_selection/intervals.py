@@ -32,16 +32,15 @@ from dtrees.constraints import ARRAY, CONFIDENCE, checked
 from dtrees.core.membership.resampling import of_sets
 from dtrees.core.predict.blas import one_blas_thread
 from dtrees.core.predict.intervals import Calibration
-from dtrees.estimators.base import BaseTrees
-from dtrees.estimators.boosting_base import BaseBoosting
-from dtrees.estimators.intervals import ENDS, scaled_errors, warn_of_infinite
-from dtrees.estimators.prediction import Predictor
+from dtrees.estimators.base import BaseModel
+from dtrees.estimators.forests import BaseTrees
+from dtrees.estimators.prediction import ENDS, Predictor, scaled_errors, warn_of_infinite
 from dtrees.model_selection.cells import Cells
+from dtrees.model_selection.folds import RowsOfSides, Split
 from dtrees.model_selection.nested import FittedSearches
 from dtrees.model_selection.pipelines import ends_in_dtrees, last_step
-from dtrees.model_selection.prepare import Prepared
-from dtrees.model_selection.shared_search import SharedSearch
-from dtrees.model_selection.splits import Split
+from dtrees.model_selection.prepare import Arguments
+from dtrees.model_selection.search import SharedSearch
 from dtrees.parallel import Answer, is_lazy, map_rows, threaded
 
 NO_REGRESSOR = "they are of numbers, and it is of"
@@ -186,7 +185,7 @@ class CrossValidation(dict[str, Any]):
         warn_of_infinite(held_out.errors, confidence, is_scaled)
         if is_lazy(X):
             models = [getattr(model, "best_estimator_", model) for model in models]
-            if not all(isinstance(model, BaseTrees | BaseBoosting) for model in models):
+            if not all(isinstance(model, BaseModel) for model in models):
                 raise TypeError(
                     "Intervals of a Dask collection are of trees, forests and boosted models, and "
                     f"searches over them, not of {type(models[0]).__name__}: give X.compute()."
@@ -233,7 +232,7 @@ def unsupported_intervals(estimator: Any, return_estimator: Any) -> str | None:
     """Why a cross-validation has no intervals, as far as its arguments tell; None: it may."""
     model = estimator.estimator if isinstance(estimator, SharedSearch) else estimator
     last = last_step(model)[1] if ends_in_dtrees(model) else model
-    if not isinstance(last, BaseTrees | BaseBoosting) or not is_regressor(model):
+    if not isinstance(last, BaseModel) or not is_regressor(model):
         return f"{NO_REGRESSOR} {type(model).__name__}, which is no regressor of dtrees"
     if not return_estimator:
         return "call cross_validate with return_estimator=True, which keeps its models"
@@ -258,15 +257,14 @@ def spread_at(model: Any, X: Any) -> np.ndarray:
 
 
 def intervals_of(
-    fitted: Sequence[Any], models: Cells | FittedSearches, prepared: Prepared
+    fitted: Sequence[Any], models: Cells | FittedSearches, prepared: Arguments
 ) -> Calibration | str:
     """The rows that calibrate intervals of models grown together; or why there are none."""
-    given = prepared.arguments
-    for number in range(len(given.cv)):
+    for number in range(len(prepared.cv)):
         if models.error(number) is not None:
             return f"the fit of split {number} has failed"
     numbers, spreads = np.arange(len(prepared.y)), None
-    sides = [(number, numbers[test]) for number, (_, test) in enumerate(given.cv)]
+    sides = [(number, numbers[test]) for number, (_, test) in enumerate(prepared.cv)]
     if isinstance(models, Cells):
         models.fitted.bring_values(sides)
     if have_spread(fitted):
@@ -275,10 +273,10 @@ def intervals_of(
     def predict(number: int, rows: np.ndarray) -> np.ndarray:
         return models.values(0, number, rows)[:, 0]
 
-    return held_out_errors(predict, given.cv, prepared.y, given.sample_weight, spreads)
+    return held_out_errors(predict, prepared.cv, prepared.y, prepared.sample_weight, spreads)
 
 
-def intervals_by_sklearn(result: Mapping[str, Any], prepared: Prepared) -> Calibration | str:
+def intervals_by_sklearn(result: Mapping[str, Any], prepared: Arguments) -> Calibration | str:
     """As `intervals_of`, of a result of scikit-learn's function with estimators and indices."""
     models, indices = result["estimator"], result["indices"]
     for number, model in enumerate(models):
@@ -295,7 +293,7 @@ def intervals_by_sklearn(result: Mapping[str, Any], prepared: Prepared) -> Calib
     if have_spread(models):
         tests = zip(models, indices["test"], strict=True)
         spreads = [spread_at(model, _safe_indexing(prepared.X, rows)) for model, rows in tests]
-    return held_out_errors(predict, splits, prepared.y, prepared.arguments.sample_weight, spreads)
+    return held_out_errors(predict, splits, prepared.y, prepared.sample_weight, spreads)
 
 
 def held_out_errors(
@@ -339,23 +337,8 @@ def held_out_errors(
             errors = np.abs(y[counts] - means)
     if votes.max(initial=0) <= 1:
         return Calibration(errors, None, model[counts], is_scaled=is_scaled)
-    sets = of_sets(HeldOutRows(splits, n_rows))
+    sets = of_sets(RowsOfSides(splits, n_rows, side="test"))
     assert sets.cells is not None
     used, pattern = np.unique(sets.cells[counts], return_inverse=True)
     unseen = np.stack([sets.has(number)[used] for number in range(sets.n_sets)], axis=1)
     return Calibration(errors, unseen, pattern.ravel(), is_scaled=is_scaled)
-
-
-class HeldOutRows:
-    """The test sides of splits as sets of rows, made one at a time."""
-
-    def __init__(self, splits: Sequence[Split], n_rows: int) -> None:
-        self._splits, self._n_rows = splits, n_rows
-
-    def __len__(self) -> int:
-        return len(self._splits)
-
-    def __getitem__(self, number: int) -> np.ndarray:
-        rows = np.zeros(self._n_rows, dtype=bool)
-        rows[np.arange(self._n_rows)[self._splits[number][1]]] = True
-        return rows

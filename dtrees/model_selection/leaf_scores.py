@@ -12,11 +12,21 @@ rows have walked down it. The scores of all nested trees inside it need no predi
 The numbers are those of scikit-learn's scorers, but for the last digits. Losses are added up in
 fixed point, so cells of a grid that are the same tree have the same score, and tie. Some cases are
 left to scikit-learn: classes that the held-out rows lack, or a Poisson deviance of means that are
-not positive. `LeafScore.is_asked` says so.
+not positive. `LeafScore.is_unfit` says so.
 
 A score of the predicted classes (F1, precision, recall) is a function of how many rows of each
-class are told to be of each. That is a matrix of sums over leaves, too. scikit-learn's own function
-makes the score of it (`dtrees.model_selection.confusion`).
+class are told to be of each. That is a matrix of sums over leaves, too.
+
+scikit-learn's own function makes the score, of K x K rows, one for each pair of classes, with these
+numbers as their weights::
+
+    true   said   rows                      y_true  y_pred  sample_weight
+      a      a     40    a row for each       a       a          40
+      a      b      2    ──────────────▶      a       b           2
+      b      b     17                         b       b          17
+
+No formula is written down again. scikit-learn says which label is positive, what a class that
+nobody predicts is worth, and which warnings there are.
 """
 
 from __future__ import annotations
@@ -28,11 +38,185 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn import metrics
+from sklearn.base import BaseEstimator, ClassifierMixin
 
-from dtrees.core.model.nested_trees import PruningGrid, sums_over_alphas, sums_over_leaves
+from dtrees._forks import cached_property
+from dtrees.core.model.nested_trees import (
+    PruningGrid,
+    sums_over_alphas,
+    sums_over_branches,
+    sums_over_leaves,
+)
 from dtrees.core.model.tree import LEAF, Tree
-from dtrees.model_selection.confusion import scorer_of_classes, scores_of_matrices
-from dtrees.model_selection.held_out import HeldOut, fixed_point
+from dtrees.estimators.fitted_sets import FittedSets, trees_of
+
+BITS = 60  # of sums in fixed point
+BITS_OF_DOUBLE = 53
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """A tree, and rows that it was not grown from."""
+
+    tree: Tree
+    leaves: np.ndarray  # intp (n_rows,)
+    y: np.ndarray  # numbers of classes, int64, or the target, float64 (n_rows,)
+    classes: np.ndarray | None  # labels; None for regression
+    weight: np.ndarray | None = None  # float64 (n_rows,) above 0, exact in sums; None: 1
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """Shares or means of all nodes."""
+        return self.tree.value
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """Rows of each class in every node, int64 (n_nodes, n_classes); or float64: weights."""
+        shape = self.tree.node_count, self.tree.n_values
+        cell = self.leaves * shape[1] + self.y
+        counts = np.bincount(cell, self.weight, minlength=shape[0] * shape[1])
+        if self.weight is None:
+            counts = counts.astype(np.int64)
+        return sums_over_branches(self.tree, counts.reshape(shape))
+
+    @cached_property
+    def said(self) -> np.ndarray:
+        """The class that every node says; of equal shares the first."""
+        found: np.ndarray = self.values.argmax(axis=1)
+        return found
+
+    @property
+    def totals(self) -> np.ndarray:
+        """Rows of each class, or their weight; (n_classes,)."""
+        total: np.ndarray = self.counts[0]
+        return total
+
+    @cached_property
+    def total(self) -> float:
+        """Number of rows, or their weight."""
+        return float(len(self.y) if self.weight is None else self.weight.sum())
+
+    @cached_property
+    def center(self) -> float:
+        """What sums of squares are taken around: the mean of the rows."""
+        return float(np.average(self.y, weights=self.weight))
+
+    @cached_property
+    def moments(self) -> np.ndarray:
+        """Number, sum and sum of squares about `center`, in every node; float64 (n_nodes, 3)."""
+        away = self.y - self.center
+        return self.summed(np.column_stack([np.ones_like(away), away, away * away]))
+
+    def summed(self, each: np.ndarray) -> np.ndarray:
+        """What the rows of every node add up to; float64 (n_nodes, m) of (n_rows, m)."""
+        columns = [self.summed_in_leaves(column) for column in each.T]
+        return sums_over_branches(self.tree, np.column_stack(columns))
+
+    def summed_in_leaves(self, each: np.ndarray) -> np.ndarray:
+        """What the rows of every leaf add up to; float64 (n_nodes,) of (n_rows,)."""
+        if self.weight is not None:
+            each = each * self.weight
+        return np.bincount(self.leaves, each, minlength=self.tree.node_count)
+
+
+def held_out_of(
+    fitted: FittedSets,
+    number: int,
+    rows: np.ndarray,
+    weight: np.ndarray | None = None,
+    keeps: bool = True,
+) -> HeldOut:
+    """The tree of a set, and some rows of the table; `keeps`: their leaves stay at hand."""
+    tree = trees_of(fitted.models[number])[0]
+    walk = partial(fitted.leaves, number) if keeps else partial(fitted.coded_rows.leaves, tree)
+    leaves = walk(rows)
+    return HeldOut(tree, leaves, fitted.y[rows], fitted.classes, weight)
+
+
+def exact_in_sums(weight: np.ndarray) -> np.ndarray:
+    """Weights in fixed point, so that a sum of them does not depend on its order."""
+    _, exponent = np.frexp(weight.sum())
+    whole = np.rint(np.ldexp(weight, BITS_OF_DOUBLE - exponent))
+    fixed: np.ndarray = np.ldexp(whole, exponent - BITS_OF_DOUBLE)
+    return fixed
+
+
+def fixed_point(values: np.ndarray, bound: float | None = None) -> tuple[np.ndarray, float]:
+    """Integers whose sums cannot overflow, and their unit.
+
+    `bound` is what no value and no sum that is asked for exceeds; None: they are all added up.
+    """
+    if values.dtype.kind == "i":
+        return values, 1.0
+    if bound is None:
+        bound = np.abs(values).sum(axis=0).max(initial=0)
+    _, exponent = np.frexp(bound)
+    scaled = np.rint(np.ldexp(values, BITS - exponent)).astype(np.int64)
+    return scaled, float(np.ldexp(1.0, exponent - BITS))
+
+
+OF_MATRICES = (  # and of weights
+    metrics.accuracy_score,
+    metrics.balanced_accuracy_score,
+    metrics.cohen_kappa_score,
+    metrics.f1_score,
+    metrics.fbeta_score,
+    metrics.hamming_loss,
+    metrics.jaccard_score,
+    metrics.matthews_corrcoef,
+    metrics.precision_score,
+    metrics.recall_score,
+    metrics.zero_one_loss,
+)
+
+
+def scorer_of_classes(scorer: Any) -> Any:
+    """A scorer of scikit-learn, or of its name, that looks at predicted classes only; or None."""
+    if isinstance(scorer, str):
+        try:
+            scorer = metrics.get_scorer(scorer)
+        except ValueError:  # no such name
+            return None
+    if type(scorer).__module__ != metrics.get_scorer.__module__:
+        return None
+    is_known = any(getattr(scorer, "_score_func", None) is metric for metric in OF_MATRICES)
+    of_classes = getattr(scorer, "_response_method", None) == "predict"
+    return scorer if is_known and of_classes and "sample_weight" not in scorer._kwargs else None
+
+
+class KnownPredictions(ClassifierMixin, BaseEstimator):
+    """Stands for a fitted classifier of known predictions; a row is the number of a class."""
+
+    def __init__(self, classes: np.ndarray) -> None:
+        self.classes = self.classes_ = classes
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """The labels of the classes."""
+        labels: np.ndarray = self.classes[X]
+        return labels
+
+
+def scores_of_matrices(scorer: Any, matrices: np.ndarray, classes: np.ndarray) -> np.ndarray | None:
+    """What a scorer says of models, by the classes that they take for one another; (n_models,).
+
+    `matrices`, float64 (n_models, n_classes * n_classes), hold rows or their weight: for every
+    predicted class the true ones. None: the scorer fails, which scikit-learn's loop deals with.
+    Costs a call of scikit-learn's function for each different matrix.
+    """
+    said, true = np.divmod(np.arange(matrices.shape[1]), len(classes))
+    model, true_labels = KnownPredictions(classes), classes[true]
+    distinct, place = np.unique(matrices, axis=0, return_inverse=True)
+    found = np.empty(len(distinct))
+    try:
+        for number, weight in enumerate(distinct):
+            some = np.flatnonzero(weight)
+            found[number] = scorer(model, said[some], true_labels[some], sample_weight=weight[some])
+    except Exception:  # of any kind: what a scorer that fails is worth is not known here
+        return None
+    scores: np.ndarray = found[place.ravel()]
+    return scores
+
 
 EPSILON = float(np.finfo(np.float64).eps)
 LEAST_SPREAD = 2.0**-480  # of a target: its squares, and their last digits, are above 2**-1022
@@ -127,7 +311,7 @@ class LeafScore:
     of_classes: bool
     share: Callable[[HeldOut], np.ndarray]  # of nodes as leaves: (n_nodes,) or (n_nodes, m)
     score: Callable[[np.ndarray, HeldOut], np.ndarray | None]  # of (n, m) sums; or None
-    is_asked: Callable[[HeldOut], bool] | None = None  # ask scikit-learn at once? None: never
+    is_unfit: Callable[[HeldOut], bool] | None = None  # scikit-learn has to be asked; None: never
     is_matrix: bool = False  # there is a sum for each pair of classes
     of_rows: Callable[[HeldOut], np.ndarray] | None = None  # sums of a whole tree, of equal rows
     most: Callable[[HeldOut], float] | None = None  # bounds a share, and each sum; None: unknown
@@ -239,7 +423,7 @@ def leaf_scores(
     scikit-learn's function for each different matrix. Of whole trees alone, accuracy takes
     O(rows x classes), and squared errors O(rows + nodes).
     """
-    if any(score.is_asked is not None and score.is_asked(held_out) for score in scores):
+    if any(score.is_unfit is not None and score.is_unfit(held_out) for score in scores):
         return None
     n_sums = held_out.tree.n_values**2 * max(held_out.tree.node_count, len(limits))
     if any(score.is_matrix for score in scores) and n_sums > MOST_SUMS:

@@ -13,9 +13,9 @@ from sklearn.metrics import get_scorer
 from dtrees._warnings import warn
 from dtrees.coding.labels import is_missing
 from dtrees.estimators.scorers import refuse_unfit, with_positive_class
+from dtrees.model_selection.folds import Split, rows_of_side
 from dtrees.model_selection.prefitted_proxy import asks_for_predictions
 from dtrees.model_selection.prepare import SplitTable
-from dtrees.model_selection.splits import Split, rows_of_side
 
 SHOWN = 5  # splits or classes of a message
 

@@ -12,25 +12,26 @@ the table that was coded once. Nothing is copied or coded again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dtrees.estimators.boosted_sets import FittedBoosts
 from dtrees.estimators.fitted_sets import FittedSets
-from dtrees.model_selection.eligibility import unsupported_callbacks, unsupported_reason
-from dtrees.model_selection.prepare import SplitTable
-from dtrees.model_selection.shared_search import SharedSearch, search_rows
-from dtrees.model_selection.splits import TrainingRows
+from dtrees.model_selection.folds import RowsOfSides
+from dtrees.model_selection.prepare import SplitTable, unsupported_callbacks, unsupported_reason
+from dtrees.model_selection.search import SharedSearch, search_rows
 from dtrees.parallel import tables_kept
 
 
-def unsupported_search(search: Any, y: Any, params: Sequence[str]) -> str | None:
-    """Why searches are not made on one coded table; None: they are."""
-    if not search.refit:
+def unsupported_model(estimator: Any, y: Any, params: Iterable[str]) -> str | None:
+    """Why models, or searches, are not made on one coded table; None: they are."""
+    if not isinstance(estimator, SharedSearch):
+        return unsupported_reason(estimator, y, params)
+    if not estimator.refit:
         return "refit=False leaves no model to be scored"
-    return unsupported_callbacks(search) or unsupported_reason(search.estimator, y, params)
+    return unsupported_callbacks(estimator) or unsupported_reason(estimator.estimator, y, params)
 
 
 def scoring_of_search(search: Any) -> Any:
@@ -62,7 +63,7 @@ class FittedSearches:
         n_rows = len(work.table.y)
         self._found: list[tuple[Any, FittedSets] | Exception] = []
         every = np.ones(n_rows, dtype=bool) if work.has_last else None
-        sides = TrainingRows(work.splits, n_rows, every)
+        sides = RowsOfSides(work.splits, n_rows, every)
         for number in range(len(sides)):
             self._found.append(search_rows(search, work.table, sides[number]))
 

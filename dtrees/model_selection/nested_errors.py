@@ -16,22 +16,30 @@ result is kept between the naive standard error, as if folds told k independent 
 times the root of k, as if they all told one. Of unequal folds all rows count.
 
 k folds take k models without one fold and k (k - 1) / 2 without two. All are training sets of one
-growth, 55 of them for ten folds (`dtrees.model_selection.nested_models`).
+growth, 55 of them for ten folds.
+
+Models grow together where they can, and are fitted one by one elsewhere::
+
+    trees and forests of dtrees    training sets of one growth; answers are read from codes
+    searches of dtrees             a search for each set, all on one coded table; from codes
+    pipelines, other estimators    a fit for each set, and predictions of its rows
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from numbers import Integral
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import sklearn.model_selection
 from sklearn.base import is_classifier
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 
 from dtrees.constraints import (
     ARRAY,
@@ -46,11 +54,167 @@ from dtrees.constraints import (
     RandomState,
     checked,
 )
-from dtrees.model_selection.folds import LARGEST_SEED, shuffled_folds
-from dtrees.model_selection.nested_models import Answers, Models, models_of
-from dtrees.model_selection.prepare import Arguments, prepare, splits_of
+from dtrees.core.membership.resampling import Rows, of_sets
+from dtrees.estimators.fitted_sets import FittedSets
+from dtrees.estimators.training_sets import fit_table
+from dtrees.estimators.training_table import TrainingTable
+from dtrees.model_selection.folds import LARGEST_SEED, Split, Splits, shuffled_folds
+from dtrees.model_selection.nested import unsupported_model
+from dtrees.model_selection.prepare import (
+    Arguments,
+    NotShareableError,
+    prepare,
+    splits_of,
+)
 from dtrees.model_selection.row_scores import OfShares, Scores, score_of_rows
-from dtrees.model_selection.splits import Split, Splits
+from dtrees.model_selection.search import SharedSearch, search_rows
+from dtrees.parallel import tables_kept
+
+
+class Answers(Protocol):
+    """What models say of rows that they have not seen."""
+
+    @property
+    def y(self) -> np.ndarray:
+        """Numbers of classes, or targets."""
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """Labels of the classes; None for regression."""
+
+    def values(self, number: int, rows: np.ndarray) -> np.ndarray:
+        """Shares of all classes, or predictions in one column, of a model."""
+
+    def labels(self, number: int, rows: np.ndarray) -> np.ndarray:
+        """Predicted classes."""
+
+
+Models = Callable[[Rows, Sequence[np.ndarray]], Answers]  # of training sets, and other rows
+
+
+def models_of(prepared: Arguments) -> Models:
+    """What fits the models of some training sets, and answers of rows that they lack.
+
+    Raises TypeError where rows of a Dask collection would have to be taken.
+    """
+    estimator, params = prepared.estimator, prepared.params or {}
+    reason = unsupported_model(estimator, prepared.y, params)
+    if reason is not None:
+        replace(prepared, reason=reason).refuse_partitions()
+        return partial(_one_by_one, prepared)
+    table = prepared.shared().table
+    if isinstance(estimator, SharedSearch):
+        return partial(_searched, prepared, table)
+    return partial(_grown_together, estimator, table)
+
+
+def _grown_together(
+    estimator: Any, table: TrainingTable, sets: Rows, sides: Sequence[np.ndarray]
+) -> Answers:
+    """Answers of trees, forests or boosted models of all sets, from one growth."""
+    fitted = fit_table(estimator, table, of_sets(sets))
+    for model in fitted.models:
+        if isinstance(model, Exception):
+            raise model
+    fitted.bring_values(enumerate(sides))
+    return FromCodes([(fitted, model) for model in fitted.models])
+
+
+@tables_kept()
+def _searched(
+    prepared: Arguments, table: TrainingTable, sets: Rows, sides: Sequence[np.ndarray]
+) -> Answers:
+    """Answers of the best estimators of all sets: a search for each, on a table coded once."""
+    found = []
+    for number in range(len(sets)):
+        try:
+            searched = search_rows(prepared.estimator, table, sets[number])
+        except NotShareableError:
+            return _one_by_one(prepared, sets, sides)
+        if isinstance(searched, Exception):
+            raise searched
+        search, fitted = searched
+        found.append((fitted, search.best_estimator_))
+    return FromCodes(found)
+
+
+@dataclass(frozen=True, eq=False)
+class FromCodes:
+    """Answers of models that were grown from codes of the table, from these codes."""
+
+    models: list[tuple[FittedSets, Any]]  # each with what it was grown with
+
+    @property
+    def y(self) -> np.ndarray:
+        """Numbers of classes, or targets."""
+        return self.models[0][0].y
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """Labels of the classes; None for regression."""
+        return self.models[0][0].classes
+
+    def values(self, number: int, rows: np.ndarray) -> np.ndarray:
+        """Shares of all classes, or predictions in one column, of a model."""
+        fitted, model = self.models[number]
+        if number < len(fitted.models) and model is fitted.models[number]:
+            return fitted.values(number, rows)  # which are here, where codes are on workers
+        return fitted.values_of(model, rows)
+
+    def labels(self, number: int, rows: np.ndarray) -> np.ndarray:
+        """Predicted classes."""
+        assert self.classes is not None
+        return self.classes.take(self.values(number, rows).argmax(axis=1))
+
+
+def _one_by_one(given: Arguments, sets: Rows, sides: Sequence[np.ndarray]) -> Answers:
+    """Answers of any estimators, fitted and asked as scikit-learn does it."""
+    X, y = given.X, given.y
+    splits: list[Split] = [
+        (np.flatnonzero(sets[number]), rows) for number, rows in enumerate(sides)
+    ]
+    found = sklearn.model_selection.cross_validate(
+        given.estimator,
+        *(X, y),
+        cv=splits,
+        params=given.params,
+        scoring=_nothing,
+        error_score="raise",
+        return_estimator=True,
+    )
+    classes, numbers = None, np.asarray(y)
+    if is_classifier(given.estimator):
+        classes, numbers = np.unique(numbers, return_inverse=True)
+    return Predictions(found["estimator"], X, numbers.ravel(), classes)
+
+
+def _nothing(model: Any, X: Any, y: Any) -> float:
+    """A score that costs nothing."""
+    return 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Answers of fitted estimators, by their own methods."""
+
+    models: list[Any]
+    X: Any
+    y: np.ndarray
+    classes: np.ndarray | None
+
+    def values(self, number: int, rows: np.ndarray) -> np.ndarray:
+        """Shares of all classes, 0 of those that a model does not know; or predictions."""
+        model, X = self.models[number], _safe_indexing(self.X, rows)
+        if self.classes is None:
+            return np.asarray(model.predict(X), dtype=np.float64).reshape(len(rows), -1)
+        shares = np.zeros((len(rows), len(self.classes)))
+        shares[:, np.searchsorted(self.classes, model.classes_)] = model.predict_proba(X)
+        return shares
+
+    def labels(self, number: int, rows: np.ndarray) -> np.ndarray:
+        """Predicted classes."""
+        return np.asarray(self.models[number].predict(_safe_indexing(self.X, rows)))
+
 
 N_REPEATS = 20  # where folds are drawn here
 LEAST_FOLDS = 3  # two of them are left out
@@ -230,7 +394,7 @@ def nested_standard_error(
     if prepared.reason is not None:
         raise ValueError(f"Nested cross-validation needs folds: {prepared.reason}.")
     models = models_of(prepared)
-    folds = divisions(prepared.arguments.cv, len(prepared.y))
+    folds = divisions(prepared.cv, len(prepared.y))
     repeats = [_of_repeat(models, fold, score) for fold in folds]
     n_folds = {repeat.n_folds for repeat in repeats}
     if len(n_folds) > 1:

@@ -1,25 +1,57 @@
 """Pipelines that end in an estimator of dtrees: which of their candidates share a growth.
 
 A pipeline's steps before the last see the training rows of a split only. So every split has a table
-of its own, and trees are not shared between splits. The candidates of a split share them
-(`dtrees.model_selection.pipeline_scores`). A growth has the trees of every candidate that differs
-in limits only (`dtrees.model_selection.candidates`), or of a boosted model in iterations only.
+of its own, and trees are not shared between splits. The candidates of a split share
+them. A growth has the trees of every candidate that differs in limits only
+(`dtrees.model_selection.candidates`), or of a boosted model in iterations only. Steps are fitted
+once per split::
+
+    candidates ──▶ settings of the steps before the last
+                       │
+                       └─ each split: fit the steps ──▶ table ──▶ growths of the last step ──▶ cells
+                                           │                                                    │
+                                           └── transform the rows of a side ──▶ leaves ──▶ scores
+
+Every cell is what the fit of its candidate to the training rows scores:
+``clone(pipeline).set_params(**candidate).fit(X[train], y[train])``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any
 
+import numpy as np
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.parallel import delayed
 
+from dtrees._forks import LockOfObject, cached_property
+from dtrees.coding.codebook import CodeBook
+from dtrees.coding.tables import Table
+from dtrees.core.membership.resampling import of_sets
+from dtrees.core.model.tree import Tree
+from dtrees.core.predict.binned import LeafLookup
+from dtrees.core.predict.raw import apply
+from dtrees.estimators.boosted_sets import FittedBoosts
+from dtrees.estimators.fitted_sets import FittedSets
+from dtrees.estimators.training_sets import fit_table
+from dtrees.estimators.training_table import TrainingTable
+from dtrees.exceptions import ClusterError
 from dtrees.model_selection.candidates import Growth, Parameters, growths_of, key_of
-from dtrees.model_selection.eligibility import (
+from dtrees.model_selection.cell_scores import ModelScores, score_models, scores_by_leaves
+from dtrees.model_selection.cells import BoostedCells, Cells
+from dtrees.model_selection.folds import Split
+from dtrees.model_selection.prepare import (
     NotShareableError,
     is_any_of_dtrees,
     unsupported_fit,
 )
+from dtrees.model_selection.search_scores import SearchScores
 
 
 def last_step(pipeline: Pipeline) -> tuple[str, Any]:
@@ -96,3 +128,187 @@ def settings_of(pipeline: Pipeline, candidates: Sequence[Parameters]) -> list[Se
             errors |= {alike[i]: error for i, error in failed.items()}
         settings.append(Setting(steps[places[0]], places, growths, errors))
     return settings
+
+
+PASSED = "passthrough"  # a step of a pipeline that does nothing
+
+
+class Transformed:
+    """What fitted steps make of rows of a table; each side is transformed once."""
+
+    def __init__(self, steps: Pipeline, X: Any) -> None:
+        self.steps, self._X = steps, X
+        self._sides: list[tuple[np.ndarray, Any]] = []
+
+    def rows(self, rows: np.ndarray) -> tuple[int, Any]:
+        """Some rows as the last step sees them, and a number that tells sides apart."""
+        for number, (known, table) in enumerate(self._sides):
+            if np.array_equal(known, rows):
+                return number, table
+        self._sides.append((rows.copy(), self.steps.transform(_safe_indexing(self._X, rows))))
+        return len(self._sides) - 1, self._sides[-1][1]
+
+
+class TransformedRows(LeafLookup):
+    """Rows of a table, walked down trees of transformed rows."""
+
+    def __init__(self, transformed: Transformed, book: CodeBook, estimator: str) -> None:
+        self._transformed, self._book, self._estimator = transformed, book, estimator
+        self._tables: dict[int, Table] = {}
+        self._lock = LockOfObject()
+
+    def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
+        """Leaf of some rows, intp (n,), which are a side of a split."""
+        with self._lock.of_process():  # trees may be walked on several threads
+            number, table = self._transformed.rows(rows)
+            if number not in self._tables:
+                self._tables[number] = self._book.check(table, estimator=self._estimator)
+        return apply(tree, self._book, self._tables[number])
+
+
+class PipelineCells(Cells):
+    """The models of one split: pipelines of these fitted steps, and a last step of `fitted`."""
+
+    def __init__(self, growth: Growth, fitted: FittedSets, steps: Pipeline) -> None:
+        super().__init__(growth, fitted)
+        self._steps = steps
+
+    def model(self, candidate: int, number: int) -> Any:
+        """The fitted pipeline of a cell."""
+        return _with_last(self._steps, super().model(candidate, number))
+
+
+class BoostedPipelineCells(PipelineCells, BoostedCells):
+    """The same of a last step that is boosted, whose candidates are prefixes."""
+
+
+def _with_last(steps: Pipeline, model: Any) -> Pipeline:
+    """A pipeline of fitted steps and another last one."""
+    made, (name, last) = copy(steps), steps.steps[-1]
+    own = _with_last(last, model) if isinstance(last, Pipeline) else model
+    made.steps = [*steps.steps[:-1], (name, own)]
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class PipelineWork:
+    """What the fits of a search over a pipeline share; the rest is as for `GridSearchCV`."""
+
+    pipeline: Pipeline  # never fitted itself
+    X: Any  # in memory, as `y` is
+    y: Any
+    sample_weight: Any  # for the fit of the last step
+    scoring: Any
+    error_score: Any
+    return_train_score: bool
+
+    def score_all(
+        self, settings: Sequence[Setting], splits: Sequence[Split], n_candidates: int, run: Any
+    ) -> SearchScores:
+        """Scores of the candidates of all settings on all splits."""
+        tasks = [(setting, number) for setting in settings for number in range(len(splits))]
+        scored = run(
+            delayed(self.score)(setting, splits[number], n_candidates) for setting, number in tasks
+        )
+        found = SearchScores.of(n_candidates, len(splits), self.error_score)
+        for (setting, number), one in zip(tasks, scored, strict=True):
+            found.add(one, setting.places, number)
+        return found
+
+    def score(self, setting: Setting, split: Split, n_candidates: int) -> SearchScores:
+        """Fit and score the candidates of a setting, of so many in all, on one split.
+
+        Raises ValueError where a name is no parameter of a step, ClusterError, and the error of a
+        fit or a scorer, where ``error_score="raise"``.
+        """
+        found = SearchScores.of(n_candidates, 1, self.error_score)
+        train = np.asarray(split[0])
+        start = perf_counter()
+        steps = clone(self.pipeline).set_params(**clone(dict(setting.steps), safe=False))
+        steps.set_params(**{last_step(self.pipeline)[0]: PASSED})
+        for error in setting.errors.values():
+            self._fail(found, error, 1)
+        try:
+            y = _safe_indexing(self.y, train)
+            made = steps.fit_transform(_safe_indexing(self.X, train), y)
+            weight = self.sample_weight
+            table = TrainingTable(
+                made, y, None if weight is None else _safe_indexing(weight, train)
+            )
+        except Exception as error:
+            self._fail(found, error, len(setting.places) - len(setting.errors))
+            return found
+        seconds = (perf_counter() - start) / len(setting.places)
+        transformed = Transformed(steps, self.X)
+        for growth in setting.growths:
+            start = perf_counter()
+            try:
+                fitted = fit_table(growth.estimator, table, of_sets(np.ones((1, len(y)), bool)))
+                if isinstance(fitted.models[0], Exception):
+                    raise fitted.models[0]
+            except ClusterError:
+                raise
+            except Exception as error:
+                self._fail(found, error, len(growth.places))
+                continue
+            share = seconds + (perf_counter() - start) / len(growth.places)
+            found.fit_time[growth.places] = share
+            found.put(growth.places, self._score(growth, fitted, transformed, split))
+        return found
+
+    def _fail(self, found: SearchScores, error: Exception, count: int) -> None:
+        if self.error_score == "raise" and count > 0:
+            raise error
+        found.fail(error, count)
+
+    def _score(
+        self,
+        growth: Growth,
+        fitted: FittedSets,
+        transformed: Transformed,
+        split: Split,
+    ) -> ModelScores:
+        """Scores of the candidates of a growth."""
+        rows = TransformedRows(transformed, fitted.book, type(growth.given).__name__)
+        y = self._values(fitted.classes)
+        kind = BoostedPipelineCells if isinstance(fitted, FittedBoosts) else PipelineCells
+        cells = kind(growth, replace(fitted, coded_rows=rows, y=y), transformed.steps)
+        return self._scores_of_leaves(cells, split) or score_models(
+            *(cells, self.X, self.y, [split]),
+            *(self.scoring, self.error_score, self.return_train_score),
+        )
+
+    def _values(self, classes: np.ndarray | None) -> np.ndarray:
+        """What leaves are compared with: numbers of classes, -1 for others, or the target."""
+        if classes is None:
+            return self._numbers
+        try:
+            labels, number = self._labels
+        except TypeError:  # labels that cannot be compared, some of which this split trains on
+            return np.full(len(self.y), -1, dtype=np.int64)
+        if len(classes) == len(labels):
+            return number
+        known = np.flatnonzero(np.isin(labels, classes))
+        of_class = np.full(len(labels), -1, dtype=np.int64)
+        of_class[known] = np.arange(len(known))
+        return of_class[number]
+
+    @cached_property
+    def _numbers(self) -> np.ndarray:
+        return np.asarray(self.y, dtype=np.float64).reshape(-1)
+
+    @cached_property
+    def _labels(self) -> tuple[np.ndarray, np.ndarray]:
+        labels, number = np.unique(np.asarray(self.y), return_inverse=True)
+        return labels, number.reshape(-1).astype(np.int64)
+
+    def _scores_of_leaves(self, cells: Cells, split: Split) -> ModelScores | None:
+        """Scores that are sums over leaves; None: scikit-learn should compute them."""
+        fitted = cells.fitted
+        y = fitted.y[np.asarray(split[1])]
+        if not np.isfinite(y).all() or (fitted.classes is not None and (y < 0).any()):
+            return None  # a missing target, or a label that the training side lacks
+        try:
+            return scores_by_leaves(cells, [split], self.scoring, self.return_train_score)
+        except Exception:  # scikit-learn says what it is worth
+            return None

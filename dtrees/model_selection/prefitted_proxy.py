@@ -23,7 +23,7 @@ from sklearn.utils.metaestimators import available_if
 
 from dtrees._forks import cached_property
 from dtrees.estimators.scorers import with_labels
-from dtrees.model_selection.splits import Split
+from dtrees.model_selection.folds import Split
 
 
 class Models(Protocol):

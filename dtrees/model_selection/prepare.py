@@ -2,11 +2,12 @@
 
 ::
 
-    X, y, groups, params, cv ──prepare──▶ Prepared ──┬─ shared: table and splits
+    X, y, groups, params, cv ──prepare──▶ Arguments ─┬─ shared: table and splits
                                                      └─ a reason: scikit-learn fits model by model
 
 What belongs to the rows is fetched, where it is a Dask collection, and splits are drawn once. Input
-that no model can be grown from is left to scikit-learn, whose function says what is wrong.
+that no model can be grown from is left to scikit-learn, whose function says what is wrong. Which
+models can be grown together, and why others cannot, is decided here, too.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import sklearn
 from sklearn.base import is_classifier
 from sklearn.exceptions import DataConversionWarning
 from sklearn.model_selection import check_cv
@@ -27,17 +29,9 @@ from dtrees._warnings import warn
 from dtrees.callbacks import Bar
 from dtrees.coding.class_codes import class_codes
 from dtrees.coding.sparse_positions import check_sparse, in_scipy
-from dtrees.estimators.single_tree import BaseDecisionTree
 from dtrees.estimators.training_table import TrainingTable
-from dtrees.model_selection.eligibility import (
-    check_rows_can_be_taken,
-    is_any_of_dtrees,
-    is_boosted,
-    unsupported_reason,
-    unsupported_splits,
-)
-from dtrees.model_selection.folds import HashKFold
-from dtrees.model_selection.splits import DrawnSplits, Split, drawn
+from dtrees.estimators.trees import BaseDecisionTree
+from dtrees.model_selection.folds import DrawnSplits, HashKFold, Split, Splits
 from dtrees.parallel import (
     FitStatistics,
     PartitionedTable,
@@ -49,6 +43,107 @@ from dtrees.parallel import (
     lazy_keys,
     rows_as_array,
 )
+
+
+class NotShareableError(Exception):
+    """Models cannot be grown together; scikit-learn's own function says what each is worth."""
+
+
+BOOSTING = "dtrees.estimators.boosting"
+MODULES = (  # and not what is made of them
+    "dtrees.estimators.trees",
+    "dtrees.estimators.random_forest",
+    "dtrees.estimators.extra_trees",
+    "dtrees.estimators.bagging",
+    BOOSTING,
+)
+
+
+def is_boosted(estimator: Any) -> bool:
+    """Whether an estimator is a boosted model of dtrees, and no subclass of one."""
+    return type(estimator).__module__ == BOOSTING
+
+
+def is_any_of_dtrees(estimator: Any) -> bool:
+    """Whether an estimator is a tree, a forest or a boosted model of dtrees, and no subclass."""
+    return type(estimator).__module__ in MODULES
+
+
+def unsupported_reason(estimator: Any, y: Any, params: Iterable[str]) -> str | None:
+    """Why the models are not grown together; None: they are. `params` are names for ``fit``."""
+    if not is_any_of_dtrees(estimator):
+        return f"{type(estimator).__name__} is not an estimator of dtrees"
+    return unsupported_fit(y, params, "sample_weight")
+
+
+def unsupported_fit(y: Any, params: Iterable[str], known: str) -> str | None:
+    """Why a fit to `y` is not one of many; `known` is the only parameter that it may be given."""
+    if y is None:
+        return "there is no y"
+    if sklearn.get_config()["enable_metadata_routing"]:
+        return "metadata routing is enabled"
+    others = sorted(set(params) - {known})
+    return f"fit is given {', '.join(others)}" if others else None
+
+
+def unsupported_callbacks(*estimators: Any) -> str | None:
+    """Why scikit-learn's own fits are needed: its callbacks hear of each of them."""
+    for estimator in estimators:
+        if getattr(estimator, "_skl_callbacks", None):  # from scikit-learn 1.9 on
+            return f"{type(estimator).__name__} has callbacks, which hear of each fit"
+    return None
+
+
+def unsupported_splits(splits: Sequence[Split], n_rows: int) -> str | None:
+    """Why splits are no sets of rows; None: they are."""
+    if not splits:
+        return "there are no splits"
+    for split in splits:
+        if not isinstance(split, tuple | list) or len(split) != 2:
+            return "a split is no pair of a training side and a test side"
+        for side in split:
+            if not _are_rows(np.asarray(side), n_rows):
+                return "a side of a split is no rows of X"
+        train = np.asarray(split[0])
+        listed = np.zeros(n_rows, dtype=bool)
+        listed[train] = True
+        if not listed.any():
+            return "a training side is empty"
+        if train.dtype != bool and np.count_nonzero(listed) < len(train):
+            return "a training side lists rows twice"
+    return None
+
+
+def _are_rows(side: np.ndarray, n_rows: int) -> bool:
+    """Whether these are numbers of rows, from the end where they are negative, or a mask."""
+    if side.dtype == bool:
+        return side.shape == (n_rows,)
+    if side.ndim != 1 or side.dtype.kind not in "iu":
+        return False
+    return len(side) == 0 or bool(-n_rows <= side.min() and side.max() < n_rows)
+
+
+def check_rows_can_be_taken(who: str, X: Any, reason: str | None) -> None:
+    """Refuse a Dask collection whose rows scikit-learn's function would ask for in vain.
+
+    Called before anything is computed. `who` asks; `reason` is why models are not grown together.
+    Raises TypeError for a data frame, or an array of unknown block sizes or of sparse blocks.
+    """
+    if reason is None or not is_lazy(X):
+        return
+    if known_length(X) is None:
+        lacks = "has no row numbers"
+    elif not isinstance(getattr(X, "_meta", None), np.ndarray):
+        lacks = "has sparse blocks, which scikit-learn does not read"
+    else:
+        return
+    raise TypeError(
+        f"{who} of a Dask collection: {reason}, so each model is fitted on rows taken by their "
+        f"numbers, and this {type(X).__name__} {lacks}. Give the last step of a "
+        "pipeline, and X as the steps before it leave it; or, where all columns are numbers, "
+        "X.to_dask_array(lengths=True) of a data frame; or X.compute(), if it fits."
+    )
+
 
 OF_TREES = "validation_surface has the sizes of trees and forests"
 OF_BOOSTED = "boosting_curve has its iterations"
@@ -67,41 +162,33 @@ class SplitTable:
 
 @dataclass(frozen=True, eq=False)
 class Arguments:
-    """Arguments of a validation beside the table and its target."""
+    """Arguments of a validation; `prepare` checks them."""
 
     who: str  # the function or class, for messages
     estimator: Any
-    cv: Any = None
-    groups: Any = None
+    cv: Any = None  # once checked: drawn, if it was looked at
+    groups: Any = None  # once checked: in memory, as `params` and `y` are
     params: Any = None
+    X: Any = None  # once checked: its rows can be taken
+    y: Any = None
+    reason: str | None = None  # why models are not grown together; None: they are
+    stats: FitStatistics = field(default_factory=FitStatistics)
 
     @property
     def sample_weight(self) -> Any:
         """For the fits; None: rows count once."""
         return (self.params or {}).get("sample_weight")
 
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """Checked arguments."""
-
-    arguments: Arguments  # `groups` and `params` in memory; `cv` drawn, if it was looked at
-    X: Any  # its rows can be taken
-    y: Any  # in memory
-    reason: str | None = None  # why models are not grown together; None: they are
-    stats: FitStatistics = field(default_factory=FitStatistics)
-
     def shared(self, bar: Bar | None = None, *, has_last: bool = True) -> SplitTable:
         """The table, read once, and its splits; there is no `reason` not to share them."""
         assert self.reason is None
-        weight = self.arguments.sample_weight
-        table = TrainingTable(self.X, self.y, weight, self.stats)
-        return SplitTable(table, self.arguments.cv, bar=bar, has_last=has_last)
+        table = TrainingTable(self.X, self.y, self.sample_weight, self.stats)
+        return SplitTable(table, self.cv, bar=bar, has_last=has_last)
 
     def refuse_partitions(self) -> None:
         """Raise TypeError where rows of a Dask collection would have to be taken."""
         if self.reason is not None and isinstance(self.X, PartitionedTable):
-            raise TypeError(f"{self.arguments.who} of a Dask collection: {self.reason}.")
+            raise TypeError(f"{self.who} of a Dask collection: {self.reason}.")
 
 
 Draw = Callable[[Any, Any, Any], Sequence[Split]]  # of X, y and groups
@@ -116,7 +203,7 @@ def prepare(
     draw: Draw | None = None,
     check: Callable[[], object] | None = None,
     checks_weight: bool = False,
-) -> Prepared:
+) -> Arguments:
     """Check arguments, fetch what belongs to the rows, and draw the splits.
 
     `reason` is why models are not grown together, as far as that is known. `draw` makes the splits;
@@ -128,32 +215,34 @@ def prepare(
     computed, where that is known. ClusterError, ValueError: the input cannot be used.
     """
     check_rows_can_be_taken(arguments.who, X, reason)
-    X, stats = in_scipy(X), FitStatistics()
+    X = in_scipy(X)
     arguments = replace(arguments, cv=with_collections(arguments.cv, y, arguments.groups))
-    y, arguments = in_memory(X, y, arguments, stats)
+    y, arguments = in_memory(X, y, arguments)
     if reason is not None:
-        return Prepared(arguments, X, y, reason, stats)
-    X, y = admitted(X, {"y": y}, stats)
+        return replace(arguments, X=X, y=y, reason=reason)
+    X, y = admitted(X, {"y": y}, arguments.stats)
     n_rows = known_length(X)
     if n_rows is not None:
         weight = arguments.sample_weight if checks_weight else None
         check_lengths(n_rows, {"groups": arguments.groups, "sample_weight": weight})
     cv, groups = arguments.cv, arguments.groups
-    draw = draw or (lambda X, y, groups: splits_of(arguments.estimator, X, y, cv, groups))
     try:
         if check is not None:
             check()
         X, y = indexable(X, y)
-        splits = draw(X, y, groups)
+        if draw is None:
+            splits = splits_of(arguments.estimator, X, y, cv, groups)
+        else:
+            splits = draw(X, y, groups)
     except Exception as error:
         if isinstance(error, TypeError) and is_classifier(arguments.estimator):
             class_codes(np.asarray(y, dtype=object))  # says of labels what is wrong with them
         # an iterator cannot be asked again, and rows of a collection cannot be taken
         if check is None or isinstance(cv, Iterator) or isinstance(X, PartitionedTable):
             raise
-        return Prepared(arguments, X, y, str(error), stats)
-    arguments = replace(arguments, cv=splits)
-    prepared = Prepared(arguments, X, y, unsupported_splits(splits, len(y)), stats)
+        return replace(arguments, X=X, y=y, reason=str(error))
+    reason = unsupported_splits(splits, len(y))
+    prepared = replace(arguments, X=X, y=y, cv=splits, reason=reason)
     prepared.refuse_partitions()
     return prepared
 
@@ -205,7 +294,7 @@ def refuse_unknown_params(arguments: Arguments) -> None:
             )
 
 
-def in_memory(X: Any, y: Any, arguments: Arguments, stats: FitStatistics) -> tuple[Any, Arguments]:
+def in_memory(X: Any, y: Any, arguments: Arguments) -> tuple[Any, Arguments]:
     """What belongs to the rows of a table: fetched, where it is a Dask collection.
 
     Where folds are drawn by keys of groups, the keys are fetched, and not the labels. The table is
@@ -218,7 +307,7 @@ def in_memory(X: Any, y: Any, arguments: Arguments, stats: FitStatistics) -> tup
     if isinstance(arguments.cv, HashKFold):
         groups = lazy_keys(groups)
     named = {f"params[{name!r}]": value for name, value in given.items()}
-    _, y, groups, *values = admitted(None, {"y": y, "groups": groups, **named}, stats)
+    _, y, groups, *values = admitted(None, {"y": y, "groups": groups, **named}, arguments.stats)
     if params is not None:
         params = dict(zip(params, values, strict=True))
         for name, value in given.items():  # no comprehension: a warning counts the calls
@@ -287,7 +376,7 @@ def draw_splits(splitter: Any, X: Any, y: Any, groups: Any) -> Sequence[Split]:
     Sides that are Dask collections are computed together, and once.
     """
     splits = with_collections(splitter, y, groups).split(X, y, groups)
-    return drawn(splits if isinstance(splits, DrawnSplits) else _here(splits), len(y))
+    return splits if isinstance(splits, DrawnSplits) else Splits(_here(splits), len(y))
 
 
 def _here(splits: Iterable[Any]) -> Iterator[Any]:

@@ -29,15 +29,13 @@ from dtrees.constraints import (
 )
 from dtrees.core.model.nested_trees import PruningGrid
 from dtrees.core.model.pruning import PruningLimits
-from dtrees.estimators.fitted_sets import trees_of
-from dtrees.estimators.limits import depth_of
-from dtrees.estimators.nested_trees import model_of_trees
+from dtrees.estimators.fit_plan import depth_of
+from dtrees.estimators.fitted_sets import model_of_trees, trees_of
 from dtrees.model_selection.cost_complexity import CostComplexity, path_of
-from dtrees.model_selection.fitted_splits import FittedSplits, grow_splits
+from dtrees.model_selection.fitted_splits import FittedSplits, SplitScores, grow_splits
 from dtrees.model_selection.leaf_scores import leaf_scores_of
 from dtrees.model_selection.missing_classes import refuse_unfit_scorer
 from dtrees.model_selection.prepare import Arguments, SplitTable, prepare_shared
-from dtrees.model_selection.split_scores import SplitScores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

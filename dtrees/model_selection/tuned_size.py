@@ -36,14 +36,11 @@ from dtrees.constraints import ARRAY, CV, SCORER, OneOf, checked
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.model_selection.boosting_curve import BoostingCurve, grown_curve, has_loss_of_rows
 from dtrees.model_selection.cost_complexity import CostComplexity
-from dtrees.model_selection.eligibility import is_boosted
 from dtrees.model_selection.fitted_splits import FittedSplits
-from dtrees.model_selection.folds import Split, mean_and_standard_error
+from dtrees.model_selection.folds import RowsOfSides, Split, mean_and_standard_error, size_of
 from dtrees.model_selection.leaf_scores import leaf_scores_of
-from dtrees.model_selection.prepare import Arguments, SplitTable, prepare_shared
-from dtrees.model_selection.quantile_scores import is_own_loss
-from dtrees.model_selection.size import size_of
-from dtrees.model_selection.splits import TrainingRows
+from dtrees.model_selection.prepare import Arguments, SplitTable, is_boosted, prepare_shared
+from dtrees.model_selection.row_scores import is_own_loss
 from dtrees.model_selection.surface import ValidationSurface, surface_of
 
 Rule = Literal["best", "simplest"]
@@ -256,7 +253,7 @@ def tuned_scores(
     is coded once.
     """
     scores, bar = [], None if is_boosted(estimator) else work.bar  # iterations are not counted
-    sides = TrainingRows(work.splits, len(work.table.y))
+    sides = RowsOfSides(work.splits, len(work.table.y))
     for number, split in enumerate(work.splits):
         rows = sides[number]
         numbers = np.flatnonzero(rows)

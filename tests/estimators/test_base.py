@@ -1,4 +1,4 @@
-"""What every estimator does: names, tags, and errors before the first fit."""
+"""Parameters are checked, fits are reported, and a file says what a fit may learn."""
 
 import pickle
 from dataclasses import replace
@@ -11,8 +11,61 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
-from tests.estimators.test_errors import CLASSES, X, both, refused
+from dtrees import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    GradientBoostingClassifier,
+    RandomForestRegressor,
+)
+from dtrees.constraints import InvalidParameterError
+from tests.estimators.test_errors import CLASSES, both, refused
+from tests.estimators.test_errors import X as TABLE
+
+X, Y = np.arange(40.0).reshape(-1, 1), np.arange(40) % 2
+MODELS = [
+    DecisionTreeClassifier(),
+    RandomForestRegressor(2, random_state=0),
+    GradientBoostingClassifier(max_iter=2),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+class TestParts:
+    def test_are_accepted_and_make_the_model_again(self, model):
+        parts = model.fit(X, Y)._parts()
+        model._check_parts(parts)
+        again = model._of_parts(parts)
+        assert again.get_params() == model.get_params()
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+    def test_without_an_attribute_are_refused(self, model):
+        parts = model.fit(X, Y)._parts()
+        for name in parts.attributes:
+            rest = {key: value for key, value in parts.attributes.items() if key != name}
+            if name in model._learns_at_times:
+                continue
+            with pytest.raises(ValueError, match=f"there is no attribute {name!r}"):
+                model._check_parts(replace(parts, attributes=rest))
+
+    def test_of_another_type_are_refused(self, model):
+        parts = model.fit(X, Y)._parts()
+        attributes = {**parts.attributes, "n_features_in_": 1.0}
+        with pytest.raises(InvalidParameterError, match="'n_features_in_' attribute of"):
+            model._check_parts(replace(parts, attributes=attributes))
+        parameters = {**parts.parameters, "max_depth": 0}
+        with pytest.raises(InvalidParameterError, match="'max_depth' parameter of"):
+            model._check_parts(replace(parts, parameters=parameters))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_reports_are_of_the_fit_and_stay_behind(model):
+    report = model.fit(X, Y).fit_report_
+    assert (report["regime"], report["reason"]) == ("local", "no client")
+    assert set(report["seconds"]) == {"coding", "growth"}
+    report["seconds"].clear()
+    assert model.fit_report_["seconds"]  # a copy
+    with pytest.raises(AttributeError, match="no fit_report_: it was not made by fit"):
+        _ = pickle.loads(pickle.dumps(model)).fit_report_
 
 
 @both
@@ -28,7 +81,7 @@ def test_parameters_are_looked_at_before_the_table(kind):
 def test_unfitted(kind, method):
     def ask():
         value = getattr(kind(), method)
-        return value(X) if method in ("predict", "apply", "decision_path") else value()
+        return value(TABLE) if method in ("predict", "apply", "decision_path") else value()
 
     with pytest.raises(NotFittedError, match=f"This {kind.__name__} instance is not fitted yet"):
         ask()
@@ -37,14 +90,14 @@ def test_unfitted(kind, method):
 def test_unfitted_shares():
     for method in ("predict_proba", "predict_log_proba"):
         with pytest.raises(NotFittedError):
-            getattr(DecisionTreeClassifier(), method)(X)
+            getattr(DecisionTreeClassifier(), method)(TABLE)
 
 
 @both
 def test_names_do_not_outlive_a_new_fit(kind):
-    tree = kind().fit(pd.DataFrame(X, columns=["a", "b", "c"]), CLASSES)
+    tree = kind().fit(pd.DataFrame(TABLE, columns=["a", "b", "c"]), CLASSES)
     assert_array_equal(tree.feature_names_in_, ["a", "b", "c"])
-    tree.fit(X[:, :2], CLASSES)
+    tree.fit(TABLE[:, :2], CLASSES)
     assert not hasattr(tree, "feature_names_in_")
     assert tree.n_features_in_ == 2
 
@@ -64,7 +117,7 @@ def test_tags():
 
 
 def test_a_report_is_a_copy_and_no_part_of_the_model():
-    tree = DecisionTreeClassifier().fit(X, CLASSES)
+    tree = DecisionTreeClassifier().fit(TABLE, CLASSES)
     report = tree.fit_report_
     assert report["regime"] == "local"
     report["regime"] = "changed"
@@ -74,16 +127,16 @@ def test_a_report_is_a_copy_and_no_part_of_the_model():
     twin = pickle.loads(pickle.dumps(tree))
     with pytest.raises(AttributeError, match="was not made by fit"):
         _ = twin.fit_report_
-    assert_array_equal(twin.predict(X), tree.predict(X))
+    assert_array_equal(twin.predict(TABLE), tree.predict(TABLE))
 
 
 @both
 def test_parts_make_the_estimator_again(kind):
-    tree = kind(max_depth=3).fit(X, CLASSES)
+    tree = kind(max_depth=3).fit(TABLE, CLASSES)
     twin = kind._of_parts(tree._parts())
     assert twin.get_params() == tree.get_params()
     assert twin.tree_.model.equals(tree.tree_.model)
-    assert_array_equal(twin.predict(X), tree.predict(X))
+    assert_array_equal(twin.predict(TABLE), tree.predict(TABLE))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +150,7 @@ def test_parts_make_the_estimator_again(kind):
     ],
 )
 def test_parts_that_no_fit_has(parameters, attributes, words):
-    parts = DecisionTreeClassifier().fit(X, CLASSES)._parts()
+    parts = DecisionTreeClassifier().fit(TABLE, CLASSES)._parts()
     found = {**parts.attributes, **attributes}
     found = {name: value for name, value in found.items() if value is not ...}
     broken = replace(parts, parameters=parts.parameters | parameters, attributes=found)
@@ -108,7 +161,7 @@ def test_parts_that_no_fit_has(parameters, attributes, words):
 
 @pytest.mark.parametrize("random_state", [None, 3, np.random.RandomState(3)])
 def test_an_unfitted_twin_is_what_clone_makes(random_state):
-    tree = DecisionTreeClassifier(max_depth=2, random_state=random_state).fit(X, CLASSES)
+    tree = DecisionTreeClassifier(max_depth=2, random_state=random_state).fit(TABLE, CLASSES)
     twin, made = tree._unfitted(), clone(tree)
     assert vars(twin) | {"random_state": 0} == vars(made) | {"random_state": 0}
     assert type(twin.random_state) is type(random_state)

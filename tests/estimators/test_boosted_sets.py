@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.estimators import boosted_sets
-from dtrees.estimators.stored import Stored
+from dtrees.estimators.base import BaseModel
 from dtrees.estimators.training_sets import fit_sets
 from dtrees.losses import Loss
 from dtrees.parallel import threaded
@@ -178,7 +178,7 @@ class TestTheReport:
             assert report["models_together"] == 2
             assert (report["regime"], report["reason"]) == ("local", "no client")
             assert set(report["seconds"]) == {"coding", "growth"}
-            said = inspect.getdoc(Stored.fit_report_)
+            said = inspect.getdoc(BaseModel.fit_report_)
             assert all(f"``{name}``" in said for name in report)
 
     def test_a_model_that_grew_alone_says_nothing_of_others(self):

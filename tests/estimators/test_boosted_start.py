@@ -5,8 +5,9 @@ import pytest
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.core.predict.binned import CodedRows
+from dtrees.estimators import boosted_start
 from dtrees.estimators.boosted_start import CodedTable
-from dtrees.estimators.fit_plan import TablePlan
+from dtrees.estimators.fit_plan import FitPlan
 from dtrees.typing import serial
 
 RNG = np.random.default_rng(0)
@@ -17,12 +18,13 @@ WEIGHT = RNG.integers(0, 3, N).astype(float)
 
 
 def start_of(model, y=Y, weight=None, kept=None):
-    plan = TablePlan(model)
+    plan = FitPlan(model)
     table, values = plan.read(X, y)
     book, coded = plan.code(table, 5, serial)
     given = CodedTable(X, values, book, coded, CodedRows(coded), 5)
     target = model._encode_target(values, weight)
-    return model._start(given, target, model._sides(values, target, 5), kept)
+    sides = boosted_start.sides_of(model, values, target, 5)
+    return boosted_start.start_of(model, given, target, sides, kept)
 
 
 class TestRows:

@@ -1,21 +1,34 @@
 """A fit ends when its score does not get better; the model is the beginning of the whole one."""
 
+import logging
 import pickle
+import threading
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from distributed import Client
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import accuracy_score, log_loss, mean_poisson_deviance, roc_auc_score
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
+from dtrees.callbacks import BoostingFit, Callback
 from dtrees.estimators.boosted_stopping import best_iteration, has_stopped, is_wanted, split
 from dtrees.export import load, save
 from dtrees.inspection import export_text
+from dtrees.losses import Loss
+from dtrees.model_selection import cross_validate
+from tests.core.grow.boosted_cases import random_columns, table_of
+from tests.parallel.clusters import connect
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 4)).round(1)
@@ -290,3 +303,474 @@ class TestErrors:
         with pytest.raises(RuntimeError, match="no score"):
             model.fit(X, NOISY)
         assert vars(model) == before
+
+
+RNG = np.random.default_rng(0)
+N = 300
+WORDS = RNG.choice(["a", "b", "c", None], 2 * N, p=[0.4, 0.3, 0.2, 0.1])
+TABLE = pd.DataFrame({"x": RNG.normal(size=2 * N), "z": RNG.normal(size=2 * N).round(1)}).assign(
+    word=pd.Categorical(WORDS)
+)
+TABLE.loc[RNG.random(2 * N) < 0.1, "x"] = np.nan
+F = np.nan_to_num(TABLE["x"].to_numpy()) + (WORDS == "a") + RNG.normal(size=2 * N) / 2
+X_OF_BOOSTED_VALIDATION, X_VAL = TABLE[:N], TABLE[N:].reset_index(drop=True)
+TABLES = {
+    "frames": (X_OF_BOOSTED_VALIDATION, X_VAL),
+    "numbers": (X_OF_BOOSTED_VALIDATION[["x", "z"]].to_numpy(), X_VAL[["x", "z"]].to_numpy()),
+    "sparse": tuple(
+        sp.csr_array(np.nan_to_num(t[["x", "z"]].to_numpy()))
+        for t in (X_OF_BOOSTED_VALIDATION, X_VAL)
+    ),
+    "other storage": (X_OF_BOOSTED_VALIDATION[["x", "z"]].to_numpy(), X_VAL[["x", "z"]]),
+    "words": tuple(t[["word", "z"]].astype(object) for t in (X_OF_BOOSTED_VALIDATION, X_VAL)),
+}
+TARGETS = {
+    "two": (GradientBoostingClassifier, np.where(F > 0, "yes", "no")),
+    "three": (GradientBoostingClassifier, np.digitize(F, [0, 1])),
+    "numbers": (GradientBoostingRegressor, F),
+}
+FEW = {"max_iter": 12, "min_samples_leaf": 5, "max_leaf_nodes": 5, "random_state": 0}
+
+
+class Squares(Loss):
+    """A loss of one's own."""
+
+    def gradient_and_hessian(self, y, raw):
+        return raw - y, np.ones(len(y))
+
+    def of_rows(self, y, raw):
+        return (raw - y) ** 2
+
+
+def losses_of(model, X, y, weight=None):
+    """Minus the loss of rows after 0, 1, ... iterations, from the model's own stages."""
+    predictor, numbers = model._predictor(), np.asarray(y)
+    if hasattr(model, "classes_"):
+        numbers = np.searchsorted(model.classes_, numbers)
+    table = predictor.check(X)
+    start = np.repeat(model._initial[None, :], len(numbers), axis=0)
+    stages = [start, *predictor.staged(table)]
+    return [-model._fit_loss.mean(numbers.astype(float), raw, weight) for raw in stages]
+
+
+@settings(max_examples=30)
+@given(
+    table=st.sampled_from(sorted(TABLES)),
+    target=st.sampled_from(sorted(TARGETS)),
+    weighted=st.booleans(),
+    patience=st.integers(1, 4),
+    n_jobs=st.sampled_from([1, 2]),
+    early=st.sampled_from(["auto", True]),
+)
+@pytest.mark.filterwarnings("ignore:X has feature names")
+def test_scores_are_those_of_the_stages_and_trees_those_of_all_rows(
+    table, target, weighted, patience, n_jobs, early
+):
+    (rows, shown), (kind, y) = TABLES[table], TARGETS[target]
+    weight = np.arange(N) % 4.0 if weighted else None
+    how = {"early_stopping": early, "use_best_model": False, **FEW}
+    model = kind(n_iter_no_change=patience, n_jobs=n_jobs, **how)
+    model.fit(rows, y[:N], X_val=shown, y_val=y[N:], sample_weight_val=weight)
+    found = losses_of(model, shown, y[N:], weight)
+    np.testing.assert_array_equal(model.validation_score_, found)
+    assert model.do_early_stopping_
+    assert model.train_score_.size == 0
+    plain = kind(**{**FEW, "max_iter": model.n_iter_}, early_stopping=False).fit(rows, y[:N])
+    pairs = zip(model.forest_.trees, plain.forest_.trees, strict=True)
+    assert all(a.equals(b) for a, b in pairs)
+    ends = [n for n in range(1, model.n_iter_ + 1) if has_stopped(found[: n + 1], patience, 1e-7)]
+    assert model.n_iter_ == (ends[0] if ends else 12)
+
+
+@pytest.mark.usefixtures("one_openmp_thread")
+@pytest.mark.parametrize("fraction", [0.1, None])
+def test_beside_scikit_learn(fraction):
+    how = {**FEW, "validation_fraction": fraction, "n_iter_no_change": 3, "max_iter": 60}
+    how |= {"early_stopping": True}  # "auto" of scikit-learn looks at the number of rows
+    rows, shown = TABLES["numbers"]
+    for ours, theirs, y in (
+        (GradientBoostingClassifier, HistGradientBoostingClassifier, TARGETS["two"][1]),
+        (GradientBoostingRegressor, HistGradientBoostingRegressor, F),
+    ):
+        found, expected = (
+            kind(**how).fit(rows, y[:N], X_val=shown, y_val=y[N:]) for kind in (ours, theirs)
+        )
+        assert found.n_iter_ < 60
+        best = [model.validation_score_.max() for model in (found, expected)]
+        assert best[0] == pytest.approx(best[1], rel=0.05)
+        assert (found.train_score_.size == 0) == (found.validation_score_.size > 0)
+
+
+@pytest.mark.parametrize(
+    ("scoring", "measure"),
+    [
+        ("roc_auc", lambda y, shares: roc_auc_score(y == "yes", shares[:, 1])),
+        (None, lambda y, shares: accuracy_score(y, np.where(shares[:, 1] > 0.5, "yes", "no"))),
+        (lambda model, rows, y: model.score(rows, y), None),
+    ],
+    ids=["name", "none", "function"],
+)
+def test_scorers_see_the_given_rows(scoring, measure):
+    kind, y = TARGETS["two"]
+    model = kind(scoring=scoring, use_best_model=False, **FEW)
+    model.fit(X_OF_BOOSTED_VALIDATION, y[:N], X_val=X_VAL, y_val=y[N:])
+    measure = measure or (lambda y, s: accuracy_score(y, np.where(s[:, 1] > 0.5, "yes", "no")))
+    scores = [measure(y[N:], shares) for shares in model.staged_predict_proba(X_VAL)]
+    np.testing.assert_allclose(model.validation_score_[1:], scores, rtol=1e-12)
+
+
+def test_a_loss_of_ones_own_and_a_pickle():
+    model = GradientBoostingRegressor(Squares(), **FEW).fit(
+        X_OF_BOOSTED_VALIDATION, F[:N], X_val=X_VAL, y_val=F[N:]
+    )
+    found = [-np.mean((F[N:] - f) ** 2) for f in model.staged_predict(X_VAL)]
+    np.testing.assert_allclose(model.validation_score_[1:], found)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X_VAL), model.predict(X_VAL))
+
+
+def test_class_weights_do_not_concern_them():
+    kind, y = TARGETS["two"]
+    model = kind(class_weight={"yes": 5, "no": 1}, **FEW)
+    model.fit(X_OF_BOOSTED_VALIDATION, y[:N], X_val=X_VAL, y_val=y[N:])
+    np.testing.assert_array_equal(model.validation_score_, losses_of(model, X_VAL, y[N:]))
+
+
+def test_a_class_that_is_not_among_them():
+    kind, y = TARGETS["three"]
+    few = y[N:] < 2
+    model = kind(**FEW).fit(X_OF_BOOSTED_VALIDATION, y[:N], X_val=X_VAL[few], y_val=y[N:][few])
+    found = losses_of(model, X_VAL[few], y[N:][few])
+    np.testing.assert_array_equal(model.validation_score_, found)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_fit_that_goes_on_is_one_fit(target):
+    kind, y = TARGETS[target]
+    shown = {"X_val": X_VAL, "y_val": y[N:]}
+    model = kind(n_iter_no_change=3, warm_start=True, **{**FEW, "max_iter": 4})
+    model.fit(X_OF_BOOSTED_VALIDATION, y[:N], **shown).set_params(max_iter=40).fit(
+        X_OF_BOOSTED_VALIDATION, y[:N], **shown
+    )
+    whole = kind(n_iter_no_change=3, **{**FEW, "max_iter": 40}).fit(
+        X_OF_BOOSTED_VALIDATION, y[:N], **shown
+    )
+    np.testing.assert_array_equal(model.validation_score_, whole.validation_score_)
+    assert len(model.forest_) == len(whole.forest_)
+    again = (
+        clone(model)
+        .fit(X_OF_BOOSTED_VALIDATION, y[:N], **shown)
+        .fit(X_OF_BOOSTED_VALIDATION, y[:N], **shown)
+    )
+    assert again.n_iter_ == whole.n_iter_
+
+
+def test_callbacks_hear_the_scores():
+    heard = []
+
+    class Hears(Callback):
+        def on_iteration_end(self, fit, number):
+            heard.append(fit.scores[-1])
+
+    model = GradientBoostingRegressor(**FEW)
+    model.fit(X_OF_BOOSTED_VALIDATION, F[:N], X_val=X_VAL, y_val=F[N:], callbacks=[Hears()])
+    assert heard == model.validation_score_[1:].tolist()
+
+
+def test_on_a_worker_and_of_dask_collections():
+    kind, y = TARGETS["two"]
+    rows, shown = TABLES["numbers"]
+    how = {"n_iter_no_change": 2, **FEW}
+    expected = kind(**how).fit(rows, y[:N], X_val=shown, y_val=y[N:])
+    lazy = da.from_array(rows, chunks=(100, -1))
+    with connect(2, 1, False) as cluster, Client(cluster, set_as_default=True):
+        found = kind(regime="replicated", **how).fit(lazy, y[:N], X_val=shown, y_val=y[N:])
+        assert found.fit_report_["regime"] == "replicated"
+        with pytest.raises(TypeError, match="X_val is a Dask collection"):
+            kind(**how).fit(lazy, y[:N], X_val=lazy, y_val=y[N:])
+    for model in (found, kind(**how).fit(lazy, y[:N], X_val=shown, y_val=da.from_array(y[N:]))):
+        np.testing.assert_array_equal(model.validation_score_, expected.validation_score_)
+        np.testing.assert_array_equal(model.predict_proba(shown), expected.predict_proba(shown))
+
+
+def test_a_cross_validation_hands_them_to_each_fit():
+    model = GradientBoostingRegressor(**FEW)
+    shown = {"X_val": X_VAL, "y_val": F[N:]}
+    found = cross_validate(
+        model, X_OF_BOOSTED_VALIDATION, F[:N], cv=3, params=shown, return_estimator=True
+    )
+    assert all(len(each.validation_score_) == each.n_iter_ + 1 for each in found["estimator"])
+    assert found["final_estimator"].validation_score_.size > 0
+
+
+def test_a_pipeline_transforms_them():
+    rows, shown = (np.nan_to_num(table) for table in TABLES["numbers"])
+    with config_context(enable_metadata_routing=True):
+        last = GradientBoostingRegressor(**FEW).set_fit_request(X_val=True, y_val=True)
+        made = Pipeline([("scaled", StandardScaler()), ("last", last)], transform_input=["X_val"])
+        made.fit(rows, F[:N], X_val=shown, y_val=F[N:])
+    scaler = StandardScaler().fit(rows)
+    alone = GradientBoostingRegressor(**FEW).fit(
+        scaler.transform(rows), F[:N], X_val=scaler.transform(shown), y_val=F[N:]
+    )
+    np.testing.assert_array_equal(made["last"].validation_score_, alone.validation_score_)
+
+
+@pytest.mark.parametrize(
+    ("given_rows", "error", "message"),
+    [
+        ({"X_val": X_VAL}, ValueError, "X_val is provided, but y_val was not provided"),
+        ({"y_val": F[N:]}, ValueError, "y_val is provided, but X_val was not provided"),
+        ({"sample_weight_val": F[N:]}, ValueError, "without X_val and y_val"),
+        ({"X_val": X_VAL, "y_val": F[:9]}, ValueError, "X_val has 300 rows, y_val has 9 values"),
+        ({"X_val": X_VAL[["x"]], "y_val": F[N:]}, ValueError, "feature names"),
+        ({"X_val": X_VAL, "y_val": F[N:] * np.nan}, ValueError, "y_val.*NaN"),
+        ({"X_val": X_VAL, "y_val": np.where(F[N:] > 0, "a", "b")}, ValueError, "X_val, y_val"),
+        (
+            {"X_val": X_VAL, "y_val": F[N:], "sample_weight_val": -np.ones(N)},
+            ValueError,
+            "sample_weight must not be negative",
+        ),
+        (
+            {"X_val": X_VAL, "y_val": F[N:], "sample_weight_val": np.ones(3)},
+            ValueError,
+            "sample_weight has 3 values",
+        ),
+    ],
+    ids=str,
+)
+def test_what_is_refused_leaves_the_estimator_as_it_was(given_rows, error, message):
+    model = GradientBoostingRegressor(**FEW)
+    before = dict(vars(model))
+    with pytest.raises(error, match=message):
+        model.fit(X_OF_BOOSTED_VALIDATION, F[:N], **given_rows)
+    assert vars(model) == before
+
+
+def test_more_that_is_refused():
+    shown = {"X_val": X_VAL, "y_val": F[N:]}
+    with pytest.raises(ValueError, match="early_stopping is False"):
+        GradientBoostingRegressor(early_stopping=False).fit(X_OF_BOOSTED_VALIDATION, F[:N], **shown)
+    with pytest.raises(ValueError, match="out of the valid range of the loss 'poisson'"):
+        GradientBoostingRegressor("poisson").fit(
+            X_OF_BOOSTED_VALIDATION, np.exp(F[:N]), X_val=X_VAL, y_val=F[N:]
+        )
+    kind, y = TARGETS["two"]
+    with pytest.raises(ValueError, match=r"labels that are none of y: \['maybe'\]"):
+        kind().fit(
+            X_OF_BOOSTED_VALIDATION, y[:N], X_val=X_VAL, y_val=np.where(F[N:] > 2, "maybe", y[N:])
+        )
+
+
+RNG = np.random.default_rng(0)
+X[RNG.random(X.shape) < 0.1] = np.nan
+EARLY_OF_BOOSTED_LISTENING = {
+    "early_stopping": True,
+    "min_samples_leaf": 5,
+    "max_leaf_nodes": 6,
+    "n_iter_no_change": 4,
+}
+
+
+def assert_same(model, other):
+    assert len(model.forest_) == len(other.forest_)
+    assert all(a.equals(b) for a, b in zip(model.forest_.trees, other.forest_.trees, strict=True))
+    assert model.validation_score_.tobytes() == other.validation_score_.tobytes()
+    assert model.train_score_.tobytes() == other.train_score_.tobytes()
+
+
+def of_loss(loss, **parameters):
+    if loss == "log_loss":
+        return GradientBoostingClassifier(random_state=1, **parameters)
+    return GradientBoostingRegressor(loss, random_state=1, **parameters)
+
+
+class Listener(Callback):
+    """Writes down what it hears; stops at an iteration, or raises there."""
+
+    def __init__(self, stop=None, fail=None):
+        self.stop, self.fail = stop, fail
+        self.heard, self.threads, self.scores = [], set(), []
+
+    def on_fit_begin(self, fit):
+        assert isinstance(fit, BoostingFit)
+        self.fit, self.was_fitted = fit, hasattr(fit.estimator, "forest_")
+        self.scores.append(fit.training_score())
+
+    def on_tree_end(self, fit, number):
+        raise AssertionError("a boosted model has iterations")
+
+    def on_iteration_end(self, fit, number):
+        assert len(fit.trees) == (number + 1) * fit.n_values
+        assert fit.n_grown == number + 1 - fit.numbers.start
+        self.heard.append(number)
+        self.threads.add(threading.get_ident())
+        self.scores.append(fit.training_score())
+        if number == self.fail:
+            raise ZeroDivisionError
+        return number == self.stop
+
+    def on_fit_end(self, fit):
+        self.error, self.is_fitted = fit.error, hasattr(fit.estimator, "forest_")
+
+
+class TestCallbacks:
+    @pytest.mark.parametrize("n_jobs", [1, 3])
+    @pytest.mark.parametrize("cuts", [[1], [0, 2]])
+    def test_iterations_in_order_in_the_calling_thread(self, n_jobs, cuts):
+        listener, y = Listener(), np.digitize(NOISY, cuts)
+        model = GradientBoostingClassifier(max_iter=5, n_jobs=n_jobs)
+        model.fit(X, y, callbacks=[listener])
+        assert listener.heard == [0, 1, 2, 3, 4]
+        assert listener.threads == {threading.get_ident()}
+        assert (listener.was_fitted, listener.is_fitted, listener.error) == (False, True, None)
+        assert_same(model, GradientBoostingClassifier(max_iter=5).fit(X, y))
+
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_training_scores_are_those_of_the_stages(self, weighted):
+        weight = RNG.integers(1, 4, len(X)).astype(float) if weighted else None
+        listener = Listener()
+        model = GradientBoostingRegressor(max_iter=4).fit(X, NOISY, weight, callbacks=[listener])
+        found = [np.average((NOISY - f) ** 2, weights=weight) / 2 for f in model.staged_predict(X)]
+        np.testing.assert_allclose(listener.scores[1:], [-loss for loss in found], rtol=1e-9)
+        mean = np.average(NOISY, weights=weight)
+        begins = np.average((NOISY - mean) ** 2, weights=weight) / 2
+        assert listener.scores[0] == pytest.approx(-begins, rel=1e-6)
+
+    def test_held_out_scores(self):
+        found = []
+
+        class Scores(Callback):
+            def on_iteration_end(self, fit, number):
+                found.append(list(fit.scores))
+
+        model = GradientBoostingRegressor(
+            random_state=0, use_best_model=False, **EARLY_OF_BOOSTED_LISTENING
+        )
+        model.fit(X, NOISY, callbacks=[Scores()])
+        assert [len(scores) for scores in found] == list(range(2, model.n_iter_ + 2))
+        assert found[-1] == model.validation_score_.tolist()
+
+    def test_one_of_several_stops_and_all_hear(self):
+        first, second = Listener(stop=2), Listener()
+        model = GradientBoostingRegressor(max_iter=9).fit(X, NOISY, callbacks=[first, second])
+        assert first.heard == second.heard == [0, 1, 2]
+        assert_same(model, GradientBoostingRegressor(max_iter=3).fit(X, NOISY))
+
+    @pytest.mark.parametrize("n_jobs", [1, 2])
+    def test_what_fails_leaves_the_model_as_it_was(self, n_jobs):
+        model = GradientBoostingRegressor(max_iter=3, n_jobs=n_jobs).fit(X, NOISY)
+        before, listener = dict(vars(model)), Listener(fail=1)
+        with pytest.raises(ZeroDivisionError):
+            model.fit(X, NOISY, callbacks=[listener])
+        assert vars(model) == before
+        assert isinstance(listener.error, ZeroDivisionError)
+
+    def test_an_end_that_fails(self):
+        class Fails(Callback):
+            def on_fit_end(self, fit):
+                raise ZeroDivisionError
+
+        model = GradientBoostingRegressor(max_iter=3)
+        with pytest.raises(ZeroDivisionError):
+            model.fit(X, NOISY, callbacks=[Fails()])
+        assert not hasattr(model, "forest_")
+
+    def test_what_is_no_callback(self):
+        with pytest.raises(TypeError, match="callbacks must be"):
+            GradientBoostingRegressor().fit(X, NOISY, callbacks=[Listener])
+
+    def test_a_bar_counts_iterations(self, monkeypatch, caplog):
+        monkeypatch.setattr("dtrees.callbacks.find_spec", lambda name: None)
+        with caplog.at_level(logging.INFO, "dtrees.callbacks"):
+            GradientBoostingRegressor(
+                max_iter=20, verbose=1, random_state=0, **EARLY_OF_BOOSTED_LISTENING
+            ).fit(X, NOISY)
+        assert "2 of 20 trees grown score -" in caplog.text
+
+
+class TestWarmStart:
+    @given(
+        seed=st.integers(0, 100),
+        loss=st.sampled_from(["log_loss", "squared_error", "absolute_error", "huber", "poisson"]),
+        early=st.booleans(),
+        apart=st.booleans(),
+        weighted=st.booleans(),
+        sparse=st.booleans(),
+        subsample=st.sampled_from([1.0, 0.6]),
+    )
+    def test_the_model_is_the_one_of_a_single_fit(
+        self, seed, loss, early, apart, weighted, sparse, subsample
+    ):
+        pytest.importorskip("pandas")
+        rng = np.random.default_rng(seed)
+        columns = random_columns(rng, 60, 3, ("numbers",) if sparse else ("missing", "categories"))
+        table = sp.csr_array(np.array(columns, dtype=float).T) if sparse else table_of(columns)
+        y = np.arange(60) % 3 if loss == "log_loss" else rng.integers(0, 9, 60).astype(float)
+        weight = rng.integers(0, 3, 60).astype(float) if weighted else None
+        how = {
+            "early_stopping": early,
+            "n_iter_no_change": 2,
+            "min_samples_leaf": 3,
+            "subsample": subsample,
+            "validation_fraction": 0.2 if apart else None,
+        }
+        model = of_loss(loss, max_iter=2, warm_start=True, **how).fit(table, y, weight)
+        few = model.forest_.trees
+        model.set_params(max_iter=5).fit(table, y, weight)
+        whole = of_loss(loss, max_iter=5, **how).fit(table, y, weight)
+        assert_same(model, whole)
+        assert all(a is b for a, b in zip(few, model.forest_.trees, strict=False))
+        np.testing.assert_array_equal(model.predict(table), whole.predict(table))
+
+    def test_a_fit_that_has_stopped_early_stays(self):
+        model = of_loss("squared_error", warm_start=True, **EARLY_OF_BOOSTED_LISTENING).fit(
+            X, NOISY
+        )
+        before = model.n_iter_
+        assert before < 100
+        assert_same(model, of_loss("squared_error", **EARLY_OF_BOOSTED_LISTENING).fit(X, NOISY))
+        trees = model.forest_.trees
+        model.set_params(max_iter=200).fit(X, NOISY)
+        assert all(a.equals(b) for a, b in zip(model.forest_.trees, trees, strict=True))
+        model.set_params(n_iter_no_change=1000).fit(X, NOISY)
+        assert len(model.validation_score_) == 201
+
+    def test_early_stopping_that_comes_later_knows_all_scores(self):
+        model = of_loss("squared_error", max_iter=3, warm_start=True, early_stopping=False)
+        model.fit(X, NOISY)
+        assert model.validation_score_.size == 0
+        model.set_params(max_iter=6, early_stopping=True).fit(X, NOISY)
+        assert len(model.validation_score_) == 7
+
+    def test_callbacks_hear_of_what_is_added(self):
+        listener = Listener()
+        model = of_loss("squared_error", max_iter=3, warm_start=True).fit(X, NOISY)
+        model.set_params(max_iter=5).fit(X, NOISY, callbacks=[listener])
+        assert (listener.heard, listener.fit.numbers) == ([3, 4], range(3, 5))
+        again = Listener()
+        model.fit(X, NOISY, callbacks=[again])
+        assert (again.heard, len(again.fit.numbers)) == ([], 0)
+        assert again.scores[0] == listener.scores[-1]
+
+    def test_rows_and_learning_rate_may_be_others(self):
+        model = of_loss("squared_error", max_iter=3, warm_start=True).fit(X, NOISY)
+        trees = model.forest_.trees
+        model.set_params(max_iter=5, learning_rate=0.5).fit(X[::2], NOISY[::2])
+        assert model.forest_.trees[:3] == trees
+        assert model.n_iter_ == 5
+
+    def test_what_cannot_go_on(self):
+        y = np.digitize(NOISY, [0])
+        model = of_loss("log_loss", max_iter=3, warm_start=True).fit(X, y)
+        for table, target, message in (
+            (X[:, :3], y, "columns and categories"),
+            (X, y + 1, "its classes"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                model.fit(table, target)
+        with pytest.raises(ValueError, match=r"max_iter=2 must be larger than or equal to n_iter_"):
+            model.set_params(max_iter=2).fit(X, y)
+        other = of_loss("squared_error", max_iter=3, warm_start=True).fit(X, NOISY)
+        with pytest.raises(ValueError, match="the loss must be that of the first"):
+            other.set_params(loss="absolute_error").fit(X, NOISY)

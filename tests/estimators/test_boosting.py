@@ -1,19 +1,511 @@
-"""The two estimators beside scikit-learn's, and what only one of them has."""
+"""A boosted model is the sum of its trees, and a file of it holds what it knows."""
+
+import pickle
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.ensemble import GradientBoostingRegressor as FriedmansRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, mean_pinball_loss, mean_poisson_deviance, mean_squared_error
 
-from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
-from dtrees.core.losses.losses import NUMBERS
+from dtrees import GradientBoostingClassifier, GradientBoostingRegressor, losses
+from dtrees.callbacks import Callback
+from dtrees.core.data._cpu import use_wide
+from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss
+from dtrees.estimators import boosting
+from dtrees.estimators.boosting import boost_in_place, loss_of, said_of
 
 RNG = np.random.default_rng(0)
-X = RNG.normal(size=(2_000, 5))
-X[RNG.random(X.shape) < 0.1] = np.nan
-SIGNAL = np.nan_to_num(X[:, 0]) * np.nan_to_num(X[:, 1]) + np.isnan(X[:, 2])
-NOISY = SIGNAL + 0.5 * RNG.normal(size=len(X))
+X = RNG.normal(size=(200, 3)).round(1)
+F = X[:, 0] + X[:, 1] ** 2
+MODELS = {
+    "two classes": (GradientBoostingClassifier(max_iter=4), F > 1),
+    "three classes": (GradientBoostingClassifier(max_iter=4), np.digitize(F, [0, 1])),
+    "one class": (GradientBoostingClassifier(max_iter=2), np.full(200, "a")),
+    "numbers": (GradientBoostingRegressor(max_iter=4, early_stopping=True), F),
+    "quantile": (GradientBoostingRegressor("quantile", quantile=0.3, max_iter=4), F),
+    "gamma": (GradientBoostingRegressor("gamma", max_iter=4), np.exp(F)),
+}
+
+
+class Half(losses.Loss):
+    """A loss of one's own."""
+
+    def gradient_and_hessian(self, y, raw):
+        return (raw - y) / 2, np.full(len(y), 0.5)
+
+
+def fitted(name):
+    model, y = MODELS[name]
+    return model.fit(X, y)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_raw_predictions_are_the_sum_of_the_estimators(name):
+    model = fitted(name)
+    assert model.estimators_.shape == (model.n_iter_, model.n_trees_per_iteration_)
+    raw = model._predictor().raw(model.codebook_.check(X))
+    total = np.repeat(model._initial[None, :], len(X), axis=0)
+    for iteration in model.estimators_:
+        for k, tree in enumerate(iteration):
+            total[:, k] += tree.predict(X)
+    np.testing.assert_array_equal(total, raw)
+
+
+def test_the_trees_know_which_columns_had_missing_values():
+    table = pd.DataFrame(X, columns=list("abc"))
+    assert not GradientBoostingRegressor(max_iter=3).fit(table, F)._saw_missing.any()
+    table.loc[::5, "a"] = np.nan
+    table["c"] = np.nan
+    model = GradientBoostingRegressor(max_iter=3).fit(table, F)
+    assert model._saw_missing.tolist() == [True, False, False]  # c is not tested
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_parts_that_do_not_fit_each_other_are_refused(name):
+    model = fitted(name)
+    parts = model._parts()
+    n_values = model.n_trees_per_iteration_
+
+    def refused(match, trees=parts.trees, **attributes):
+        changed = replace(parts, trees=trees, attributes={**parts.attributes, **attributes})
+        with pytest.raises(ValueError, match=match):
+            model._check_parts(changed)
+
+    model._check_parts(parts)
+    refused("_initial is not finite", _initial=model._initial * np.nan)
+    refused(f"are not {n_values} of each", _initial=np.zeros(n_values + 1))
+    refused(f"are not {n_values} of each", n_trees_per_iteration_=n_values + 1)
+    few = np.zeros(model.n_iter_)  # there is one of no iteration, too
+    refused("train_score_ has no score for some", train_score_=few)
+    refused("validation_score_ has no score for some", validation_score_=few)
+    if n_values > 1:
+        refused("not all of its trees", trees=parts.trees[:-1])
+    poisson = tuple(replace(tree, criterion="poisson") for tree in parts.trees)
+    refused("not those of a boosted model", trees=poisson)
+    refused("_fit_loss is", _fit_loss={"name": "hinge", "level": None})
+
+
+@pytest.mark.parametrize("losses", [CLASSES, NUMBERS])
+def test_a_loss_is_said_and_found_again(losses):
+    for name, loss in losses.items():
+        said = said_of(loss, "Model")
+        assert loss_of(said, losses) == loss
+        for wrong in (
+            {**said, "level": 2.0 if name in ("quantile", "huber") else 0.123456},
+            {**said, "level": float("nan")},
+            {**said, "name": [name]},
+            {**said, "more": 1},
+            {"name": name},
+            {},
+        ):
+            with pytest.raises(ValueError, match="_fit_loss"):
+                loss_of(wrong, losses)
+    quantile = NUMBERS["quantile"].with_level(0.9)
+    assert loss_of(said_of(quantile, "Model"), NUMBERS) == quantile
+    with pytest.raises(ValueError, match="_fit_loss"):
+        loss_of(said_of(quantile, "Model"), CLASSES)
+
+
+def test_a_loss_of_ones_own_is_in_no_file():
+    class Own(Loss):
+        pass
+
+    with pytest.raises(TypeError, match=r"The loss of this Model .* class log_loss, which is code"):
+        said_of(Own("log_loss"), "Model")
+    with pytest.raises(
+        TypeError, match="GradientBoostingRegressor is an object of the class Half,"
+    ):
+        GradientBoostingRegressor(Half(), max_iter=2).fit(X, F)._parts()
+
+
+def test_a_fitted_model_does_not_keep_the_values_of_its_table():
+    """Trees have their thresholds; a book of all values would be as large as the table."""
+    wide = RNG.normal(size=(3000, 20))
+    model = GradientBoostingRegressor(max_iter=2, max_bins=None).fit(wide, wide[:, 0])
+    assert model.codebook_.low.nbytes == 0
+    assert len(pickle.dumps(model)) < 20_000
+    assert model.score(wide, wide[:, 0]) > 0.2
+
+
+RNG = np.random.default_rng(0)
+X_OF_FITTED_BOOSTING = RNG.normal(size=(120, 3))
+Y = X_OF_FITTED_BOOSTING[:, 0] + RNG.normal(size=120)
+
+
+def test_stages_check_the_table_before_the_first():
+    model = GradientBoostingRegressor(max_iter=2).fit(X_OF_FITTED_BOOSTING, Y)
+    with pytest.raises(ValueError, match="3 features"):
+        model.staged_predict(X_OF_FITTED_BOOSTING[:, :2])
+
+
+def test_iterations_are_counted_of_a_fitted_model_only():
+    with pytest.raises(NotFittedError):
+        _ = GradientBoostingRegressor().n_iter_
+    assert GradientBoostingRegressor(max_iter=3).fit(X_OF_FITTED_BOOSTING, Y).n_iter_ == 3
+
+
+RNG = np.random.default_rng(0)
+X_OF_BOOSTING_BASE = RNG.normal(size=(600, 6)).round(1)
+X_OF_BOOSTING_BASE[RNG.random(X_OF_BOOSTING_BASE.shape) < 0.1] = np.nan
+F_OF_BOOSTING_BASE = np.nan_to_num(
+    X_OF_BOOSTING_BASE[:, 0] * X_OF_BOOSTING_BASE[:, 1]
+) + np.nan_to_num(X_OF_BOOSTING_BASE[:, 2])
+TARGETS = {
+    "log_loss": F_OF_BOOSTING_BASE > 0,
+    "classes": np.digitize(F_OF_BOOSTING_BASE, [-1, 1]),
+    "squared_error": F_OF_BOOSTING_BASE,
+    "absolute_error": F_OF_BOOSTING_BASE,
+    "huber": F_OF_BOOSTING_BASE,
+    "poisson": np.exp(F_OF_BOOSTING_BASE.round(1)),
+    "gamma": np.exp(F_OF_BOOSTING_BASE),
+}
+
+
+def model_of(name, **parameters):
+    parameters = {"max_iter": 4, "min_samples_leaf": 3, **parameters}
+    if name in ("log_loss", "classes"):
+        return GradientBoostingClassifier(**parameters)
+    return GradientBoostingRegressor(name, **parameters)
+
+
+def assert_same(model, other):
+    assert len(model.forest_) == len(other.forest_)
+    assert all(a.equals(b) for a, b in zip(model.forest_.trees, other.forest_.trees, strict=True))
+    np.testing.assert_array_equal(model._initial, other._initial)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+class TestSameBits:
+    def test_for_any_number_of_threads_and_any_registers(self, name):
+        y = TARGETS[name]
+        model = model_of(name).fit(X_OF_BOOSTING_BASE, y)
+        assert_same(model, model_of(name, n_jobs=2).fit(X_OF_BOOSTING_BASE, y))
+        before = use_wide(False)
+        try:
+            assert_same(model, model_of(name).fit(X_OF_BOOSTING_BASE, y))
+        finally:
+            use_wide(before)
+
+    def test_in_any_order_of_the_rows(self, name):
+        order = np.random.default_rng(1).permutation(len(X_OF_BOOSTING_BASE))
+        y = TARGETS[name]
+        model, other = (
+            model_of(name).fit(X_OF_BOOSTING_BASE, y),
+            model_of(name).fit(X_OF_BOOSTING_BASE[order], y[order]),
+        )
+        assert_same(model, other)
+
+    @pytest.mark.parametrize("class_weight", [None, "balanced"])
+    def test_in_any_order_of_rows_with_fractional_weights(self, name, class_weight):
+        rng = np.random.default_rng(1)
+        weight, order = (
+            rng.random(len(X_OF_BOOSTING_BASE)),
+            rng.permutation(len(X_OF_BOOSTING_BASE)),
+        )
+        model, other = model_of(name), model_of(name)
+        if hasattr(model, "class_weight"):
+            model.class_weight = other.class_weight = class_weight
+        y = np.ceil(2.0 * TARGETS[name]) / 2  # rows of one target differ in weight
+        model.fit(X_OF_BOOSTING_BASE, y, weight)
+        assert_same(model, other.fit(X_OF_BOOSTING_BASE[order], y[order], weight[order]))
+
+    @pytest.mark.parametrize("least", [1e-3, 4.0])
+    def test_dense_and_sparse(self, name, least):
+        table = np.where(
+            np.abs(np.nan_to_num(X_OF_BOOSTING_BASE)) < 0.7, 0.0, np.nan_to_num(X_OF_BOOSTING_BASE)
+        )
+        y = TARGETS[name]
+        model, other = (
+            model_of(name, min_child_weight=least).fit(each, y)
+            for each in (table, sp.csr_array(table))
+        )
+        assert_same(model, other)
+        np.testing.assert_array_equal(model.predict(table), other.predict(sp.csc_array(table)))
+
+    def test_when_a_column_is_stretched(self, name):
+        y = TARGETS[name]
+        model, other = (
+            model_of(name).fit(X_OF_BOOSTING_BASE, y),
+            model_of(name).fit(8 * X_OF_BOOSTING_BASE + 1, y),
+        )
+        np.testing.assert_array_equal(
+            model.predict(X_OF_BOOSTING_BASE), other.predict(8 * X_OF_BOOSTING_BASE + 1)
+        )
+
+    def test_pickled(self, name):
+        model = model_of(name).fit(X_OF_BOOSTING_BASE, TARGETS[name])
+        again = pickle.loads(pickle.dumps(model))
+        assert_same(model, again)
+        np.testing.assert_array_equal(
+            again.predict(X_OF_BOOSTING_BASE), model.predict(X_OF_BOOSTING_BASE)
+        )
+
+    def test_fewer_iterations_are_the_first_ones(self, name):
+        y = TARGETS[name]
+        whole, few = (
+            model_of(name).fit(X_OF_BOOSTING_BASE, y),
+            model_of(name, max_iter=2).fit(X_OF_BOOSTING_BASE, y),
+        )
+        for tree, other in zip(few.forest_.trees, whole.forest_.trees, strict=False):
+            assert tree.equals(other)
+
+
+@given(st.integers(0, 50), st.sampled_from(["log_loss", "classes", "absolute_error"]))
+def test_a_row_of_weight_two_is_a_row_given_twice(seed, name):
+    """Where least rows of a leaf do not tell both apart."""
+    rng = np.random.default_rng(seed)
+    weight = rng.integers(0, 3, 60)
+    weight[:3] = 1
+    table, y = X_OF_BOOSTING_BASE[:60], TARGETS[name][:60]
+    rows = np.repeat(np.arange(60), weight)
+    model = model_of(name, min_samples_leaf=1, max_iter=2).fit(table, y, weight)
+    other = model_of(name, min_samples_leaf=1, max_iter=2).fit(table[rows], y[rows])
+    if np.array_equal(np.unique(y), np.unique(y[rows])):
+        assert model.predict(table).tobytes() == other.predict(table).tobytes()
+
+
+@pytest.mark.parametrize("weight", [10.0, 2.0**30, 1e9, 1e15])
+@pytest.mark.parametrize("name", ["log_loss", "classes", "squared_error", "poisson"])
+def test_a_weight_that_all_rows_have_changes_no_more_than_rounding(name, weight):
+    y = TARGETS[name]
+    models = [
+        model_of(name, min_samples_leaf=20, l2_regularization=0).fit(X_OF_BOOSTING_BASE, y, given)
+        for given in (None, np.full(600, weight))
+    ]
+    raws = [model._predictor().raw(model.codebook_.check(X_OF_BOOSTING_BASE)) for model in models]
+    np.testing.assert_allclose(raws[1], raws[0], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("exponent", [-30, -64, -100])
+def test_weights_next_to_nothing_are_not_split(exponent):
+    """Each side needs a hessian of 0.001, as in scikit-learn."""
+    model = model_of("squared_error").fit(
+        X_OF_BOOSTING_BASE, F_OF_BOOSTING_BASE, np.full(600, 2.0**exponent)
+    )
+    assert [tree.node_count for tree in model.forest_.trees] == [1] * 4
+
+
+@pytest.mark.parametrize("name", ["log_loss", "squared_error", "poisson"])
+def test_no_leaf_is_lighter_than_the_least_weight(name):
+    few = model_of(name, max_leaf_nodes=None).fit(X_OF_BOOSTING_BASE, TARGETS[name])
+    model = model_of(name, max_leaf_nodes=None, min_child_weight=12.5).fit(
+        X_OF_BOOSTING_BASE, TARGETS[name]
+    )
+    assert 1 < model.forest_[0].n_leaves < few.forest_[0].n_leaves
+    leaf = model.forest_[0].feature < 0
+    rows = model.forest_[0].n_node_samples[leaf]
+    if name == "squared_error":  # whose hessians are one
+        assert rows.min() == 13
+    elif name == "log_loss":  # before the first tree, all shares are one
+        share = np.mean(TARGETS[name])
+        assert rows.min() * share * (1 - share) >= 12.5
+    assert (
+        model_of(name, min_child_weight=1e300)
+        .fit(X_OF_BOOSTING_BASE, TARGETS[name])
+        .forest_[0]
+        .n_leaves
+        == 1
+    )
+
+
+def test_rows_without_weight_are_not_there():
+    keep = RNG.random(600) < 0.5
+    model = model_of("squared_error", max_bins=None).fit(
+        X_OF_BOOSTING_BASE, F_OF_BOOSTING_BASE, keep.astype(float)
+    )
+    other = model_of("squared_error", max_bins=None).fit(
+        X_OF_BOOSTING_BASE[keep], F_OF_BOOSTING_BASE[keep]
+    )
+    np.testing.assert_allclose(
+        model.predict(X_OF_BOOSTING_BASE[keep]),
+        other.predict(X_OF_BOOSTING_BASE[keep]),
+        rtol=1e-6,
+        atol=1e-7,
+    )
+
+
+def test_importances_are_shares_of_what_splits_gain():
+    model = model_of("squared_error", max_iter=30).fit(X_OF_BOOSTING_BASE, F_OF_BOOSTING_BASE)
+    found = model.feature_importances_
+    assert found.sum() == pytest.approx(1)
+    assert found[:3].sum() > 0.95
+    alone = model_of("squared_error").fit(np.ones((50, 2)), np.arange(50.0))
+    np.testing.assert_array_equal(alone.feature_importances_, [0, 0])
+
+
+def test_categories_and_names():
+    pd = pytest.importorskip("pandas")
+    labels = np.array(["a", "b", "c", "d"])[RNG.integers(0, 4, 600)]
+    table = pd.DataFrame({"x": X_OF_BOOSTING_BASE[:, 0], "label": pd.Categorical(labels)})
+    y = np.isin(labels, ["b", "d"]) + 0.1 * RNG.normal(size=600)
+    model = GradientBoostingRegressor().fit(table, y)
+    assert model.feature_names_in_.tolist() == ["x", "label"]
+    assert model.score(table, y) > 0.9
+    assert model.feature_importances_[1] > 0.9
+
+
+def test_dask_collections_are_fitted_and_predicted():
+    da = pytest.importorskip("dask.array")
+    lazy = da.from_array(X_OF_BOOSTING_BASE, chunks=(200, -1))
+    assert_same(
+        model_of("squared_error").fit(lazy, F_OF_BOOSTING_BASE),
+        model_of("squared_error").fit(X_OF_BOOSTING_BASE, F_OF_BOOSTING_BASE),
+    )
+    model = model_of("classes").fit(X_OF_BOOSTING_BASE, TARGETS["classes"])
+    for name in ("predict", "predict_proba", "decision_function"):
+        method = getattr(model, name)
+        np.testing.assert_array_equal(
+            method(lazy).compute(scheduler="sync"), method(X_OF_BOOSTING_BASE)
+        )
+
+
+class TestCodesThatAreTaken:
+    """Large tables give the codes of their columns to the codes by row."""
+
+    @given(
+        seed=st.integers(0, 1000),
+        n=st.sampled_from([60, 300]),
+        n_columns=st.integers(0, 20),
+        is_classes=st.booleans(),
+        is_wide=st.booleans(),
+    )
+    def test_the_model_is_the_same(self, seed, n, n_columns, is_classes, is_wide):
+        rng = np.random.default_rng(seed)
+        kinds = {
+            "numbers": lambda: rng.integers(0, 9, n).astype(float),
+            "gaps": lambda: np.where(rng.random(n) < 0.3, np.nan, rng.integers(0, 3, n)),
+            "indicators": lambda: (rng.integers(0, 12, n) == 0).astype(float),
+            "categories": lambda: pd.Categorical(rng.choice(list("abcdef"), n)),
+        }
+        X = pd.DataFrame({f"c{j}": kinds[rng.choice(list(kinds))]() for j in range(n_columns)})
+        X["many"] = np.arange(n) / 7
+        y = rng.integers(0, 3, n) if is_classes else rng.normal(size=n)
+        model = (GradientBoostingClassifier if is_classes else GradientBoostingRegressor)(
+            max_iter=3,
+            min_samples_leaf=2,
+            max_bins=None,
+            subsample=float(rng.choice([0.5, 1.0])),
+            random_state=0,
+            early_stopping=False,
+            n_jobs=int(rng.integers(1, 3)),
+        )
+        weight = rng.integers(0, 3, n) if rng.random() < 0.5 else None
+        kept = clone(model).fit(X, y, weight)
+        before = use_wide(is_wide)
+        try:
+            assert self.taken(model, X, y, weight) == [True]
+        finally:
+            use_wide(before)
+        assert_same(model, kept)
+        np.testing.assert_array_equal(model._saw_missing, kept._saw_missing)
+
+    @pytest.mark.parametrize("fraction", [0.3, None])
+    def test_rows_that_are_scored_keep_theirs(self, fraction):
+        model = model_of("squared_error", early_stopping=True, validation_fraction=fraction)
+        assert self.taken(model, X_OF_BOOSTING_BASE, F_OF_BOOSTING_BASE) == [False]
+
+    def test_rows_that_are_given_to_be_scored(self):
+        model = model_of("squared_error")
+        kept = clone(model).fit(
+            X_OF_BOOSTING_BASE,
+            F_OF_BOOSTING_BASE,
+            X_val=X_OF_BOOSTING_BASE[:50],
+            y_val=F_OF_BOOSTING_BASE[:50],
+        )
+        assert self.taken(
+            model,
+            X_OF_BOOSTING_BASE,
+            F_OF_BOOSTING_BASE,
+            X_val=X_OF_BOOSTING_BASE[:50],
+            y_val=F_OF_BOOSTING_BASE[:50],
+        ) == [True]
+        np.testing.assert_array_equal(model.validation_score_, kept.validation_score_)
+
+    def test_more_iterations_and_who_hears_of_them(self):
+        scores = []
+
+        class Hears(Callback):
+            def on_iteration_end(self, fit, number):
+                scores.append(fit.training_score())
+
+        whole = model_of("squared_error").fit(
+            X_OF_BOOSTING_BASE, F_OF_BOOSTING_BASE, callbacks=[Hears()]
+        )
+        model = model_of("squared_error", max_iter=2, warm_start=True)
+        assert self.taken(model, X_OF_BOOSTING_BASE, F_OF_BOOSTING_BASE, callbacks=[Hears()]) == [
+            True
+        ]
+        assert self.taken(
+            model.set_params(max_iter=4),
+            X_OF_BOOSTING_BASE,
+            F_OF_BOOSTING_BASE,
+            callbacks=[Hears()],
+        ) == [True]
+        assert_same(model, whole)
+        assert scores[:4] == scores[4:]
+
+    @staticmethod
+    def taken(model, *given, **named):
+        """Fit, as if the table were large; whether its codes were taken."""
+        found = []
+
+        def boost(work, *others):
+            trees = boost_in_place(work, *others)
+            found.append(work.rows.coded.u8.shape[1] == 0)
+            return trees
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(boosting, "TAKEN_BYTES", 0)
+            patch.setattr(boosting, "boost_in_place", boost)
+            model.fit(*given, **named)
+        return found
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("parameters", "message"),
+        [
+            ({"max_iter": 0}, "'max_iter' parameter"),
+            ({"learning_rate": 0.0}, "'learning_rate' parameter"),
+            ({"max_leaf_nodes": 1}, "'max_leaf_nodes' parameter"),
+            ({"min_child_weight": -1.0}, "'min_child_weight' parameter"),
+            ({"l2_regularization": -1.0}, "'l2_regularization' parameter"),
+        ],
+    )
+    def test_parameters(self, parameters, message):
+        with pytest.raises(ValueError, match=message):
+            model_of("squared_error", **parameters).fit(X_OF_BOOSTING_BASE, F_OF_BOOSTING_BASE)
+
+    def test_leave_the_estimator_as_it_was(self):
+        model = model_of("poisson").fit(X_OF_BOOSTING_BASE, TARGETS["poisson"])
+        before = dict(vars(model))
+        with pytest.raises(ValueError, match="valid range"):
+            model.fit(X_OF_BOOSTING_BASE, -TARGETS["poisson"])
+        assert vars(model) == before
+
+    def test_not_fitted(self):
+        for ask in ("predict", "staged_predict"):
+            with pytest.raises(NotFittedError):
+                list(getattr(model_of("squared_error"), ask)(X_OF_BOOSTING_BASE))
+        with pytest.raises(NotFittedError):
+            _ = clone(model_of("squared_error")).feature_importances_
+
+
+RNG = np.random.default_rng(0)
+X_OF_BOOSTING = RNG.normal(size=(2_000, 5))
+X_OF_BOOSTING[RNG.random(X_OF_BOOSTING.shape) < 0.1] = np.nan
+SIGNAL = np.nan_to_num(X_OF_BOOSTING[:, 0]) * np.nan_to_num(X_OF_BOOSTING[:, 1]) + np.isnan(
+    X_OF_BOOSTING[:, 2]
+)
+NOISY = SIGNAL + 0.5 * RNG.normal(size=len(X_OF_BOOSTING))
 TRAIN, TEST = slice(0, None, 2), slice(1, None, 2)
 COUNTS = RNG.poisson(np.exp(SIGNAL)).astype(float)
 
@@ -26,7 +518,10 @@ class TestBesideScikitLearn:
     def test_classes(self, n_classes):
         y = np.searchsorted(np.quantile(NOISY, np.arange(1, n_classes) / n_classes), NOISY)
         losses = [
-            log_loss(y[TEST], model.fit(X[TRAIN], y[TRAIN]).predict_proba(X[TEST]))
+            log_loss(
+                y[TEST],
+                model.fit(X_OF_BOOSTING[TRAIN], y[TRAIN]).predict_proba(X_OF_BOOSTING[TEST]),
+            )
             for model in (
                 GradientBoostingClassifier(max_iter=20),
                 HistGradientBoostingClassifier(max_iter=20, early_stopping=False),
@@ -48,7 +543,7 @@ class TestBesideScikitLearn:
         own = {"quantile": 0.8} if loss == "quantile" else {}
         measure = measure or (lambda y, found: np.mean(np.log(found) + y / found))
         losses = [
-            measure(y[TEST], model.fit(X[TRAIN], y[TRAIN]).predict(X[TEST]))
+            measure(y[TEST], model.fit(X_OF_BOOSTING[TRAIN], y[TRAIN]).predict(X_OF_BOOSTING[TEST]))
             for model in (
                 GradientBoostingRegressor(loss, max_iter=20, **own),
                 HistGradientBoostingRegressor(loss, max_iter=20, early_stopping=False, **own),
@@ -59,43 +554,51 @@ class TestBesideScikitLearn:
 
 class TestClasses:
     def test_two_classes_have_one_tree_an_iteration(self):
-        model = GradientBoostingClassifier(max_iter=3).fit(X, np.where(NOISY > 0, "yes", "no"))
+        model = GradientBoostingClassifier(max_iter=3).fit(
+            X_OF_BOOSTING, np.where(NOISY > 0, "yes", "no")
+        )
         assert model.n_trees_per_iteration_ == 1
         assert len(model.forest_) == model.n_iter_ == 3
         assert model.classes_.tolist() == ["no", "yes"]
-        raw = model.decision_function(X)
+        raw = model.decision_function(X_OF_BOOSTING)
         assert raw.shape == (2_000,)
-        shares = model.predict_proba(X)
+        shares = model.predict_proba(X_OF_BOOSTING)
         np.testing.assert_allclose(shares[:, 1], 1 / (1 + np.exp(-raw)), rtol=1e-14)
-        np.testing.assert_array_equal(model.predict(X) == "yes", shares[:, 1] > 0.5)
+        np.testing.assert_array_equal(model.predict(X_OF_BOOSTING) == "yes", shares[:, 1] > 0.5)
 
     def test_more_classes_have_one_each(self):
-        model = GradientBoostingClassifier(max_iter=3).fit(X, np.digitize(NOISY, [-1, 1]))
+        model = GradientBoostingClassifier(max_iter=3).fit(
+            X_OF_BOOSTING, np.digitize(NOISY, [-1, 1])
+        )
         assert (model.n_trees_per_iteration_, model.n_iter_, len(model.forest_)) == (3, 3, 9)
-        raw = model.decision_function(X)
+        raw = model.decision_function(X_OF_BOOSTING)
         shares = np.exp(raw) / np.exp(raw).sum(axis=1, keepdims=True)
-        np.testing.assert_allclose(model.predict_proba(X), shares, rtol=1e-12)
+        np.testing.assert_allclose(model.predict_proba(X_OF_BOOSTING), shares, rtol=1e-12)
 
     def test_one_class(self):
-        model = GradientBoostingClassifier(max_iter=2).fit(X, np.ones(len(X)))
-        assert (model.predict(X) == 1).all()
-        np.testing.assert_array_equal(model.predict_proba(X), np.ones((len(X), 1)))
+        model = GradientBoostingClassifier(max_iter=2).fit(
+            X_OF_BOOSTING, np.ones(len(X_OF_BOOSTING))
+        )
+        assert (model.predict(X_OF_BOOSTING) == 1).all()
+        np.testing.assert_array_equal(
+            model.predict_proba(X_OF_BOOSTING), np.ones((len(X_OF_BOOSTING), 1))
+        )
 
     @pytest.mark.parametrize("cuts", [[0], [-1, 1]])
     def test_stages(self, cuts):
-        model = GradientBoostingClassifier(max_iter=4).fit(X, np.digitize(NOISY, cuts))
-        few = GradientBoostingClassifier(max_iter=2).fit(X, np.digitize(NOISY, cuts))
+        model = GradientBoostingClassifier(max_iter=4).fit(X_OF_BOOSTING, np.digitize(NOISY, cuts))
+        few = GradientBoostingClassifier(max_iter=2).fit(X_OF_BOOSTING, np.digitize(NOISY, cuts))
         for staged, whole in (
             (model.staged_predict, few.predict),
             (model.staged_predict_proba, few.predict_proba),
             (model.staged_decision_function, few.decision_function),
         ):
-            stages = list(staged(X))
+            stages = list(staged(X_OF_BOOSTING))
             assert len(stages) == 4
-            np.testing.assert_array_equal(stages[1], whole(X))
+            np.testing.assert_array_equal(stages[1], whole(X_OF_BOOSTING))
 
     def test_class_weights_are_weights(self):
-        few = X.round(1)  # not cut: class weights do not count there
+        few = X_OF_BOOSTING.round(1)  # not cut: class weights do not count there
         y = (NOISY > 1).astype(int)
         model = GradientBoostingClassifier(max_iter=3, class_weight={1: 3}).fit(few, y)
         other = GradientBoostingClassifier(max_iter=3).fit(few, y, np.where(y == 1, 3.0, 1.0))
@@ -109,9 +612,11 @@ class TestNumbers:
 
     def test_a_quantile_is_needed_and_used(self):
         with pytest.raises(ValueError, match="needs the parameter quantile"):
-            GradientBoostingRegressor("quantile").fit(X, NOISY)
-        model = GradientBoostingRegressor("quantile", quantile=0.9, max_iter=50).fit(X, NOISY)
-        assert np.mean(model.predict(X) >= NOISY) == pytest.approx(0.9, abs=0.03)
+            GradientBoostingRegressor("quantile").fit(X_OF_BOOSTING, NOISY)
+        model = GradientBoostingRegressor("quantile", quantile=0.9, max_iter=50).fit(
+            X_OF_BOOSTING, NOISY
+        )
+        assert np.mean(model.predict(X_OF_BOOSTING) >= NOISY) == pytest.approx(0.9, abs=0.03)
 
     @pytest.mark.usefixtures("one_openmp_thread")
     @pytest.mark.parametrize("sign", [1, -1])
@@ -124,26 +629,30 @@ class TestNumbers:
         shape = {"max_iter": 50, "l2_regularization": 0}
         model = GradientBoostingRegressor("quantile", **shape, **turned)
         other = HistGradientBoostingRegressor(loss="quantile", max_iter=50, **plain)
-        found = sign * model.fit(X[TRAIN], sign * y[TRAIN]).predict(X[TEST])
-        expected = other.fit(X[TRAIN], y[TRAIN]).predict(X[TEST])
+        found = sign * model.fit(X_OF_BOOSTING[TRAIN], sign * y[TRAIN]).predict(X_OF_BOOSTING[TEST])
+        expected = other.fit(X_OF_BOOSTING[TRAIN], y[TRAIN]).predict(X_OF_BOOSTING[TEST])
         assert model._initial[0] == sign * y[TRAIN].max()
         losses = [mean_pinball_loss(y[TEST], each, alpha=plain["quantile"])
                   for each in (found, expected)]  # fmt: skip
         assert losses[0] < 1.03 * losses[1]
         if share > 0.5:
             median = GradientBoostingRegressor("absolute_error", **shape)
-            same = sign * median.fit(X[TRAIN], sign * y[TRAIN]).predict(X[TEST])
+            same = sign * median.fit(X_OF_BOOSTING[TRAIN], sign * y[TRAIN]).predict(
+                X_OF_BOOSTING[TEST]
+            )
             assert mean_pinball_loss(y[TEST], same) == pytest.approx(losses[0], rel=0.02)
 
     def test_huber_where_most_targets_are_equal(self):
         """scikit-learn's model is constant: its width is zero."""
-        y = np.maximum(np.nan_to_num(X[:, 0]) - 1.6, 0)
+        y = np.maximum(np.nan_to_num(X_OF_BOOSTING[:, 0]) - 1.6, 0)
         assert 0.9 < np.mean(y == 0) < 0.97
-        assert GradientBoostingRegressor("huber").fit(X, y).score(X, y) > 0.7
+        assert (
+            GradientBoostingRegressor("huber").fit(X_OF_BOOSTING, y).score(X_OF_BOOSTING, y) > 0.7
+        )
 
     def test_huber_beside_scikit_learns_other_boosting(self):
-        y = SIGNAL + 0.2 * RNG.standard_t(1.2, size=len(X))
-        X0, shape = np.nan_to_num(X), {"max_leaf_nodes": 8, "min_samples_leaf": 20}
+        y = SIGNAL + 0.2 * RNG.standard_t(1.2, size=len(X_OF_BOOSTING))
+        X0, shape = np.nan_to_num(X_OF_BOOSTING), {"max_leaf_nodes": 8, "min_samples_leaf": 20}
         model = GradientBoostingRegressor("huber", max_iter=30, alpha=0.8, **shape)
         other = FriedmansRegressor(
             loss="huber", alpha=0.8, n_estimators=30, max_depth=None
@@ -158,9 +667,11 @@ class TestNumbers:
     @pytest.mark.parametrize("loss", ["poisson", "gamma"])
     def test_targets_out_of_range(self, loss):
         with pytest.raises(ValueError, match="out of the valid range of the loss"):
-            GradientBoostingRegressor(loss).fit(X, -np.exp(NOISY))
+            GradientBoostingRegressor(loss).fit(X_OF_BOOSTING, -np.exp(NOISY))
 
     def test_stages(self):
-        model = GradientBoostingRegressor("poisson", max_iter=3).fit(X, COUNTS)
-        np.testing.assert_array_equal(list(model.staged_predict(X))[-1], model.predict(X))
-        assert (model.predict(X) > 0).all()
+        model = GradientBoostingRegressor("poisson", max_iter=3).fit(X_OF_BOOSTING, COUNTS)
+        np.testing.assert_array_equal(
+            list(model.staged_predict(X_OF_BOOSTING))[-1], model.predict(X_OF_BOOSTING)
+        )
+        assert (model.predict(X_OF_BOOSTING) > 0).all()

@@ -1,4 +1,4 @@
-"""A plan says how an estimator is fitted, and its steps make what a fit makes."""
+"""Codes are walked where they are."""
 
 import warnings
 
@@ -8,12 +8,63 @@ import pytest
 from sklearn.datasets import load_diabetes, load_iris
 
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestClassifier
+from dtrees.coding import CodeBook
+from dtrees.core.membership.shares import Shares
+from dtrees.core.predict.binned import CodedRows
 from dtrees.estimators import InvalidParameterError, fit_plan
-from dtrees.estimators.ensemble import SPARE_BITS
-from dtrees.estimators.fit_plan import FitPlan, check_value
-from dtrees.estimators.training import Training, rows_of
+from dtrees.estimators.fit_plan import (
+    MOST_ROWS,
+    FitPlan,
+    Training,
+    check_value,
+    columns_per_split,
+    least_rows,
+    rows_of,
+    rows_of_split,
+)
 from dtrees.parallel import threaded
 from tests.estimators.forest_cases import FORESTS
+
+
+def test_numbers_of_rows():
+    assert least_rows(7) == 7
+    assert least_rows(np.int64(7)) == 7
+    assert least_rows(2**40) == MOST_ROWS
+    assert least_rows(0.5) == 1
+    assert least_rows(1.0) == 1
+
+
+def test_rows_of_a_split():
+    assert rows_of_split(7, 100) == 7
+    assert rows_of_split(0.041, 100) == 5
+    assert rows_of_split(1e-9, 100) == 2
+    assert rows_of_split(1.0, 100) == 100
+
+
+def test_shares():
+    def shares(split, leaf, weight):
+        limits = {"min_samples_split": split, "min_samples_leaf": leaf}
+        return FitPlan(DecisionTreeClassifier(**limits, min_weight_fraction_leaf=weight)).shares
+
+    assert shares(2, 1, 0.0) == Shares()
+    assert shares(np.int64(2), 0.1, 0) == Shares(min_samples_leaf=0.1)
+    assert shares(1.0, 3, 0.2) == Shares(min_samples_split=1.0, min_weight_leaf=0.2)
+
+
+@pytest.mark.parametrize(
+    ("max_features", "expected"),
+    [(None, 10), (3, 3), (30, 10), (0.35, 3), (0.01, 1), (1.0, 10), ("sqrt", 3), ("log2", 3)],
+)
+def test_columns(max_features, expected):
+    assert columns_per_split(max_features, 10) == expected
+
+
+def test_a_coded_matrix_is_walked_here():
+    _, coded = CodeBook.fit_encode(np.arange(6.0).reshape(3, 2))
+    rows = rows_of(coded)
+    assert isinstance(rows, CodedRows)
+    assert rows.is_here
+
 
 IRIS = load_iris(return_X_y=True)
 KINDS = [DecisionTreeClassifier, DecisionTreeRegressor, *FORESTS]
@@ -46,7 +97,7 @@ def test_class_weights_are_of_the_target():
     assert (tree.class_weight, tree.spare_bits, tree.draws_weights) == ({0: 2.0}, 0, False)
     forest = RandomForestClassifier(class_weight="balanced_subsample")
     plan = FitPlan.of(forest)
-    assert (plan.class_weight, plan.spare_bits) == ("balanced", SPARE_BITS)
+    assert (plan.class_weight, plan.spare_bits) == ("balanced", 5)
     assert plan.draws_weights
     assert not FitPlan.of(forest.set_params(bootstrap=False)).draws_weights
 

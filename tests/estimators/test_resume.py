@@ -64,15 +64,15 @@ class TestResume:
     @pytest.fixture
     def so_far(self, monkeypatch):
         """The same without a cluster."""
-        from dtrees.estimators import growing_forest
+        from dtrees.estimators import forest_growth
 
-        grow = growing_forest.grow_trees
+        grow = forest_growth.grow_trees
 
         def lost(growth, numbers, *others, **more):
             yield from grow(growth, numbers[:5], *others, **more)
             raise WorkerLostError("all are gone")
 
-        monkeypatch.setattr(growing_forest, "grow_trees", lost)
+        monkeypatch.setattr(forest_growth, "grow_trees", lost)
         with pytest.raises(WorkerLostError) as caught:
             forest().fit(X, Y)
         monkeypatch.undo()
@@ -134,9 +134,9 @@ class TestResume:
 
     def test_rows_submissions(self, monkeypatch):
         """They are told by what the growth saw of them."""
-        from dtrees.estimators import growing_forest
+        from dtrees.estimators import forest_growth
 
-        grow = growing_forest.grow_trees
+        grow = forest_growth.grow_trees
 
         def lost(growth, numbers, *others, **more):
             yield from grow(growth, numbers[:5], *others, **more)
@@ -144,7 +144,7 @@ class TestResume:
 
         lazy = da.from_array(X, chunks=(90, 5))
         with dask.config.set(scheduler="synchronous"):
-            monkeypatch.setattr(growing_forest, "grow_trees", lost)
+            monkeypatch.setattr(forest_growth, "grow_trees", lost)
             with pytest.raises(WorkerLostError) as caught:
                 forest(regime="partitioned").fit(lazy, Y)
             monkeypatch.undo()
@@ -157,7 +157,7 @@ class TestResume:
     @pytest.mark.parametrize("n_estimators", [5, 8])
     def test_warm_starts_that_do_not_grow(self, n_estimators, monkeypatch):
         """As there is nothing to grow, or no worker is left before the first block is there."""
-        from dtrees.estimators import growing_forest
+        from dtrees.estimators import forest_growth
 
         def lost(*_, **__):
             raise WorkerLostError("all are gone")
@@ -172,7 +172,7 @@ class TestResume:
                 with pytest.warns(UserWarning, match="n_estimators"):
                     model.fit(lazy, Y)
             else:
-                monkeypatch.setattr(growing_forest, "grow_trees", lost)
+                monkeypatch.setattr(forest_growth, "grow_trees", lost)
                 with pytest.raises(WorkerLostError) as caught:
                     model.fit(lazy, Y)
                 assert caught.value.estimator is None  # which has them itself
@@ -213,13 +213,13 @@ class TestResume:
         assert heard.heard == list(range(8, N))
 
     def test_nothing_was_grown(self, monkeypatch):
-        from dtrees.estimators import growing_forest
+        from dtrees.estimators import forest_growth
 
         def lost(*_, **__):
             raise WorkerLostError("all are gone")
             yield
 
-        monkeypatch.setattr(growing_forest, "grow_trees", lost)
+        monkeypatch.setattr(forest_growth, "grow_trees", lost)
         with pytest.raises(WorkerLostError) as caught:
             forest().fit(X, Y)
         assert caught.value.estimator is None

@@ -1,22 +1,54 @@
-"""The same trees as scikit-learn's, on data without ties.
-
-Ties are decided by rule here and by chance there, so trees can only be compared when there are
-none. Nobody has to believe that: every comparison grows scikit-learn's tree from eleven seeds
-first, and takes the first table on which all these trees are the same.
-
-X is continuous and representable in float32, which scikit-learn converts to.
-"""
+"""One tree: its leaves, its paths, and the steps of its pruning."""
 
 import numpy as np
 import pytest
 import sklearn.tree
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_diabetes, load_iris
 
 import dtrees
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
 from dtrees.coding import target as coding_target
 from tests.estimators.walk import assert_no_node_is_worse, assert_same_tree, same_up_to_ties
 from tests.pairs import parametrize_pairs
+
+CASES = [
+    (DecisionTreeClassifier, load_iris(return_X_y=True)),
+    (DecisionTreeRegressor, load_diabetes(return_X_y=True)),
+]
+
+
+@pytest.mark.parametrize(("kind", "data"), CASES)
+def test_every_step_of_the_path_is_a_smaller_tree(kind, data):
+    path = kind(max_depth=4).cost_complexity_pruning_path(*data)
+    assert path.ccp_alphas[0] == 0
+    assert (np.diff(path.ccp_alphas) >= 0).all()
+    assert (np.diff(path.impurities) >= 0).all()
+    sizes = [
+        kind(max_depth=4, ccp_alpha=alpha).fit(*data).get_n_leaves() for alpha in path.ccp_alphas
+    ]
+    assert sizes[-1] == 1
+    assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize(("kind", "data"), CASES)
+def test_a_row_passes_the_nodes_from_the_root_to_its_leaf(kind, data):
+    tree = kind(max_depth=3, random_state=0).fit(*data)
+    leaves, paths = tree.apply(data[0]), tree.decision_path(data[0])
+    assert paths.shape == (len(data[0]), tree.tree_.node_count)
+    assert (paths[:, 0].toarray() == 1).all()
+    assert (paths[np.arange(len(leaves)), leaves] == 1).all()
+    assert paths.sum(axis=1).max() == tree.get_depth() + 1
+
+
+def test_a_failed_fit_leaves_the_tree_as_it_was():
+    X, y = load_iris(return_X_y=True)
+    tree = DecisionTreeClassifier(max_depth=2).fit(X, y)
+    grown = tree.tree_
+    with pytest.raises(ValueError, match="inconsistent"):
+        tree.fit(X, y[:-1])
+    assert tree.tree_ is grown
+
 
 CLASSIFICATION = ("gini", "entropy", "log_loss")
 REGRESSION = ("squared_error", "poisson")

@@ -7,7 +7,7 @@ from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
 from dtrees.io import problem_of
 from dtrees.io.problem import near, task_of
 from dtrees.model_selection import cross_validate
-from dtrees.model_selection.baseline import baseline_scores
+from dtrees.model_selection.validated import baseline_scores
 
 pd = pytest.importorskip("pandas")
 

@@ -17,9 +17,8 @@ from sklearn.utils import _safe_indexing
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import scale_of, scale_of_sums
 from dtrees.core.model.tree import Tree, total_of
-from dtrees.estimators.common_units import UNITS
 from dtrees.estimators.fit_plan import FitPlan
-from dtrees.estimators.training_sets import fit_sets
+from dtrees.estimators.training_sets import UNITS, fit_sets
 from tests.laws.tables import fill_column, hash_of
 
 FACTS = (

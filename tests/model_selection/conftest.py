@@ -10,4 +10,4 @@ def by_leaves_alone(monkeypatch):
     def refuse(*args, **how):
         raise AssertionError("a model was asked to predict")
 
-    monkeypatch.setattr("dtrees.model_selection.shared_search.score_models", refuse)
+    monkeypatch.setattr("dtrees.model_selection.search.score_models", refuse)

@@ -507,7 +507,7 @@ def test_what_is_no_bad_input(monkeypatch):
 )
 def test_why_scikit_learn_does_the_work(caplog, function, case, reason):
     estimator, X, y, how = CASES[case]
-    with caplog.at_level(logging.INFO, "dtrees.model_selection.fit_together"):
+    with caplog.at_level(logging.INFO, "dtrees.model_selection.validation"):
         outcome(ours, function, estimator, X, y, how)
     (record,) = caplog.records
     assert record.levelno == logging.INFO

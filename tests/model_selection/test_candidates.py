@@ -18,7 +18,7 @@ def test_one_growth_for_all_limits(monkeypatch):
     fits, codings = [], []
     fit_table, code = training_sets.fit_table, FitPlan.code
     monkeypatch.setattr(
-        "dtrees.model_selection.shared_search.fit_table",
+        "dtrees.model_selection.search.fit_table",
         lambda estimator, *args, **how: (
             fits.append(estimator) or fit_table(estimator, *args, **how)
         ),

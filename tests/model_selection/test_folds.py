@@ -1,4 +1,4 @@
-"""Folds that are drawn by row id."""
+"""How large a model is, by its trees' own account."""
 
 import dask.array as da
 import dask.dataframe as dd
@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn.model_selection
+import sklearn.model_selection as theirs
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -16,7 +17,80 @@ from dtrees import DecisionTreeClassifier, RandomForestClassifier
 from dtrees._random import FOLDS, keyed_uint64
 from dtrees.coding.group_keys import group_keys
 from dtrees.model_selection import GridSearchCV, HashKFold, cross_validate
-from dtrees.model_selection.splits import FoldSplits
+from dtrees.model_selection.folds import FoldSplits, ModelSize, Splits, rows_of_side, size_of
+
+
+@pytest.mark.parametrize("depth", [1, None])
+def test_the_size_of_a_forest_is_that_of_its_trees(depth):
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(5, max_depth=depth, random_state=0).fit(X, y)
+    depths = [tree.get_depth() for tree in forest]
+    leaves = [tree.get_n_leaves() for tree in forest]
+    assert size_of(forest) == ModelSize(trees=5, depth=max(depths), n_leaves=sum(leaves))
+    tree = DecisionTreeClassifier(max_depth=depth).fit(X, y)
+    assert size_of(tree) == ModelSize(1, tree.get_depth(), tree.get_n_leaves())
+
+
+N = 60
+Y, GROUPS = np.arange(N) % 3, np.arange(N) % 7
+SPLITTERS = {
+    "leave-one-out": theirs.LeaveOneOut(),
+    "folds": theirs.KFold(4, shuffle=True, random_state=0),
+    "stratified": theirs.StratifiedKFold(5),
+    "repeated": theirs.RepeatedKFold(n_splits=3, n_repeats=2, random_state=0),
+    "groups": theirs.LeaveOneGroupOut(),
+    "shuffled": theirs.ShuffleSplit(4, test_size=0.2, random_state=0),
+    "time series": theirs.TimeSeriesSplit(4, gap=1),
+}
+PARTS = ("leave-one-out", "folds", "stratified", "repeated", "groups")
+
+
+@pytest.mark.parametrize("name", SPLITTERS)
+def test_kept_splits_are_those_of_the_splitter(name):
+    groups = GROUPS if name == "groups" else None
+    expected = list(SPLITTERS[name].split(np.zeros(N), Y, groups))
+    splits = Splits(iter(expected), N)
+    assert len(splits) == len(expected)
+    for found in (list(splits), splits[:], [splits[i] for i in range(len(splits))]):
+        for own, other in zip(found, expected, strict=True):
+            for side, same in zip(own, other, strict=True):
+                np.testing.assert_array_equal(side, same, strict=True)
+    for each in (splits, expected):
+        for side, place in (("train", 0), ("test", 1)):
+            for number, split in enumerate(expected):
+                found = rows_of_side(each, number, side)
+                np.testing.assert_array_equal(found, split[place], strict=True)
+    kept = [isinstance(split, np.ndarray) for split in splits._kept]
+    assert kept == [name in PARTS] * len(expected)
+
+
+def test_leave_one_out_keeps_a_number_for_each_row():
+    splits = Splits(theirs.LeaveOneOut().split(np.zeros(N)), N)
+    assert sum(test.nbytes for test in splits._kept) == 8 * N
+
+
+ODD = [
+    ([0, 1], [2]),
+    (np.array([0, 1]), [2]),
+    (np.array([True, True, False]), np.array([False, False, True])),
+    (np.array([1, 0]), np.array([2])),
+    (np.array([0, 1]), np.array([-1])),
+    (np.array([0, 1]), np.array([3])),
+    (np.array([0, 1]), np.array([1])),
+    (np.array([0, 1], dtype=np.int32), np.array([2], dtype=np.int32)),
+    (np.array([0.0, 1.0]), np.array([2.0])),
+    (np.array([[0, 1]]), np.array([[2]])),
+    [np.array([0, 1]), np.array([2])],
+    (np.array([0]), np.array([1]), np.array([2])),
+    "no split",
+    None,
+]
+
+
+@pytest.mark.parametrize("split", ODD, ids=str)
+def test_what_is_no_such_split_stays_what_it_is(split):
+    assert Splits([split], 3)[0] is split
+
 
 SEEDS = st.integers(0, 2**31 - 2)
 

@@ -40,7 +40,8 @@ from dtrees.model_selection import (
     cross_val_predict,
     cross_validate,
 )
-from dtrees.model_selection.intervals import HeldOutRows, spread_at, unsupported_intervals
+from dtrees.model_selection.folds import RowsOfSides
+from dtrees.model_selection.intervals import spread_at, unsupported_intervals
 from tests.core.predict.test_intervals import listed
 
 TREE = DecisionTreeRegressor(min_samples_leaf=3, random_state=0)
@@ -299,7 +300,7 @@ def test_too_few_rows_for_the_confidence_are_told_once(estimator, least):
 
 def test_held_out_rows():
     mask = np.array([True, False, True])
-    rows = HeldOutRows([([1], [0, 2]), ([0], mask), ([0], [-1])], 3)
+    rows = RowsOfSides([([1], [0, 2]), ([0], mask), ([0], [-1])], 3, side="test")
     assert len(rows) == 3
     np.testing.assert_array_equal([*rows], [mask, mask, [False, False, True]])
 

@@ -1,4 +1,4 @@
-"""Standard errors of nested cross-validation are those of algorithm 1, fit by fit."""
+"""Searches, pipelines and estimators of other libraries, beside a loop of separate fits."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import math
 import dask
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.model_selection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_iris, make_friedman1
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -22,6 +24,9 @@ from sklearn.model_selection import (
     ShuffleSplit,
     StratifiedKFold,
 )
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 from dtrees import (
     DecisionTreeClassifier,
@@ -30,15 +35,142 @@ from dtrees import (
 )
 from dtrees.core.grow import shared
 from dtrees.estimators import InvalidParameterError
-from dtrees.model_selection import GridSearchCV, cross_val_score, nested_standard_error
+from dtrees.estimators.training_table import TrainingTable
+from dtrees.model_selection import (
+    GridSearchCV,
+    RandomizedSearchCV,
+    cross_val_score,
+    nested_standard_error,
+)
 from dtrees.model_selection.nested_errors import (
     NestedStandardError,
     WithoutFolds,
     divisions,
 )
+from dtrees.model_selection.prepare import NotShareableError
+
+TREE = DecisionTreeClassifier(random_state=0)
+DEPTHS = {"max_depth": [1, 3]}
+
+
+def data(estimator):
+    if is_classifier(estimator):
+        return noisy(60, 0)
+    X, y = make_friedman1(60, random_state=0)
+    return X, np.rint(y)  # whose sums are those of any unit
+
+
+def fits(estimator, X, y, cv, rows_only=True):
+    """Algorithm 1 with fits of the training rows alone."""
+    tests = [test for _, test in cv.split(X, y)]
+    loss = right if is_classifier(estimator) else squared
+    return algorithm_1(estimator, X, y, [tests], loss, rows_only=rows_only)
+
+
+@pytest.mark.one_of(2)
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        GridSearchCV(TREE, DEPTHS, cv=KFold(3)),
+        RandomizedSearchCV(
+            DecisionTreeRegressor(random_state=0), DEPTHS, n_iter=2, cv=3, random_state=0
+        ),
+        make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=3, random_state=0)),
+        make_pipeline(StandardScaler(), DecisionTreeRegressor(max_depth=3, random_state=0)),
+        GridSearchCV(
+            make_pipeline(StandardScaler(), TREE), {"decisiontreeclassifier__max_depth": [1, 3]}
+        ),
+        LogisticRegression(),
+        LinearSVC(random_state=0),
+        Ridge(),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_a_loop_of_fits(estimator):
+    X, y = data(estimator)
+    cv = KFold(3, shuffle=True, random_state=0)
+    agree(nested_standard_error(estimator, X, y, cv=cv), fits(estimator, X, y, cv))
+
+
+def test_shares_of_classes_that_a_training_side_lacks():
+    X, y = noisy(40, 0)
+    y = np.where(np.arange(40) < 2, 2, y)  # in the first fold only
+    cv, pipeline = KFold(4), make_pipeline(DecisionTreeClassifier(max_depth=2, random_state=0))
+    for scoring in ("neg_log_loss", "neg_brier_score"):
+        found = nested_standard_error(pipeline, X, y, cv=cv, scoring=scoring)
+        alone = nested_standard_error(pipeline[-1], X, y, cv=cv, scoring=scoring)
+        np.testing.assert_allclose(found.mean, alone.mean, rtol=1e-12)
+        np.testing.assert_allclose(found.standard_error, alone.standard_error, rtol=1e-12)
+
+
+def test_searches_code_the_table_once(monkeypatch):
+    coded = []
+    encoded = TrainingTable.encoded
+
+    def watched(self, *arguments):
+        coded.append(id(self))
+        return encoded(self, *arguments)
+
+    monkeypatch.setattr(TrainingTable, "encoded", watched)
+    nested_standard_error(GridSearchCV(TREE, DEPTHS, cv=3), *noisy(60, 0), cv=3)
+    assert len(coded) > 6
+    assert len(set(coded)) == 1
+
+
+def test_weights_frames_and_labels():
+    X, y = noisy(60, 1)
+    frame, labels = pd.DataFrame(X, columns=list("abc")), np.array(["no", "yes"])[y]
+    weight = np.random.default_rng(0).integers(0, 3, 60)
+    cv = StratifiedKFold(3, shuffle=True, random_state=0)
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+    expected = nested_standard_error(tree, X, y, cv=cv, params={"sample_weight": weight})
+    params = {"decisiontreeclassifier__sample_weight": weight}
+    found = nested_standard_error(make_pipeline(tree), frame, labels, cv=cv, params=params)
+    np.testing.assert_allclose(found.standard_error, expected.standard_error, rtol=1e-12)
+    searched = GridSearchCV(tree, {"max_depth": [3]}, cv=3)
+    found = nested_standard_error(searched, frame, labels, cv=cv, params={"sample_weight": weight})
+    np.testing.assert_allclose(found.standard_error, expected.standard_error, rtol=1e-12)
+
+
+def test_searches_that_cannot_be_made_on_codes(monkeypatch):
+    X, y = noisy(60, 0)
+    search = GridSearchCV(TREE, DEPTHS, cv=3)
+    expected = nested_standard_error(search, X, y, cv=KFold(3))
+
+    def refuse(*arguments):
+        raise NotShareableError("as asked")
+
+    monkeypatch.setattr("dtrees.model_selection.nested_errors.search_rows", refuse)
+    found = nested_standard_error(search, X, y, cv=KFold(3))
+    assert found.mean == pytest.approx(expected.mean)
+    assert found.standard_error == pytest.approx(expected.standard_error)
+    with pytest.raises(ValueError, match="has refit=False, which leaves none"):
+        nested_standard_error(GridSearchCV(TREE, DEPTHS, refit=False), X, y, cv=3)
+
+
+def test_dask_collections():
+    X, y = noisy(60, 0)
+    lazy, lazy_y = da.from_array(X, chunks=(25, 3)), da.from_array(y, chunks=20)
+    search = GridSearchCV(TREE, DEPTHS, cv=KFold(3))
+    cv = KFold(3)
+    expected = nested_standard_error(search, X, y, cv=cv)
+    assert nested_standard_error(search, lazy, lazy_y, cv=cv) == expected
+    with pytest.raises(TypeError, match="nested_standard_error of a Dask collection: Pipeline is"):
+        nested_standard_error(make_pipeline(TREE), lazy, lazy_y, cv=cv)
+
+
+def test_errors_of_fits():
+    with pytest.raises(ValueError, match="max_depth"):
+        nested_standard_error(make_pipeline(DecisionTreeClassifier(max_depth=-1)), *noisy(60, 0))
+    with pytest.raises(ValueError, match="max_depth"):
+        nested_standard_error(GridSearchCV(TREE, {"max_depth": [-1]}), *noisy(60, 0))
+    twice = [([0, 0, 1], [2, 3]), ([2, 3], [0, 1])]
+    with pytest.raises(ValueError, match="needs folds: a training side lists rows twice"):
+        nested_standard_error(TREE, *noisy(4, 0), cv=twice)
+
 
 IRIS = load_iris(return_X_y=True)
-TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
+TREE_OF_NESTED_ERRORS = DecisionTreeClassifier(max_depth=3, random_state=0)
 NUMBERS = DecisionTreeRegressor(max_depth=3, random_state=0)
 
 
@@ -107,7 +239,7 @@ def noisy(n_rows, seed, n_classes=2):
     return X, (X[:, 0] + rng.integers(0, 6, n_rows) > 5).astype(int) * (n_classes - 1)
 
 
-@pytest.mark.parametrize("estimator", [TREE, NUMBERS], ids=["classes", "numbers"])
+@pytest.mark.parametrize("estimator", [TREE_OF_NESTED_ERRORS, NUMBERS], ids=["classes", "numbers"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_the_pseudocode(estimator, n_jobs):
     X, y = noisy(60, 0) if is_classifier(estimator) else make_friedman1(60, random_state=0)
@@ -128,9 +260,12 @@ def test_any_folds_and_weights(seed, k, with_weights, with_missing):
     weight = np.random.default_rng(seed).integers(0, 3, 50) if with_weights else None
     cv = StratifiedKFold(k, shuffle=True, random_state=seed)
     params = None if weight is None else {"sample_weight": weight}
-    found = nested_standard_error(TREE, X, y, cv=cv, params=params)
+    found = nested_standard_error(TREE_OF_NESTED_ERRORS, X, y, cv=cv, params=params)
     tests = [test for _, test in cv.split(X, y)]
-    agree(found, algorithm_1(TREE, X, y, [tests], right, weight))
+    agree(
+        found,
+        algorithm_1(TREE_OF_NESTED_ERRORS, X, y, [tests], right, weight),
+    )
 
 
 def test_forests_and_functions_of_rows():
@@ -149,24 +284,30 @@ def test_forests_and_functions_of_rows():
 
 def test_folds_of_a_number_are_shuffled_by_a_seed():
     X, y = IRIS
-    made = [nested_standard_error(TREE, X, y, cv=3, n_repeats=2, random_state=s) for s in (0, 0, 1)]
+    made = [
+        nested_standard_error(TREE_OF_NESTED_ERRORS, X, y, cv=3, n_repeats=2, random_state=s)
+        for s in (0, 0, 1)
+    ]
     assert made[0] == made[1] != made[2]
     assert (made[0].n_folds, made[0].n_repeats) == (3, 2)
-    assert nested_standard_error(TREE, X, y, cv=3, random_state=0).n_repeats == 20
+    assert nested_standard_error(TREE_OF_NESTED_ERRORS, X, y, cv=3, random_state=0).n_repeats == 20
 
 
 def test_groups_and_dask_collections():
     X, y = noisy(60, 2)
     groups = np.arange(60) // 4
     how = {"cv": GroupKFold(4), "groups": groups}
-    expected = nested_standard_error(TREE, X, y, **how)
+    expected = nested_standard_error(TREE_OF_NESTED_ERRORS, X, y, **how)
     tests = [test for _, test in GroupKFold(4).split(X, y, groups)]
-    agree(expected, algorithm_1(TREE, X, y, [tests], right))
+    agree(
+        expected,
+        algorithm_1(TREE_OF_NESTED_ERRORS, X, y, [tests], right),
+    )
     lazy, lazy_y = da.from_array(X, chunks=(25, 3)), da.from_array(y, chunks=20)
     config = {"scheduler": "threads", "dtrees.regime": "partitioned", "dtrees.gather-rows": 10}
-    assert nested_standard_error(TREE, lazy, lazy_y, **how) == expected
+    assert nested_standard_error(TREE_OF_NESTED_ERRORS, lazy, lazy_y, **how) == expected
     with dask.config.set(config):
-        assert nested_standard_error(TREE, lazy, lazy_y, **how) == expected
+        assert nested_standard_error(TREE_OF_NESTED_ERRORS, lazy, lazy_y, **how) == expected
 
 
 def test_all_models_of_a_repeat_grow_together(monkeypatch, caplog):
@@ -180,7 +321,7 @@ def test_all_models_of_a_repeat_grow_together(monkeypatch, caplog):
     monkeypatch.setattr(shared, "TrainingSets", Remembered)
     X, y = noisy(2000, 3)
     with caplog.at_level(logging.INFO, "dtrees"):
-        nested_standard_error(TREE, X, y, cv=10, n_repeats=3, random_state=0)
+        nested_standard_error(TREE_OF_NESTED_ERRORS, X, y, cv=10, n_repeats=3, random_state=0)
     assert [n_sets for _, n_sets in seen] == [55, 55, 55]
     assert all(sets.n_shared_nodes > 1 and sets.n_shared_rows > 2000 for sets, _ in seen)
     assert "one by one" not in caplog.text
@@ -190,8 +331,8 @@ def test_scores_are_those_of_scikit_learn():
     X, y = IRIS
     cv = StratifiedKFold(5, shuffle=True, random_state=0)
     for scoring in ("accuracy", "neg_log_loss"):
-        found = nested_standard_error(TREE, X, y, cv=cv, scoring=scoring)
-        expected = cross_val_score(TREE, X, y, cv=cv, scoring=scoring).mean()
+        found = nested_standard_error(TREE_OF_NESTED_ERRORS, X, y, cv=cv, scoring=scoring)
+        expected = cross_val_score(TREE_OF_NESTED_ERRORS, X, y, cv=cv, scoring=scoring).mean()
         np.testing.assert_allclose(found.mean, expected, rtol=1e-12)
     X, y = make_friedman1(50, random_state=0)
     for scoring in ("neg_mean_squared_error", "neg_mean_absolute_error"):
@@ -252,19 +393,21 @@ def test_divisions():
 )
 def test_refusals(how, error, said):
     with pytest.raises(error, match=said):
-        nested_standard_error(TREE, *IRIS, **how)
+        nested_standard_error(TREE_OF_NESTED_ERRORS, *IRIS, **how)
 
 
 def test_errors_of_fits_and_of_estimators():
     with pytest.raises(
         TypeError, match="'y' parameter of nested_standard_error must be an array-like"
     ):
-        nested_standard_error(TREE, IRIS[0], None)
+        nested_standard_error(TREE_OF_NESTED_ERRORS, IRIS[0], None)
     with pytest.raises(InvalidParameterError, match="max_depth"):
         nested_standard_error(DecisionTreeClassifier(max_depth=-1), *IRIS)
     for search in GridSearchCV, sklearn.model_selection.GridSearchCV:
         with pytest.raises(ValueError, match="has refit=False, which leaves none"):
-            nested_standard_error(search(TREE, {"max_depth": [1, 2]}, refit=False), *IRIS)
+            nested_standard_error(
+                search(TREE_OF_NESTED_ERRORS, {"max_depth": [1, 2]}, refit=False), *IRIS
+            )
 
 
 @pytest.mark.long

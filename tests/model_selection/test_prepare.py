@@ -1,4 +1,4 @@
-"""Arguments of a validation are checked once, and the splits drawn once."""
+"""Which models can be grown together, and which splits are sets of rows."""
 
 import dask
 import dask.array as da
@@ -6,13 +6,20 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.datasets import load_iris
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
 
-from dtrees import DecisionTreeClassifier, RandomForestClassifier
+from dtrees import (
+    BaggingClassifier,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+)
 from dtrees.model_selection import (
     GridSearchCV,
     cost_complexity_cv,
@@ -23,25 +30,67 @@ from dtrees.model_selection.prepare import (
     Arguments,
     OfCollections,
     draw_splits,
+    is_any_of_dtrees,
     prepare,
     prepare_shared,
+    unsupported_reason,
+    unsupported_splits,
     with_collections,
 )
 
+TREE = DecisionTreeRegressor()
+
+
+class Own(DecisionTreeRegressor):
+    """May fit in its own way."""
+
+
+def test_estimators():
+    assert all(map(is_any_of_dtrees, (TREE, BaggingClassifier(), ExtraTreesClassifier())))
+    assert not any(map(is_any_of_dtrees, (Own(), Ridge(), None)))
+
+
+def test_reasons():
+    assert unsupported_reason(TREE, [1], ["sample_weight"]) is None
+    assert unsupported_reason(Ridge(), [1], []) == "Ridge is not an estimator of dtrees"
+    assert unsupported_reason(TREE, None, []) == "there is no y"
+    assert unsupported_reason(TREE, [1], ["b", "a"]) == "fit is given a, b"
+    with sklearn.config_context(enable_metadata_routing=True):
+        assert unsupported_reason(TREE, [1], []) == "metadata routing is enabled"
+
+
+@pytest.mark.parametrize(
+    ("splits", "reason"),
+    [
+        ([([0, 1], [2])], None),
+        ([(np.array([True, False, False]), [-1])], None),
+        ([], "there are no splits"),
+        ([[0, 1, 2]], "no pair"),
+        ([([0, 3], [1])], "no rows of X"),
+        ([([0.0], [1])], "no rows of X"),
+        ([(np.zeros(3, dtype=bool), [1])], "empty"),
+        ([([0, -3], [1])], "twice"),
+    ],
+)
+def test_splits(splits, reason):
+    found = unsupported_splits(splits, 3)
+    assert found is reason is None or reason in found
+
+
 X, Y = load_iris(return_X_y=True)
-TREE = DecisionTreeClassifier()
+TREE_OF_PREPARE = DecisionTreeClassifier()
 GROUPS = np.arange(150)[:, None]
 
 
 def test_models_that_grow_together():
     weight = np.arange(150.0)
-    arguments = Arguments("f", TREE, KFold(3), params={"sample_weight": weight})
+    arguments = Arguments("f", TREE_OF_PREPARE, KFold(3), params={"sample_weight": weight})
     prepared = prepare(arguments, X, Y, reason=None)
     assert prepared.reason is None
-    assert len(prepared.arguments.cv) == 3
+    assert len(prepared.cv) == 3
     work = prepared.shared()
     assert work.table.sample_weight is weight
-    assert work.splits is prepared.arguments.cv
+    assert work.splits is prepared.cv
 
 
 def test_an_iterator_is_asked_once():
@@ -51,31 +100,33 @@ def test_an_iterator_is_asked_once():
         asked.append(1)
         yield np.arange(75), np.arange(75, 150)
 
-    prepared = prepare(Arguments("f", TREE, splits()), X, Y, reason=None)
-    sides = [list(prepared.arguments.cv) for _ in range(2)]
+    prepared = prepare(Arguments("f", TREE_OF_PREPARE, splits()), X, Y, reason=None)
+    sides = [list(prepared.cv) for _ in range(2)]
     assert len(asked) == 1
     np.testing.assert_array_equal(sides[0][0][1], sides[1][0][1])
 
 
 def test_a_reason_leaves_the_splitter_alone():
     cv = KFold(3)
-    prepared = prepare(Arguments("f", TREE, cv), X, Y, reason="because")
+    prepared = prepare(Arguments("f", TREE_OF_PREPARE, cv), X, Y, reason="because")
     assert prepared.reason == "because"
-    assert prepared.arguments.cv is cv
+    assert prepared.cv is cv
 
 
 def test_errors_are_reasons_where_scikit_learn_will_raise_them():
-    arguments = Arguments("f", TREE, KFold(200))
+    arguments = Arguments("f", TREE_OF_PREPARE, KFold(200))
     with pytest.raises(ValueError, match="n_splits=200"):
         prepare(arguments, X, Y, reason=None)
     prepared = prepare(arguments, X, Y, reason=None, check=lambda: None)
     assert "n_splits=200" in prepared.reason
     with pytest.raises(ValueError, match="groups has 3 values"):
-        prepare(Arguments("f", TREE, 3, [1, 2, 3]), X, Y, reason=None, check=lambda: None)
+        prepare(
+            Arguments("f", TREE_OF_PREPARE, 3, [1, 2, 3]), X, Y, reason=None, check=lambda: None
+        )
 
 
 def test_splits_that_are_no_sets_of_rows():
-    prepared = prepare(Arguments("f", TREE, [([0, 0, 1], [2])]), X, Y, reason=None)
+    prepared = prepare(Arguments("f", TREE_OF_PREPARE, [([0, 0, 1], [2])]), X, Y, reason=None)
     assert prepared.reason == "a training side lists rows twice"
 
 
@@ -83,7 +134,11 @@ def test_splits_that_are_no_sets_of_rows():
     ("estimator", "how", "message"),
     [
         (Ridge(), {}, "f needs models that grow together: Ridge is not an estimator of dtrees"),
-        (make_pipeline(TREE), {}, r"Give its last step, and X as the steps before it leave it\."),
+        (
+            make_pipeline(TREE_OF_PREPARE),
+            {},
+            r"Give its last step, and X as the steps before it leave it\.",
+        ),
         (RandomForestClassifier(), {"single": True}, "is not a single tree"),
     ],
 )
@@ -94,13 +149,15 @@ def test_who_cannot_share(estimator, how, message):
 
 def test_the_warning_of_a_column_of_groups_points_at_the_caller():
     with pytest.warns(DataConversionWarning, match="ravel") as warned:
-        validation_surface(TREE, X, Y, max_depth=[1], cv=GroupKFold(3), groups=GROUPS)
+        validation_surface(TREE_OF_PREPARE, X, Y, max_depth=[1], cv=GroupKFold(3), groups=GROUPS)
     assert warned[0].filename == __file__
     with pytest.warns(DataConversionWarning, match="ravel") as warned:
-        cross_validate(TREE, X, Y, cv=GroupKFold(3), groups=GROUPS)
+        cross_validate(TREE_OF_PREPARE, X, Y, cv=GroupKFold(3), groups=GROUPS)
     assert warned[0].filename == __file__
     with pytest.warns(DataConversionWarning, match="ravel") as warned:
-        GridSearchCV(TREE, {"max_depth": [1, 2]}, cv=GroupKFold(3)).fit(X, Y, groups=GROUPS)
+        GridSearchCV(TREE_OF_PREPARE, {"max_depth": [1, 2]}, cv=GroupKFold(3)).fit(
+            X, Y, groups=GROUPS
+        )
     assert warned[0].filename == __file__
 
 
@@ -111,15 +168,17 @@ LAZY = {
     "frame of a column": lambda values: dd.from_pandas(pd.DataFrame({"v": values}), npartitions=3),
 }
 ASKED = {
-    "cross_validate": lambda cv, **given: cross_validate(TREE, X, Y, cv=cv, **given)["test_score"],
+    "cross_validate": lambda cv, **given: cross_validate(TREE_OF_PREPARE, X, Y, cv=cv, **given)[
+        "test_score"
+    ],
     "search": lambda cv, params=None: (
-        GridSearchCV(TREE, {"max_depth": [1, 3]}, cv=cv)
+        GridSearchCV(TREE_OF_PREPARE, {"max_depth": [1, 3]}, cv=cv)
         .fit(X, Y, **(params or {}))
         .cv_results_["mean_test_score"]
     ),
-    "path": lambda cv, **given: cost_complexity_cv(TREE, X, Y, cv=cv, **given).errors,
+    "path": lambda cv, **given: cost_complexity_cv(TREE_OF_PREPARE, X, Y, cv=cv, **given).errors,
     "surface": lambda cv, **given: (
-        validation_surface(TREE, X, Y, max_depth=[1, 3], cv=cv, **given).scores
+        validation_surface(TREE_OF_PREPARE, X, Y, max_depth=[1, 3], cv=cv, **given).scores
     ),
 }
 
@@ -193,9 +252,11 @@ def test_what_draws_in_memory_is_not_held():
 )
 def test_weights_of_a_frame_of_one_column_are_a_column(make):
     weight = np.arange(150) % 2.0
-    expected = cross_validate(TREE, X, Y, params={"sample_weight": weight})["test_score"]
+    expected = cross_validate(TREE_OF_PREPARE, X, Y, params={"sample_weight": weight})["test_score"]
     with pytest.warns(DataConversionWarning, match="column-vector sample_weight") as seen:
-        found = cross_validate(TREE, X, Y, params={"sample_weight": make(weight[:, None])})
+        found = cross_validate(
+            TREE_OF_PREPARE, X, Y, params={"sample_weight": make(weight[:, None])}
+        )
     np.testing.assert_array_equal(found["test_score"], expected)
     assert seen[0].filename == __file__
 
@@ -203,7 +264,7 @@ def test_weights_of_a_frame_of_one_column_are_a_column(make):
 @pytest.mark.parametrize("make", [np.ones, da.ones])
 def test_weights_of_an_array_of_one_column_are_an_error(make):
     with pytest.raises(ValueError, match=r"sample_weight in params has shape \(150, 1\)"):
-        cross_validate(TREE, X, Y, params={"sample_weight": make((150, 1))})
+        cross_validate(TREE_OF_PREPARE, X, Y, params={"sample_weight": make((150, 1))})
 
 
 def test_other_splitters_stay_as_they_are():

@@ -1,29 +1,720 @@
-"""Searches have the results of scikit-learn's own, over the same estimators, from fewer growths."""
+"""What searches have from scikit-learn's, with an eye on sparse tables."""
+
+from __future__ import annotations
 
 import logging
 import warnings
+from collections import Counter
+from typing import ClassVar
 
+import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 import scipy.stats
+import sklearn.model_selection
 import sklearn.model_selection as theirs
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
+from joblib import parallel_config
+from sklearn import config_context
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.decomposition import PCA
 from sklearn.exceptions import FitFailedWarning
+from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.linear_model import Ridge
 from sklearn.metrics import (
+    accuracy_score,
     f1_score,
     make_scorer,
 )
+from sklearn.model_selection import GroupKFold, KFold, ParameterGrid, ShuffleSplit
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
 
 import dtrees
+from dtrees import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from dtrees.callbacks import Bar
 from dtrees.estimators import training_sets
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import trees_of
-from dtrees.model_selection import GridSearchCV, RandomizedSearchCV
+from dtrees.estimators.training_table import TrainingTable
+from dtrees.exceptions import NotSharedWarning
+from dtrees.model_selection import (
+    GridSearchCV,
+    RandomizedSearchCV,
+    cross_validate,
+    pipelines,
+)
+from dtrees.model_selection.prepare import NotShareableError
+from dtrees.model_selection.search import SharedSearch, search_rows
+
+X, Y = load_iris(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def search():
+    return GridSearchCV(DecisionTreeClassifier(random_state=0), {"max_depth": [1, 3]}).fit(X, Y)
+
+
+def test_answers_are_those_of_the_best_model(search):
+    best = search.best_estimator_
+    for method in ("predict", "predict_proba", "predict_log_proba"):
+        np.testing.assert_array_equal(getattr(search, method)(X), getattr(best, method)(X))
+    assert search.score(X, Y) == best.score(X, Y)
+
+
+def test_methods_that_a_tree_does_not_have(search):
+    for method in ("transform", "decision_function", "score_samples", "inverse_transform"):
+        assert not hasattr(search, method)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "score"])
+def test_damaged_sparse_matrices_are_refused(search, method):
+    damaged = sp.csr_matrix(X)
+    damaged.indices[0] = 1000
+    arguments = (damaged, Y) if method == "score" else (damaged,)
+    with pytest.raises(ValueError, match="sparse"):
+        getattr(search, method)(*arguments)
+
+
+def test_splitters_that_do_not_know_their_number():
+    class Odd:
+        def get_n_splits(self, X=None, y=None, groups=None):
+            return 2
+
+        def split(self, X, y=None, groups=None):
+            yield np.arange(75), np.arange(75, 150)
+
+    with pytest.raises(ValueError, match="Expected 2 splits, got 1"):
+        GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1]}, cv=Odd()).fit(X, Y)
+
+
+X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH = load_breast_cancer(return_X_y=True)
+X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH = X_OF_PIPELINE_SEARCH[::3], Y_OF_PIPELINE_SEARCH[::3]
+TREE = DecisionTreeClassifier(random_state=0)
+LIMITS_OF_PIPELINES = {"tree__max_depth": [1, 2, 4, None], "tree__min_samples_split": [2, 20]}
+
+
+class Counted(TransformerMixin, BaseEstimator):
+    """Centers, and counts its fits by what it was given."""
+
+    fits: ClassVar[Counter] = Counter()
+
+    def __init__(self, shift: float = 0.0) -> None:
+        self.shift = shift
+
+    def fit(self, X, y=None):
+        Counted.fits[self.shift, float(np.asarray(X).sum())] += 1
+        self.center_ = np.asarray(X).mean(axis=0) + self.shift
+        return self
+
+    def transform(self, X):
+        return np.asarray(X) - self.center_
+
+
+class CrossFitted(Counted):
+    """Says other things of the rows that it is fitted to, as `TargetEncoder` does."""
+
+    def fit_transform(self, X, y=None):
+        return self.fit(X).transform(X)[::-1]
+
+
+@pytest.fixture
+def fits():
+    Counted.fits = Counter()
+    return Counted.fits
+
+
+@pytest.fixture
+def growths(monkeypatch):
+    """Estimators that have grown for a search over a pipeline."""
+    grown = []
+    real = pipelines.fit_table
+
+    def counted(estimator, table, sets, **others):
+        grown.append(estimator)
+        return real(estimator, table, sets, **others)
+
+    monkeypatch.setattr(pipelines, "fit_table", counted)
+    return grown
+
+
+def both_pipelines(
+    estimator, grid, X=X_OF_PIPELINE_SEARCH, y=Y_OF_PIPELINE_SEARCH, fit=None, kind="grid", **how
+):
+    """Our search and scikit-learn's."""
+    how = {"cv": 4, **how}
+    fit = {} if fit is None else fit
+    if kind == "grid":
+        ours, theirs = GridSearchCV(estimator, grid, **how), None
+        theirs = sklearn.model_selection.GridSearchCV(estimator, grid, **how)
+    else:
+        how |= {"random_state": 0, "n_iter": 6}
+        ours = RandomizedSearchCV(estimator, grid, **how)
+        theirs = sklearn.model_selection.RandomizedSearchCV(estimator, grid, **how)
+    return ours.fit(X, y, **fit), theirs.fit(X, y, **fit)
+
+
+def assert_same(ours, theirs, X=X_OF_PIPELINE_SEARCH):
+    """Results, choice and the best model."""
+    assert list(ours.cv_results_) == list(theirs.cv_results_)
+    for name, values in theirs.cv_results_.items():
+        if "time" not in name and name.startswith(("split", "mean_", "std_")):
+            np.testing.assert_allclose(
+                np.asarray(ours.cv_results_[name], float), values, rtol=1e-9, atol=1e-12
+            )
+        elif name.startswith("param"):
+            assert str(ours.cv_results_[name]) == str(values)
+    assert ours.multimetric_ == theirs.multimetric_
+    assert ours.n_splits_ == theirs.n_splits_
+    assert hasattr(ours, "best_index_") == hasattr(theirs, "best_index_")
+    if hasattr(theirs, "best_index_"):
+        assert ours.best_index_ == theirs.best_index_
+        assert str(ours.best_params_) == str(theirs.best_params_)
+    assert hasattr(ours, "best_estimator_") == hasattr(theirs, "best_estimator_")
+    if hasattr(theirs, "best_estimator_"):
+        np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+        assert hasattr(ours, "feature_names_in_") == hasattr(theirs, "feature_names_in_")
+
+
+def scaled(last=TREE, first=None):
+    return Pipeline([("first", Counted() if first is None else first), ("tree", last)])
+
+
+class TestFits:
+    def test_steps_are_fitted_once_per_split(self, fits, growths):
+        ours, theirs = (
+            GridSearchCV(scaled(), LIMITS_OF_PIPELINES, cv=4),
+            sklearn.model_selection.GridSearchCV(scaled(), LIMITS_OF_PIPELINES, cv=4),
+        )
+        ours.fit(X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH)
+        assert sum(fits.values()) == 4 + 1  # and the best model
+        assert all(count == 1 for count in fits.values())
+        assert len(growths) == 4
+        assert_same(ours, theirs.fit(X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH))
+
+    def test_once_for_each_of_their_parameters(self, fits, growths):
+        grid = LIMITS_OF_PIPELINES | {
+            "first__shift": [0.0, 1.0, 2.0],
+            "tree__criterion": ["gini", "entropy"],
+        }
+        ours = GridSearchCV(scaled(), grid, cv=4, refit=False).fit(
+            X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH
+        )
+        assert sum(fits.values()) == 3 * 4
+        assert len(growths) == 3 * 4 * 2
+        assert len(ours.cv_results_["params"]) == len(ParameterGrid(grid))
+
+    def test_training_rows_only(self, fits):
+        splits = list(KFold(4).split(X_OF_PIPELINE_SEARCH))
+        GridSearchCV(scaled(), LIMITS_OF_PIPELINES, cv=splits, refit=False).fit(
+            X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH
+        )
+        expected = {(0.0, float(X_OF_PIPELINE_SEARCH[train].sum())) for train, _ in splits}
+        assert set(fits) == expected
+
+    def test_a_split_of_parameters_that_have_nothing_in_common(self, caplog, growths):
+        with caplog.at_level(logging.INFO, "dtrees"):
+            found = both_pipelines(scaled(), {"first__shift": [0.0, 1.0]})
+        assert "no two candidates have the steps before the last in common" in caplog.text
+        assert growths == []
+        assert_same(*found)
+
+    def test_memory_is_honoured(self, tmp_path):
+        found = both_pipelines(
+            Pipeline([("a", PCA(5)), ("tree", TREE)], memory=str(tmp_path)), LIMITS_OF_PIPELINES
+        )
+        assert (tmp_path / "joblib").exists()
+        assert_same(*found)
+
+    def test_threads_of_the_search(self):
+        """Of scikit-learn's, too: its processes would import all of this for themselves."""
+        with config_context(), parallel_config(backend="threading"):
+            found = both_pipelines(scaled(first=StandardScaler()), LIMITS_OF_PIPELINES, n_jobs=2)
+        assert_same(*found)
+
+
+SCORERS = {
+    "none": None,
+    "accuracy": "accuracy",
+    "sums": ["accuracy", "neg_log_loss"],
+    "auc": "roc_auc",
+    "matrix": "f1",
+    "several": {"a": "accuracy", "b": "roc_auc"},
+    "made": make_scorer(accuracy_score),
+    "own": lambda model, X, y: float(model[-1].get_depth() + (model.predict(X) == y).mean()),
+    "own dict": lambda model, X, y: {"d": model[-1].get_depth(), "n": len(X)},
+}
+
+
+@pytest.mark.one_of(3)
+@pytest.mark.parametrize("scoring", SCORERS)
+def test_scorers(scoring):
+    refit = {"sums": "accuracy", "several": "b", "own dict": "d"}.get(scoring, True)
+    assert_same(
+        *both_pipelines(
+            scaled(),
+            LIMITS_OF_PIPELINES,
+            scoring=SCORERS[scoring],
+            refit=refit,
+            return_train_score=True,
+        )
+    )
+
+
+@pytest.mark.parametrize("last", ["forest", "extra", "regression", "forest of numbers"])
+def test_last_steps(last):
+    grid = {"tree__max_depth": [2, None], "tree__min_samples_leaf": [1, 5]}
+    X_, y = X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH
+    if last == "forest":
+        model = RandomForestClassifier(4, random_state=0)
+        grid["tree__n_estimators"] = [2, 4]
+    elif last == "extra":
+        model = ExtraTreesClassifier(3, random_state=0)
+    else:
+        X_, y = load_diabetes(return_X_y=True)
+        X_, y = X_[:200], y[:200]
+        model = DecisionTreeRegressor(random_state=0)
+        if last == "forest of numbers":
+            model = RandomForestRegressor(3, random_state=0)
+    assert_same(*both_pipelines(scaled(model), grid, X_, y), X=X_)
+
+
+def frame():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "a": rng.normal(size=150),
+            "b": rng.integers(0, 5, 150).astype(float),
+            "c": pd.Categorical(rng.choice(["x", "y", "z"], 150)),
+            "d": rng.choice(["p", "q"], 150),
+        }
+    )
+    y = np.where(table["a"] + (table["c"] == "x") + rng.normal(size=150) > 0.5, "yes", "no")
+    table.loc[::7, "a"] = np.nan
+    return table, y
+
+
+STEPS = {
+    "columns": ColumnTransformer(
+        [("n", StandardScaler(), ["a", "b"]), ("c", OneHotEncoder(), ["c", "d"])]
+    ),
+    "pandas": ColumnTransformer(
+        [("n", StandardScaler(), ["a", "b"]), ("c", OrdinalEncoder(), ["c", "d"])]
+    ).set_output(transform="pandas"),
+    "cross-fitted": ColumnTransformer(
+        [("n", CrossFitted(), ["b"]), ("c", OrdinalEncoder(), ["c", "d"])]
+    ),
+    "nothing": "passthrough",
+    "function": FunctionTransformer(),
+}
+
+
+@pytest.mark.one_of(2)
+@pytest.mark.parametrize("steps", STEPS)
+def test_frames(steps):
+    table, y = frame()
+    found = both_pipelines(
+        Pipeline([("first", STEPS[steps]), ("tree", TREE)]),
+        LIMITS_OF_PIPELINES,
+        table,
+        y,
+        cv=2,
+        return_train_score=True,
+        scoring=["accuracy", "neg_log_loss"],
+        refit="accuracy",
+    )
+    assert_same(*found, X=table)
+
+
+def test_pipelines_in_pipelines(fits):
+    inner = Pipeline([("again", StandardScaler()), ("tree", TREE)])
+    nested = Pipeline([("first", Counted()), ("inner", inner)])
+    grid = {"inner__tree__max_depth": [1, 3], "inner__again__with_mean": [True, False]}
+    ours, theirs = GridSearchCV(nested, grid, cv=3), sklearn.model_selection.GridSearchCV
+    ours.fit(X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH)
+    assert sum(fits.values()) == 2 * 3 + 1
+    assert_same(ours, theirs(nested, grid, cv=3).fit(X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH))
+
+
+def test_steps_that_select():
+    made = make_pipeline(SelectKBest(f_classif), TREE)
+    grid = {"selectkbest__k": [2, 5], "decisiontreeclassifier__max_depth": [1, 2, None]}
+    assert_same(*both_pipelines(made, grid))
+
+
+def test_other_steps_and_other_last_ones(growths):
+    grid = [
+        {"first": [StandardScaler(), "passthrough"], "tree__max_depth": [1, 2]},
+        {"tree": [TREE, RandomForestClassifier(2, random_state=1)], "tree__max_depth": [2, 3]},
+    ]
+    assert_same(*both_pipelines(scaled(), grid))
+    assert len(growths) == 4 * (2 + 2)
+
+
+def test_random_search():
+    spread = {"tree__max_depth": [1, 2, 3], "tree__ccp_alpha": [0.0, 0.01, 0.1]}
+    assert_same(*both_pipelines(scaled(), spread, kind="random"))
+
+
+def test_groups_and_weights():
+    rng = np.random.default_rng(0)
+    groups, weight = (
+        rng.integers(0, 8, len(X_OF_PIPELINE_SEARCH)),
+        rng.integers(0, 4, len(X_OF_PIPELINE_SEARCH)).astype(float),
+    )
+    fit = {"groups": groups, "tree__sample_weight": weight}
+    assert_same(*both_pipelines(scaled(), LIMITS_OF_PIPELINES, cv=GroupKFold(4), fit=fit))
+
+
+def test_overlapping_sides():
+    splits = [
+        (train, np.arange(0, len(X_OF_PIPELINE_SEARCH), 2))
+        for train, _ in KFold(3).split(X_OF_PIPELINE_SEARCH)
+    ]
+    assert_same(*both_pipelines(scaled(), LIMITS_OF_PIPELINES, cv=splits, return_train_score=True))
+
+
+def test_classes_that_a_training_side_lacks():
+    X_, y = load_iris(return_X_y=True)  # sorted by class
+    assert_same(*both_pipelines(scaled(), LIMITS_OF_PIPELINES, X_, y, cv=KFold(3)), X=X_)
+
+
+def test_refit_by_a_function():
+    def second(results):
+        return int(np.argsort(results["mean_test_score"])[-2])
+
+    assert_same(*both_pipelines(scaled(), LIMITS_OF_PIPELINES, refit=second))
+
+
+def test_lines(capsys):
+    both_pipelines(scaled(), {"tree__max_depth": [1, 2]}, verbose=3)
+    lines = capsys.readouterr().out.splitlines()
+    half = len(lines) // 2
+    assert [line.split(" total")[0].replace(".", "") for line in lines[:half]] == [
+        line.split(" total")[0].replace(".", "") for line in lines[half:]
+    ]
+
+
+class TestFailures:
+    class Fails(Counted):
+        """Cannot be fitted to the first split."""
+
+        def fit(self, X, y=None):
+            if np.asarray(X)[0, 0] != X_OF_PIPELINE_SEARCH[0, 0]:
+                raise ValueError("this split is not liked")
+            return super().fit(X, y)
+
+    @pytest.mark.parametrize("error_score", [np.nan, -1.0])
+    def test_of_a_step(self, error_score):
+        made = scaled(first=self.Fails())
+        found = []
+        for kind in (GridSearchCV, sklearn.model_selection.GridSearchCV):
+            search = kind(made, LIMITS_OF_PIPELINES, cv=KFold(4), error_score=error_score)
+            with pytest.warns((FitFailedWarning, UserWarning)) as said:  # of means that are nan
+                found.append(search.fit(X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH))
+            (failed,) = (str(one.message) for one in said if one.category is FitFailedWarning)
+            assert "8 fits failed out of a total of 32" in failed
+            assert "this split is not liked" in failed
+        np.testing.assert_array_equal(
+            *(np.isfinite(search.cv_results_["mean_test_score"]) for search in found)
+        )
+        if error_score == -1.0:
+            assert_same(*found)
+
+    def test_of_a_step_that_raises(self):
+        search = GridSearchCV(
+            scaled(first=self.Fails()), LIMITS_OF_PIPELINES, cv=KFold(4), error_score="raise"
+        )
+        with pytest.raises(ValueError, match="this split is not liked"):
+            search.fit(X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH)
+
+    def test_of_candidates(self):
+        grid = {"tree__max_depth": [-1, 2, 3]}
+        for kind in (GridSearchCV, sklearn.model_selection.GridSearchCV):
+            with pytest.warns(FitFailedWarning, match="4 fits failed out of a total of 12"):
+                search = kind(scaled(), grid, cv=4, error_score=0.0).fit(
+                    X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH
+                )
+            assert search.best_params_ == {"tree__max_depth": 3} or search.best_index_ > 0
+
+    def test_of_all(self):
+        with pytest.raises(ValueError, match="All the 8 fits failed"):
+            GridSearchCV(scaled(), {"tree__max_depth": [-1, -2]}, cv=4).fit(
+                X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH
+            )
+
+    def test_parameters_that_are_not_there(self):
+        for name in ("tree__depth", "first__depth"):
+            search = GridSearchCV(scaled(), {name: [1, 2], "tree__max_depth": [1, 2]}, cv=4)
+            with pytest.raises(ValueError, match="Invalid parameter 'depth'"):
+                search.fit(X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH)
+
+
+class OwnKind(Pipeline):
+    """A pipeline that may do anything."""
+
+
+class TestNotShared:
+    @pytest.mark.parametrize(
+        ("reason", "estimator", "grid"),
+        [
+            ("OwnKind is a pipeline of its own kind", OwnKind(scaled().steps), LIMITS_OF_PIPELINES),
+            ("tree is GaussianNB in a cand", scaled(), {"tree": [TREE, GaussianNB()]}),
+            ("steps is a parameter of a candidate", scaled(), {"steps": [scaled().steps]}),
+        ],
+    )
+    def test_there_is_a_warning(self, reason, estimator, grid):
+        search = GridSearchCV(estimator, grid, cv=3)
+        with pytest.warns(NotSharedWarning, match=reason):
+            search.fit(X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH)
+        expected = sklearn.model_selection.GridSearchCV(estimator, grid, cv=3).fit(
+            X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH
+        )
+        assert_same(search, expected)
+
+    def test_other_parameters_of_fit(self):
+        search = GridSearchCV(scaled(), LIMITS_OF_PIPELINES, cv=3, error_score="raise")
+        with (
+            pytest.warns(NotSharedWarning, match="fit is given tree__check"),
+            pytest.raises(TypeError, match="check"),
+        ):
+            search.fit(X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH, tree__check=True)
+
+    def test_a_dask_array(self):
+        lazy = da.from_array(X_OF_PIPELINE_SEARCH, chunks=(50, -1))
+        search = GridSearchCV(scaled(), LIMITS_OF_PIPELINES, cv=3)
+        with pytest.warns(NotSharedWarning, match="X is a Dask collection"):
+            search.fit(lazy, Y_OF_PIPELINE_SEARCH)
+        assert_same(
+            search,
+            sklearn.model_selection.GridSearchCV(scaled(), LIMITS_OF_PIPELINES, cv=3).fit(
+                X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH
+            ),
+        )
+
+    def test_metadata_routing(self):
+        with (
+            config_context(enable_metadata_routing=True),
+            pytest.warns(NotSharedWarning, match="metadata routing is enabled"),
+        ):
+            GridSearchCV(scaled(), LIMITS_OF_PIPELINES, cv=3).fit(
+                X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH
+            )
+
+    def test_rows_that_are_listed_twice(self):
+        splits = [(np.r_[0:60, 0:10], np.arange(60, 100))] * 2
+        for cv in (splits, iter(splits)):
+            search = GridSearchCV(scaled(), LIMITS_OF_PIPELINES, cv=cv)
+            with pytest.warns(NotSharedWarning, match="lists rows twice"):
+                search.fit(X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH)
+            assert search.n_splits_ == 2
+
+    def test_other_last_steps_are_silent(self):
+        made = make_pipeline(StandardScaler(), GaussianNB())
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            GridSearchCV(made, {"gaussiannb__var_smoothing": [1e-9, 1e-3]}, cv=3).fit(
+                X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH
+            )
+        assert told == []
+
+
+BOOSTED = {"max_leaf_nodes": 5, "min_samples_leaf": 5, "random_state": 0}
+
+
+@pytest.mark.one_of(3)
+@pytest.mark.parametrize("scoring", [None, "neg_log_loss", "roc_auc", "several", "own"])
+def test_iterations_of_boosted_models(scoring, fits, growths):
+    own = {
+        "several": ["accuracy", "roc_auc"],
+        "own": lambda model, X, y: model[-1].n_iter_ + (model.predict(X) == y).mean(),
+    }
+    last = GradientBoostingClassifier(**BOOSTED)
+    grid = {"tree__max_iter": [2, 6, 3], "tree__learning_rate": [0.1, 0.5]}
+    how = {"scoring": own.get(scoring, scoring), "return_train_score": True}
+    how |= {"refit": "roc_auc"} if scoring == "several" else {}
+    assert_same(*both_pipelines(scaled(last), grid, **how))
+    assert [model.max_iter for model in growths] == [6] * 8  # two rates, four splits
+    assert fits.total() == 4 + 1 + 6 * 4 + 1  # ours, and scikit-learn's
+
+
+@pytest.mark.parametrize("parameters", [{}, {"early_stopping": True, "n_jobs": 2}], ids=str)
+@pytest.mark.parametrize("last", ["three", "numbers"])
+def test_other_boosted_models(last, parameters):
+    grid = {"tree__max_iter": [1, 4], "first__shift": [0.0, 1.0]}
+    X_, y = load_iris(return_X_y=True) if last == "three" else load_diabetes(return_X_y=True)
+    kind = GradientBoostingClassifier if last == "three" else GradientBoostingRegressor
+    model = kind(subsample=0.8, **BOOSTED, **parameters)
+    assert_same(*both_pipelines(scaled(model), grid, X_, y), X=X_)
+
+
+def test_trees_and_boosted_models_in_one_search(growths):
+    grid = [
+        {"tree__max_depth": [1, 2]},
+        {"tree": [GradientBoostingClassifier(**BOOSTED)], "tree__max_iter": [1, 3]},
+    ]
+    assert_same(*both_pipelines(scaled(), grid))
+    assert len(growths) == 2 * 4
+
+
+def test_cross_validation_of_a_boosted_pipeline_is_one_by_one(fits):
+    made = scaled(GradientBoostingClassifier(max_iter=3, **BOOSTED))
+    ours = cross_validate(
+        made, X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH, cv=3, return_estimator=True
+    )
+    theirs = sklearn.model_selection.cross_validate(
+        made, X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH, cv=3
+    )
+    np.testing.assert_array_equal(ours["test_score"], theirs["test_score"])
+    alone = clone(made).fit(X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH)
+    np.testing.assert_array_equal(
+        ours["final_estimator"].predict_proba(X_OF_PIPELINE_SEARCH),
+        alone.predict_proba(X_OF_PIPELINE_SEARCH),
+    )
+    assert fits.total() == 3 + 1 + 3 + 1
+
+
+def test_nested_searches(fits, growths):
+    search = GridSearchCV(scaled(), LIMITS_OF_PIPELINES, cv=3)
+    theirs = sklearn.model_selection.GridSearchCV(scaled(), LIMITS_OF_PIPELINES, cv=3)
+    outer = ShuffleSplit(2, random_state=0)
+    ours = cross_validate(search, X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH, cv=outer)
+    assert len(growths) == 3 * (2 + 1)
+    np.testing.assert_allclose(
+        ours["test_score"],
+        sklearn.model_selection.cross_validate(
+            theirs, X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH, cv=outer
+        )["test_score"],
+    )
+
+
+def test_every_cell_is_its_fit():
+    search = GridSearchCV(scaled(), LIMITS_OF_PIPELINES, cv=KFold(4), refit=False).fit(
+        X_OF_PIPELINE_SEARCH, Y_OF_PIPELINE_SEARCH
+    )
+    assert isinstance(search, SharedSearch)
+    for place, candidate in enumerate(search.cv_results_["params"]):
+        for number, (train, test) in enumerate(KFold(4).split(X_OF_PIPELINE_SEARCH)):
+            model = (
+                clone(scaled())
+                .set_params(**candidate)
+                .fit(X_OF_PIPELINE_SEARCH[train], Y_OF_PIPELINE_SEARCH[train])
+            )
+            found = search.cv_results_[f"split{number}_test_score"][place]
+            assert found == pytest.approx(
+                model.score(X_OF_PIPELINE_SEARCH[test], Y_OF_PIPELINE_SEARCH[test]), abs=1e-12
+            )
+
+
+ROWS = np.random.default_rng(0).random(150) < 0.7
+GRID = {"max_depth": [1, 2, 3], "min_samples_split": [2, 30]}
+
+
+def shared_search(**how):
+    how = {"cv": KFold(3, shuffle=True, random_state=0), **how}
+    return GridSearchCV(DecisionTreeClassifier(random_state=0), GRID, **how)
+
+
+def test_a_search_of_some_rows():
+    given = shared_search()
+    found, fitted = search_rows(given, TrainingTable(X, Y, None), ROWS)
+    alone = shared_search().fit(X[ROWS], Y[ROWS])
+    assert not hasattr(given, "best_params_")
+    assert found.best_params_ == alone.best_params_
+    name = "mean_test_score"
+    np.testing.assert_allclose(found.cv_results_[name], alone.cv_results_[name])
+    values = fitted.values_of(found.best_estimator_, np.arange(150))
+    np.testing.assert_array_equal(values, found.best_estimator_.predict_proba(X))
+
+
+def test_errors_of_a_search():
+    table = TrainingTable(X, Y, None)
+    assert isinstance(search_rows(shared_search(cv=KFold(200)), table, ROWS), ValueError)
+    with pytest.raises(NotShareableError, match="lists rows twice"):
+        search_rows(shared_search(cv=[([0, 0], [1])]), table, ROWS)
+
+
+def test_the_splitter_of_a_search_stays_what_it_was():
+    cv = iter([(np.arange(75), np.arange(75, 150))])
+    given = shared_search(cv=cv).fit(X, Y)
+    assert given.cv is cv
+    assert given.n_splits_ == 1
+
+
+class Counting:
+    """A callback of scikit-learn's, from 1.9 on."""
+
+    def __init__(self):
+        self.fits = []
+
+    def setup(self, estimator, context):
+        self.fits.append("setup")
+
+    def teardown(self, estimator, context):
+        self.fits.append("teardown")
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        self.fits.append(context.task_name)
+
+
+@pytest.mark.skipif(not hasattr(GridSearchCV, "set_callbacks"), reason="scikit-learn 1.9 has them")
+class TestCallbacks:
+    def heard(self, fit, *searches):
+        for each in searches:
+            each.set_callbacks(heard := Counting())
+        with pytest.warns(NotSharedWarning, match="has callbacks, which hear of each fit"):
+            return fit(), heard.fits
+
+    def test_a_search_calls_them_as_that_of_sklearn_does(self):
+        ours = shared_search()
+        _, heard = self.heard(lambda: ours.fit(X, Y), ours)
+        theirs = sklearn.model_selection.GridSearchCV(ours.estimator, GRID, cv=ours.cv)
+        theirs.set_callbacks(expected := Counting()).fit(X, Y)
+        assert heard == expected.fits
+        assert heard.count("candidate-split-evaluation") == 18
+        assert ours.best_params_ == theirs.best_params_
+        scores = "mean_test_score"
+        assert (ours.cv_results_[scores] == shared_search().fit(X, Y).cv_results_[scores]).all()
+
+    def test_searches_inside_of_a_validation(self):
+        ours = shared_search()
+        _, heard = self.heard(lambda: cross_validate(ours, X, Y, cv=3), ours)
+        assert heard.count("setup") == heard.count("teardown") == 4  # and all rows
+
+    @pytest.mark.parametrize("on_search", [True, False])
+    def test_a_pipeline(self, on_search):
+        pipeline = Pipeline([("scale", StandardScaler()), ("tree", DecisionTreeClassifier())])
+        ours = GridSearchCV(pipeline, {"tree__max_depth": [1, 2]}, cv=3)
+        _, heard = self.heard(lambda: ours.fit(X, Y), ours if on_search else pipeline)
+        assert heard.count("setup") == (1 if on_search else 7)
+
+    def test_others_are_not_told_of_what_they_cannot_share(self):
+        ours = GridSearchCV(Ridge(), {"alpha": [1.0, 2.0]}, cv=3)
+        ours.set_callbacks(heard := Counting()).fit(X, Y)
+        assert heard.fits.count("candidate-split-evaluation") == 6
+
 
 CANCER = load_breast_cancer(return_X_y=True)
 IRIS = load_iris(return_X_y=True)
@@ -164,7 +855,7 @@ def test_warm_start_changes_nothing(monkeypatch):
     """Every candidate is a clone that is fitted once; only the best one may go on."""
     fits, fit_table = [], training_sets.fit_table
     monkeypatch.setattr(
-        "dtrees.model_selection.shared_search.fit_table",
+        "dtrees.model_selection.search.fit_table",
         lambda estimator, *args, **how: (
             fits.append(estimator) or fit_table(estimator, *args, **how)
         ),
@@ -199,7 +890,7 @@ def test_random_candidates():
     kind=st.sampled_from(["gini", "entropy", "squared_error", "poisson"]),
     max_features=st.sampled_from([None, 2]),
 )
-def test_every_cell_is_its_fit(seed, kind, max_features):
+def test_every_cell_of_a_grid_is_its_fit(seed, kind, max_features):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(30, 120))
     X = np.round(rng.normal(size=(n, 4)), 1)
@@ -313,7 +1004,7 @@ def test_a_fitted_search_is_a_model():
     assert not hasattr(again, "cv_results_")
 
 
-class TestFailures:
+class TestFailuresOfFits:
     def test_parameters_that_are_not_there(self):
         with pytest.raises(ValueError, match="Invalid parameter 'depth' for estimator"):
             GridSearchCV(CLASSIFIER, {"depth": [1]}).fit(*IRIS)
@@ -453,7 +1144,7 @@ def test_bad_input_is_what_it_is_for_scikit_learn(name):
 
 
 def test_other_estimators(caplog):
-    with caplog.at_level(logging.INFO, "dtrees.model_selection.shared_search"):
+    with caplog.at_level(logging.INFO, "dtrees.model_selection.search"):
         ours = GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}).fit(*DIABETES)
     assert "Ridge is not an estimator of dtrees" in caplog.text
     expected = theirs.GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}).fit(*DIABETES)
@@ -467,7 +1158,7 @@ def test_a_bar_counts_the_trees_of_all_growths(monkeypatch):
         def _begin(self):
             bars.append(self)
 
-    monkeypatch.setattr("dtrees.model_selection.shared_search.Bar", Counted)
+    monkeypatch.setattr("dtrees.model_selection.search.Bar", Counted)
     grid = {"max_depth": [1, 2], "criterion": ["gini", "entropy"]}
     GridSearchCV(FOREST, grid, cv=3, verbose=1).fit(*IRIS)
     (bar,) = bars

@@ -213,8 +213,7 @@ def test_a_pickle_leaves_the_table_behind(kind, task):
         model.set_params(n_estimators=3)
     surface = validation_surface(model, X, y, max_depth=[1, 3], min_samples_split=[2, 9], cv=3)
     kept = pickle.dumps(surface)
-    codes = surface._grown.fitted.encoded.coded.u8
-    assert len(kept) < codes.nbytes == 90_000
+    assert len(kept) < X.size  # codes of a byte
     again = pickle.loads(kept)
     np.testing.assert_array_equal(again.scores, surface.scores)
     assert (again.best, again.scoring) == (surface.best, surface.scoring)
@@ -225,7 +224,7 @@ def test_a_pickle_leaves_the_table_behind(kind, task):
     if kind == "DecisionTree":
         with pytest.raises(RuntimeError, match="left behind the table and the trees of the splits"):
             again.cost_complexity()
-        assert len(pickle.dumps(surface.cost_complexity())) < codes.nbytes
+        assert len(pickle.dumps(surface.cost_complexity())) < X.size
     else:
         with pytest.raises(TypeError, match="single tree"):
             again.cost_complexity()

@@ -1,6 +1,11 @@
-"""Cross-validation has scikit-learn's results, from one growth."""
+"""The model of all rows: the same, whether it grows beside those of the splits or when asked."""
 
+import json
 import logging
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy, deepcopy
 
 import numpy as np
 import pandas as pd
@@ -10,16 +15,320 @@ import sklearn.model_selection as theirs
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import FitFailedWarning
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.metrics import f1_score, make_scorer
+from sklearn.model_selection import KFold, ShuffleSplit, TimeSeriesSplit
 
 import dtrees
-from dtrees.model_selection import cross_val_predict, cross_val_score, cross_validate
+from dtrees import DecisionTreeClassifier
+from dtrees.estimators.fitted_sets import trees_of
+from dtrees.model_selection import GridSearchCV, cross_val_predict, cross_val_score, cross_validate
+from dtrees.model_selection import validation as together
+from dtrees.model_selection.cells import Cells
+from dtrees.model_selection.nested import FittedSearches
+from dtrees.model_selection.prepare import Arguments
+from dtrees.model_selection.validation import fit_together, grows_with_splits, shares_most
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 4))
+Y = np.digitize(X[:, 0] + RNG.normal(size=300), [-0.5, 0.5])
+WEIGHT = RNG.integers(1, 4, 300).astype(float)
+TREE = dtrees.DecisionTreeClassifier()
+SHALLOW = dtrees.DecisionTreeClassifier(max_depth=4)
+ONE = ShuffleSplit(1, test_size=0.1, random_state=0)
+
+
+@pytest.fixture
+def grown(monkeypatch):
+    """How many models each growth is of."""
+    numbers = []
+    fit_splits = together.fit_splits
+
+    def counted(estimator, work):
+        found = fit_splits(estimator, work)
+        numbers.append(len(found.fitted.models))
+        return found
+
+    monkeypatch.setattr(together, "fit_splits", counted)
+    return numbers
+
+
+@pytest.mark.parametrize(
+    ("estimator", "is_shallow"),
+    [
+        (TREE, False),
+        (SHALLOW, True),
+        (dtrees.DecisionTreeClassifier(max_depth=11), False),
+        (dtrees.DecisionTreeClassifier(max_leaf_nodes=31), True),
+        (dtrees.DecisionTreeClassifier(min_samples_leaf=20), True),
+        (dtrees.DecisionTreeClassifier(min_samples_leaf=19), False),
+        (dtrees.DecisionTreeClassifier(min_samples_leaf=0.07), True),
+        (dtrees.DecisionTreeClassifier(min_samples_leaf=0.06), False),  # 18 rows
+        (dtrees.RandomForestRegressor(max_depth=8), True),
+        (dtrees.GradientBoostingRegressor(max_depth=3), False),  # they share no node
+        (GridSearchCV(SHALLOW, {"max_depth": [1]}), False),
+    ],
+)
+def test_what_shares_most(estimator, is_shallow):
+    assert shares_most(estimator, 300) == is_shallow
+
+
+@pytest.mark.parametrize(
+    ("cv", "of_shallow", "of_deep"),
+    [
+        (ONE, False, False),
+        (KFold(2), False, False),
+        (KFold(3), True, False),
+        (TimeSeriesSplit(5), True, False),
+        (KFold(5), True, False),
+        (KFold(10), True, True),
+    ],
+)
+def test_few_splits_do_without(cv, of_shallow, of_deep, grown):
+    splits = list(cv.split(X))
+    for estimator, expected in ((SHALLOW, of_shallow), (TREE, of_deep)):
+        assert grows_with_splits(estimator, splits, len(Y)) == expected
+        found = cross_validate(estimator, X, Y, cv=splits)
+        assert grown.pop() == len(splits) + expected
+        assert "final_estimator" not in found
+        repr(found)
+        assert grown == []
+        assert found["final_estimator"].tree_.n_node_samples[0] == 300
+        assert grown == [1] * (not expected)
+        grown.clear()
+
+
+@pytest.mark.parametrize("function", [cross_val_score, cross_val_predict])
+def test_who_cannot_see_it_does_not_grow_it(function, grown):
+    function(TREE, X, Y, cv=10)
+    assert grown == [10]
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weights"])
+@pytest.mark.parametrize("cv", [ONE, KFold(3)], ids=["one", "three"])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        TREE,
+        dtrees.DecisionTreeClassifier(class_weight="balanced"),
+        dtrees.DecisionTreeClassifier(class_weight={0: 3.0}),
+        dtrees.RandomForestClassifier(3, random_state=5),
+        dtrees.GradientBoostingClassifier(max_iter=3, random_state=5),
+    ],
+)
+def test_it_is_the_model_of_a_fit(estimator, cv, weight):
+    params = {} if weight is None else {"sample_weight": weight}
+    table, y, given = X.copy(), Y.copy(), clone(estimator)
+    if weight is not None:
+        params["sample_weight"] = weight.copy()
+    found = cross_validate(given, table, y, cv=cv, params=params)
+    table[:], y[:] = 0, 1  # it grows from what there was
+    given.set_params(min_samples_leaf=100)
+    if weight is not None:
+        params["sample_weight"][:] = 7
+    late, alone = found["final_estimator"], clone(estimator).fit(X, Y, sample_weight=weight)
+    trees = zip(trees_of(late), trees_of(alone), strict=True)
+    assert all(mine.equals(other) for mine, other in trees)
+    assert found["final_estimator"] is late
+    assert vars(late).keys() == vars(alone).keys()
+
+
+def test_draws_are_those_of_the_other_models():
+    """Also where nobody has given a seed: it has the bags of the models of the splits."""
+    forest = dtrees.RandomForestClassifier(3, max_features=None)
+    every = [(np.arange(300), np.arange(9))]
+    found = cross_validate(forest, X, Y, cv=every, return_estimator=True)
+    (mine,), late = found["estimator"], found["final_estimator"]
+    trees = zip(trees_of(mine), trees_of(late), strict=True)
+    assert all(own.equals(other) for own, other in trees)
+
+
+def test_draws_of_a_state_are_those_of_the_other_models():
+    """The state is drawn from once, and not when the model is asked for."""
+    forest = dtrees.RandomForestClassifier(3, random_state=np.random.RandomState(4))
+    every = [(np.arange(300), np.arange(9))]
+    found = cross_validate(forest, X, Y, cv=every, return_estimator=True)
+    state = forest.random_state.get_state()[1].copy()
+    trees = zip(trees_of(found["estimator"][0]), trees_of(found["final_estimator"]), strict=True)
+    assert all(own.equals(other) for own, other in trees)
+    assert (forest.random_state.get_state()[1] == state).all()
+
+
+def test_it_tells_what_the_others_have_shared():
+    found = cross_validate(TREE, X, Y, cv=3, return_estimator=True)
+    report, own = found["estimator"][0].fit_report_, found["final_estimator"].fit_report_
+    assert own["shared_nodes"] == report["shared_nodes"]
+    assert own.keys() == report.keys()
+
+
+def test_searches_grow_it_at_once():
+    """Whatever they look at may have changed when it is asked for."""
+    search = GridSearchCV(SHALLOW, {"max_depth": [1, 3]}, cv=3)
+    found = cross_validate(search, X, Y, cv=3)
+    assert found._grow is None
+    alone = clone(search).fit(X, Y)
+    assert found["final_estimator"].best_params_ == alone.best_params_
+    assert found["final_estimator"].best_score_ == alone.best_score_
+
+
+@pytest.mark.parametrize("error_score", [np.nan, "raise"])
+def test_a_fit_that_fails_is_told_when_it_is_asked_for(error_score, monkeypatch):
+    found = cross_validate(TREE, X, Y, cv=2, error_score=error_score)
+
+    def fails(estimator, work):
+        raise ValueError("not today")
+
+    monkeypatch.setattr(together, "fit_splits", fails)
+    if error_score == "raise":
+        with pytest.raises(ValueError, match="not today"):
+            found["final_estimator"]
+        return
+    with pytest.warns(FitFailedWarning, match="all rows failed.*not today"):
+        final = found["final_estimator"]
+    assert not hasattr(final, "tree_")
+
+
+def test_no_memory_is_no_failed_fit(monkeypatch):
+    found = cross_validate(TREE, X, Y, cv=2)
+
+    def fails(estimator, work):
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(together, "fit_splits", fails)
+        with pytest.raises(MemoryError):
+            found["final_estimator"]
+    assert found["final_estimator"].tree_.node_count > 1  # once there is memory
+
+
+@pytest.mark.parametrize("copied", [deepcopy, lambda found: pickle.loads(pickle.dumps(found))])
+def test_pickles_have_it(copied):
+    found = cross_validate(TREE, X, Y, cv=2)
+    again = copied(found)
+    assert again.final_estimator is not found.final_estimator
+    assert again["final_estimator"].tree_.node_count == found["final_estimator"].tree_.node_count
+
+
+@pytest.mark.parametrize("copied", [copy, lambda found: found.copy(), lambda found: found | {}])
+def test_copies_grow_it_once_and_when_it_is_asked_for(copied):
+    found = cross_validate(TREE, X, Y, cv=2)
+    assert found._grow is not None
+    again = copied(copied(found))
+    assert type(again) is type(found)
+    assert again.keys() == found.keys()
+    assert found._grow is not None
+    assert again.final_estimator is found.final_estimator
+    assert copied(found).final_estimator is found.final_estimator
+    again.pop("fit_time")
+    assert "fit_time" in found
+
+
+def test_unions_have_it():
+    found = cross_validate(TREE, X, Y, cv=2, return_estimator=True)
+    both = found | {"seed": 3}
+    assert list(both) == [*found, "seed"]
+    assert both.final_estimator is found.final_estimator
+    assert type({"seed": 3} | found) is dict  # of the type of the first, as for any dict
+    model = found.final_estimator
+    found |= {"seed": 3}
+    assert found == both
+    assert found.final_estimator is model
+    with pytest.raises(TypeError, match="unsupported operand"):
+        found | [3]
+
+
+def test_get_knows_it():
+    found = cross_validate(TREE, X, Y, cv=2)
+    assert found.get("final_estimator") is found.final_estimator
+    assert found.get("test_score") is found["test_score"]
+    assert found.get("estimator") is None
+    assert found.get("estimator", 3) == 3
+
+
+@pytest.mark.parametrize("cv", [2, 10], ids=["late", "at once"])
+def test_items_are_those_of_arrays(cv):
+    """So frames, means over all items and JSON of lists are what they are of scikit-learn's."""
+    found = cross_validate(SHALLOW, X, Y, cv=cv, return_train_score=True)
+    names = ["fit_time", "score_time", "test_score", "train_score"]
+    assert sorted(found) == sorted(dict(found)) == sorted({**found}) == names
+    assert all(np.mean(values) >= 0 for values in found.values())
+    assert len(json.loads(json.dumps({k: v.tolist() for k, v in found.items()}))) == 4
+    pd = pytest.importorskip("pandas")
+    assert pd.DataFrame(found).shape == (cv, 4)
+    assert found["final_estimator"] is found.final_estimator
+    assert "final_estimator" not in found
+    with pytest.raises(KeyError):
+        found["final"]
+
+
+def test_threads_that_ask_at_once_have_the_same(monkeypatch):
+    found, calls, entered = cross_validate(TREE, X, Y, cv=2), [], threading.Event()
+    fit_splits = together.fit_splits
+
+    def waits(estimator, work):
+        calls.append(1)
+        entered.wait()
+        return fit_splits(estimator, work)
+
+    monkeypatch.setattr(together, "fit_splits", waits)
+    with ThreadPoolExecutor(3) as threads:
+        asking = [threads.submit(getattr, found, "final_estimator") for _ in range(3)]
+        entered.set()
+        assert len({id(each.result()) for each in asking}) == 1
+    assert len(calls) == 1
+
+
+X_OF_FIT_TOGETHER, Y_OF_FIT_TOGETHER = load_iris(return_X_y=True)
+TREE_OF_FIT_TOGETHER = DecisionTreeClassifier(random_state=0)
+OPTIONS = {"verbose": 0, "n_jobs": None, "pre_dispatch": "2*n_jobs"}
+
+
+def test_trees_and_searches():
+    prepared, fitted = fit_together(
+        Arguments("f", TREE_OF_FIT_TOGETHER, 3), X_OF_FIT_TOGETHER, Y_OF_FIT_TOGETHER, OPTIONS
+    )
+    assert isinstance(fitted.models, Cells)
+    assert len(prepared.cv) == len(fitted.models.fitted.models) == 3
+    search = GridSearchCV(TREE_OF_FIT_TOGETHER, {"max_depth": [1, 2]}, cv=2)
+    _, fitted = fit_together(
+        Arguments("f", search, 3), X_OF_FIT_TOGETHER, Y_OF_FIT_TOGETHER, OPTIONS
+    )
+    assert isinstance(fitted.models, FittedSearches)
+    assert fitted.models.model(0, 0).best_params_["max_depth"] == 2
+
+
+@pytest.mark.parametrize(
+    ("estimator", "params", "options", "reason"),
+    [
+        (RidgeClassifier(), None, {}, "RidgeClassifier is not an estimator of dtrees"),
+        (TREE_OF_FIT_TOGETHER, {"other": 1}, {}, "fit is given other"),
+        (TREE_OF_FIT_TOGETHER, None, {"method": "decision_function"}, "method='decision_function'"),
+        (TREE_OF_FIT_TOGETHER.set_params(), None, {"scoring": "nope"}, "nope"),
+        (DecisionTreeClassifier(max_depth=0), None, {}, "max_depth"),
+    ],
+)
+def test_reasons(estimator, params, options, reason):
+    prepared, fitted = fit_together(
+        Arguments("f", estimator, 3, params=params),
+        X_OF_FIT_TOGETHER,
+        Y_OF_FIT_TOGETHER,
+        OPTIONS | options,
+    )
+    assert fitted is None
+    with pytest.raises(ValueError, match=reason):
+        raise ValueError(prepared.reason)
+
+
+def test_weights_of_another_length():
+    arguments = Arguments("f", TREE_OF_FIT_TOGETHER, 3, params={"sample_weight": np.ones(3)})
+    with pytest.raises(ValueError, match=r"sample_weight in params has shape \(3,\)"):
+        fit_together(arguments, X_OF_FIT_TOGETHER, Y_OF_FIT_TOGETHER, OPTIONS)
+
 
 CANCER = load_breast_cancer(return_X_y=True)
 IRIS = load_iris(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)
-TREE = dtrees.DecisionTreeClassifier(random_state=0)
+TREE_OF_VALIDATION = dtrees.DecisionTreeClassifier(random_state=0)
 FOREST = dtrees.RandomForestClassifier(5, bootstrap=False, max_bins=None, random_state=0)
 
 
@@ -59,7 +368,7 @@ def same(ours, expected):
 
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize("scoring", SCORING)
-@pytest.mark.parametrize("estimator", [TREE, FOREST], ids=["tree", "forest"])
+@pytest.mark.parametrize("estimator", [TREE_OF_VALIDATION, FOREST], ids=["tree", "forest"])
 def test_scorers(estimator, scoring):
     how = {"cv": 4, "scoring": SCORING[scoring], "return_train_score": True}
     same(
@@ -73,7 +382,9 @@ def test_splitters(splitter):
     groups = np.arange(len(y)) % 7
     how = {"cv": SPLITTERS[splitter], "groups": groups if "group" in splitter else None}
     how |= {"return_indices": True, "scoring": "accuracy"}
-    ours, expected = (f(TREE, X, y, **how) for f in (cross_validate, theirs.cross_validate))
+    ours, expected = (
+        f(TREE_OF_VALIDATION, X, y, **how) for f in (cross_validate, theirs.cross_validate)
+    )
     same(ours, expected)
     for side in ("train", "test"):
         for a, b in zip(ours["indices"][side], expected["indices"][side], strict=True):
@@ -122,8 +433,11 @@ def test_frames_with_categories():
     X = pd.DataFrame({"a": rng.normal(size=200), "b": rng.choice(list("xyz"), 200)})
     y = np.where((X["a"] > 0) ^ (X["b"] == "x"), "yes", "no")
     how = {"cv": 5, "scoring": ["accuracy", "roc_auc"]}
-    same(cross_validate(TREE, X, y, **how), theirs.cross_validate(TREE, X, y, **how))
-    found = cross_validate(TREE, X, y, return_estimator=True)
+    same(
+        cross_validate(TREE_OF_VALIDATION, X, y, **how),
+        theirs.cross_validate(TREE_OF_VALIDATION, X, y, **how),
+    )
+    found = cross_validate(TREE_OF_VALIDATION, X, y, return_estimator=True)
     assert found["final_estimator"].feature_names_in_.tolist() == ["a", "b"]
     assert found["estimator"][0].score(X, y) > 0.8
 
@@ -168,7 +482,11 @@ class TestFailures:
         splits = [(np.arange(100), np.arange(100, 150)), (np.arange(50, 150), np.arange(50))]
         with pytest.warns(FitFailedWarning, match="sample_weight is zero for every row"):
             found = cross_validate(
-                TREE, *IRIS, cv=splits, params={"sample_weight": weight}, return_estimator=True
+                TREE_OF_VALIDATION,
+                *IRIS,
+                cv=splits,
+                params={"sample_weight": weight},
+                return_estimator=True,
             )
         assert np.isnan(found["test_score"]).tolist() == [True, False]
         assert not hasattr(found["estimator"][0], "tree_")
@@ -180,10 +498,10 @@ class TestFailures:
             raise RuntimeError("no score today")
 
         with pytest.warns(UserWarning, match="no score today"):
-            found = cross_validate(TREE, *IRIS, cv=3, scoring=fails, error_score=-1.0)
+            found = cross_validate(TREE_OF_VALIDATION, *IRIS, cv=3, scoring=fails, error_score=-1.0)
         assert found["test_score"].tolist() == [-1.0] * 3
         with pytest.raises(RuntimeError, match="no score today"):
-            cross_validate(TREE, *IRIS, cv=3, scoring=fails, error_score="raise")
+            cross_validate(TREE_OF_VALIDATION, *IRIS, cv=3, scoring=fails, error_score="raise")
 
     @pytest.mark.parametrize(
         ("cv", "message"),
@@ -196,12 +514,12 @@ class TestFailures:
     )
     def test_of_splits(self, cv, message):
         with pytest.raises((ValueError, IndexError), match=message):
-            cross_validate(TREE, *IRIS, cv=cv)
+            cross_validate(TREE_OF_VALIDATION, *IRIS, cv=cv)
 
 
 class TestWhatIsNotOurs:
     def test_other_estimators(self, caplog):
-        with caplog.at_level(logging.INFO, "dtrees.model_selection.fit_together"):
+        with caplog.at_level(logging.INFO, "dtrees.model_selection.validation"):
             found = cross_validate(Ridge(), *DIABETES, cv=3)
             assert cross_val_predict(Ridge(), *DIABETES, cv=3).shape == (442,)
         assert caplog.text.count("Ridge is not an estimator of dtrees") == 2
@@ -212,7 +530,7 @@ class TestWhatIsNotOurs:
     def test_other_parameters_of_fit(self, caplog):
         forest = dtrees.RandomForestRegressor(3, random_state=0)
         groups = np.arange(442) // 3
-        with caplog.at_level(logging.INFO, "dtrees.model_selection.fit_together"):
+        with caplog.at_level(logging.INFO, "dtrees.model_selection.validation"):
             found = cross_validate(forest, *DIABETES, params={"bootstrap_groups": groups})
         assert "bootstrap_groups" in caplog.text
         alone = clone(forest).fit(*DIABETES, bootstrap_groups=groups)
@@ -224,7 +542,7 @@ class TestWhatIsNotOurs:
         rng = np.random.default_rng(0)
         splits = [(rng.integers(0, 442, 300), np.arange(20 * i, 20 * i + 20)) for i in range(3)]
         tree = dtrees.DecisionTreeRegressor(random_state=0)
-        with caplog.at_level(logging.INFO, "dtrees.model_selection.fit_together"):
+        with caplog.at_level(logging.INFO, "dtrees.model_selection.validation"):
             ours = cross_validate(tree, *DIABETES, cv=iter(splits))
         assert "lists rows twice" in caplog.text
         same(ours, theirs.cross_validate(tree, *DIABETES, cv=splits))
@@ -240,7 +558,7 @@ class TestWhatIsNotOurs:
         weight = np.ones(150)
         with sklearn.config_context(enable_metadata_routing=True):
             tree = (
-                clone(TREE)
+                clone(TREE_OF_VALIDATION)
                 .set_fit_request(sample_weight=True)
                 .set_score_request(sample_weight=True)
             )
@@ -276,7 +594,7 @@ class TestVerbose:
 
     def test_lines_are_those_of_scikit_learn(self, capfd):
         assert "[CV] END" in self.shown(capfd, FOREST, verbose=2).out
-        shown = self.shown(capfd, TREE, verbose=2)
+        shown = self.shown(capfd, TREE_OF_VALIDATION, verbose=2)
         assert shown.out.count("[CV] END") == 3
         assert "growing trees" not in shown.err
 

@@ -76,7 +76,7 @@ def work_of(model, y, thresholds=lambda each: each):
         raise InterruptedError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dtrees.estimators.boosting_base.boost_in_place", catch)
+        patch.setattr("dtrees.estimators.boosting.boost_in_place", catch)
         with pytest.raises(InterruptedError):
             model.fit(X, y, sample_weight=WEIGHT)
     return replace(caught[0], thresholds=thresholds(caught[0].thresholds))
@@ -345,7 +345,7 @@ class TestFaults:
                 return False
 
         model, y = model_of(max_iter=100_000, regime="replicated", early_stopping=True)
-        iterations = "dtrees.estimators.boosted_listening.Iterations.ends"
+        iterations = "dtrees.estimators.boosted_stopping.Iterations.ends"
         monkeypatch.setattr(iterations, property(lambda self: Interrupts()))
         before = signal.signal(signal.SIGINT, signal.default_int_handler)  # or it is ignored
         try:

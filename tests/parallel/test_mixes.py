@@ -33,7 +33,7 @@ from dtrees import (
     GradientBoostingClassifier,
     RandomForestClassifier,
 )
-from dtrees.estimators import growing_forest
+from dtrees.estimators import forest_growth
 from dtrees.exceptions import WorkerLostError
 from dtrees.inspection import held_out_importances, oob_importances
 from dtrees.model_selection import (
@@ -151,14 +151,14 @@ def search():
 
 def resumed(X, **given):
     """A forest that has lost its cluster after two trees, and goes on; it compares the data."""
-    forest, grow = RandomForestClassifier(4, max_depth=3, random_state=0), growing_forest.grow_trees
+    forest, grow = RandomForestClassifier(4, max_depth=3, random_state=0), forest_growth.grow_trees
 
     def lost(growth, numbers, *others, **more):
         yield from grow(growth, numbers[:2], *others, **more)
         raise WorkerLostError("all are gone")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(growing_forest, "grow_trees", lost)
+        patch.setattr(forest_growth, "grow_trees", lost)
         try:
             forest.fit(X, **given)
         except WorkerLostError as error:

@@ -32,9 +32,9 @@ from dtrees import (
 from dtrees.callbacks import Bar
 from dtrees.core.grow.forest import ForestGrowth, UnitsOfGrowth
 from dtrees.core.membership.resampling import of_sets
-from dtrees.estimators.bags import bags_of
-from dtrees.estimators.fit_plan import FitPlan
+from dtrees.estimators.fit_plan import FitPlan, Training, rows_of
 from dtrees.estimators.fitted_sets import trees_of
+from dtrees.estimators.forest_growth import FitOfForest, bags_of
 from dtrees.estimators.training_sets import fit_sets
 from dtrees.exceptions import ClusterError
 from dtrees.model_selection import cross_val_predict, cross_validate
@@ -111,7 +111,8 @@ def growth_of(model, X, y):
         return ForestGrowth(
             encoded.coded, encoded.target, encoded.rules, None, encoded.book.thresholds
         )
-    return model._growth_of(encoded, bags_of(model, 0, encoded.target))
+    training = Training(encoded, rows_of(encoded.coded), y, threaded(1))
+    return FitOfForest(model, training, bags_of(model, 0, encoded.target)).growth
 
 
 def growing(growth, n_trees, rows, client, advance=None, regime="replicated"):

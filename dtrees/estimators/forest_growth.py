@@ -1,0 +1,595 @@
+"""Where the growth of a forest begins, and where it ends.
+
+It begins with the bags of its trees, and the trees that stay when it is fitted again
+(``warm_start``). It ends when there are enough trees: the out-of-bag score is flat. With s(t) the
+out-of-bag score of the first t trees and w = 10, scores are smoothed over a window,
+
+    m(t) = (s(t - w + 1) + ... + s(t)) / w
+
+and growth stops after t trees, at least 2 w, when no mean of the second half of the trees beats the
+best of the first half by more than the tolerance:
+
+    max(m(h + 1), ..., m(t)) <= max(m(w), ..., m(h)) + oob_tol,     h = t // 2
+
+Why half of the trees: the error of a forest falls about as c / t. Ten trees more then win 10 c /
+t**2. All that are still to come win c / t, t / 10 times as much. So a rule that looks back on ten
+trees stops a slow score too early. It gives away the more tolerances, the later it stops. The
+second half of the trees has won c / t, too, as much as all that are to come. So when it has won
+less than the tolerance, about a tolerance is given away.
+
+From tree to tree, s(t) goes up and down by noise; a mean of ten does much less. As s(t) is a
+function of the first t trees, so is the tree at which a forest stops.
+
+Forests of several training sets end each at a tree of its own (``oob_tol``). Trees of one number
+grow together, for all sets that have not ended::
+
+    wave        0..19   20..23   24..27   28..32  ...
+    set 0       ------  ----|                          has enough after 22 trees
+    set 1       ------  -----    -----    ---|
+    sets left   2       2        1        1
+
+No forest ends before tree 20. A wave after that is a fifth of the trees that are
+there: what is grown beyond the end of a set is lost, a tenth of its trees on average, while trees
+that grow together cost a fraction of those that grow alone. Which tree is the last one of a set is
+what its scores say, whatever the waves are.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dtrees._warnings import warn
+from dtrees.callbacks import Callback, ForestFit, listening, told
+from dtrees.core.membership.resampling import Resampling
+from dtrees.core.model.tree import Forest
+from dtrees.core.predict.out_of_bag import OutOfBag, Votes, sums_of_sets
+from dtrees.estimators.base import all_or_nothing
+from dtrees.estimators.fit_plan import Training
+from dtrees.estimators.resume import brought_along
+from dtrees.estimators.tree_view import columns_with_missing, missing_by_model, read_only
+from dtrees.parallel import are_known, grow_sets, grow_trees, learn_rows
+from dtrees.typing import serial
+
+if TYPE_CHECKING:
+    from dtrees.estimators.forests import BaseForest
+
+from dtrees.coding.codebook import CodeBook
+from dtrees.coding.target import Target
+from dtrees.core.grow.forest import ForestGrowth
+from dtrees.core.membership.resampling import Bags
+from dtrees.core.model.tree import Tree
+from dtrees.core.predict.out_of_bag import add_to_sums
+from dtrees.core.predict.raw import leaves_by_tree
+from dtrees.estimators.fit_plan import Encoded, FitPlan
+from dtrees.parallel import LocalRunner, PartitionedTable, computed
+from dtrees.typing import Runner
+
+
+def check_bootstrap(forest: Any) -> None:
+    """Refuse (ValueError) out-of-bag scores and a size of bags where there are no bags."""
+    if forest.bootstrap:
+        return
+    if forest.max_samples is not None:
+        raise ValueError(
+            "`max_samples` cannot be set if `bootstrap=False`. Either switch to "
+            f"`bootstrap=True` or set `max_samples=None`: got {forest.max_samples!r}."
+        )
+    asked = f"oob_score={forest.oob_score!r}" if forest.oob_score else f"oob_tol={forest.oob_tol!r}"
+    if forest.oob_score or forest.oob_tol is not None:
+        raise ValueError(
+            f"Out of bag estimation only available if bootstrap=True: {type(forest).__name__} "
+            f"got {asked}, bootstrap=False."
+        )
+
+
+def bags_of(forest: Any, seed: int, target: Target, groups: Any = None) -> Bags | None:
+    """The bags of a forest's trees; None: each sees all rows.
+
+    Rows of one group, of `groups` (n_rows,), are in a bag together. Raises ValueError where there
+    are groups and no bags, labels that cannot be compared, or fewer groups than ``max_samples``.
+    """
+    if not forest.bootstrap:
+        if groups is not None:
+            raise ValueError("bootstrap_groups needs bootstrap=True.")
+        return None
+    n_keys = n_rows = target.n_rows
+    keys = np.arange(n_rows, dtype=np.uint64)
+    if groups is not None:
+        groups = np.asarray(groups)
+        if groups.shape != (n_rows,):
+            raise ValueError(
+                f"bootstrap_groups must have one value per row: expected shape ({n_rows},), "
+                f"got {groups.shape}."
+            )
+        try:
+            values, inverse = np.unique(groups, return_inverse=True)
+            missing = bool((values != values).any())
+        except (TypeError, ValueError):  # None or NA among labels: nothing that is ordered
+            missing = True
+        if missing:
+            raise ValueError(
+                "bootstrap_groups holds missing values, or labels that cannot be compared with "
+                "each other. Give every row the label of its group, or a label of its own."
+            )
+        keys, n_keys = inverse.astype(np.uint64), len(values)
+    rate = 1.0
+    if isinstance(forest.max_samples, Integral):
+        if int(forest.max_samples) > n_keys:
+            of = "" if groups is None else ", the number of groups in bootstrap_groups,"
+            raise ValueError(
+                f"`max_samples` must be <= n_samples={n_keys}{of} but got value "
+                f"{forest.max_samples}"
+            )
+        rate = float(forest.max_samples) / n_keys
+    elif forest.max_samples is not None:
+        rate = float(forest.max_samples)
+    return Bags(seed, rate, keys, target.means)
+
+
+WINDOW = 10
+
+logger = logging.getLogger(__name__)
+
+
+def is_flat(scores: Sequence[float], tol: float) -> bool:
+    """Whether the scores of the second half are no better than those of the first; see the module.
+
+    Scores are of the first 1, 2, ... trees; nan where there is none. They are not flat while the
+    best of the first half is unknown, or one of the second half is.
+    """
+    if len(scores) < 2 * WINDOW:
+        return False
+    means = np.lib.stride_tricks.sliding_window_view(np.array(scores), WINDOW).mean(axis=1)
+    n_before = len(scores) // 2 - WINDOW + 1
+    before, recent = means[:n_before], means[n_before:]
+    before = before[~np.isnan(before)]
+    return len(before) > 0 and bool((recent <= before.max() + tol).all())
+
+
+class OobStopping(Callback):
+    """Scores the forest after every tree (larger is better) and stops it when the score is flat."""
+
+    def __init__(self, tol: float, score: Callable[[], float]) -> None:
+        self._tol = tol
+        self._score = score
+
+    def see(self, scores: list[float]) -> bool:
+        """Add the score of the trees so far; returns whether they are enough."""
+        scores.append(self._score())
+        return is_flat(scores, self._tol)
+
+    def ends(self, scores: list[float], n_trees: int) -> bool:
+        """Add the score of the trees so far; returns whether these are enough, and logs it.
+
+        n_trees : how many there might be.
+        """
+        flat = self.see(scores)
+        if flat:
+            logger.info(
+                "stopped after %d of %d trees: the out-of-bag score, %.6g, has not improved by "
+                "more than oob_tol=%g in the last %d trees",
+                len(scores),
+                n_trees,
+                scores[-1],
+                self._tol,
+                len(scores) - len(scores) // 2,
+            )
+        return flat
+
+    def on_tree_end(self, fit: ForestFit, number: int) -> bool:
+        """Stop when the scores are flat."""
+        return self.ends(fit.oob_scores, fit.numbers.stop)
+
+
+FIRST = 2 * WINDOW  # trees of the first wave
+SHARE = 5  # of the trees that are there: one more for so many
+
+
+@dataclass(eq=False)
+class FlatForest:
+    """The forest of one set.
+
+    Attributes
+    ----------
+    oob : OutOfBag
+    stopping : OobStopping
+    trees : list of Tree
+    scores : list of float
+        Of the first 1, 2, ... trees.
+    error : ValueError or None
+        Of the score, which ends the forest.
+    """
+
+    oob: OutOfBag
+    stopping: OobStopping
+    trees: list[Tree] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    error: ValueError | None = None
+
+    def ends(self, n_trees: int) -> bool:
+        """Whether the trees that were added up are enough."""
+        try:
+            return self.stopping.ends(self.scores, n_trees)
+        except ValueError as error:
+            self.error = error
+            return True
+
+
+def grow_until_flat(
+    made: list[FlatForest],
+    n_trees: int,
+    resampling: Resampling,
+    grow: Callable[[ForestGrowth, range, Resampling], list[tuple[Tree, ...]]],
+    run: Runner,
+    advance: Callable[[int], object],
+) -> None:
+    """Grow the trees of forests, one for each set, until these have enough.
+
+    Parameters
+    ----------
+    made : list of FlatForest
+        Without trees, of one growth.
+    n_trees : int
+        The most of a forest.
+    resampling : Resampling
+        The sets.
+    grow : callable (growth, numbers, sets) -> trees by set
+    run : Runner
+        Adds up the trees, a set on a thread; scores are asked for there.
+    advance : callable (int) -> object
+        Hears of trees that are not wanted any more.
+    """
+    left = list(range(len(made)))
+    first = 0
+    while left and first < n_trees:
+        numbers = range(first, min(n_trees, max(FIRST, first + max(1, first // SHARE))))
+        sets = resampling if len(left) == len(made) else resampling.some(left)
+        mine = [made[number] for number in left]
+        trees = grow(mine[0].oob.growth, numbers, sets)
+        ended = [False] * len(left)
+
+        def enough(i: int, mine: list[FlatForest] = mine, ended: list[bool] = ended) -> bool:
+            ended[i] = mine[i].ends(n_trees)
+            return ended[i]
+
+        add_to_sums([each.oob for each in mine], numbers, trees, sets, run, enough)
+        for each, own in zip(mine, trees, strict=True):
+            each.trees += own[: len(each.scores) - len(each.trees)]
+        first = numbers.stop
+        advance(sum(ended) * (n_trees - first))
+        left = [number for number, end in zip(left, ended, strict=True) if not end]
+
+
+@dataclass(frozen=True, eq=False)
+class KeptTrees:
+    """Trees that are there before a fit, and stay."""
+
+    trees: tuple[Tree, ...] = ()
+    leaves: Callable[[], Iterator[np.ndarray]] = lambda: iter(())  # of all rows, by tree
+    earlier: tuple[Tree, ...] = ()  # of this fit, behind `trees`, as if grown now
+
+
+def kept_trees(forest: Any, plan: FitPlan) -> tuple[tuple[Tree, ...], int]:
+    """The trees that are there and stay, and the seed of the forest."""
+    if not (forest.warm_start and hasattr(forest, "forest_")):
+        return (), plan.seed()
+    kept = forest.forest_.trees
+    if forest.n_estimators < len(kept):
+        raise ValueError(
+            f"n_estimators={forest.n_estimators} must be larger or equal to "
+            f"len(estimators_)={len(kept)} when warm_start==True"
+        )
+    if forest.n_estimators == len(kept):
+        warn("Warm-start fitting without increasing n_estimators does not fit new trees.")
+    return kept, forest._fit_seed
+
+
+def has_same_columns(old: CodeBook, new: CodeBook) -> bool:
+    """Whether trees of one book can be kept beside those of another.
+
+    Trees name columns and categories by number. A category's number follows those of the numbers in
+    its column, so a hybrid column needs as many of these. Other columns may have other numbers, as
+    trees compare values with thresholds.
+    """
+    return (
+        old.n_columns == new.n_columns
+        and old.categories.keys() == new.categories.keys()
+        and all(
+            np.array_equal(old.categories[column], new.categories[column])
+            and old.n_ordered[column] == new.n_ordered[column]
+            for column in old.categories
+        )
+    )
+
+
+def check_same_labels(forest: Any, encoded: Encoded) -> None:
+    """Refuse other labels: trees that are kept name columns, categories and classes by number."""
+    classes = getattr(forest, "classes_", None)
+    same = classes is None or np.array_equal(classes, np.asarray(encoded.target.classes))
+    if not (same and has_same_columns(forest.codebook_, encoded.book)):
+        raise ValueError(
+            "warm_start=True keeps the trees that are there, so X must have the columns and "
+            "categories of the first fit and y its classes. Set warm_start=False to begin anew."
+        )
+
+
+def check_same_bags(forest: Any, bags: Bags | None) -> None:
+    """Refuse out-of-bag scores where bags of trees that are kept were drawn otherwise."""
+    if not forest.oob_score and forest.oob_tol is None:
+        return
+    if bags is None or getattr(forest, "_fit_bags", None) != bags.digest():
+        raise ValueError(
+            "warm_start=True keeps trees whose bags were drawn otherwise, so it is not known "
+            "which rows are out of them. For out-of-bag scores keep bootstrap, max_samples, "
+            "bootstrap_groups and the number of rows as they were, or set warm_start=False."
+        )
+
+
+def leaves_of(
+    forest: Any, trees: Sequence[Tree], book: CodeBook, X: Any, run: LocalRunner
+) -> Iterator[np.ndarray]:
+    """Leaves of all rows in each of the trees that are there.
+
+    The rows walk by their values, as the codes of these trees are those of another coding.
+    """
+    if not trees:
+        return
+    if isinstance(X, PartitionedTable):
+        (leaves,) = computed(forest.apply(X.collection))
+        yield from np.asarray(leaves).T
+        return
+    table = book.check(X, estimator=type(forest).__name__, run=run)
+    yield from leaves_by_tree(trees, book, table, run)
+
+
+class FitOfForest:
+    """The fit of a forest to a coded table: its trees come one by one, whoever grows them.
+
+    `bags` are what its trees see; None: all rows.
+    """
+
+    def __init__(self, forest: BaseForest, training: Training, bags: Bags | None) -> None:
+        encoded, book = training.encoded, training.encoded.book
+        self.forest, self.training = forest, training
+        self.growth = ForestGrowth(
+            encoded.coded,
+            encoded.target,
+            encoded.rules,
+            bags,
+            book.thresholds,
+            values=book.code_values() if forest._random_cuts else None,
+            shares=FitPlan(forest).shares,
+            max_leaf_nodes=forest.max_leaf_nodes,
+            ccp_alpha=forest.ccp_alpha,
+        )
+        self.learned = forest._learned_of_table(encoded) | {  # beside the trees
+            "codebook_": book.without_values(),
+            "_fit_seed": encoded.seed,
+            "_fit_bags": None if bags is None else bags.digest(),
+        }
+
+    def grow(
+        self,
+        callbacks: Sequence[Callback],
+        kept: KeptTrees | None = None,
+        facts: Callable[[], dict[str, Any]] | None = None,
+    ) -> None:
+        """Grow the trees, beyond those that are kept, and let the forest learn what a fit learns.
+
+        With `facts`, an error of a cluster brings along a forest that can be resumed.
+        """
+        forest, training, learned = self.forest, self.training, dict(self.learned)
+        coded, stats = training.encoded.coded, training.stats
+        kept = KeptTrees() if kept is None else kept
+
+        def estimator_of(tree: Tree) -> Any:
+            missing = columns_with_missing([tree], coded)
+            return forest._estimator(tree, {**self.learned, "_saw_missing": missing})
+
+        numbers = range(len(kept.trees), forest.n_estimators)
+        fit = ForestFit(forest, numbers, list(kept.trees), estimator_of)
+        oob = stopping = None
+        if forest.oob_score or forest.oob_tol is not None:
+            oob = OutOfBag(self.growth, training.coded_rows)
+            if forest.oob_tol is not None:
+                stopping = OobStopping(forest.oob_tol, partial(self._score, oob))
+                callbacks = [stopping, *callbacks]  # first, so that the others see its scores
+            _add_kept(fit, oob, stopping, kept)
+        if kept.earlier:
+            _add_earlier(fit, oob, stopping, kept.earlier)
+        unfinished = partial(self._so_far, fit.trees, facts)
+        with all_or_nothing(forest), listening(fit, callbacks), brought_along(unfinished):
+            with stats.phase("growth"):
+                self._grow_trees(fit, oob, callbacks)
+            if oob is not None:
+                learned |= self._learned_out_of_bag(oob)
+            if forest.oob_tol is not None:
+                learned["oob_scores_"] = np.array(fit.oob_scores)
+            learned["forest_"] = Forest(tuple(fit.trees))
+            learn_rows(coded, stats)  # known, unless there was nothing to grow
+            before = forest._saw_missing if kept.trees else False
+            learned["_saw_missing"] = read_only(columns_with_missing(fit.trees, coded) | before)
+            learned["_fit_report"] = stats.report()
+            forest._forget_at_times()
+            forest.__dict__.update(learned)
+
+    def _grow_trees(
+        self, fit: ForestFit, oob: OutOfBag | None, callbacks: Sequence[Callback]
+    ) -> None:
+        """Grow the trees of a fit, on threads or on a cluster, until one of the callbacks stops."""
+        look = oob.votes_of if oob is not None and oob.is_here else None
+        how: dict[str, Any] = {"regime": self.forest.regime, "stats": self.training.stats}
+        with closing(
+            grow_trees(self.growth, fit.numbers, self.training.run, look=look, **how)
+        ) as grown:
+            for number, tree, votes in grown if oob is None or oob.is_here else oob.seen(grown):
+                fit.trees.append(tree)
+                if oob is not None:
+                    oob.add(tree, votes)
+                # all of them hear of the tree, whoever stops
+                if told([callback.on_tree_end(fit, number) for callback in callbacks]):
+                    break
+
+    def _so_far(self, trees: Sequence[Tree], facts: Callable[[], dict[str, Any]] | None) -> Any:
+        """A forest of the trees that are complete, which can be resumed; None where none are.
+
+        Nor where the cluster was lost before the growth began: trees that were kept are in the
+        forest that was to have more of them.
+        """
+        coded = self.training.encoded.coded
+        if not trees or facts is None or not are_known(coded):
+            return None
+        made = self.forest._unfitted()
+        made.__dict__.update(
+            self.learned,
+            forest_=Forest(tuple(trees)),
+            _saw_missing=columns_with_missing(trees, coded),
+            _fit_facts=facts(),
+            _fit_report=self.training.stats.report(),
+        )
+        if made.regime == "replicated":  # on a cluster that may be gone
+            made.regime = None
+        return made
+
+    def of_sets(self, resampling: Resampling) -> list[Any]:
+        """An estimator with the parameters of the forest for each set; or the error of its fit."""
+        forest, training = self.forest, self.training
+        if forest.oob_tol is not None:
+            return self._flat_of_sets(resampling)
+        numbers = range(forest.n_estimators)
+        models = self._models_of(self._grown(self.growth, numbers, resampling))
+        if not forest.oob_score:
+            return models
+        trees = [model.forest_.trees for model in models]
+        sums = sums_of_sets(self.growth, resampling, trees, training.coded_rows, training.run)
+        return [
+            self._with_out_of_bag(model, oob, resampling, number)
+            for number, (model, oob) in enumerate(zip(models, sums, strict=True))
+        ]
+
+    def _flat_of_sets(self, resampling: Resampling) -> list[Any]:
+        """Forests of sets that end each at a tree of its own (``oob_tol``)."""
+        forest, training = self.forest, self.training
+        assert forest.oob_tol is not None
+        made = []
+        for _ in range(resampling.n_sets):
+            oob = OutOfBag(self.growth, training.coded_rows)
+            made.append(FlatForest(oob, OobStopping(forest.oob_tol, partial(self._score, oob))))
+        # a scorer may not be shared
+        run = serial if callable(forest.oob_score) else training.run
+        n_trees = forest.n_estimators
+        grow_until_flat(made, n_trees, resampling, self._grown, run, training.advance)
+        models = self._models_of([tuple(each.trees) for each in made])
+        found = []
+        for number, (model, each) in enumerate(zip(models, made, strict=True)):
+            model.oob_scores_ = np.array(each.scores)
+            found.append(each.error or self._with_out_of_bag(model, each.oob, resampling, number))
+        return found
+
+    def _grown(
+        self, growth: ForestGrowth, numbers: range, resampling: Resampling
+    ) -> list[tuple[Tree, ...]]:
+        """Trees of these numbers, by set."""
+        training = self.training
+        how: dict[str, Any] = {"advance": training.advance, "stats": training.stats}
+        regime = self.forest.regime
+        return grow_sets(growth, numbers, resampling, training.run, regime=regime, **how)
+
+    def _models_of(self, grown: Sequence[tuple[Tree, ...]]) -> list[Any]:
+        """Fitted forests of these trees."""
+        missing = missing_by_model(grown, self.training.encoded.coded)
+        models = [self.forest._unfitted() for _ in grown]
+        for model, trees, mine in zip(models, grown, missing, strict=True):
+            model.__dict__.update(self.learned, forest_=Forest(trees), _saw_missing=mine)
+        return models
+
+    def _with_out_of_bag(
+        self, model: BaseForest, oob: OutOfBag, resampling: Resampling, number: int
+    ) -> Any:
+        """The model of a set, with what it learns from rows out of its bags; or an error."""
+        try:
+            rows = None if resampling.cells is None else resampling.rows(number)
+            model.__dict__.update(self._learned_out_of_bag(oob, rows))
+        except ValueError as error:  # of a scorer
+            return error
+        return model
+
+    def _learned_out_of_bag(self, oob: OutOfBag, rows: np.ndarray | None = None) -> dict[str, Any]:
+        """What a fit learns from the rows out of its bags.
+
+        `rows` says which are in its training set, bool (n_rows,); None: all of positive weight.
+        """
+        score = self._score(oob)
+        if not oob.votes.all():
+            warn(
+                "Some inputs do not have OOB scores. This probably means too few trees were used "
+                "to compute any reliable OOB estimates."
+            )
+        mean, counts = oob.mean(), self.training.encoded.target.has_weight
+        if rows is not None:
+            counts = rows if counts is None else rows & counts
+        learned = self.forest._oob_errors_of(oob, self.training.y, counts)
+        bags = oob.growth.bags
+        assert bags is not None
+        if learned and not bags.by_row:
+            learned["_oob_keys"] = bags.row_id
+        if learned and bags.means is not None:
+            learned["_oob_means"] = bags.means
+        return {**self.forest._oob_predictions(mean), **learned, "oob_score_": score}
+
+    def _score(self, oob: OutOfBag) -> float:
+        """Score of the rows that have a vote."""
+        y = np.asarray(self.training.y).ravel()
+        return self.forest._oob_score(oob.mean(), y, self.training.encoded.target)
+
+
+def _add_kept(fit: ForestFit, oob: OutOfBag, stopping: OobStopping | None, kept: KeptTrees) -> None:
+    """Add up the trees that are there, as if they had just been grown.
+
+    Where they are enough, no tree is left to be grown.
+    """
+    enough = False
+    for number, (tree, found) in enumerate(zip(kept.trees, kept.leaves(), strict=True)):
+        rows = oob.rows(number)
+        oob.add(tree, Votes(rows, found[rows]))
+        if stopping is not None:
+            enough |= stopping.see(fit.oob_scores)
+    if enough:
+        logger.info("no tree is added: the out-of-bag score of those that are there is flat")
+        fit.numbers = fit.numbers[:0]
+
+
+def _add_earlier(
+    fit: ForestFit, oob: OutOfBag | None, stopping: OobStopping | None, earlier: Sequence[Tree]
+) -> None:
+    """Add trees of the same fit, as if they had just been grown, until they are enough."""
+    enough = len(fit.numbers) == 0
+    for tree in earlier[len(fit.trees) :]:
+        if enough:
+            break
+        number = len(fit.trees)
+        fit.trees.append(tree)
+        if oob is not None:
+            oob.add(tree, oob.votes_of(number, tree))
+        if stopping is not None:
+            enough = stopping.see(fit.oob_scores)
+    fit.numbers = fit.numbers[:0] if enough else range(len(fit.trees), fit.numbers.stop)
+
+
+class TreeCounter(Callback):
+    """Says of each tree that it has come."""
+
+    def __init__(self, advance: Callable[[int], object]) -> None:
+        self._advance = advance
+
+    def on_tree_end(self, fit: ForestFit, number: int) -> None:
+        """One tree more."""
+        self._advance(1)
