@@ -55,7 +55,6 @@ EXTENSIONS = [
     "dtrees.core.search._bins",
     "dtrees.core.search._gradient_scan",
     "dtrees.core.search._intervals",
-    "dtrees.core.search._first_look",
     "dtrees.core.search._entry_scan",
     "dtrees.core.losses._derivatives",
     "dtrees.core.losses._sums",

@@ -197,6 +197,9 @@ PATHS: Mapping[str, SpecialPath] = {
     "two_class_scan": SpecialPath(
         ("search/two_classes.h", "search/_two_class_scan.pyx::scan_two_classes"), ("two classes",)
     ),
+    "squared_scan": SpecialPath(
+        ("search/squared.h", "search/_squared_scan.pyx"), ("regression", "california")
+    ),
     "entropy_of_two_classes": SpecialPath(
         (
             "search/_two_class_scan.pyx::scan_entropy",

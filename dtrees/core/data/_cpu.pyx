@@ -1,10 +1,9 @@
 """Whether loops use registers of 256 bits.
 
-A few loops over the rows of a node (`_row_partition`, `_random_split_simd`) are compiled twice, and
-scans of entries (`_two_class_scan`, `_squared_scan`, `_first_look`) and partitions (`_partition`,
-`_shared_nodes`) have others beside them. Which one runs is decided on the machine that runs it,
-once, by what its processor has; the results are the same. Nodes of few rows (`_few_rows`) ask for
-`pext` besides.
+Loops of random splits (`_random_split_simd`) are compiled twice. Scans of entries
+(`_two_class_scan`, `_squared_scan`) and partitions (`_partition`, `_shared_nodes`) have others
+beside them. Which one runs is decided once, by what the processor has; the results are the same.
+Nodes of few rows (`_few_rows`) ask for `pext` besides.
 """
 
 from dtrees.core.data._paths cimport HAS_PATH_SWITCHES

@@ -33,6 +33,12 @@ from dtrees.core.data._structs cimport Impurity, int128_t
 cdef extern from "search/rounding.h":
     const double LAST_BITS
 
+cdef extern from *:
+    """
+    #define DTREES_LAST_LOGARITHMS 0x1p-40
+    """
+    const double LAST_LOGARITHMS "DTREES_LAST_LOGARITHMS"   # of a Poisson score, for its target
+
 cdef struct Criterion:
     Impurity impurity
     int n_classes           # 0 for regression

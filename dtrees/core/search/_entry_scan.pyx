@@ -146,7 +146,7 @@ cdef void scan(Search* q, const entry_t* entries, int64_t begin, int64_t end, in
                 and PATH_IS_ON("two_class_scan")):
             scan_two_classes(q, entries, begin, end, ones, distinct)
         elif (entry_t is uint32_t and q.kind == SUM and q.criterion.impurity == SQUARED and is_wide
-              and not down and begin < end):
+              and not down and begin < end and PATH_IS_ON("squared_scan")):
             scan_squared(q, entries, begin, end)
         else:
             scan_numbers(q, entries, begin, end, down, distinct)

@@ -30,9 +30,8 @@ from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._structs cimport ENTROPY, POISSON, SQUARED
 from dtrees.core.search._bounds cimport MOST_CLASSES, Bounds, clear_bounds
 from dtrees.core.search._criterion cimport (
-    LAST_BITS, Criterion, poisson_limit, poisson_score, xlogx
+    LAST_BITS, LAST_LOGARITHMS, Criterion, poisson_limit, poisson_score, xlogx
 )
-from dtrees.core.search._reach cimport LAST_LOGARITHMS
 from dtrees.core.search._search cimport (
     NONE, Bins, Search, by_class, entropy_score, gini_score, heavy_enough
 )
@@ -189,7 +188,7 @@ cdef void score_poisson(const Search* q, const double* w, const double* behind, 
     """Poisson's scores of an interval, from those of the squared error at its end and inside.
 
     log(x) <= x - 1, so that a score is at most  S log(S/W) + squared score / S. Where that is not
-    enough, no logarithm is taken. Roundings: see `_reach.pxd`.
+    enough, no logarithm is taken. Roundings: see `_number_scan`.
     """
     cdef double lost = LAST_LOGARITHMS * q.S
     cdef double base = q.S * natural_log(q.S / q.W) + 2 * lost if q.S > 0 else -NONE

@@ -15,15 +15,19 @@ most that of the largest |D| and the least product. Inside a stretch D grows by 
 targets above the mean of the node, and falls by no more than those below. *Poisson*: the score is a
 convex function of w and s, which both only grow, so it is at most that of a corner. It is also at
 most  S log(S/W) + D*D / (w * rest) / S,  as log(x) <= x - 1: no logarithm is taken where that is
-not enough. Nor is one where  log(x) <= log(c) + x/c - 1  is not, c being the mean of a side at the
-last boundary whose logarithms were taken: those that are nearly as good have nearly the same means.
+not enough.
 
 In 32-bit entries, two classes have a scan of their own (`_two_class_scan`), and so has the squared
 error of rows that weigh one each (`_squared_scan`).
 
-What is compared is rounded in favour of the entries (of Poisson: `_reach.pxd`), and the weight of
-the other side is taken from the integers: W may have more bits than a double. The scores of those
-that are left are the same doubles as everywhere.
+What is compared is rounded in favour of the entries, and the weight of the other side is taken from
+the integers: W may have more bits than a double. The scores of those that are left are the same
+doubles as everywhere.
+
+Poisson scores are compared with a margin of `LAST_LOGARITHMS`, 2**-40, of S, which is larger than
+their roundings. Sums are integers of at most 62 bits, so that no logarithm of a mean is beyond 44,
+and a score is within 44 S. Of this a double loses a few units of 2**-53 of the score, and its
+logarithm as much: less than 2**-44 S.
 """
 import numpy as np
 
@@ -34,9 +38,8 @@ from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._structs cimport SQUARED, RowStatistics, entry_t
 from dtrees.core.histogram._layout cimport COUNT, SUM, WEIGHTED_SUM, CellKind
 from dtrees.core.search._criterion cimport (
-    LAST_BITS, most_of_difference, poisson_limit, poisson_score, squared_score
+    LAST_BITS, LAST_LOGARITHMS, most_of_difference, poisson_limit, poisson_score, squared_score
 )
-from dtrees.core.search._reach cimport LAST_LOGARITHMS, Reach, may_reach, note_rates
 from dtrees.core.search._search cimport (
     NONE, Search, constrain, heavy_enough, is_bound, offer
 )
@@ -44,6 +47,11 @@ from dtrees.core.search._search cimport (
 cdef enum:
     STRETCH = 16            # entries that are bounded together
 
+
+cdef struct Reach:
+    # What a boundary has to reach.
+    double score            # at least
+    double limit            # of D*D / (w * rest), at least
 
 cdef struct Stretch:
     int64_t mean            # of the targets of the node, rounded to a neighbour
@@ -102,7 +110,6 @@ cdef inline double limit_of(const Search* q, double reach, bint squared) noexcep
 
 
 cdef inline void find_reach(const Search* q, bint squared, Reach* reach) noexcept nogil:
-    """What is to be reached from here on; the logarithms that are known stay."""
     reach.score = least_reaching(q)
     reach.limit = limit_of(q, reach.score, squared)
 
@@ -159,23 +166,6 @@ cdef bint is_dead_poisson(const Search* q, const Stretch* t, bint down,
     return best + LAST_LOGARITHMS * q.S < reach
 
 
-cdef bint is_dead_by_rates(const Search* q, const Stretch* t, bint down,
-                           const Reach* reach) noexcept nogil:
-    """The same from the logarithms of another boundary: what these bound is convex, too."""
-    cdef int64_t w = q.totals.weight - t.w_before - t.weight if down else t.w_before
-    cdef int64_t s = q.totals.target - t.s_before - t.target if down else t.s_before
-    cdef double low = <double>w
-    cdef double high = <double>(w + t.weight)
-    cdef double rest_of_low = <double>(q.totals.weight - w)
-    cdef double rest_of_high = <double>(q.totals.weight - w - t.weight)
-    cdef double least = <double>s
-    cdef double most = <double>(s + t.target)
-    return not (may_reach(q, low, rest_of_low, least, reach)
-                or may_reach(q, low, rest_of_low, most, reach)
-                or may_reach(q, high, rest_of_high, least, reach)
-                or may_reach(q, high, rest_of_high, most, reach))
-
-
 cdef inline bint passes_over(const Search* q, const entry_t* entries, Stretch* t, bint down,
                              CellKind kind, bint squared, const Reach* reach) noexcept nogil:
     """Sum up a stretch of entries; whether no score in it reaches so much."""
@@ -191,8 +181,6 @@ cdef inline bint passes_over(const Search* q, const entry_t* entries, Stretch* t
         return True
     if squared:
         return False
-    if reach.known:
-        return is_dead_by_rates(q, t, down, reach)
     return is_dead_poisson(q, t, down, reach.score)
 
 
@@ -247,7 +235,6 @@ cdef inline void scan_kind(Search* q, const entry_t* entries, int64_t begin, int
     cdef int64_t last = first
     cdef Stretch t
     cdef Reach reach
-    reach.known = False
     find_reach(q, squared, &reach)
     t.mean = S // W if bounded else 0
     # Entries before the first permitted boundary are added, those behind the last are not needed.
@@ -276,11 +263,8 @@ cdef inline void scan_kind(Search* q, const entry_t* entries, int64_t begin, int
             target = <double>(S - s if down else s)
             D = most_of_difference(q.W, q.S, left, target)
             if (D * D >= reach.limit * (left * rest)
-                    and (squared or not reach.known or may_reach(q, left, rest, target, &reach))):
-                if look_at(q, entries, at, w, s, down, kind == COUNT and distinct):
-                    find_reach(q, squared, &reach)
-                if not squared:
-                    note_rates(q, left, rest, target, &reach)
+                    and look_at(q, entries, at, w, s, down, kind == COUNT and distinct)):
+                find_reach(q, squared, &reach)
             add_entry(&of_row, entries[at] & mask, kind, &w, &s)
             i += 1
     q.n = n + m
@@ -325,7 +309,7 @@ cdef void scan_numbers(Search* q, const entry_t* entries, int64_t begin, int64_t
 # Python's view
 
 def dead_stretches(const int64_t[::1] target, double reach, *, weight=None, bint classes=False,
-                   bint poisson=False, bint down=False, tuple rates=None):
+                   bint poisson=False, bint down=False):
     """Which stretches of 16 rows hold no boundary that scores so much, by their bounds.
 
     Parameters
@@ -339,8 +323,6 @@ def dead_stretches(const int64_t[::1] target, double reach, *, weight=None, bint
         Which criterion is meant; neither: the squared error.
     down : bool, default=False
         Rows are added from the last one on.
-    rates : (int, int) or None, default=None
-        Weight and target on the left of a boundary whose logarithms are known, of Poisson.
 
     Returns
     -------
@@ -368,11 +350,8 @@ def dead_stretches(const int64_t[::1] target, double reach, *, weight=None, bint
     q.of_row.label = &label[0]
     q.of_row.target = &own[0]
     q.of_row.weight = &weights[0]
-    needed.known = False
     needed.score = reach
     needed.limit = limit_of(&q, reach, not poisson)
-    if rates is not None:
-        note_rates(&q, rates[0], q.totals.weight - <int64_t>rates[0], rates[1], &needed)
     t = Stretch(q.totals.target // q.totals.weight, 1, 0, 0, 0, 0, 0)
     while last < n:
         first = last

@@ -12,13 +12,15 @@
 #ifndef DTREES_FEW_ROWS_H
 #define DTREES_FEW_ROWS_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "data/cpu.h"
-#include "search/first_look.h"
 
 #define DIGITS 16 /* of four bits, in an integer: rows of a node, at most */
+#define LOST_IN_FLOATS 0x1p-23 /* twice what a rounding may cost */
+#define LOST_IN_DOUBLES 0x1p-48
 
 typedef struct {
     uint64_t *order, *rank; /* by column; some more are constant, up to a multiple of eight */
@@ -40,7 +42,7 @@ static inline void fill_up(FewColumns *c) {
 
 /* Of eight columns, the best score of a boundary, as the root of what it gains; below 0: none.
 
-   away : of rows, as `distances`. shape[k]: of k rows on the left, 1 / sqrt(k * (n - k)); below 0
+   away : of rows from the mean target. shape[k]: of k rows on the left, 1 / sqrt(k * (n - k)); below 0
    where that is not permitted. */
 WIDE_BITS static inline __m256 best_of_eight(const uint64_t *order, const uint64_t *rank, int64_t n,
                                              const float *away, const float *shape) {
@@ -79,17 +81,42 @@ WIDE_BITS static inline __m256 best_of_eight(const uint64_t *order, const uint64
     return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(best), 0xD8));
 }
 
+/* Fills away[row] with the distances from the mean target, for the n rows of a column. Returns what
+   the root of a gain may be off by: a distance is rounded, and so are 15 sums and two products.
+   Exact scores have the roundings of the targets. */
+static inline float distances(const int64_t *target, uint64_t order, int64_t n, float *away) {
+    int64_t first = target[order & 15], sum = 0;
+    double all = 0, large = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t y = target[order >> 4 * i & 15];
+        sum += y; /* at most 2**62 */
+        large += fabs((double)y);
+    }
+    double mean = (double)((__int128)sum - (__int128)n * first) / (double)n; /* from `first` */
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = order >> 4 * i & 15;
+        double d = (double)(target[row] - first) - mean;
+        away[row] = (float)d;
+        all += fabs(d);
+    }
+    return (float)((18 * all * LOST_IN_FLOATS + large * LOST_IN_DOUBLES) / sqrt((double)(n - 1)));
+}
+
+WIDE static inline float largest_of(__m256 x) {
+    x = _mm256_max_ps(x, _mm256_permute2f128_ps(x, x, 1));
+    x = _mm256_max_ps(x, _mm256_shuffle_ps(x, x, 0x4E));
+    x = _mm256_max_ps(x, _mm256_shuffle_ps(x, x, 0xB1));
+    return _mm256_cvtss_f32(x);
+}
+
 /* A bit for each column that may have the best boundary of a node of n rows; eight columns are a
    byte. best : scratch, by column. */
 WIDE_BITS static void columns_in_reach(const FewColumns *c, int64_t n, const int64_t *target,
                                       const float *shape, float *best, uint8_t *reaching) {
     float away[DIGITS];
-    uint32_t rows[DIGITS];
     __m256 most = _mm256_set1_ps(-1);
     memset(away, 0, sizeof(away));
-    for (int64_t i = 0; i < n; i++) rows[i] = c->order[0] >> 4 * i & 15;
-    Distances d = distances(target, rows, n, away);
-    float lost = lost_in(&d, n, (float)d.all);
+    float lost = distances(target, c->order[0], n, away);
     for (int64_t i = 0; i < c->n; i += 8) {
         __m256 x = best_of_eight(c->order + i, c->rank + i, n, away, shape);
         _mm256_storeu_ps(best + i, x);

@@ -82,42 +82,6 @@ def test_no_boundary_of_a_dead_stretch_reaches_the_best(column, share):
         assert not is_dead or max(found[16 * i : 16 * i + 16]) < reach
 
 
-@given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
-def test_no_boundary_of_a_dead_stretch_is_better_by_the_logarithms_of_any_other(seed, down, ones):
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(4, 200))
-    weight = np.ones(n, dtype=np.int64) if ones else rng.integers(0, 4, n)
-    weight[[0, -1]] = 1
-    level = np.where(np.arange(n) < rng.integers(1, n), *np.exp(rng.normal(size=2) * 2))
-    target = rng.poisson(level * rng.choice([0.3, 1, 500])).astype(np.int64) * weight
-    target[[0, -1]] += 1
-    found = scores(target, weight, True)
-    at = int(rng.integers(1, n))
-    rates = int(weight[:at].sum()), int(target[:at].sum())
-    reach = max(found) * (1 + 1e-12) + 1e-9 if rng.random() < 0.3 else float(rng.choice(found))
-    if not math.isfinite(reach):
-        reach = max(found)
-    given_weight = None if ones else weight
-    dead = dead_stretches(target, reach, weight=given_weight, poisson=True, down=down, rates=rates)
-    found = found[::-1] if down else found
-    for i, is_dead in enumerate(dead):
-        assert not is_dead or max(found[16 * i : 16 * i + 16]) < reach
-
-
-@pytest.mark.parametrize("down", [False, True])
-def test_logarithms_of_a_good_boundary_rule_out_most_stretches(down):
-    rng = np.random.default_rng(0)
-    target = rng.poisson(np.exp(rng.normal((np.arange(20_000) > 8000) * 1.0))).astype(np.int64)
-    best = float(max(scores(target, np.ones(20_000, dtype=np.int64), True)))
-    shares = []
-    for at in (8001, 14_000):
-        rates = at, int(target[:at].sum())
-        dead = dead_stretches(target, best, poisson=True, down=down, rates=rates)
-        shares.append(np.count_nonzero(dead == 0) / len(dead))
-    assert 0 < shares[0] <= 0.2
-    assert shares[0] < shares[1]
-
-
 @pytest.mark.parametrize(
     ("kind", "most"), [("classes", 0.03), ("numbers", 0.06), ("weighted", 0.06), ("poisson", 0.2)]
 )
@@ -163,10 +127,10 @@ def test_the_last_row_may_be_a_side_of_its_own(poisson, down):
     assert dead[1] == 1
 
 
-@pytest.mark.parametrize("kind", ["numbers", "poisson", "rates"])
+@pytest.mark.parametrize("poisson", [False, True])
 @pytest.mark.parametrize("down", [False, True])
 @given(st.integers(0, 2**32 - 1))
-def test_a_side_may_weigh_hardly_more_than_a_rounding_of_the_node(kind, down, seed):
+def test_a_side_may_weigh_hardly_more_than_a_rounding_of_the_node(poisson, down, seed):
     """The node weighs more than 2**53: a difference of doubles is off by some of what is left."""
     rng = np.random.default_rng(seed)
     weight = np.concatenate(
@@ -174,14 +138,10 @@ def test_a_side_may_weigh_hardly_more_than_a_rounding_of_the_node(kind, down, se
     )
     target = np.zeros(66, dtype=np.int64)
     target[0], target[-1] = 50, 16 * weight[-1]
-    found = scores(target, weight, kind != "numbers")
+    found = scores(target, weight, poisson)
     reach = float(max(found[48:64]))
     reach -= abs(reach) * 2.0**-50
-    rates = (int(weight[:-1].sum()), 50) if kind == "rates" else None
     if down:
         target, weight = target[::-1].copy(), weight[::-1].copy()
-        rates = None if rates is None else (int(weight[0]), int(target[0]))
-    dead = dead_stretches(
-        target, reach, weight=weight, poisson=kind != "numbers", down=down, rates=rates
-    )
+    dead = dead_stretches(target, reach, weight=weight, poisson=poisson, down=down)
     assert dead[3] == 0

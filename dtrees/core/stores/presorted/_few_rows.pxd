@@ -7,6 +7,7 @@ from dtrees.core.stores.presorted._buffers cimport Buffers
 
 cdef enum:
     DIGITS = 16             # of four bits, in an integer: rows of a node, at most
+    MOST_COLUMNS = 4096     # of such a node; a multiple of eight
 
 
 cdef struct FewRowsStore:

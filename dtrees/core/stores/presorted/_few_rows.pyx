@@ -23,7 +23,6 @@ from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport ALL_ORDERED, NO_RANK, SQUARED, PresortedFeature
 from dtrees.core.histogram._layout cimport COUNT, SUM
 from dtrees.core.search._criterion cimport Criterion, squared_score
-from dtrees.core.search._first_look cimport MOST_COLUMNS
 from dtrees.core.search._open_node cimport OpenNode, has_constraints
 from dtrees.core.search._parameters cimport TIES
 from dtrees.core.search._search cimport NONE, Search, key_of_tie, take_split

@@ -5,24 +5,21 @@ Below a node, columns are not searched again that were constant in it, or left n
 that a leaf needs. A search ends at a split that no other can beat (both sides pure). Cost:
 O(entries) per level and column.
 """
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from dtrees.core.data._columns cimport Column
 from dtrees.core.data._memory cimport resize
-from dtrees.core.data._structs cimport ALL_ORDERED, IN_SUBSET, LEAF, PresortedFeature
+from dtrees.core.data._structs cimport ALL_ORDERED, IN_SUBSET, PresortedFeature
 from dtrees.core.histogram._count cimport NodeRows, count_column
 from dtrees.core.histogram._totals cimport range_of_rows, sum_rows
 from dtrees.core.search._bins cimport bins_of_entries, bins_of_histogram, search_histogram
 from dtrees.core.search._bound cimport cannot_win, perfect_score, work_of_bins
 from dtrees.core.search._entry_scan cimport search_feature
-from dtrees.core.search._first_look cimport (
-    HOPELESS, MOST_COLUMNS, WORTH, first_look, may_look
-)
 from dtrees.core.search._open_node cimport OpenNode, describe, open_children, subtract_child
 from dtrees.core.search._parameters cimport TrainParameters, may_use
-from dtrees.core.search._search cimport Search, key_of_tie
+from dtrees.core.search._search cimport Search
 from dtrees.core.stores._partition cimport (
     ChildFeatures, Route, mark_codes, mark_feature, partition_features, partition_row_list
 )
@@ -33,10 +30,7 @@ from dtrees.core.stores.presorted._histogram cimport (
 )
 
 cdef enum:
-    MOST_ORDERED = 256      # columns of a node that are searched in the order of their keys, about
-    BUCKETS = 64
     MOST_SPARE = 128        # features that an open node has room for, and not
-    SMALL_LEAF = 2          # rows that a leaf needs, up to which splits into pure sides are common
 
 
 cdef PresortedStore presorted_store() noexcept nogil:
@@ -76,84 +70,13 @@ cdef void search_columns(PresortedStore* s, OpenNode* node) noexcept nogil:
     cdef int64_t n = node.n_features
     cdef int64_t r
     cdef int64_t kept = 0
-    cdef bint ordered = (q.random_ties and perfect < 1e300 and n <= MOST_ORDERED
-                         and q.min_rows <= SMALL_LEAF)
-    cdef const uint32_t* entries = <const uint32_t*>s.w.entries
-    cdef bint looked = (not ordered and s.w.narrow and s.store.params.limits.n_set_words == 0
-                        and may_look(q, entries, node.features, n))
     cdef bint varies
-    cdef uint8_t[MOST_COLUMNS] worth
-    if ordered:
-        search_by_key(s, node, perfect)
-        return
-    if looked:
-        first_look(q, entries, node.features, n, s.w.rows + node.start, <float*>s.w.scratch,
-                   <float*>s.w.row_scratch, worth)
-        s.store.work += n * node.totals.n // 2
     for r in range(n):
-        if looked and worth[r] != WORTH:
-            varies = worth[r] == HOPELESS
-        else:
-            varies = (cannot_win(q, perfect, node.features[r].column)
-                      or search_presorted(s, node, &node.features[r]))
+        varies = (cannot_win(q, perfect, node.features[r].column)
+                  or search_presorted(s, node, &node.features[r]))
         node.features[kept] = node.features[r]
         kept += varies
     node.n_features = kept
-
-
-cdef void search_by_key(PresortedStore* s, OpenNode* node, double perfect) noexcept nogil:
-    """The same where the column of the greatest key wins a tie: columns in the order of their keys.
-
-    Behind a perfect split only columns of the same head of the key are looked at.
-    """
-    cdef Search* q = s.store.search
-    cdef int64_t n = node.n_features
-    cdef uint8_t[MOST_ORDERED] order
-    cdef uint8_t[MOST_ORDERED] bucket
-    cdef uint8_t[MOST_ORDERED] varies
-    cdef int64_t n_constant = 0
-    cdef int64_t kept = 0
-    cdef int64_t i, r
-    cdef int64_t last = BUCKETS
-    order_by_key(q, node, order, bucket)
-    memset(varies, 1, n)
-    for i in range(n):
-        r = order[i]
-        if bucket[r] > last:
-            break
-        if cannot_win(q, perfect, node.features[r].column):
-            continue
-        varies[r] = search_presorted(s, node, &node.features[r])
-        n_constant += 1 - varies[r]
-        if q.split.test != LEAF and q.split.score >= perfect:
-            last = min(last, bucket[r])
-    if n_constant == 0:
-        return
-    for r in range(n):
-        node.features[kept] = node.features[r]
-        kept += varies[r]
-    node.n_features = kept
-
-
-cdef void order_by_key(const Search* q, const OpenNode* node, uint8_t* order,
-                       uint8_t* bucket) noexcept nogil:
-    """The features of a node, those first whose columns win ties, about: by the head of the key."""
-    cdef int64_t n = node.n_features
-    cdef int32_t[BUCKETS] begin
-    cdef int32_t before = 0
-    cdef int32_t count
-    cdef int64_t i
-    memset(begin, 0, sizeof(begin))
-    for i in range(n):
-        bucket[i] = <uint8_t>(BUCKETS - 1 - (key_of_tie(q, node.features[i].column) >> 58))
-        begin[bucket[i]] += 1
-    for i in range(BUCKETS):
-        count = begin[i]
-        begin[i] = before
-        before += count
-    for i in range(n):
-        order[begin[bucket[i]]] = <uint8_t>i
-        begin[bucket[i]] += 1
 
 
 cdef bint search_presorted(PresortedStore* s, const OpenNode* node,

@@ -10,9 +10,6 @@ from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores.sampled._row_partition cimport RowPartition
 
-cdef enum:
-    FEW = 16                # rows of a node that is searched without any table
-
 cdef struct ColumnLoader:
     # The rows of a growth, and scratch to read columns of them.
     RowPartition partition
@@ -41,8 +38,6 @@ cdef struct ColumnLoader:
     bint has_small
     int64_t most_times      # random splits: no row of the growth is counted more often
     bint knows_neighbours   # the split holds the codes beside its threshold
-    int64_t few_weight[FEW]
-    int64_t few_target[FEW]
     int64_t* cells          # a histogram, all zero between two columns
     int64_t n_cells
     uint64_t* hit           # bit per code, all zero between two columns

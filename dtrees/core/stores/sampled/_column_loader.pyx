@@ -152,28 +152,19 @@ cdef void free_loader(ColumnLoader* loader) noexcept nogil:
 
 cdef void read_rows(ColumnLoader* loader, const Search* q, const OpenNode* node) noexcept nogil:
     """Take the rows of a node: what they add to a histogram. O(rows)."""
-    cdef const RowPartition* partition = &loader.partition
-    cdef int64_t start = node.start
-    cdef int64_t n = node.totals.n
-    cdef int64_t i
     loader.has_statistics = False
     loader.is_packed = False
     loader.is_paired = node.totals.weight <= LARGEST_HALF
     loader.is_small = False
     if by_class(q):
         number_classes(loader, node, q.criterion.n_classes)
-    else:
-        if n <= FEW:
-            for i in range(n):
-                loader.few_weight[i] = weight_at(partition, start + i)
-                loader.few_target[i] = target_at(partition, start + i)
-        if q.criterion.n_classes > 0:
-            loader.is_packed = (node.totals.weight <= LARGEST_FIELD
-                                and PATH_IS_ON("packed_cell_of_two_classes"))
-            loader.has_packed = False
-            loader.has_small = False
-            loader.is_small = (loader.small_weight != NULL and loader.partition.weight == NULL
-                               and loader.is_paired and loader.most_times < 256)
+    elif q.criterion.n_classes > 0:
+        loader.is_packed = (node.totals.weight <= LARGEST_FIELD
+                            and PATH_IS_ON("packed_cell_of_two_classes"))
+        loader.has_packed = False
+        loader.has_small = False
+        loader.is_small = (loader.small_weight != NULL and loader.partition.weight == NULL
+                           and loader.is_paired and loader.most_times < 256)
 
 
 cdef void number_classes(ColumnLoader* loader, const OpenNode* node,

@@ -10,26 +10,15 @@ the children as a whole, so that whatever a node adds up is read from one end to
 
 Weights that are not times, and weighted targets in a unit of their own, are looked up by row.
 """
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport STORED_U16, STORED_U8, Column, RowCodes, code_t
-from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._fixed_point cimport moment_of
 from dtrees.core.data._memory cimport claim
 from dtrees.core.data._structs cimport Impurity, RowStatistics, Totals, int128_t
 from dtrees.core.stores._partition cimport Route, goes_left
-
-cdef extern from "stores/sampled/row_partition.h" nogil:
-    int64_t partition_u8(uint64_t*, int64_t*, uint64_t*, int64_t*, int64_t, const uint8_t*,
-                         uint32_t, uint32_t, uint32_t) noexcept
-    int64_t partition_u16(uint64_t*, int64_t*, uint64_t*, int64_t*, int64_t, const uint16_t*,
-                          uint32_t, uint32_t, uint32_t) noexcept
-    int64_t partition_u32(uint64_t*, int64_t*, uint64_t*, int64_t*, int64_t, const uint32_t*,
-                          uint32_t, uint32_t, uint32_t) noexcept
-    int64_t partition_slot(uint64_t*, uint64_t*, int64_t, const uint8_t*, int32_t, int32_t,
-                           uint32_t, uint32_t, uint32_t) noexcept
 
 
 cdef bint new_partition(RowPartition* partition, int64_t n, bint with_value) noexcept nogil:
@@ -131,101 +120,47 @@ cdef void range_of_items(const RowPartition* partition, int64_t start, int64_t n
 # ---------------------------------------------------------------------------------------------
 # to the children
 
-cdef inline int64_t partition_dense(RowPartition* partition, int64_t start, int64_t n,
-                                    const Route* route, const code_t* codes, int64_t stride,
-                                    bint with_value) noexcept nogil:
-    """By a comparison with one or two codes; without a branch.
+cdef inline void mark_items(RowPartition* partition, int64_t start, int64_t n, const Route* route,
+                            const code_t* codes, int64_t stride) noexcept nogil:
+    """Note the sides of items by a comparison of codes; without a branch.
 
     stride : how far apart the codes of neighbouring rows are.
-
-    Sides first: then no read waits for a write whose place depends on the reads before it.
     """
-    cdef uint64_t* item = partition.item + start
-    cdef int64_t* value = partition.value + start if with_value else NULL
+    cdef const uint64_t* item = partition.item + start
     cdef uint32_t above = route.low + 1
     cdef uint32_t width = route.high - route.low
     cdef uint32_t missing_left = route.missing_left
-    cdef int64_t n_left = 0
-    cdef int64_t n_right = 0
-    cdef int64_t i
-    cdef uint64_t x
-    cdef int64_t y
     cdef uint8_t* side = partition.side
-    cdef uint32_t code, left
+    cdef uint32_t code
+    cdef int64_t i
     for i in range(n):
         code = codes[<uint32_t>item[i] * stride]
         side[i] = (code - above < width) | (missing_left & (code == 0))
+
+
+cdef inline int64_t move_items(RowPartition* partition, int64_t start, int64_t n,
+                               bint with_value) noexcept nogil:
+    """Move items to the front, or to the spare ones, by their sides; returns how many went left.
+
+    Sides are known before: no read waits for a write whose place depends on the reads before it.
+    """
+    cdef uint64_t* item = partition.item + start
+    cdef int64_t* value = partition.value + start if with_value else NULL
+    cdef const uint8_t* side = partition.side
+    cdef int64_t n_left = 0
+    cdef int64_t n_right = 0
+    cdef int64_t i, y
+    cdef uint64_t x
     for i in range(n):
         x = item[i]
-        left = side[i]
         item[n_left] = x
         partition.spare[n_right] = x
         if with_value:
             y = value[i]
             value[n_left] = y
             partition.spare_value[n_right] = y
-        n_left += left
-        n_right += 1 - left
-    return n_left
-
-
-cdef inline int64_t partition_simd(RowPartition* partition, int64_t start, int64_t n,
-                                   const Route* route, const code_t* codes) noexcept nogil:
-    """The same with registers of 256 bits."""
-    cdef uint64_t* item = partition.item + start
-    cdef int64_t* value = partition.value + start if partition.value != NULL else NULL
-    cdef uint32_t above = route.low + 1
-    cdef uint32_t width = route.high - route.low
-    if code_t is uint8_t:
-        return partition_u8(item, value, partition.spare, partition.spare_value, n, codes, above,
-                            width, route.missing_left)
-    elif code_t is uint16_t:
-        return partition_u16(item, value, partition.spare, partition.spare_value, n, codes, above,
-                             width, route.missing_left)
-    else:
-        return partition_u32(item, value, partition.spare, partition.spare_value, n, codes, above,
-                             width, route.missing_left)
-
-
-cdef inline int64_t partition_column(RowPartition* partition, int64_t start, int64_t n,
-                                     const Route* route, const code_t* codes) noexcept nogil:
-    if is_wide:
-        return partition_simd(partition, start, n, route, codes)
-    if partition.value == NULL:
-        return partition_dense(partition, start, n, route, codes, 1, False)
-    return partition_dense(partition, start, n, route, codes, 1, True)
-
-
-cdef inline int64_t partition_near(RowPartition* partition, int64_t start, int64_t n,
-                                   const Route* route, const RowCodes* rows,
-                                   int32_t slot) noexcept nogil:
-    """Few rows, by their codes side by side."""
-    if is_wide:
-        return partition_slot(partition.item + start, partition.spare, n, rows.codes, rows.width,
-                              slot, route.low + 1, route.high - route.low, route.missing_left)
-    return partition_dense(partition, start, n, route, rows.codes + slot, rows.width, False)
-
-
-cdef int64_t partition_by_codes(RowPartition* partition, int64_t start, int64_t n,
-                                const Route* route, const uint32_t* codes) noexcept nogil:
-    """By any test; codes are those of the items."""
-    cdef int64_t n_left = 0
-    cdef int64_t n_right = 0
-    cdef int64_t i, y
-    cdef uint64_t x
-    for i in range(n):
-        x = partition.item[start + i]
-        y = 0 if partition.value == NULL else partition.value[start + i]
-        if goes_left(route, codes[i]):
-            partition.item[start + n_left] = x
-            if partition.value != NULL:
-                partition.value[start + n_left] = y
-            n_left += 1
-        else:
-            partition.spare[n_right] = x
-            if partition.value != NULL:
-                partition.spare_value[n_right] = y
-            n_right += 1
+        n_left += side[i]
+        n_right += 1 - side[i]
     return n_left
 
 
@@ -237,19 +172,23 @@ cdef int64_t partition_items(RowPartition* partition, int64_t start, int64_t n, 
     codes : of the items, or NULL: those of a dense column, for a test that is no subset.
     rows : the codes by row, which were just read; its `codes` may be NULL.
     """
-    cdef int64_t n_left
+    cdef int64_t i, n_left
     if codes != NULL:
-        n_left = partition_by_codes(partition, start, n, route, codes)
-    elif rows.codes != NULL and column.row_slot >= 0 and n <= NEAR_ROWS and partition.value == NULL:
-        n_left = partition_near(partition, start, n, route, rows, column.row_slot)
+        for i in range(n):
+            partition.side[i] = goes_left(route, codes[i])
+    elif rows.codes != NULL and column.row_slot >= 0 and n <= NEAR_ROWS:
+        mark_items(partition, start, n, route, rows.codes + column.row_slot, rows.width)
     elif column.storage == STORED_U8:
-        n_left = partition_column(partition, start, n, route, <const uint8_t*>column.codes)
+        mark_items(partition, start, n, route, <const uint8_t*>column.codes, 1)
     elif column.storage == STORED_U16:
-        n_left = partition_column(partition, start, n, route, <const uint16_t*>column.codes)
+        mark_items(partition, start, n, route, <const uint16_t*>column.codes, 1)
     else:
-        n_left = partition_column(partition, start, n, route, <const uint32_t*>column.codes)
-    memcpy(partition.item + start + n_left, partition.spare, (n - n_left) * sizeof(uint64_t))
-    if partition.value != NULL:
+        mark_items(partition, start, n, route, <const uint32_t*>column.codes, 1)
+    if partition.value == NULL:
+        n_left = move_items(partition, start, n, False)
+    else:
+        n_left = move_items(partition, start, n, True)
         memcpy(partition.value + start + n_left, partition.spare_value,
                (n - n_left) * sizeof(int64_t))
+    memcpy(partition.item + start + n_left, partition.spare, (n - n_left) * sizeof(uint64_t))
     return n_left

@@ -4,7 +4,6 @@ Keeping every column in order for every node (`_buffers`) pays when all of them 
 Where a node draws a few, as in a random forest, its rows are all that is kept (`_row_partition`,
 `_column_loader`), and a drawn column is read from the codes of these rows:
 
-    a handful     codes are sorted and scored as they come                      here
     many rows     a histogram, all cells cleared and visited                    _sampled_histogram
     few rows      a histogram with a bit per code, so that only codes that      _sampled_histogram
                   occur are visited
@@ -18,24 +17,20 @@ Two classes fit one number per row, and a cell takes one addition.
 """
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from dtrees._random cimport below, hash64
-from dtrees.core.data._columns cimport (
-    STORED_SPARSE, STORED_U16, STORED_U8, Column, code_t, last_ordered
-)
+from dtrees.core.data._columns cimport STORED_SPARSE, Column, last_ordered
 from dtrees.core.data._paths cimport PATH_IS_ON
-from dtrees.core.data._structs cimport ALL_ORDERED, SQUARED, RowStatistics
+from dtrees.core.data._structs cimport ALL_ORDERED, RowStatistics
 from dtrees.core.search._bins cimport bins_of_entries, search_bins
-from dtrees.core.search._criterion cimport Criterion, squared_score
+from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._entry_scan cimport search_feature
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
-from dtrees.core.search._search cimport (
-    NONE, Search, beats, begin_column, by_class, constrain, heavy_enough, is_bound, take_split
-)
+from dtrees.core.search._search cimport Search, by_class
 from dtrees.core.stores._dataset cimport Dataset
-from dtrees.core.stores.sampled._column_loader cimport FEW, ColumnLoader
+from dtrees.core.stores.sampled._column_loader cimport ColumnLoader
 from dtrees.core.stores.sampled._sampled_entries cimport read_entries
 from dtrees.core.stores.sampled._sampled_histogram cimport bins_of_dense, layout_of
 
@@ -99,10 +94,6 @@ cdef bint search_drawn(ColumnLoader* loader, Search* q, const OpenNode* node, co
     """Read and search one column; False when it is constant in the node."""
     cdef const Criterion* criterion
     cdef bint varies
-    if (node.totals.n <= FEW and q.criterion.impurity == SQUARED
-            and column.storage != STORED_SPARSE and last_ordered(column) == ALL_ORDERED
-            and search_few(loader, q, node, column, number, &varies)):
-        return varies
     if (by_class(q) and last_ordered(column) == ALL_ORDERED
             and PATH_IS_ON("local_classes")):
         criterion = q.criterion
@@ -186,68 +177,3 @@ cdef inline void see_all(Search* q, const Criterion* criterion,
     q.class_totals = node.class_totals
     q.n_columns_of_target = criterion.n_classes
     q.side_is_clear = False
-
-
-# ---------------------------------------------------------------------------------------------
-# a handful of rows
-
-cdef bint search_few(ColumnLoader* loader, Search* q, const OpenNode* node, const Column* column,
-                     int32_t number, bint* varies) noexcept nogil:
-    """Search a dense column of at most FEW rows, of squared error; False: the column has missing
-    values, and nothing was done."""
-    cdef const uint64_t* item = loader.partition.item + node.start
-    cdef int64_t n = node.totals.n
-    cdef int64_t w = 0
-    cdef int64_t s = 0
-    cdef int64_t best_at = -1
-    cdef int64_t i
-    cdef double best = NONE
-    cdef double score
-    cdef uint64_t keys[FEW]
-    cdef uint64_t code, previous
-    if column.storage == STORED_U8:
-        sort_few(keys, <const uint8_t*>column.codes, item, n)
-    elif column.storage == STORED_U16:
-        sort_few(keys, <const uint16_t*>column.codes, item, n)
-    else:
-        sort_few(keys, <const uint32_t*>column.codes, item, n)
-    varies[0] = keys[0] >> 8 != keys[n - 1] >> 8
-    if not varies[0]:
-        return True
-    if keys[0] >> 8 == 0:
-        return False
-    begin_column(q, number)
-    previous = keys[0] >> 8
-    for i in range(n):
-        code = keys[i] >> 8
-        if code != previous:
-            previous = code
-            if i >= q.min_rows and n - i >= q.min_rows and heavy_enough(q, w):
-                score = squared_score(q.totals.weight, q.totals.target, w, s)
-                if is_bound(q):
-                    score = constrain(q, w, s, score)
-                if score > best:
-                    best = score
-                    best_at = i
-        w += loader.few_weight[keys[i] & 0xFF]
-        s += loader.few_target[keys[i] & 0xFF]
-    q.best = best
-    if beats(q, number):
-        take_split(q, number, <uint32_t>(keys[best_at - 1] >> 8), <uint32_t>(keys[best_at] >> 8),
-                   False, False)
-    return True
-
-
-cdef inline int64_t sort_few(uint64_t* keys, const code_t* codes, const uint64_t* item,
-                             int64_t n) noexcept nogil:
-    """Keys code | position of n rows, ascending, by insertion."""
-    cdef uint64_t key
-    cdef int64_t i, j
-    for i in range(n):
-        key = <uint64_t>codes[<uint32_t>item[i]] << 8 | <uint64_t>i
-        j = i
-        while j > 0 and keys[j - 1] > key:
-            keys[j] = keys[j - 1]
-            j -= 1
-        keys[j] = key
-    return n

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dtrees import DecisionTreeRegressor
 from dtrees.core.data import _cpu
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.stores.presorted._few_rows import parted_few, split_of_few
@@ -156,3 +157,53 @@ def test_scores_that_are_roundings(seed):
         assert arrays_of(tree) == arrays_of(fit(example))
     finally:
         _cpu.use_wide(before)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_trees_whose_first_row_is_extreme(seed):
+    """Fixed points use all bits that there are: sums of differences from a row would overflow."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(4000, 5)), rng.normal(size=4000)
+    largest = np.abs(y).argmax()
+    y[[0, largest]] = y[[largest, 0]]
+    model = DecisionTreeRegressor(random_state=0, min_samples_leaf=20)
+    tree = model.fit(X, y).tree_.model
+    before = _cpu.use_wide(False)
+    try:
+        assert arrays_of(tree) == arrays_of(model.fit(X, y).tree_.model)
+    finally:
+        _cpu.use_wide(before)
+
+
+LIMITS = [
+    {},
+    {"random_state": None, "min_samples_leaf": 7},
+    {"min_weight_fraction_leaf": 0.01},
+    {"interaction_cst": [[0, 1], [2, 3, 4], [5]]},
+    {"monotonic_cst": [1, 0, 0, -1, 0, 0]},
+    {"max_depth": 6, "criterion": "poisson"},
+]
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_trees_are_those_of_plain_loops(limits, missing, weighted):
+    """The column that floats prefer may be one that a node must not use."""
+    rng = np.random.default_rng(len(limits))
+    X = rng.normal(size=(600, 6))
+    X[:, 4] = rng.integers(0, 5, 600)
+    X[rng.random(600) < 0.7, 5] = 0.0
+    if missing:
+        X[rng.random(600) < 0.1, 0] = np.nan
+    y = np.exp(np.nan_to_num(X[:, 0]) + (X[:, 1] > 0) * X[:, 2] + rng.normal(size=600))
+    w = rng.integers(1, 3, 600) if weighted else None
+    model = DecisionTreeRegressor(**{"random_state": 0, **limits})
+    tree = model.fit(X, y, w).tree_.model
+    before = _cpu.use_wide(False)
+    try:
+        other = model.fit(X, y, w).tree_.model
+    finally:
+        _cpu.use_wide(before)
+    assert tree.node_count > 10
+    assert arrays_of(tree) == arrays_of(other)

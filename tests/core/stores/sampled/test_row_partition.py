@@ -1,4 +1,4 @@
-"""Items go to the children four at a time, or one by one, to the same places."""
+"""Trees of drawn columns are those of plain loops, in columns of 8, 16 and 32 bits."""
 
 import numpy as np
 import pytest
