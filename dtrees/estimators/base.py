@@ -123,6 +123,10 @@ class BaseModel(BaseEstimator):
     """What trees, forests and boosted models have in common; not meant to be used itself."""
 
     _fit_report: dict[str, Any]
+
+    # What a fit learns.
+    n_features_in_: int
+    feature_names_in_: np.ndarray
     forest_: Forest
     codebook_: CodeBook
     _saw_missing: np.ndarray

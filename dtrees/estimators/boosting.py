@@ -25,7 +25,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
@@ -171,7 +171,7 @@ class BaseBoosting(BaseModel):
         y_val: Any = None,
         sample_weight_val: Any = None,
         callbacks: Sequence[Callback] | None = None,
-    ) -> Any:
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -485,6 +485,9 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
     >>> round(model.score(X[1::2], y[1::2]), 2)
     0.95
     """
+
+    classes_: np.ndarray
+    n_classes_: int
 
     _losses = CLASSES
     _learns = {**BaseBoosting._learns, **LEARNS_CLASSES}  # noqa: RUF012

@@ -25,7 +25,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -96,6 +96,8 @@ logger = logging.getLogger(__name__)
 class BaseForest(BaseModel):
     """What forests of classifiers and of regressors share; not meant to be used itself."""
 
+    oob_score_: float
+
     _constraints: ClassVar = {
         **TREE_CONSTRAINTS,
         "n_estimators": (IntegerIn(1),),
@@ -142,7 +144,7 @@ class BaseForest(BaseModel):
         bootstrap_groups: Any = None,
         callbacks: Sequence[Callback] | None = None,
         checkpoint: Any = None,
-    ) -> Any:
+    ) -> Self:
         """Grow the forest.
 
         Parameters
@@ -207,7 +209,7 @@ class BaseForest(BaseModel):
         bootstrap_groups: Any = None,
         callbacks: Sequence[Callback] | None = None,
         checkpoint: Any = None,
-    ) -> Any:
+    ) -> Self:
         """Go on with a fit that has ended early on a cluster.
 
         For the forest that `dtrees.exceptions.ClusterError` brings along as ``estimator``. It has
@@ -407,6 +409,9 @@ class BaseForest(BaseModel):
 
 class ForestClassifier(ClassifierMixin, BaseForest):
     """What forests for classes share; not meant to be used itself."""
+
+    classes_: np.ndarray
+    n_classes_: int
 
     _tree_class = DecisionTreeClassifier
     _criteria = DecisionTreeClassifier._criteria

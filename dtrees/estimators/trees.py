@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 class BaseDecisionTree(BaseModel):
     """What the two decision trees share; not meant to be used itself."""
 
+    tree_: TreeView
+
     _learns: ClassVar = TREE_LEARNS
 
     criterion: str
@@ -50,7 +52,7 @@ class BaseDecisionTree(BaseModel):
     min_impurity_decrease: float
     ccp_alpha: float
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the tree.
 
         Parameters
@@ -288,6 +290,9 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     |   |   |--- class: 2
     <BLANKLINE>
     """
+
+    classes_: np.ndarray
+    n_classes_: int
 
     _criteria = {"gini": "gini", "entropy": "entropy", "log_loss": "entropy"}  # noqa: RUF012
     _constraints = {  # noqa: RUF012

@@ -22,7 +22,7 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import sklearn.model_selection
@@ -89,7 +89,7 @@ class SharedSearch:
     verbose: int
 
     @checked(X=ARRAY, y=ROWS)
-    def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Search.
 
         Parameters
