@@ -184,8 +184,8 @@ class LocalRunner:
             members.tell()
 
         to_begin = (partial(do, place) for place in range(len(tasks)))
-        for task in islice(to_begin, AHEAD * n_threads):
-            team.put(task)
+        for begun in islice(to_begin, AHEAD * n_threads):
+            team.put(begun)
         members = _Members(self, [team.help] * n_threads)
         try:
             with self._cancelling():
@@ -194,8 +194,8 @@ class LocalRunner:
                     while place not in early or members.have_told():
                         members.hear()
                     yield early.pop(place)
-                    for task in islice(to_begin, 1):
-                        team.put(task)
+                    for begun in islice(to_begin, 1):
+                        team.put(begun)
                 team.close()
                 members.wait()
         except BaseException as reason:
