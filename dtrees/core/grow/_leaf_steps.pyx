@@ -3,8 +3,6 @@
     sums of leaves ──newton_steps──▶ steps ──add_leaf_steps──▶ weights and weighted steps of nodes
                                                   └──────────▶ rows are moved
 
-`add_newton_steps` is both, for trees whose steps nothing else has to look at.
-
 The records of the trees of a model stand tree behind tree, until it has grown. A tree is recorded
 in the order in which its leaves were split. Here it is put in preorder at once, behind those before
 it. The arrays of all trees are made in one go, so that a tree which has grown costs a copy of its
@@ -19,7 +17,7 @@ import numpy as np
 
 from libc.math cimport fabs, frexp, ldexp, rint
 from libc.stdint cimport int64_t, uint8_t, uint32_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from dtrees.core.data._memory cimport resize
@@ -37,15 +35,6 @@ cdef struct Place:
     # Of a tree among the others.
     int64_t n_nodes
     double unit
-
-
-cdef inline double newton_step(int64_t hessian, int64_t gradient, double n_rounded, double l2,
-                               int shift, double most) noexcept nogil:
-    cdef double below = <double>hessian + l2
-    cdef double above = -ldexp(<double>gradient, -shift)
-    if below <= 0 or 2 * fabs(<double>gradient) <= n_rounded:
-        return 0.0
-    return min(max(above / below, -most), most)
 
 
 def newton_steps(const int64_t[:, ::1] sums not None, const double[::1] n_rounded not None,
@@ -72,10 +61,13 @@ def newton_steps(const int64_t[:, ::1] sums not None, const double[::1] n_rounde
     -------
     float64 (n,)
     """
-    cdef double[::1] steps = np.empty(sums.shape[0])
+    cdef double[::1] steps = np.zeros(sums.shape[0])
     cdef int64_t i
+    cdef double below
     for i in range(sums.shape[0]):
-        steps[i] = newton_step(sums[i, 0], sums[i, 1], n_rounded[i], l2, shift, most)
+        below = <double>sums[i, 0] + l2
+        if below > 0 and 2 * fabs(<double>sums[i, 1]) > n_rounded[i]:
+            steps[i] = min(max(-ldexp(<double>sums[i, 1], -shift) / below, -most), most)
     return np.asarray(steps)
 
 
@@ -114,34 +106,6 @@ def weights_of_leaves(LeafWiseGrower grower not None, const int64_t[::1] weight)
     return np.asarray(found)
 
 
-cdef double move_and_sum(LeafWiseGrower grower, double* steps, int64_t* sums, double weight_unit,
-                         double* raw) noexcept nogil:
-    """Move the rows of the tree that was grown last, and give its records their statistics.
-
-    steps : (n_leaves,)
-        Those that are stored, afterwards.
-    sums : (n_leaves, 2)
-        Weights, to which the weighted steps are added.
-    """
-    cdef double largest = 0
-    cdef int64_t weight = 0
-    cdef double unit, of_leaf
-    cdef int64_t i
-    cdef int exponent
-    for i in range(grower.n_leaves):
-        largest = max(largest, fabs(steps[i]))
-        weight += sums[2 * i]
-    frexp(largest * (<double>weight * weight_unit), &exponent)
-    unit = ldexp(1.0, exponent - STEP_BITS)
-    for i in range(grower.n_leaves):
-        of_leaf = <double>sums[2 * i] * weight_unit
-        sums[2 * i + 1] = <int64_t>rint(ldexp(steps[i] * of_leaf, STEP_BITS - exponent))
-        steps[i] = <double>sums[2 * i + 1] * unit / of_leaf
-    grower.move_rows(steps, raw)
-    grower.sum_up(sums)
-    return unit
-
-
 def add_leaf_steps(LeafWiseGrower grower not None, const double[::1] steps not None,
                    const int64_t[::1] weights not None, double weight_unit,
                    double[::1] raw not None):
@@ -166,54 +130,26 @@ def add_leaf_steps(LeafWiseGrower grower not None, const double[::1] steps not N
     cdef int64_t n = grower.n_leaves
     cdef double[::1] stored = np.array(steps)
     cdef int64_t[:, ::1] sums = np.empty((n, 2), dtype=np.int64)
-    cdef double unit
+    cdef double largest = 0
+    cdef int64_t weight = 0
+    cdef double unit, of_leaf
     cdef int64_t i
+    cdef int exponent
     assert steps.shape[0] == n and weights.shape[0] == n
     assert raw.shape[0] == grower.blocks.n_rows
-    for i in range(n):
-        sums[i, 0] = weights[i]
     with nogil:
-        unit = move_and_sum(grower, &stored[0], &sums[0, 0], weight_unit, &raw[0])
-    return unit
-
-
-def add_newton_steps(LeafWiseGrower grower not None, int shift, double most, double learning_rate,
-                     bint are_counts, const int64_t[::1] weight, double weight_unit,
-                     double[::1] raw not None):
-    """`add_leaf_steps` of Newton steps times a learning rate.
-
-    are_counts : whether a row of weight two has the gradients of two rows, rounded one by one.
-
-    Other parameters as there, and as for `newton_steps` and `weights_of_leaves`.
-    """
-    cdef int64_t n = grower.n_leaves
-    cdef const int64_t* first = first_weight(grower, weight)
-    cdef const int64_t* own
-    cdef double unit = 0
-    cdef double n_rounded
-    cdef double* steps
-    cdef int64_t* sums
-    cdef bint has_memory
-    cdef int64_t i
-    assert raw.shape[0] == grower.blocks.n_rows
-    with nogil:
-        steps = <double*>malloc(n * sizeof(double))
-        sums = <int64_t*>malloc(2 * n * sizeof(int64_t))
-        has_memory = steps != NULL and sums != NULL
-        if has_memory:
-            for i in range(n):
-                own = grower.out.statistics + 2 * grower.leaves[i].node.record
-                sums[2 * i] = weight_of_leaf(grower, i, first)
-                n_rounded = grower.leaves[i].node.totals.n
-                if are_counts and first != NULL:
-                    n_rounded = <double>sums[2 * i] * weight_unit
-                steps[i] = newton_step(own[0], own[1], n_rounded, grower.l2, shift,
-                                       most) * learning_rate
-            unit = move_and_sum(grower, steps, sums, weight_unit, &raw[0])
-    free(steps)
-    free(sums)
-    if not has_memory:
-        raise MemoryError
+        for i in range(n):
+            largest = max(largest, fabs(steps[i]))
+            weight += weights[i]
+        frexp(largest * (<double>weight * weight_unit), &exponent)
+        unit = ldexp(1.0, exponent - STEP_BITS)
+        for i in range(n):
+            of_leaf = <double>weights[i] * weight_unit
+            sums[i, 0] = weights[i]
+            sums[i, 1] = <int64_t>rint(ldexp(steps[i] * of_leaf, STEP_BITS - exponent))
+            stored[i] = <double>sums[i, 1] * unit / of_leaf
+        grower.move_rows(&stored[0], &raw[0])
+        grower.sum_up(&sums[0, 0])
     return unit
 
 

@@ -32,7 +32,6 @@ import numpy as np
 from dtrees.core.data.rules import BoostingRules
 from dtrees.core.grow._leaf_steps import (
     add_leaf_steps,
-    add_newton_steps,
     newton_steps,
     weights_of_leaves,
 )
@@ -89,33 +88,40 @@ class LeafSteps:
         float
             The unit of its weighted steps.
         """
-        monotonic, raw = self.rules.monotonic, self.raw[k]
-        unit: float
-        if monotonic is None and loss.level is None:
-            of_rows = self.are_counts, self.weight, self.weight_unit
-            unit = add_newton_steps(
-                grower, shift, loss.largest_step, self.learning_rate, *of_rows, raw
-            )
-            return unit
+        monotonic = self.rules.monotonic
         piece, leaves = grower.piece(), grower.leaves_of_tree()
         weights = weights_of_leaves(grower, self.weight)
         if monotonic is None:
-            steps = self._steps_of(grower, piece, leaves, k, shift, loss) * self.learning_rate
+            counts = weights * self.weight_unit
+            steps = self._steps_of(grower, piece, leaves, counts, k, shift, loss)
+            steps *= self.learning_rate
         else:
             every = np.arange(len(piece.nodes))
             nodes = np.column_stack([every, *stretches(piece, leaves)])
-            values = self._steps_of(grower, piece, nodes, k, shift, loss) * self.learning_rate
+            values = self._steps_of(
+                grower, piece, nodes, self._counts_of(grower, nodes), k, shift, loss
+            )
+            values *= self.learning_rate
             lower, upper = bounds_of_nodes(piece, values, monotonic)
             own = leaves[:, 0]
             steps, weights = within(values[own], lower[own], upper[own]), few_bits(weights)
-        unit = add_leaf_steps(grower, steps, weights, self.weight_unit, raw)
+        unit: float = add_leaf_steps(grower, steps, weights, self.weight_unit, self.raw[k])
         return unit
+
+    def _counts_of(self, grower: LeafWiseGrower, nodes: np.ndarray) -> np.ndarray:
+        """The weight of the rows of some nodes, as `_steps_of` has them; float64 (n,)."""
+        if self.weight is None:
+            return nodes[:, 2].astype(np.float64)
+        up_to = np.cumsum(np.append(0, self.weight[grower.rows_of_leaves])) * self.weight_unit
+        counts: np.ndarray = up_to[nodes[:, 1] + nodes[:, 2]] - up_to[nodes[:, 1]]
+        return counts
 
     def _steps_of(
         self,
         grower: LeafWiseGrower,
         piece: PartialTree,
         nodes: np.ndarray,
+        counts: np.ndarray,
         k: int,
         shift: int,
         loss: Loss | OwnLoss,
@@ -124,13 +130,14 @@ class LeafSteps:
 
         nodes : int64 (n, 3)
             Number, first row, rows.
+        counts : float64 (n,)
+            Weights of the nodes.
         """
         if loss.level is not None:
             return self._quantiles_of(grower, nodes, k, loss)
-        sums, n_rounded = piece.statistics[nodes[:, 0]], nodes[:, 2].astype(np.float64)
-        if self.are_counts and self.weight is not None:
-            up_to = np.cumsum(np.append(0, self.weight[grower.rows_of_leaves])) * self.weight_unit
-            n_rounded = up_to[nodes[:, 1] + nodes[:, 2]] - up_to[nodes[:, 1]]
+        is_weighted = self.are_counts and self.weight is not None
+        n_rounded = counts if is_weighted else nodes[:, 2].astype(np.float64)
+        sums = piece.statistics[nodes[:, 0]]
         return newton_steps(sums, n_rounded, grower.l2, shift, loss.largest_step)
 
     def _quantiles_of(

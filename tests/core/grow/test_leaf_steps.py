@@ -12,7 +12,6 @@ from dtrees.core.data.rules import BoostingRules
 from dtrees.core.grow._leaf_steps import (
     GrownRecords,
     add_leaf_steps,
-    add_newton_steps,
     newton_steps,
     weights_of_leaves,
 )
@@ -80,32 +79,6 @@ def test_rows_move_by_what_the_tree_stores(tree, scale, unit):
         if record["left"] >= 0:
             children = statistics[[record["left"], record["right"]]]
             assert statistics[node].tolist() == children.sum(axis=0).tolist()
-
-
-@pytest.mark.parametrize("weight", [None, RNG.integers(1, 2**40, N)])
-@pytest.mark.parametrize("most", [0.3, math.inf])
-@pytest.mark.parametrize("are_counts", [True, False])
-def test_newton_steps_in_one_go(weight, most, are_counts):
-    """The same bits as step by step."""
-    found = []
-    for in_one_go in (True, False):
-        gradient = np.rint(-Y * 2**20).astype(int)
-        rules = BoostingRules(min_samples_leaf=4, max_leaf_nodes=7, l2=1.5)
-        grower, piece = grown(X, gradient, np.full(N, 2**20), rules)
-        raw = np.zeros(N)
-        if in_one_go:
-            unit = add_newton_steps(grower, 2, most, 0.1, are_counts, weight, 2.0**-20, raw)
-        else:
-            leaves = grower.leaves_of_tree()
-            weights = weights_of_leaves(grower, weight)
-            counted = are_counts and weight is not None
-            n_rounded = weights * 2.0**-20 if counted else leaves[:, 2].astype(float)
-            sums = piece.statistics[leaves[:, 0]]
-            steps = newton_steps(sums, n_rounded, grower.l2, 2, most) * 0.1
-            unit = add_leaf_steps(grower, steps, weights, 2.0**-20, raw)
-        found.append((unit, raw.tobytes(), grower.piece().statistics.tobytes()))
-    assert found[0] == found[1]
-    assert len(set(raw)) > 2
 
 
 def test_sizes_that_do_not_fit_are_refused(tree):
