@@ -55,7 +55,7 @@ from dtrees.core.predict.binned import CodedRows, Walked
 from dtrees.core.predict.boosted import raw_predictions, staged_raw_predictions
 from dtrees.core.predict.raw import apply
 from dtrees.estimators.fit_plan import one_target
-from dtrees.estimators.forest_growth import has_same_columns
+from dtrees.estimators.forest_growth import check_same_labels
 from dtrees.estimators.prediction import BoostedPredictor
 from dtrees.estimators.scorers import refuse_unfit, with_labels
 from dtrees.estimators.trees import classification_target
@@ -570,13 +570,7 @@ def in_memory(table: Any) -> Table:
 
 def check_goes_on(model: BaseBoosting, book: CodeBook, classes: Any, loss: Any) -> None:
     """Refuse (ValueError) what the trees that are there know by another number or meaning."""
-    own = getattr(model, "classes_", None)
-    same_columns = has_same_columns(model.codebook_, book)
-    if not same_columns or (own is not None and not np.array_equal(own, np.asarray(classes))):
-        raise ValueError(
-            "warm_start=True keeps the trees that are there, so X must have the columns and "
-            "categories of the first fit and y its classes. Set warm_start=False to begin anew."
-        )
+    check_same_labels(model, book, classes)
     if model._fit_loss != loss:
         raise ValueError(
             "warm_start=True keeps the trees that are there, so the loss must be that of the first "

@@ -68,7 +68,7 @@ from dtrees.core.membership.resampling import Bags
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.out_of_bag import add_to_sums
 from dtrees.core.predict.raw import leaves_by_tree
-from dtrees.estimators.fit_plan import Encoded, FitPlan
+from dtrees.estimators.fit_plan import FitPlan
 from dtrees.parallel import LocalRunner, PartitionedTable, computed
 from dtrees.typing import Runner
 
@@ -310,11 +310,11 @@ def has_same_columns(old: CodeBook, new: CodeBook) -> bool:
     )
 
 
-def check_same_labels(forest: Any, encoded: Encoded) -> None:
+def check_same_labels(model: Any, book: CodeBook, labels: Any) -> None:
     """Refuse other labels: trees that are kept name columns, categories and classes by number."""
-    classes = getattr(forest, "classes_", None)
-    same = classes is None or np.array_equal(classes, np.asarray(encoded.target.classes))
-    if not (same and has_same_columns(forest.codebook_, encoded.book)):
+    classes = getattr(model, "classes_", None)
+    same = classes is None or np.array_equal(classes, np.asarray(labels))
+    if not (same and has_same_columns(model.codebook_, book)):
         raise ValueError(
             "warm_start=True keeps the trees that are there, so X must have the columns and "
             "categories of the first fit and y its classes. Set warm_start=False to begin anew."

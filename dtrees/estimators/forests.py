@@ -287,7 +287,7 @@ class BaseForest(BaseModel):
             facts_of, self, encoded.book, encoded.coded, encoded.target, bags, encoded.seed
         )
         if kept:
-            check_same_labels(self, encoded)
+            check_same_labels(self, encoded.book, encoded.target.classes)
             check_same_bags(self, bags)
         if self.verbose > 0:
             callbacks = [ProgressBar(), *callbacks]

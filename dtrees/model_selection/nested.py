@@ -52,7 +52,7 @@ def scoring_of_search(search: Any) -> Any:
 
 
 class FittedSearches:
-    """Fitted searches for all splits, and for all rows: `prefitted_proxy.Models`.
+    """Fitted searches for all splits, and for all rows, which a `PrefittedProxy` asks.
 
     Raises NotShareableError where a search cannot be made from the codes of the table. Errors of
     a fit are kept for it, but for ClusterError and MemoryError.

@@ -34,7 +34,7 @@ from functools import partial
 from itertools import combinations
 from numbers import Integral
 from statistics import NormalDist
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import sklearn.model_selection
@@ -71,24 +71,59 @@ from dtrees.model_selection.search import SharedSearch, search_rows
 from dtrees.parallel import tables_kept
 
 
-class Answers(Protocol):
-    """What models say of rows that they have not seen."""
+@dataclass(frozen=True, eq=False)
+class FromCodes:
+    """Answers of models that were grown from codes of the table, from these codes."""
+
+    models: list[tuple[FittedSets, Any]]  # each with what it was grown with
 
     @property
     def y(self) -> np.ndarray:
         """Numbers of classes, or targets."""
+        return self.models[0][0].y
 
     @property
     def classes(self) -> np.ndarray | None:
         """Labels of the classes; None for regression."""
+        return self.models[0][0].classes
 
     def values(self, number: int, rows: np.ndarray) -> np.ndarray:
         """Shares of all classes, or predictions in one column, of a model."""
+        fitted, model = self.models[number]
+        if number < len(fitted.models) and model is fitted.models[number]:
+            return fitted.values(number, rows)  # which are here, where codes are on workers
+        return fitted.values_of(model, rows)
 
     def labels(self, number: int, rows: np.ndarray) -> np.ndarray:
         """Predicted classes."""
+        assert self.classes is not None
+        return self.classes.take(self.values(number, rows).argmax(axis=1))
 
 
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Answers of fitted estimators, by their own methods."""
+
+    models: list[Any]
+    X: Any
+    y: np.ndarray
+    classes: np.ndarray | None
+
+    def values(self, number: int, rows: np.ndarray) -> np.ndarray:
+        """Shares of all classes, 0 of those that a model does not know; or predictions."""
+        model, X = self.models[number], _safe_indexing(self.X, rows)
+        if self.classes is None:
+            return np.asarray(model.predict(X), dtype=np.float64).reshape(len(rows), -1)
+        shares = np.zeros((len(rows), len(self.classes)))
+        shares[:, np.searchsorted(self.classes, model.classes_)] = model.predict_proba(X)
+        return shares
+
+    def labels(self, number: int, rows: np.ndarray) -> np.ndarray:
+        """Predicted classes."""
+        return np.asarray(self.models[number].predict(_safe_indexing(self.X, rows)))
+
+
+Answers = FromCodes | Predictions
 Models = Callable[[Rows, Sequence[np.ndarray]], Answers]  # of training sets, and other rows
 
 
@@ -138,35 +173,6 @@ def _searched(
     return FromCodes(found)
 
 
-@dataclass(frozen=True, eq=False)
-class FromCodes:
-    """Answers of models that were grown from codes of the table, from these codes."""
-
-    models: list[tuple[FittedSets, Any]]  # each with what it was grown with
-
-    @property
-    def y(self) -> np.ndarray:
-        """Numbers of classes, or targets."""
-        return self.models[0][0].y
-
-    @property
-    def classes(self) -> np.ndarray | None:
-        """Labels of the classes; None for regression."""
-        return self.models[0][0].classes
-
-    def values(self, number: int, rows: np.ndarray) -> np.ndarray:
-        """Shares of all classes, or predictions in one column, of a model."""
-        fitted, model = self.models[number]
-        if number < len(fitted.models) and model is fitted.models[number]:
-            return fitted.values(number, rows)  # which are here, where codes are on workers
-        return fitted.values_of(model, rows)
-
-    def labels(self, number: int, rows: np.ndarray) -> np.ndarray:
-        """Predicted classes."""
-        assert self.classes is not None
-        return self.classes.take(self.values(number, rows).argmax(axis=1))
-
-
 def _one_by_one(given: Arguments, sets: Rows, sides: Sequence[np.ndarray]) -> Answers:
     """Answers of any estimators, fitted and asked as scikit-learn does it."""
     X, y = given.X, given.y
@@ -191,29 +197,6 @@ def _one_by_one(given: Arguments, sets: Rows, sides: Sequence[np.ndarray]) -> An
 def _nothing(model: Any, X: Any, y: Any) -> float:
     """A score that costs nothing."""
     return 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """Answers of fitted estimators, by their own methods."""
-
-    models: list[Any]
-    X: Any
-    y: np.ndarray
-    classes: np.ndarray | None
-
-    def values(self, number: int, rows: np.ndarray) -> np.ndarray:
-        """Shares of all classes, 0 of those that a model does not know; or predictions."""
-        model, X = self.models[number], _safe_indexing(self.X, rows)
-        if self.classes is None:
-            return np.asarray(model.predict(X), dtype=np.float64).reshape(len(rows), -1)
-        shares = np.zeros((len(rows), len(self.classes)))
-        shares[:, np.searchsorted(self.classes, model.classes_)] = model.predict_proba(X)
-        return shares
-
-    def labels(self, number: int, rows: np.ndarray) -> np.ndarray:
-        """Predicted classes."""
-        return np.asarray(self.models[number].predict(_safe_indexing(self.X, rows)))
 
 
 N_REPEATS = 20  # where folds are drawn here

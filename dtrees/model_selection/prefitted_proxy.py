@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import wraps
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
@@ -25,25 +25,9 @@ from dtrees._forks import cached_property
 from dtrees.estimators.scorers import with_labels
 from dtrees.model_selection.folds import Split
 
-
-class Models(Protocol):
-    """Models of training sets, for some candidates."""
-
-    @property
-    def classes(self) -> np.ndarray | None:
-        """Labels of the classes; None for regression."""
-
-    def error(self, number: int) -> Exception | None:
-        """Why there is no model of a set; None: there is one."""
-
-    def model(self, candidate: int, number: int) -> Any:
-        """A fitted estimator."""
-
-    def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
-        """What a model says of rows: float64 (n, n_classes) or (n, 1)."""
-
-    def scores(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
-        """Raw predictions of rows, of boosted models of classes: float64 (n,) or (n, n_classes)."""
+if TYPE_CHECKING:
+    from dtrees.model_selection.cells import Cells
+    from dtrees.model_selection.nested import FittedSearches
 
 
 class RowNumbers:
@@ -95,7 +79,7 @@ class PrefittedProxy(BaseEstimator):
 
     def __init__(
         self,
-        models: Models,
+        models: Cells | FittedSearches,
         rows: RowNumbers,
         estimator: Any,
         candidate: int = 0,
