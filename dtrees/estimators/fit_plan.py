@@ -277,7 +277,8 @@ class FitPlan:
             interactions=interactions_of(own.interaction_cst, book, barred),
         )
         rules = self.rules(numbers, target)
-        _warn_of_many_classes(target, rules)
+        if target.n_classes >= MANY_CLASSES:
+            _warn_of_many_classes(target, rules)
         return Encoded(book, coded, target, seed, rules, max_features)
 
     def encode(
@@ -291,7 +292,7 @@ class FitPlan:
         """Code a table and its target (`columns`: y and weights), and resolve the rules."""
         y, sample_weight = columns
         table, values = self.read(X, y)
-        target = self.target(values, sample_weight)
+        target = self.estimator._encode_target(values, sample_weight)
         return self.resolve(*self.code(table, seed, run, stats, sample_weight), target, seed)
 
     @property
@@ -320,7 +321,7 @@ def _warn_of_many_classes(target: Target, rules: GrowthRules) -> None:
     """Warn where the weights of many classes in many nodes may take more than all else."""
     n_rows, n_classes = target.n_rows, target.n_classes
     most = node_bytes(n_rows, n_classes, rules.max_depth, rules.min_samples_leaf)
-    if n_classes >= MANY_CLASSES and most >= MANY_BYTES:
+    if most >= MANY_BYTES:
         warn(
             f"y has {n_classes:,} classes, and a node of a tree keeps the weight of each of them: "
             f"a tree of {n_rows:,} rows takes up to {most / 2**30:.1f} GiB, and time in "

@@ -291,10 +291,11 @@ class BaseForest(BaseModel):
             check_same_bags(self, bags)
         if self.verbose > 0:
             callbacks = [ProgressBar(), *callbacks]
+        earlier: tuple[Tree, ...] = ()
         if saved is not None or so_far is not None:
             with stats.phase("coding"):
                 learn_rows(encoded.coded, stats)
-        earlier = earlier_trees(so_far, saved, facts, encoded.book)[: self.n_estimators]
+            earlier = earlier_trees(so_far, saved, facts(), encoded.book)[: self.n_estimators]
         if saved is not None:
             callbacks = [*callbacks, Saving(saved)]
         training = Training(encoded, rows_of(encoded.coded, stats), y, run, stats=stats)

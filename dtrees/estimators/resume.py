@@ -158,17 +158,14 @@ def seed_of(saved: Checkpoint[Tree]) -> int:
 def earlier_trees(
     so_far: SoFar | None,
     saved: Checkpoint[Tree] | None,
-    facts: Callable[[], dict[str, Any]],
+    mine: dict[str, Any],
     book: CodeBook,
 ) -> tuple[Tree, ...]:
     """The trees of this fit that are there: of a fit that has ended early, or in a checkpoint.
 
-    What this fit is, is written to the checkpoint when it is new. Raises ValueError where trees are
-    of another fit, and ModelFileError where the checkpoint is damaged.
+    `mine` are the facts of this fit, which are written to a new checkpoint. Raises ValueError where
+    trees are of another fit, and ModelFileError where the checkpoint is damaged.
     """
-    if so_far is None and saved is None:
-        return ()
-    mine = facts()
     trees: tuple[Tree, ...] = ()
     if so_far is not None:
         check_same(so_far.facts, mine, "The forest")
