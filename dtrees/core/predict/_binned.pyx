@@ -310,10 +310,6 @@ cdef class AskedRows:
     def __dealloc__(self):
         free_masks(&self.masks)
 
-    cdef GrownTrees ready(self, trees):
-        """The trees that the rows go down."""
-        return GrownTrees(tuple(trees), self.table.n_columns)
-
     cdef int64_t go_down(self, const Grown* tree, int64_t n_inner,
                          Py_ssize_t* leaf) noexcept nogil:
         """OUT leaves of all rows; returns a node that cannot be, `ALL_PACKED` or `NO_MEMORY`."""
@@ -351,7 +347,7 @@ def find_leaves(trees, coded, const int64_t[::1] rows, Py_ssize_t[:, ::1] leaf n
     O(nodes + n x depth) for a tree; in sparse columns a step takes O(log stored).
     """
     cdef AskedRows asked = AskedRows(coded, rows)
-    cdef GrownTrees grown = asked.ready(trees)
+    cdef GrownTrees grown = GrownTrees(tuple(trees), asked.table.n_columns)
     cdef const int64_t[::1] start = grown.start
     cdef int64_t fault = ALL_PACKED
     cdef int64_t t
@@ -373,7 +369,7 @@ def find_means(trees, coded, const int64_t[::1] rows, double[:, ::1] mean not No
     As `find_leaves`, and ``Tree.value`` of the leaves.
     """
     cdef AskedRows asked = AskedRows(coded, rows)
-    cdef GrownTrees grown = asked.ready(trees)
+    cdef GrownTrees grown = GrownTrees(tuple(trees), asked.table.n_columns)
     cdef const int64_t[::1] start = grown.start
     cdef Py_ssize_t[::1] leaf = np.empty(asked.n, dtype=np.intp)
     cdef double[::1] of_node

@@ -38,10 +38,8 @@ from dtrees.core.data._structs cimport ABOVE, IN_SUBSET, LEAF
 
 cdef enum:
     INSERTED = 32               # thresholds that are sorted by insertion
-    FEW = 4_096                 # that are sorted by digits of a byte
-    BYTE = 8
-    DIGIT = 11
-    MOST_COUNTS = 6 << DIGIT    # of all digits
+    DIGITS = 8                  # of a byte
+    VALUES = 256                # of a digit
 
 cpdef enum:
     MOST_THRESHOLDS = 65532
@@ -306,11 +304,8 @@ cdef void slot_subset(const uint64_t* words, const ColumnSlots* column, bint mis
 
 def fill_nodes(ForestNodes forest not None, GrownTrees grown not None,
                const int64_t[:, ::1] columns, int64_t[::1] cursor, double[::1] thresholds,
-               int64_t[::1] node_of, bint second):
-    """Write the inner nodes of the first or the second half of the trees, all but their ranks.
-
-    The first half fills the places of thresholds and of words from their begin, the second one from
-    their end; so both may be written at the same time.
+               int64_t[::1] node_of):
+    """Write the inner nodes of the trees, all but their ranks.
 
     Parameters
     ----------
@@ -318,15 +313,12 @@ def fill_nodes(ForestNodes forest not None, GrownTrees grown not None,
         `ColumnSlots`: the slot of the column's numbers and of its codes, where nodes ask for them,
         ``n_codes`` and ``n_ordered``.
     cursor : int64 (n_number_slots,), IN and OUT
-        Where the next threshold of each slot is written; of the second half one place behind it.
+        Where the next threshold of each slot is written.
     thresholds, node_of : (n_compared,), OUT
         By slots; and the inner node of each.
     """
-    cdef int64_t t, i, j, own, most, n_inner, size
-    cdef int64_t half = grown.n_trees // 2
-    cdef int64_t begin = half if second else 0
-    cdef int64_t end = grown.n_trees if second else half
-    cdef int64_t word = forest.n_words if second else 0
+    cdef int64_t t, i, j, own, most, n_inner
+    cdef int64_t word = 0
     cdef int64_t broken = -1
     cdef int32_t* number
     cdef int32_t* inner
@@ -337,13 +329,13 @@ def fill_nodes(ForestNodes forest not None, GrownTrees grown not None,
         and node_of.shape[0] == thresholds.shape[0] == np.sum(grown.n_compared)
     ):
         raise ValueError("The arrays of the forest differ in length.")
-    most = max([grown.trees[t].n_nodes for t in range(begin, end)], default=0)
+    most = max([grown.trees[t].n_nodes for t in range(grown.n_trees)])
     number = <int32_t*>PyMem_Malloc((2 * most + 1) * sizeof(int32_t))
     if number == NULL:
         raise MemoryError()
     inner = number + most
     try:
-        for t in range(begin, end):
+        for t in range(grown.n_trees):
             tree = &grown.trees[t]
             n_inner = forest.start[t + 1] - forest.start[t]
             with nogil:
@@ -354,19 +346,16 @@ def fill_nodes(ForestNodes forest not None, GrownTrees grown not None,
                     column = <const ColumnSlots*>&columns[tree.feature[i], 0]
                     if tree.test[i] != IN_SUBSET:
                         _number_node(forest, tree, i, forest.start[t] + j, number, column)
-                        cursor[column.number] -= second
                         own = cursor[column.number]
-                        cursor[column.number] += not second
+                        cursor[column.number] += 1
                         thresholds[own] = tree.threshold[i]
                         node_of[own] = forest.start[t] + j
                         continue
                     if not 0 <= tree.subset[i] <= tree.n_words - (column.n_codes // 64 + 1):
                         broken = i
                         break
-                    size = last_code(column) // 64 + 1
-                    word -= size * second
                     _subset_node(forest, tree, i, forest.start[t] + j, number, column, word)
-                    word += size * (not second)
+                    word += last_code(column) // 64 + 1
             if broken >= 0:
                 raise ValueError(f"Tree {t} is broken: node {broken} has no subset.")
     finally:
@@ -446,34 +435,29 @@ cdef void insert(Ranked* items, int64_t n) noexcept nogil:
         items[j] = item
 
 
-cdef Ranked* sort_by_digits(Ranked* items, Ranked* scratch, int64_t n, int width,
-                            uint32_t* counts) noexcept nogil:
-    """Sort by digits of `width` bits; where the sorted items are, of both places.
-
-    counts : ``(64 / width, rounded up) << width``
-    """
-    cdef int n_digits = (63 + width) // width
-    cdef uint64_t mask = (<uint64_t>1 << width) - 1
+cdef Ranked* sort_by_digits(Ranked* items, Ranked* scratch, int64_t n) noexcept nogil:
+    """Sort by digits of a byte; where the sorted items are, of both places."""
+    cdef uint32_t[DIGITS][VALUES] counts
     cdef uint32_t* count
     cdef uint32_t before, own
     cdef int64_t i
-    cdef uint64_t digit
+    cdef uint8_t digit
     cdef int d
-    memset(counts, 0, (n_digits << width) * sizeof(uint32_t))
+    memset(counts, 0, sizeof(counts))
     for i in range(n):
-        for d in range(n_digits):
-            counts[(<uint64_t>d << width) | ((items[i].key >> (d * width)) & mask)] += 1
-    for d in range(n_digits):
-        count = counts + (<int64_t>d << width)
-        if count[(items[0].key >> (d * width)) & mask] == n:
+        for d in range(DIGITS):
+            counts[d][<uint8_t>(items[i].key >> (8 * d))] += 1
+    for d in range(DIGITS):
+        count = counts[d]
+        if count[<uint8_t>(items[0].key >> (8 * d))] == n:
             continue
         before = 0
-        for i in range(<int64_t>mask + 1):
+        for i in range(VALUES):
             own = count[i]
             count[i] = before
             before += own
         for i in range(n):
-            digit = (items[i].key >> (d * width)) & mask
+            digit = <uint8_t>(items[i].key >> (8 * d))
             scratch[count[digit]] = items[i]
             count[digit] += 1
         items, scratch = scratch, items
@@ -523,7 +507,6 @@ def rank_thresholds(ForestNodes forest not None, double[::1] thresholds,
     cdef int64_t most = 0
     cdef Ranked* items
     cdef Ranked* sorted_items
-    cdef uint32_t* counts
     if not (
         0 <= begin <= end < first.shape[0] and n_distinct.shape[0] == first.shape[0] - 1
         and first[first.shape[0] - 1] == thresholds.shape[0] == node_of.shape[0]
@@ -534,10 +517,7 @@ def rank_thresholds(ForestNodes forest not None, double[::1] thresholds,
     if most >= 0x7FFFFFFF:
         raise ValueError(f"The forest compares a column {most} times.")
     items = <Ranked*>PyMem_RawMalloc(2 * most * sizeof(Ranked))
-    counts = <uint32_t*>PyMem_RawMalloc(MOST_COUNTS * sizeof(uint32_t))
-    if items == NULL or counts == NULL:
-        PyMem_RawFree(items)
-        PyMem_RawFree(counts)
+    if items == NULL:
         raise MemoryError()
     with nogil:
         for s in range(begin, end):
@@ -550,8 +530,7 @@ def rank_thresholds(ForestNodes forest not None, double[::1] thresholds,
             if n <= INSERTED:
                 insert(items, n)
             else:
-                sorted_items = sort_by_digits(items, items + n, n, BYTE if n < FEW else DIGIT,
-                                              counts)
+                sorted_items = sort_by_digits(items, items + n, n)
             distinct = 0
             for i in range(n):
                 if i == 0 or sorted_items[i].key != sorted_items[i - 1].key:
@@ -565,4 +544,3 @@ def rank_thresholds(ForestNodes forest not None, double[::1] thresholds,
                 distinct += i == 0 or sorted_items[i].key != sorted_items[i - 1].key
                 put_limit(forest, sorted_items[i].node, distinct, n_distinct[s])
     PyMem_RawFree(items)
-    PyMem_RawFree(counts)

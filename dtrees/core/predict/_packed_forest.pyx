@@ -141,6 +141,15 @@ cdef void leaves_of_rows(ForestNodes forest, const uint16_t* rows, int64_t n, bi
             own[i] = node_of_leaf[own[i]]
 
 
+cdef bint has_missing(const uint16_t* codes, int64_t n) noexcept nogil:
+    """Whether one of n codes is that of a missing number."""
+    cdef bint found = False
+    cdef int64_t i
+    for i in range(n):
+        found |= codes[i] == MISSING
+    return found
+
+
 cdef int32_t* room_for_leaves(ForestNodes forest, int64_t n) except NULL:
     """Scratch of a walk of n rows."""
     cdef int32_t* leaves = <int32_t*>PyMem_Malloc(max(n, forest.n_trees) * sizeof(int32_t))
@@ -150,8 +159,7 @@ cdef int32_t* room_for_leaves(ForestNodes forest, int64_t n) except NULL:
 
 
 def walk_values(ForestNodes forest not None, LeafValues values not None,
-                const uint16_t[:, ::1] rows, bint with_missing, double[:, :] total,
-                int64_t first_tree):
+                const uint16_t[:, ::1] rows, double[:, :] total, int64_t first_tree):
     """Add the values of the rows' leaves to `total`, tree by tree.
 
     ``total`` is (n_rows, width); or (n_rows, n_outputs) of any strides, of which trees of one value
@@ -167,11 +175,12 @@ def walk_values(ForestNodes forest not None, LeafValues values not None,
     to = values.as_totals(total, first_tree)
     leaves = room_for_leaves(forest, n)
     with nogil:
-        values_of_rows(forest, values, &rows[0, 0], n, with_missing, leaves, &to)
+        values_of_rows(forest, values, &rows[0, 0], n,
+                       has_missing(&rows[0, 0], n * forest.n_slots), leaves, &to)
     PyMem_Free(leaves)
 
 
-def walk_leaves(ForestNodes forest not None, const uint16_t[:, ::1] rows, bint with_missing,
+def walk_leaves(ForestNodes forest not None, const uint16_t[:, ::1] rows,
                 int32_t[:, ::1] leaves):
     """Node numbers of the rows' leaves: OUT int32 (n_trees, n_rows)."""
     cdef int64_t n = rows.shape[0]
@@ -182,7 +191,8 @@ def walk_leaves(ForestNodes forest not None, const uint16_t[:, ::1] rows, bint w
         return
     scratch = room_for_leaves(forest, 1)
     with nogil:
-        leaves_of_rows(forest, &rows[0, 0], n, with_missing, scratch, &leaves[0, 0], n)
+        leaves_of_rows(forest, &rows[0, 0], n, has_missing(&rows[0, 0], n * forest.n_slots),
+                       scratch, &leaves[0, 0], n)
     PyMem_Free(scratch)
 
 
@@ -211,21 +221,13 @@ def code_numbers(const number_t[:, :] numbers, const int64_t[::1] columns,
     first : int64 (n_slots + 1,)
         Where the thresholds of a slot begin.
     rows : OUT uint16 (n_rows, n_slots)
-
-    Returns
-    -------
-    bool
-        Whether a number is missing.
     """
-    cdef bint missing = False
     if rows.shape[0] != numbers.shape[0]:
         raise ValueError("The rows do not fit the forest.")
     check_slots(numbers.shape[1], columns, slots, thresholds, first, rows.shape[1])
     if rows.shape[0] > 0 and rows.shape[1] > 0:
         with nogil:
-            missing = code_block(numbers, columns, slots, thresholds, first, &rows[0, 0],
-                                 rows.shape[1])
-    return missing
+            code_block(numbers, columns, slots, thresholds, first, &rows[0, 0], rows.shape[1])
 
 
 cdef class FewRows:
@@ -253,7 +255,6 @@ cdef class FewRows:
         cdef int64_t n = numbers.shape[0]
         cdef uint16_t* rows
         cdef int32_t* leaves
-        cdef bint missing
         cdef Totals to
         if total.shape[0] != n or numbers.shape[1] != self.n_columns:
             raise ValueError("The rows do not fit the forest.")
@@ -266,9 +267,10 @@ cdef class FewRows:
             PyMem_Free(leaves)
             raise MemoryError()
         with nogil:
-            missing = code_block(numbers, self.columns, self.slots, self.thresholds, self.first,
-                                 rows, forest.n_slots)
-            values_of_rows(forest, self.values, rows, n, missing, leaves, &to)
+            code_block(numbers, self.columns, self.slots, self.thresholds, self.first, rows,
+                       forest.n_slots)
+            values_of_rows(forest, self.values, rows, n, has_missing(rows, n * forest.n_slots),
+                           leaves, &to)
         PyMem_Free(rows)
         PyMem_Free(leaves)
 
@@ -290,24 +292,19 @@ cdef int check_slots(int64_t n_columns, const int64_t[::1] columns, const int64_
     return 0
 
 
-cdef bint code_block(const number_t[:, :] numbers, const int64_t[::1] columns,
+cdef void code_block(const number_t[:, :] numbers, const int64_t[::1] columns,
                      const int64_t[::1] slots, const double[::1] thresholds,
                      const int64_t[::1] first, uint16_t* rows, int64_t n_slots) noexcept nogil:
-    """Code columns of rows that have `n_slots`; whether a number is missing."""
-    cdef bint missing = False
+    """Code columns of rows that have `n_slots`."""
     cdef int64_t k, s, i, column, length
     cdef const double* base
-    cdef double x
     for k in range(slots.shape[0]):
         s = slots[k]
         column = columns[k]
         base = &thresholds[0] + first[s]
         length = first[s + 1] - first[s]
         for i in range(numbers.shape[0]):
-            x = numbers[i, column]
-            rows[i * n_slots + s] = code_of(x, base, length)
-            missing |= x != x
-    return missing
+            rows[i * n_slots + s] = code_of(numbers[i, column], base, length)
 
 
 cdef int64_t find_stretches(const int64_t[::1] indptr, const int32_t[::1] rows,
@@ -373,13 +370,10 @@ def code_sparse(const int64_t[::1] indptr, const int32_t[::1] rows, const stored
         ``slot << 16 | code`` of values whose code is not that of zero.
     zeros : uint16 (k, but at least 1,)
         Codes of a row of zeros.
-    missing : bool
-        Whether a code is that of a missing number.
     """
     cdef int64_t n = end - begin if place is None else 1 + np.max(place, initial=-1)
     cdef int64_t k = columns.shape[0]
     cdef int64_t s, i, j, own
-    cdef bint missing = False
     cdef uint16_t code
     cdef int64_t[::1] cursor = np.zeros(n + 1, dtype=np.int64)
     cdef uint16_t[::1] zeros = np.zeros(max(1, k), dtype=np.uint16)
@@ -401,14 +395,12 @@ def code_sparse(const int64_t[::1] indptr, const int32_t[::1] rows, const stored
         for s in range(k):
             zeros[s] = code_of(0.0 if fill is None else number_in(fill[s]), &thresholds[first[s]],
                                first[s + 1] - first[s])
-            missing |= zeros[s] == MISSING
             for i in range(stretch[s, 0], stretch[s, 1]):
                 code = code_of(number_in(data[i]), &thresholds[first[s]], first[s + 1] - first[s])
                 found[j] = code
                 j += 1
                 own = place_of(place, rows[i] - begin, n)
                 if own >= 0 and code != zeros[s]:
-                    missing |= code == MISSING
                     cursor[own + 1] += 1
         for i in range(n):
             cursor[i + 1] += cursor[i]
@@ -423,11 +415,11 @@ def code_sparse(const int64_t[::1] indptr, const int32_t[::1] rows, const stored
                     cells[cursor[own]] = <uint32_t>(s << 16) | found[j]
                     cursor[own] += 1
                 j += 1
-    return row_first, np.asarray(cells), np.asarray(zeros), missing
+    return row_first, np.asarray(cells), np.asarray(zeros)
 
 
 def walk_sparse(ForestNodes forest not None, LeafValues values, const int64_t[::1] row_first,
-                const uint32_t[::1] cells, const uint16_t[::1] zeros, bint with_missing,
+                const uint32_t[::1] cells, const uint16_t[::1] zeros,
                 int32_t[:, ::1] leaves, double[:, :] total, int64_t first_tree):
     """Leaves of coded rows, or the sums of their values.
 
@@ -444,6 +436,7 @@ def walk_sparse(ForestNodes forest not None, LeafValues values, const int64_t[::
     cdef Totals to
     cdef bint with_leaves = leaves is not None
     cdef bint with_total = total is not None
+    cdef bint with_missing
     if forest.n_trees >= MANY_TREES:
         height = 1
     if not (
@@ -462,6 +455,9 @@ def walk_sparse(ForestNodes forest not None, LeafValues values, const int64_t[::
         PyMem_Free(scratch)
         raise MemoryError()
     with nogil:
+        with_missing = has_missing(&zeros[0], width)
+        for j in range(row_first[0], row_first[n]):
+            with_missing |= (cells[j] & 0xFFFF) == MISSING
         for i in range(height):
             memcpy(rows + i * width, &zeros[0], width * sizeof(uint16_t))
         while begin < n:
@@ -473,7 +469,8 @@ def walk_sparse(ForestNodes forest not None, LeafValues values, const int64_t[::
                 values_of_rows(forest, values, rows, some, with_missing, scratch, &to)
                 to.cells += some * to.row_step
             if with_leaves:
-                leaves_of_rows(forest, rows, some, with_missing, scratch, &leaves[0, begin], n)
+                leaves_of_rows(forest, rows, some, with_missing, scratch, &leaves[0, begin],
+                               n)
             for i in range(some):
                 for j in range(row_first[begin + i], row_first[begin + i + 1]):
                     rows[i * width + (cells[j] >> 16)] = zeros[cells[j] >> 16]

@@ -140,7 +140,6 @@ class CodedStretches:
 
     def __init__(self, packed: PackedForest, cells: RawCells) -> None:
         self._packed = packed
-        self._missing = False
         self._numbers: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._whether: list[tuple[np.ndarray, int]] = []  # columns of numbers, slots of categories
         self._labels: list[tuple[np.ndarray, np.ndarray, int]] = []  # labels, their codes, slot
@@ -163,22 +162,21 @@ class CodedStretches:
             ):
                 if slot != NOWHERE:
                     self._labels.append((found.rows, code(found), slot))
-                    self._missing = True
 
-    def code(self, first: int, end: int) -> tuple[np.ndarray, bool]:
-        """Codes of a stretch of rows, uint16 (end - first, n_slots), and whether any is missing."""
-        packed, missing = self._packed, self._missing
+    def code(self, first: int, end: int) -> np.ndarray:
+        """Codes of a stretch of rows, uint16 (end - first, n_slots)."""
+        packed = self._packed
         rows = np.empty((end - first, packed.nodes.n_slots), dtype=np.uint16)
         for values, inside, slots in self._numbers:
             numbers = values[first:end]
             if not is_walkable(numbers):
                 numbers = numbers.astype(np.float64)
-            missing |= code_numbers(numbers, inside, slots, packed.thresholds, packed.first, rows)
+            code_numbers(numbers, inside, slots, packed.thresholds, packed.first, rows)
         for numbers, slot in self._whether:
             rows[:, slot] = numbers[first:end] == numbers[first:end]
         for labels, codes, slot in self._labels:
             rows[:, slot] = codes[labels[first:end]]
-        return rows, missing
+        return rows
 
     def add_values(self, first: int, end: int, total: np.ndarray, tree: int) -> None:
         """Add the values of the leaves of a stretch of rows.
@@ -192,11 +190,11 @@ class CodedStretches:
             Number of the first tree.
         """
         packed = self._packed
-        walk_values(packed.nodes, packed.values, *self.code(first, end), total, tree)
+        walk_values(packed.nodes, packed.values, self.code(first, end), total, tree)
 
     def find_leaves(self, first: int, end: int, leaves: np.ndarray) -> None:
         """Leaves of a stretch of rows, OUT int32 (n_trees, end - first)."""
-        walk_leaves(self._packed.nodes, *self.code(first, end), leaves)
+        walk_leaves(self._packed.nodes, self.code(first, end), leaves)
 
 
 class SparseStretches:
@@ -331,13 +329,7 @@ def pack_trees(
     compared = np.empty(begins[-1])
     node_of = np.empty(begins[-1], dtype=np.int64)
     columns = np.column_stack([number_slot, code_slot, book.n_codes, book.n_ordered])
-    fill = partial(fill_nodes, nodes, grown, columns.astype(np.int64))
-    run(
-        [
-            partial(fill, begins[:-1].copy(), compared, node_of, False),
-            partial(fill, begins[1:].copy(), compared, node_of, True),
-        ]
-    )
+    fill_nodes(nodes, grown, columns.astype(np.int64), begins[:-1].copy(), compared, node_of)
     n_distinct = np.zeros(len(number_columns), dtype=np.int64)
     rank = partial(rank_thresholds, nodes, compared, node_of, begins)
     leaves = partial(fill_leaves, values, nodes, grown, are_dense(grown))

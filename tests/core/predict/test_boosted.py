@@ -103,7 +103,7 @@ def test_totals_that_do_not_fit():
     codes = np.zeros((9, part.nodes.n_slots), dtype=np.uint16)
     for total, first in ((np.zeros((8, 1)), 0), (np.zeros((9, 0)), 0), (np.zeros((9, 2)), -1)):
         with pytest.raises(ValueError, match="do not fit"):
-            packed_forest.walk_values(part.nodes, part.values, codes, False, total, first)
+            packed_forest.walk_values(part.nodes, part.values, codes, total, first)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

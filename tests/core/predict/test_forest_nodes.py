@@ -142,10 +142,8 @@ def ranked(thresholds: list[float]) -> tuple[np.ndarray, ForestNodes]:
     first = np.array([0, len(thresholds)])
     compared, node_of = np.empty(len(thresholds)), np.empty(len(thresholds), dtype=np.int64)
     columns = np.array([[0, -1, 5, 5]])  # slots of numbers and codes, n_codes, n_ordered
-    fill_nodes(forest, grown, columns, first[:1].copy(), compared, node_of, False)
-    fill_nodes(forest, grown, columns, first[1:].copy(), compared, node_of, True)
-    half = len(thresholds) // 2
-    np.testing.assert_array_equal(compared, [*thresholds[:half], *reversed(thresholds[half:])])
+    fill_nodes(forest, grown, columns, first[:1].copy(), compared, node_of)
+    np.testing.assert_array_equal(compared, thresholds)
     n_distinct = np.zeros(1, dtype=np.int64)
     rank_thresholds(forest, compared, node_of, first, 0, 1, n_distinct)
     return compared[: n_distinct[0]].copy(), forest
@@ -156,7 +154,7 @@ def check_ranks(thresholds: list[float]) -> None:
     np.testing.assert_array_equal(distinct, np.unique(thresholds))
     codes = np.unique(np.linspace(0, len(distinct), 30).astype(np.uint16))[:, None]
     leaves = np.empty((len(thresholds), len(codes)), dtype=np.int32)
-    walk_leaves(forest, codes, False, leaves)
+    walk_leaves(forest, codes, leaves)
     passes = np.searchsorted(distinct, thresholds)[:, None] >= codes.T
     np.testing.assert_array_equal(leaves, np.where(passes, 1, 2))
 
@@ -167,10 +165,10 @@ def test_few_thresholds(thresholds):
 
 
 @pytest.mark.one_of(3)
-@pytest.mark.parametrize("n", [31, 33, 500, 4_095, 4_096, 9_000])
+@pytest.mark.parametrize("n", [31, 33, 9_000])
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int8])
 def test_many_thresholds(n, kind):
-    """By insertion, by digits of a byte, and by longer ones."""
+    """By insertion, and by digits."""
     rng = np.random.default_rng(n)
     thresholds = (rng.normal(size=n) * 50).astype(kind).astype(float)
     thresholds[:3] = np.inf, -0.0, 0.0

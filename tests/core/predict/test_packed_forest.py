@@ -435,11 +435,10 @@ def test_codes_of_a_stretch():
     columns, thresholds = np.array([1, 0]), np.array([-1.0, 1.5, np.nan])
     args = table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data
     bounds = np.array([0, 1, 2])
-    first, cells, zeros, missing = code_sparse(*args, columns, thresholds, bounds, 1, 4)
+    first, cells, zeros = code_sparse(*args, columns, thresholds, bounds, 1, 4)
     assert first.tolist() == [0, 1, 3, 3]  # 1.0 has the code of zero
     assert cells.tolist() == [1 << 16 | 1, 0, 1 << 16 | 65_535]
     assert zeros.tolist() == [1, 0]
-    assert missing
 
 
 def test_broken_tables():
