@@ -95,10 +95,6 @@ cdef list stored_by_row(const Column* columns, const int32_t* column, int64_t n_
     return [start, cell, place]
 
 
-cdef inline int64_t row_of(const RowsOfNode* node, int64_t i) noexcept nogil:
-    return i if node.rows == NULL else node.rows[i]
-
-
 cdef inline void add_words(int64_t* cell, uint64_t first, uint64_t second) noexcept nogil:
     """Rows beside hessians fill a word to its last bit, so words wrap around: no signs here."""
     cell[0] = <int64_t>(<uint64_t>cell[0] + first)
@@ -162,6 +158,21 @@ cdef void sum_by_row(const StoredCells* stored, const RowsOfNode* node,
             add_to_sums(sums + stored.place[k], derivatives, node.shift)
 
 
+cdef inline void add_by_row(const StoredCells* stored, const RowsOfNode* node,
+                            const StoredSums* sums, uint64_t sign,
+                            int64_t* histogram) noexcept nogil:
+    """Add rows to a histogram, or take them off, in columns that are not out; sign : 1 or -1."""
+    cdef uint64_t first, second
+    cdef int64_t i, k, row
+    for i in range(node.n):
+        row = node.rows[i]
+        first = sign * first_of(node.derivatives[row], node.shift)
+        second = sign * second_of(node.derivatives[row])
+        for k in range(stored.start[row], stored.start[row + 1]):
+            if not is_out(sums + stored.place[k]):
+                add_words(histogram + CELL * <int64_t>stored.cell[k], first, second)
+
+
 cdef void count_by_row(const StoredCells* stored, const Column* columns, const RowsOfNode* node,
                        const StoredSums* sums, int64_t* histogram) noexcept nogil:
     """Count the rows of a node in the columns that are not out.
@@ -169,33 +180,18 @@ cdef void count_by_row(const StoredCells* stored, const Column* columns, const R
     histogram : of all columns; cells of these may hold anything.
     O(stored cells of the rows + cells of the columns that are counted).
     """
-    cdef uint64_t first, second
-    cdef int64_t c, i, k, row
+    cdef int64_t c
     for c in range(stored.n_columns):
         if not is_out(sums + c):
             memset(histogram + CELL * stored.first_cell[c], 0,
                    CELL * (<int64_t>columns[stored.column[c]].n_codes + 1) * sizeof(int64_t))
-    for i in range(node.n):
-        row = node.rows[i]
-        first = first_of(node.derivatives[row], node.shift)
-        second = second_of(node.derivatives[row])
-        for k in range(stored.start[row], stored.start[row + 1]):
-            if not is_out(sums + stored.place[k]):
-                add_words(histogram + CELL * <int64_t>stored.cell[k], first, second)
+    add_by_row(stored, node, sums, 1, histogram)
 
 
 cdef void take_off_stored(const StoredCells* stored, const RowsOfNode* node,
                           const StoredSums* sums, int64_t* histogram) noexcept nogil:
     """Take rows off a histogram that they are in. O(stored cells of the rows)."""
-    cdef uint64_t first, second
-    cdef int64_t i, k, row
-    for i in range(node.n):
-        row = node.rows[i]
-        first = 0 - first_of(node.derivatives[row], node.shift)
-        second = 0 - second_of(node.derivatives[row])
-        for k in range(stored.start[row], stored.start[row + 1]):
-            if not is_out(sums + stored.place[k]):
-                add_words(histogram + CELL * <int64_t>stored.cell[k], first, second)
+    add_by_row(stored, node, sums, <uint64_t>-1, histogram)
 
 
 cdef void complete_column(const Column* column, const StoredSums* sums, const Totals* totals,
