@@ -88,4 +88,3 @@ cdef struct Split:
     uint32_t beyond         # and the first ordered rank above it, 0 when there is none
     int64_t boundary_row    # a row of the buffers that holds them; -1: the rows of the fill code
     int64_t beyond_row
-
