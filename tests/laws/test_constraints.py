@@ -95,8 +95,8 @@ class TestStorageDoesNotMatter:
         assert_equal(fit(example), grow_tree(example, coded(example.table, largest_code)))
 
     @given(constrained(draws=True, random_splits=True), st.integers(2, 3), st.integers(0, 1))
-    def test_threads(self, example, n_threads, is_level_wise):
-        tuning = Tuning(level_entries=0 if is_level_wise else 1 << 19, task_entries=0)
+    def test_threads(self, example, n_threads, shares_columns):
+        tuning = Tuning(level_entries=0 if shares_columns else 1 << 19, task_entries=0)
         assert_equal(fit(example), fit(example, n_threads=n_threads, tuning=tuning))
 
     @given(constrained(max_rows=150), st.sampled_from([0, 2, 5, 9]))

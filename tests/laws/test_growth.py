@@ -157,7 +157,7 @@ class TestOrderDoesNotMatter:
         examples(draws=True, random_splits=True), st.integers(2, 3), st.sampled_from([0, 1 << 19])
     )
     def test_threads(self, example, n_threads, level_entries):
-        # Small tables go the way of large ones: level by level, in blocks of columns.
+        # Small tables go the way of large ones: threads share columns, and get subtrees.
         tuning = Tuning(level_entries=level_entries, task_entries=0)
         assert_equal(fit(example), fit(example, n_threads=n_threads, tuning=tuning))
 

@@ -16,9 +16,9 @@ class Tuning:
     Parameters
     ----------
     level_entries : int, default=2**19
-        Levels of fewer entries are worked on by one thread: to wake the others takes longer.
+        Threads do not share the columns of nodes of fewer entries: to wake them takes longer.
     task_entries : int, default=2**15
-        Subtrees of fewer entries are not divided among threads.
+        Subtrees of fewer entries are not left to other threads.
     counted_rows : int, default=128
         Nodes of fewer rows are searched by sorted entries, never by histogram. Above, the cells
         of a column's histogram decide; 0: every column that can be is read by histogram.

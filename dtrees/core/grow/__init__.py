@@ -1,6 +1,6 @@
 """From rows to trees: the order in which nodes are grown, and how their records become a tree.
 
-    grower.grow ──▶ source, forest ──▶ depth first | level by level | shared | rounds
+    grower.grow ──▶ source, forest ──▶ depth first | shared | rounds
                                             │
                        node: search, enough gain?, split the rows, open two children, write the test
 

@@ -23,11 +23,12 @@ from dtrees.core.data._memory cimport resize
 from dtrees.core.search._open_node cimport OpenNode, free_node
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport begin_search, free_search, new_search
-from dtrees.core.stores.presorted._buffers cimport Buffers, free_buffers, relocate
+from dtrees.core.stores.presorted._buffers cimport MAX_NARROW, Buffers, free_buffers, relocate
 from dtrees.core.stores.presorted._few_rows cimport few_rows_store, may_pack, pack
 from dtrees.core.stores.presorted._presorted_store cimport presorted_store
 from dtrees.core.stores.sampled._sampled_store cimport begin_rows, free_sampled, sampled_store
-from dtrees.core.grow._node_buffer cimport free_node_buffer, write_record
+from dtrees.core.grow._column_chunks cimport Sharing, grow_in_chunks
+from dtrees.core.grow._node_buffer cimport free_node_buffer, stand_for, write_record
 from dtrees.core.grow._node_step cimport RECORD, grow_node
 
 cdef enum:
@@ -87,6 +88,9 @@ cdef void end_growth(Growth* g) noexcept nogil:
             free_node(&g.frames[i].open[j])
         if g.frames[i].has_own:
             free_buffers(g.frames[i].buffers)
+    if g.has_left:
+        free_node(&g.left)
+    g.sharing, g.has_left, g.n_left = NULL, False, 0
     g.n_frames = 0
     g.out.count = g.out.n_words = 0
     g.out.out_of_memory = False
@@ -148,7 +152,8 @@ cdef inline bint outgrown(const Buffers* w, int64_t n) noexcept nogil:
 # one node after the other
 
 cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
-    """Grow until about `work` entries were looked at; False when the subtree is complete.
+    """Grow until about `work` entries were looked at, or a subtree is left; False when nothing else
+    remains.
 
     Without memory it ends, too, and `partial_tree_of` raises.
     """
@@ -169,25 +174,24 @@ cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
         if node.is_leaf:
             write_record(&g.out, g.params, &node)
             free_node(&node)
+        elif g.sharing != NULL and g.n_frames == 1 and is_left(g, w, &node):
+            leave(g, &node)
+            return True
         elif g.params.draws:
             grow_open(g, frame, &node)
-        elif not w.narrow:
-            push_relocated(g, &node, relocate(w, <uint64_t*>w.entries, &node, g.params.columns,
-                                              &g.params.count_rule))
-        elif node.few_columns == NULL and (
-                w.shared or (g.n_frames < MAX_FRAMES and outgrown(w, node.totals.n))):
-            push_relocated(g, &node, relocate(w, <uint32_t*>w.entries, &node, g.params.columns,
-                                              &g.params.count_rule))
+        elif moves(g, w, &node):
+            move_node(g, w, &node)
         else:
             g.presorted.w = w
-            grow_narrow(g, frame, &node)
+            grow_presorted(g, frame, &node)
     return False
 
 
-cdef inline void grow_narrow(Growth* g, Frame* frame, OpenNode* node) noexcept nogil:
-    """Grow a node of narrow buffers: from its entries, or, where it has few rows, without."""
-    if (node.few_columns == NULL and may_pack(g.store, frame.buffers, node)
-            and not pack(&g.few, g.store, frame.buffers, node)):
+cdef inline void grow_presorted(Growth* g, Frame* frame, OpenNode* node) noexcept nogil:
+    """Grow a node from its entries, or, where it has few rows, without."""
+    cdef Buffers* w = frame.buffers
+    if (w.narrow and node.few_columns == NULL and may_pack(g.store, w, node)
+            and not pack(&g.few, g.store, w, node)):
         g.out.out_of_memory = True
         free_node(node)
     elif node.few_columns == NULL:
@@ -200,14 +204,31 @@ cdef inline void grow_narrow(Growth* g, Frame* frame, OpenNode* node) noexcept n
         g.store = &g.presorted.store
 
 
-cdef void push_relocated(Growth* g, OpenNode* node, Buffers* w) noexcept nogil:
-    """A frame for a node that has got buffers of its own; NULL: there was no memory for them."""
-    if w != NULL:
-        push_frame(g, w)
-        open_node(g, &g.frames[g.n_frames - 1], node)
+cdef inline bint moves(const Growth* g, const Buffers* w, const OpenNode* node) noexcept nogil:
+    """Whether a node is better off in buffers of its own.
+
+    A node that threads share stays: its subtrees are left from here.
+    """
+    cdef int64_t n = node.totals.n
+    if w.narrow and not w.shared:
+        return (node.few_columns == NULL and g.n_frames < MAX_FRAMES and outgrown(w, n)
+                and not is_large(g, node))
+    return n <= MAX_NARROW and not is_large(g, node)
+
+
+cdef void move_node(Growth* g, Buffers* w, OpenNode* node) noexcept nogil:
+    """Open a frame for a node in buffers of its own."""
+    cdef Buffers* new
+    if w.narrow:
+        new = relocate(w, <uint32_t*>w.entries, node, g.params.columns, &g.params.count_rule)
     else:
+        new = relocate(w, <uint64_t*>w.entries, node, g.params.columns, &g.params.count_rule)
+    if new == NULL:
         free_node(node)
         g.out.out_of_memory = True
+        return
+    push_frame(g, new)
+    open_node(g, &g.frames[g.n_frames - 1], node)
 
 
 cdef inline void open_node(Growth* g, Frame* frame, OpenNode* node) noexcept nogil:
@@ -220,7 +241,11 @@ cdef void grow_open(Growth* g, Frame* frame, OpenNode* node) noexcept nogil:
     """Grow a node; its children are open nodes of the frame, or recorded leaves."""
     cdef OpenNode left
     cdef OpenNode right
-    cdef bint is_split = grow_node(g.store, &g.out, node, &left, &right, RECORD)
+    cdef bint is_split
+    if is_shared(g, node):
+        is_split = grow_in_chunks(g.sharing, &g.presorted, &g.out, node, &left, &right)
+    else:
+        is_split = grow_node(g.store, &g.out, node, &left, &right, RECORD)
     free_node(node)
     if g.search.out_of_memory:
         g.out.out_of_memory = True
@@ -238,3 +263,49 @@ cdef void grow_open(Growth* g, Frame* frame, OpenNode* node) noexcept nogil:
             free_node(&right)
         else:
             open_node(g, frame, &right)
+
+
+# ---------------------------------------------------------------------------------------------
+# threads
+
+cdef void share_growth(Growth* g, const Sharing* sharing, int64_t least_shared, int64_t least_left,
+                       int64_t most_left) noexcept nogil:
+    """Let a growth that has begun lead a team.
+
+    least_shared, least_left, most_left : entries, as in `Growth`.
+    """
+    g.sharing = sharing
+    g.least_shared, g.least_left, g.most_left = least_shared, least_left, most_left
+
+
+cdef inline bint is_large(const Growth* g, const OpenNode* node) noexcept nogil:
+    """Whether a node is too large to be left to one thread."""
+    return (g.sharing != NULL and g.n_frames == 1
+            and entries_of(g.params, node) > g.most_left)
+
+
+cdef inline bint is_left(const Growth* g, const Buffers* w, const OpenNode* node) noexcept nogil:
+    """Whether the subtree of a node is left to any thread."""
+    cdef int64_t entries = entries_of(g.params, node)
+    return (g.least_left < entries <= g.most_left and node.few_columns == NULL
+            and (g.params.draws or node.totals.n <= MAX_NARROW))
+
+
+cdef void leave(Growth* g, OpenNode* node) noexcept nogil:
+    """Leave a node; a record stands for its subtree."""
+    write_record(&g.out, g.params, node)
+    if node.record < 0:
+        free_node(node)
+        return
+    g.n_left += 1
+    stand_for(&g.out, node.record, g.n_left)
+    g.left = node[0]
+    g.left.parent = -1
+    g.has_left = True
+
+
+cdef inline bint is_shared(const Growth* g, const OpenNode* node) noexcept nogil:
+    """Whether threads share the columns of a node."""
+    return (g.sharing != NULL and g.store == &g.presorted.store
+            and node.totals.n * node.n_features >= g.least_shared
+            and entries_of(g.params, node) >= g.least_shared)

@@ -79,5 +79,6 @@ cdef inline uint64_t split_members(Store* store, NodeBuffer* out, Member* member
     return is_split
 
 
+cdef allow(OpenNode* node, above)
 cdef bint grow_node(Store* store, NodeBuffer* out, OpenNode* node, OpenNode* left, OpenNode* right,
                     Part first) noexcept nogil

@@ -1,7 +1,7 @@
 """The node of all sets that has all rows."""
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
-from dtrees.core.grow._level_wise_node cimport allow
+from dtrees.core.grow._node_step cimport allow
 from dtrees.core.grow._training_sets cimport TrainingSets
 from dtrees.core.search._parameters cimport may_use
 from dtrees.core.stores._dataset cimport Dataset

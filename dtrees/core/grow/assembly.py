@@ -92,6 +92,18 @@ def in_node_order(
     return offset, words[source + np.arange(len(source))]
 
 
+def tree_of(
+    piece: PartialTree,
+    target: Target,
+    n_codes: np.ndarray,
+    thresholds: Thresholds,
+    rules: GrowthRules,
+) -> Tree:
+    """The frozen tree of a piece in preorder; the arguments are those of `trees_of`."""
+    units = [target.weight_unit], [target.wy_unit]
+    return _trees_of([piece], target, n_codes, thresholds, rules, units)[0]
+
+
 def trees_of(
     pieces: Iterable[PartialTree],
     target: Target,

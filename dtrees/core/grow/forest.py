@@ -28,7 +28,7 @@ from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow._arena import Arena
 from dtrees.core.grow.assembly import Thresholds
-from dtrees.core.grow.grower import grow
+from dtrees.core.grow.grower import grow, grow_tree
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import Bags, Resampling, plain
 from dtrees.core.membership.shares import Shares
@@ -105,7 +105,7 @@ class ForestGrowth:
             target = target.bagged(self.times(number))
         rules = self.shares.rules(replace(self.rules, tree=number), self.target, target)
         source = self._source(target, rules, run, n_threads)
-        return self.pruned(grow(source, rules, plain(), self.thresholds)[0])
+        return self.pruned(grow_tree(source, self.thresholds))
 
     def _source(
         self,

@@ -18,15 +18,22 @@ grown together, in one place (`dtrees.core.grow.shared`) and in rounds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.grow.assembly import Thresholds, on_threads, trees_of
-from dtrees.core.grow.node_record import PartialTree
+from dtrees.core.grow.assembly import Thresholds, on_threads, tree_of, trees_of
 from dtrees.core.grow.shared import pieces_of_sets
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import Resampling
-from dtrees.core.model.tree import Forest
+from dtrees.core.model.tree import Forest, Tree
+
+
+def grow_tree(source: DatasetSource, thresholds: Thresholds) -> Tree:
+    """Grow the tree of all rows; `thresholds` is `CodeBook.thresholds`."""
+    piece = source.finish()
+    if source.n_threads > 1:
+        thresholds = on_threads(thresholds, source.run, source.n_threads)
+    return tree_of(piece, source.target, source.coded.n_codes, thresholds, source.rules)
 
 
 def grow(
@@ -58,12 +65,11 @@ def grow(
     units = None
     if own is not None:
         units = [own.unit(source.target, number) for number in range(resampling.n_sets)]
-    if resampling.is_plain and own is None:
+    elif resampling.is_plain:
         assert rules_of_sets is None, "the rules of one set of all rows are `rules`"
-        pieces: Iterable[PartialTree] = [source.finish()]
-    else:
-        by_set = [rules] * resampling.n_sets if rules_of_sets is None else rules_of_sets
-        pieces = pieces_of_sets(source, by_set, resampling)
+        return Forest((grow_tree(source, thresholds),))
+    by_set = [rules] * resampling.n_sets if rules_of_sets is None else rules_of_sets
+    pieces = pieces_of_sets(source, by_set, resampling)
     n_codes = source.coded.n_codes
     thresholds = on_threads(thresholds, source.run, source.n_threads)
     return Forest(tuple(trees_of(pieces, source.target, n_codes, thresholds, rules, units)))

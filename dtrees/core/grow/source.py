@@ -18,8 +18,7 @@ from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, scale_of
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow._arena import Arena
-from dtrees.core.grow._level_wise import LevelWiseBuilder
-from dtrees.core.grow.assembly import join
+from dtrees.core.grow._single_tree import grow_piece
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.stores._dataset import Dataset
 from dtrees.typing import Runner, serial
@@ -90,9 +89,9 @@ class DatasetSource:
             What the ancestors of the node allow it.
         """
         scale = scale_of([self.target], self.rules) if self.scale is None else self.scale
-        values, n_threads = self.values, self.n_threads
-        dataset = Dataset(self.coded, self.target, self.rules, scale, values, n_threads, alone=True)
-        builder = LevelWiseBuilder(dataset, self.tuning, self.arena)
-        subtrees = builder.grow(self.run, n_threads, self.cancelled, depth, path, above)
+        how = {"single": True, "alone": True}
+        dataset = Dataset(self.coded, self.target, self.rules, scale, self.values, **how)
+        how = self.tuning, self.arena, self.run, self.n_threads, self.cancelled
+        piece = grow_piece(dataset, *how, depth, path, above)
         self.check_cancelled()
-        return join(subtrees, self.run)
+        return piece

@@ -1,7 +1,7 @@
 """Rows held in one place: a coded matrix and a target as the kernels see them.
 
 A `Dataset` binds the arrays to C structs and chooses what a row adds to the statistics (`CellKind`)
-and which formula scores them. Whole trees are grown from it (`dtrees.core.grow._level_wise`), and
+and which formula scores them. Whole trees are grown from it (`dtrees.core.grow._single_tree`), and
 rounds ask it which split is the best for a histogram, and have its rows counted and partitioned
 (`dtrees.core.stores.blocks`).
 
@@ -74,8 +74,8 @@ cdef class Dataset:
         (`dtrees.core.stores.blocks`).
     values : (float64, int64 (n_columns + 1,)) or None, default=None
         `CodeBook.code_values`, needed for random splits.
-    n_threads : int or None, default=None
-        That grow trees from this dataset; None: it searches histograms.
+    single : bool, default=False
+        Whether one tree grows from this dataset.
     alone : bool, default=False
         Whether it holds all rows of its nodes. Weights that are 0 or 1 are then left out. Where
         histograms of several blocks are added, their cells have to be of one kind.
@@ -83,18 +83,17 @@ cdef class Dataset:
     Attributes
     ----------
     rows_only : bool
-        Columns are drawn and one thread grows the tree: all that it keeps is the rows of its
-        nodes (`_row_partition`).
+        Columns are drawn, so all that a tree keeps is the rows of its nodes (`_row_partition`).
     is_weighted : bool
         Rows add their weights; otherwise each that is live counts once.
     """
-    def __init__(self, coded, target, rules, scale=None, values=None, n_threads=None,
-                 bint alone=False):
+    def __init__(self, coded, target, rules, scale=None, values=None,
+                 bint single=False, bint alone=False):
         cdef bint counts = scale is None
         self.alive = []
         draws = rules.random_splits or (rules.max_features is not None
                                         and rules.max_features < coded.n_columns)
-        self.rows_only = draws and n_threads is not None and (n_threads == 1 or rules.random_splits)
+        self.rows_only = draws and single
         self.n_rows = coded.n_rows
         self.bound = columns_of(coded)
         self.columns = self.bound.columns

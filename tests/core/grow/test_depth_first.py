@@ -10,7 +10,7 @@ from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.model.pruning import PruningLimits, cost_complexity_path
 from dtrees.core.model.tree import LEAF
-from tests.core.grow.test_level_wise_node import ROWS, Threads, large
+from tests.core.grow.test_single_tree import ROWS, Threads, large
 from tests.core.walk import rows_of_nodes
 from tests.laws.tables import (
     SEVEN_WAYS,

@@ -50,18 +50,17 @@ def test_weights_of_zero_and_one_are_left_out_where_all_rows_are_here(weight, al
 
 
 @pytest.mark.parametrize(
-    ("limits", "n_threads", "rows_only"),
+    ("limits", "single", "rows_only"),
     [
-        ({}, 1, False),
-        ({"max_features": 1}, 1, True),
-        ({"max_features": 1}, 2, False),
-        ({"max_features": 2}, 1, False),  # all of them
-        ({"max_features": 1}, None, False),
+        ({}, True, False),
+        ({"max_features": 1}, True, True),
+        ({"max_features": 2}, True, False),  # all of them
+        ({"max_features": 1}, False, False),
     ],
 )
-def test_only_rows_are_kept_where_columns_are_drawn_on_one_thread(limits, n_threads, rows_only):
+def test_only_rows_are_kept_where_a_tree_draws_columns(limits, single, rows_only):
     rules = GrowthRules(criterion="gini", **limits)
-    assert shard(rules=rules, n_threads=n_threads).rows_only is rows_only
+    assert shard(rules=rules, single=single).rows_only is rows_only
 
 
 @pytest.mark.parametrize("case", [case for case in SEVEN_WAYS if case[2] != "fractions"], ids=str)

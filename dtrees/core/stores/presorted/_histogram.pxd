@@ -7,16 +7,19 @@ from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores.presorted._buffers cimport Buffers
 
-cdef struct Counters:
-    # The counted columns of a node: those of a frame, or of a block of columns.
-    const PresortedFeature* features
-    int64_t n_features
-    int64_t n_words         # of their histograms
-
 cdef NodeRows node_rows(const Buffers* w, int64_t start, int64_t n) noexcept nogil
-cdef void count_features(const Buffers* w, const TrainParameters* params, const Counters* counters,
+cdef void count_features(const Buffers* w, const TrainParameters* params,
+                         const PresortedFeature* features, int64_t n_features,
                          const OpenNode* node, int64_t* histogram) noexcept nogil
-cdef bint partition_histogram(const Buffers* w, const TrainParameters* params,
-                              const Counters* counters, const OpenNode* left, const OpenNode* right,
-                              int64_t** of_node, int64_t** of_left,
-                              int64_t** of_right) noexcept nogil
+cdef void give_histograms(const Buffers* w, OpenNode* node, int64_t* of_smaller, OpenNode* left,
+                          OpenNode* right) noexcept nogil
+
+
+cdef inline bint keeps_histogram(const Buffers* w, const OpenNode* node) noexcept nogil:
+    """Whether a node is worth the memory of its histograms."""
+    return w.counted.n_words > 0 and not node.is_leaf and node.totals.n >= w.counted.least_rows
+
+
+cdef inline const OpenNode* smaller_child(const OpenNode* left,
+                                          const OpenNode* right) noexcept nogil:
+    return right if right.totals.n < left.totals.n else left

@@ -4,7 +4,7 @@ A node that is large enough keeps the histogram of each counted column. The smal
 counted; the larger one is the parent less the smaller one, in the parent's memory.
 """
 from libc.stdint cimport int64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free
 from libc.string cimport memset
 
 from dtrees.core.data._structs cimport PresortedFeature
@@ -26,47 +26,32 @@ cdef NodeRows node_rows(const Buffers* w, int64_t start, int64_t n) noexcept nog
     return rows
 
 
-cdef void count_features(const Buffers* w, const TrainParameters* params, const Counters* counters,
+cdef void count_features(const Buffers* w, const TrainParameters* params,
+                         const PresortedFeature* features, int64_t n_features,
                          const OpenNode* node, int64_t* histogram) noexcept nogil:
-    """Add the rows of a node to the histograms that are kept of its counted columns."""
+    """Add the rows of a node to the histograms that are kept of some of its columns."""
     cdef NodeRows rows = node_rows(w, node.start, node.totals.n)
     cdef const PresortedFeature* feature
     cdef int64_t r
-    for r in range(counters.n_features):
-        feature = counters.features + r
+    for r in range(n_features):
+        feature = features + r
         if feature.length == 0 and feature.offset >= 0:
             count_column(params.columns + feature.column, &rows, &params.layout,
                          histogram + feature.offset)
 
 
-cdef bint partition_histogram(const Buffers* w, const TrainParameters* params,
-                              const Counters* counters, const OpenNode* left, const OpenNode* right,
-                              int64_t** of_node, int64_t** of_left,
-                              int64_t** of_right) noexcept nogil:
-    """Histograms of the children that want one, from that of their parent, which is used up.
-
-    of_left, of_right : where they go; NULL: the child wants none. False without memory. O(rows of
-    the smaller child per column + cells).
-    """
-    cdef const OpenNode* small = left
-    cdef int64_t** of_small = of_left
-    cdef int64_t** of_large = of_right
-    cdef int64_t* counted
-    if right.totals.n < left.totals.n:
-        small = right
-        of_small, of_large = of_right, of_left
-    if of_small == NULL and of_large == NULL:
-        return True
-    counted = <int64_t*>calloc(counters.n_words, sizeof(int64_t))
-    if counted == NULL:
-        return False
-    count_features(w, params, counters, small, counted)
-    if of_large != NULL:
-        subtract_words(of_node[0], counted, counters.n_words)
-        of_large[0] = of_node[0]
-        of_node[0] = NULL
-    if of_small != NULL:
-        of_small[0] = counted
+cdef void give_histograms(const Buffers* w, OpenNode* node, int64_t* of_smaller, OpenNode* left,
+                          OpenNode* right) noexcept nogil:
+    """Give the children their histograms, from those of the node, which are used up, and of the
+    smaller child. O(cells)."""
+    cdef bint is_right = smaller_child(left, right) == right
+    cdef OpenNode* smaller = right if is_right else left
+    cdef OpenNode* larger = left if is_right else right
+    if keeps_histogram(w, larger):
+        subtract_words(node.histogram, of_smaller, w.counted.n_words)
+        larger.histogram = node.histogram
+        node.histogram = NULL
+    if keeps_histogram(w, smaller):
+        smaller.histogram = of_smaller
     else:
-        free(counted)
-    return True
+        free(of_smaller)

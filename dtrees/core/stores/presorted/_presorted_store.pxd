@@ -17,5 +17,6 @@ cdef struct PresortedStore:
 cdef PresortedStore presorted_store() noexcept nogil
 cdef bint partition_rows(const TrainParameters* params, Buffers* w, const OpenNode* node,
                          OpenNode* left, OpenNode* right) noexcept nogil
-cdef bint search_presorted(PresortedStore* s, const OpenNode* node,
-                           const PresortedFeature* feature) noexcept nogil
+cdef void search_columns(PresortedStore* s, OpenNode* node) noexcept nogil
+cdef bint reserve_features(const OpenNode* node, OpenNode* left, OpenNode* right) noexcept nogil
+cdef void give_back(OpenNode* child, int64_t n_features) noexcept nogil

@@ -6,11 +6,11 @@ that a leaf needs. A search ends at a split that no other can beat (both sides p
 O(entries) per level and column.
 """
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from dtrees.core.data._columns cimport Column
-from dtrees.core.data._memory cimport resize
+from dtrees.core.data._memory cimport claim, resize
 from dtrees.core.data._structs cimport ALL_ORDERED, IN_SUBSET, PresortedFeature
 from dtrees.core.histogram._count cimport NodeRows, count_column
 from dtrees.core.histogram._totals cimport range_of_rows, sum_rows
@@ -26,7 +26,7 @@ from dtrees.core.stores._partition cimport (
 from dtrees.core.stores._store cimport CodesOfRanks, Member, Store, prefetch_codes
 from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.presorted._histogram cimport (
-    Counters, count_features, node_rows, partition_histogram
+    count_features, give_histograms, keeps_histogram, node_rows, smaller_child
 )
 
 cdef enum:
@@ -50,14 +50,12 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
     cdef PresortedStore* s = <PresortedStore*>store
     cdef OpenNode* node = member.node
     cdef Buffers* w = s.w
-    cdef Counters counters
-    if w.counted.n_words > 0 and node.histogram == NULL:
+    if keeps_histogram(w, node) and node.histogram == NULL:
         node.histogram = <int64_t*>calloc(w.counted.n_words, sizeof(int64_t))
         if node.histogram == NULL:
             store.search.out_of_memory = True
             return
-        counters = Counters(node.features, node.n_features, w.counted.n_words)
-        count_features(w, store.params, &counters, node, node.histogram)
+        count_features(w, store.params, node.features, node.n_features, node, node.histogram)
         store.work += node.n_features * node.totals.n
     s.histogram = node.histogram
     search_columns(s, node)
@@ -222,37 +220,43 @@ cdef void partition_node_features(PresortedStore* s, OpenNode* node, OpenNode* l
                                   OpenNode* right) noexcept nogil:
     """The children of a node get its features and its histograms."""
     cdef Buffers* w = s.w
-    cdef Counters counters
+    cdef int64_t n = node.n_features
     cdef ChildFeatures children
-    if not left.is_leaf:
-        left.features = <PresortedFeature*>malloc((node.n_features + 1) * sizeof(PresortedFeature))
-        s.store.search.out_of_memory |= left.features == NULL
-    if not right.is_leaf:
-        right.features = <PresortedFeature*>malloc((node.n_features + 1) * sizeof(PresortedFeature))
-        s.store.search.out_of_memory |= right.features == NULL
+    cdef int64_t* counted
+    if not reserve_features(node, left, right):
+        s.store.search.out_of_memory = True
+        return
     children = ChildFeatures(left.features, &left.n_features, right.features, &right.n_features,
                              s.store.params.limits.min_rows)
-    s.store.work += partition_features(<uint32_t*>w.entries, node.features, node.n_features, w.side,
-                                       <uint32_t*>w.scratch, &children)
-    give_back(left, node.n_features)
-    give_back(right, node.n_features)
-    if node.histogram != NULL:
-        counters = Counters(node.features, node.n_features, w.counted.n_words)
-        if not partition_histogram(w, s.store.params, &counters, left, right, &node.histogram,
-                                   &left.histogram if keeps_histogram(w, left) else NULL,
-                                   &right.histogram if keeps_histogram(w, right) else NULL):
+    if w.narrow:
+        s.store.work += partition_features(<uint32_t*>w.entries, node.features, n, w.side,
+                                           <uint32_t*>w.scratch, &children)
+    else:
+        s.store.work += partition_features(<uint64_t*>w.entries, node.features, n, w.side,
+                                           <uint64_t*>w.scratch, &children)
+    give_back(left, n)
+    give_back(right, n)
+    if keeps_histogram(w, left) or keeps_histogram(w, right):
+        counted = <int64_t*>calloc(w.counted.n_words, sizeof(int64_t))
+        if counted == NULL:
             s.store.search.out_of_memory = True
-        s.store.work += node.totals.n * node.n_features // 2
+            return
+        count_features(w, s.store.params, node.features, n, smaller_child(left, right), counted)
+        give_histograms(w, node, counted, left, right)
+        s.store.work += node.totals.n * n // 2
 
 
-cdef inline void give_back(OpenNode* child, int64_t n_features) noexcept nogil:
+cdef bint reserve_features(const OpenNode* node, OpenNode* left, OpenNode* right) noexcept nogil:
+    """Room for the features of a node in each child that is no leaf; False without memory."""
+    cdef size_t n_bytes = (node.n_features + 1) * sizeof(PresortedFeature)
+    return ((left.is_leaf or claim(<void**>&left.features, n_bytes))
+            and (right.is_leaf or claim(<void**>&right.features, n_bytes)))
+
+
+cdef void give_back(OpenNode* child, int64_t n_features) noexcept nogil:
     """Give back room for so many features, where most of it is not needed."""
     if child.features != NULL and n_features - child.n_features > MOST_SPARE:
         resize(<void**>&child.features, (child.n_features + 1) * sizeof(PresortedFeature))
-
-
-cdef inline bint keeps_histogram(const Buffers* w, const OpenNode* node) noexcept nogil:
-    return not node.is_leaf and node.totals.n >= w.counted.least_rows
 
 
 cdef bint partition_rows(const TrainParameters* params, Buffers* w, const OpenNode* node,

@@ -14,7 +14,7 @@ Its memory serves the next growth, if that is of a like table. How columns are r
 `_sampled_columns` and the files that it names.
 """
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from dtrees.core.data._memory cimport claim, claim_zeros
@@ -117,6 +117,15 @@ cdef void forget_positions(ColumnLoader* loader) noexcept nogil:
     if loader.position != NULL:
         for i in range(loader.n_rows):
             loader.position[row_of(loader.partition.item[i])] = NO_POSITION
+
+
+cdef uint32_t* list_rows(const ColumnLoader* loader, const OpenNode* node) noexcept nogil:
+    """The rows of a node, which the caller frees; NULL without memory."""
+    cdef uint32_t* rows = <uint32_t*>malloc((node.totals.n + 1) * sizeof(uint32_t))
+    cdef int64_t i
+    for i in range(node.totals.n if rows != NULL else 0):
+        rows[i] = row_of(loader.partition.item[node.start + i])
+    return rows
 
 
 cdef void note_positions(ColumnLoader* loader, const OpenNode* node) noexcept nogil:
