@@ -10,7 +10,7 @@ A child does one of two things, for n folds and the final model or for a single 
 A group is a set of training sets whose nodes are still together; its node has its rows once, 4
 bytes each, and 12 for a row that only some of its sets have. How many groups are alive at once is
 not counted by the kernel but found by growing again on paper (`groups_at_once`): the finished trees
-tell which sets part where, and nodes are taken up in the order of `dtrees.core.grow._shared`::
+tell which sets part where, and nodes are taken up in the order of `_shared_growth`::
 
     [sets 0..10: n rows]                                        1 group
     [0..4: left] [0..4: right]  [5..10: left] [5..10: right]    2, when the root has chosen two
@@ -90,7 +90,7 @@ WORKS = {
 PER_ROW_AND_GROUP, OF_SMALL_TABLES = 16.0, 24.0  # bytes
 SMALL = 100_000  # rows
 ENTRY, MOST_HELD = 8, 2  # bytes of a stored cell, and how often they are there beside one fit
-TASKS, NODE_COST = 4, 50  # of `dtrees.core.grow._shared`
+TASKS, NODE_COST = 4, 50  # of `dtrees.core.grow._shared_growth`
 TABLE = Table(
     (
         "n folds and the final model",

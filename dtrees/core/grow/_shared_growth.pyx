@@ -18,44 +18,433 @@ bit for bit, since every score comes from the same integers.
 
 Nodes are processed depth first, so the records of each set are in preorder.
 """
-from libc.stdint cimport int64_t, uint16_t, uint64_t
+cimport cython
+from functools import partial
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from dtrees.core.data._bits cimport count_bits, trailing_zeros
+from dtrees.core.data._columns cimport without_entries
+from dtrees.core.data._memory cimport claim
+from dtrees.core.data._structs cimport PresortedFeature
+from dtrees.core.grow._arena cimport Arena, ArenaLease, GrowthMemory, RecordMemory
+from dtrees.core.grow._depth_first cimport Growth, begin_growth, end_growth, grow_for
+from dtrees.core.grow._node_buffer cimport (
+    SUBTREE, NodeBuffer, Record, Stretch, free_node_buffer, lent_tree_of, stand_for, write_record
+)
+from dtrees.core.grow._node_step cimport allow, record_members, search_members, split_members
+from dtrees.core.grow._training_sets cimport TrainingSets
+from dtrees.core.histogram._layout cimport has_classes
+from dtrees.core.histogram._totals cimport weigh_row
+from dtrees.core.search._open_node cimport OpenNode, free_node
+from dtrees.core.search._parameters cimport TrainParameters, may_use
 from dtrees.core.stores._dataset cimport Dataset
-from dtrees.core.stores.presorted._buffers cimport MAX_NARROW
 from dtrees.core.stores._store cimport Member, begin_members
-from dtrees.core.stores.shared._shared_nodes cimport (
-    SharedNode, free_shared, free_shared_list, work_of
+from dtrees.core.stores.presorted._buffers cimport (
+    MAX_NARROW, Buffers, Relocation, entries_of_features, free_buffers, relocate_features,
+    relocate_rows, reserve_entries
 )
 from dtrees.core.stores.shared._shared_entries cimport (
-    forget_members, has_other_readers, next_copies, part_entries
+    forget_members, has_other_readers, keep_marked, likely_entries, next_copies, open_entries,
+    part_entries, reserve_own
 )
+from dtrees.core.stores.shared._shared_histogram cimport sum_cells, sum_members
 from dtrees.core.stores.shared._shared_intervals cimport search_intervals
-from dtrees.core.stores.shared._shared_state cimport SharedStore, cells_of
+from dtrees.core.stores.shared._shared_nodes cimport (
+    MOST_CELLS, SharedNode, free_shared, free_shared_list, new_shared, reserve_rows, work_of
+)
+from dtrees.core.stores.shared._shared_state cimport SharedStore, cells_of, class_weights
 from dtrees.core.stores.shared._shared_store cimport (
     begin_search, begin_store, free_store, partition_members, search_columns, search_node,
     take_better, take_node
 )
-from dtrees.core.grow._arena cimport Arena
-from dtrees.core.grow._depth_first cimport Growth, end_growth, grow_for
-from dtrees.core.grow._node_buffer cimport (
-    NodeBuffer, free_node_buffer, stand_for, write_record
-)
-from dtrees.core.grow._node_step cimport record_members, search_members, split_members
-from dtrees.core.grow._set_records cimport SetRecords
-from dtrees.core.grow._shared_root cimport shared_root
-from dtrees.core.grow._single_member cimport begin_member, free_view, reserve_weights
-from dtrees.core.grow._training_sets cimport TrainingSets
+
+from dtrees.core.grow._team import Team
 
 cdef enum:
     SLICE = 1 << 24         # entries between two looks at signals
     NODE_COST = 50          # of a shared node for each set, in rows
+    TASKS = 4               # subtrees for each thread
+    BLOCKS = 3              # of columns for each thread
+    OFFLOADED = 48             # times the entries of a subtree that is worth a task
 
+
+# ---------------------------------------------------------------------------------------------
+# What a thread records of several sets: one subtree behind the other, where they stay.
+#
+#     set 0    | subtree of node A | subtree of node C | ...
+#     set 1    | subtree of node A | subtree of node B | subtree of node C | ...
+#
+# Nothing is copied until a tree is put together. Then the records are lent, set by set: the trees
+# are made one after the other, and what a set has had is given back when its tree is made.
+
+cdef class Subtree
+
+
+cdef class SetRecords:
+    """Records of a thread, by set.
+
+    Parameters
+    ----------
+    n_sets, n_statistics : int
+    arena : Arena
+        Has the memory of trees that were grown before.
+    """
+    cdef Arena arena
+    cdef NodeBuffer* of_set
+    cdef Stretch* begun     # by set: where the subtree that grows begins
+    cdef int n_sets
+    cdef int n_statistics
+    cdef bint in_pages
+    cdef list leases        # by set, when they are lent
+
+    def __cinit__(self, int n_sets, int n_statistics, Arena arena):
+        self.of_set = <NodeBuffer*>calloc(n_sets, sizeof(NodeBuffer))
+        self.begun = <Stretch*>calloc(n_sets, sizeof(Stretch))
+        self.n_sets, self.n_statistics, self.arena = n_sets, n_statistics, arena
+        if self.of_set == NULL or self.begun == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        cdef int s
+        for s in range(self.n_sets if self.of_set != NULL else 0):
+            free_node_buffer(&self.of_set[s])
+        free(self.of_set)
+        free(self.begun)
+
+    cdef use_pages(self):
+        """Let records have pages of their own, where nobody uses their memory again: what was freed
+        in the heap of a thread, only this thread can use."""
+        self.in_pages = not self.arena.lends_records
+
+    cdef begin(self):
+        """Begin a subtree of each set."""
+        cdef NodeBuffer* out
+        cdef int s
+        for s in range(self.n_sets):
+            out = &self.of_set[s]
+            if out.capacity == 0:
+                out[0] = self.arena.take_records()
+                out.in_pages = self.in_pages
+            self.begun[s].first, self.begun[s].first_word = out.count, out.n_words
+
+    cdef Subtree end(self, int s):
+        """The subtree that a set has got since; MemoryError where there was none for it."""
+        cdef NodeBuffer* out = &self.of_set[s]
+        cdef Subtree found = Subtree()
+        if out.out_of_memory:
+            raise MemoryError
+        found.records, found.s, found.stretch = self, s, self.begun[s]
+        found.n_statistics = self.n_statistics
+        found.stretch.end, found.stretch.end_word = out.count, out.n_words
+        with nogil:
+            count_from(out.nodes, &found.stretch)
+        return found
+
+    cdef lend(self):
+        """Lend the records of all subtrees that have ended; no others begin."""
+        cdef int s
+        self.leases = [self.arena.lease_records(&self.of_set[s]) for s in range(self.n_sets)]
+
+
+@cython.final
+cdef class Subtree:
+    """Of a set, in its records, which are given back when no subtree and no piece is left."""
+    cdef SetRecords records
+    cdef ArenaLease lease   # of those of the set, instead
+    cdef int n_statistics
+    cdef int s
+    cdef Stretch stretch
+
+    cdef take_lease(self):
+        """When the records are lent: those of other sets are given back without these."""
+        self.lease = self.records.leases[self.s]
+        self.records = None
+
+    def piece(self):
+        """The subtree as a `PartialTree`."""
+        return lent_tree_of(&(<RecordMemory>self.lease.memory).records, &self.stretch,
+                            self.n_statistics, self.lease)
+
+
+cdef void count_from(Record* nodes, const Stretch* some) noexcept nogil:
+    """Let the numbers in the records of a subtree count from its first record, and word."""
+    cdef int32_t first = <int32_t>some.first
+    cdef int32_t first_word = <int32_t>some.first_word
+    cdef int64_t i
+    if first == 0 and first_word == 0:
+        return
+    for i in range(some.first, some.end):
+        if nodes[i].column != SUBTREE and nodes[i].left >= 0:
+            nodes[i].left -= first
+            nodes[i].right -= first
+        if nodes[i].subset >= 0:
+            nodes[i].subset -= first_word
+
+
+# ---------------------------------------------------------------------------------------------
+# the root
+
+cdef SharedNode* shared_root(TrainingSets sets, SharedStore* s, int64_t depth,
+                             uint64_t path) except NULL:
+    """All rows that count; freed by `free_shared`.
+
+    depth, path : of the root, which has no parent.
+    """
+    cdef Dataset dataset = sets.dataset
+    cdef int n_cells = <int>sets.has.shape[1]
+    cdef SharedNode* node = new_shared(s.n_sets, n_cells, &dataset.params, s.n_dense)
+    cdef bint found = node != NULL
+    cdef const uint16_t[::1] cell = sets.cell
+    cdef const uint8_t[::1] live = dataset.live
+    cdef int64_t i
+    cdef int m, c
+    if not found:
+        raise MemoryError
+    try:
+        for m in range(s.n_sets if sets.above is not None else 0):
+            allow(&node.open[m], sets.above[m])
+    except MemoryError:
+        free_shared(node)
+        raise
+    bar_columns(s, node)
+    for m in range(s.n_sets):
+        node.set_of[m] = m
+        node.open[m].parent = -1
+        node.open[m].depth = depth
+        node.open[m].path = path
+        for c in range(n_cells):
+            if not sets.has[m, c]:
+                node.without[c] |= <uint64_t>1 << m
+    with nogil:
+        found = reserve_rows(node, dataset.n_rows)
+        for i in range(dataset.n_rows if found else 0):
+            node.rows[node.n] = <uint32_t>i
+            node.cell[node.n] = <uint8_t>cell[i]
+            node.n += live[i]
+        if found:
+            sum_cells(s, node)
+            sum_members(s, node)
+            found = open_entries(s, node, &live[0])
+    if not found or s.store.out_of_memory:
+        free_shared(node)
+        raise MemoryError
+    return node
+
+
+cdef void bar_columns(const SharedStore* s, SharedNode* root) noexcept nogil:
+    """Dense columns that tests above do not allow are passed over, as if they were constant."""
+    cdef const uint64_t* sets = root.open[0].above.sets
+    cdef int64_t i
+    for i in range(s.n_dense if s.store.params.limits.n_set_words > 0 else 0):
+        root.constant[i] = not may_use(&s.store.params.limits, sets, s.dense[i])
+
+
+# ---------------------------------------------------------------------------------------------
+# One set of a shared node, as the root of a subtree that grows by itself.
+#
+#     rows of the node       12  13  17  20  21  ...
+#     of set 2               12      17  20      ...     relocated to the set's own buffers
+#     columns                those that vary in the node; dense ones are counted
+#     entries of sparse ones those whose rows the set has
+#
+# Where sets have their own class weights, the rows get what they weigh in the set as they are
+# relocated; where columns are drawn, they stay where they are, and get it by row of the table.
+
+cdef struct Moving:
+    # A set that moves to buffers of its own, feature by feature.
+    Relocation move
+    int64_t room            # for entries there
+    int64_t at              # where the next ones go
+    int64_t n_moved         # features
+
+
+cdef bint begin_member(Growth* growth, Buffers* view, SharedStore* s, const SharedNode* node,
+                       int member) noexcept nogil:
+    """Begin the subtree of one set of a node, which inherits what it may do; False without memory.
+
+    view : gets the rows of the set.
+    """
+    cdef const TrainParameters* params = &s.params_of[node.set_of[member]]
+    cdef Buffers* own = NULL
+    cdef bint found
+    cdef OpenNode root = node.open[member]  # from here on with the node's sets of columns
+    cdef size_t n_bytes = params.criterion.n_classes * sizeof(int64_t)
+    node.open[member].above.sets = NULL
+    if not reserve_root(params, view, &root, s.n_dense + node.n_features):
+        return False
+    if root.class_totals != NULL:
+        memcpy(root.class_totals, node.open[member].class_totals, n_bytes)
+    list_rows(view, s, node, member)
+    root.start = 0
+    root.n_features = 0
+    if params.draws:
+        found = begin_growth(growth, params, view, &root)
+    else:
+        own = relocated(s, node, params, view, &root)
+        found = own != NULL and begin_growth(growth, params, own, &root)
+        growth.frames[0].has_own = found
+    if not found:
+        free_buffers(own)
+        free_node(&root)
+    return found
+
+
+cdef bint reserve_root(const TrainParameters* params, Buffers* view, OpenNode* root,
+                       int64_t n_features) noexcept nogil:
+    """Memory of its own for a root that was copied, and for its rows; False without any."""
+    cdef bint sums_classes = root.class_totals != NULL
+    cdef size_t n_bytes = (n_features + 1) * sizeof(PresortedFeature)
+    cdef bint found = claim(<void**>&view.rows, (root.totals.n + 1) * sizeof(uint32_t))
+    root.class_totals = NULL
+    root.features = NULL
+    if sums_classes:
+        found &= claim(<void**>&root.class_totals, params.criterion.n_classes * sizeof(int64_t))
+    if not params.draws:
+        found &= claim(<void**>&root.features, n_bytes)
+    if not found:
+        free_node(root)
+    return found
+
+
+cdef void list_rows(Buffers* view, const SharedStore* s, const SharedNode* node,
+                    int member) noexcept nogil:
+    """List the rows of a member; where its classes have weights of their own, they get these."""
+    cdef uint8_t has[MOST_CELLS]
+    cdef int64_t n = 0
+    cdef int64_t i
+    cdef int c
+    for c in range(node.n_cells):
+        has[c] = not node.without[c] >> member & 1
+    for i in range(node.n):
+        view.rows[n] = node.rows[i]
+        n += has[node.cell[i]]
+    for i in range(node.n_some):
+        view.rows[n] = node.some[i]
+        n += node.who[i] >> member & 1
+    if view.owns_statistics:
+        for i in range(node.open[member].totals.n):
+            weigh_row(s.of_row, class_weights(s, node, member), view.rows[i], &view.of_row,
+                      view.rows[i])
+    elif s.of_class != NULL:
+        view.classes.of_class = class_weights(s, node, member)
+
+
+cdef bint reserve_weights(Buffers* view, const SharedStore* s) noexcept nogil:
+    """Where classes have weights of their own in each set, room for those of its rows, if columns
+    are drawn; False without memory."""
+    cdef size_t n_bytes = (view.n_rows + 1) * sizeof(int64_t)
+    view.classes.has_target = not has_classes(s.layout.kind)
+    view.owns_statistics = s.of_class != NULL and s.params_of[0].draws
+    if not view.owns_statistics:
+        return True
+    view.of_row = s.of_row[0]
+    view.of_row.weight = NULL
+    view.of_row.target = NULL
+    return (claim(<void**>&view.of_row.weight, n_bytes)
+            and (not view.classes.has_target or claim(<void**>&view.of_row.target, n_bytes)))
+
+
+cdef void free_view(Buffers* view) noexcept nogil:
+    """Free what views of sets have got."""
+    free(view.number)
+    free(view.rows)
+    if view.owns_statistics:
+        free(view.of_row.weight)
+        free(view.of_row.target)
+
+
+cdef Buffers* relocated(SharedStore* s, const SharedNode* node, const TrainParameters* params,
+                        Buffers* view, OpenNode* root) noexcept nogil:
+    """The rows of a set in buffers of their own, with the columns that vary, ascending: dense ones,
+    and sparse ones with the entries of the set, a few columns at a time. NULL without memory."""
+    cdef Buffers* own = relocate_rows(view, root, 0)
+    cdef Moving to
+    cdef int64_t i = 0
+    cdef int64_t r = 0
+    cdef int64_t n_listed = 0  # entries that have not moved yet
+    cdef int64_t n
+    cdef int32_t j
+    cdef bint found
+    if own == NULL:
+        return NULL
+    to.move = Relocation(view, own, params.columns, &params.count_rule,
+                         <uint32_t*>own.scratch, &own.counted)
+    to.room = to.at = to.n_moved = 0
+    found = reserve_entries(own, &to.room, likely_entries(node, root.totals.n))
+    mark_listed(s, view, root, 1)
+    while found and (i < s.n_dense or r < node.n_features):
+        if r == node.n_features or i < s.n_dense and s.dense[i] < node.features[r].column:
+            j = s.dense[i]
+            if params.columns[j].n_codes > 0 and not node.constant[i]:
+                root.features[root.n_features] = without_entries(&params.columns[j], j)
+                root.n_features += 1
+            i += 1
+            continue
+        if not may_use(&params.limits, root.above.sets, node.features[r].column):
+            r += 1
+            continue
+        if n_listed + node.features[r].length >= s.n_own_entries:
+            found = move_listed(&to, s.own_entries, root) and reserve_own(s, &node.features[r])
+            n_listed = 0
+            if not found:
+                break
+        n = keep_marked(node.entries, &node.features[r], s.side, s.own_entries + n_listed)
+        if n > 0:
+            root.features[root.n_features] = node.features[r]
+            root.features[root.n_features].offset = n_listed
+            root.features[root.n_features].length = <uint32_t>n
+            root.n_features += 1
+            n_listed += n
+        r += 1
+    found = found and move_listed(&to, s.own_entries, root)
+    mark_listed(s, view, root, 0)
+    if not found:
+        free_buffers(own)
+        return NULL
+    return own
+
+
+cdef bint move_listed(Moving* to, const uint64_t* entries, OpenNode* root) noexcept nogil:
+    """Move the features of a root that were listed since the last time; False without memory."""
+    cdef PresortedFeature* listed = root.features + to.n_moved
+    cdef int64_t n = root.n_features - to.n_moved
+    cdef int64_t r
+    if n == 0:
+        return True
+    if not reserve_entries(to.move.new, &to.room,
+                           to.at + entries_of_features(listed, n, root.totals.n)):
+        return False
+    n = relocate_features(&to.move, entries, listed, n, to.at)
+    root.n_features = to.n_moved
+    if n < 0:
+        return False
+    for r in range(n):
+        to.at += listed[r].length
+    root.n_features += n
+    to.n_moved += n
+    return True
+
+
+cdef inline void mark_listed(SharedStore* s, const Buffers* view, const OpenNode* root,
+                             uint8_t mark) noexcept nogil:
+    """Mark the rows of a root, where columns are sparse; 0: take that back."""
+    cdef int64_t i
+    for i in range(root.totals.n if s.side != NULL else 0):
+        s.side[view.rows[i]] = mark
+
+
+# ---------------------------------------------------------------------------------------------
+# one thread
 
 cdef class SharedTask:
     """A node whose subtrees another thread grows."""
+    cdef SharedNode* node
+    cdef int64_t work
 
     def __dealloc__(self):
         if self.node != NULL:
@@ -64,6 +453,23 @@ cdef class SharedTask:
 
 cdef class SharedGrowth:
     """What one thread needs to grow shared nodes, and those that wait for it."""
+    cdef TrainingSets sets
+    cdef Dataset dataset
+    cdef Arena arena
+    cdef GrowthMemory memory
+    cdef SetRecords written
+    cdef NodeBuffer* records    # by set: those of `written`
+    cdef SharedStore store
+    cdef SharedNode* offloaded     # to other threads, the last one first
+    cdef int64_t* n_offloaded  # by set
+    cdef int64_t most_offloaded    # work of a node that is
+    cdef int64_t least_divided  # rows times columns of a node that several threads search
+    cdef SharedNode* large  # such a node, which waits for them
+    cdef const SharedNode* searched     # of which some columns were searched
+    cdef int alone          # the set whose subtree grows; -1: none
+    cdef Buffers view     # rows of a set that goes on alone
+    cdef int64_t n_shared_nodes     # nodes that were searched for two sets or more,
+    cdef int64_t n_shared_rows      # and their rows, each once
 
     def __cinit__(self, TrainingSets sets, Arena arena):
         cdef Dataset dataset = sets.dataset
@@ -333,3 +739,148 @@ cdef class SharedGrowth:
         self.store.store.work += growth.store.work
         end_growth(growth)
         self.alone = -1
+
+
+# ---------------------------------------------------------------------------------------------
+# Several threads: one leads a team, grows the upper nodes, and leaves the subtrees below them as
+# tasks, which the others find at once. Large nodes are searched by all, in blocks of columns.
+
+def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled, tuning,
+                  int64_t depth=0, uint64_t path=0):
+    """Grow the tree of each set.
+
+    Parameters
+    ----------
+    sets : TrainingSets
+    arena : Arena
+    run : Runner
+    n_threads : int
+        Decides only how the work is divided.
+    cancelled : callable () -> bool
+    tuning : Tuning
+        `task_entries` decides which tables one thread grows, `level_entries` which nodes it
+        searches.
+    depth, path : int, default=0
+        Of the node that has all rows.
+
+    Returns
+    -------
+    list of list of Subtree
+        By set: pieces, as `dtrees.core.grow.assembly.join` takes them. Empty when the growth was
+        cancelled.
+    """
+    cdef SharedGrowth top = SharedGrowth(sets, arena)
+    cdef int64_t n_columns = sets.n_dense + sets.n_stored // (sets.dataset.n_rows + 1)  # of a row
+    cdef SharedGrowth worker
+    cdef Subtree subtree
+    team = SharedTeam(sets, arena, cancelled, n_threads)
+    top.open_root(depth, path)
+    if n_threads == 1 or work_of(top.store.top) * n_columns < OFFLOADED * tuning.task_entries:
+        found = top.grow(range(sets.n_sets), cancelled)
+    else:
+        top.written.use_pages()
+        top.most_offloaded = work_of(top.store.top) // (TASKS * n_threads)
+        if not sets.params_of[0].draws:
+            top.least_divided = tuning.level_entries
+        upper = partial(team.lead, partial(team.grow_upper, top))
+        try:
+            found = run([upper, *[team.help] * (n_threads - 1)])[0]
+        finally:
+            team.dismiss()  # where nobody has come to lead
+    if found is None or cancelled():
+        return []
+    pieces = [[subtree] for subtree in found]
+    for subtrees in team.left:  # each after those that were offloaded before it
+        for s, subtree in subtrees:
+            pieces[s].append(subtree)
+    for worker in {top, *team.idle}:
+        sets.n_bounded += worker.store.n_bounded
+        sets.n_alive += worker.store.n_alive
+        sets.n_shared_nodes += worker.n_shared_nodes
+        sets.n_shared_rows += worker.n_shared_rows
+        arena.give_back(worker.memory)
+        worker.written.lend()
+    for of_set in pieces:
+        for subtree in of_set:
+            subtree.take_lease()
+    return pieces
+
+
+class SharedTeam(Team):
+    """Threads that search large nodes with the one that grows them, and grow subtrees below.
+
+    Attributes
+    ----------
+    idle : list of SharedGrowth
+        Scratch of threads, without a task.
+    left : list of list of (int, Subtree)
+        Of each node that was left, in turn: sets and subtrees.
+    """
+
+    def __init__(self, TrainingSets sets, Arena arena, cancelled, int n_threads):
+        self.sets, self.arena, self.cancelled = sets, arena, cancelled
+        self.n_blocks = BLOCKS * n_threads
+        self.idle, self.left = [], []
+
+    def grow_upper(self, SharedGrowth top):
+        """Grow what is above the subtrees that are left to whoever helps."""
+        found = top.grow(range(top.sets.n_sets), self.cancelled, self)
+        self.idle.append(top)
+        return found
+
+    def take(self, list first=None):
+        """Scratch that has no task: one of `first`, if there is any."""
+        cdef SharedGrowth new
+        for idle in (self.idle,) if first is None else (first, self.idle):
+            try:
+                return idle.pop()
+            except IndexError:
+                pass  # there is none, or another thread was faster
+        new = SharedGrowth(self.sets, self.arena)
+        new.written.use_pages()
+        return new
+
+    def leave(self, list subtrees):
+        """Leave subtrees to whoever helps."""
+        for subtree in subtrees:
+            found = []
+            self.left.append(found)
+            self.put(partial(self.grow, subtree, found))
+
+    def grow(self, SharedTask subtree, list found):
+        """Subtrees of a node, which are added to `found`."""
+        cdef SharedGrowth worker = self.take()
+        worker.most_offloaded = worker.least_divided = 0
+        subtrees = worker.grow_task(subtree, self.cancelled)
+        if subtrees is not None:
+            found.extend(subtrees)
+            self.idle.append(worker)
+
+    def search_large(self, SharedGrowth top):
+        """Search a large node in blocks of columns: first the boundaries between intervals, then,
+        with the best of all, what is inside of them."""
+        searchers = [top]
+        search = partial(self.search_block, top, searchers)
+        best = np.max(self.share(search, self.n_blocks), axis=0)
+        if top.sets.intervals != NULL:
+            self.share(partial(search, best=best), self.n_blocks)
+        top.split_large(searchers)
+        self.idle += [worker for worker in searchers if worker is not top]
+
+    def search_block(self, SharedGrowth top, list searchers, int first, best=None):
+        """Search every so many columns; the best boundary of each member.
+
+        searchers : those that have looked at the node, and have no task.
+        """
+        cdef SharedGrowth worker = self.take(searchers)
+        cdef const double[::1] of_all = best
+        cdef int n = top.large.n_members
+        cdef int step = self.n_blocks
+        cdef int m
+        with nogil:
+            if best is None:
+                worker.search_block(top, first, step)
+            else:
+                worker.search_block_inside(top, &of_all[0], first, step)
+        searchers.append(worker)
+        return [worker.store.best[m] for m in range(n)]

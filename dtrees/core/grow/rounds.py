@@ -25,7 +25,7 @@ Where all columns are searched and both children of a node are spread, the small
 and the larger one is the parent less the smaller one: integers, exact.
 
 Training sets go together as long as their tests look at the same column
-(`dtrees.core.stores.blocks.block`), as in `dtrees.core.grow._shared`; those that differ go apart. A
+(`dtrees.core.stores.blocks.block`), as in `_shared_growth`; those that differ go apart. A
 set's tree is that of its own fit, bit for bit: its scores are read from the same integers.
 """
 

@@ -1,6 +1,6 @@
 """Which training sets of a table grow together, and what each of them adds up to.
 
-Sets whose scores are read from the same integers grow together (`dtrees.core.grow._shared`), up to
+Sets whose scores are read from the same integers grow together (`_shared_growth`), up to
 64 at a time; class weights are multiplied when they are read, and may be other ones in each set.
 Sets that divide the rows into too many cells are grown set by set from the same codes::
 
@@ -26,8 +26,7 @@ from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, gain_unit_of, scale_of_sums, units_of
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.grow._set_records import Subtree
-from dtrees.core.grow._shared import grow_together
+from dtrees.core.grow._shared_growth import Subtree, grow_together
 from dtrees.core.grow._training_sets import (
     WIDTH_OF_INTERVALS,
     TrainingSets,

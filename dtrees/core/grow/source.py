@@ -27,6 +27,7 @@ from dtrees.typing import Runner, serial
 Above = tuple[float | None, float | None, bytes | None]
 FREE: Above = (None, None, None)
 MOST_ROWS = 2**32  # cells count rows in 32 bits
+CANCELLED = "growth was cancelled"
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,7 @@ class DatasetSource:
     def check_cancelled(self) -> None:
         """Raise `CancelledError` if the growth was cancelled."""
         if self.cancelled():
-            raise CancelledError("growth was cancelled")
+            raise CancelledError(CANCELLED)
 
     def finish(self, depth: int = 0, path: int = 0, above: Above = FREE) -> PartialTree:
         """The whole subtree of a node that has all rows, in preorder.
@@ -89,9 +90,10 @@ class DatasetSource:
             What the ancestors of the node allow it.
         """
         scale = scale_of([self.target], self.rules) if self.scale is None else self.scale
-        how = {"single": True, "alone": True}
-        dataset = Dataset(self.coded, self.target, self.rules, scale, self.values, **how)
+        rows = self.coded, self.target, self.rules, scale, self.values
+        dataset = Dataset(*rows, single=True, alone=True)
         how = self.tuning, self.arena, self.run, self.n_threads, self.cancelled
-        piece = grow_piece(dataset, *how, depth, path, above)
-        self.check_cancelled()
+        piece: PartialTree | None = grow_piece(dataset, *how, depth, path, above)
+        if piece is None:
+            raise CancelledError(CANCELLED)
         return piece

@@ -1,14 +1,30 @@
 """One growth for all sets: each has the tree that it grows alone, together or when it goes."""
 
+from __future__ import annotations
+
+import gc
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dtrees.core.data.tuning import Tuning
+from dtrees.core.grow._arena import Arena
+from dtrees.core.grow.shared import pieces_of_sets
+from dtrees.core.grow.source import DatasetSource
+from dtrees.core.membership.resampling import of_sets
 from dtrees.parallel import LocalRunner
-from tests.laws.tables import SEVEN_WAYS, coded, fit, seeded
-from tests.laws.test_shared import check_sets, folds, grow_sets
+from dtrees.typing import serial
+from tests.laws.tables import SEVEN_WAYS, coded, examples, fit, seeded
+from tests.laws.test_shared import check, check_sets, folds, grow_sets, masks
 
 KINDS = ("ties", "distinct", "hybrid", "counts")
+WITH_SUBSETS = ("ties", "hybrid", "counts")  # whose words are counted, too
+N_ROWS = 20_000
+ALONE = 2**40  # rows of a shared node that would pay
 
 
 @pytest.mark.parametrize("shared_rows", [0, 60, 10**6], ids=["stay", "some go", "all go"])
@@ -51,3 +67,66 @@ def test_limits_on_depth_end_all_of_them():
         trees = grow_sets(example, coded(example.table), rows, tuning=Tuning(shared_rows=0)).trees
         assert [tree.max_depth for tree in trees] == [depth] * 4
         check_sets(example, rows, tuning=Tuning(shared_rows=0))
+
+
+def test_rows_without_weight_are_left_out():
+    example = seeded("squared_error", 0, "none", kinds=("ties", "distinct"), n_rows=80)
+    weight = np.arange(80) % 3 > 0
+    weighed = replace(example, weight=weight.astype(float))
+    rows = folds(80, 4, 0)
+    check_sets(weighed, rows, tuning=Tuning(shared_rows=0))
+    trees = grow_sets(weighed, coded(weighed.table), rows, tuning=Tuning(shared_rows=0)).trees
+    assert [tree.n_node_samples[0] for tree in trees] == [(mine & weight).sum() for mine in rows]
+
+
+@given(examples(draws=True, max_rows=120), st.integers(2, 7), st.integers(0, 99))
+def test_every_set_leaves_at_the_root(example, n_folds, seed):
+    rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+    check(example, rows, tuning=Tuning(shared_rows=ALONE))
+
+
+@pytest.mark.parametrize("shared_rows", [20, 90])
+@given(examples(max_rows=120), st.integers(2, 6), st.integers(0, 99))
+def test_sets_leave_below_the_root(shared_rows, example, n_sets, seed):
+    """By then there are rows that only some of the sets have."""
+    rows = masks(example.n_rows, n_sets, seed)
+    check(example, rows, tuning=Tuning(shared_rows=shared_rows))
+
+
+@pytest.mark.parametrize("lends", [True, False])
+@pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
+def test_one_thread_grows_subtrees_of_many_nodes(case, lends):
+    """Work is divided for three threads, and one does it all: each set has its tree."""
+    example = seeded(*case, kinds=WITH_SUBSETS, n_rows=250)
+    tuning = Tuning(shared_rows=0, task_entries=0, level_entries=1 << 40)
+    how = {"run": serial, "n_threads": 3, "tuning": tuning, "arena": Arena(lends_records=lends)}
+    check_sets(example, folds(250, 5, 0), **how)
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="Linux says it exactly")
+def test_records_of_a_set_are_given_back_with_its_tree():
+    """And a heap keeps what the first tree has taken, not what the records of all took."""
+    numbers = np.random.default_rng(0).random((2, N_ROWS))
+    example = replace(seeded("squared_error", 0, "none"), table=numbers[:1].tolist(), y=numbers[1])
+    arena = Arena(lends_records=False)
+    how = {"arena": arena, "n_threads": 3, "tuning": Tuning(task_entries=0)}
+    source = DatasetSource(coded(example.table), example.target, example.rules, **how)
+    sets = of_sets(folds(N_ROWS, 4, 0))
+    list(pieces_of_sets(source, [example.rules] * 5, sets))  # heaps have what they need
+    before = resident()
+    n_bytes, held = [], []
+    for piece in pieces_of_sets(source, [example.rules] * 5, sets):
+        n_bytes.append(piece.nodes.nbytes + piece.statistics.nbytes)
+        del piece
+        held.append(resident() - before)
+    assert min(n_bytes) > 10**6
+    assert held[0] < sum(n_bytes[1:]) + 2 * n_bytes[0]
+    assert -np.diff(held[:-1]) == pytest.approx(n_bytes[1:-1], rel=0.2)
+    assert held[-1] < n_bytes[-1]
+
+
+def resident():
+    """Bytes of resident memory of this process; `statm` is off by some pages for each processor."""
+    gc.collect()
+    lines = Path("/proc/self/smaps_rollup").read_text(encoding="ascii").splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("Rss:"))
