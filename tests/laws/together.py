@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from dtrees.core.grow import shared
-from dtrees.core.grow._training_sets import TrainingSets
+from dtrees.core.grow._shared_growth import TrainingSets
 
 
 @contextmanager

@@ -174,19 +174,16 @@ cdef void search_chunk(void* shared, int64_t k) noexcept nogil:
     cdef const Job* job = <Job*>shared
     cdef Found* found = job.found + k
     cdef PresortedStore s = job.store[0]
-    cdef Buffers w = s.w[0]
     cdef const TrainParameters* params = s.store.params
     cdef OpenNode node = of_chunk(job, k)
-    cdef Search* q = new_search(&params.criterion, params.layout.kind, w.of_row, &params.limits)
+    cdef Search* q = new_search(&params.criterion, params.layout.kind, s.w.of_row, &params.limits)
     if q == NULL:
         found.out_of_memory = True
         return
     found.search = q
     begin_node(q, &node.totals, node.class_totals, node.path, &node.above)
     if job.fresh != NULL:
-        count_features(&w, params, node.features, node.n_features, &node, job.fresh)
-    w.shared = True         # its scratch serves one thread at a time
-    s.w = &w
+        count_features(s.w, params, node.features, node.n_features, &node, job.fresh)
     s.store.search = q
     s.store.work = 0
     s.histogram = node.histogram

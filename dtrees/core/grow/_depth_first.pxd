@@ -1,6 +1,8 @@
 """Whole subtrees in one call; see _depth_first.pyx."""
 from libc.stdint cimport int64_t
 
+from dtrees.core.grow._column_chunks cimport Sharing
+from dtrees.core.grow._node_buffer cimport NodeBuffer
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
@@ -9,8 +11,6 @@ from dtrees.core.stores.presorted._buffers cimport Buffers, entries_of_features
 from dtrees.core.stores.presorted._few_rows cimport FewRowsStore
 from dtrees.core.stores.presorted._presorted_store cimport PresortedStore
 from dtrees.core.stores.sampled._sampled_store cimport SampledStore
-from dtrees.core.grow._column_chunks cimport Sharing
-from dtrees.core.grow._node_buffer cimport NodeBuffer
 
 cdef struct Frame:
     Buffers* buffers
@@ -42,6 +42,7 @@ cdef struct Growth:
     int64_t n_left          # so many were there
 
 cdef Growth* new_growth() noexcept nogil
+cdef allow(OpenNode* node, above)
 cdef bint begin_growth(Growth* g, const TrainParameters* params, Buffers* w,
                        OpenNode* root) noexcept nogil
 cdef void share_growth(Growth* g, const Sharing* sharing, int64_t least_shared, int64_t least_left,
@@ -56,3 +57,27 @@ cdef inline int64_t entries_of(const TrainParameters* params, const OpenNode* no
     if params.draws:
         return node.totals.n * params.limits.max_features
     return entries_of_features(node.features, node.n_features, node.totals.n)
+
+
+cdef class GrowthMemory:
+    cdef Growth* growth
+
+
+cdef class RecordMemory:
+    cdef NodeBuffer records
+
+
+cdef class Arena:
+    cdef list unused
+    cdef list unused_records
+    cdef readonly bint lends_records
+
+    cdef GrowthMemory take(self)
+    cdef give_back(self, memory)
+    cdef NodeBuffer take_records(self)
+    cdef ArenaLease lease_records(self, NodeBuffer* records)
+
+
+cdef class ArenaLease:
+    cdef Arena arena
+    cdef object memory      # a GrowthMemory or a RecordMemory

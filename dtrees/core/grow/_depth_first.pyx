@@ -16,10 +16,16 @@ Below a node: columns that were constant in it are not searched again; the featu
 not partitioned; a search ends at a split that no other can beat (both sides pure). Cost: O(entries)
 per level and column.
 """
-from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
+cimport cython
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
 
 from dtrees.core.data._memory cimport resize
+from dtrees.core.grow._column_chunks cimport Sharing, grow_in_chunks
+from dtrees.core.grow._node_buffer cimport free_node_buffer, stand_for, write_record
+from dtrees.core.grow._node_step cimport RECORD, grow_node
 from dtrees.core.search._open_node cimport OpenNode, free_node
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport begin_search, free_search, new_search
@@ -27,9 +33,6 @@ from dtrees.core.stores.presorted._buffers cimport MAX_NARROW, Buffers, free_buf
 from dtrees.core.stores.presorted._few_rows cimport few_rows_store, may_pack, pack
 from dtrees.core.stores.presorted._presorted_store cimport presorted_store
 from dtrees.core.stores.sampled._sampled_store cimport begin_rows, free_sampled, sampled_store
-from dtrees.core.grow._column_chunks cimport Sharing, grow_in_chunks
-from dtrees.core.grow._node_buffer cimport free_node_buffer, stand_for, write_record
-from dtrees.core.grow._node_step cimport RECORD, grow_node
 
 cdef enum:
     COMPACT_ROWS = 1024     # nodes of at most so many rows move out of much larger buffers
@@ -49,6 +52,21 @@ cdef Growth* new_growth() noexcept nogil:
         g.sampled = sampled_store()
         g.store = &g.presorted.store
     return g
+
+
+cdef allow(OpenNode* node, above):
+    """Let a root that is a node of a larger tree have what its ancestors allow it."""
+    cdef const uint8_t[::1] words
+    lower, upper, sets = above
+    node.above.has_lower, node.above.has_upper = lower is not None, upper is not None
+    node.above.lower = 0.0 if lower is None else lower
+    node.above.upper = 0.0 if upper is None else upper
+    if sets is not None:
+        words = sets
+        node.above.sets = <uint64_t*>malloc(len(sets))
+        if node.above.sets == NULL:
+            raise MemoryError
+        memcpy(node.above.sets, &words[0], len(sets))
 
 
 cdef bint begin_growth(Growth* g, const TrainParameters* params, Buffers* w,
@@ -309,3 +327,96 @@ cdef inline bint is_shared(const Growth* g, const OpenNode* node) noexcept nogil
     return (g.sharing != NULL and g.store == &g.presorted.store
             and node.totals.n * node.n_features >= g.least_shared
             and entries_of(g.params, node) >= g.least_shared)
+
+
+# ---------------------------------------------------------------------------------------------
+# memory, which serves one tree after the other
+
+cdef class GrowthMemory:
+    """What a thread needs to grow subtrees, one after the other."""
+
+    def __cinit__(self):
+        self.growth = new_growth()
+        if self.growth == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free_growth(self.growth)
+
+
+cdef class RecordMemory:
+    """Records of a tree."""
+
+    def __dealloc__(self):
+        free_node_buffer(&self.records)
+
+
+cdef class Arena:
+    """Memory of trees that were grown, for the next trees.
+
+    Without it every tree of a forest would have its memory mapped, and filled with zeros, anew. It
+    holds as much as threads grow trees at the same time. Copies and pickles of it are empty.
+
+    Parameters
+    ----------
+    lends_records : bool, default=True
+        False: records of training sets that grow together are freed as soon as their trees are
+        made. No other trees come that would use them, and so many at once take a lot.
+    """
+
+    def __init__(self, bint lends_records=True):
+        self.unused = []
+        self.unused_records = []
+        self.lends_records = lends_records
+
+    def __reduce__(self):
+        return Arena, (self.lends_records,)
+
+    cdef GrowthMemory take(self):
+        try:
+            return self.unused.pop()
+        except IndexError:
+            return GrowthMemory()
+
+    cdef give_back(self, memory):
+        """Keep a `GrowthMemory`, or a `RecordMemory` if it is lent again, for the next tree."""
+        if isinstance(memory, GrowthMemory):
+            self.unused.append(memory)
+        elif self.lends_records:
+            self.unused_records.append(memory)
+
+    cdef NodeBuffer take_records(self):
+        """Room for the records of a tree, which may be empty."""
+        cdef NodeBuffer found
+        cdef RecordMemory memory
+        memset(&found, 0, sizeof(NodeBuffer))
+        if self.unused_records:
+            memory = self.unused_records.pop()
+            found = memory.records
+            found.count = found.n_words = 0
+            found.out_of_memory = False
+            memset(&memory.records, 0, sizeof(NodeBuffer))
+        return found
+
+    cdef ArenaLease lease_records(self, NodeBuffer* records):
+        """A lease of the records of a tree, which are not the caller's any longer."""
+        cdef RecordMemory memory = RecordMemory()
+        memory.records = records[0]
+        memset(records, 0, sizeof(NodeBuffer))
+        return ArenaLease(self, memory)
+
+
+@cython.final
+@cython.no_gc_clear
+cdef class ArenaLease:
+    """What a tree has grown into, for those who read it where it is.
+
+    While somebody does, the memory serves no other tree; then it goes back to its arena.
+    """
+
+    def __cinit__(self, Arena arena, memory):
+        self.arena = arena
+        self.memory = memory
+
+    def __dealloc__(self):
+        self.arena.give_back(self.memory)

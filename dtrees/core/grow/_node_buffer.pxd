@@ -1,5 +1,5 @@
 """Declarations of the records of grown nodes; see _node_buffer.pyx."""
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uint8_t
 
 from dtrees.core.data._columns cimport Column
 from dtrees.core.data._structs cimport LEAF, Totals

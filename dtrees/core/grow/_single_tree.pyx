@@ -18,13 +18,12 @@ from libc.string cimport memset
 from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, Column, without_entries
 from dtrees.core.data._memory cimport claim, claim_zeros
 from dtrees.core.data._structs cimport PresortedFeature
-from dtrees.core.grow._arena cimport Arena, ArenaLease, GrowthMemory
+from dtrees.core.grow._depth_first cimport Arena, ArenaLease, GrowthMemory
 from dtrees.core.grow._column_chunks cimport Chunk, Sharing, divide, relocate_in_chunks
 from dtrees.core.grow._depth_first cimport (
-    Growth, begin_growth, end_growth, entries_of, grow_for, share_growth
+    Growth, allow, begin_growth, end_growth, entries_of, grow_for, share_growth
 )
 from dtrees.core.grow._node_buffer cimport partial_tree_of
-from dtrees.core.grow._node_step cimport allow
 from dtrees.core.grow._team cimport Team, lead
 from dtrees.core.histogram._totals cimport sum_rows
 from dtrees.core.search._open_node cimport OpenNode, describe, free_node

@@ -16,7 +16,7 @@ import numpy as np
 
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.grow._assembly import arrays_of, fractions_of, join_records
+from dtrees.core.grow._node_buffer import arrays_of, fractions_of, join_records
 from dtrees.core.grow.node_record import PartialTree, RecordsOfTrees
 from dtrees.core.model.flat import split_trees
 from dtrees.core.model.tree import IN_SUBSET, REGRESSION, Tree, count_type

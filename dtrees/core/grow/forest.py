@@ -26,7 +26,7 @@ from dtrees._forks import cached_property
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.grow._arena import Arena
+from dtrees.core.grow._depth_first import Arena
 from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.grower import grow, grow_tree
 from dtrees.core.grow.source import DatasetSource
@@ -130,6 +130,8 @@ class ForestGrowth:
 
     def pruned(self, tree: Tree) -> Tree:
         """A grown tree, pruned by the limits that are decided afterwards."""
+        if self.max_leaf_nodes is None and self.ccp_alpha == 0.0:
+            return tree
         limits = PruningLimits(max_leaf_nodes=self.max_leaf_nodes, ccp_alpha=self.ccp_alpha)
         return limits.prune(tree)
 
@@ -156,8 +158,6 @@ class ForestGrowth:
         work : Counter or None, default=None
             Told what the sets have shared (`dtrees.core.grow.shared.work_of`).
         """
-        if resampling.is_plain and resampling.class_weights is None:
-            return [self.tree(number, run, n_threads)]
         rules = replace(self.rules, tree=number)
         target = self.target
         apart = np.zeros(resampling.n_sets, dtype=bool)
@@ -259,7 +259,7 @@ class UnitsOfGrowth:
         """
         some, sets = self.resampling, self.sets(unit)
         number = unit // self.n_bundles
-        if len(sets) == 1 and not some.is_plain:  # which shares nothing
+        if len(sets) == 1 and (some.class_weights is None or not some.is_plain):  # shares nothing
             growth = self._alone if some.n_sets == 1 else self.growth.of_set(some, sets[0])
             return [growth.tree(number, run, n_threads)]
         if self.n_bundles > 1:
@@ -269,6 +269,8 @@ class UnitsOfGrowth:
     @cached_property
     def _alone(self) -> ForestGrowth:
         """The growth of the only set, whose target is made once for all trees."""
+        if self.resampling.is_plain:
+            return self.growth
         return self.growth.of_set(self.resampling, 0)
 
     def __getstate__(self) -> dict[str, Any]:

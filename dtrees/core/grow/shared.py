@@ -26,10 +26,11 @@ from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, gain_unit_of, scale_of_sums, units_of
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.grow._shared_growth import Subtree, grow_together
-from dtrees.core.grow._training_sets import (
+from dtrees.core.grow._shared_growth import (
     WIDTH_OF_INTERVALS,
+    Subtree,
     TrainingSets,
+    grow_together,
     has_intervals,
 )
 from dtrees.core.grow.assembly import join
