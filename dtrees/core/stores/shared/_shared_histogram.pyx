@@ -157,7 +157,7 @@ cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* co
     rows.n, rows.rows, rows.cell = node.n, node.rows, node.cell
     rows.size, rows.rank = s.size, s.rank_of
     rows.of_row = s.of_row
-    if node.rows == s.gathered:
+    if s.gathered != NULL and node.rows == s.gathered:
         rows.of_row, rows.target = NULL, s.added
     count_column(column, &rows, &s.layout, s.histograms)
     combine_cells(s, node)
