@@ -6,7 +6,8 @@
                   v
     cells[histogram * size + code * n_words] += what the row adds
 
-Rows that only some members of a shared node have go to a histogram for each of these.
+Rows that only some members of a shared node have go to a histogram for each of these; the cells of
+a code stand side by side, and `size` is the words of all of them.
 
 What varies (the width of the codes, the kind of cells, where a row's statistics are) is a constant
 of the loop, compiled once for each case from the same lines (measured: with one loop that looks
@@ -69,12 +70,12 @@ cdef inline void count_in(const code_t* codes, const NodeRows* r, CellKind kind,
             code = rank[code]
         elif how & BY_INTERVAL:
             code = <uint32_t>((code + rest) >> r.way)
-        cell = cells + <int64_t>code * n_words
+        cell = cells + <int64_t>code * (size if how & BY_MEMBER else n_words)
         if how & BY_MEMBER:
             bits = r.members[i]
             while bits != 0:
-                add_one(cell + trailing_zeros(bits) * size, kind, how, r.of_row, weight, target, i,
-                        row)
+                add_one(cell + trailing_zeros(bits) * n_words, kind, how, r.of_row, weight, target,
+                        i, row)
                 bits &= bits - 1
             continue
         if how & BY_CELL:

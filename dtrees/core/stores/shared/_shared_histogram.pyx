@@ -164,6 +164,7 @@ cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* co
     if s.more == NULL:
         return True
     rows.n, rows.rows, rows.members = node.n_some, node.some, node.who
+    rows.size = s.layout.n_words * node.n_members
     if rows.target != NULL:
         rows.target += node.n
     count_column(column, &rows, &s.layout, s.more)
@@ -174,10 +175,12 @@ cdef void bins_of_member(SharedStore* s, Search* q, const SharedNode* node, int 
                          int64_t width) noexcept nogil:
     """The codes that occur in the rows of a member, as bins of its search."""
     cdef int64_t size = s.size
+    cdef int64_t n_words = s.layout.n_words
+    cdef int64_t i
     memcpy(s.own, s.all, size * sizeof(int64_t))
     subtract_words(s.own, s.lacking[member], size)
-    if s.more != NULL:
-        add_words(s.own, s.more + member * size, size)
+    for i in range(width if s.more != NULL else 0):
+        add_words(s.own + i * n_words, s.more + (i * node.n_members + member) * n_words, n_words)
     bins_of_histogram(q, &s.layout, s.own, width, s.code)
     if s.of_class != NULL:
         weigh_bins(q, class_weights(s, node, member))

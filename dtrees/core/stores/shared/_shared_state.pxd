@@ -50,7 +50,7 @@ cdef struct SharedStore:
     const int64_t* lacking[MOST_SETS]  # of them: of what a member lacks
     const int64_t* all      # and of all rows that all have
     int64_t* own            # of one member
-    int64_t* more           # and, by member, of what only some have; NULL: nothing
+    int64_t* more           # and, by code and member, of what only some have; NULL: nothing
     Layout layout           # of histograms
     const uint32_t* rank_of     # by code: its number in those of a column; NULL: the code
     int64_t size            # numbers of a histogram
