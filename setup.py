@@ -44,6 +44,7 @@ EXTENSIONS = [
     "dtrees.core.search._monotonic",
     "dtrees.core.search._open_node",
     "dtrees.core.search._search",
+    "dtrees.core.search._side_scores",
     "dtrees.core.search._bound",
     "dtrees.core.search._sort",
     "dtrees.core.search._number_scan",

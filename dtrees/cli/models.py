@@ -46,7 +46,7 @@ KINDS = {
     "boosting": Kind("GradientBoosting", "boosted model", "boosting", all_columns=1.0),
 }
 CRITERIA = {
-    "classification": ("gini", "entropy", "log_loss"),
+    "classification": ("gini", "entropy", "log_loss", "chi_square"),
     "regression": ("squared_error", "poisson"),
 }
 LOSSES = {

@@ -21,6 +21,7 @@ import numpy as np
 
 from dtrees._html import html_table
 from dtrees.constraints import ARRAY, Having, InstanceOf, IntegerIn, Nothing, checked
+from dtrees.core.data.criteria import CRITERIA
 from dtrees.core.membership.shares import rows_of_share
 from dtrees.estimators.base import BaseModel
 from dtrees.estimators.boosting import BaseBoosting
@@ -224,7 +225,9 @@ def estimate_cost(
         bytes_per_row=size.n_bytes / max(1, size.n_rows),
         columns_drawn=columns_per_split(estimator.max_features, size.n_columns),
         n_codes=int(np.mean(size.n_codes)),
-        has_bounds=plan.criterion != "entropy" and n_classes <= 64 and not estimator._random_cuts,
+        has_bounds=CRITERIA[plan.criterion].has_bounds
+        and n_classes <= 64
+        and not estimator._random_cuts,
         n_classes=n_classes if hasattr(estimator, "predict_proba") else 0,
         n_sets=n_sets,
         bootstrap=bool(getattr(estimator, "bootstrap", False)),

@@ -38,11 +38,13 @@ from dtrees.coding.tables import Table, read_table
 from dtrees.coding.target import Target
 from dtrees.coding.weights import cut_weights
 from dtrees.constraints import check_parameters
+from dtrees.core.data.criteria import OF_USER
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow.shared import n_alone
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.membership.shares import Shares, rows_of_share
 from dtrees.core.predict.binned import CodedRows, LeafLookup
+from dtrees.criteria import Criterion
 from dtrees.estimators.column_rules import directions_of, interactions_of
 from dtrees.parallel import (
     CodedPartitions,
@@ -164,7 +166,8 @@ class FitPlan:
     @property
     def criterion(self) -> str:
         """The core's name of the criterion."""
-        return self.estimator._criteria[self.estimator.criterion]
+        own = self.estimator.criterion
+        return OF_USER if isinstance(own, Criterion) else self.estimator._criteria[own]
 
     @property
     def n_trees(self) -> int:
@@ -262,6 +265,7 @@ class FitPlan:
         max_features = columns_per_split(own.max_features, n_columns)
         numbers = GrowthRules(
             criterion=self.criterion,
+            score=own.criterion.score if self.criterion == OF_USER else None,
             max_depth=depth_of(own.max_depth, own.max_leaf_nodes),
             min_samples_split=max(2, least_rows(own.min_samples_split)),
             min_samples_leaf=least_rows(own.min_samples_leaf),

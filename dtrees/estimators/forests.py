@@ -49,6 +49,7 @@ from dtrees.constraints import (
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.out_of_bag import OutOfBag
+from dtrees.criteria import Criterion
 from dtrees.estimators import base
 from dtrees.estimators.base import LEARNS_CLASSES, TREE_CONSTRAINTS, TREE_LEARNS, BaseModel
 from dtrees.estimators.fit_plan import LARGEST_SEED, FitPlan, Training, rows_of
@@ -125,7 +126,7 @@ class BaseForest(BaseModel):
     _spare_bits = 5  # a row is in a bag at most 20 times as often as on average
 
     n_estimators: int
-    criterion: str
+    criterion: str | Criterion
     bootstrap: bool
     max_samples: int | float | None
     ccp_alpha: float

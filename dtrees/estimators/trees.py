@@ -24,6 +24,7 @@ from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.membership.resampling import Resampling, plain
 from dtrees.core.model.pruning import PruningLimits, cost_complexity_path
 from dtrees.core.model.tree import Tree
+from dtrees.criteria import Criterion
 from dtrees.estimators import base
 from dtrees.estimators.base import LEARNS_CLASSES, TREE_CONSTRAINTS, TREE_LEARNS, BaseModel
 from dtrees.estimators.docstrings import documented
@@ -44,7 +45,7 @@ class BaseDecisionTree(BaseModel):
 
     _learns: ClassVar = TREE_LEARNS
 
-    criterion: str
+    criterion: str | Criterion
     min_samples_split: int | float
     min_samples_leaf: int | float
     min_weight_fraction_leaf: float
@@ -294,10 +295,15 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     classes_: np.ndarray
     n_classes_: int
 
-    _criteria = {"gini": "gini", "entropy": "entropy", "log_loss": "entropy"}  # noqa: RUF012
+    _criteria = {  # noqa: RUF012
+        "gini": "gini",
+        "entropy": "entropy",
+        "log_loss": "entropy",
+        "chi_square": "chi_square",
+    }
     _constraints = {  # noqa: RUF012
         **TREE_CONSTRAINTS,
-        "criterion": (OneOf(("gini", "entropy", "log_loss")),),
+        "criterion": (OneOf(tuple(_criteria)), InstanceOf(Criterion, "dtrees.criteria.Criterion")),
         "class_weight": (InstanceOf(dict, "dict"), OneOf(("balanced",)), Nothing()),
     }
     _learns = {**TREE_LEARNS, **LEARNS_CLASSES}  # noqa: RUF012
@@ -305,7 +311,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     def __init__(
         self,
         *,
-        criterion: str = "gini",
+        criterion: str | Criterion = "gini",
         max_depth: int | None = None,
         min_samples_split: float = 2,
         min_samples_leaf: float = 1,

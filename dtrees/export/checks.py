@@ -15,17 +15,9 @@ import numpy as np
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.text_dates import DAY_FIRST
 from dtrees.coding.times import DATETIME
+from dtrees.core.data.criteria import REGRESSION
 from dtrees.core.model.flat import Shape
-from dtrees.core.model.tree import (
-    ABOVE,
-    AT_MOST,
-    IN_SUBSET,
-    LEAF,
-    NO_CHILD,
-    NO_FEATURE,
-    REGRESSION,
-    Tree,
-)
+from dtrees.core.model.tree import ABOVE, AT_MOST, IN_SUBSET, LEAF, NO_CHILD, NO_FEATURE, Tree
 from dtrees.export.books import expect, is_names
 
 _BAGS = re.compile(  # seed, rate, number of rows, checksum of their keys

@@ -11,14 +11,10 @@ import numpy as np
 import dtrees
 from dtrees._warnings import warn
 from dtrees.constraints import Boolean, InstanceOf, OneOf, checked
+from dtrees.core.data.criteria import CRITERIA
 from dtrees.core.model import packing
 from dtrees.core.model.flat import DTYPES, TYPES, Shape, flatten, split_trees
-from dtrees.core.model.tree import (
-    CRITERIA,
-    LEAF,
-    UNITS,
-    Tree,
-)
+from dtrees.core.model.tree import LEAF, UNITS, Tree
 from dtrees.exceptions import ModelFileError
 from dtrees.export.archive import LONGEST_REASON, Archive, Taken, write
 from dtrees.export.books import decode_book, encode_book, expect

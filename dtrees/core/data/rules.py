@@ -8,12 +8,12 @@ early on them; both ways give the same tree.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-CRITERIA = ("gini", "entropy", "squared_error", "poisson")
+from dtrees.core.data.criteria import CRITERIA
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,8 +22,11 @@ class GrowthRules:
 
     Parameters
     ----------
-    criterion : {"gini", "entropy", "squared_error", "poisson"}
-        "entropy" is measured in bits, "poisson" in half deviances, as in scikit-learn.
+    criterion : str
+        A name of `dtrees.core.data.criteria.CRITERIA`. "entropy" is measured in bits, "poisson" in
+        half deviances, as in scikit-learn.
+    score : callable or None, default=None
+        Of both sides, for the criterion of a user.
     max_depth : int or None, default=None
         Nodes at this depth are leaves; the root has depth 0.
     min_samples_split, min_samples_leaf : int, default=2, 1
@@ -60,6 +63,7 @@ class GrowthRules:
     """
 
     criterion: str
+    score: Callable[[np.ndarray, np.ndarray], float] | None = None
     max_depth: int | None = None
     min_samples_split: int = 2
     min_samples_leaf: int = 1

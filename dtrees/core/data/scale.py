@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dtrees.coding.target import Target
+from dtrees.core.data.criteria import CRITERIA
 from dtrees.core.data.rules import GrowthRules
 
 
@@ -43,6 +44,8 @@ def units_of(target: Target) -> np.ndarray | None:
 
 def gain_unit_of(criterion: str, n_classes: int, weight_unit: float, fixed_point: float) -> float:
     """What a raw gain of classes is multiplied by to be in the user's units."""
+    if CRITERIA[criterion].is_function:
+        return 1.0
     if criterion == "entropy":
         return weight_unit / (fixed_point * math.log(2.0))
     return 2 * weight_unit if n_classes <= 2 else weight_unit

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from dtrees.coding.target import Target
+from dtrees.core.data.criteria import REGRESSION
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow._node_buffer import arrays_of, fractions_of, join_records
 from dtrees.core.grow.node_record import PartialTree, RecordsOfTrees
 from dtrees.core.model.flat import split_trees
-from dtrees.core.model.tree import IN_SUBSET, REGRESSION, Tree, count_type
+from dtrees.core.model.tree import IN_SUBSET, Tree, count_type
 from dtrees.typing import Runner, serial
 
 NODES_AT_ONCE = 2**13  # of trees whose records are put side by side

@@ -34,6 +34,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Sequence
 
+from dtrees.core.data.criteria import CRITERIA
 from dtrees.core.grow.round_roots import roots_of, sets_of_scales
 from dtrees.core.grow.round_spec import Blocks, RoundSpec
 from dtrees.core.grow.tree_batch import TreeBatch
@@ -68,6 +69,12 @@ def grow_in_rounds(
     trees : list of Tree
         By training set, as soon as all of them are complete, in any order.
     """
+    rules = spec.common.rules
+    if CRITERIA[rules.criterion].is_function:
+        raise ValueError(
+            f"Trees of criterion={rules.criterion!r} need all rows in one place: replicate them, "
+            "or choose another criterion."
+        )
     blocks.begin(spec.common)
     begin = roots_of(spec, numbers, blocks)
     groups = sets_of_scales(spec, begin)

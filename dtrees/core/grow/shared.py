@@ -23,6 +23,7 @@ import numpy as np
 
 from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.coding.target import Target
+from dtrees.core.data.criteria import CRITERIA, LOGARITHMS
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, gain_unit_of, scale_of_sums, units_of
 from dtrees.core.data.tuning import Tuning
@@ -44,7 +45,6 @@ from dtrees.core.stores.shared._shared_nodes import MOST_CELLS, MOST_SETS
 SIZES = (MOST_SETS, MOST_SETS - 1, 32, 16, 8, 4, 2)  # of bundles
 MOST_NUMBERS = 2**24  # of the histograms of a column in a bundle, 8 bytes each, for every thread
 LEAST_BLOCKS = 10  # histograms of a column in a bundle of two sets
-LOGARITHMS = ("entropy", "poisson")  # criteria
 MOST_UNITS = 2**62  # no leaf weighs more
 
 
@@ -178,6 +178,8 @@ def n_alone(
     company = Counter(scale.fixed_point for scale in sets.scales)
     if n == 0:
         return 0, ""
+    if CRITERIA[rules.criterion].is_function:
+        return n, "their criterion is a function"
     if LEAST_BLOCKS * numbers > MOST_NUMBERS:
         return n, "counts of two of them would take too much memory"
     if sets.have_one_scale and 1 in company.values():
@@ -263,6 +265,8 @@ class Sets:
         histogram : int
             Numbers of the largest histogram of a column.
         """
+        if CRITERIA[self._criterion].is_function:
+            return []
         by_scale: dict[float, list[int]] = {}
         for number, scale in enumerate(self.scales):
             key = scale.fixed_point if self.have_one_scale else 1.0

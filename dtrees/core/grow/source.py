@@ -96,4 +96,5 @@ class DatasetSource:
         piece: PartialTree | None = grow_piece(dataset, *how, depth, path, above)
         if piece is None:
             raise CancelledError(CANCELLED)
+        dataset.raise_error()
         return piece

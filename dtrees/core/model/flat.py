@@ -25,8 +25,9 @@ from typing import Any
 
 import numpy as np
 
+from dtrees.core.data.criteria import REGRESSION
 from dtrees.core.model._pruning import ends_of
-from dtrees.core.model.tree import REGRESSION, UNITS, Tree
+from dtrees.core.model.tree import UNITS, Tree
 
 Arrays = dict[str, np.ndarray]
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dtrees.core.model.tree import LEAF, REGRESSION, Tree
+from dtrees.core.data.criteria import REGRESSION
+from dtrees.core.model.tree import LEAF, Tree
 
 SMALL = 1e-280  # of the largest gain of a tree; below, digits are lost
 

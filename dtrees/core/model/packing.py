@@ -50,18 +50,9 @@ from typing import Any
 
 import numpy as np
 
+from dtrees.core.data.criteria import CRITERIA, REGRESSION
 from dtrees.core.model.flat import DTYPES, TYPES, Arrays, Shape, split_trees
-from dtrees.core.model.tree import (
-    AT_MOST,
-    CRITERIA,
-    IN_SUBSET,
-    LEAF,
-    LEAF_VALUES,
-    REGRESSION,
-    UNITS,
-    Tree,
-    total_of,
-)
+from dtrees.core.model.tree import AT_MOST, IN_SUBSET, LEAF, LEAF_VALUES, UNITS, Tree, total_of
 
 _UNSIGNED = (np.uint8, np.uint16, np.uint32)
 _SIGNED = (np.int8, np.int16, np.int32)
@@ -493,7 +484,7 @@ def gains(
     unit = units.weight[inner]
     n_statistics = statistics.shape[1]
     is_gini = criterion == "gini"
-    if criterion == "entropy" or n_statistics < 2:
+    if not CRITERIA[criterion].has_known_gains or n_statistics < 2:
         return np.zeros(len(inner))
     W, w = total[inner].astype(np.float64), total[left].astype(np.float64)
     with np.errstate(all="ignore"):

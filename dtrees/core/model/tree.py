@@ -26,14 +26,12 @@ from typing import Any
 import numpy as np
 
 from dtrees._forks import cached_property
+from dtrees.core.data.criteria import REGRESSION
 from dtrees.core.model._pruning import depths
 
 LEAF, AT_MOST, ABOVE, IN_SUBSET = 0, 1, 2, 3
 NO_FEATURE = -2
 NO_CHILD = -1
-
-CRITERIA = ("gini", "entropy", "squared_error", "poisson")
-REGRESSION = ("squared_error", "poisson")
 
 UNITS = ("weight_unit", "unit", "offset")
 FACTS = ("n_columns", "criterion", *UNITS)  # of a tree, beside its arrays

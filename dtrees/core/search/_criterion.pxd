@@ -39,6 +39,9 @@ cdef extern from *:
     """
     const double LAST_LOGARITHMS "DTREES_LAST_LOGARITHMS"   # of a Poisson score, for its target
 
+ctypedef double (*ScoreOfSides)(void* context, const double* left, const double* right,
+                                int n_classes) noexcept nogil
+
 cdef struct Criterion:
     Impurity impurity
     int n_classes           # 0 for regression
@@ -56,6 +59,8 @@ cdef struct Criterion:
     double smoothing        # the same of categories, where they are put in order
     double row_hessian      # gradients: the mean hessian of a row, in units
     double square_unit      # the same: what a squared gradient adds to an impurity
+    ScoreOfSides score_of_sides  # by function: of class weights in the user's units
+    void* context           # what the function is handed
 
 
 cdef inline int64_t xlogx(const Criterion* criterion, int64_t x) noexcept nogil:

@@ -13,7 +13,8 @@ never needed ([SP] 3, without the pass that gathers them). A dense feature is th
 which `up` goes all the way. Rows with a missing value are put on the right in a first pass and on
 the left in a second one.
 
-Columns with categories are searched by bins instead (`_bins`).
+Columns with categories are searched by bins instead (`_bins`), and so are all columns where the
+criterion is a function.
 
 A boundary is named by `at`, the index in the feature of the first entry to its right, or by
 
@@ -25,7 +26,7 @@ from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport (
-    AT_MOST, ENTROPY, GINI, SQUARED, PresortedFeature, Split, entry_t
+    AT_MOST, BY_FUNCTION, ENTROPY, GINI, SQUARED, PresortedFeature, Split, entry_t
 )
 from dtrees.core.histogram._layout cimport CLASSES, COUNT, SUM, has_weights
 from dtrees.core.search._bins cimport bins_of_entries, search_bins
@@ -246,7 +247,7 @@ cdef bint search_feature(Search* q, const entry_t* entries,
     highest = <uint32_t>(e[m - 1] >> shift)
     if lowest == highest and n_fill == 0:
         return False
-    if (highest > feature.last_ordered
+    if (highest > feature.last_ordered or q.criterion.impurity == BY_FUNCTION
             or (n_fill > 0 and (feature.fill == 0 or feature.fill > feature.last_ordered))):
         bins_of_entries(q, entries, feature)
         search_bins(q, feature.column, feature.last_ordered)

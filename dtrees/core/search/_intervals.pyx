@@ -27,7 +27,7 @@ from libc.stdint cimport int64_t, uint32_t
 from dtrees.core.data._columns cimport MOST_INTERVALS
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._fixed_point cimport natural_log
-from dtrees.core.data._structs cimport ENTROPY, POISSON, SQUARED
+from dtrees.core.data._structs cimport BY_FUNCTION, ENTROPY, POISSON, SQUARED
 from dtrees.core.search._bounds cimport MOST_CLASSES, Bounds, clear_bounds
 from dtrees.core.search._criterion cimport (
     LAST_BITS, LAST_LOGARITHMS, Criterion, poisson_limit, poisson_score, xlogx
@@ -62,9 +62,10 @@ cdef double NO_CUTS = 1e300             # rows that no interval has
 
 
 cdef bint has_bounds_for(const Criterion* criterion) noexcept nogil:
-    """Whether rounds of blocks bound the scores of a criterion: all but entropy, and many classes.
-    """
-    return criterion.impurity != ENTROPY and criterion.n_classes <= MOST_CLASSES
+    """Whether rounds of blocks bound the scores of a criterion: not of entropy, functions, or many
+    classes."""
+    return (criterion.impurity != ENTROPY and criterion.impurity != BY_FUNCTION
+            and criterion.n_classes <= MOST_CLASSES)
 
 
 cdef double lowest_best(double best) noexcept nogil:

@@ -21,7 +21,7 @@ from dtrees._random cimport hash64
 from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._memory cimport resize
 from dtrees.core.data._structs cimport (
-    AT_MOST, ENTROPY, GINI, GRADIENT, LEAF, POISSON, SQUARED, Inherited, RowStatistics,
+    AT_MOST, BY_FUNCTION, ENTROPY, GINI, GRADIENT, LEAF, POISSON, SQUARED, Inherited, RowStatistics,
     Split, Totals, int128_t
 )
 from dtrees.core.histogram._layout cimport CLASSES, COUNT, SUM, CellKind, has_classes
@@ -109,6 +109,7 @@ cdef struct Search:
     Split split
     # scratch, which serves the next growth, too
     int64_t* side           # of the pass: n_classes
+    double* both_sides      # class weights of either, where the criterion is a function
     int most_columns_of_target  # of bins: there is room for so many
     Bins* bins              # of the column; searches that take turns may have them together,
     Boundaries* boundaries  # and these
@@ -137,6 +138,7 @@ cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_total
 cdef void finish_node(Search* q) noexcept nogil
 cdef bint beats(const Search* q, int32_t column) noexcept nogil
 cdef bint take_best(Search* q, int32_t column, bint saw_missing) noexcept nogil
+cdef double score_by_function(const Search* q, bint down) noexcept nogil
 cdef double constrain(const Search* q, int64_t w, int64_t s, double score) noexcept nogil
 cdef double constrain_side(const Search* q, bint down, double score) noexcept nogil
 cdef void constrain_buffered(Search* q) noexcept nogil
@@ -324,6 +326,8 @@ cdef inline double score_side(const Search* q, bint down) noexcept nogil:
         return poisson_score(q.S, <double>w, rest, <double>s)
     if q.criterion.impurity == ENTROPY:
         return entropy_score(q, q.side_squares, w)
+    if q.criterion.impurity == BY_FUNCTION:
+        return score_by_function(q, down)
     other = (q.squares - q.cross) + (q.side_squares - q.cross)
     if q.kind == CLASSES:
         # fits 64 bits, and the conversion is much faster

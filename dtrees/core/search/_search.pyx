@@ -6,7 +6,7 @@ from libc.string cimport memcpy, memset
 from dtrees._random cimport hash64
 from dtrees.core.data._memory cimport claim, claim_zeros
 from dtrees.core.data._structs cimport (
-    ENTROPY, GRADIENT, IN_SUBSET, LEAF, SQUARED, Inherited, RowStatistics, Split,
+    BY_FUNCTION, ENTROPY, GRADIENT, IN_SUBSET, LEAF, SQUARED, Inherited, RowStatistics, Split,
     Totals, int128_t
 )
 from dtrees.core.histogram._layout cimport CLASSES, WEIGHTED_CLASSES, CellKind
@@ -47,6 +47,9 @@ cdef bint begin_search(Search* q, const Criterion* criterion, CellKind kind, Row
     if q.boundaries == NULL and not claim(<void**>&q.boundaries, sizeof(Boundaries)):
         return False
     q.side_is_clear = True
+    if criterion.impurity == BY_FUNCTION and not claim(<void**>&q.both_sides,
+                                                       2 * k * sizeof(double)):
+        return False
     return claim_zeros(<void**>&q.side, (k + 1) * sizeof(int64_t))
 
 
@@ -65,6 +68,7 @@ cdef void free_search(Search* q) noexcept nogil:
     if not q.borrows:
         free(q.boundaries)
     free(q.side)
+    free(q.both_sides)
     free(q.subset)
     free(q.split_subset)
     free(q)
@@ -184,6 +188,20 @@ cdef bint take_best(Search* q, int32_t column, bint saw_missing) noexcept nogil:
     split.boundary_row = -1
     split.beyond_row = -1
     return True
+
+
+cdef double score_by_function(const Search* q, bint down) noexcept nogil:
+    """The score of the boundary beside the side, of a criterion that is a function."""
+    cdef int K = q.criterion.n_classes
+    cdef double unit = q.criterion.weight_unit
+    cdef double* side = q.both_sides
+    cdef double* rest = q.both_sides + K
+    cdef int k
+    for k in range(K):
+        side[k] = <double>q.side[k] * unit
+        rest[k] = <double>(q.class_totals[k] - q.side[k]) * unit
+    return q.criterion.score_of_sides(q.criterion.context, rest if down else side,
+                                      side if down else rest, K)
 
 
 # ---------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint8_t
 from dtrees.core.data._columns cimport Column, Columns
 from dtrees.core.data._structs cimport RowStatistics
 from dtrees.core.search._parameters cimport Limits, TrainParameters
+from dtrees.core.search._side_scores cimport SideScore
 
 
 cdef bind_constraints(Limits* limits, rules, list alive)
@@ -21,6 +22,7 @@ cdef class Dataset:
     cdef uint8_t[::1] live      # 1: the row has a positive weight
     cdef readonly object sets_of_column     # uint64 (n_columns, n_words), or None
     cdef list alive             # arrays whose memory the structs point to
+    cdef SideScore side_score   # of a criterion that is a function, or None
 
     cdef bind_target(self, target, rules, bint zero_one)
     cdef bind_statistics(self, target, rules, weight, bint classification)

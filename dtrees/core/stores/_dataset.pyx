@@ -16,16 +16,20 @@ from libc.stdint cimport int8_t, int64_t, uint16_t, uint64_t
 from libc.string cimport memset
 
 from dtrees.core.data._columns cimport columns_of, pointer
-from dtrees.core.data._structs cimport ENTROPY, GINI, POISSON, SQUARED, RowStatistics
+from dtrees.core.data._structs cimport (
+    BY_FUNCTION, ENTROPY, GINI, POISSON, SQUARED, RowStatistics
+)
 from dtrees.core.histogram._layout cimport (
     CLASSES, COUNT, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, words_of
 )
 from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._parameters cimport Limits
 
+from dtrees.core.data.criteria import CRITERIA
 from dtrees.core.data.rules import sets_of_columns
 from dtrees.core.data.scale import gain_unit_of
 from dtrees.core.search._criterion import xlogx_table
+from dtrees.core.search._side_scores import side_score
 
 small_table = lru_cache(1)(xlogx_table)  # serves all growths of a search
 
@@ -194,7 +198,13 @@ cdef class Dataset:
         if classification:
             assert target.n_classes <= 65535, target.n_classes
             of_row.label = <uint16_t*>pointer(self.alive, target.y, np.uint16)
-            if rules.criterion == "entropy":
+            if CRITERIA[rules.criterion].is_function:
+                self.side_score = side_score(rules.criterion, rules.score)
+                criterion.impurity = BY_FUNCTION
+                criterion.score_of_sides = self.side_score.function
+                criterion.context = self.side_score.context
+                criterion.category_penalty = 0.0
+            elif rules.criterion == "entropy":
                 criterion.impurity = ENTROPY
             elif target.n_classes <= 2:
                 criterion.impurity = SQUARED
@@ -224,6 +234,11 @@ cdef class Dataset:
                 criterion.impurity = SQUARED
                 criterion.gain_unit = target.wy_unit * (target.wy_unit / unit)
         self.of_row = of_row
+
+    def raise_error(self):
+        """Raise what a user's criterion has raised during growth."""
+        if self.side_score is not None:
+            self.side_score.raise_error()
 
     def rows(self):
         """Rows of positive weight, ascending; uint32 (n_live,)."""

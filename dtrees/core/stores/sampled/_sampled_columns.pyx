@@ -22,7 +22,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from dtrees._random cimport below, hash64
 from dtrees.core.data._columns cimport STORED_SPARSE, Column, last_ordered
 from dtrees.core.data._paths cimport PATH_IS_ON
-from dtrees.core.data._structs cimport ALL_ORDERED, RowStatistics
+from dtrees.core.data._structs cimport ALL_ORDERED, BY_FUNCTION, RowStatistics
 from dtrees.core.search._bins cimport bins_of_entries, search_bins
 from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._entry_scan cimport search_feature
@@ -95,7 +95,7 @@ cdef bint search_drawn(ColumnLoader* loader, Search* q, const OpenNode* node, co
     cdef const Criterion* criterion
     cdef bint varies
     if (by_class(q) and last_ordered(column) == ALL_ORDERED
-            and PATH_IS_ON("local_classes")):
+            and q.criterion.impurity != BY_FUNCTION and PATH_IS_ON("local_classes")):
         criterion = q.criterion
         see_local(loader, q)
         varies = search_read(loader, q, node, column, number)

@@ -1,0 +1,48 @@
+"""The table of criteria: what is asked about a criterion wherever no split is scored.
+
+How splits are scored is written in `dtrees.core.search._criterion`, or for criteria that are
+functions of the class weights of both sides, in `dtrees.core.search._side_scores`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A row of the table.
+
+    Attributes
+    ----------
+    of_numbers : bool, default=False
+        Of regression; else of classes.
+    has_logarithms : bool, default=False
+        Sums of x log x are in a fixed point that depends on all rows.
+    is_function : bool, default=False
+        Of the class weights of both sides: nothing but such a function is known of it.
+    has_bounds : bool, default=True
+        Scores of whole intervals of codes are bounded (`dtrees.core.search._intervals`).
+    has_known_gains : bool, default=True
+        Gains follow from the statistics of nodes (`dtrees.core.model.predicted`).
+    """
+
+    of_numbers: bool = False
+    has_logarithms: bool = False
+    is_function: bool = False
+    has_bounds: bool = True
+    has_known_gains: bool = True
+
+
+FUNCTION = Criterion(is_function=True, has_bounds=False, has_known_gains=False)
+OF_USER = "user"  # a `dtrees.criteria.Criterion`
+CRITERIA = {
+    "gini": Criterion(),
+    "entropy": Criterion(has_logarithms=True, has_bounds=False, has_known_gains=False),
+    "squared_error": Criterion(of_numbers=True),
+    "poisson": Criterion(of_numbers=True, has_logarithms=True),
+    "chi_square": FUNCTION,
+    OF_USER: FUNCTION,
+}
+LOGARITHMS = tuple(name for name, row in CRITERIA.items() if row.has_logarithms)
+REGRESSION = tuple(name for name, row in CRITERIA.items() if row.of_numbers)
