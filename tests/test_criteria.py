@@ -5,8 +5,8 @@ import pytest
 
 import dtrees
 from dtrees import DecisionTreeClassifier, RandomForestClassifier, cross_validate
+from dtrees.constraints import InvalidParameterError
 from dtrees.criteria import Criterion
-from dtrees.exceptions import InvalidParameterError
 from tests.laws.tables import arrays_of
 
 
@@ -47,7 +47,7 @@ def table(n_classes, n_rows=300):
 def shape(tree):
     """What rows meet, without what is measured in units of the criterion."""
     left_out = ("gain", "impurity", "criterion")
-    return {name: array.tolist() for name, array in tree.arrays().items() if name not in left_out}
+    return {name: repr(own.tolist()) for name, own in tree.arrays().items() if name not in left_out}
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
@@ -90,8 +90,7 @@ def test_forests(forest):
     ]
     for other in trees[1:]:
         for a, b in zip(trees[0], other, strict=True):
-            assert {**a.arrays()}.keys() == {**b.arrays()}.keys()
-            assert shape(a) == shape(b) or repr(shape(a)) == repr(shape(b))
+            assert shape(a) == shape(b)
 
 
 def test_folds_grow_one_by_one():

@@ -32,6 +32,7 @@ FLOORS = {
     "inspection": 3,
     "export": 3,
     "callbacks": 3,
+    "criteria": 3,
     "losses": 3,
     "estimators": 4,
     "io": 4,
