@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dtrees.criteria import Criterion
 from dtrees.estimators.docstrings import documented
 from dtrees.estimators.forests import ForestClassifier, ForestRegressor
 
@@ -54,7 +55,7 @@ class ExtraTreesClassifier(ForestClassifier):
         self,
         n_estimators: int = 100,
         *,
-        criterion: str = "gini",
+        criterion: str | Criterion = "gini",
         max_depth: int | None = None,
         min_samples_split: float = 2,
         min_samples_leaf: float = 1,

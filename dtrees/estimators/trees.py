@@ -458,7 +458,7 @@ def classification_target(
     return Target.classification(y, sample_weight, class_weight, **how)
 
 
-def regression_target(y: np.ndarray, sample_weight: Any, criterion: str, **how: Any) -> Target:
+def regression_target(y: np.ndarray, sample_weight: Any, criterion: Any, **how: Any) -> Target:
     """Numbers in fixed point; raises for numbers that the criterion has no use for."""
     if criterion != "poisson":
         return Target.regression(y, sample_weight, **how)

@@ -8,6 +8,7 @@
     `_bins`             distinct codes with their sums                  O(codes)
     `_category_subsets` which categories go left; `_category_penalty`: what they pay
     `_category_order`   an order for categories of several classes      O(codes log codes)
+    `_side_scores`      criteria that are functions of both sides
 
 A search moves rows or bins to a side, keeps integer sums and offers the boundary. Among equal
 scores of a column the lowest code wins, among columns the lowest, or the one of the greatest hash
