@@ -34,10 +34,10 @@ PARAMETERS = {
 loss : {"log_loss"} or dtrees.losses.Loss
     What the model makes smaller: the logarithm of the share of the true class, two or more; or a
     loss of your own.
-criterion : {"gini", "entropy", "log_loss", "chi_square"} or dtrees.criteria.Criterion
-    What a split makes smaller. "log_loss" is another name for "entropy", in bits.
-    "chi_square" is the statistic of sides and classes, which a split makes greater. Or a
-    criterion of your own.
+criterion : str or dtrees.criteria.Criterion
+    What a split makes smaller: "gini" or "entropy", in bits, for which "log_loss" is another
+    name. Or greater: "chi_square", the statistic of sides and classes; or a criterion of your
+    own.
 oob_score : bool or callable
     Whether rows are predicted by the trees whose bag lacks them, and scored:
     accuracy, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
