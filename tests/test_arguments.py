@@ -121,6 +121,8 @@ TAKEN = {
     "load path": "",
     "nested_standard_error cv": "",
     "plot_shared_forest max_depth": "None",
+    "plot_tree decision_tree": "tree",
+    "plot_tree max_depth": "None",
     "shared_forest max_depth": "None",
     "validation_surface estimator": "unfitted|tree",
     "validation_surface max_depth": "None|[1, 2]",
@@ -210,6 +212,7 @@ def right_arguments(tmp_path_factory):
         "nested_standard_error": data | {"cv": 3, "n_repeats": 1},
         "partial_dependence": {"model": TREE, "column": 0},
         "plot_shared_forest": {"models": [TREE, TREE]},
+        "plot_tree": {"decision_tree": TREE},
         "problem_of": {"table": table, "target": "y"},
         "read_table": {"source": folder / "table.csv"},
         "save": {"model": TREE, "path": folder / "other.dtrees"},
@@ -229,7 +232,7 @@ def test_wrong_values_are_refused_by_the_name_of_their_parameter(
 ):
     monkeypatch.chdir(tmp_path)  # 'x' is a file to write
     function, right = public()[name], right_arguments[name]
-    if name.endswith(("plot", "plot_shared_forest")):
+    if name.endswith(("plot", "plot_shared_forest", "plot_tree")):
         matplotlib = pytest.importorskip("matplotlib")
         matplotlib.use("agg")
         monkeypatch.setattr("matplotlib.pyplot.figure", lambda **_: matplotlib.figure.Figure())

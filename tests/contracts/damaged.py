@@ -141,7 +141,7 @@ def callers(entry: str) -> Iterator[tuple[str, Callable[..., Any]]]:
     grids = {"estimator": tree, "param_grid": {}, "param_distributions": {"max_depth": [1]}}
     wanted = [name for name in grids if name in inspect.signature(kind).parameters]
     makes = {entry: kind(**{name: grids[name] for name in wanted})}
-    if wanted:
+    if wanted and method == "fit":  # beyond, tables go to the first step, which is scikit-learn's
         of_pipeline = {"decisiontreeclassifier__max_depth": [1]}
         grids = dict.fromkeys(grids, of_pipeline) | {"estimator": pipeline}
         makes[f"{entry} of a Pipeline"] = kind(**{name: grids[name] for name in wanted})

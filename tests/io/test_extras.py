@@ -12,7 +12,7 @@ def test_a_module_that_is_there():
 
 
 def test_a_module_that_is_not_there():
-    with pytest.raises(ImportError, match=r"the command line needs nowhere.*'dtrees\[cli\]'"):
+    with pytest.raises(ImportError, match=r"the command line needs nowhere.*'dask-dtrees\[cli\]'"):
         extra("nowhere")
-    with pytest.raises(ImportError, match=r"a report needs nowhere.*'dtrees\[cli,plot\]'"):
+    with pytest.raises(ImportError, match=r"a report needs nowhere.*'dask-dtrees\[cli,plot\]'"):
         extra("nowhere", of="cli,plot", for_="a report")

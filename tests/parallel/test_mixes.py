@@ -514,7 +514,10 @@ def public_functions():
     """All public functions and methods by name, but those that say where metadata goes."""
     for module in PUBLIC:
         place = module.__name__.partition(".")[2]
+        elsewhere = {name for other in PUBLIC[1:] if module is dtrees for name in other.__all__}
         for name in module.__all__:
+            if name in elsewhere:
+                continue
             thing, path = getattr(module, name), ".".join(filter(None, [place, name]))
             if inspect.isclass(thing):
                 for method, function in inspect.getmembers(thing, callable):

@@ -24,9 +24,11 @@ from distributed import Client, KilledWorker, worker_client
 from dtrees import BaggingRegressor, ExtraTreesClassifier, RandomForestClassifier
 from dtrees.callbacks import Callback
 from dtrees.core.grow.forest import ForestGrowth, UnitsOfGrowth
+from dtrees.estimators.fit_plan import FitPlan, Training, rows_of
+from dtrees.estimators.forest_growth import FitOfForest, bags_of
 from dtrees.exceptions import ClusterError, WorkerLostError
 from dtrees.parallel import client as clients
-from dtrees.parallel import liveness, replicated, tasks
+from dtrees.parallel import liveness, replicated, tasks, threaded
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.liveness import Liveness
 from dtrees.parallel.local import effective_n_jobs
@@ -49,13 +51,10 @@ def forest(**parameters):
 
 def growth_of(model, X, y):
     """What a forest's trees are grown from."""
-
-    class Caught(type(model)):
-        def _grow_trees(self, growth, *others):
-            self.growth = growth
-            return super()._grow_trees(growth, *others)
-
-    return Caught(**model.get_params()).set_params(n_estimators=1, regime="local").fit(X, y).growth
+    plan = FitPlan.of(model)
+    encoded = plan.encode(X, (y, None), plan.seed(), threaded(1))
+    training = Training(encoded, rows_of(encoded.coded), y, threaded(1))
+    return FitOfForest(model, training, bags_of(model, encoded.seed, encoded.target)).growth
 
 
 def grow_replicated(growth, numbers, client, *, on_tree=None, **parameters):

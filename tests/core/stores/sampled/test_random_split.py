@@ -124,12 +124,12 @@ def test_more_thresholds_than_a_code_can_tell(monkeypatch):
     parts = packed_forest.pack_forest(forest.forest_, forest.codebook_)
     assert [part.n_trees for part in parts] == [20]
     monkeypatch.setattr(packed_forest, "MOST_THRESHOLDS", 250)
-    monkeypatch.setattr(packed_forest, "_packed_forests", WeakKeyDictionary())
+    monkeypatch.setattr(packed_forest, "_packed", WeakKeyDictionary())
     parts = packed_forest.pack_forest(forest.forest_, forest.codebook_)
     assert len(parts) > 1
     assert sum(part.n_trees for part in parts) == 20
     np.testing.assert_array_equal(forest.predict(kept), expected)
     np.testing.assert_array_equal(forest.apply(kept), leaves)
     monkeypatch.setattr(packed_forest, "MOST_THRESHOLDS", 1)
-    monkeypatch.setattr(packed_forest, "_packed_forests", WeakKeyDictionary())
+    monkeypatch.setattr(packed_forest, "_packed", WeakKeyDictionary())
     assert packed_forest.pack_forest(forest.forest_, forest.codebook_) is None
