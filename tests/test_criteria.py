@@ -5,9 +5,9 @@ import pytest
 
 import dtrees
 from dtrees import DecisionTreeClassifier, RandomForestClassifier, cross_validate
+from dtrees.callbacks import Callback
 from dtrees.constraints import InvalidParameterError
 from dtrees.criteria import Criterion
-from tests.laws.tables import arrays_of
 
 
 class ChiSquare(Criterion):
@@ -93,6 +93,29 @@ def test_forests(forest):
             assert shape(a) == shape(b)
 
 
+def test_a_fit_goes_on_with_an_equal_criterion(tmp_path):
+    X, y = table(3)
+
+    def forest(n_trees):
+        return RandomForestClassifier(n_trees, criterion=ChiSquare(), random_state=0)
+
+    forest(2).fit(X, y, checkpoint=tmp_path)
+    heard = []
+    forest(4).fit(X, y, checkpoint=tmp_path, callbacks=[Heard(heard)])
+    assert heard == [2, 3]
+    other = RandomForestClassifier(4, criterion=Gini(), random_state=0)
+    with pytest.raises(ValueError, match="criterion was"):
+        other.fit(X, y, checkpoint=tmp_path)
+
+
+class Heard(Callback):
+    def __init__(self, numbers):
+        self.numbers = numbers
+
+    def on_tree_end(self, fit, number):
+        self.numbers.append(number)
+
+
 def test_folds_grow_one_by_one():
     """As the loop over folds does, with a compiled function as with one in Python."""
     X, y = table(3)
@@ -147,4 +170,3 @@ def test_limits_and_pruning_go_on_working():
         model = DecisionTreeClassifier(criterion=ChiSquare(), random_state=0, **limits).fit(X, y)
         assert 1 < model.tree_.model.node_count < whole.tree_.model.node_count
     assert whole.feature_importances_.sum() == pytest.approx(1)
-    assert arrays_of(whole.tree_.model) == arrays_of(whole.tree_.model)

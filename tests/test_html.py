@@ -44,6 +44,16 @@ def test_a_cross_validation_shows_numbers_of_its_folds(result):
     assert "DecisionTree" not in shown
 
 
+def test_forests_of_folds_are_not_looked_into():
+    forest = RandomForestRegressor(50, oob_score=True, oob_tol=0.05, random_state=0)
+    found = cross_validate(forest, X, Y, cv=3, return_estimator=True)
+    assert len({each.n_estimators_ for each in found["estimator"]}) > 1
+    found["mean"] = np.array([1.0])
+    shown = found._repr_html_()
+    assert "3 folds" in shown
+    assert "<th>mean</th>" not in shown
+
+
 def test_the_final_estimator_is_not_grown_for_it(result, monkeypatch):
     kind = type(result)
     monkeypatch.setattr(kind, "final_estimator", property(lambda _: 1 / 0))

@@ -76,8 +76,6 @@ if TYPE_CHECKING:
 
 MOST = LARGEST_SEED
 
-MOST = LARGEST_SEED
-
 # What all estimators learn, and what classifiers learn beside it.
 LEARNS_COLUMNS: Mapping[str, tuple[Constraint, ...]] = {
     "n_features_in_": (IntegerIn(1, MOST),),

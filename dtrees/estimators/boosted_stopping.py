@@ -63,8 +63,6 @@ from dtrees.parallel import computed, is_lazy
 from dtrees.typing import Runner
 
 if TYPE_CHECKING:
-    from dtrees.core.losses.losses import Loss
-    from dtrees.core.losses.own import OwnLoss
     from dtrees.estimators.boosting import BaseBoosting
 
 ENOUGH_ROWS = 10_000  # more of them stop early by themselves, as in scikit-learn

@@ -35,6 +35,7 @@ from dtrees.coding.row_digest import digest_of_rows
 from dtrees.coding.target import Target
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.model.tree import Tree
+from dtrees.criteria import Criterion
 from dtrees.exceptions import ClusterError, ModelFileError
 from dtrees.export.books import encode_book
 from dtrees.export.trees import trees_of_bytes
@@ -125,8 +126,12 @@ def check_same(there: Mapping[str, Any], here: Mapping[str, Any], what: str) -> 
 def in_words(value: Any) -> str:
     """A parameter as text that is the same for equal values.
 
-    Arrays, lists and tuples of the same items are equal, and so are numbers of any type.
+    Arrays, lists and tuples of the same items are equal, and so are numbers of any type, and
+    criteria of a user's class with equal attributes.
     """
+    if isinstance(value, Criterion):
+        kind = type(value)
+        return f"{kind.__module__}.{kind.__qualname__}{in_words(vars(value))}"
     if isinstance(value, Mapping):
         items = sorted(f"{in_words(key)}: {in_words(each)}" for key, each in value.items())
         return "{" + ", ".join(items) + "}"

@@ -26,6 +26,7 @@ from dtrees.inspection.tree_formatter import (
     Reach,
     TreeFormatter,
     formatter_of,
+    impurity_name,
 )
 
 LABEL_WIDTH = 40  # characters of a line within a node
@@ -139,7 +140,7 @@ def _statistics(formatter: TreeFormatter, node: int, impurity: bool) -> list[str
     """Impurity, samples and value, as scikit-learn writes them."""
     tree = formatter.tree
     (value,) = tree.value_of([node])
-    lines = [f"{tree.criterion} = {tree.impurity[node]:.3f}"] if impurity else []
+    lines = [f"{impurity_name(tree)} = {tree.impurity[node]:.3f}"] if impurity else []
     lines.append(f"samples = {tree.n_node_samples[node]}")
     if not formatter.classes:
         return [*lines, f"value = {formatter.value_format()(float(value[0]))}"]

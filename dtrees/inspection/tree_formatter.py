@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.constraints import ESTIMATOR
+from dtrees.core.data.criteria import CRITERIA
 from dtrees.core.model.tree import ABOVE, IN_SUBSET, Tree
 from dtrees.inspection.formats import FIXED_DECIMALS, FORMATS, category_word, number_format
 
@@ -286,6 +287,12 @@ def parts_of(decision_tree: Any) -> tuple[Tree, Any, Sequence | None]:
     raise TypeError(
         f"decision_tree must be one fitted tree of dtrees. Got {decision_tree!r}{remedy}."
     )
+
+
+def impurity_name(tree: Tree) -> str:
+    """What measures the impurity of nodes: Gini's where a criterion has none of its own."""
+    row = CRITERIA.get(tree.criterion)
+    return "gini" if row is not None and row.is_function else tree.criterion
 
 
 def formatter_of(

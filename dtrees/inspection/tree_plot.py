@@ -27,7 +27,13 @@ import numpy as np
 from dtrees.constraints import AXES, NAMES, Boolean, IntegerIn, Nothing, checked
 from dtrees.core.model.tree import LEAF
 from dtrees.inspection.plots import INK, matplotlib_or_error
-from dtrees.inspection.tree_formatter import Line, Reach, TreeFormatter, formatter_of
+from dtrees.inspection.tree_formatter import (
+    Line,
+    Reach,
+    TreeFormatter,
+    formatter_of,
+    impurity_name,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,8 +73,8 @@ class Node:
     depth: int
     first: list[str]
     lines: list[str]
-    children: list[Node] = field(default_factory=list)
     is_cut: bool = False
+    children: list[Node] = field(default_factory=list)
     y: float = 0.0
 
     @property
@@ -78,7 +84,11 @@ class Node:
 
     def all(self) -> list[Node]:
         """The node and all below it, in preorder."""
-        return [self, *(below for child in self.children for below in child.all())]
+        found, waiting = [], [self]
+        while waiting:
+            found.append(waiting.pop())
+            waiting += reversed(found[-1].children)
+        return found
 
 
 @checked(
@@ -152,7 +162,7 @@ def plot_tree(
     formatter = formatter_of(
         decision_tree, feature_names, class_names, decimals=decimals, max_categories=max_categories
     )
-    root = _node(formatter, 0, 0, {}, max_depth, impurity)
+    root = _drawn_nodes(formatter, max_depth, impurity)
     has_legend = bool(formatter.classes)
     height = _place(root, LEGEND if has_legend else 0.0)
     width = 2 * MARGIN + MORE + WIDTH + ACROSS * max(node.depth for node in root.all())
@@ -170,25 +180,24 @@ def plot_tree(
     return ax
 
 
-def _node(
-    formatter: TreeFormatter,
-    number: int,
-    depth: int,
-    reaches: dict[int, Reach],
-    max_depth: int | None,
-    impurity: bool,
-) -> Node:
-    """A node with all below it that is drawn."""
+def _drawn_nodes(formatter: TreeFormatter, max_depth: int | None, impurity: bool) -> Node:
+    """The root with all below it that is drawn."""
     tree = formatter.tree
-    lines = _statistics(formatter, number, impurity)
-    if tree.test[number] == LEAF:
-        return Node(number, depth, _prediction(formatter, number), lines)
-    sides = formatter.children(number, reaches)
-    test = _wrapped(sides[0][2])
-    if max_depth is not None and depth >= max_depth:
-        return Node(number, depth, test, lines, is_cut=True)
-    below = [_node(formatter, i, depth + 1, r, max_depth, impurity) for i, r, _ in sides]
-    return Node(number, depth, test, lines, below)
+    above: list[Node] = []  # the root, and children before they have their own
+    waiting: list[tuple[int, int, dict[int, Reach], list[Node]]] = [(0, 0, {}, above)]
+    while waiting:
+        number, depth, reaches, siblings = waiting.pop()
+        lines = _statistics(formatter, number, impurity)
+        if tree.test[number] == LEAF:
+            siblings.append(Node(number, depth, _prediction(formatter, number), lines))
+            continue
+        sides = formatter.children(number, reaches)
+        is_cut = max_depth is not None and depth >= max_depth
+        node = Node(number, depth, _wrapped(sides[0][2]), lines, is_cut)
+        siblings.append(node)
+        if not is_cut:
+            waiting += [(i, depth + 1, reach, node.children) for i, reach, _ in reversed(sides)]
+    return above[0]
 
 
 def _prediction(formatter: TreeFormatter, node: int) -> list[str]:
@@ -217,7 +226,7 @@ def _statistics(formatter: TreeFormatter, node: int, impurity: bool) -> list[str
     tree = formatter.tree
     rows = f"{tree.n_node_samples[node]:,} rows"
     known = impurity and tree.impurity.any()  # trees of boosted models have none
-    name = tree.criterion.replace("_", " ")
+    name = impurity_name(tree).replace("_", " ")
     lines = [f"{name} {tree.impurity[node]:.3g}  ·  {rows}" if known else rows]
     if formatter.classes and len(formatter.classes) <= MOST_COUNTS:
         weights = tree.statistics[node] * tree.weight_unit

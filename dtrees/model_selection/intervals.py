@@ -98,9 +98,10 @@ class CrossValidation(dict[str, Any]):
         numbers = {
             name: np.asarray(values, dtype=float)
             for name, values in self.items()
-            if np.ndim(values) == 1 and np.asarray(values).dtype.kind in "fiu"
+            if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "fiu"
         }
         n_folds = max(map(len, numbers.values()), default=0)
+        numbers = {name: values for name, values in numbers.items() if len(values) == n_folds}
         rows = [
             [str(i), *(f"{values[i]:.4g}" for values in numbers.values())] for i in range(n_folds)
         ]

@@ -132,7 +132,7 @@ class TestResume:
         assert digest(so_far.resume(X, Y).forest_.trees) == digest(whole.forest_.trees)
         assert so_far.fit_report_["regime"] == "local"
 
-    def test_rows_submissions(self, monkeypatch):
+    def test_rows_on_workers(self, monkeypatch):
         """They are told by what the growth saw of them."""
         from dtrees.estimators import forest_growth
 

@@ -14,6 +14,9 @@ from dtrees import (
     RandomForestClassifier,
     plot_tree,
 )
+from dtrees.inspection import export_graphviz
+from dtrees.inspection.tree_formatter import formatter_of
+from dtrees.inspection.tree_plot import _drawn_nodes
 from tests.inspection.test_plots import boxes, edges, texts
 
 pytest.importorskip("matplotlib").use("Agg")
@@ -52,6 +55,22 @@ def test_depth(tree):
     assert sizes[:2] == [1, 3]
     assert sizes[-1] == tree.tree_.node_count
     assert "•••" not in texts(plot_tree(tree, max_depth=None))
+
+
+def test_a_tree_that_is_deeper_than_python_calls():
+    number = np.arange(1_100)
+    chain = DecisionTreeClassifier().fit(number[:, None], number % 2)
+    assert chain.get_depth() > sys.getrecursionlimit()
+    assert (
+        len(_drawn_nodes(formatter_of(chain, None, None), None, True).all())
+        == chain.tree_.node_count
+    )
+
+
+def test_a_criterion_without_an_impurity_shows_that_of_gini():
+    tree = DecisionTreeClassifier(criterion="chi_square", max_depth=2).fit(IRIS.data, IRIS.target)
+    assert "gini 0.667  ·  150 rows" in texts(plot_tree(tree))
+    assert "gini = 0.667" in export_graphviz(tree)
 
 
 def test_nothing_overlaps(tree):

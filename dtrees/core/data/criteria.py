@@ -24,7 +24,7 @@ class Criterion:
     has_bounds : bool, default=True
         Scores of whole intervals of codes are bounded (`dtrees.core.search._intervals`).
     has_known_gains : bool, default=True
-        Gains follow from the statistics of nodes (`dtrees.core.model.predicted`).
+        Gains follow from the statistics of nodes (`dtrees.core.model.packing`).
     """
 
     of_numbers: bool = False

@@ -34,7 +34,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Sequence
 
-from dtrees.core.data.criteria import CRITERIA
+from dtrees.core.data.criteria import CRITERIA, OF_USER
 from dtrees.core.grow.round_roots import roots_of, sets_of_scales
 from dtrees.core.grow.round_spec import Blocks, RoundSpec
 from dtrees.core.grow.tree_batch import TreeBatch
@@ -71,9 +71,12 @@ def grow_in_rounds(
     """
     rules = spec.common.rules
     if CRITERIA[rules.criterion].is_function:
+        what = f"criterion={rules.criterion!r}"
+        if rules.criterion == OF_USER:
+            what = "a criterion of your own"
         raise ValueError(
-            f"Trees of criterion={rules.criterion!r} need all rows in one place: replicate them, "
-            "or choose another criterion."
+            f"Trees of {what} need all rows in one place: replicate them, or choose another "
+            "criterion."
         )
     blocks.begin(spec.common)
     begin = roots_of(spec, numbers, blocks)
