@@ -220,6 +220,7 @@ cdef class SingleTree:
         """List the rows and sum them up, and sort the columns; returns where the rows are."""
         cdef Dataset dataset = self.dataset
         cdef Buffers* w = &self.rows
+        cdef Buffers* moved
         cdef int64_t n = 0
         cdef int64_t i
         if self.params.draws:
@@ -247,8 +248,10 @@ cdef class SingleTree:
             return w
         self.sort_columns(root)
         if n <= MAX_NARROW:
-            self.presorted = relocate_in_chunks(&self.sharing, w, root, dataset.columns,
-                                                &self.params.count_rule)
+            with nogil:  # others join, and other Python threads go on
+                moved = relocate_in_chunks(&self.sharing, w, root, dataset.columns,
+                                           &self.params.count_rule)
+            self.presorted = moved
             free_buffers(w)
             if self.presorted == NULL:
                 raise MemoryError

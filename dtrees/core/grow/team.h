@@ -184,10 +184,11 @@ static inline void bide(Jobs *jobs, Job *job, int64_t n_chunks, int short_only, 
     }
 }
 
-/* Lead a job of at most 2**20 - 1 chunks: do what nobody else claims, wait for what others claimed.
-   While chunks of a long job are done by others, do those of short jobs. */
+/* Lead a job: do what nobody else claims, wait for what others claimed. While chunks of a long job
+   are done by others, do those of short jobs. If a ticket cannot count the chunks, the leader does
+   all of them. */
 static inline void lead(Jobs *jobs, Chunk work, void *job, int64_t n_chunks, int is_long) {
-    Job *own = n_chunks > 1 ? take_job(jobs) : 0;
+    Job *own = n_chunks > 1 && n_chunks <= TICKET_MASK ? take_job(jobs) : 0;
     uint64_t number;
     int64_t chunk, spins = 0;
     if (!own) {

@@ -257,7 +257,7 @@ cdef struct IntervalCells:
     const int64_t* cells
     int64_t count           # of cells, with that of missing values
     uint32_t n_codes
-    uint8_t way             # `_code_ways`
+    uint8_t way             # `_node_counts`
     const int64_t* of_class     # class weights, not in the cells; NULL: none
 
 
