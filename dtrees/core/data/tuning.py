@@ -18,7 +18,8 @@ class Tuning:
     level_entries : int, default=2**19
         Threads do not share the columns of nodes of fewer entries: to wake them takes longer.
     task_entries : int, default=2**15
-        Subtrees of fewer entries are not left to other threads.
+        Subtrees of so many entries are left to other threads as a whole, unless they are less
+        than an eighth of it.
     counted_rows : int, default=128
         Nodes of fewer rows are searched by sorted entries, never by histogram. Above, the cells
         of a column's histogram decide; 0: every column that can be is read by histogram.

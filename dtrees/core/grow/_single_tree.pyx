@@ -42,6 +42,7 @@ cdef enum:
     SLICE = 1 << 24         # entries between two looks at signals
     CHUNKS = 6              # of columns for each thread
     SUBTREES = 4            # that are left for each thread, about
+    SMALLEST = 8            # parts of a usual subtree, below which nobody is asked to grow one
     MOST_WORDS = 4          # of a histogram, for each row of the table
     KEPT_SHARE = 8          # rows per cell of a histogram that is kept with its node
 
@@ -157,7 +158,8 @@ cdef class SingleTree:
             free_node(&root)
         if self.n_threads > 1:
             share_growth(growth, &self.sharing, self.tuning.level_entries,
-                         self.tuning.task_entries, entries // (SUBTREES * self.n_threads))
+                         self.tuning.task_entries // SMALLEST,
+                         max(self.tuning.task_entries, entries // (SUBTREES * self.n_threads)))
         return self.finish(self.memory)
 
     def grow_left(self, LeftSubtree subtree):
