@@ -188,10 +188,6 @@ WORKS: Mapping[str, Work] = {
     "adult folds": Work(
         "adult, ten folds and the final model, leaves of 10", _folds(adult, min_samples_leaf=10)
     ),
-    "boosted folds": Work(
-        "adult, ten folds of 20 boosted iterations",
-        _folds(adult, "GradientBoosting", max_iter=20, early_stopping=False),
-    ),
 }
 PATHS: Mapping[str, SpecialPath] = {
     "two_class_scan": SpecialPath(
@@ -266,19 +262,6 @@ PATHS: Mapping[str, SpecialPath] = {
             )
         ),
         ("boosted texts",),
-    ),
-    "leaf_masks": SpecialPath(
-        (
-            "predict/_binned.pyx::free_masks",
-            "predict/_binned.pyx::reserve_masks",
-            "predict/_binned.pyx::number_leaves",
-            "predict/_binned.pyx::rule_out",
-            "predict/_binned.pyx::gather_codes",
-            "predict/_binned.pyx::fill_masks",
-            "predict/_binned.pyx::look_up",
-            "predict/_binned.pyx::leaves_by_masks",
-        ),
-        ("boosted folds",),
     ),
 }
 
