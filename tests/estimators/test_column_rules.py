@@ -233,8 +233,9 @@ class TestWherever:
         assert digest(trees_of(found["final_estimator"])) == digest(trees_of(made.fit(X, y)))
 
     @pytest.mark.parametrize("is_classifier", [True, False])
-    def test_models_of_folds_keep_the_order_of_exact_numbers(self, is_classifier):
+    def test_models_of_folds_keep_the_order_of_exact_numbers(self, is_classifier, caplog):
         """No bound of an interval of codes knows orders: these models grow one by one."""
+        caplog.set_level("INFO", "dtrees")
         rng = np.random.default_rng(0)
         table = np.where(rng.random((3_000, 4)) < 0.02, np.nan, rng.normal(size=(3_000, 4)))
         y = np.nan_to_num(table) @ [1.0, 1.0, 0.5, 0.0] + rng.normal(size=3_000)
@@ -243,6 +244,7 @@ class TestWherever:
         splits = list(KFold(5).split(table))
         found = cross_validate(made, table, y, cv=splits, return_estimator=True)
         assert found["final_estimator"].fit_report_["shared_nodes"] == 0
+        assert "models are fitted one by one: most columns have many values" in caplog.text
         for model, (train, _) in zip(found["estimator"], splits, strict=True):
             alone = clone(made).fit(table, y, np.isin(np.arange(3_000), train).astype(float))
             assert digest(trees_of(model)) == digest(trees_of(alone))

@@ -171,8 +171,6 @@ cdef class TrainingSets:
             self.intervals = dataset.bound.intervals(dataset.n_rows, tuning.interval_codes)
             if self.intervals != NULL:
                 self.part_earlier()
-        elif dataset.params.limits.random_splits or dataset.params.limits.monotonic != NULL:
-            self.part_at_once(tuning.interval_codes)
 
     def __dealloc__(self):
         free(self.params_of)
@@ -242,18 +240,6 @@ cdef class TrainingSets:
         for j in range(n_columns):
             many += self.intervals[j].column.codes != NULL
         self.shared_rows += self.shared_rows * EARLIER * many // n_columns
-
-    cdef part_at_once(self, int64_t interval_codes):
-        """Where columns of many codes have no intervals, sets go on alone from the beginning: to
-        count all codes, for each cell and set, costs more than that."""
-        cdef int64_t n_columns = self.dataset.params.limits.n_columns
-        cdef int64_t many = 0
-        cdef int64_t j
-        for j in range(n_columns):
-            many += (self.dataset.columns[j].storage != STORED_SPARSE
-                     and self.dataset.columns[j].n_codes >= interval_codes)
-        if 2 * many > n_columns and self.shared_rows > 0:
-            self.shared_rows = <int64_t>1 << 60  # more than any table has
 
     cdef choose_cells(self):
         """Two classes: all that a row adds is one number, where no sum overflows its field."""

@@ -90,7 +90,7 @@ def pieces_of_sets(
     sets = Sets(target, rules, resampling, scales)
     pieces: dict[int, list[Subtree]] = {}
     largest = numbers_of(coded, target, rules[0], tuning)
-    for bundle in sets.bundles(largest):
+    for bundle in [] if why_alone(coded, rules[0], tuning) else sets.bundles(largest):
         scale = sets.scales[bundle[0]]
         dataset = Dataset(coded, sets.counts, rules[0], scale, source.values, alone=True)
         own = sets.class_weights_of(bundle)
@@ -168,18 +168,35 @@ def numbers_of(
     return int(width.max(initial=0)) * (target.n_statistics + 1)
 
 
+def why_alone(coded: CodedMatrix, rules: GrowthRules, tuning: Tuning) -> str:
+    """Why no sets of such a growth go together; empty where they may.
+
+    To count all codes of a column of many codes, for each cell and set, costs more than growths one
+    by one. Bounds of intervals of codes know neither orders nor random splits.
+    """
+    if CRITERIA[rules.criterion].is_function:
+        return "their criterion is a function"
+    if tuning.shared_rows > 0 and (rules.random_splits or rules.monotonic is not None):
+        many = (coded.storage != SPARSE) & (coded.n_codes >= tuning.interval_codes)
+        if 2 * many.sum() > coded.n_columns:
+            what = "random splits" if rules.random_splits else "monotonic_cst"
+            return f"most columns have many values, whose intervals have no bounds with {what}"
+    return ""
+
+
 def n_alone(
     coded: CodedMatrix, target: Target, rules: GrowthRules, resampling: Resampling
 ) -> tuple[int, str]:
     """How many of some sets grow on their own, and why those do."""
+    reason = why_alone(coded, rules, Tuning())
+    if reason:
+        return resampling.n_sets, reason
     sets = Sets(target, [rules] * resampling.n_sets, resampling)
     numbers = numbers_of(coded, target, rules)
     n = resampling.n_sets - sum(map(len, sets.bundles(numbers)))
     company = Counter(scale.fixed_point for scale in sets.scales)
     if n == 0:
         return 0, ""
-    if CRITERIA[rules.criterion].is_function:
-        return n, "their criterion is a function"
     if LEAST_BLOCKS * numbers > MOST_NUMBERS:
         return n, "counts of two of them would take too much memory"
     if sets.have_one_scale and 1 in company.values():
@@ -265,8 +282,6 @@ class Sets:
         histogram : int
             Numbers of the largest histogram of a column.
         """
-        if CRITERIA[self._criterion].is_function:
-            return []
         by_scale: dict[float, list[int]] = {}
         for number, scale in enumerate(self.scales):
             key = scale.fixed_point if self.have_one_scale else 1.0
