@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
 from numbers import Integral, Real
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -30,233 +29,194 @@ class InvalidParameterError(ValueError, TypeError):
     """A parameter of the wrong type or outside its range."""
 
 
-class Constraint(Protocol):
-    """Anything that can judge a value and name what it would accept."""
+class Constraint:
+    """A set of values, and the words for it.
 
-    def accepts(self, value: Any) -> bool:
-        """Whether the value is right."""
-        ...
+    Parameters
+    ----------
+    words : str
+        What a message calls the values.
+    types : type, or union or tuple of types, default=object
+        Of the values.
+    but : type or tuple of types, default=()
+        Subtypes that are refused.
+    low, high : number or None, default=None
+        Numbers are not below or above; None: no limit.
+    brackets : str, default="[]"
+        "[" and "]" include the limit, "(" and ")" do not.
+    options : tuple, default=()
+        The only values; empty: there are others.
+    test : callable, default=None
+        What else has to be true of a value.
+    """
 
-    def __str__(self) -> str: ...
-
-
-@dataclass(frozen=True)
-class IntegerIn:
-    """An integer from `low` to `high`, and no boolean."""
-
-    low: int
-    high: int | None = None  # None: no limit
-
-    def accepts(self, value: Any) -> bool:
-        """Whether the value is such an integer."""
-        return (
-            isinstance(value, Integral)
-            and not isinstance(value, bool)
-            and self.low <= int(value)
-            and (self.high is None or int(value) <= self.high)
-        )
+    def __init__(
+        self,
+        words: str,
+        types: Any = object,
+        *,
+        but: Any = (),
+        low: float | None = None,
+        high: float | None = None,
+        brackets: str = "[]",
+        options: tuple[str, ...] = (),
+        test: Callable[[Any], bool] | None = None,
+    ) -> None:
+        self.words, self.types, self.but = words, types, but
+        self.low, self.high, self.brackets = low, high, brackets
+        self.options, self.test = options, test
 
     def __str__(self) -> str:
-        return (
-            f"an int in the range [{self.low}, {'inf)' if self.high is None else f'{self.high}]'}"
-        )
-
-
-@dataclass(frozen=True)
-class RealIn:
-    """A number between `low` and `high`."""
-
-    low: float
-    high: float
-    brackets: str  # two: "[" and "]" include the bound, "(" and ")" do not
-    integers: bool = True  # whether a value of integer type is a number here
+        return self.words
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value is such a number; nan and booleans never are."""
-        if not isinstance(value, Real) or isinstance(value, bool):
+        """Whether the value is right; nan never is, where there is a limit."""
+        if not isinstance(value, self.types) or isinstance(value, self.but):
             return False
-        if isinstance(value, Integral) and not self.integers:
+        if self.options and value not in self.options:
             return False
-        number = float(value)
-        above = number >= self.low if self.brackets[0] == "[" else number > self.low
-        below = number <= self.high if self.brackets[1] == "]" else number < self.high
-        return above and below
-
-    def __str__(self) -> str:
-        high = "inf" if math.isinf(self.high) else float(self.high)
-        return f"a float in the range {self.brackets[0]}{float(self.low)}, {high}{self.brackets[1]}"
-
-
-@dataclass(frozen=True)
-class OneOf:
-    """One of a few strings."""
-
-    options: tuple[str, ...]
-    refused_later: tuple[str, ...] = ()  # by the fit, which says why
-
-    def accepts(self, value: Any) -> bool:
-        """Whether the value is one of the strings."""
-        return isinstance(value, str) and value in self.options + self.refused_later
-
-    def __str__(self) -> str:
-        return f"a str among {{{', '.join(map(repr, self.options))}}}"
+        if self.low is not None or self.high is not None:
+            number = int(value) if isinstance(value, Integral) else float(value)
+            low, high = self.low, self.high
+            above = low is None or number > low or (number == low and self.brackets[0] == "[")
+            below = high is None or number < high or (number == high and self.brackets[1] == "]")
+            if not (above and below):
+                return False
+        return self.test is None or self.test(value)
 
 
-@dataclass(frozen=True)
-class InstanceOf:
-    """An instance of a type, under the name that users know it by."""
+class IntegerIn(Constraint):
+    """An integer from `low` to `high` (None: no limit), and no boolean."""
 
-    type: Any  # or a union of types
-    name: str
-
-    def accepts(self, value: Any) -> bool:
-        """Whether the value is an instance."""
-        return isinstance(value, self.type)
-
-    def __str__(self) -> str:
-        return f"an instance of {self.name!r}"
+    def __init__(self, low: int, high: int | None = None) -> None:
+        words = f"an int in the range [{low}, {'inf)' if high is None else f'{high}]'}"
+        super().__init__(words, Integral, but=bool, low=low, high=high)
 
 
-@dataclass(frozen=True)
-class Boolean:
+class RealIn(Constraint):
+    """A number between two limits, and no boolean; `integers` says whether 1 is a number here."""
+
+    def __init__(self, low: float, high: float, brackets: str, integers: bool = True) -> None:
+        most = "inf" if math.isinf(high) else float(high)
+        words = f"a float in the range {brackets[0]}{float(low)}, {most}{brackets[1]}"
+        but = bool if integers else Integral
+        super().__init__(words, Real, but=but, low=low, high=high, brackets=brackets)
+
+
+class OneOf(Constraint):
+    """One of a few strings; those that are `refused_later` are so by the fit, which says why."""
+
+    def __init__(self, options: tuple[str, ...], refused_later: tuple[str, ...] = ()) -> None:
+        words = f"a str among {{{', '.join(map(repr, options))}}}"
+        super().__init__(words, str, options=options + refused_later)
+
+
+class InstanceOf(Constraint):
+    """An instance of a type, or of a union of types, under the name that users know it by."""
+
+    def __init__(self, kind: Any, name: str) -> None:
+        super().__init__(f"an instance of {name!r}", kind)
+
+
+class Boolean(Constraint):
     """True or False, of Python or of NumPy: a grid of parameters may be an array."""
 
-    def accepts(self, value: Any) -> bool:
-        """Whether the value is one of the two."""
-        return isinstance(value, bool | np.bool_)
-
-    def __str__(self) -> str:
-        return "an instance of 'bool'"
+    def __init__(self) -> None:
+        super().__init__("an instance of 'bool'", bool | np.bool_)
 
 
-@dataclass(frozen=True)
-class CallableObject:
-    """Something that can be called."""
+class CallableObject(Constraint):
+    """Something that can be called, and is no class: an instance was meant."""
 
-    def accepts(self, value: Any) -> bool:
-        """Whether the value can be called, and is no class: an instance was meant."""
-        return callable(value) and not isinstance(value, type)
-
-    def __str__(self) -> str:
-        return "a callable"
+    def __init__(self) -> None:
+        super().__init__("a callable", but=type, test=callable)
 
 
-@dataclass(frozen=True)
-class Nothing:
+class Nothing(Constraint):
     """None."""
 
-    def accepts(self, value: Any) -> bool:
-        """Whether the value is None."""
-        return value is None
-
-    def __str__(self) -> str:
-        return "None"
+    def __init__(self) -> None:
+        super().__init__("None", type(None))
 
 
-@dataclass(frozen=True)
-class ArrayLike:
+def _is_array_like(value: Any) -> bool:
+    """Whether the value has a length or a shape and is no string, set or mapping."""
+    if isinstance(value, str | bytes | type) or np.isscalar(value):
+        return False
+    shape = getattr(value, "shape", None)
+    if shape is None:
+        return isinstance(value, Sequence) or hasattr(value, "__array__")
+    return not isinstance(shape, tuple) or len(shape) > 0
+
+
+class ArrayLike(Constraint):
     """A list, a tuple, an array or a column of any library; what is in it is judged elsewhere."""
 
-    def accepts(self, value: Any) -> bool:
-        """Whether the value has a length or a shape and is no string, set or mapping."""
-        if isinstance(value, str | bytes | type) or np.isscalar(value):
-            return False
-        shape = getattr(value, "shape", None)
-        if shape is None:
-            return isinstance(value, Sequence) or hasattr(value, "__array__")
-        return not isinstance(shape, tuple) or len(shape) > 0
-
-    def __str__(self) -> str:
-        return "an array-like"
+    def __init__(self) -> None:
+        super().__init__("an array-like", test=_is_array_like)
 
 
-@dataclass(frozen=True)
-class ListLike:
-    """A list, tuple, set, array or index of things: names, models, splits."""
+class ListLike(Constraint):
+    """A list, tuple, set, array or index: what can be gone through twice, and is no mapping."""
 
-    def accepts(self, value: Any) -> bool:
-        """Whether the value can be gone through more than once, and is no string or mapping."""
-        return ArrayLike().accepts(value) or isinstance(value, Set)
-
-    def __str__(self) -> str:
-        return "a list, tuple, set or array"
-
-
-@dataclass(frozen=True)
-class Having:
-    """An object with a method."""
-
-    method: str
-
-    def accepts(self, value: Any) -> bool:
-        """Whether the value is an object, and no class, that has the method."""
-        return hasattr(value, self.method) and not isinstance(value, str | bytes | type)
-
-    def __str__(self) -> str:
-        return f"an object with the method {self.method!r}"
-
-
-def _length(value: Any) -> int | None:
-    """Of a list, tuple or array; an array without dimensions has none."""
-    return None if getattr(value, "shape", None) == () else len(value)
-
-
-@dataclass(frozen=True)
-class Splits:
-    """Pairs of a training side and a test side, which are judged where they are drawn."""
-
-    def accepts(self, value: Any) -> bool:
-        """Whether the value can be gone through, and has pairs where that can be told."""
-        pairs = (list, tuple, np.ndarray)
-        if isinstance(value, pairs):
-            return _length(value) is not None and all(
-                isinstance(split, pairs) and _length(split) == 2 for split in value
-            )
-        return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | Set)
-
-    def __str__(self) -> str:
-        return "an iterable of (train, test)"
-
-
-@dataclass(frozen=True)
-class ArrayOf:
-    """A NumPy array that `fit` has made."""
-
-    n_dimensions: int
-    dtype: np.dtype | None = None  # None: any
-
-    def accepts(self, value: Any) -> bool:
-        """Whether the value is such an array."""
-        return (
-            isinstance(value, np.ndarray)
-            and value.ndim == self.n_dimensions
-            and (self.dtype is None or value.dtype == self.dtype)
+    def __init__(self) -> None:
+        super().__init__(
+            "a list, tuple, set or array",
+            test=lambda value: isinstance(value, Set) or _is_array_like(value),
         )
 
-    def __str__(self) -> str:
-        of = "" if self.dtype is None else f" of {self.dtype}"
-        return f"an array{of} of {self.n_dimensions} dimension(s)"
+
+class Having(Constraint):
+    """An object, and no class, that has a method."""
+
+    def __init__(self, method: str) -> None:
+        words = f"an object with the method {method!r}"
+        super().__init__(words, but=(str, bytes, type), test=lambda value: hasattr(value, method))
 
 
-@dataclass(frozen=True)
-class RandomState:
-    """What ``sklearn.utils.check_random_state`` takes."""
+def _has_splits(value: Any) -> bool:
+    """Whether the value can be gone through, and has pairs where that can be told."""
+    pairs = (list, tuple, np.ndarray)
 
-    def accepts(self, value: Any) -> bool:
-        """Whether the value is a seed, a random state or None."""
-        if isinstance(value, Integral):
-            return 0 <= int(value) < 2**32
-        return value is None or isinstance(value, np.random.RandomState)
+    def length(given: Any) -> int | None:
+        return None if getattr(given, "shape", None) == () else len(given)
 
-    def __str__(self) -> str:
-        return (
-            "an int in the range [0, 4294967295], "
-            "an instance of 'numpy.random.mtrand.RandomState' or None"
+    if isinstance(value, pairs):
+        return length(value) is not None and all(
+            isinstance(split, pairs) and length(split) == 2 for split in value
+        )
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | Set)
+
+
+class Splits(Constraint):
+    """Pairs of a training side and a test side, which are judged where they are drawn."""
+
+    def __init__(self) -> None:
+        super().__init__("an iterable of (train, test)", test=_has_splits)
+
+
+class ArrayOf(Constraint):
+    """A NumPy array that `fit` has made; `dtype` None: of any type."""
+
+    def __init__(self, n_dimensions: int, dtype: np.dtype | None = None) -> None:
+        of = "" if dtype is None else f" of {dtype}"
+        super().__init__(
+            f"an array{of} of {n_dimensions} dimension(s)",
+            np.ndarray,
+            test=lambda value: (
+                value.ndim == n_dimensions and (dtype is None or value.dtype == dtype)
+            ),
         )
 
 
 Constraints = Mapping[str, Sequence[Constraint]]
 
+# What ``sklearn.utils.check_random_state`` takes.
+RANDOM_STATE = (
+    Constraint("an int in the range [0, 4294967295]", Integral, low=0, high=2**32 - 1),
+    InstanceOf(np.random.RandomState, "numpy.random.mtrand.RandomState"),
+    Nothing(),
+)
 CV = (IntegerIn(2), Having("split"), Splits())
 SCORER = (InstanceOf(str, "str"), CallableObject(), Nothing())
 ESTIMATOR = (Having("fit"),)
@@ -275,22 +235,24 @@ COLUMN_RULES: Mapping[str, tuple[Constraint, ...]] = {
 }
 
 
-def check_parameters(constraints: Constraints, parameters: Mapping[str, Any], owner: str) -> None:
-    """Raise InvalidParameterError for the first parameter that none of its constraints accepts.
+def check_values(
+    constraints: Constraints,
+    values: Mapping[str, Any],
+    owner: str,
+    what: str = "parameter",
+    *,
+    always: bool = False,
+) -> None:
+    """Raise InvalidParameterError for the first value that none of its constraints accepts.
 
-    Parameters without constraints are not checked; `owner` is the class or function, for the
-    message. Does nothing with ``sklearn.config_context(skip_parameter_validation=True)``.
+    Values without constraints are not checked. `owner` is the class or function, and `what` says
+    what the values are, for the message. Unless it is to be done `always`, nothing is checked with
+    ``sklearn.config_context(skip_parameter_validation=True)``.
     """
     from sklearn import get_config
 
-    if not get_config()["skip_parameter_validation"]:
-        check_values(constraints, parameters, "parameter", owner)
-
-
-def check_values(
-    constraints: Constraints, values: Mapping[str, Any], what: str, owner: str
-) -> None:
-    """As `check_parameters`, of parameters or attributes, whatever scikit-learn's settings say."""
+    if get_config()["skip_parameter_validation"] and not always:
+        return
     for name, value in values.items():
         allowed = constraints.get(name)
         if allowed is None or any(constraint.accepts(value) for constraint in allowed):
@@ -339,7 +301,7 @@ def checked(
                 owner = function.__qualname__
                 if "self" in given:  # the class that the user has, not the one that defines it
                     owner = f"{type(given['self']).__name__}.{function.__name__}"
-                check_parameters(constraints, given, owner)
+                check_values(constraints, given, owner)
             return function(*args, **kwargs)
 
         return cast(F, call)

@@ -51,6 +51,7 @@ from dtrees.coding.sparse_positions import check_sparse
 from dtrees.coding.target import Target
 from dtrees.constraints import (
     COLUMN_RULES,
+    RANDOM_STATE,
     ArrayLike,
     ArrayOf,
     Constraint,
@@ -58,9 +59,7 @@ from dtrees.constraints import (
     IntegerIn,
     Nothing,
     OneOf,
-    RandomState,
     RealIn,
-    check_parameters,
     check_values,
 )
 from dtrees.core.model.tree import Forest, Tree
@@ -99,7 +98,7 @@ TREE_CONSTRAINTS: Mapping[str, tuple[Constraint, ...]] = {
         OneOf(("sqrt", "log2")),
         Nothing(),
     ),
-    "random_state": (RandomState(),),
+    "random_state": RANDOM_STATE,
     "max_leaf_nodes": (IntegerIn(2), Nothing()),
     "min_impurity_decrease": (RealIn(0, math.inf, "[)"),),
     "ccp_alpha": (RealIn(0, math.inf, "[)"),),
@@ -316,8 +315,8 @@ class BaseModel(BaseEstimator):
         Raises InvalidParameterError where one is of the wrong type or outside its range, and
         ValueError where one is missing, or does not fit the others.
         """
-        check_values(cls._constraints, parts.parameters, "parameter", cls.__name__)
-        check_values(cls._learns, parts.attributes, "attribute", cls.__name__)
+        check_values(cls._constraints, parts.parameters, cls.__name__, always=True)
+        check_values(cls._learns, parts.attributes, cls.__name__, "attribute", always=True)
         missing = cls._learns.keys() - cls._learns_at_times - parts.attributes.keys()
         if missing:
             raise ValueError(f"there is no attribute {min(missing)!r}")
@@ -339,7 +338,7 @@ class BaseModel(BaseEstimator):
 
     def _check_parameters(self) -> None:
         # not get_params, which reads the signature anew each time
-        check_parameters(
+        check_values(
             self._constraints,
             {name: getattr(self, name) for name in self._constraints},
             type(self).__name__,

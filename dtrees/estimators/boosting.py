@@ -39,6 +39,7 @@ from dtrees.coding.target import Target
 from dtrees.coding.weights import class_totals
 from dtrees.constraints import (
     COLUMN_RULES,
+    RANDOM_STATE,
     ArrayLike,
     ArrayOf,
     Boolean,
@@ -48,7 +49,6 @@ from dtrees.constraints import (
     IntegerIn,
     Nothing,
     OneOf,
-    RandomState,
     RealIn,
 )
 from dtrees.core.data.scale import units_of
@@ -123,7 +123,7 @@ class BaseBoosting(BaseModel):
         "warm_start": (Boolean(),),
         "verbose": (InstanceOf(Integral, "int"),),
         "regime": (OneOf(("local", "replicated"), refused_later=("partitioned",)), Nothing()),
-        "random_state": (RandomState(),),
+        "random_state": RANDOM_STATE,
         "n_jobs": (InstanceOf(Integral, "int"), Nothing()),
     }
     _learns: ClassVar = {

@@ -37,7 +37,7 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table, read_table
 from dtrees.coding.target import Target
 from dtrees.coding.weights import cut_weights
-from dtrees.constraints import check_parameters
+from dtrees.constraints import check_values
 from dtrees.core.data.criteria import OF_USER
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow.shared import n_alone
@@ -367,4 +367,4 @@ def one_target(y: Any, owner: str) -> np.ndarray:
 
 def check_value(estimator: BaseModel, name: str, value: Any) -> None:
     """Refuse (InvalidParameterError) a value of a parameter that no fit takes."""
-    check_parameters(estimator._constraints, {name: value}, type(estimator).__name__)
+    check_values(estimator._constraints, {name: value}, type(estimator).__name__)

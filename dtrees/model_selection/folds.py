@@ -40,12 +40,12 @@ from dtrees._random import FOLDS, keyed_draws, keyed_uint64
 from dtrees.coding.group_keys import group_keys
 from dtrees.constraints import (
     ARRAY,
+    RANDOM_STATE,
     ROWS,
     Boolean,
     Constraints,
     IntegerIn,
-    RandomState,
-    check_parameters,
+    check_values,
     checked,
 )
 from dtrees.parallel import admitted, check_lengths, is_lazy, known_length, lazy_keys
@@ -189,7 +189,7 @@ LARGEST_SEED = np.iinfo(np.int32).max
 CONSTRAINTS: Constraints = {
     "n_splits": (IntegerIn(2, MOST_FOLDS),),
     "stratify": (Boolean(),),
-    "random_state": (RandomState(),),
+    "random_state": RANDOM_STATE,
 }
 
 
@@ -307,7 +307,7 @@ class HashKFold(BaseEstimator):
         TypeError
             A label of a group is neither number, string nor date.
         """
-        check_parameters(CONSTRAINTS, self.get_params(), "HashKFold")
+        check_values(CONSTRAINTS, self.get_params(), "HashKFold")
         k = self.n_splits
         seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
         if groups is not None and self.stratify:

@@ -47,11 +47,11 @@ from dtrees.constraints import (
     CV,
     ESTIMATOR,
     PARAMS,
+    RANDOM_STATE,
     ROWS,
     SCORER,
     IntegerIn,
     Nothing,
-    RandomState,
     checked,
 )
 from dtrees.core.membership.resampling import Rows, of_sets
@@ -274,7 +274,7 @@ class NestedStandardError:
     cv=(IntegerIn(LEAST_FOLDS), *CV[1:]),
     n_repeats=(IntegerIn(1), Nothing()),
     params=PARAMS,
-    random_state=(RandomState(),),
+    random_state=RANDOM_STATE,
 )
 def nested_standard_error(
     estimator: Any,
