@@ -37,7 +37,7 @@ def check_scoring(names: Sequence[str], quantile: float | None = None) -> dict[s
     from sklearn.metrics import get_scorer_names
 
     from dtrees.io.problem import near
-    from dtrees.model_selection.row_scores import PINBALL, pinball_scorer
+    from dtrees.model_selection.nested_errors import PINBALL, pinball_scorer
 
     scorers: dict[str, Any] = {name: name for name in names}
     if quantile is not None:

@@ -31,11 +31,10 @@ from dtrees.estimators.training_table import TrainingTable
 from dtrees.inspection.alignment import adds_steps
 from dtrees.inspection.importance import normalized, unseen_importances
 from dtrees.model_selection.candidates import Growth
-from dtrees.model_selection.cell_scores import score_models, scores_by_leaves
+from dtrees.model_selection.cell_scores import score_models, scores_by_leaves, warn_of_undefined
 from dtrees.model_selection.cells import Cells, cells_of
 from dtrees.model_selection.folds import RowsOfSides, Split
 from dtrees.model_selection.leaf_scores import leaf_scores_of
-from dtrees.model_selection.missing_classes import warn_of_undefined
 from dtrees.model_selection.prepare import SplitTable
 
 

@@ -37,10 +37,9 @@ from dtrees.estimators.forests import BaseTrees
 from dtrees.estimators.prediction import ENDS, Predictor, scaled_errors, warn_of_infinite
 from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.folds import RowsOfSides, Split
-from dtrees.model_selection.nested import FittedSearches
 from dtrees.model_selection.pipelines import ends_in_dtrees, last_step
 from dtrees.model_selection.prepare import Arguments
-from dtrees.model_selection.search import SharedSearch
+from dtrees.model_selection.search import FittedSearches, SharedSearch
 from dtrees.parallel import Answer, is_lazy, map_rows, threaded
 
 NO_REGRESSOR = "they are of numbers, and it is of"

@@ -27,7 +27,7 @@ from dtrees.model_selection.folds import Split
 
 if TYPE_CHECKING:
     from dtrees.model_selection.cells import Cells
-    from dtrees.model_selection.nested import FittedSearches
+    from dtrees.model_selection.search import FittedSearches
 
 
 class RowNumbers:

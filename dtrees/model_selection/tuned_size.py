@@ -17,7 +17,7 @@ limits then. Boosted models have a way of their own, the number of iterations
 
 A score that was the highest of many is somewhat too good. `tuned_scores` tells what a choice is
 worth on new rows. It chooses anew for each fold, from the rows outside of it, as nested searches do
-(`dtrees.model_selection.nested`)::
+(`dtrees.model_selection.search`)::
 
     all rows       [test side][training side ....................]
     tuned_size         ──▶    [test side][training side .........]   rows of the same table
@@ -39,8 +39,8 @@ from dtrees.model_selection.cost_complexity import CostComplexity
 from dtrees.model_selection.fitted_splits import FittedSplits
 from dtrees.model_selection.folds import RowsOfSides, Split, mean_and_standard_error, size_of
 from dtrees.model_selection.leaf_scores import leaf_scores_of
+from dtrees.model_selection.nested_errors import is_own_loss
 from dtrees.model_selection.prepare import Arguments, SplitTable, is_boosted, prepare_shared
-from dtrees.model_selection.row_scores import is_own_loss
 from dtrees.model_selection.surface import ValidationSurface, surface_of
 
 Rule = Literal["best", "simplest"]

@@ -52,7 +52,7 @@ from dtrees.constraints import CV, Nothing, checked
 from dtrees.estimators.base import BaseModel
 from dtrees.estimators.forests import BaseForest, BaseTrees
 from dtrees.exceptions import ClusterError
-from dtrees.model_selection.cell_scores import scores_by_leaves, scores_by_score
+from dtrees.model_selection.cell_scores import scores_by_leaves, scores_by_score, warn_of_undefined
 from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.fitted_splits import fit_splits
 from dtrees.model_selection.folds import Split
@@ -62,8 +62,6 @@ from dtrees.model_selection.intervals import (
     intervals_of,
     unsupported_intervals,
 )
-from dtrees.model_selection.missing_classes import warn_of_undefined
-from dtrees.model_selection.nested import FittedSearches, scoring_of_search, unsupported_model
 from dtrees.model_selection.prefitted_proxy import PrefittedProxy, RowNumbers, scoring_of_proxies
 from dtrees.model_selection.prepare import (
     Arguments,
@@ -73,7 +71,12 @@ from dtrees.model_selection.prepare import (
     draw_splits,
     prepare,
 )
-from dtrees.model_selection.search import SharedSearch
+from dtrees.model_selection.search import (
+    FittedSearches,
+    SharedSearch,
+    scoring_of_search,
+    unsupported_model,
+)
 from dtrees.parallel import PartitionedTable, is_free
 
 LEAST_FITS = 1.9  # of all rows, that the training sides are worth together

@@ -13,7 +13,7 @@ from dtrees.model_selection import (
     tuned_size,
 )
 from dtrees.model_selection.folds import shuffled_folds
-from dtrees.model_selection.row_scores import PINBALL, pinball_of_rows, pinball_scorer
+from dtrees.model_selection.nested_errors import PINBALL, pinball_of_rows, pinball_scorer
 from tests.cli.asking import ask, ask_json, check_refused
 
 pd = pytest.importorskip("pandas")

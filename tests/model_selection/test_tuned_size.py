@@ -21,7 +21,7 @@ from dtrees.model_selection import (
     tuned_size,
 )
 from dtrees.model_selection.folds import shuffled_folds
-from dtrees.model_selection.row_scores import pinball_scorer
+from dtrees.model_selection.nested_errors import pinball_scorer
 from dtrees.model_selection.tuned_size import alpha_of_step
 
 

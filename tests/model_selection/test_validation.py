@@ -25,8 +25,8 @@ from dtrees.estimators.fitted_sets import trees_of
 from dtrees.model_selection import GridSearchCV, cross_val_predict, cross_val_score, cross_validate
 from dtrees.model_selection import validation as together
 from dtrees.model_selection.cells import Cells
-from dtrees.model_selection.nested import FittedSearches
 from dtrees.model_selection.prepare import Arguments
+from dtrees.model_selection.search import FittedSearches
 from dtrees.model_selection.validation import fit_together, grows_with_splits, shares_most
 
 RNG = np.random.default_rng(0)
