@@ -28,13 +28,9 @@ SLOW = DEBUG or bool(SANITIZE)
 # From the ground up: a kernel imports from those above it (tests/test_floors.py).
 EXTENSIONS = [
     "dtrees._random",
-    "dtrees.coding._radix_sort",
-    "dtrees.coding._rank",
-    "dtrees.coding._cuts",
-    "dtrees.coding._rank_columns",
+    "dtrees.coding._binning",
     "dtrees.coding._thresholds",
     "dtrees.coding._cells",
-    "dtrees.coding._codes",
     "dtrees.core.data._cpu",
     "dtrees.core.data._columns",
     "dtrees.core.membership._combinations",

@@ -214,7 +214,7 @@ def test_the_scan_reads_every_form_of_import(line, names):
     ],
 )
 def test_the_scan_finds_an_import_that_goes_up_or_out(line):
-    assert len(faults(line, "dtrees.coding._codes")) == 1
+    assert len(faults(line, "dtrees.coding._cells")) == 1
 
 
 def test_every_python_module_is_on_a_floor():

@@ -38,7 +38,7 @@ def note_ids(model: Any, n_rows: int, form: Form, files: Sequence[str]) -> None:
     """
     from pandas import Series
 
-    from dtrees.coding.category_warnings import nearly_ids
+    from dtrees.coding.input_validation import nearly_ids
     from dtrees.coding.text_dates import are_dates
 
     book = codebook_of(model)

@@ -12,7 +12,7 @@ from dtrees.cli.formatting import visible
 from dtrees.exceptions import ClusterError, TableTooLargeError
 
 LONGEST = 1_000  # letters of a message
-# Of `coding.category_warnings`, of which `column_notes` says more.
+# Of `coding.input_validation`, of which `column_notes` says more.
 OWN_WORDS = "Columns? .* Is (this|each) an id|Values of columns? .* look like dates"
 
 

@@ -1,44 +1,61 @@
-"""The codebook: how a table is coded, and what every code of every column means."""
+"""The codebook: how a table is coded, and what every code of every column means.
+
+    exact ordered column     code c is one value:                  low[c] == high[c]
+    binned ordered column    code c: values in (high[c - 1], high[c]]; low[c] is the least sampled
+    categories               code n_ordered + i is categories[column][i - 1]
+    hybrid                   numbers first, then categories
+
+Values of ordered codes stand one behind the other for all columns (``offsets``), so a table of
+100,000 sparse columns costs a handful of arrays and no Python object per column.
+
+Thresholds are in the user's units. Between two neighbouring values a, b *present in the node* the
+threshold is the midpoint ``a / 2 + b / 2``, as in scikit-learn, or, of a random cut, the number
+drawn between them; where rounding would bring it up to b, it is a. Codes of values that were not
+there at fit are those of the nearest known value, the lower of two equally near, so a test between
+neighbours at the whole table's midpoint sends them the same way. Deeper in a tree the neighbours of
+a node are further apart: raw values compared with the threshold are right and codes may not be.
+Prediction on ordered columns therefore uses raw values.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 
 from dtrees._forks import cached_property
-from dtrees.coding._cuts import cut_column
-from dtrees.coding._rank_columns import STATUS_INFINITE
-from dtrees.coding.category_warnings import warn_of_unseen
-from dtrees.coding.code_meanings import CodeMeanings
+from dtrees.coding._binning import STATUS_INFINITE, cut_column
+from dtrees.coding._cells import any_infinite
+from dtrees.coding._thresholds import thresholds
 from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.coding.column_types import (
     categorical_mask,
     columns_by_type,
     refuse_sparse_categories,
 )
-from dtrees.coding.dense_columns import code_dense, encode_dense
+from dtrees.coding.dense_columns import OrderedValues, code_dense, encode_dense, join_values
 from dtrees.coding.input_validation import (
     as_fitted,
     check_names,
     check_units,
     refuse_columns,
     refuse_infinities,
+    warn_of_unseen,
 )
-from dtrees.coding.labels import Labels
-from dtrees.coding.ordered import OrderedValues, join_values
-from dtrees.coding.plain_tables import PlainTables
+from dtrees.coding.labels import Labels, object_array
 from dtrees.coding.sampling import CutRules
 from dtrees.coding.sparse_columns import code_sparse, encode_sparse, read_sparse
 from dtrees.coding.summaries import TableSummary
-from dtrees.coding.tables import Table, read_table
+from dtrees.coding.tables import Numbers, Table, read_table
+from dtrees.coding.times import BOOL, DATETIME, NUMBER, TIMEDELTA, UNITS
 from dtrees.exceptions import UnseenCategoryError
 from dtrees.typing import Runner, serial
 
 HANDLE_UNKNOWN = ("missing", "majority", "error")
 SAMPLE_ROWS = 200_000  # of a column, that quantiles are read from
+PLAIN_CELLS = 2**16  # of an array of floats; above it, the long way costs nothing
 
 
 def checked_rules(
@@ -55,8 +72,42 @@ def checked_rules(
 
 
 @dataclass(frozen=True, eq=False)
-class CodeBook(CodeMeanings):
-    """Codes and their meaning, for every column of a table; made by `fit_encode`."""
+class CodeBook:
+    """Codes and their meaning, for every column of a table; made by `fit_encode`.
+
+    Arrays are not to be written to.
+
+    Attributes
+    ----------
+    n_columns : int
+    feature_names : object (n_columns,) of str, or None
+    n_codes, n_ordered : int64 (n_columns,)
+    offsets : int64 (n_columns + 1,)
+        Where the ordered codes of a column begin in ``low`` and ``high``.
+    low, high : float64, or float32 where X was (offsets[-1],)
+        Least and greatest value of every ordered code; the same array when all are exact.
+    exact : bool (n_columns,)
+        Whether each ordered code is one value.
+    units : uint8 (n_columns,)
+        Positions in `UNITS`; see `unit`.
+    categories : dict of int to (n_codes - n_ordered,) array
+        By column, in the order of the codes; only columns that have some.
+    handle_unknown : {"missing", "majority", "error"}
+        What `CodeBook.encode` does with a category that was not there at fit.
+    """
+
+    n_columns: int
+    feature_names: np.ndarray | None
+    n_codes: np.ndarray
+    n_ordered: np.ndarray
+    offsets: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    exact: np.ndarray
+    units: np.ndarray
+    categories: dict[int, np.ndarray] = field(default_factory=dict)
+    handle_unknown: str = "missing"
+    _numbers: dict[int, dict[Any, int]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def fit_encode(
@@ -256,7 +307,7 @@ class CodeBook(CodeMeanings):
             None of a column's values was fitted, of ten or more, so that its type may have changed.
             A table is judged as a whole, a Dask collection block by block when it is computed.
         """
-        plain = self._plain_tables.table(X) if self._plain_tables is not None else None
+        plain = self._plain_table(X)
         if plain is not None:
             return plain
         table = read_table(X)
@@ -345,8 +396,168 @@ class CodeBook(CodeMeanings):
         return codes, numbers
 
     @cached_property
-    def _plain_tables(self) -> PlainTables | None:
-        return PlainTables.of(self)
+    def _plain_columns(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Numbers and units of all columns; None where arrays of floats have to be looked at."""
+        fitted = self.n_codes > 0
+        if (
+            self.feature_names is not None
+            or (self.n_ordered < self.n_codes).any()
+            or np.isin(self.units[fitted], (DATETIME, TIMEDELTA)).any()
+        ):
+            return None
+        units = np.full(self.n_columns, NUMBER, dtype=np.uint8)
+        return np.arange(self.n_columns, dtype=np.int64), units
+
+    def _plain_table(self, X: Any) -> Table | None:
+        """The table that `check` makes of few floats; None where it takes the long way.
+
+        For a book of numbers without column names it depends on the array's shape and on
+        infinities alone. So a few rows cost the calls, not the cells.
+        """
+        if (
+            type(X) is not np.ndarray
+            or X.dtype.char not in "fd"
+            or X.ndim != 2
+            or X.shape[1] != self.n_columns
+            or not 0 < X.size <= PLAIN_CELLS
+            or self._plain_columns is None
+            or not X.flags.aligned
+            or not X.dtype.isnative
+            or any_infinite(X)
+        ):
+            return None
+        columns, units = self._plain_columns
+        n_rows, n_columns = X.shape
+        return Table(n_rows, n_columns, None, (Numbers(columns, X),), (), None, units)
+
+    def thresholds(
+        self,
+        column: np.ndarray,
+        code_left: np.ndarray,
+        code_right: np.ndarray,
+        fractions: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Thresholds between neighbouring codes of nodes, and the last code that goes left.
+
+        Parameters
+        ----------
+        column : int (m,)
+        code_left, code_right : int (m,)
+            Greatest ordered code of the left side and least of the right side that are present
+            in the node: ``1 <= code_left < code_right <= n_ordered``. Where ``code_right`` is 0
+            all ordered codes go left; where ``code_left`` is 0 there is no threshold.
+        fractions : float64 (m,) or None, default=None
+            Where between the two codes a random cut was drawn: 0 is the value of the left one, 1
+            that of the right one, which is not reached. None: midpoints.
+
+        Returns
+        -------
+        threshold : float64 (m,)
+            inf where all ordered codes go left, nan where there is none.
+        last_left_code : uint32 (m,)
+            The greatest code whose values are all at most the threshold; 0 where there is none.
+        """
+        return thresholds(
+            self.low,
+            self,
+            np.asarray(column, dtype=np.int32),
+            np.asarray(code_left, dtype=np.uint32),
+            np.asarray(code_right, dtype=np.uint32),
+            fractions,
+        )
+
+    def cuts(self, column: Any) -> np.ndarray:
+        """Greatest values that still get the codes 1, 2, ...: float64 (n_ordered - 1,).
+
+        Exact columns: the midpoints of neighbouring values, so any number gets the code of the
+        nearest known value. Binned ones: ``high``.
+        """
+        part = slice(self.offsets[column], self.offsets[column + 1])
+        assert part.stop - part.start == self.n_ordered[column], "the values were left out"
+        high = self.high[part].astype(np.float64, copy=False)
+        return midpoints(high[:-1], high[1:]) if self.exact[column] else high[:-1]
+
+    def code_values(self) -> tuple[np.ndarray, np.ndarray]:
+        """The greatest value of every ordered code, and where each column's values begin.
+
+        Returns
+        -------
+        values : float64 (sum of n_ordered,)
+        first : int64 (n_columns + 1,)
+        """
+        return self.high.astype(np.float64), self.offsets.astype(np.int64)
+
+    def numbers_of_categories(self, column: int) -> dict[Any, int]:
+        """The code of every category of a column; made once."""
+        if column not in self._numbers and column in self.categories:
+            known = self.categories[column].tolist()
+            codes = range(int(self.n_ordered[column]) + 1, int(self.n_codes[column]) + 1)
+            self._numbers[column] = dict(zip(known, codes, strict=True))
+        return self._numbers.get(column, {})
+
+    def decode(self, column: int, codes: np.ndarray) -> np.ndarray:
+        """Raw values of codes of one column.
+
+        Returns
+        -------
+        float64 (len(codes),)
+            Columns without categories; NaN for missing, the middle of a binned code's values.
+        object (len(codes),)
+            Others: numbers and categories; None for missing and unseen.
+        """
+        codes = np.asarray(codes, dtype=np.int64)
+        part = slice(self.offsets[column], self.offsets[column + 1])
+        low = self.low[part].astype(np.float64)
+        middle = low if self.exact[column] else low / 2 + self.high[part].astype(np.float64) / 2
+        if column not in self.categories:
+            return np.append(np.nan, middle)[codes]
+        known = [None, *middle.tolist(), *self.categories[column].tolist(), None]
+        return object_array(known)[codes]
+
+    def name(self, column: int) -> str:
+        """How messages call a column."""
+        names = self.feature_names
+        return f"{names[column]!r}" if names is not None else f"{column}"
+
+    def unit(self, column: int) -> str:
+        """Unit of a column's ordered values, one of `UNITS`."""
+        return UNITS[self.units[column]]
+
+    def describe_value(self, column: int, value: float) -> str:
+        """A threshold or value of an ordered column as people write it: dates as dates."""
+        unit = self.units[column]
+        if unit in (DATETIME, TIMEDELTA) and np.isfinite(value):
+            nanoseconds = np.int64(round(value))
+            if unit == TIMEDELTA:
+                return str(nanoseconds.astype("timedelta64[ns]"))
+            text = str(nanoseconds.astype("datetime64[ns]"))
+            return text.removesuffix(".000000000").removesuffix("T00:00:00")
+        if unit == BOOL and value in (0.0, 1.0):
+            return str(bool(value))
+        return f"{value:g}"
+
+    def without_values(self) -> Self:
+        """The same book for prediction: values of ordered columns are left out.
+
+        Hybrid columns keep theirs, since they are coded at prediction. A book of many rows shrinks
+        from the size of the table to almost nothing.
+        """
+        keep = (self.n_ordered > 0) & (self.n_ordered < self.n_codes)
+        counts = np.where(keep, np.diff(self.offsets), 0)
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        positions = np.concatenate(
+            [np.arange(self.offsets[j], self.offsets[j + 1]) for j in np.flatnonzero(keep)]
+            or [np.empty(0, dtype=np.int64)]
+        )
+        low = self.low[positions]
+        high = low if self.high is self.low else self.high[positions]
+        return replace(self, offsets=offsets, low=low, high=high, _numbers={})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the look-up tables that were made on the way."""
+        state = {**vars(self), "_numbers": {}}
+        state.pop("_plain_columns", None)
+        return state
 
 
 def _refuse_summary(summary: TableSummary, names: np.ndarray | None) -> None:
@@ -358,3 +569,9 @@ def _refuse_summary(summary: TableSummary, names: np.ndarray | None) -> None:
             "in some rows, and something else in others. Convert it to one type."
         )
     refuse_columns(named, summary.infinite)
+
+
+def midpoints(below: np.ndarray, above: np.ndarray) -> np.ndarray:
+    """Halfway between values a < b, float64; a where that is not below b."""
+    middle = below / 2 + above / 2
+    return np.where(middle < above, middle, below)

@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.coding.array_columns import LARGEST_WHOLE, is_beyond_floats
 from dtrees.coding.labels import Labels, object_array, recode, sort_labels
-from dtrees.coding.tables import Numbers, Table
+from dtrees.coding.tables import LARGEST_WHOLE, Numbers, Table, is_beyond_floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.coding._codes import label_codes, labels_present
+from dtrees.coding._cells import label_codes, labels_present
 
 PLAIN = (str, int, float)  # types of labels that stay as they are
 DATES = (datetime.date, np.datetime64)  # a datetime.datetime is a date, a pandas.Timestamp, too

@@ -18,7 +18,7 @@ import scipy.sparse
 
 from dtrees._forks import cached_property
 from dtrees._random import SAMPLE_ROWS, keyed_uint64
-from dtrees.coding._cuts import quantile_codes
+from dtrees.coding._binning import quantile_codes
 
 
 @dataclass(frozen=True, kw_only=True)

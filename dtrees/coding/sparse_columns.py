@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse
 
-from dtrees.coding._codes import compact_values
-from dtrees.coding._cuts import cut_column, cut_sparse
-from dtrees.coding._rank_columns import STATUS_TOO_MANY, rank_sparse
+from dtrees.coding._binning import STATUS_TOO_MANY, cut_column, cut_sparse, rank_sparse
+from dtrees.coding._cells import compact_values
 from dtrees.coding.coded import CodedMatrix
-from dtrees.coding.ordered import OrderedValues
+from dtrees.coding.dense_columns import SMALL_TABLE, TASKS, OrderedValues, tile_type
 from dtrees.coding.sampling import CutRules, Sample
 from dtrees.coding.tables import Table
-from dtrees.coding.tiles import SMALL_TABLE, TASKS, tile_type
 from dtrees.typing import Runner
 
 if TYPE_CHECKING:
-    from dtrees.coding.code_meanings import CodeMeanings
+    from dtrees.coding.codebook import CodeBook
 
 
 class SparseCodes:
@@ -109,7 +107,7 @@ def code_sparse(
 
 
 def encode_sparse(
-    book: CodeMeanings, matrix: scipy.sparse.csc_array, wanted: np.ndarray
+    book: CodeBook, matrix: scipy.sparse.csc_array, wanted: np.ndarray
 ) -> CodedMatrix:
     """Codes of the stored values of the wanted columns, bool (n_columns,), by a book."""
     columns = np.flatnonzero(wanted & (book.n_ordered > 0))

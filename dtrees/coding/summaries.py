@@ -1,4 +1,4 @@
-"""What a codebook has to know of a table, in a form that merges.
+"""Summaries of a table, which merge: all that a codebook has to know of it.
 
 Summaries of parts merge to that of all rows, in any order and any grouping. So a codebook does not
 depend on how the rows were cut into parts:
@@ -10,6 +10,9 @@ depend on how the rows were cut into parts:
     missing           a sum
     type of a column  the type that holds the values of both; labels, where one part has labels
 
+The sample is the same set of rows for every column without missing values. Of sparse tables the
+sampled rows are kept as they are; rows that store nothing cost nothing.
+
 In a part of a large table only rows of small hashes are looked at (`hash_bound`). These may be too
 few where most values of a column are missing. `TableSummary.has_enough` is False then, and the
 summary has to be made anew from all rows.
@@ -17,28 +20,323 @@ summary has to be made anew from all rows.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
+from dtrees.coding._binning import STATUS_INFINITE, STATUS_TOO_MANY, distinct_values
 from dtrees.coding.column_types import (
     Columns,
     category_array,
     columns_by_type,
     refuse_sparse_categories,
 )
+from dtrees.coding.dense_columns import OrderedValues, load, tile_type, tiles
 from dtrees.coding.labels import sort_labels
-from dtrees.coding.ordered import OrderedValues
-from dtrees.coding.ordered_summary import EVERY, OrderedSummary, Sampled
-from dtrees.coding.sampling import CutRules, row_hashes, sampled_rows
-from dtrees.coding.sparse_columns import read_sparse
-from dtrees.coding.sparse_summary import SparseSummary
+from dtrees.coding.sampling import (
+    CutRules,
+    Sample,
+    bottom,
+    codes_of_sample,
+    row_hashes,
+    sampled_rows,
+)
+from dtrees.coding.sparse_columns import SparseCodes, read_sparse
 from dtrees.coding.tables import Table
-from dtrees.coding.tiles import load, tile_type, tiles
 from dtrees.coding.times import DATETIME, NUMBER, TIMEDELTA
+
+EVERY = sys.maxsize  # distinct values, where all are kept
+
+# By the hashes of parts: which of them are kept (None: all), and the hashes and weights that are
+Sampled = dict[tuple[int, ...], tuple[np.ndarray | None, np.ndarray, np.ndarray | None]]
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedSummary:
+    """Numbers of one column.
+
+    Attributes
+    ----------
+    cap, sample_rows : int
+        Most distinct values that are kept; most rows that are sampled.
+    distinct : float64 (at most cap,) or None
+        Ascending; None when there are more than ``cap``.
+    hashes : uint64 (at most sample_rows,)
+        Of the sampled rows, which have a value; in no order. Empty where every value is kept.
+    weights : int64, as hashes, or None
+        What they count for; None: each counts once.
+    sample : float64, as hashes
+        Their values.
+    n_rows, n_missing : int
+    is_infinite : bool
+        Whether one of the values is.
+    cuts : (float64, float64) or None
+        Least and greatest value of every code, once the sample is known to be that of all rows; the
+        sample is gone then.
+    """
+
+    cap: int
+    sample_rows: int
+    distinct: np.ndarray | None
+    hashes: np.ndarray
+    weights: np.ndarray | None
+    sample: np.ndarray
+    n_rows: int
+    n_missing: int
+    is_infinite: bool = False
+    cuts: tuple[np.ndarray, np.ndarray] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        values: np.ndarray,
+        cap: int,
+        sample_rows: int,
+        rows: np.ndarray,
+        hashes: np.ndarray,
+        weights: np.ndarray | None = None,
+    ) -> OrderedSummary:
+        """The summary of values: float32 or float64 (n_rows,), contiguous, -0.0 as 0.0.
+
+        ``rows`` are the numbers of those that may be sampled, with their hashes and weights.
+        O(n_rows), and one sort of the distinct values.
+        """
+        distinct, is_infinite = _distinct(values, cap)
+        n_missing = int(np.count_nonzero(values != values))
+        sample = values[rows].astype(np.float64)
+        if n_missing:
+            present = ~np.isnan(sample)
+            hashes, weights, sample = hashes[present], _of(weights, present), sample[present]
+        kept = bottom(hashes, sample_rows)
+        if len(kept) < len(hashes):
+            hashes, weights, sample = hashes[kept], _of(weights, kept), sample[kept]
+        found = distinct, hashes, weights, sample
+        return cls(cap, sample_rows, *found, len(values), n_missing, is_infinite)
+
+    @property
+    def n_values(self) -> int:
+        """Rows that have a value."""
+        return self.n_rows - self.n_missing
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether the sample is that of all rows."""
+        if self.distinct is not None or self.cuts is not None:
+            return True
+        return len(self.hashes) >= min(self.sample_rows, self.n_values)
+
+    def settled(self) -> OrderedSummary:
+        """The summary of all rows without the sample, which has been read. It merges no more."""
+        cuts = None
+        if self.distinct is None and self.has_enough:
+            cuts = self.codes()[:2]
+        nothing = self.hashes[:0].copy()
+        return replace(self, hashes=nothing, weights=None, sample=self.sample[:0].copy(), cuts=cuts)
+
+    @classmethod
+    def merge_all(
+        cls, parts: Sequence[OrderedSummary], sampled: Sampled | None = None
+    ) -> OrderedSummary:
+        """The summary of all parts.
+
+        Columns without missing values sample the same rows: those of the columns that were merged
+        before are in `sampled`, and are not chosen, or kept, once more.
+        """
+        sampled = {} if sampled is None else sampled
+        cap, sample_rows = parts[0].cap, parts[0].sample_rows
+        assert all((part.cap, part.sample_rows) == (cap, sample_rows) for part in parts)
+        kept = [part.distinct for part in parts if part.distinct is not None]
+        distinct = np.unique(np.concatenate(kept)) if len(kept) == len(parts) else None
+        if distinct is not None and len(distinct) > cap:
+            distinct = None
+        sample = np.concatenate([part.sample for part in parts])
+        key = tuple(id(part.hashes) for part in parts)
+        if key not in sampled:
+            hashes = np.concatenate([part.hashes for part in parts])
+            weights = joined_weights([part.weights for part in parts])
+            rows = bottom(hashes, sample_rows)
+            sampled[key] = None, hashes, weights
+            if len(rows) < len(hashes):
+                sampled[key] = rows, hashes[rows], _of(weights, rows)
+        chosen, hashes, weights = sampled[key]
+        if chosen is not None:
+            sample = sample[chosen]
+        return cls(
+            cap,
+            sample_rows,
+            distinct,
+            hashes,
+            weights,
+            sample,
+            sum(part.n_rows for part in parts),
+            sum(part.n_missing for part in parts),
+            any(part.is_infinite for part in parts),
+        )
+
+    def codes(self) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Least and greatest value of every code, and whether the codes are exact."""
+        if self.distinct is not None:
+            return self.distinct, self.distinct, True
+        if self.cuts is not None:
+            return (*self.cuts, False)
+        return (*codes_of_sample(self.sample, self.weights, self.cap), False)
+
+
+def joined_weights(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    """The weights of all parts, of which all have some, or none has."""
+    given = [part for part in parts if part is not None]
+    assert len(given) in (0, len(parts))
+    return np.concatenate(given) if given else None
+
+
+def _of(weights: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
+    return None if weights is None else weights[rows]
+
+
+def _distinct(values: np.ndarray, cap: int) -> tuple[np.ndarray | None, bool]:
+    """Distinct values as float64 (None: more than ``cap``), and whether one is infinite."""
+    if len(values) == 0:
+        return np.empty(0), False
+    found, status = distinct_values(values, cap)
+    if status == STATUS_TOO_MANY:
+        return None, bool(np.isinf(values).any())
+    return found.astype(np.float64), status == STATUS_INFINITE
+
+
+@dataclass(frozen=True, eq=False)
+class SparseSummary:
+    """All columns of a sparse table.
+
+    Attributes
+    ----------
+    rules : CutRules
+    n_rows : int
+    start : int64 (n_columns + 1,)
+        Where the distinct values of each column begin.
+    distinct : float64 (start[-1],)
+        Ascending in a column; with zero, where a row holds it. None of columns that have too many.
+    has_too_many, is_infinite : bool (n_columns,)
+    n_stored, n_missing : int64 (n_columns,)
+    hashes : uint64 (n_kept,)
+        Of the rows that may be sampled. Empty where every value is kept.
+    weights : int64 (n_kept,) or None
+        What they count for; None: each counts once.
+    kept : csc_array (n_kept, n_columns)
+        These rows.
+    """
+
+    rules: CutRules
+    n_rows: int
+    start: np.ndarray
+    distinct: np.ndarray
+    has_too_many: np.ndarray
+    is_infinite: np.ndarray
+    n_stored: np.ndarray
+    n_missing: np.ndarray
+    hashes: np.ndarray
+    weights: np.ndarray | None
+    kept: scipy.sparse.csc_array
+
+    @classmethod
+    def of(
+        cls,
+        matrix: scipy.sparse.csc_array,
+        rules: CutRules,
+        first_row: int = 0,
+        bound: int | None = None,
+        weights: np.ndarray | None = None,
+    ) -> SparseSummary:
+        """The summary of the rows from ``first_row`` on: canonical, float32 or float64."""
+        n_rows, n_columns = matrix.shape
+        codes = SparseCodes(matrix, rules.max_bins)
+        codes.rank(0, n_columns)
+        codes.n_codes[codes.status != 0] = 0
+        indptr = codes.indptr
+        missing = np.concatenate([[0], np.cumsum(np.isnan(matrix.data))])
+        hashes = row_hashes(first_row, 0 if rules.max_bins is None else n_rows, rules.seed)
+        rows, hashes = sampled_rows(hashes, bound)
+        return cls(
+            rules,
+            n_rows,
+            np.concatenate([[0], np.cumsum(codes.n_codes)]),
+            codes.values_in_order().astype(np.float64),
+            codes.status == STATUS_TOO_MANY,
+            codes.status == STATUS_INFINITE,
+            np.diff(indptr),
+            np.diff(missing[indptr]),
+            hashes,
+            None if weights is None else weights[rows],
+            matrix if len(rows) == n_rows else scipy.sparse.csc_array(matrix.tocsr()[rows]),
+        )
+
+    @classmethod
+    def merge_all(cls, parts: Sequence[SparseSummary]) -> SparseSummary:
+        """The summary of all parts."""
+        rules = parts[0].rules
+        columns = np.concatenate([part._columns() for part in parts])
+        values = np.concatenate([part.distinct for part in parts])
+        order = np.lexsort((values, columns))
+        columns, values = columns[order], values[order]
+        is_new = np.ones(len(values), dtype=bool)
+        is_new[1:] = (columns[1:] != columns[:-1]) | (values[1:] != values[:-1])
+        has_too_many = np.any([part.has_too_many for part in parts], axis=0)
+        counts = np.bincount(columns[is_new], minlength=len(has_too_many))
+        if rules.max_bins is not None:
+            has_too_many |= counts > rules.max_bins
+        is_new &= ~has_too_many[columns]
+        counts[has_too_many] = 0
+        return cls(
+            rules,
+            sum(part.n_rows for part in parts),
+            np.concatenate([[0], np.cumsum(counts)]),
+            values[is_new],
+            has_too_many,
+            np.any([part.is_infinite for part in parts], axis=0),
+            np.sum([part.n_stored for part in parts], axis=0),
+            np.sum([part.n_missing for part in parts], axis=0),
+            np.concatenate([part.hashes for part in parts]),
+            joined_weights([part.weights for part in parts]),
+            scipy.sparse.csc_array(
+                scipy.sparse.vstack([part.kept for part in parts], format="csc")
+            ),
+        )
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether the samples are those of all rows."""
+        cut = np.flatnonzero(self.has_too_many)
+        if len(cut) == 0 or len(self.hashes) == self.n_rows:
+            return True
+        kept = self.kept
+        missing = [np.isnan(kept.data[kept.indptr[j] : kept.indptr[j + 1]]).sum() for j in cut]
+        wanted = np.minimum(self.rules.sample_rows, self.n_rows - self.n_missing[cut])
+        return bool(np.all(len(self.hashes) - np.array(missing) >= wanted))
+
+    def values(self) -> OrderedValues:
+        """Least and greatest value of every code of every column, float64."""
+        sample = Sample(self.rules, self.n_rows, self.weights, self.hashes)
+        lows = np.split(self.distinct, self.start[1:-1])
+        highs = list(lows)
+        for j in np.flatnonzero(self.has_too_many).tolist():
+            lows[j], highs[j] = sample.codes_of_sparse(self.kept, j)
+        n_codes = np.array([len(low) for low in lows], dtype=np.int64)
+        columns = np.arange(len(n_codes))
+        return OrderedValues(
+            columns,
+            n_codes,
+            np.concatenate(lows).astype(np.float64),
+            np.concatenate(highs).astype(np.float64),
+            ~self.has_too_many,
+        )
+
+    def _columns(self) -> np.ndarray:
+        """The column of each distinct value."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,6 @@
 """Any table in memory as typed columns.
 
-Only this module, `array_columns` and `frame_columns` know table libraries. All other modules see
-three kinds of columns:
+Only this module knows table libraries. All other modules see three kinds of columns:
 
     Numbers   some columns of one numeric type as a 2-d array, NaN missing; a view where possible
     Labels    one column of anything else: a number per row (-1 missing) into distinct labels
@@ -15,20 +14,263 @@ pandas, polars and pyarrow are never imported here: a table of theirs has import
 
 from __future__ import annotations
 
+import reprlib
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
-from dtrees.coding.array_columns import Column, array_column, as_array
 from dtrees.coding.coded import check_n_rows
-from dtrees.coding.frame_columns import arrow_column, pandas_column, polars_column
-from dtrees.coding.labels import Labels, object_array
+from dtrees.coding.labels import DATES, SPANS, Labels, object_array
 from dtrees.coding.sparse_positions import checked_sparse, in_scipy, usual_values
-from dtrees.coding.times import BOOL, NUMBER
+from dtrees.coding.times import BOOL, NUMBER, TIMEDELTA, time_column, time_objects
+
+LARGEST_WHOLE = 2.0**53  # up to which float64 holds every integer
+
+Column = tuple[np.ndarray | Labels, int]  # with the position of its unit in `UNITS`
+
+
+def as_array(X: Any) -> np.ndarray:
+    """A list or array-like as an array; numbers beside strings in a list stay numbers."""
+    if X is None or isinstance(X, (str, bytes, Mapping, Set)):
+        raise ValueError(
+            f"Expected 2D array, got a {type(X).__name__} instead: {reprlib.repr(X)}. "
+            "Give an array, a data frame or a sparse matrix."
+        )
+    try:
+        array = np.asarray(_unmasked(X) if isinstance(X, np.ma.MaskedArray) else X)
+        if not isinstance(X, np.ndarray) and not hasattr(X, "__array__"):
+            is_rounded = array.dtype.kind == "f" and _may_be_rounded(array)
+            if array.dtype.kind in "US" or is_rounded:
+                array = np.asarray(X, dtype=object)
+    except ValueError as error:
+        raise ValueError(
+            f"X of type {type(X).__name__} does not form a 2D array: {error}. "
+            "Give rows of equal length."
+        ) from error
+    if array.dtype.kind == "c":
+        raise ValueError(
+            "Complex data not supported: X has dtype "
+            f"{array.dtype}. Give real and imaginary parts as separate columns."
+        )
+    if array.ndim < 2:
+        what = "1D" if array.ndim == 1 else "scalar"
+        raise ValueError(
+            f"Expected 2D array, got {what} array instead:\narray={np.array2string(array)[:200]}.\n"
+            "Reshape your data either using array.reshape(-1, 1) if your data has a single feature "
+            "or array.reshape(1, -1) if it contains a single sample."
+        )
+    if array.ndim > 2:
+        raise ValueError(
+            f"Found array with dim {array.ndim}, while dim <= 2 is required: X has shape "
+            f"{array.shape}. Reshape it to (rows, columns)."
+        )
+    return array
+
+
+def _unmasked(X: Any) -> np.ndarray:
+    """A masked array with NaN, NaT or None in the cells that are masked."""
+    kind = X.dtype.kind
+    if not np.ma.is_masked(X) or kind == "c":
+        return X.data
+    if kind in "biu" and not is_beyond_floats(X.compressed()):
+        return X.astype(np.float64).filled(np.nan)
+    if kind == "f":
+        return X.filled(np.nan)
+    filled = X.data.copy() if kind in "Mm" else X.data.astype(object)
+    filled[np.ma.getmaskarray(X)] = "NaT" if kind in "Mm" else None
+    return filled
+
+
+def array_column(values: np.ndarray, j: int, name: str) -> Column:
+    """One column of a numpy type: numbers or labels, and its unit."""
+    kind = values.dtype.kind
+    if kind in "biuf":
+        return values, BOOL if kind == "b" else NUMBER
+    if kind in "Mm":
+        return time_column(values, name)
+    if kind in "UOT":
+        return object_column(values, j, name)
+    if kind == "c":
+        raise ValueError(f"Complex data not supported: column {name} of X is {values.dtype}.")
+    raise TypeError(
+        f"Column {name} of X has dtype {values.dtype}, which is neither numbers nor labels. "
+        "Convert it to numbers or strings."
+    )
+
+
+def object_column(values: np.ndarray, j: int, name: str) -> Column:
+    """Strings or objects: numbers, dates or time spans where every cell is one; else labels."""
+    if values.dtype.kind == "U":
+        distinct, codes = np.unique(values, return_inverse=True)
+        return Labels(j, codes, distinct.tolist()), NUMBER
+    cells = values.tolist()
+    if not any(isinstance(cell, str) for cell in cells):
+        if any(isinstance(cell, DATES + SPANS) for cell in cells):
+            times = time_objects(cells, name)
+            if times is not None:
+                return times
+        try:
+            parsed = values.astype(np.float64)
+            if np.isfinite(parsed).all() and not _may_be_rounded(parsed):
+                return parsed, NUMBER
+        except (TypeError, ValueError, ArithmeticError):
+            pass
+    return Labels.of(j, cells, name), NUMBER
+
+
+def _may_be_rounded(values: np.ndarray) -> bool:
+    """Whether floats may be integers that have lost digits: 2**53 is what 2**53 + 1 becomes."""
+    return bool((np.abs(values) >= LARGEST_WHOLE).any())
+
+
+def is_beyond_floats(values: np.ndarray) -> bool:
+    """Whether integers of 64 bits, as they are, may have too many digits for a float64."""
+    if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or values.size == 0:
+        return False
+    return int(values.max()) > LARGEST_WHOLE or int(values.min()) < -LARGEST_WHOLE
+
+
+def integer_column(values: np.ndarray, missing: np.ndarray, j: int) -> np.ndarray | Labels:
+    """Integers, some of which are missing: float64 where that holds them all, otherwise labels."""
+    if not missing.any():
+        return values
+    if not is_beyond_floats(values[~missing]):
+        out = values.astype(np.float64)
+        out[missing] = np.nan
+        return out
+    distinct, codes = np.unique(values, return_inverse=True)
+    return Labels(j, np.where(missing, -1, codes), distinct.tolist())
+
+
+FEW_LABELS = 512  # of a column's type, which cost less than to find out which are in some row
+FEW_STRINGS = 64  # of a column, of which Python makes labels sooner than pandas does
+
+
+def pandas_column(series: Any, dtype: Any, j: int, name: str, pandas: Any) -> Column:
+    """One column of a pandas DataFrame."""
+    types = pandas.api.types
+    if isinstance(dtype, np.dtype):
+        return array_column(series.to_numpy(), j, name)
+    if isinstance(dtype, pandas.ArrowDtype):
+        pyarrow = sys.modules["pyarrow"]
+        return arrow_column(pyarrow.array(series), j, name, pyarrow)
+    if isinstance(dtype, pandas.CategoricalDtype):
+        values = series.array  # the accessor makes a Series more
+        used, codes = _in_some_row(values.codes, len(dtype.categories))
+        categories = dtype.categories if used is None else dtype.categories[used]
+        return Labels(j, codes, categories.tolist(), is_category=True), NUMBER
+    if isinstance(dtype, pandas.StringDtype) and len(series) <= FEW_STRINGS:
+        return Labels.of(j, series.array.tolist(), name), NUMBER
+    if isinstance(dtype, pandas.SparseDtype):
+        return array_column(np.asarray(series), j, name)
+    if types.is_bool_dtype(dtype) or types.is_numeric_dtype(dtype):
+        if types.is_complex_dtype(dtype):
+            raise ValueError(f"Complex data not supported: column {name} of X is {dtype}.")
+        if types.is_integer_dtype(dtype):
+            values = series.to_numpy(dtype=dtype.numpy_dtype, na_value=0)
+            return integer_column(values, series.isna().to_numpy(), j), NUMBER
+        unit = BOOL if types.is_bool_dtype(dtype) else NUMBER
+        return series.to_numpy(dtype=np.float64, na_value=np.nan), unit
+    if types.is_datetime64_any_dtype(dtype):
+        if getattr(series.dt, "tz", None) is not None:
+            series = series.dt.tz_convert("UTC").dt.tz_localize(None)
+        return time_column(series.to_numpy(), name)
+    if types.is_string_dtype(dtype):
+        codes, distinct = pandas.factorize(series)
+        return Labels(j, codes, distinct.tolist()).without_missing(), NUMBER
+    raise TypeError(
+        f"Column {name} of X has dtype {dtype}, which is neither numbers nor labels. "
+        "Convert it to numbers, dates, strings or a category."
+    )
+
+
+def _in_some_row(codes: np.ndarray, n_labels: int) -> tuple[np.ndarray | None, np.ndarray]:
+    """Which labels of a column's type are in some row, where there are many more of them than rows.
+
+    What is in no row means nothing, and a row of a column of many categories is not to cost them
+    all. Where there are few labels, or fewer than rows, all of them are kept.
+
+    Returns the positions of used labels, ascending (None: all), and the codes among these.
+    """
+    if n_labels <= max(len(codes), FEW_LABELS):
+        return None, codes
+    used, positions = np.unique(codes, return_inverse=True)
+    n_missing = np.count_nonzero(used < 0)  # 0 or 1
+    return used[n_missing:], positions - n_missing
+
+
+def polars_column(series: Any, j: int, polars: Any) -> Column:
+    """One column of a polars DataFrame."""
+    dtype, name = series.dtype, f"{series.name!r}"
+    if dtype == polars.Boolean:
+        return series.cast(polars.Float64).to_numpy(), BOOL
+    if dtype.is_decimal():
+        return series.cast(polars.Float64).to_numpy(), NUMBER
+    if dtype.is_integer():
+        values = series.fill_null(0).to_numpy()
+        return integer_column(values, series.is_null().to_numpy(), j), NUMBER
+    if dtype.is_numeric():
+        return series.to_numpy(), NUMBER
+    if dtype in (polars.Date, polars.Datetime, polars.Duration):
+        return time_column(series.to_numpy(), name)
+    if dtype == polars.Time:  # nanoseconds since midnight
+        return series.to_physical().cast(polars.Float64).to_numpy(), TIMEDELTA
+    if dtype == polars.Null:
+        return np.full(len(series), np.nan), NUMBER
+    if dtype in (polars.String, polars.Categorical, polars.Enum):
+        text = series.cast(polars.String)
+        distinct = text.drop_nulls().unique().sort()
+        codes = text.cast(polars.Enum(distinct)).to_physical().cast(polars.Int64).fill_null(-1)
+        is_category = dtype != polars.String
+        return Labels(j, codes.to_numpy(), distinct.to_list(), is_category), NUMBER
+    if dtype == polars.Object:
+        return object_column(object_array(series.to_list()), j, name)
+    raise TypeError(
+        f"Column {name} of X has the polars type {dtype}, which is neither numbers nor labels. "
+        "Cast it to numbers, dates or strings."
+    )
+
+
+def arrow_column(column: Any, j: int, name: str, pyarrow: Any) -> Column:
+    """One column of an Arrow table."""
+    types, kind = pyarrow.types, column.type
+    if isinstance(column, pyarrow.ChunkedArray):
+        column = column.unify_dictionaries().combine_chunks()
+    if types.is_boolean(kind):
+        return column.cast(pyarrow.int8()).cast(pyarrow.float64()).to_numpy(False), BOOL
+    if types.is_integer(kind):
+        missing = column.is_null().to_numpy(zero_copy_only=False)
+        values = column.fill_null(0).to_numpy(zero_copy_only=False)
+        return integer_column(values, missing, j), NUMBER
+    if types.is_floating(kind):
+        return column.to_numpy(zero_copy_only=False), NUMBER
+    if types.is_decimal(kind):
+        return column.cast(pyarrow.float64()).to_numpy(False), NUMBER
+    if types.is_date(kind) or types.is_timestamp(kind) or types.is_duration(kind):
+        return time_column(column.to_numpy(zero_copy_only=False), name)
+    if types.is_time(kind):
+        since_midnight = column.cast(pyarrow.time64("ns")).cast(pyarrow.int64())
+        return since_midnight.cast(pyarrow.float64()).to_numpy(zero_copy_only=False), TIMEDELTA
+    if types.is_null(kind):
+        return np.full(len(column), np.nan), NUMBER
+    is_category = types.is_dictionary(kind)
+    if types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view":
+        column = column.dictionary_encode()
+    elif not is_category:
+        raise TypeError(
+            f"Column {name} of X has the Arrow type {kind}, which is neither numbers nor labels. "
+            "Cast it to numbers, dates or strings."
+        )
+    codes = column.indices.cast(pyarrow.int64()).fill_null(-1).to_numpy(False)
+    used, codes = _in_some_row(codes, len(column.dictionary))
+    dictionary = column.dictionary if used is None else column.dictionary.take(pyarrow.array(used))
+    labels = Labels(j, codes, dictionary.to_pylist(), is_category)
+    return labels.without_missing(), NUMBER
+
 
 SMALL_FRAME = 2**26  # bytes of a DataFrame that may be copied
 ONE_MEMORY = (np.ndarray, bytes, bytearray, memoryview)  # they own one; pickles have the others
@@ -346,3 +588,34 @@ def _from_arrow(X: Any, pyarrow: Any) -> Table:
     names = X.schema.names
     parts = {j: arrow_column(X.column(j), j, f"{names[j]!r}", pyarrow) for j in range(len(names))}
     return _table(X.num_rows, X.num_columns, feature_names(X.schema.names), parts)
+
+
+def row_values(values: Any) -> Any:
+    """A value for each row as a NumPy array, where it is a column of another library.
+
+    Parameters
+    ----------
+    values : object
+        An extension array or an index of pandas, a column of Arrow or polars, or anything else that
+        has ``__array__``. Series and data frames of pandas stay, as scorers may ask for their
+        index; so does what is no array, such as a list.
+
+    Returns
+    -------
+    object
+        Python numbers of one type have that type instead of ``object``, and strings of variable
+        width are objects: scikit-learn knows no others.
+    """
+    if not hasattr(values, "__array__"):
+        return values
+    if not isinstance(values, np.ndarray) and not hasattr(values, "iloc"):
+        values = np.asarray(values)
+    kind = getattr(getattr(values, "dtype", None), "kind", "")  # a data frame has several
+    if kind == "T":
+        return values.astype(object)
+    if kind == "O" and values.ndim == 1 and len(values) > 0:
+        cells = values.tolist()
+        if len(set(map(type, cells))) == 1 and isinstance(cells[0], bool | int | float | np.number):
+            dtype = np.array(cells).dtype
+            return values if dtype.kind == "O" else values.astype(dtype)
+    return values

@@ -46,8 +46,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, 
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.coding.codebook import CodeBook
-from dtrees.coding.row_values import row_values
 from dtrees.coding.sparse_positions import check_sparse
+from dtrees.coding.tables import row_values
 from dtrees.coding.target import Target
 from dtrees.constraints import (
     COLUMN_RULES,

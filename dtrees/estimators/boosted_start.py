@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dtrees.coding.category_warnings import nearly_ids
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.input_validation import nearly_ids
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import BoostingRules
 from dtrees.core.data.scale import units_of

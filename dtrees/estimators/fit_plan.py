@@ -31,9 +31,9 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state, column_or_1d
 
 from dtrees._warnings import warn
-from dtrees.coding.category_warnings import nearly_ids, warn_of_dates, warn_of_ids
 from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
 from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.input_validation import nearly_ids, warn_of_categories
 from dtrees.coding.tables import Table, read_table
 from dtrees.coding.target import Target
 from dtrees.coding.weights import cut_weights
@@ -240,8 +240,7 @@ class FitPlan:
             book, coded = encode_partitions(table, **how, regime=self.regime, stats=stats)
         else:
             book, coded = CodeBook.fit_encode(table, **how, run=run)
-        warn_of_ids(book, coded.n_rows)
-        warn_of_dates(book)
+        warn_of_categories(book, coded.n_rows)
         return book, coded
 
     def coding(self, n_rows: int, seed: int) -> tuple[Any, ...]:

@@ -30,8 +30,7 @@ import numpy as np
 import dtrees
 from dtrees.callbacks import Callback, ForestFit
 from dtrees.coding.codebook import CodeBook
-from dtrees.coding.coded import CodedMatrix
-from dtrees.coding.row_digest import digest_of_rows
+from dtrees.coding.coded import CodedMatrix, digest_of_rows
 from dtrees.coding.target import Target
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.model.tree import Tree

@@ -31,8 +31,8 @@ from typing import Any
 import numpy as np
 
 from dtrees.coding.labels import is_missing
-from dtrees.coding.row_values import row_values
 from dtrees.coding.sparse_positions import check_sparse
+from dtrees.coding.tables import row_values
 from dtrees.coding.weights import check_finite, check_weights, real_numbers
 from dtrees.constraints import ARRAY, ROWS, Boolean, InstanceOf, checked
 from dtrees.core.model.flat import Shape

@@ -42,8 +42,8 @@ from sklearn.utils.parallel import Parallel
 
 from dtrees._warnings import warn
 from dtrees.callbacks import Bar
-from dtrees.coding.row_values import row_values
 from dtrees.coding.sparse_positions import in_scipy
+from dtrees.coding.tables import row_values
 from dtrees.constraints import ARRAY, ROWS, InvalidParameterError, checked
 from dtrees.core.membership.resampling import Resampling, of_sets
 from dtrees.estimators.boosted_sets import FittedBoosts

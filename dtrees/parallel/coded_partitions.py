@@ -10,8 +10,7 @@ from uuid import uuid4
 import dask
 import numpy as np
 
-from dtrees.coding.coded import SPARSE, WIDTHS, CodedMatrix, storage_for
-from dtrees.coding.row_digest import digest_of_rows
+from dtrees.coding.coded import SPARSE, WIDTHS, CodedMatrix, digest_of_rows, storage_for
 from dtrees.parallel.executors import Executor, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.memory import gather_rows_of
@@ -25,7 +24,7 @@ class PartFacts:
     """What is known of some rows once they are coded."""
 
     has_missing: np.ndarray  # bool (n_columns,)
-    digest: int  # as `dtrees.coding.row_digest.digest_of_rows`
+    digest: int  # as `dtrees.coding.coded.digest_of_rows`
     fill: np.ndarray  # int64 (n_columns,), code of cells that are not stored; dense columns: -1
     n_stored: int = 0  # cells of sparse columns
 

@@ -27,8 +27,7 @@ from dask.delayed import Delayed
 
 from dtrees._warnings import warn
 from dtrees.coding.group_keys import group_keys
-from dtrees.coding.row_values import row_values
-from dtrees.coding.tables import check_shape, feature_names
+from dtrees.coding.tables import check_shape, feature_names, row_values
 from dtrees.parallel.executors import Executor, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.lazy_collections import is_lazy

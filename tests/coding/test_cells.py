@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from dtrees.coding import CodeBook
+from dtrees.coding import CodeBook, CodedMatrix
+from dtrees.coding._cells import compact, compact_values, label_codes, labels_present
 from tests.coding.examples import assert_exact
 
 rng = np.random.default_rng(2)
@@ -66,3 +68,47 @@ def test_unaligned_and_memory_mapped(tmp_path):
     np.save(tmp_path / "x.npy", X)
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
     assert_exact(X, *CodeBook.fit_encode(mapped))
+
+
+def mixed():
+    counts = [3, 300, 70_000, 255, 65_535]
+    columns = [rng.integers(0, k + 1, 50) for k in counts]
+    return columns, counts, CodedMatrix.from_columns(columns, counts, [3, 0, 70_000, 100, 65_535])
+
+
+@pytest.mark.parametrize(
+    "rows", [np.array([4, 0, 4, 49]), np.arange(50) % 3 == 0, np.array([], int)]
+)
+def test_take(rows):
+    columns, _, coded = mixed()
+    taken = coded.take(rows)
+    for j, column in enumerate(columns):
+        assert np.array_equal(taken.column(j), column[rows])
+    dense = np.where(rng.random((50, 4)) < 0.3, rng.integers(-2, 3, (50, 4)), 0).astype(float)
+    _, sparse = CodeBook.fit_encode(sp.csr_array(dense))
+    taken = sparse.take(rows)
+    assert taken.n_rows == len(dense[rows])
+    for j in range(4):
+        assert np.array_equal(taken.column(j), sparse.column(j)[rows])
+        stored = taken.sparse_rows[taken.sparse_indptr[j] : taken.sparse_indptr[j + 1]]
+        assert (np.diff(stored) > 0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])
+def test_labels_become_codes(dtype):
+    labels = np.array([1, -1, 0, 1], dtype=dtype)
+    present = np.zeros(3, dtype=np.uint8)
+    labels_present(labels, present)
+    assert present.tolist() == [1, 1, 0]
+    codes = np.empty(4, dtype=np.uint16)
+    label_codes(labels, np.array([0, 300, 7, 9], dtype=np.uint32), codes)
+    assert codes.tolist() == [7, 0, 300, 7]
+
+
+def test_columns_move_to_the_front():
+    block = np.arange(12, dtype=np.uint16)
+    compact(block, np.array([1, 3]), 3)
+    assert block[:6].tolist() == [3, 4, 5, 9, 10, 11]
+    values = np.arange(9.0)
+    assert compact_values(values, np.array([0, 3, 6]), np.array([1, 3, 2])) == 6
+    assert values[:6].tolist() == [0, 3, 4, 5, 6, 7]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrees.coding._cuts import quantile_codes
+from dtrees.coding._binning import quantile_codes
 from dtrees.coding.sampling import bottom, row_hashes
 
 

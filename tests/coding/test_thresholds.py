@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dtrees.coding.code_meanings import midpoints
+from dtrees.coding.codebook import midpoints
 from tests.coding.examples import fit
 
 rng = np.random.default_rng(4)

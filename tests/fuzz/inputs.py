@@ -270,30 +270,30 @@ def _plant_trust() -> None:
 
 def _plant_wait() -> None:
     """Columns of dates are waited for."""
-    from dtrees.coding import array_columns
+    from dtrees.coding import tables
 
-    array_columns.time_objects = lambda cells, name: threading.Event().wait()
+    tables.time_objects = lambda cells, name: threading.Event().wait()
 
 
 def _plant_spin() -> None:
     """Columns of dates take for ever."""
-    from dtrees.coding import array_columns
+    from dtrees.coding import tables
 
     def spin(cells: Any, name: str) -> Any:
         while True:
             pass
 
-    array_columns.time_objects = spin
+    tables.time_objects = spin
 
 
 def _plant_hunger() -> None:
     """Columns of dates take all memory."""
-    from dtrees.coding import array_columns
+    from dtrees.coding import tables
 
     def eat(cells: Any, name: str) -> Any:
         return np.ones(10**11), 1
 
-    array_columns.time_objects = eat
+    tables.time_objects = eat
 
 
 PLANTS = {

@@ -12,7 +12,7 @@ import numpy as np
 import sitecustomize
 
 from dtrees.coding import CodeBook
-from dtrees.coding.code_store import CodeStore
+from dtrees.coding.dense_columns import CodeStore
 
 COLUMN = np.random.default_rng(0).permutation(70_000).astype(float)[:, None]
 

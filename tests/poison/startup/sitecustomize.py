@@ -36,7 +36,7 @@ if "DTREES_POISON" in os.environ:
     pattern = int(os.environ["DTREES_POISON"], 16)
     np.empty, np.empty_like = filling(np.empty), filling(np.empty_like)
 
-    from dtrees.coding.code_store import BufferPool
+    from dtrees.coding.dense_columns import BufferPool
 
     borrow = BufferPool.borrow
 

@@ -31,7 +31,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from dtrees.coding._radix_sort cimport sort_pairs
+from dtrees.coding._binning cimport sort_pairs
 from dtrees.core.data._bits cimport count_bits, trailing_zeros
 from dtrees.core.data._memory cimport claim_zeros, resize
 from dtrees.core.histogram._layout cimport (
