@@ -23,7 +23,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dtrees.core.grow.forest import ForestGrowth, UnitsOfGrowth
+from dtrees.core.grow.forest import ForestGrowth, Unit, units_of
 from dtrees.core.membership.resampling import Resampling, plain
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.shared._shared_nodes import MOST_SETS
@@ -40,6 +40,7 @@ from dtrees.parallel.regimes import ASKED_FOR, TOO_LARGE, Choice, choose_regime
 if TYPE_CHECKING:
     from distributed import Client
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
@@ -91,10 +92,7 @@ def grow_trees(
     stats = FitStatistics() if stats is None else stats
     choice = _choice(regime, growth, stats)
 
-    def look_at(number: int, trees: list[Tree]) -> Any:
-        return None if look is None else look(number, trees[0])
-
-    with closing(_grown(growth, plain(), numbers, run, choice, stats, look_at)) as grown:
+    with closing(_grown(growth, plain(), numbers, run, choice, stats, look)) as grown:
         for number, (_, (tree,), seen) in zip(numbers, grown, strict=True):
             yield number, tree, seen
 
@@ -157,19 +155,23 @@ def _grown(
     run: LocalRunner,
     choice: Choice,
     stats: FitStatistics,
-    look: Callable[[int, list[Tree]], Any] = lambda number, trees: None,
+    look: Callable[[int, Tree], Any] | None = None,
 ) -> Generator[tuple[range, list[Tree], Any]]:
-    """Sets, a tree of each, and what `look` has said of these; in the order of the numbers.
+    """Sets, a tree of each, and what `look` has said of the first; in the order of the numbers.
 
     Sets that do not grow together come one bundle after the other.
     """
+
+    def seen(number: int, trees: list[Tree]) -> Any:
+        return None if look is None else look(number, trees[0])
+
     if choice.regime == "partitioned":
         for first in range(0, resampling.n_sets, MOST_SETS):  # a bit each
             sets = range(resampling.n_sets)[first : first + MOST_SETS]
             blocks = _in_blocks(growth, resampling.some(sets), numbers, run, choice, stats)
             with closing(blocks) as found:
                 for number, trees in in_order(numbers, found):
-                    yield sets, trees, look(number, trees)
+                    yield sets, trees, seen(number, trees)
         return
     place: AbstractContextManager[Client | None] = nullcontext()
     if choice.regime == "replicated":
@@ -182,18 +184,18 @@ def _grown(
             if n_threads == 0:
                 client = None
                 stats.regime, stats.reason = "local", TOO_LARGE
-        units = UnitsOfGrowth(growth, resampling, n_bundles)
-        todo = [n_bundles * number + bundle for number in numbers for bundle in range(n_bundles)]
+        if resampling.n_sets == 1 and not resampling.is_plain:  # its target is made once
+            growth, resampling = growth.of_set(resampling, 0), plain()
+        units = units_of(numbers, resampling.n_sets, n_bundles)
         if client is not None:
             from dtrees.parallel.replicated import grow_replicated
 
-            grown = ended_early(grow_replicated(units, todo, client, stats=stats))
-            with closing(grown) as found:
-                for unit, trees in in_order(todo, found):
-                    yield units.sets(unit), trees, look(unit, trees)
+            of_units = grow_replicated(growth, resampling, units, client, stats=stats)
+            with closing(ended_early(of_units)) as come:
+                for unit, trees in in_order(units, come):
+                    yield unit.sets, trees, seen(unit.number, trees)
             return
-
-    yield from _grown_here(units, todo, run, stats, look)
+    yield from _grown_here(growth, resampling, units, run, stats, seen)
 
 
 def _threads_with_room(growth: ForestGrowth, choice: Choice, client: Client) -> int:
@@ -206,31 +208,29 @@ def _threads_with_room(growth: ForestGrowth, choice: Choice, client: Client) -> 
 
 
 def _grown_here(
-    units: UnitsOfGrowth,
-    todo: Sequence[int],
+    growth: ForestGrowth,
+    resampling: Resampling,
+    units: Sequence[Unit],
     run: LocalRunner,
     stats: FitStatistics,
-    look: Callable[[int, list[Tree]], Any],
+    seen: Callable[[int, list[Tree]], Any],
 ) -> Generator[tuple[range, list[Tree], Any]]:
     """What `_grown` yields, of some units, grown on threads of this process."""
 
-    def grow(unit: int, run: LocalRunner) -> tuple[list[Tree], Any, Counter[str]]:
+    def grow(unit: Unit, run: LocalRunner) -> tuple[list[Tree], Any, Counter[str]]:
         work: Counter[str] = Counter()
-        trees = units.trees(unit, run, run.n_threads, work)
-        return trees, look(unit, trees), work
+        trees = growth.trees(unit, resampling, run, run.n_threads, work)
+        return trees, seen(unit.number, trees), work
 
-    def grown() -> Generator[tuple[list[Tree], Any, Counter[str]]]:
-        if len(todo) == 1:
-            yield grow(todo[0], run)
-            return
+    if len(units) == 1:
+        results = (grow(unit, run) for unit in units)
+    else:
         alone = run.alone()
-        with closing(run.stream([partial(grow, unit, alone) for unit in todo])) as results:
-            yield from results
-
-    with closing(grown()) as found:
-        for unit, (trees, seen, work) in zip(todo, found, strict=True):
+        results = run.stream([partial(grow, unit, alone) for unit in units])
+    with closing(results) as found:
+        for unit, (trees, said, work) in zip(units, found, strict=True):
             stats.counts.update(work)
-            yield units.sets(unit), trees, seen
+            yield unit.sets, trees, said
 
 
 def _in_blocks(
@@ -275,12 +275,12 @@ def ended_early(grown: Generator[T]) -> Generator[T]:
             raise ClusterError(f"A growth on a Dask cluster has ended early: {error!r}.") from error
 
 
-def in_order(numbers: Iterable[int], found: Iterator[tuple[int, T]]) -> Iterator[tuple[int, T]]:
+def in_order(numbers: Iterable[K], found: Iterator[tuple[K, T]]) -> Iterator[tuple[K, T]]:
     """Numbered things in the order of the numbers; what comes too early waits.
 
     Each number is found once, in any order; `found` is read only as far as need be.
     """
-    early: dict[int, T] = {}
+    early: dict[K, T] = {}
     for number in numbers:
         while number not in early:
             other, thing = next(found)

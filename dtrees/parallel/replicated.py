@@ -10,7 +10,7 @@ once. Another task grows a few trees from it, on one thread, and returns them as
     client   ◀── every batch as soon as it is there
 
 A unit is a tree, or the trees of several training sets that share their growth. The rows of each
-set go with the growth (`dtrees.core.grow.forest.UnitsOfGrowth`). A batch is a few units. Several
+set go with the growth (`dtrees.core.grow.forest`). A batch is a few units. Several
 growths of one scope share the codes (`dtrees.parallel.kept_tables`).
 
 There are several batches per thread, if there are so many units, each a fraction of a second of
@@ -35,13 +35,15 @@ import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
+from dataclasses import replace
 from functools import partial
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
 
 import distributed
 
-from dtrees.core.grow.forest import UnitsOfGrowth
+from dtrees.core.grow.forest import ForestGrowth, Unit
+from dtrees.core.membership.resampling import Resampling
 from dtrees.core.model.tree import Tree
 from dtrees.parallel.calls import Call, TaskRunner
 from dtrees.parallel.client import check_open
@@ -62,13 +64,14 @@ SPREAD_BY_DASK = 2  # batches for each thread: the scheduler spreads more of the
 
 @interrupts_deferred_inside
 def grow_replicated(
-    growth: UnitsOfGrowth,
-    units: Sequence[int],
+    growth: ForestGrowth,
+    resampling: Resampling,
+    units: Sequence[Unit],
     client: Client,
     *,
     stats: FitStatistics | None = None,
     units_per_task: int | None = None,
-) -> Generator[tuple[int, list[Tree]]]:
+) -> Generator[tuple[Unit, list[Tree]]]:
     """Grow trees on the workers of a cluster, each of which gets a copy of the growth's arrays.
 
     Yields units and their trees, as soon as they have come, in any order. Closing the iterator ends
@@ -80,39 +83,37 @@ def grow_replicated(
     Raises ClusterError, of workers with another version of dtrees; WorkerLostError, of no workers,
     or workers that die again and again; SchedulerLostError, of a connection that is lost.
     """
-    units = list(units)
     if not units:
         return
     check_open(client)
     stats = FitStatistics() if stats is None else stats
-    coded: Any = growth.growth.coded
+    coded = growth.coded
     tasks = Tasks(client, stats, left_out=partial(too_small, client, coded.nbytes))
     with distributed.span("dtrees.fit"), kept_table(coded, client) as kept:
         try:
             tasks.begin()
             n_threads = sum(tasks.able().values())
-            batches = batches_of(growth, units, n_threads, units_per_task)
+            batches = batches_of(coded.n_rows, units, n_threads, units_per_task)
             stats.counts["tasks"] += len(batches)
-            calls = partial(_calls, tasks, kept, growth, batches)
+            calls = partial(_calls, tasks, kept, (growth, resampling), batches)
             for number, (packed, work) in tasks.each(len(batches), calls, kept.forget):
                 stats.counts.update(work)
                 stats.counts["bytes_moved"] += packed_bytes(packed)
                 trees = iter(unpack(packed))
                 for unit in batches[number]:
-                    yield unit, list(islice(trees, len(growth.sets(unit))))
+                    yield unit, list(islice(trees, len(unit.sets)))
         finally:
             tasks.end()
 
 
 def batches_of(
-    growth: UnitsOfGrowth, units: Sequence[int], n_threads: int, units_per_task: int | None
-) -> list[Sequence[int]]:
-    """Units by the task that grows them; arguments as for `grow_replicated`."""
+    n_rows: int, units: Sequence[Unit], n_threads: int, units_per_task: int | None
+) -> list[Sequence[Unit]]:
+    """Units by the task that grows them; `n_rows` are those of the table."""
     if units_per_task is None:
         even = -(-len(units) // (BATCHES_PER_THREAD * max(1, n_threads)))
-        n_trees = -(-len(growth.sets(0)) // 2)  # that cost as much as those that are shared
-        n_rows = growth.growth.coded.n_rows * n_trees
-        units_per_task = max(1, min(even, ROWS_PER_BATCH // n_rows))
+        n_trees = -(-len(units[0].sets) // 2)  # that cost as much as those that are shared
+        units_per_task = max(1, min(even, ROWS_PER_BATCH // (n_rows * n_trees)))
     batches = even_stretches(len(units), -(-len(units) // units_per_task))
     return [units[start:end] for start, end in batches]
 
@@ -120,8 +121,8 @@ def batches_of(
 def _calls(
     tasks: Tasks,
     kept: KeptTable,
-    growth: UnitsOfGrowth,
-    batches: Sequence[Sequence[int]],
+    of_sets: tuple[ForestGrowth, Resampling],
+    batches: Sequence[Sequence[Unit]],
     left: Sequence[int],
 ) -> Iterator[Call]:
     """Send the table, unless it is there, and what else the growth is made of; then tasks.
@@ -131,9 +132,10 @@ def _calls(
     a task has to be free to go to any of the others.
     """
     threads, stats = tasks.able(), tasks.stats
+    growth, resampling = of_sets
     n_copies = min(len(threads), len(left))
     stats.seconds.setdefault("table", 0.0)
-    table = SharedArrays(growth.growth.coded)
+    table = SharedArrays(growth.coded)
     if kept.whole is not None:
         tasks.take_over(kept.whole, "coded-table", table)
     else:
@@ -142,7 +144,7 @@ def _calls(
         kept.whole = tasks.send("coded-table", table)
         tasks.hand_over([kept.whole])
         kept.whole.add_done_callback(lambda _: stats.add("table", began))
-    rest = SharedArrays(growth.on(None))
+    rest = SharedArrays((replace(growth, coded=None), resampling))
     stats.counts["bytes_moved"] += n_copies * sys.getsizeof(rest)
     sent = kept.whole, tasks.send("growth", rest)
     numbered = [(number, address) for address in threads for number in range(threads[address])]
@@ -151,21 +153,29 @@ def _calls(
         workers = cycle((address,) for _, address in sorted(numbered))
     for number, those in zip(left, workers, strict=False):
         units = batches[number]
-        yield Call("grow-trees", grow_batch, (*sent, list(units)), those, growth.name(units))
+        name = name_of(units, resampling.n_sets)
+        yield Call("grow-trees", grow_batch, (*sent, list(units)), those, name)
+
+
+def name_of(units: Sequence[Unit], n_sets: int) -> str:
+    """What some units are, for messages."""
+    trees = f"trees {units[0].number} to {units[-1].number}"
+    return trees if n_sets == 1 else f"{trees} of {n_sets} training sets"
 
 
 def grow_batch(
-    table: SharedArrays, rest: SharedArrays, units: Sequence[int]
+    table: SharedArrays, rest: SharedArrays, units: Sequence[Unit]
 ) -> tuple[dict[str, Any], Counter[str]]:
     """What a task does: grow a few units on one thread, as long as somebody wants them.
 
     Returns the trees, packed, and what training sets have shared.
     """
-    run, growth = TaskRunner(), rest.value.on(table.value)
+    run, (growth, resampling) = TaskRunner(), rest.value
+    growth = replace(growth, coded=table.value)
     work: Counter[str] = Counter()
     trees: list[Tree] = []
     for unit in units:
         if run.cancelled.is_set():
             raise CancelledError
-        trees += growth.trees(unit, run, work=work)
+        trees += growth.trees(unit, resampling, run, work=work)
     return pack(trees), work

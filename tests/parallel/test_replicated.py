@@ -23,7 +23,8 @@ from distributed import Client, KilledWorker, worker_client
 
 from dtrees import BaggingRegressor, ExtraTreesClassifier, RandomForestClassifier
 from dtrees.callbacks import Callback
-from dtrees.core.grow.forest import ForestGrowth, UnitsOfGrowth
+from dtrees.core.grow.forest import ForestGrowth, units_of
+from dtrees.core.membership.resampling import plain
 from dtrees.estimators.fit_plan import FitPlan, Training, rows_of
 from dtrees.estimators.forest_growth import FitOfForest, bags_of
 from dtrees.exceptions import ClusterError, WorkerLostError
@@ -60,9 +61,9 @@ def growth_of(model, X, y):
 def grow_replicated(growth, numbers, client, *, on_tree=None, **parameters):
     """The trees in the order of their numbers; `on_tree` hears of them as they come."""
     grown = {}
-    units = UnitsOfGrowth(growth)
-    with closing(replicated.grow_replicated(units, numbers, client, **parameters)) as trees:
-        for number, (tree,) in trees:
+    units = units_of(numbers)
+    with closing(replicated.grow_replicated(growth, plain(), units, client, **parameters)) as trees:
+        for (number, _), (tree,) in trees:
             grown[number] = tree
             if on_tree is not None:
                 on_tree(number, tree)

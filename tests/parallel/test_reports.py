@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from dataclasses import replace
 
 import dask
 import dask.array as da
@@ -12,7 +13,7 @@ import pytest
 
 from dtrees import DecisionTreeClassifier, RandomForestClassifier
 from dtrees.callbacks import Callback
-from dtrees.core.grow.forest import UnitsOfGrowth
+from dtrees.core.membership.resampling import plain
 from dtrees.model_selection import (
     GridSearchCV,
     cost_complexity_cv,
@@ -45,9 +46,10 @@ def forced(regime):
     return dask.config.set({"dtrees.regime": regime, "dtrees.gather-rows": 60})
 
 
-def bytes_of(units):
+def bytes_of(growth):
     """Of what is sent of a growth: its codes, and all else."""
-    return sum(map(sys.getsizeof, map(SharedArrays, (units.growth.coded, units.on(None)))))
+    sent = growth.coded, (replace(growth, coded=None), plain())
+    return sum(map(sys.getsizeof, map(SharedArrays, sent)))
 
 
 def check(report, regime, brought=True):
@@ -168,7 +170,7 @@ class TestReplicated:
         processes.wait_for_workers(2, timeout=20)
         stats = FitStatistics()
         trees = grow_replicated(GROWTH, range(20), processes, stats=stats, units_per_task=1)
-        sent = bytes_of(UnitsOfGrowth(GROWTH))
+        sent = bytes_of(GROWTH)
         assert sent > GROWTH.coded.nbytes
         come = sum(packed_bytes(pack([tree])) for tree in trees)
         assert come > sum(tree.node_count for tree in trees)
@@ -196,5 +198,5 @@ class TestReplicated:
         assert report["regime"] == "replicated"
         assert report["lost_workers"] == n_killed
         assert report["restarts"] == 0  # the scheduler has the table, too
-        sent = bytes_of(UnitsOfGrowth(growth_of(forest(), X, Y)))
+        sent = bytes_of(growth_of(forest(), X, Y))
         assert report["bytes_moved"] > 2 * sent

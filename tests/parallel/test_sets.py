@@ -30,7 +30,7 @@ from dtrees import (
     RandomForestRegressor,
 )
 from dtrees.callbacks import Bar
-from dtrees.core.grow.forest import ForestGrowth, UnitsOfGrowth
+from dtrees.core.grow.forest import ForestGrowth, units_of
 from dtrees.core.membership.resampling import of_sets
 from dtrees.estimators.fit_plan import FitPlan, Training, rows_of
 from dtrees.estimators.fitted_sets import trees_of
@@ -205,23 +205,22 @@ class TestOneHash:
     @pytest.mark.parametrize("n_bundles", [1, 2, 3, 6])
     @pytest.mark.parametrize("name", ["forest", "tree"])
     def test_any_number_of_groups(self, name, n_bundles):
-        together = UnitsOfGrowth(growth_of(CASES[name][0], X, Y), of_sets(ROWS))
-        units = replace(together, n_bundles=n_bundles)
-        assert [number for unit in range(n_bundles) for number in units.sets(unit)] == [*range(6)]
+        growth, sets = growth_of(CASES[name][0], X, Y), of_sets(ROWS)
         for number in (0, 1):
-            mine = range(number * n_bundles, (number + 1) * n_bundles)
-            found = [tree for unit in mine for tree in units.trees(unit)]
-            assert len(found) == 6
-            assert all(a.equals(b) for a, b in zip(found, together.trees(number), strict=True))
+            units = units_of([number], 6, n_bundles)
+            found = [tree for unit in units for tree in growth.trees(unit, sets)]
+            expected = growth.trees_of_sets(number, sets)
+            assert all(a.equals(b) for a, b in zip(found, expected, strict=True))
 
     def test_a_group_for_every_thread(self, here, monkeypatch):
         """Where there are fewer trees than threads."""
         asked = []
         grow = replicated.grow_replicated
 
-        def ask(units, numbers, client, **options):
-            asked.append((units.n_bundles, len(numbers)))
-            return grow(units, numbers, client, **options)
+        def ask(growth, sets, units, *args, **options):
+            n_bundles = len({unit.sets for unit in units})
+            asked.append((n_bundles, len(units)))
+            return grow(growth, sets, units, *args, **options)
 
         monkeypatch.setattr(replicated, "grow_replicated", ask)
         here.cluster.scale(3)

@@ -78,33 +78,6 @@ def join(pieces: Sequence[PartialTree], run: Runner = serial) -> PartialTree:
     return PartialTree(nodes, statistics, words)
 
 
-def in_node_order(
-    nodes: np.ndarray, words: np.ndarray, n_codes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Subset offsets and words, stored in the order of the nodes."""
-    offset = np.full(len(nodes), -1, dtype=np.int64)
-    if len(words) == 0:
-        return offset, words
-    with_subset = np.flatnonzero(nodes["subset"] >= 0)
-    length = n_codes[nodes["column"][with_subset]] // 64 + 1
-    end = np.cumsum(length)
-    offset[with_subset] = end - length
-    source = np.repeat(nodes["subset"][with_subset] - (end - length), length)
-    return offset, words[source + np.arange(len(source))]
-
-
-def tree_of(
-    piece: PartialTree,
-    target: Target,
-    n_codes: np.ndarray,
-    thresholds: Thresholds,
-    rules: GrowthRules,
-) -> Tree:
-    """The frozen tree of a piece in preorder; the arguments are those of `trees_of`."""
-    units = [target.weight_unit], [target.wy_unit]
-    return _trees_of([piece], target, n_codes, thresholds, rules, units)[0]
-
-
 def trees_of(
     pieces: Iterable[PartialTree],
     target: Target,
@@ -134,10 +107,9 @@ def trees_of(
     """
     trees: list[Tree] = []
     for some in _together(pieces):  # their records are copied
-        own = slice(len(trees), len(trees) + len(some))
-        of_weights = [target.weight_unit] * len(some) if weight_units is None else weight_units[own]
-        of_targets = [target.wy_unit] * len(some) if units is None else units[own]
-        trees += _trees_of(some, target, n_codes, thresholds, rules, (of_weights, of_targets))
+        of_some = slice(len(trees), len(trees) + len(some))
+        own = [None if given is None else given[of_some] for given in (weight_units, units)]
+        trees += frozen(some, target, n_codes, thresholds, rules, *own)
     return trees
 
 
@@ -164,16 +136,25 @@ def _together(pieces: Iterable[PartialTree]) -> Iterator[list[PartialTree]]:
         yield some
 
 
-def _trees_of(
+def frozen(
     pieces: Sequence[PartialTree],
     target: Target,
     n_codes: np.ndarray,
     thresholds: Thresholds,
     rules: GrowthRules,
-    units: tuple[Sequence[float], Sequence[float]],
+    weight_units: Sequence[float] | None = None,
+    units: Sequence[float] | None = None,
 ) -> list[Tree]:
-    weight_units, of_targets = units
-    nodes, words = side_by_side(pieces)
+    """The trees of pieces whose records are put side by side; arguments as for `trees_of`."""
+    nodes, words = pieces[0].nodes, pieces[0].words
+    if len(pieces) > 1:
+        raw = np.concatenate([piece.nodes.view(np.uint8) for piece in pieces])
+        nodes = raw.view(nodes.dtype)  # field by field is slow
+        n_words = np.cumsum([0, *(len(piece.words) for piece in pieces)])
+        words = np.concatenate([piece.words for piece in pieces])
+        if len(words) > 0:  # subsets count from the first
+            shift = np.repeat(n_words[:-1], [len(piece.nodes) for piece in pieces])
+            nodes["subset"] += np.where(nodes["subset"] >= 0, shift, 0)
     fractions = None
     if rules.random_splits:
         fractions = np.concatenate([fractions_of(p.nodes, rules.seed, rules.tree) for p in pieces])
@@ -186,11 +167,9 @@ def _trees_of(
         ),
         words,
         np.array([len(piece.nodes) for piece in pieces]),
-        np.asarray(of_targets),
+        np.full(len(pieces), target.wy_unit if units is None else units),
     )
-    return trees_of_records(
-        records, target, n_codes, thresholds, rules, np.asarray(weight_units), fractions
-    )
+    return trees_of_records(records, target, n_codes, thresholds, rules, weight_units, fractions)
 
 
 def trees_of_records(
@@ -199,7 +178,7 @@ def trees_of_records(
     n_codes: np.ndarray,
     thresholds: Thresholds,
     rules: GrowthRules,
-    weight_units: np.ndarray | None = None,
+    weight_units: Sequence[float] | None = None,
     fractions: np.ndarray | None = None,
 ) -> list[Tree]:
     """The frozen trees of records that stand side by side; other parameters as for `trees_of`.
@@ -226,10 +205,13 @@ def trees_of_records(
         "subset_offset": subset_offset,
     }
     assert ((subset_offset >= 0) == (arrays["test"] == IN_SUBSET)).all()
-    if weight_units is None:
-        weight_units = np.full(len(n_nodes), target.weight_unit)
-    units = {"weight_unit": weight_units, "unit": records.units}
-    units["offset"] = np.full(len(n_nodes), target.offset)
+    units = {
+        "weight_unit": np.full(
+            len(n_nodes), target.weight_unit if weight_units is None else weight_units
+        ),
+        "unit": records.units,
+        "offset": np.full(len(n_nodes), target.offset),
+    }
     facts: dict[str, Any] = {"n_columns": len(n_codes), "criterion": rules.criterion}
     return list(split_trees(arrays, words, n_nodes, n_words, **facts, units=units))
 
@@ -237,27 +219,20 @@ def trees_of_records(
 def subsets_of_trees(
     records: RecordsOfTrees, roots: np.ndarray, n_codes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Subset offsets of nodes in their tree, the words of all trees, and how many each has."""
-    offset, words = in_node_order(records.nodes, records.words, n_codes)
+    """Subset offsets of nodes in their tree, words of all trees, and how many each has.
+
+    Words are stored in the order of the nodes.
+    """
+    nodes, words = records.nodes, records.words
+    offset = np.full(len(nodes), -1, dtype=np.int64)
     if len(words) == 0:
         return offset, words, np.zeros(len(roots), dtype=np.int64)
-    with_subset = np.flatnonzero(offset >= 0)
-    first_word = np.append(offset[with_subset], len(words))
-    first_word = first_word[np.searchsorted(with_subset, np.append(roots, len(offset)))]
-    offset[with_subset] -= np.repeat(first_word[:-1], records.n_nodes)[with_subset]
+    with_subset = np.flatnonzero(nodes["subset"] >= 0)
+    length = n_codes[nodes["column"][with_subset]] // 64 + 1
+    start = np.cumsum(length) - length
+    source = np.repeat(nodes["subset"][with_subset] - start, length)
+    words = words[source + np.arange(len(source))]
+    of_root = np.searchsorted(with_subset, np.append(roots, len(nodes)))
+    first_word = np.append(start, len(words))[of_root]
+    offset[with_subset] = start - np.repeat(first_word[:-1], records.n_nodes)[with_subset]
     return offset, words, np.diff(first_word)
-
-
-def side_by_side(pieces: Sequence[PartialTree]) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and words of trees, one behind the other; subsets count from the first."""
-    first = pieces[0]
-    if len(pieces) == 1:
-        return first.nodes, first.words
-    raw = np.concatenate([piece.nodes.view(np.uint8) for piece in pieces])
-    nodes = raw.view(first.nodes.dtype)  # field by field is slow
-    words = np.concatenate([piece.words for piece in pieces])
-    if len(words) > 0:
-        n_words = np.cumsum([0] + [len(piece.words) for piece in pieces[:-1]])
-        shift = np.repeat(n_words, [len(piece.nodes) for piece in pieces])
-        nodes["subset"] += np.where(nodes["subset"] >= 0, shift, 0)
-    return nodes, words

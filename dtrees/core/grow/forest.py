@@ -16,21 +16,20 @@ A forest that is fitted has one set, and its units are its trees.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dtrees._forks import cached_property
-from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow._depth_first import Arena
 from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.grower import grow, grow_tree
 from dtrees.core.grow.source import DatasetSource
-from dtrees.core.membership.resampling import Bags, Resampling, plain
+from dtrees.core.membership.resampling import Bags, Resampling
 from dtrees.core.membership.shares import Shares
 from dtrees.core.model.pruning import PruningLimits
 from dtrees.core.model.tree import Tree
@@ -39,16 +38,24 @@ from dtrees.typing import Runner, serial
 FIRST_ROWS = 1_024  # of which every set has one in a bag, as a rule
 
 
-class Codes(Protocol):
-    """A coded table: a `CodedMatrix`, or what stands for one whose rows are elsewhere."""
+class Unit(NamedTuple):
+    """The trees of a number, for a bundle of sets."""
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
+    number: int
+    sets: range
 
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
+
+def units_of(numbers: Iterable[int], n_sets: int = 1, n_bundles: int = 1) -> list[Unit]:
+    """The trees of some numbers for all sets, in bundles: the more there are, the less is shared.
+
+    Parameters
+    ----------
+    numbers : iterable of int
+    n_sets, n_bundles : int, default=1
+        There are at most as many bundles as sets.
+    """
+    ends = [n_sets * bundle // n_bundles for bundle in range(n_bundles + 1)]
+    return [Unit(number, range(*ends_of)) for number in numbers for ends_of in pairwise(ends)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +65,8 @@ class ForestGrowth:
     Attributes
     ----------
     coded : CodedMatrix
-        Or other `Codes`, for growth in rounds (`dtrees.core.grow.rounds`).
+        Or what stands for one whose rows are elsewhere, for growth in rounds
+        (`dtrees.core.grow.rounds`).
     target : Target
         Of all rows, in units with room for the multiplicities of a bag.
     rules : GrowthRules
@@ -78,7 +86,7 @@ class ForestGrowth:
         Memory that a tree leaves to the next one.
     """
 
-    coded: Codes
+    coded: Any
     target: Target
     rules: GrowthRules
     bags: Bags | None
@@ -104,29 +112,25 @@ class ForestGrowth:
         if self.bags is not None:
             target = target.bagged(self.times(number))
         rules = self.shares.rules(replace(self.rules, tree=number), self.target, target)
-        source = self._source(target, rules, run, n_threads)
+        how: dict[str, Any] = {"values": self.values, "arena": self.arena}
+        source = DatasetSource(self.coded, target, rules, run=run, n_threads=n_threads, **how)
         return self.pruned(grow_tree(source, self.thresholds))
 
-    def _source(
+    def trees(
         self,
-        target: Target,
-        rules: GrowthRules,
-        run: Runner,
-        n_threads: int,
+        unit: Unit,
+        resampling: Resampling,
+        run: Runner = serial,
+        n_threads: int = 1,
         work: Counter[str] | None = None,
-    ) -> DatasetSource:
-        """The rows that a growth reads, with the memory that others have left."""
-        assert isinstance(self.coded, CodedMatrix)
-        return DatasetSource(
-            self.coded,
-            target,
-            rules,
-            run=run,
-            n_threads=n_threads,
-            values=self.values,
-            arena=self.arena,
-            work=Counter() if work is None else work,
-        )
+    ) -> list[Tree]:
+        """Grow the trees of a unit, one for each of its sets; arguments as for `trees_of_sets`."""
+        if resampling.is_plain and resampling.class_weights is None:
+            return [self.tree(unit.number, run, n_threads)]
+        own = resampling.some(unit.sets)
+        if len(unit.sets) == 1 and not own.is_plain:  # shares nothing
+            return [self.of_set(own, 0).tree(unit.number, run, n_threads)]
+        return self.trees_of_sets(unit.number, own, run, n_threads, work)
 
     def pruned(self, tree: Tree) -> Tree:
         """A grown tree, pruned by the limits that are decided afterwards."""
@@ -168,13 +172,11 @@ class ForestGrowth:
         together = np.flatnonzero(~apart)
         trees = {}
         if len(together) > 0:
-            source = self._source(target, rules, run, n_threads, work)
-            some = resampling
-            if apart.any():
-                some = resampling.some(together)
+            how: dict[str, Any] = {"values": self.values, "arena": self.arena, "work": work}
+            source = DatasetSource(self.coded, target, rules, run=run, n_threads=n_threads, **how)
+            some = resampling.some(together)
             own = self.shares.rules_of_sets(rules, some, self.target, target)
-            how = source, rules, some, self.thresholds
-            grown = grow(*how, rules_of_sets=own).trees
+            grown = grow(source, rules, some, self.thresholds, rules_of_sets=own).trees
             trees = dict(zip(together.tolist(), map(self.pruned, grown), strict=True))
         for i in np.flatnonzero(apart).tolist():
             trees[i] = self.of_set(resampling, i).tree(number, run, n_threads)
@@ -212,77 +214,3 @@ class ForestGrowth:
         """Rows that are not in a bag, by how often each row is; int64 (n,), ascending."""
         assert self.bags is not None
         return self.bags.rows_out(times)
-
-
-@dataclass(frozen=True, eq=False)
-class UnitsOfGrowth:
-    """The trees of some training sets, unit by unit.
-
-    Attributes
-    ----------
-    growth : ForestGrowth
-    resampling : Resampling, default=plain()
-        The sets.
-    n_bundles : int, default=1
-        In how many parts they are grown, from 1 to the number of sets: the more there are, the less
-        is shared.
-    """
-
-    growth: ForestGrowth
-    resampling: Resampling = field(default_factory=plain)
-    n_bundles: int = 1
-
-    def sets(self, unit: int) -> range:
-        """The sets of a unit."""
-        bundle, n_sets = unit % self.n_bundles, self.resampling.n_sets
-        return range(n_sets * bundle // self.n_bundles, n_sets * (bundle + 1) // self.n_bundles)
-
-    def trees(
-        self,
-        unit: int,
-        run: Runner = serial,
-        n_threads: int = 1,
-        work: Counter[str] | None = None,
-    ) -> list[Tree]:
-        """Grow the trees of a unit, one for each of its sets.
-
-        Parameters
-        ----------
-        unit : int
-            0, 1, 2, ...
-        run : Runner, default=serial
-            Its event ``cancelled`` ends the growth.
-        n_threads : int, default=1
-            Of this unit alone.
-        work : Counter or None, default=None
-            As for `ForestGrowth.trees_of_sets`.
-        """
-        some, sets = self.resampling, self.sets(unit)
-        number = unit // self.n_bundles
-        if len(sets) == 1 and (some.class_weights is None or not some.is_plain):  # shares nothing
-            growth = self._alone if some.n_sets == 1 else self.growth.of_set(some, sets[0])
-            return [growth.tree(number, run, n_threads)]
-        if self.n_bundles > 1:
-            some = some.some(sets)
-        return self.growth.trees_of_sets(number, some, run, n_threads, work)
-
-    @cached_property
-    def _alone(self) -> ForestGrowth:
-        """The growth of the only set, whose target is made once for all trees."""
-        if self.resampling.is_plain:
-            return self.growth
-        return self.growth.of_set(self.resampling, 0)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what can be made anew."""
-        return {name: own for name, own in self.__dict__.items() if name != "_alone"}
-
-    def on(self, coded: Any) -> UnitsOfGrowth:
-        """The same units with other codes in the place of theirs."""
-        return replace(self, growth=replace(self.growth, coded=coded))
-
-    def name(self, units: Sequence[int]) -> str:
-        """What some units are, for messages."""
-        trees = f"trees {units[0] // self.n_bundles} to {units[-1] // self.n_bundles}"
-        n_sets = self.resampling.n_sets
-        return trees if n_sets == 1 else f"{trees} of {n_sets} training sets"

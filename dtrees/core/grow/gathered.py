@@ -99,7 +99,7 @@ def grow_gathered(
     CancelledError
     """
     rows, weights = stacked(gathered), node.class_weights
-    how = {"run": run, "values": values, "arena": arena, "scale": node.scales[0]}
+    how = {"run": run, "values": values, "arena": arena, "scale": node.scales[0], "work": work}
     source = DatasetSource(rows.coded, rows.target, node.rules[0], **how)
     if rows.combination is None:
         if weights is not None:
@@ -111,7 +111,4 @@ def grow_gathered(
     resampling = Resampling(rows.combination, mix, weights)
     where = node.depth, node.path
     how = {"scales": node.scales, "above": node.above}
-    pieces = tuple(pieces_of_sets(source, node.rules, resampling, *where, **how))
-    if work is not None:
-        work.update(source.work)
-    return pieces
+    return tuple(pieces_of_sets(source, node.rules, resampling, *where, **how))

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.grow.assembly import Thresholds, on_threads, tree_of, trees_of
+from dtrees.core.grow.assembly import Thresholds, frozen, on_threads, trees_of
 from dtrees.core.grow.shared import pieces_of_sets
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import Resampling
@@ -33,7 +33,8 @@ def grow_tree(source: DatasetSource, thresholds: Thresholds) -> Tree:
     piece = source.finish()
     if source.n_threads > 1:
         thresholds = on_threads(thresholds, source.run, source.n_threads)
-    return tree_of(piece, source.target, source.coded.n_codes, thresholds, source.rules)
+    (tree,) = frozen([piece], source.target, source.coded.n_codes, thresholds, source.rules)
+    return tree
 
 
 def grow(

@@ -105,7 +105,8 @@ def pieces_of_sets(
         how = source.run, source.n_threads, source.cancelled, tuning
         grown = grow_together(shared, source.arena, *how, depth, path)
         source.check_cancelled()
-        source.work.update(work_of(shared))
+        if source.work is not None:
+            source.work.update(work_of(shared))
         pieces.update(zip(bundle, grown, strict=True))
         del grown  # records are there twice for one set at a time
     for number in range(resampling.n_sets):

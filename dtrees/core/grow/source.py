@@ -26,7 +26,6 @@ from dtrees.typing import Runner, serial
 # Bounds of the values of a node's leaves, and the bits of the sets of columns that are left.
 Above = tuple[float | None, float | None, bytes | None]
 FREE: Above = (None, None, None)
-MOST_ROWS = 2**32  # cells count rows in 32 bits
 CANCELLED = "growth was cancelled"
 
 
@@ -50,7 +49,7 @@ class DatasetSource:
         Shared by the growths of a forest.
     scale : Scale or None, default=None
         Of all rows of the tree, where these are the rows of one of its nodes; None: of the rows.
-    work : Counter, default=Counter()
+    work : Counter or None, default=None
         Told what several training sets share (`dtrees.core.grow.shared`), by this thread.
     """
 
@@ -64,10 +63,7 @@ class DatasetSource:
     values: tuple[np.ndarray, np.ndarray] | None = None
     arena: Arena = field(default_factory=Arena)
     scale: Scale | None = None
-    work: Counter[str] = field(default_factory=Counter)
-
-    def __post_init__(self) -> None:
-        assert self.target.n_rows < MOST_ROWS
+    work: Counter[str] | None = None
 
     def cancelled(self) -> bool:
         """Whether nobody waits for the growth any more."""

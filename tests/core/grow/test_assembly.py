@@ -5,8 +5,8 @@ import pytest
 
 from dtrees.coding import CodeBook
 from dtrees.core.grow import assembly
-from dtrees.core.grow.assembly import SUBTREE, in_node_order, join, on_threads, trees_of
-from dtrees.core.grow.node_record import RECORD, PartialTree
+from dtrees.core.grow.assembly import SUBTREE, join, on_threads, subsets_of_trees, trees_of
+from dtrees.core.grow.node_record import RECORD, PartialTree, RecordsOfTrees
 from dtrees.core.grow.source import DatasetSource
 from dtrees.parallel import LocalRunner
 from tests.laws.tables import SEVEN_WAYS, coded, fit, seeded, thresholds_of
@@ -112,6 +112,8 @@ def test_subsets_are_stored_in_the_order_of_nodes():
     nodes["column"] = [1, 0, 0, 1]
     nodes["subset"] = [3, -1, 0, 2]
     words = np.array([10, 11, 12, 13], dtype=np.uint64)
-    offset, found = in_node_order(nodes, words, np.array([64, 9]))
-    assert offset.tolist() == [0, -1, 1, 3]
+    records = RecordsOfTrees(nodes, np.zeros((4, 2)), words, np.array([3, 1]), np.ones(2))
+    offset, found, n_words = subsets_of_trees(records, np.array([0, 3]), np.array([64, 9]))
+    assert offset.tolist() == [0, -1, 1, 0]
     assert found.tolist() == [13, 10, 11, 12]
+    assert n_words.tolist() == [3, 1]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dtrees.core.grow.forest import ForestGrowth, UnitsOfGrowth
+from dtrees.core.grow.forest import ForestGrowth, units_of
 from dtrees.core.membership.resampling import Bags, of_sets
 from dtrees.core.model.pruning import PruningLimits
 from tests.laws.tables import coded, grow_tree, seeded, thresholds_of
@@ -57,20 +57,21 @@ def test_sets_are_forests_of_their_rows():
 
 @pytest.mark.parametrize("n_bundles", [1, 2, 5])
 def test_units_have_every_tree_of_every_set_once(n_bundles):
-    units = UnitsOfGrowth(growth(), of_sets(ROWS), n_bundles)
-    of_one_number = range(3 * n_bundles, 4 * n_bundles)
-    assert [k for unit in of_one_number for k in units.sets(unit)] == list(range(len(ROWS)))
-    found = [tree for unit in of_one_number for tree in units.trees(unit)]
+    units = units_of([3], len(ROWS), n_bundles)
+    assert [k for unit in units for k in unit.sets] == list(range(len(ROWS)))
+    found = [tree for unit in units for tree in growth().trees(unit, of_sets(ROWS))]
     for tree, other in zip(found, growth().trees_of_sets(3, of_sets(ROWS)), strict=True):
         assert_equal(tree, other)
 
 
 def test_the_only_set_counts_rows_as_a_fit_does():
     unweighted = growth(target=replace(EXAMPLE.target, w=None))
-    units = UnitsOfGrowth(unweighted, of_sets(ROWS[:1]))
-    assert units._alone.target.bagged(units.growth.times(0)).times is not None
-    assert "_alone" not in units.__getstate__()
-    assert_equal(units.trees(2)[0], UnitsOfGrowth(unweighted, of_sets(ROWS)).trees(2)[0])
+    alone = unweighted.of_set(of_sets(ROWS[:1]), 0)
+    assert alone.target.bagged(unweighted.times(0)).times is not None
+    (unit,) = units_of([2])
+    (tree,) = unweighted.trees(unit, of_sets(ROWS[:1]))
+    assert_equal(tree, alone.tree(2))
+    assert_equal(tree, unweighted.trees_of_sets(2, of_sets(ROWS))[0])
 
 
 @pytest.mark.parametrize("n_rows", [100, 5_000])
@@ -84,9 +85,3 @@ def test_sets_without_a_row_in_a_bag(n_rows):
         times[gone] = 0
         assert np.flatnonzero(forest._without_a_row(sets, times)).tolist() == expected
         times[gone] = 1
-
-
-def test_names_of_units():
-    assert UnitsOfGrowth(growth()).name([3, 4, 5]) == "trees 3 to 5"
-    name = UnitsOfGrowth(growth(), of_sets(ROWS), 2).name([3, 4, 5])
-    assert name == "trees 1 to 2 of 5 training sets"
