@@ -94,11 +94,8 @@ EXTENSIONS = [
     "dtrees.core.grow._leaf_steps",
     "dtrees.core.grow._round_tree",
     "dtrees.core.model._pruning",
-    "dtrees.core.predict._forest_nodes",
-    "dtrees.core.predict._forest_leaves",
-    "dtrees.core.predict._raw",
-    "dtrees.core.predict._binned",
     "dtrees.core.predict._packed_forest",
+    "dtrees.core.predict._walk",
     "dtrees.core._testing",
 ]
 

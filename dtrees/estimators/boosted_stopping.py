@@ -51,8 +51,7 @@ from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows, Walked
-from dtrees.core.predict.boosted import raw_predictions, staged_raw_predictions
-from dtrees.core.predict.raw import apply
+from dtrees.core.predict.raw import apply, raw_predictions, staged_raw_predictions
 from dtrees.estimators.fit_plan import one_target
 from dtrees.estimators.forest_growth import check_same_labels
 from dtrees.estimators.prediction import BoostedPredictor
@@ -176,8 +175,8 @@ class Watch:
 
     def __call__(self, trees: list[Tree]) -> bool:
         """Take the trees of an iteration; whether it is the last one."""
-        for k, steps in enumerate(self.walked.means(trees, self.rows)):
-            self._raw[:, k] += steps
+        for k, tree in enumerate(trees):
+            self._raw[:, k] += tree.value_of(self.walked.leaves(tree, self.rows))[:, 0]
         return self.see(trees, self._raw)
 
     @property

@@ -8,7 +8,7 @@ model grows stands in `dtrees.core.grow.boosting`. Attributes are set in one go 
 stand; a fit that fails leaves the estimator as it was.
 
 Trees stand iteration by iteration, and within an iteration class by class
-(`dtrees.core.predict.boosted`). Each is a regression tree of steps, so it is an estimator of its
+(`dtrees.core.predict.raw`). Each is a regression tree of steps, so it is an estimator of its
 own, that predicts its step::
 
     estimators_     class 0   class 1   class 2

@@ -23,10 +23,9 @@ import numpy as np
 
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.target import Target
-from dtrees.core.model.tree import Forest, Tree
+from dtrees.core.model.tree import Forest, Tree, mean_of_sums
 from dtrees.core.predict.binned import LeafLookup
 from dtrees.core.predict.intervals import spread_in_nodes
-from dtrees.core.predict.means import mean_of_sums
 from dtrees.core.predict.out_of_bag import TREES_AT_A_PASS, SumsOfTrees, Votes
 from dtrees.estimators.base import BaseModel
 from dtrees.estimators.tree_view import TreeView, columns_tested, read_only

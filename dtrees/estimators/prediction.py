@@ -37,9 +37,14 @@ from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.model.tree import Forest, Tree
-from dtrees.core.predict.blas import one_blas_thread
-from dtrees.core.predict.boosted import raw_predictions, staged_raw_predictions
-from dtrees.core.predict.intervals import Calibration, floor_of, least_rows, ranks, spread_in_nodes
+from dtrees.core.predict.intervals import (
+    Calibration,
+    floor_of,
+    least_rows,
+    one_blas_thread,
+    ranks,
+    spread_in_nodes,
+)
 from dtrees.core.predict.packed_forest import FEW_ROWS
 from dtrees.core.predict.raw import (
     apply,
@@ -47,6 +52,8 @@ from dtrees.core.predict.raw import (
     forest_apply,
     forest_blocks,
     forest_values,
+    raw_predictions,
+    staged_raw_predictions,
 )
 from dtrees.parallel import Answer, is_lazy, map_rows, threaded
 from dtrees.typing import Runner, serial

@@ -36,8 +36,7 @@ from dtrees.coding.tables import row_values
 from dtrees.coding.weights import check_finite, check_weights, real_numbers
 from dtrees.constraints import ARRAY, ROWS, Boolean, InstanceOf, checked
 from dtrees.core.model.flat import Shape
-from dtrees.core.model.gains import SMALL, relative_gains
-from dtrees.core.model.tree import LEAF, Tree
+from dtrees.core.model.tree import LEAF, SMALL, Tree, relative_gains
 from dtrees.inspection.alignment import adds_steps, trees_of
 from dtrees.inspection.tree_formatter import parts_of
 

@@ -30,8 +30,7 @@ import numpy as np
 from dtrees._forks import cached_property
 from dtrees.core.model.nested_trees import PruningGrid, sums_over_leaves
 from dtrees.core.model.pruning import PruningLimits
-from dtrees.core.model.tree import Tree
-from dtrees.core.predict.means import mean_of_sums
+from dtrees.core.model.tree import Tree, mean_of_sums
 from dtrees.estimators.boosted_sets import FittedBoosts, first_raw
 from dtrees.estimators.boosting import first_iterations
 from dtrees.estimators.fitted_sets import FittedSets, model_of_trees, trees_of

@@ -30,8 +30,7 @@ from dtrees._forks import LockOfObject
 from dtrees._html import html_table
 from dtrees.constraints import ARRAY, CONFIDENCE, checked
 from dtrees.core.membership.resampling import of_sets
-from dtrees.core.predict.blas import one_blas_thread
-from dtrees.core.predict.intervals import Calibration
+from dtrees.core.predict.intervals import Calibration, one_blas_thread
 from dtrees.estimators.base import BaseModel
 from dtrees.estimators.forests import BaseTrees
 from dtrees.estimators.prediction import ENDS, Predictor, scaled_errors, warn_of_infinite

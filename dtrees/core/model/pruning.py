@@ -36,8 +36,7 @@ import numpy as np
 
 from dtrees.core.model._pruning import ends_of, weakest_links
 from dtrees.core.model.flat import times_below
-from dtrees.core.model.gains import relative_gains
-from dtrees.core.model.tree import LEAF, LEAF_VALUES, NO_CHILD, Tree
+from dtrees.core.model.tree import LEAF, LEAF_VALUES, NO_CHILD, Tree, relative_gains
 
 # scikit-learn's tolerance when it compares a decrease with min_impurity_decrease.
 EPSILON = float(np.finfo(np.float64).eps)

@@ -32,6 +32,7 @@ from dtrees.core.model._pruning import depths
 LEAF, AT_MOST, ABOVE, IN_SUBSET = 0, 1, 2, 3
 NO_FEATURE = -2
 NO_CHILD = -1
+SMALL = 1e-280  # of the largest gain of a tree; below, digits are lost
 
 UNITS = ("weight_unit", "unit", "offset")
 FACTS = ("n_columns", "criterion", *UNITS)  # of a tree, beside its arrays
@@ -58,6 +59,39 @@ def total_of(statistics: np.ndarray, criterion: str) -> np.ndarray:
 def are_bounded(offsets: Sequence[float]) -> bool:
     """Whether no sum of values of trees with these offsets overflows."""
     return not any(offsets) or math.isfinite(max(map(abs, offsets)) * (2.0 * len(offsets)))
+
+
+def mean_of_sums(
+    total: np.ndarray, n_added: int | np.ndarray, offsets: Sequence[float]
+) -> np.ndarray:
+    """Sums of values of leaves, divided by how many were added: means over trees.
+
+    A sum overflows only where means are more than the largest float64 divided by the number of
+    trees. Squares of a target's distances from its middle are bounded (`dtrees.coding.target`), so
+    means of such a size are all one float64, the tree's offset: the mean over trees is that of
+    their offsets.
+
+    Parameters
+    ----------
+    total : float64 (n_rows, n_values)
+    n_added : int or int64 (n_rows, 1)
+        0: the mean is nan.
+    offsets : sequence of float
+        Of the trees, at least one.
+
+    Returns
+    -------
+    float64 (n_rows, n_values)
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean: np.ndarray = total / n_added
+    if are_bounded(offsets):
+        return mean
+    first = offsets[0]
+    is_one = all(offset == first for offset in offsets)
+    of_offsets = first if is_one else math.fsum(offset / len(offsets) for offset in offsets)
+    lost = ~np.isfinite(total) & (np.asarray(n_added) > 0)
+    return np.where(lost, of_offsets, mean)
 
 
 def count_type(roots: np.ndarray) -> np.dtype:
@@ -240,6 +274,38 @@ class Tree:
             and mine[name].tobytes() == theirs[name].tobytes()
             for name in mine
         )
+
+
+def relative_gains(tree: Tree) -> np.ndarray:
+    """Gains of all nodes in one unit of the tree's own choice, float64 (n_nodes,); 0 in leaves.
+
+    A gain is in the user's units: weight, times the square of the target (squared error) or the
+    target (poisson). Squares of targets of 1e-170 are nothing to a float64, although the tree was
+    grown from integers and knows all of it. So nodes are compared by relative gains. Their unit is
+    the user's where a float64 holds the gains in it. O(nodes).
+    """
+    largest = tree.gain.max(initial=0.0)
+    if tree.criterion not in REGRESSION or SMALL <= largest < np.inf:
+        return tree.gain
+    gains = np.zeros(tree.node_count)
+    inner = np.flatnonzero(tree.test != LEAF)
+    weight, total = tree.statistics.T.astype(np.float64)
+    left, right = tree.children_left[inner], tree.children_right[inner]
+    w, v, s, r = weight[left], weight[right], total[left], total[right]
+    if tree.criterion == "poisson":
+        both = s + r
+        raw = _xlog(s, w) + _xlog(r, v) - _xlog(both, w + v)
+    else:
+        raw = (s / w - r / v) ** 2 * (w * (v / (w + v)))
+    gains[inner] = np.maximum(raw, 0.0)
+    return gains
+
+
+def _xlog(total: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """``total * log(total / weight)``, 0 for 0."""
+    ratio = np.divide(total, weight)
+    logs: np.ndarray = np.log(ratio, out=np.zeros_like(ratio), where=ratio > 0)
+    return total * logs
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,479 +1,928 @@
-"""Coded rows down many trees.
+"""The trees of a forest, packed for the walk of coded rows: inner nodes, and the values of leaves.
 
-For a forest the numbers of a row are coded first: the code of a number is how many of the forest's
-thresholds of its column are below it, so a test is a comparison of two 16-bit numbers, and a block
-of rows fits the processor's cache with the tree that it walks::
+Packing reads the arrays of each tree where they are and writes a record for each inner node.
+Trees come from outside (a file, another process). What a walk relies on is checked: the words of
+subsets when their nodes are packed, all else before. Thresholds are written out by slot, with the
+node that has them, to be ranked; the values of leaves come last::
 
-    thresholds of column 3   0.5   1.25   7.0            1.25 <= threshold 1  <=>  code 1 <= 1
-    number                 0.2  0.7   1.25  9.0  nan
-    code                   0    1     1     3    65535   missing
+    tree      node    0   1   2   3   4             inner nodes   0     1
+              test    <=  .   <=  .   .             slot          3     0
+              left    1   .   3   .   .      ->     limit         (from the rank of the threshold)
+              right   2   .   4   .   .             child         ~0 1  ~1 ~2
+                                                    leaves        1, 3, 4 are leaves 0, 1, 2
 
-A category is coded by the number that it has in its column, and a subset has a bit for each code.
-What is missing and what was not there at fit have codes and bits of their own::
+    thresholds of slot 0        7.0 of node 1 of tree 0, 6.5 of node 12 of tree 1, ...
 
-    code in a slot of categories   0        1 .. n          n + 1
-    meaning                        missing  categories      not there at fit
-    ditto, of a hybrid column      missing  1: any number   2 .. categories, then not there at fit
+A child that is a leaf is the complement of the leaf's number in its tree.
 
-    code in a slot of numbers      0 .. m   65533       65534                 65535
-    meaning                        number   a category  not there at fit      missing
+The thresholds of a slot are sorted by their bits, digit by digit, and equal ones have one rank. A
+double's bits, the sign turned over and those of negative numbers complemented, are in the order of
+the numbers; digits that all thresholds have in common, as those of float32 at the lower end, are
+skipped::
 
-So a test is a stretch of codes or a bit, and which of both is found without a branch that no
-processor would guess; 65535 is next to 0, so a stretch that begins there has what is missing in it,
-and one that begins at 65534 what was not there at fit as well. Subsets of more than 64 codes have
-their bits elsewhere. Comparisons whose codes are no stretch are looked up on a way of their own.
-Forests that test nothing but `<=` on columns of numbers do with half as large a node.
+    thresholds   7.0  0.5  1.25  0.5              of nodes 4, 9, 11, 30
+    sorted       0.5  0.5  1.25  7.0
+    rank         0    0    1     2                limits of nodes 9, 30: 1; of node 11: 2; of 4: 3
 
-Blocks of rows are coded once and walk all trees, tree by tree; a row that is alone walks several
-trees at the same time. Few rows of numbers cost the calls, so one call codes them and walks. Cost
-of a row: O(used columns * log thresholds + trees * depth).
+Slots do not depend on each other. O(thresholds).
 
-The stored values of a sparse table are coded column by column, and put in the order of rows; a
-value that has the code of zero is left out. Rows that walk, a few at a time, are written into codes
-of zeros, which are put back afterwards: O(values stored in the columns of the forest)::
+Values are those of `dtrees.core.model.tree.Tree`, bit for bit: shares of classes, or means. Leaves
+of many classes have few that are not zero, as a rule one. Those alone are kept, since a sum of
+shares is the same without its zeros::
 
-    column of slot 7   rows  3   5   9           row 5    slot  0   7   31
-                       value 2.0 1.0 4.0    ->            code  1   3    2
+    shares of 26 classes    0 0 0 1 0 ...            entries    (1.0, 3)
+                            0 0 .25 0 0 .75 0 ...               (.25, 2)  (.75, 5)
 
-    codes of zeros     [ 0 0 0 0 0 0 0 1 0 0 ... ]        (1 in slot 7: a threshold is below zero)
-    row 5              [ 1 0 0 0 0 0 0 3 0 0 ... ]
+Trees of one value may belong to several outputs in turn, as those of boosted models of classes::
+
+    tree                    0  1  2  3  4  5         three outputs
+    adds to output          0  1  2  0  1  2
+
+A packed forest has the values of all leaves. Where rows and their leaves are given, the leaves that
+they reach are numbered, and have values. So ten rows in a tree of 5,000 nodes cost ten leaves::
+
+    leaf of rows  7 3 7 12 3    number  1 0 1 2 0    values of leaves 3, 7, 12
 """
-from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from libc.math cimport NAN
-from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
-from libc.string cimport memcpy
-
 import numpy as np
 
-from dtrees.core.data._columns cimport first_at_least
-from dtrees.core.predict._forest_leaves cimport LeafValues, Totals, add_row, add_values
-from dtrees.core.predict._forest_nodes cimport MISSING, ForestNodes
-from dtrees.core.predict._walk cimport COMPLETE, GAPS, NARROW, RULES, ForestRow, ForestRows, walk
+from cpython.mem cimport (
+    PyMem_Calloc, PyMem_Free, PyMem_Malloc, PyMem_RawFree, PyMem_RawMalloc
+)
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memset
+
+from dtrees.core.data._bits cimport prefetch
+from dtrees.core.data._structs cimport ABOVE, IN_SUBSET, LEAF
 
 cdef enum:
-    ROWS_ALONE = 4              # that walk one after the other, each down several trees
-    BLOCK_CELLS = 65_536        # of sparse rows that walk together
-    BLOCK_ROWS = 256            # the same: at most
-    MANY_TREES = 8              # down which sparse rows walk alone
+    INSERTED = 32               # thresholds that are sorted by insertion
+    DIGITS = 8                  # of a byte
+    VALUES = 256                # of a digit
+    AHEAD = 32                  # rows whose values are asked for
+    EIGHT = 8                   # statistics that are looked at together
+    FEW_VALUES = 2              # of a leaf, of which zeros are kept
+    TOGETHER = 256              # rows whose sums stay in the caches
 
-ctypedef fused number_t:
-    float
-    double
+cpdef enum:
+    MOST_THRESHOLDS = 65532
 
-ctypedef fused stored_t:
-    float
-    double
-    uint32_t                    # a code of a coded table, whose number it is; 0 is missing
+cdef struct ColumnSlots:
+    # Of a column, as `fill_nodes` gets them.
+    int64_t number
+    int64_t code
+    int64_t n_codes
+    int64_t n_ordered
 
-ctypedef fused rows_t:
-    ForestRows
-    ForestRow
+cdef struct Ranked:
+    uint64_t key
+    int64_t node
 
-
-cdef inline void walk_as(ForestNodes forest, const rows_t* rows, int64_t n,
-                         bint with_missing) noexcept nogil:
-    if forest.rules != NULL and forest.with_other:
-        walk(rows, n, RULES)
-    elif forest.rules != NULL:
-        walk(rows, n, NARROW)
-    elif with_missing:
-        walk(rows, n, GAPS)
-    else:
-        walk(rows, n, COMPLETE)
+cdef union Bits:
+    double number
+    uint64_t bits
 
 
-cdef void walk_tree(ForestNodes forest, int64_t tree, const uint16_t* rows, int64_t n,
-                    int32_t* leaves, bint with_missing) noexcept nogil:
-    """Leaves of n rows in one tree: numbers among the leaves of the tree."""
-    cdef int64_t first = forest.start[tree]
-    cdef ForestRows walking
-    walking.nodes = forest.nodes + first if forest.rules == NULL else NULL
-    walking.rules = forest.rules + first if forest.rules != NULL else NULL
-    walking.words, walking.root = forest.words, forest.root[tree]
-    walking.codes, walking.width, walking.leaf = rows, forest.n_slots, leaves
-    walk_as(forest, &walking, n, with_missing)
+cdef class GrownTrees:
+    """The arrays of trees, checked as far as the walk relies on them, and counted.
 
-
-cdef void walk_row(ForestNodes forest, const uint16_t* row, int32_t* leaves,
-                   bint with_missing) noexcept nogil:
-    """Leaves of one row in all trees, OUT (n_trees,)."""
-    cdef ForestRow walking
-    walking.nodes, walking.rules, walking.words = forest.nodes, forest.rules, forest.words
-    walking.first, walking.root = forest.start, forest.root
-    walking.codes, walking.leaf = row, leaves
-    walk_as(forest, &walking, forest.n_trees, with_missing)
-
-
-cdef void values_of_rows(ForestNodes forest, LeafValues values, const uint16_t* rows, int64_t n,
-                         bint with_missing, int32_t* leaves, const Totals* to) noexcept nogil:
-    """Add the values of the leaves of n rows. leaves : scratch (max(n, n_trees),)."""
-    cdef int64_t i, t
-    if n <= ROWS_ALONE:
-        for i in range(n):
-            walk_row(forest, rows + i * forest.n_slots, leaves, with_missing)
-            add_row(values, leaves, i, to)
-        return
-    for t in range(forest.n_trees):
-        walk_tree(forest, t, rows, n, leaves, with_missing)
-        add_values(values, t, leaves, n, to)
-
-
-cdef void leaves_of_rows(ForestNodes forest, const uint16_t* rows, int64_t n, bint with_missing,
-                         int32_t* scratch, int32_t* leaves, int64_t step) noexcept nogil:
-    """Node numbers of the leaves of n rows; those of a tree are `step` behind those before.
-
-    scratch : (n_trees,)
-    """
-    cdef const int32_t* node_of_leaf
-    cdef int32_t* own
-    cdef int64_t i, t
-    if n <= ROWS_ALONE:
-        for i in range(n):
-            walk_row(forest, rows + i * forest.n_slots, scratch, with_missing)
-            for t in range(forest.n_trees):
-                leaves[t * step + i] = forest.node_of_leaf[forest.first_leaf[t] + scratch[t]]
-        return
-    for t in range(forest.n_trees):
-        node_of_leaf = forest.node_of_leaf + forest.first_leaf[t]
-        own = leaves + t * step
-        walk_tree(forest, t, rows, n, own, with_missing)
-        for i in range(n):
-            own[i] = node_of_leaf[own[i]]
-
-
-cdef bint has_missing(const uint16_t* codes, int64_t n) noexcept nogil:
-    """Whether one of n codes is that of a missing number."""
-    cdef bint found = False
-    cdef int64_t i
-    for i in range(n):
-        found |= codes[i] == MISSING
-    return found
-
-
-cdef int32_t* room_for_leaves(ForestNodes forest, int64_t n) except NULL:
-    """Scratch of a walk of n rows."""
-    cdef int32_t* leaves = <int32_t*>PyMem_Malloc(max(n, forest.n_trees) * sizeof(int32_t))
-    if leaves == NULL:
-        raise MemoryError()
-    return leaves
-
-
-def walk_values(ForestNodes forest not None, LeafValues values not None,
-                const uint16_t[:, ::1] rows, double[:, :] total, int64_t first_tree):
-    """Add the values of the rows' leaves to `total`, tree by tree.
-
-    ``total`` is (n_rows, width); or (n_rows, n_outputs) of any strides, of which trees of one value
-    have one in turn, the first tree that with the number ``first_tree % n_outputs``.
-    """
-    cdef Totals to
-    cdef int64_t n = rows.shape[0]
-    cdef int32_t* leaves
-    if rows.shape[1] != forest.n_slots or total.shape[0] != n:
-        raise ValueError("The rows do not fit the forest.")
-    if n == 0:
-        return
-    to = values.as_totals(total, first_tree)
-    leaves = room_for_leaves(forest, n)
-    with nogil:
-        values_of_rows(forest, values, &rows[0, 0], n,
-                       has_missing(&rows[0, 0], n * forest.n_slots), leaves, &to)
-    PyMem_Free(leaves)
-
-
-def walk_leaves(ForestNodes forest not None, const uint16_t[:, ::1] rows,
-                int32_t[:, ::1] leaves):
-    """Node numbers of the rows' leaves: OUT int32 (n_trees, n_rows)."""
-    cdef int64_t n = rows.shape[0]
-    cdef int32_t* scratch
-    if rows.shape[1] != forest.n_slots or leaves.shape[1] != n or leaves.shape[0] != forest.n_trees:
-        raise ValueError("The rows do not fit the forest.")
-    if n == 0:
-        return
-    scratch = room_for_leaves(forest, 1)
-    with nogil:
-        leaves_of_rows(forest, &rows[0, 0], n, has_missing(&rows[0, 0], n * forest.n_slots),
-                       scratch, &leaves[0, 0], n)
-    PyMem_Free(scratch)
-
-
-cdef inline uint16_t code_of(double x, const double* thresholds, int64_t n) noexcept nogil:
-    """How many thresholds are below x: binary search without a branch."""
-    cdef int64_t low = 0
-    cdef int64_t half
-    while n > 0:
-        half = (n + 1) >> 1
-        low += half if thresholds[low + half - 1] < x else 0
-        n -= half
-    return <uint16_t>low if x == x else MISSING
-
-
-def code_numbers(const number_t[:, :] numbers, const int64_t[::1] columns,
-                 const int64_t[::1] slots, const double[::1] thresholds, const int64_t[::1] first,
-                 uint16_t[:, ::1] rows):
-    """Code some columns of numbers.
-
-    Parameters
+    Attributes
     ----------
-    numbers : float32 or float64 (n_rows, n_columns), any strides
-    columns, slots : int64 (k,)
-        Which column, and the slot that it is coded for.
-    thresholds : float64, ascending within a slot
-    first : int64 (n_slots + 1,)
-        Where the thresholds of a slot begin.
-    rows : OUT uint16 (n_rows, n_slots)
+    start, first_leaf : int64 (n_trees + 1,)
+        Inner nodes and leaves of the trees, one tree behind the other.
+    n_compared, n_subsets : int64 (n_columns,)
+        Nodes that compare numbers of a column, and nodes that have subsets of its categories.
+    with_above : bool
+        Whether a node asks for what is above a threshold.
     """
-    if rows.shape[0] != numbers.shape[0]:
-        raise ValueError("The rows do not fit the forest.")
-    check_slots(numbers.shape[1], columns, slots, thresholds, first, rows.shape[1])
-    if rows.shape[0] > 0 and rows.shape[1] > 0:
-        with nogil:
-            code_block(numbers, columns, slots, thresholds, first, &rows[0, 0], rows.shape[1])
 
+    def __cinit__(self, trees, int64_t n_columns):
+        cdef int64_t t
+        cdef int64_t[::1] start, first_leaf, n_compared, n_subsets
+        self.n_trees = len(trees)
+        self.n_statistics = trees[0].statistics.shape[1]
+        self.is_regression = trees[0].is_regression
+        self.trees = <Grown*>PyMem_Calloc(self.n_trees, sizeof(Grown))
+        if self.trees == NULL:
+            raise MemoryError()
+        self.start = np.zeros(self.n_trees + 1, dtype=np.int64)
+        self.first_leaf = np.zeros(self.n_trees + 1, dtype=np.int64)
+        self.n_compared = np.zeros(n_columns, dtype=np.int64)
+        self.n_subsets = np.zeros(n_columns, dtype=np.int64)
+        self.arrays = tuple(trees)
+        for t in range(self.n_trees):
+            self._look_at(t, trees[t])
+        start, first_leaf = self.start, self.first_leaf
+        n_compared, n_subsets = self.n_compared, self.n_subsets
+        for t in range(self.n_trees):
+            self._count(t, n_compared, n_subsets, &start[t + 1])
+            first_leaf[t + 1] = first_leaf[t] + self.trees[t].n_nodes - start[t + 1]
+            start[t + 1] += start[t]
 
-cdef class FewRows:
-    """Few rows of numbers down a forest that has slots of numbers only; arguments as above."""
-    cdef ForestNodes forest
-    cdef LeafValues values
-    cdef int64_t n_columns
-    cdef const int64_t[::1] columns
-    cdef const int64_t[::1] slots
-    cdef const double[::1] thresholds
-    cdef const int64_t[::1] first
+    cdef _look_at(self, int64_t t, tree):
+        """Where a tree's arrays are."""
+        cdef Grown* grown = &self.trees[t]
+        cdef const int32_t[::1] feature = tree.feature
+        cdef const int32_t[::1] left = tree.children_left
+        cdef const int32_t[::1] right = tree.children_right
+        cdef const uint8_t[::1] test = tree.test
+        cdef const uint32_t[::1] code = tree.code
+        cdef const double[::1] threshold = tree.threshold
+        cdef const uint8_t[::1] missing_left = tree.missing_go_to_left
+        cdef const int64_t[::1] subset = tree.subset_offset
+        cdef const uint64_t[::1] words = tree.subset_words
+        cdef const int32_t[:, ::1] narrow
+        cdef const int64_t[:, ::1] wide
+        cdef int64_t n = feature.shape[0]
+        statistics = tree.statistics
+        if not (
+            left.shape[0] == right.shape[0] == test.shape[0] == threshold.shape[0] == n
+            and code.shape[0] == missing_left.shape[0] == subset.shape[0] == n
+            and statistics.shape[0] == n
+            and statistics.shape[1] == self.n_statistics
+            and tree.is_regression == self.is_regression
+            and self.n_statistics >= 1 + self.is_regression
+        ):
+            raise ValueError("The arrays of the trees differ in length.")
+        if not 0 < n < 0x7FFFFFFF:
+            raise ValueError(f"Tree {t} has {n} nodes.")
+        grown.n_nodes = n
+        grown.feature, grown.test, grown.threshold = &feature[0], &test[0], &threshold[0]
+        grown.code, grown.left, grown.right = &code[0], &left[0], &right[0]
+        grown.n_statistics, grown.is_regression = self.n_statistics, self.is_regression
+        grown.missing_left, grown.subset = &missing_left[0], &subset[0]
+        grown.n_words = words.shape[0]
+        if grown.n_words > 0:
+            grown.words = &words[0]
+        if statistics.dtype == np.int32:
+            narrow = statistics
+            grown.narrow = &narrow[0, 0]
+        else:
+            wide = statistics
+            grown.wide = &wide[0, 0]
+        grown.weight_unit, grown.unit, grown.offset = tree.weight_unit, tree.unit, tree.offset
 
-    def __init__(self, ForestNodes forest not None, LeafValues values not None,
-                 int64_t n_columns, const int64_t[::1] columns, const int64_t[::1] slots,
-                 const double[::1] thresholds, const int64_t[::1] first):
-        if not first.shape[0] - 1 == columns.shape[0] == forest.n_slots:
-            raise ValueError("The rows do not fit the forest.")
-        check_slots(n_columns, columns, slots, thresholds, first, forest.n_slots)
-        self.forest, self.values, self.n_columns = forest, values, n_columns
-        self.columns, self.slots, self.thresholds, self.first = columns, slots, thresholds, first
-
-    def add_values(self, const number_t[:, :] numbers, double[:, :] total, int64_t first_tree):
-        """Add the values of the leaves of the rows, as `code_numbers` and `walk_values`."""
-        cdef ForestNodes forest = self.forest
-        cdef int64_t n = numbers.shape[0]
-        cdef uint16_t* rows
-        cdef int32_t* leaves
-        cdef Totals to
-        if total.shape[0] != n or numbers.shape[1] != self.n_columns:
-            raise ValueError("The rows do not fit the forest.")
-        if n == 0:
-            return
-        to = self.values.as_totals(total, first_tree)
-        leaves = room_for_leaves(forest, n)
-        rows = <uint16_t*>PyMem_Malloc(n * forest.n_slots * sizeof(uint16_t))
-        if rows == NULL:
-            PyMem_Free(leaves)
+    cdef _count(self, int64_t t, int64_t[::1] n_compared, int64_t[::1] n_subsets,
+                int64_t* n_inner):
+        """Count the inner nodes of a tree; `n_inner` is OUT."""
+        cdef const Grown* tree = &self.trees[t]
+        cdef int64_t n_columns = n_compared.shape[0]
+        cdef int64_t i, j, n, column
+        cdef int64_t broken = -1
+        cdef bint with_above = False
+        cdef int32_t* inner = <int32_t*>PyMem_Malloc((tree.n_nodes + 1) * sizeof(int32_t))
+        if inner == NULL:
             raise MemoryError()
         with nogil:
-            code_block(numbers, self.columns, self.slots, self.thresholds, self.first, rows,
-                       forest.n_slots)
-            values_of_rows(forest, self.values, rows, n, has_missing(rows, n * forest.n_slots),
-                           leaves, &to)
-        PyMem_Free(rows)
-        PyMem_Free(leaves)
+            n = 0
+            for i in range(tree.n_nodes):
+                inner[n] = <int32_t>i               # no branch: half of the nodes are leaves
+                n += tree.test[i] != LEAF
+            for j in range(n):
+                i = inner[j]
+                column = tree.feature[i]
+                # Children stand behind their parent: every walk ends.
+                if not (
+                    tree.test[i] <= IN_SUBSET and 0 <= column < n_columns
+                    and i < tree.left[i] < tree.n_nodes and i < tree.right[i] < tree.n_nodes
+                ):
+                    broken = i
+                    break
+                if tree.test[i] == IN_SUBSET:
+                    n_subsets[column] += 1
+                else:
+                    n_compared[column] += 1
+                    with_above |= tree.test[i] == ABOVE
+        PyMem_Free(inner)
+        if broken >= 0:
+            raise ValueError(f"Tree {t} is broken: node {broken} cannot be.")
+        n_inner[0] = n
+        self.with_above |= with_above
+
+    def __dealloc__(self):
+        PyMem_Free(self.trees)
 
 
-cdef int check_slots(int64_t n_columns, const int64_t[::1] columns, const int64_t[::1] slots,
-                     const double[::1] thresholds, const int64_t[::1] first,
-                     int64_t n_slots) except -1:
-    """Raise ValueError when a column, a slot or a threshold is not there."""
+cdef inline int64_t statistic(const Grown* tree, int64_t at) noexcept nogil:
+    """One of the statistics, which are (n_nodes, n_statistics)."""
+    return tree.wide[at] if tree.narrow == NULL else tree.narrow[at]
+
+
+cdef int64_t total_of(const Grown* tree, int64_t node) noexcept nogil:
+    """Weight of a node in units of its fixed point; sums that overflow wrap around."""
     cdef int64_t k
-    if not (n_slots + 1 >= first.shape[0] and slots.shape[0] == columns.shape[0]):
-        raise ValueError("The rows do not fit the forest.")
-    for k in range(slots.shape[0]):
-        if not (
-            0 <= slots[k] < first.shape[0] - 1
-            and 0 <= columns[k] < n_columns
-            and 0 <= first[slots[k]] <= first[slots[k] + 1] <= thresholds.shape[0]
-        ):
-            raise ValueError("The rows do not fit the forest.")
-    return 0
+    cdef int64_t first = tree.n_statistics * node
+    cdef uint64_t total = 0
+    if tree.is_regression:
+        return statistic(tree, first)
+    for k in range(first, first + tree.n_statistics):
+        total += <uint64_t>statistic(tree, k)
+    return <int64_t>total
 
 
-cdef void code_block(const number_t[:, :] numbers, const int64_t[::1] columns,
-                     const int64_t[::1] slots, const double[::1] thresholds,
-                     const int64_t[::1] first, uint16_t* rows, int64_t n_slots) noexcept nogil:
-    """Code columns of rows that have `n_slots`."""
-    cdef int64_t k, s, i, column, length
-    cdef const double* base
-    for k in range(slots.shape[0]):
-        s = slots[k]
-        column = columns[k]
-        base = &thresholds[0] + first[s]
-        length = first[s + 1] - first[s]
-        for i in range(numbers.shape[0]):
-            rows[i * n_slots + s] = code_of(numbers[i, column], base, length)
+cdef inline int64_t n_values_of(const Grown* tree) noexcept nogil:
+    return 1 if tree.is_regression else tree.n_statistics
 
 
-cdef int64_t find_stretches(const int64_t[::1] indptr, const int32_t[::1] rows,
-                            const int64_t[::1] columns, int64_t begin, int64_t end,
-                            int64_t[:, ::1] stretch) except -1:
-    """Where the stored values of some rows begin and end in each column; how many there are.
+cdef inline double value_of(const Grown* tree, int64_t node, int64_t k,
+                            int64_t total) noexcept nogil:
+    """Share of class k, or the mean, as `Tree.value` has it; `total` is `total_of` the node."""
+    cdef int64_t at = node * tree.n_statistics + k
+    if tree.is_regression:
+        return (<double>statistic(tree, at + 1) * tree.unit) / (
+            <double>total * tree.weight_unit) + tree.offset
+    return <double>statistic(tree, at) / <double>total
 
-    stretch : OUT (n_columns, 2)
+
+cdef bint is_heavier_left(const Grown* tree, int64_t node) noexcept nogil:
+    """Whether the left child has more weight, in the user's units."""
+    cdef double left = total_of(tree, tree.left[node])
+    cdef double right = total_of(tree, tree.right[node])
+    return left * tree.weight_unit > right * tree.weight_unit
+
+
+cdef void number_nodes(const Grown* tree, int32_t* number, int32_t* inner,
+                       int32_t* node_of_leaf) noexcept nogil:
+    """Number the inner nodes, and the leaves as complements: in their order, or by their nodes.
+
+    number, inner : OUT (n_nodes,), and the nodes by number (n_inner + 1,)
+    node_of_leaf : OUT (n_leaves,), the leaves in their order, or NULL
+        The last node is a leaf, since children stand behind their parents: no more is written.
     """
-    cdef int64_t s, low, high
-    cdef int64_t n_stored = 0
-    for s in range(columns.shape[0]):
-        if not (
-            0 <= columns[s] < indptr.shape[0] - 1
-            and 0 <= indptr[columns[s]] <= indptr[columns[s] + 1] <= rows.shape[0]
+    cdef int32_t n_inner = 0
+    cdef int32_t n_leaves = 0
+    cdef int32_t i, leaf, is_leaf
+    for i in range(<int32_t>tree.n_nodes):          # no branch: half of the nodes are leaves
+        is_leaf = tree.test[i] == LEAF
+        leaf = i
+        if node_of_leaf != NULL:
+            leaf = n_leaves
+            node_of_leaf[n_leaves] = i
+            n_leaves += is_leaf
+        number[i] = (n_inner & (is_leaf - 1)) | (~leaf & -is_leaf)
+        inner[n_inner] = i
+        n_inner += 1 - is_leaf
+
+
+cdef class ForestNodes:
+    """The inner nodes of a forest, and which nodes its leaves are.
+
+    ``n_words`` are those of all subsets, as slots have them; None: every test is `<=` on a column
+    of numbers. ``with_other``: there may be rules that are `IS_OTHER`.
+    """
+
+    def __cinit__(self, GrownTrees grown not None, int64_t n_slots, n_words,
+                  bint with_other):
+        cdef int64_t n_inner = grown.start[grown.n_trees]
+        cdef int64_t n_leaves = grown.first_leaf[grown.n_trees]
+        cdef int64_t n = grown.n_trees
+        cdef const int64_t[::1] start = grown.start
+        cdef const int64_t[::1] first_leaf = grown.first_leaf
+        cdef int64_t t
+        self.n_trees = n
+        self.with_other = with_other
+        self.n_slots = n_slots
+        if n_words is None:
+            self.nodes = <Node*>PyMem_Malloc((n_inner + 1) * sizeof(Node))
+        else:
+            self.rules = <Rule*>PyMem_Malloc((n_inner + 1) * sizeof(Rule))
+            self.n_words = n_words
+            self.words = <uint64_t*>PyMem_Calloc(self.n_words + 1, sizeof(uint64_t))
+        self.start = <int64_t*>PyMem_Malloc((n + 1) * sizeof(int64_t))
+        self.first_leaf = <int64_t*>PyMem_Malloc((n + 1) * sizeof(int64_t))
+        self.root = <int32_t*>PyMem_Malloc(n * sizeof(int32_t))
+        self.node_of_leaf = <int32_t*>PyMem_Malloc((n_leaves + 1) * sizeof(int32_t))
+        if (
+            (self.nodes == NULL and (self.rules == NULL or self.words == NULL))
+            or self.start == NULL or self.first_leaf == NULL or self.root == NULL
+            or self.node_of_leaf == NULL
         ):
-            raise ValueError("The sparse matrix is broken: indptr does not ascend.")
-        low, high = indptr[columns[s]], indptr[columns[s] + 1]
-        if low < high:
-            low = first_at_least(&rows[0], low, high, begin)
-            high = first_at_least(&rows[0], low, high, end)
-        stretch[s, 0], stretch[s, 1] = low, high
-        n_stored += high - low
-    return n_stored
+            raise MemoryError()
+        for t in range(n + 1):
+            self.start[t] = start[t]
+            self.first_leaf[t] = first_leaf[t]
+
+    @property
+    def with_rules(self):
+        """Whether tests are of several kinds."""
+        return self.rules != NULL
+
+    def __dealloc__(self):
+        PyMem_Free(self.nodes)
+        PyMem_Free(self.rules)
+        PyMem_Free(self.words)
+        PyMem_Free(self.start)
+        PyMem_Free(self.first_leaf)
+        PyMem_Free(self.root)
+        PyMem_Free(self.node_of_leaf)
 
 
-cdef inline double number_in(stored_t cell) noexcept nogil:
-    if stored_t is uint32_t:
-        return <double>cell if cell > 0 else NAN
+cdef inline int64_t last_code(const ColumnSlots* column) noexcept nogil:
+    """Of categories that were not there at fit, in the column's slot of categories."""
+    return column.n_codes - max(<int64_t>0, column.n_ordered - 1) + 1
+
+
+cdef inline void put(uint64_t* words, int64_t k, bint value) noexcept nogil:
+    """Set bit k."""
+    words[k >> 6] = (words[k >> 6] & ~(<uint64_t>1 << (k & 63))) | (<uint64_t>value << (k & 63))
+
+
+cdef void slot_subset(const uint64_t* words, const ColumnSlots* column, bint missing_left,
+                      bint unseen_left, uint64_t* out) noexcept nogil:
+    """A subset by the codes of its slot.
+
+    words : ``n_codes // 64 + 1`` of them, by the codes of the codebook.
+    out : IN all zero and OUT
+    """
+    cdef int64_t shift = max(<int64_t>0, column.n_ordered - 1)
+    cdef int64_t k = last_code(column)
+    cdef int64_t c
+    cdef uint64_t bit
+    if shift == 0:
+        for c in range(column.n_codes // 64 + 1):
+            out[c] = words[c]
     else:
-        return cell
+        # the codes of numbers, of which one speaks for all, are one bit
+        for c in range(1, k):
+            bit = 1 if c == 1 else c + shift
+            bit = (words[<int64_t>(bit >> 6)] >> (bit & 63)) & 1
+            out[c >> 6] |= bit << (c & 63)
+    put(out, 0, missing_left)
+    put(out, k, unseen_left)
 
 
-cdef inline int64_t place_of(const int32_t[::1] place, int64_t row, int64_t n) noexcept nogil:
-    """Which of n rows it is; -1: none."""
-    if place is not None:
-        if not 0 <= row < place.shape[0]:
-            return -1
-        row = place[row]
-    return row if row < n else -1
-
-
-def code_sparse(const int64_t[::1] indptr, const int32_t[::1] rows, const stored_t[::1] data,
-                const int64_t[::1] columns, const double[::1] thresholds,
-                const int64_t[::1] first, int64_t begin, int64_t end,
-                const int32_t[::1] place=None, const uint32_t[::1] fill=None):
-    """Code the rows from begin to end; arguments as for `code_numbers`, but by slots.
-
-    There is one threshold more than the last that ``first`` names.
+def fill_nodes(ForestNodes forest not None, GrownTrees grown not None,
+               const int64_t[:, ::1] columns, int64_t[::1] cursor, double[::1] thresholds,
+               int64_t[::1] node_of):
+    """Write the inner nodes of the trees, all but their ranks.
 
     Parameters
     ----------
-    place : int32 (end - begin,) or None
-        Of each row among those that are coded, ascending; -1: it is left out. None: all are coded.
-    fill : uint32 (k,) or None
-        Code that is not stored, of coded tables; None: it is zero.
-
-    Returns
-    -------
-    row_first : int64 (n_rows + 1,)
-        Where the codes of a row begin.
-    cells : uint32
-        ``slot << 16 | code`` of values whose code is not that of zero.
-    zeros : uint16 (k, but at least 1,)
-        Codes of a row of zeros.
+    columns : int64 (n_columns, 4)
+        `ColumnSlots`: the slot of the column's numbers and of its codes, where nodes ask for them,
+        ``n_codes`` and ``n_ordered``.
+    cursor : int64 (n_number_slots,), IN and OUT
+        Where the next threshold of each slot is written.
+    thresholds, node_of : (n_compared,), OUT
+        By slots; and the inner node of each.
     """
-    cdef int64_t n = end - begin if place is None else 1 + np.max(place, initial=-1)
-    cdef int64_t k = columns.shape[0]
-    cdef int64_t s, i, j, own
-    cdef uint16_t code
-    cdef int64_t[::1] cursor = np.zeros(n + 1, dtype=np.int64)
-    cdef uint16_t[::1] zeros = np.zeros(max(1, k), dtype=np.uint16)
-    cdef int64_t[:, ::1] stretch = np.empty((k, 2), dtype=np.int64)
-    cdef uint32_t[::1] cells
-    cdef uint16_t[::1] found
+    cdef int64_t t, i, j, own, most, n_inner
+    cdef int64_t word = 0
+    cdef int64_t broken = -1
+    cdef int32_t* number
+    cdef int32_t* inner
+    cdef const Grown* tree
+    cdef const ColumnSlots* column
     if not (
-        end >= begin >= 0 and k == first.shape[0] - 1
-        and rows.shape[0] == data.shape[0]
-        and (fill is None or fill.shape[0] == k)
+        columns.shape[0] == len(grown.n_compared) and columns.shape[1] == 4
+        and node_of.shape[0] == thresholds.shape[0] == np.sum(grown.n_compared)
     ):
-        raise ValueError("The rows do not fit the forest.")
-    for s in range(k):
-        if not 0 <= first[s] <= first[s + 1] < thresholds.shape[0]:
-            raise ValueError("The rows do not fit the forest.")
-    found = np.empty(find_stretches(indptr, rows, columns, begin, end, stretch), dtype=np.uint16)
-    with nogil:
-        j = 0
-        for s in range(k):
-            zeros[s] = code_of(0.0 if fill is None else number_in(fill[s]), &thresholds[first[s]],
-                               first[s + 1] - first[s])
-            for i in range(stretch[s, 0], stretch[s, 1]):
-                code = code_of(number_in(data[i]), &thresholds[first[s]], first[s + 1] - first[s])
-                found[j] = code
-                j += 1
-                own = place_of(place, rows[i] - begin, n)
-                if own >= 0 and code != zeros[s]:
-                    cursor[own + 1] += 1
-        for i in range(n):
-            cursor[i + 1] += cursor[i]
-    row_first = np.array(cursor)
-    cells = np.empty(cursor[n], dtype=np.uint32)
-    with nogil:
-        j = 0
-        for s in range(k):
-            for i in range(stretch[s, 0], stretch[s, 1]):
-                own = place_of(place, rows[i] - begin, n)
-                if own >= 0 and found[j] != zeros[s]:
-                    cells[cursor[own]] = <uint32_t>(s << 16) | found[j]
-                    cursor[own] += 1
-                j += 1
-    return row_first, np.asarray(cells), np.asarray(zeros)
+        raise ValueError("The arrays of the forest differ in length.")
+    most = max([grown.trees[t].n_nodes for t in range(grown.n_trees)])
+    number = <int32_t*>PyMem_Malloc((2 * most + 1) * sizeof(int32_t))
+    if number == NULL:
+        raise MemoryError()
+    inner = number + most
+    try:
+        for t in range(grown.n_trees):
+            tree = &grown.trees[t]
+            n_inner = forest.start[t + 1] - forest.start[t]
+            with nogil:
+                number_nodes(tree, number, inner, forest.node_of_leaf + forest.first_leaf[t])
+                forest.root[t] = number[0]
+                for j in range(n_inner):
+                    i = inner[j]
+                    column = <const ColumnSlots*>&columns[tree.feature[i], 0]
+                    if tree.test[i] != IN_SUBSET:
+                        _number_node(forest, tree, i, forest.start[t] + j, number, column)
+                        own = cursor[column.number]
+                        cursor[column.number] += 1
+                        thresholds[own] = tree.threshold[i]
+                        node_of[own] = forest.start[t] + j
+                        continue
+                    if not 0 <= tree.subset[i] <= tree.n_words - (column.n_codes // 64 + 1):
+                        broken = i
+                        break
+                    _subset_node(forest, tree, i, forest.start[t] + j, number, column, word)
+                    word += last_code(column) // 64 + 1
+            if broken >= 0:
+                raise ValueError(f"Tree {t} is broken: node {broken} has no subset.")
+    finally:
+        PyMem_Free(number)
 
 
-def walk_sparse(ForestNodes forest not None, LeafValues values, const int64_t[::1] row_first,
-                const uint32_t[::1] cells, const uint16_t[::1] zeros,
-                int32_t[:, ::1] leaves, double[:, :] total, int64_t first_tree):
-    """Leaves of coded rows, or the sums of their values.
-
-    ``leaves`` is OUT (n_trees, n_rows), or None; ``total`` is IN and OUT, or None, and with
-    ``first_tree`` as for `walk_values`.
-    """
-    cdef int64_t n = row_first.shape[0] - 1
-    cdef int64_t width = forest.n_slots
-    cdef int64_t height = max(1, min(n, <int64_t>BLOCK_ROWS, BLOCK_CELLS // width))
-    cdef int64_t begin = 0
-    cdef int64_t i, j, some
-    cdef int32_t* scratch
-    cdef uint16_t* rows
-    cdef Totals to
-    cdef bint with_leaves = leaves is not None
-    cdef bint with_total = total is not None
-    cdef bint with_missing
-    if forest.n_trees >= MANY_TREES:
-        height = 1
-    if not (
-        zeros.shape[0] == width and 0 <= row_first[0] and row_first[n] <= cells.shape[0]
-        and (not with_leaves or leaves.shape[0] == forest.n_trees and leaves.shape[1] == n)
-        and (not with_total or total.shape[0] == n)
-    ):
-        raise ValueError("The rows do not fit the forest.")
-    if n == 0:
+cdef inline void _number_node(ForestNodes forest, const Grown* tree, int64_t i, int64_t k,
+                              const int32_t* number, const ColumnSlots* column) noexcept nogil:
+    """Write node i of a tree, which compares, as inner node k; its limit is not known yet."""
+    cdef Node* node
+    cdef Rule* rule
+    if forest.rules == NULL:
+        node = &forest.nodes[k]
+        node.slot = <uint16_t>column.number | (MISSING_LEFT if tree.missing_left[i] else 0)
+        node.child[0] = number[tree.right[i]]
+        node.child[1] = number[tree.left[i]]
         return
-    if with_total:
-        to = values.as_totals(total, first_tree)
-    scratch = room_for_leaves(forest, height)
-    rows = <uint16_t*>PyMem_Malloc(height * width * sizeof(uint16_t))
-    if rows == NULL:
-        PyMem_Free(scratch)
+    rule = &forest.rules[k]
+    rule.bits = 0
+    rule.slot = <uint16_t>column.number
+    rule.child[0] = number[tree.right[i]]
+    rule.child[1] = number[tree.left[i]]
+    rule.kind = GONE_LEFT if tree.missing_left[i] else 0
+    if tree.test[i] == ABOVE:
+        rule.kind |= IS_ABOVE
+    if tree.test[i] == ABOVE or column.n_ordered < column.n_codes:
+        if is_heavier_left(tree, i):
+            rule.kind |= UNSEEN_LEFT
+        # what goes left is one stretch, unless it is UNSEEN without MISSING, which stands between
+        if tree.test[i] == ABOVE or rule.kind & (UNSEEN_LEFT | GONE_LEFT) == UNSEEN_LEFT:
+            rule.kind |= IS_OTHER
+
+
+cdef inline void _subset_node(ForestNodes forest, const Grown* tree, int64_t i, int64_t k,
+                              const int32_t* number, const ColumnSlots* column,
+                              int64_t word) noexcept nogil:
+    """Write node i, which has a subset, as inner node k, and its bits from `word` on."""
+    cdef Rule* rule = &forest.rules[k]
+    slot_subset(tree.words + tree.subset[i], column, tree.missing_left[i] != 0,
+                is_heavier_left(tree, i), forest.words + word)
+    rule.slot = <uint16_t>column.code
+    rule.child[0] = number[tree.right[i]]
+    rule.child[1] = number[tree.left[i]]
+    rule.low = rule.limit = 0
+    if last_code(column) < 64:
+        rule.kind = 0
+        rule.bits = forest.words[word]
+    else:
+        rule.kind = IS_OTHER | IS_SUBSET
+        rule.bits = word
+
+
+cdef inline uint64_t key_of(double threshold) noexcept nogil:
+    """Ascends as thresholds do; both zeros are one, and what is no number is above all."""
+    cdef Bits both
+    both.number = threshold + 0.0
+    if threshold != threshold:
+        return ~<uint64_t>0
+    return ~both.bits if both.bits >> 63 else both.bits | (<uint64_t>1 << 63)
+
+
+cdef inline double number_of(uint64_t key) noexcept nogil:
+    cdef Bits both
+    both.bits = key & ~(<uint64_t>1 << 63) if key >> 63 else ~key
+    return both.number
+
+
+cdef void insert(Ranked* items, int64_t n) noexcept nogil:
+    cdef int64_t i, j
+    cdef Ranked item
+    for i in range(1, n):
+        item = items[i]
+        j = i
+        while j > 0 and item.key < items[j - 1].key:
+            items[j] = items[j - 1]
+            j -= 1
+        items[j] = item
+
+
+cdef Ranked* sort_by_digits(Ranked* items, Ranked* scratch, int64_t n) noexcept nogil:
+    """Sort by digits of a byte; where the sorted items are, of both places."""
+    cdef uint32_t[DIGITS][VALUES] counts
+    cdef uint32_t* count
+    cdef uint32_t before, own
+    cdef int64_t i
+    cdef uint8_t digit
+    cdef int d
+    memset(counts, 0, sizeof(counts))
+    for i in range(n):
+        for d in range(DIGITS):
+            counts[d][<uint8_t>(items[i].key >> (8 * d))] += 1
+    for d in range(DIGITS):
+        count = counts[d]
+        if count[<uint8_t>(items[0].key >> (8 * d))] == n:
+            continue
+        before = 0
+        for i in range(VALUES):
+            own = count[i]
+            count[i] = before
+            before += own
+        for i in range(n):
+            digit = <uint8_t>(items[i].key >> (8 * d))
+            scratch[count[digit]] = items[i]
+            count[digit] += 1
+        items, scratch = scratch, items
+    return items
+
+
+cdef inline void put_limit(ForestNodes forest, int64_t k, int64_t below,
+                           int64_t n_distinct) noexcept nogil:
+    """Say which codes of a number go left.
+
+    below : how many of the thresholds are at most that of the node
+    """
+    cdef Rule* rule
+    cdef int more
+    if forest.rules == NULL:
+        forest.nodes[k].limit = <uint16_t>below
+        return
+    rule = &forest.rules[k]
+    rule.low = <uint16_t>below if rule.kind & IS_ABOVE else 0
+    rule.limit = <uint16_t>(n_distinct + 1 - below if rule.kind & IS_ABOVE else below)
+    if rule.kind & GONE_LEFT and not rule.kind & IS_OTHER:
+        # a stretch that begins with what is missing, or with what was not there at fit
+        more = 2 if rule.kind & UNSEEN_LEFT else 1
+        rule.low = <uint16_t>(rule.low - more)
+        rule.limit = <uint16_t>(rule.limit + more)
+
+
+def rank_thresholds(ForestNodes forest not None, double[::1] thresholds,
+                    const int64_t[::1] node_of, const int64_t[::1] first, int64_t begin,
+                    int64_t end, int64_t[::1] n_distinct):
+    """Write the limits of the nodes of some slots; callable from any thread, by stretches.
+
+    Parameters
+    ----------
+    thresholds : float64 (n_compared,), IN by slots, OUT distinct ones, ascending, at the beginning
+        of each slot
+    node_of : int64 (n_compared,)
+        Inner node of each.
+    first : int64 (n_number_slots + 1,)
+        Where the thresholds of a slot begin.
+    begin, end : int
+        The slots.
+    n_distinct : OUT int64 (n_number_slots,)
+        More than `MOST_THRESHOLDS`: limits of the slot do not count.
+    """
+    cdef int64_t s, i, n, a, distinct
+    cdef int64_t most = 0
+    cdef Ranked* items
+    cdef Ranked* sorted_items
+    if not (
+        0 <= begin <= end < first.shape[0] and n_distinct.shape[0] == first.shape[0] - 1
+        and first[first.shape[0] - 1] == thresholds.shape[0] == node_of.shape[0]
+    ):
+        raise ValueError("The arrays of the forest differ in length.")
+    for s in range(begin, end):
+        most = max(most, first[s + 1] - first[s])
+    if most >= 0x7FFFFFFF:
+        raise ValueError(f"The forest compares a column {most} times.")
+    items = <Ranked*>PyMem_RawMalloc(2 * most * sizeof(Ranked))
+    if items == NULL:
         raise MemoryError()
     with nogil:
-        with_missing = has_missing(&zeros[0], width)
-        for j in range(row_first[0], row_first[n]):
-            with_missing |= (cells[j] & 0xFFFF) == MISSING
-        for i in range(height):
-            memcpy(rows + i * width, &zeros[0], width * sizeof(uint16_t))
-        while begin < n:
-            some = min(height, n - begin)
-            for i in range(some):
-                for j in range(row_first[begin + i], row_first[begin + i + 1]):
-                    rows[i * width + (cells[j] >> 16)] = <uint16_t>(cells[j] & 0xFFFF)
-            if with_total:
-                values_of_rows(forest, values, rows, some, with_missing, scratch, &to)
-                to.cells += some * to.row_step
-            if with_leaves:
-                leaves_of_rows(forest, rows, some, with_missing, scratch, &leaves[0, begin],
-                               n)
-            for i in range(some):
-                for j in range(row_first[begin + i], row_first[begin + i + 1]):
-                    rows[i * width + (cells[j] >> 16)] = zeros[cells[j] >> 16]
-            begin += some
-    PyMem_Free(scratch)
-    PyMem_Free(rows)
+        for s in range(begin, end):
+            a = first[s]
+            n = first[s + 1] - a
+            for i in range(n):
+                items[i].key = key_of(thresholds[a + i])
+                items[i].node = node_of[a + i]
+            sorted_items = items
+            if n <= INSERTED:
+                insert(items, n)
+            else:
+                sorted_items = sort_by_digits(items, items + n, n)
+            distinct = 0
+            for i in range(n):
+                if i == 0 or sorted_items[i].key != sorted_items[i - 1].key:
+                    thresholds[a + distinct] = number_of(sorted_items[i].key)
+                    distinct += 1
+            n_distinct[s] = distinct
+            if distinct > MOST_THRESHOLDS:
+                continue
+            distinct = 0
+            for i in range(n):
+                distinct += i == 0 or sorted_items[i].key != sorted_items[i - 1].key
+                put_limit(forest, sorted_items[i].node, distinct, n_distinct[s])
+    PyMem_RawFree(items)
+
+
+cdef class LeafValues:
+    """The values of leaves of trees of one kind, to be filled in tree by tree."""
+
+    def __cinit__(self, GrownTrees grown not None):
+        self.n_trees = grown.n_trees
+        self.width = n_values_of(grown.trees)
+        self.of_tree = <TreeValues*>calloc(self.n_trees, sizeof(TreeValues))
+        if self.of_tree == NULL:
+            raise MemoryError()
+
+    def __dealloc__(self):
+        cdef int64_t t
+        if self.of_tree != NULL:
+            for t in range(self.n_trees):
+                free(self.of_tree[t].dense)
+                free(self.of_tree[t].entries)
+                free(self.of_tree[t].first)
+        free(self.of_tree)
+
+    cdef bint fill(self, const Grown* tree, int64_t t, const int32_t* node_of_leaf,
+                   int64_t n_leaves, bint is_dense) noexcept nogil:
+        """Write the values of some leaves of tree t, once; False without memory."""
+        cdef TreeValues* own = self.of_tree + t
+        if is_dense:
+            own.dense = <double*>malloc(n_leaves * self.width * sizeof(double))
+            if own.dense != NULL:
+                dense_values(tree, node_of_leaf, n_leaves, own.dense)
+            return own.dense != NULL
+        own.first = <int64_t*>malloc((n_leaves + 1) * sizeof(int64_t))
+        if own.first != NULL:
+            own.entries = entries_of(tree, node_of_leaf, n_leaves, own.first)
+        return own.entries != NULL
+
+    cdef Totals as_totals(self, double[:, :] total, int64_t first_tree) except *:
+        """Where the values of the leaves of at least one row are added.
+
+        first_tree : of those that were added to the same totals, the number of the first one here
+        """
+        cdef int64_t n_outputs = total.shape[1]
+        cdef Totals to
+        if first_tree < 0 or not (
+            n_outputs == self.width and total.strides[1] == sizeof(double)
+            or n_outputs > 0 and self.width == 1
+        ):
+            raise ValueError("The totals do not fit the trees.")
+        to.cells = &total[0, 0]
+        to.row_step = total.strides[0] // <int64_t>sizeof(double)
+        to.output_step = total.strides[1] // <int64_t>sizeof(double)
+        to.n_outputs = n_outputs if self.width == 1 else 1
+        to.output = first_tree % to.n_outputs
+        return to
+
+
+cdef void dense_values(const Grown* tree, const int32_t* node_of_leaf, int64_t n_leaves,
+                       double* out) noexcept nogil:
+    """Values of a tree's leaves, all of them."""
+    cdef int64_t n_values = n_values_of(tree)
+    cdef int64_t k, leaf, total
+    for leaf in range(n_leaves):
+        total = total_of(tree, node_of_leaf[leaf])
+        for k in range(n_values):
+            out[leaf * n_values + k] = value_of(tree, node_of_leaf[leaf], k, total)
+
+
+cdef inline bint are_zero(const int32_t* some) noexcept nogil:
+    return (some[0] | some[1] | some[2] | some[3] | some[4] | some[5] | some[6] | some[7]) == 0
+
+
+cdef int64_t shares_of(const Grown* tree, int64_t node, Entry* out) noexcept nogil:
+    """OUT shares of classes that are not zero, in room for all; how many."""
+    cdef int64_t n_classes = tree.n_statistics
+    cdef int64_t at = node * n_classes
+    cdef int64_t n = 0
+    cdef int64_t k = 0
+    cdef uint64_t total = 0                         # as `total_of`: zeros add nothing
+    cdef int64_t end
+    while k < n_classes:
+        end = min(k + EIGHT, n_classes)
+        if tree.narrow != NULL and end == k + EIGHT and are_zero(tree.narrow + at + k):
+            k = end
+        while k < end:                              # no branch: nobody guesses which are zero
+            out[n].output = k
+            n += statistic(tree, at + k) != 0
+            k += 1
+    for k in range(n):
+        total += <uint64_t>statistic(tree, at + out[k].output)
+    if total == 0:                                  # a file may say anything: all are nan
+        n = n_classes
+        for k in range(n):
+            out[k].output = k
+    for k in range(n):
+        out[k].value = value_of(tree, node, out[k].output, <int64_t>total)
+    return n
+
+
+cdef Entry* entries_of(const Grown* tree, const int32_t* node_of_leaf, int64_t n_leaves,
+                       int64_t* first) noexcept nogil:
+    """Shares that are not zero, and OUT first (n_leaves + 1,); NULL: no memory."""
+    cdef int64_t most = tree.n_statistics           # of a leaf
+    cdef int64_t room = 2 * n_leaves + most
+    cdef int64_t n = 0
+    cdef int64_t leaf
+    cdef Entry* more
+    cdef Entry* entries = <Entry*>malloc(room * sizeof(Entry))
+    if entries == NULL:
+        return NULL
+    for leaf in range(n_leaves):
+        if n + most > room:
+            room = 2 * room
+            more = <Entry*>realloc(entries, room * sizeof(Entry))
+            if more == NULL:
+                free(entries)
+                return NULL
+            entries = more
+        first[leaf] = n
+        n += shares_of(tree, node_of_leaf[leaf], entries + n)
+    first[n_leaves] = n
+    return entries
+
+
+def are_dense(GrownTrees grown not None):
+    """Whether leaves have few values, or most of those of the first tree are not zero."""
+    cdef const Grown* tree = &grown.trees[0]
+    cdef int64_t i, k
+    cdef int64_t zeros = 0
+    cdef int64_t n = 0
+    if n_values_of(tree) <= FEW_VALUES:
+        return True
+    for i in range(tree.n_nodes):
+        if tree.test[i] == LEAF:
+            n += grown.n_statistics
+            for k in range(i * grown.n_statistics, (i + 1) * grown.n_statistics):
+                zeros += statistic(tree, k) == 0
+    return 2 * zeros < n
+
+
+def fill_leaves(LeafValues values not None, ForestNodes forest not None,
+                GrownTrees grown not None, bint is_dense, int64_t begin, int64_t end):
+    """Write the values of all leaves of some trees; callable from any thread.
+
+    is_dense : whether all values are kept, and not only those that are not zero
+    """
+    cdef int64_t t
+    cdef bint is_filled = True
+    if not (0 <= begin <= end <= values.n_trees == forest.n_trees == grown.n_trees):
+        raise ValueError("The trees are not those of the forest.")
+    with nogil:
+        for t in range(begin, end):
+            is_filled = is_filled and values.fill(
+                &grown.trees[t], t, forest.node_of_leaf + forest.first_leaf[t],
+                forest.first_leaf[t + 1] - forest.first_leaf[t], is_dense)
+    if not is_filled:
+        raise MemoryError()
+
+
+cdef inline void add_steps(double* total, int64_t step, const double* value,
+                           const int32_t* leaves, int64_t n) noexcept nogil:
+    """One value for each row."""
+    cdef int64_t i
+    for i in range(n):
+        if i + AHEAD < n:
+            prefetch(value + leaves[i + AHEAD])
+        total[i * step] += value[leaves[i]]
+
+
+cdef inline void add_pairs(double* total, int64_t step, const double* value,
+                           const int32_t* leaves, int64_t n) noexcept nogil:
+    """The values of two classes; both are read before one is written."""
+    cdef int64_t i
+    cdef const double* pair
+    cdef double* own
+    cdef double first, second
+    for i in range(n):
+        if i + AHEAD < n:
+            prefetch(value + 2 * <int64_t>leaves[i + AHEAD])
+        pair = value + 2 * <int64_t>leaves[i]
+        own = total + i * step
+        first = own[0] + pair[0]
+        second = own[1] + pair[1]
+        own[0] = first
+        own[1] = second
+
+
+cdef inline void add_leaf(const TreeValues* own, int64_t width, int64_t leaf,
+                          double* total) noexcept nogil:
+    """Add the values of one leaf to those of one row."""
+    cdef int64_t k
+    if own.dense != NULL:
+        for k in range(width):
+            total[k] += own.dense[leaf * width + k]
+        return
+    for k in range(own.first[leaf], own.first[leaf + 1]):
+        total[own.entries[k].output] += own.entries[k].value
+
+
+cdef void add_values(LeafValues values, int64_t tree, const int32_t* leaves, int64_t n,
+                     const Totals* to) noexcept nogil:
+    """Add the values of the leaves of n rows in one tree."""
+    cdef const TreeValues* own = values.of_tree + tree
+    cdef int64_t width = values.width
+    cdef double* total = to.cells
+    cdef int64_t i
+    if own.dense != NULL:
+        if width == 1:
+            total += (to.output + tree) % to.n_outputs * to.output_step
+            add_steps(total, to.row_step, own.dense, leaves, n)
+            return
+        if width == 2:
+            add_pairs(total, to.row_step, own.dense, leaves, n)
+            return
+        for i in range(n):
+            if i + AHEAD < n:
+                prefetch(own.dense + leaves[i + AHEAD] * width)
+            add_leaf(own, width, leaves[i], total + i * to.row_step)
+        return
+    for i in range(n):
+        if i + 2 * AHEAD < n:
+            prefetch(own.first + leaves[i + 2 * AHEAD])
+        if i + AHEAD < n:
+            prefetch(own.entries + own.first[leaves[i + AHEAD]])
+        add_leaf(own, width, leaves[i], total + i * to.row_step)
+
+
+cdef void add_row(LeafValues values, const int32_t* leaves, int64_t row,
+                  const Totals* to) noexcept nogil:
+    """Add the values of the leaves of one row in all trees, in their order."""
+    cdef double* total = to.cells + row * to.row_step
+    cdef int64_t output = to.output
+    cdef int64_t t
+    if values.width > 1:
+        for t in range(values.n_trees):
+            add_leaf(values.of_tree + t, values.width, leaves[t], total)
+        return
+    for t in range(values.n_trees):
+        total[output * to.output_step] += values.of_tree[t].dense[leaves[t]]
+        output = output + 1 if output + 1 < to.n_outputs else 0
+
+
+cdef int64_t number_reached(const int32_t* leaf, int64_t n, int64_t n_nodes, int32_t* number,
+                            int32_t* of_row, int32_t* node_of_leaf) noexcept nogil:
+    """Number the leaves that rows reach; how many, or -1 where a row has no node of the tree.
+
+    They are numbered in the order of the nodes, so that statistics are read in order.
+
+    number : scratch (n_nodes,)
+    of_row : OUT (n,)
+    node_of_leaf : OUT (n_nodes,)
+    """
+    cdef int32_t n_leaves = 0
+    cdef int64_t i
+    cdef int32_t is_reached
+    memset(number, 0, n_nodes * sizeof(int32_t))
+    for i in range(n):
+        if not 0 <= leaf[i] < n_nodes:
+            return -1
+        number[leaf[i]] = 1
+    for i in range(n_nodes):                        # no branch: half of the nodes are leaves
+        is_reached = number[i]
+        number[i] = n_leaves
+        node_of_leaf[n_leaves] = <int32_t>i
+        n_leaves += is_reached
+    for i in range(n):
+        of_row[i] = number[leaf[i]]
+    return n_leaves
+
+
+cdef class ReachedLeaves:
+    """Leaves of rows in trees, and what is to be added of them.
+
+    Parameters
+    ----------
+    trees : sequence of Tree
+        Of one kind, with the same values.
+    leaf : int32 (n_trees, n)
+
+    Raises
+    ------
+    ValueError
+        A leaf is no node of its tree.
+    """
+    cdef LeafValues values
+    cdef int32_t[:, ::1] of_row         # numbers of leaves, (n_trees, n)
+
+    def __cinit__(self, trees, const int32_t[:, ::1] leaf not None):
+        cdef GrownTrees grown = GrownTrees(tuple(trees), trees[0].n_columns)
+        cdef int64_t n = leaf.shape[1]
+        cdef int64_t most = max(tree.node_count for tree in trees)
+        cdef int32_t[::1] number = np.empty(most, dtype=np.int32)
+        cdef int32_t[::1] node_of_leaf = np.empty(most, dtype=np.int32)
+        cdef int64_t t, n_leaves
+        if leaf.shape[0] != grown.n_trees:
+            raise ValueError("There is not one leaf for each row and tree.")
+        self.of_row = np.empty((grown.n_trees, n), dtype=np.int32)
+        self.values = LeafValues(grown)
+        if n == 0:
+            return
+        with nogil:
+            for t in range(grown.n_trees):
+                n_leaves = number_reached(&leaf[t, 0], n, grown.trees[t].n_nodes, &number[0],
+                                          &self.of_row[t, 0], &node_of_leaf[0])
+                if n_leaves < 0:
+                    with gil:
+                        raise ValueError(f"A leaf is no node of tree {t}.")
+                if not self.values.fill(&grown.trees[t], t, &node_of_leaf[0], n_leaves,
+                                        self.values.width <= FEW_VALUES):
+                    with gil:
+                        raise MemoryError()
+
+    def add_to(self, double[:, ::1] total not None, int64_t begin, int64_t end):
+        """Add the values of some rows, [begin, end), in the order of the trees; on any thread.
+
+        total : IN and OUT (n, n_values)
+        """
+        cdef int64_t n = total.shape[0]
+        cdef int64_t first = begin
+        cdef int64_t t
+        cdef Totals to
+        if n != self.of_row.shape[1] or total.shape[1] != self.values.width:
+            raise ValueError("The totals do not fit the trees.")
+        if not 0 <= begin <= end <= n:
+            raise ValueError(f"There are no rows {begin} to {end}.")
+        if n == 0:
+            return
+        to = self.values.as_totals(total, 0)
+        with nogil:
+            while first < end:
+                to.cells = &total[first, 0]
+                for t in range(self.values.n_trees):
+                    add_values(self.values, t, &self.of_row[t, first],
+                               min(<int64_t>TOGETHER, end - first), &to)
+                first += TOGETHER

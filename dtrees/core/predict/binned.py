@@ -7,7 +7,7 @@ The rows that a tree is grown from are there as codes, and need not be read agai
     value     -2.0   0.5   1.25   7.0   nan     value <= 1.25
     code         1     2      3     4     0     code  <= 3
 
-Codes are read where they are (`dtrees.core.predict._binned`), so rows that are not asked for cost
+Codes are read where they are (`dtrees.core.predict._walk`), so rows that are not asked for cost
 nothing. In tables of sparse columns a code walks as the number that it is, and missing (code 0) as
 nan, as rows of a raw sparse table down a forest (`dtrees.core.predict.packed_forest`).
 """
@@ -23,9 +23,9 @@ import numpy as np
 
 from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.core.model.tree import Tree
-from dtrees.core.predict._binned import find_leaves, find_means
-from dtrees.core.predict._forest_leaves import ReachedLeaves
-from dtrees.core.predict.packed_forest import SparseStretches, pack_trees
+from dtrees.core.predict._packed_forest import ReachedLeaves
+from dtrees.core.predict._walk import find_leaves
+from dtrees.core.predict.packed_forest import PackedForest, SparseReader, pack_trees
 from dtrees.typing import Runner
 
 TREES_AT_ONCE = 32  # whose leaves are held
@@ -39,10 +39,6 @@ class Walked(ABC):
     @abstractmethod
     def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
         """Leaf of some rows, intp (n,)."""
-
-    def means(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
-        """Means of the leaves of some rows, of regression trees, float64 (n_trees, n)."""
-        return np.array([tree.value_of(self.leaves(tree, rows))[:, 0] for tree in trees])
 
 
 class LeafLookup(Walked):
@@ -61,6 +57,10 @@ class LeafLookup(Walked):
 
     def bring_values(self, asked: Sequence[Asked]) -> None:
         """Fetch the sums that will be asked for."""
+
+    def means(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
+        """Means of the leaves of some rows, of regression trees, float64 (n_trees, n)."""
+        return np.array([tree.value_of(self.leaves(tree, rows))[:, 0] for tree in trees])
 
     def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
         """Values of the leaves of some rows, added up in the order of the trees."""
@@ -90,17 +90,12 @@ class CodedRows(LeafLookup):
         O(nodes + n x depth), and for sparse tables O(stored codes of used columns + n_rows). Rows
         that ascend are found in the caches.
         """
-        return self._leaves_of((tree,), rows)[0]
+        return self._leaves_of((tree,), rows)[0].astype(np.intp)
 
     def means(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
         """Means of the leaves of some rows, of regression trees, float64 (n_trees, n)."""
-        means = np.empty((len(trees), len(rows)))
-        if self._is_sparse:
-            for mean, tree, own in zip(means, trees, self._leaves_of(trees, rows), strict=True):
-                mean[:] = tree.value_of(own)[:, 0]
-        else:
-            find_means(trees, self._coded, np.ascontiguousarray(rows, dtype=np.int64), means)
-        return means
+        leaves = zip(trees, self._leaves_of(trees, rows), strict=True)
+        return np.array([tree.value_of(own)[:, 0] for tree, own in leaves])
 
     def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
         """Values of the leaves of some rows, float64 (n, n_values)."""
@@ -124,10 +119,11 @@ class CodedRows(LeafLookup):
             run([partial(_add_up, reached, total, begin, end) for begin, end in ends])
 
     def _leaves_of(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
+        """Leaves of some rows, int32 (n_trees, n)."""
         rows = np.ascontiguousarray(rows, dtype=np.int64)
         found = self._sparse_leaves(trees, rows) if self._is_sparse and len(rows) else None
         if found is None:
-            found = np.empty((len(trees), len(rows)), dtype=np.intp)
+            found = np.empty((len(trees), len(rows)), dtype=np.int32)
             find_leaves(trees, self._coded, rows, found)
         return found
 
@@ -135,10 +131,11 @@ class CodedRows(LeafLookup):
         return ReachedLeaves(trees, self._leaves_of(trees, rows))
 
     def _sparse_leaves(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray | None:
-        """Leaves of rows of a sparse table, intp (n_trees, n); None where a tree is too large."""
+        """Leaves of rows of a sparse table, int32 (n_trees, n); None where a tree is too large."""
         coded = self._coded
-        parts = pack_trees([_by_codes(tree) for tree in trees], coded)
-        if parts is None:
+        by_codes = [replace(tree, threshold=tree.code.astype(np.float64)) for tree in trees]
+        parts = [part for part in pack_trees(by_codes, coded) if isinstance(part, PackedForest)]
+        if sum(part.n_trees for part in parts) < len(trees):
             return None
         wanted, place_of = np.unique(rows, return_inverse=True)
         first, end = int(wanted[0]), int(wanted[-1]) + 1
@@ -149,14 +146,9 @@ class CodedRows(LeafLookup):
         tree = 0
         for part in parts:
             found = leaves[tree : tree + part.n_trees]
-            SparseStretches(part, table, place, coded.fill_code).find_leaves(first, end, found)
+            SparseReader(part, table, place, coded.fill_code).find_leaves(first, end, found)
             tree += part.n_trees
-        return leaves.take(place_of, axis=1).astype(np.intp)
-
-
-def _by_codes(tree: Tree) -> Tree:
-    """The tree of codes as numbers."""
-    return replace(tree, threshold=tree.code.astype(np.float64))
+        return leaves.take(place_of, axis=1)
 
 
 def _add_up(reached: Sequence[ReachedLeaves], total: np.ndarray, begin: int, end: int) -> None:

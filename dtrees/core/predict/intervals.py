@@ -28,25 +28,53 @@ interval need not lie evenly about a prediction.
 Means over models are taken in fixed point, in a unit that depends on the values of the row only.
 Their sums are exact in float64, in any order and on any number of threads, so the bits do not
 depend on how rows are cut into blocks. Memory above the answer: a few blocks of `CELLS` numbers.
+
+NumPy hands a product to BLAS, which takes all cores whatever ``n_jobs`` says. Products here are of
+blocks of rows, and blocks are tasks of a `Runner`. So each product gets one thread::
+
+    n_jobs=2     thread 1   block 0: product   block 2: product
+                 thread 2   block 1: product   block 3: product
+
+The limit is one of the process, and is set by the thread that hands out the blocks. Only one
+thread at a time is within, so that each finds the limit that was there before, and leaves it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from math import ceil
+from threading import RLock
 from typing import Any
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
-from dtrees._forks import cached_property
+from dtrees._forks import cached_property, lock_of_process
 from dtrees.core.model.tree import LEAF, Tree
 from dtrees.typing import Runner, serial
 
 CELLS = 2**20  # rows that are asked about times rows that calibrate, of a block
 BITS = 51  # of a sum in fixed point
 FLOOR, FLOOR_OF_TREE = 0.1, 0.3  # of the spread of a forest and of a tree, of that of the leaves
+
+_turn = lock_of_process(RLock)
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """The BLAS of this process; libraries are searched once, which takes 0.3 ms."""
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Within it, a product is computed on the thread that asks for it; costs 0.1 ms."""
+    with _turn, _controller().limit(limits=1, user_api="blas"):
+        yield
 
 
 def ranks(confidence: float, n: int, apart: bool = False) -> tuple[int, int]:
@@ -209,7 +237,7 @@ class Calibration:
 
         `spreads` are what each model tells of its own, as `values`, where `is_scaled`. A block of
         rows is a task of `run`. Products of matrices run on all threads of BLAS, unless these are
-        limited (`dtrees.core.predict.blas`).
+        limited (`one_blas_thread`).
 
         Returns
         -------

@@ -30,10 +30,9 @@ import numpy as np
 from dtrees.coding.target import Target
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.membership.resampling import Resampling
-from dtrees.core.model.tree import Tree
+from dtrees.core.model.tree import Tree, mean_of_sums
 from dtrees.core.predict.binned import LeafLookup
 from dtrees.core.predict.intervals import floor_of, spread_of
-from dtrees.core.predict.means import mean_of_sums
 from dtrees.typing import Runner
 
 LARGEST_BITS = 52  # of the integers of a target

@@ -10,17 +10,22 @@ by the codebook. A *slot* is what a coded row holds of a column, at most two of 
     row of a mixed table   [ 2  0  65535  4  1 ]   uint16
 
 A forest with too many columns, or thresholds in a column, is packed in parts: trees that follow
-each other, each part with slots of its own.
+each other, each part with slots of its own. `_packed_forest` packs inner nodes, thresholds and the
+values of leaves; `_walk` has the codes of what is missing or not there at fit, and the walk.
 
-Packing is done by kernels: inner nodes and thresholds (`_forest_nodes`) and the values of leaves
-(`_forest_leaves`). `_packed_forest` has the codes of what is missing or not there at fit, and the
-walk, of dense and of sparse tables. Which code a label has is found once for each distinct label of
-a call (`dtrees.core.predict.raw_cells`).
+What has to be found out about a column before rows walk is found out once for all trees of a call:
+which numbers it holds, and for labels, which code and which number each *distinct* label is
+(`CodeBook.read_labels`)::
+
+    column of labels     rows     [ 2  0  0 -1  2 ]       numbers of the labels, -1 missing
+                         labels   [ red  7.5  blue ]
+                         codes    [  4    3    2  | 0 ]   by label, and missing at the end
+                         numbers  [ nan  7.5  nan | nan ]
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -31,8 +36,7 @@ import numpy as np
 
 from dtrees._forks import cached_property
 from dtrees.core.model.tree import Forest, Tree
-from dtrees.core.predict._forest_leaves import LeafValues, are_dense, fill_leaves
-from dtrees.core.predict._forest_nodes import (
+from dtrees.core.predict._packed_forest import (
     CATEGORY,
     MISSING,
     MOST_CODES,
@@ -41,10 +45,13 @@ from dtrees.core.predict._forest_nodes import (
     UNSEEN,
     ForestNodes,
     GrownTrees,
+    LeafValues,
+    are_dense,
+    fill_leaves,
     fill_nodes,
     rank_thresholds,
 )
-from dtrees.core.predict._packed_forest import (
+from dtrees.core.predict._walk import (
     FewRows,
     code_numbers,
     code_sparse,
@@ -52,7 +59,6 @@ from dtrees.core.predict._packed_forest import (
     walk_sparse,
     walk_values,
 )
-from dtrees.core.predict.raw_cells import NOWHERE, LabelCells, RawCells, slots_of
 from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
@@ -64,6 +70,104 @@ WORD_LIMIT = 2**32  # words of all subsets
 WORD_BITS = 64  # codes of a subset that fits into a rule
 FEW_ROWS = 64  # that cost the calls, not the cells
 PACKING_TASKS = 8  # of slots, and as many of trees
+NOWHERE = -1  # slot of a column that is not in the row
+
+
+def slots_of(columns: np.ndarray, n_columns: int) -> np.ndarray:
+    """Where each column of the table stands among `columns`, int32 (n_columns,)."""
+    slot = np.full(n_columns, NOWHERE, dtype=np.int32)
+    slot[columns] = np.arange(len(columns))
+    return slot
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCells:
+    """A column of labels.
+
+    Attributes
+    ----------
+    column : int
+    rows : integers (n_rows,)
+        Place of each row's label; -1 is missing.
+    codes : uint32 (n_labels + 1,)
+        Of each label, as `CodeBook.read_labels`; 0 at the end, where -1 leads.
+    numbers : float64 (n_labels + 1,)
+        nan for what is no number, and at the end.
+    """
+
+    column: int
+    rows: np.ndarray
+    codes: np.ndarray
+    numbers: np.ndarray
+
+
+class RawCells:
+    """A table as its codebook reads it, for all trees of a call.
+
+    Parameters
+    ----------
+    book : CodeBook
+    table : Table
+        What ``book.check`` returned.
+    """
+
+    def __init__(self, book: CodeBook, table: Table) -> None:
+        self.book = book
+        self.table = table
+        self._labels: dict[int, LabelCells] = {}
+
+    @cached_property
+    def sparse(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of a sparse table: int64 ``indptr``, int32 rows, and values of 32 or 64 bits."""
+        matrix = self.table.sparse
+        assert matrix is not None
+        numbers = np.result_type(matrix.dtype, np.float32)  # as in numpy: of 16 bits, float32
+        return (
+            matrix.indptr.astype(np.int64, copy=False),
+            matrix.indices.astype(np.int32, copy=False),
+            matrix.data.astype(numbers, copy=False),
+        )
+
+    def numbers(self, slot: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Blocks of numbers that hold wanted columns.
+
+        Parameters
+        ----------
+        slot : int (n_columns,)
+            -1 for columns that are not wanted.
+
+        Yields
+        ------
+        values : number (n_rows, k)
+        inside : int64 (n_wanted,)
+            Wanted columns of the block.
+        columns : int64 (n_wanted,)
+            The same in the table.
+        """
+        for block in self.table.numbers:
+            inside = np.flatnonzero(slot[block.columns] != NOWHERE)
+            if len(inside):
+                yield block.values, inside, block.columns[inside]
+
+    def labels(self, slot: np.ndarray) -> Iterator[LabelCells]:
+        """Wanted columns of labels; each is read when it is first asked for.
+
+        Raises
+        ------
+        UnseenCategoryError
+            With ``book.handle_unknown == "error"``.
+        """
+        for column in self.table.labels:
+            j = column.column
+            if slot[j] == NOWHERE:
+                continue
+            found = self._labels.get(j)
+            if found is None:
+                codes, numbers = self.book.read_labels(column, self.table.name(j))
+                found = self._labels[j] = LabelCells(
+                    j, column.codes, np.append(codes, np.uint32(0)), np.append(numbers, np.nan)
+                )
+            yield found
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,11 +201,11 @@ class PackedForest:
     thresholds: np.ndarray
     first: np.ndarray
 
-    def rows_of(self, cells: RawCells) -> CodedStretches | SparseStretches:
+    def rows_of(self, cells: RawCells) -> DenseReader | SparseReader:
         """The rows of a table, ready to be coded."""
         if cells.table.sparse is None:
-            return CodedStretches(self, cells)
-        return SparseStretches(self, cells.sparse)
+            return DenseReader(self, cells)
+        return SparseReader(self, cells.sparse)
 
     @cached_property
     def number_slots(self) -> np.ndarray:
@@ -135,7 +239,7 @@ class PackedForest:
         return np.where(np.isnan(cells.numbers), other, below).astype(np.uint16)
 
 
-class CodedStretches:
+class DenseReader:
     """The rows of a table, coded a stretch at a time; any thread may ask."""
 
     def __init__(self, packed: PackedForest, cells: RawCells) -> None:
@@ -197,7 +301,7 @@ class CodedStretches:
         walk_leaves(self._packed.nodes, self.code(first, end), leaves)
 
 
-class SparseStretches:
+class SparseReader:
     """The rows of a sparse table, coded a stretch at a time; any thread may ask.
 
     Parameters
@@ -252,16 +356,17 @@ def add_few_rows(forest: Forest, book: CodeBook, table: Table, total: np.ndarray
 
     A shorter way: one call for each part of the forest codes the rows and walks.
 
-    total : float64 (n_rows, n_outputs), IN and OUT, as `CodedStretches.add_values`
+    total : float64 (n_rows, n_outputs), IN and OUT, as `DenseReader.add_values`
     """
     block = table.block if table.n_rows <= FEW_ROWS else None
     if block is None or not is_walkable(block):
         return False
     parts = pack_forest(forest, book)
-    if not parts or not all(part.has_numbers_only for part in parts):
+    packed = [part for part in parts if isinstance(part, PackedForest) and part.has_numbers_only]
+    if len(packed) < len(parts):
         return False
     tree = 0
-    for part in parts:
+    for part in packed:
         part.few.add_values(block, total, tree)
         tree += part.n_trees
     return True
@@ -271,16 +376,16 @@ def _stretch(inside: np.ndarray) -> slice:
     return slice(int(inside[0]), int(inside[-1]) + 1)
 
 
-Parts = tuple[PackedForest, ...]  # trees that follow each other
-_packed: WeakKeyDictionary[Forest | Tree, tuple[CodeBook, Parts | None]] = WeakKeyDictionary()
+Parts = Sequence[PackedForest | Tree]  # trees that follow each other
+_packed: WeakKeyDictionary[Forest | Tree, tuple[CodeBook, Parts]] = WeakKeyDictionary()
 
 
-def pack_forest(forest: Forest | Tree, book: CodeBook, run: Runner = serial) -> Parts | None:
-    """The trees made ready, remembered as long as they live; None where one is too large for it.
+def pack_forest(forest: Forest | Tree, book: CodeBook, run: Runner = serial) -> Parts:
+    """The trees made ready, remembered as long as they live.
 
     In as many parts as it takes for each to have few enough columns, and each column of it few
-    enough thresholds. Too large is a tree of more columns or thresholds of a column, or with more
-    categories, than 16 bits number.
+    enough thresholds. A tree that is too large is a part by itself, as it is: one of more columns,
+    thresholds of a column or categories than 16 bits number.
 
     O(nodes + codes of all subsets) at the first use; slots and trees are the tasks of the runner.
     """
@@ -291,9 +396,7 @@ def pack_forest(forest: Forest | Tree, book: CodeBook, run: Runner = serial) -> 
     return known[1]
 
 
-def pack_trees(
-    trees: Sequence[Tree], book: CodeBook | CodedMatrix, run: Runner = serial
-) -> Parts | None:
+def pack_trees(trees: Sequence[Tree], book: CodeBook | CodedMatrix, run: Runner = serial) -> Parts:
     """Trees made ready, as by `pack_forest`."""
     for tree in trees:
         if tree.n_columns != book.n_columns:
@@ -322,7 +425,7 @@ def pack_trees(
     if len(code_columns) or with_other:
         n_words = int(((largest // 64 + 1) * grown.n_subsets[code_columns]).sum())
     if largest.max(initial=0) >= MOST_CODES or (n_words or 0) >= WORD_LIMIT:
-        return None
+        return _halves(trees, book, run)
 
     nodes, values = ForestNodes(grown, max(1, n_slots), n_words, with_other), LeafValues(grown)
     begins = np.append(0, np.cumsum(grown.n_compared[number_columns]))
@@ -345,17 +448,16 @@ def pack_trees(
     distinct = [compared[begin:end] for begin, end in zip(begins.tolist(), ends, strict=False)]
     thresholds = np.concatenate([*distinct, [np.nan]])
     slots = number_columns, number_slot, code_slot
-    return (PackedForest(book, len(trees), nodes, values, *slots, thresholds, first),)
+    return [PackedForest(book, len(trees), nodes, values, *slots, thresholds, first)]
 
 
-def _halves(trees: Sequence[Tree], book: CodeBook | CodedMatrix, run: Runner) -> Parts | None:
-    """The same in two parts, or more; None where one tree is too large."""
+def _halves(trees: Sequence[Tree], book: CodeBook | CodedMatrix, run: Runner) -> Parts:
+    """The trees in two parts, or more; one tree as it is."""
     half = len(trees) // 2
     if half == 0:
-        return None
-    parts = (trees[:half], trees[half:])
-    left, right = run([partial(pack_trees, some, book) for some in parts])
-    return left + right if left and right else None
+        return trees
+    left, right = run([partial(pack_trees, some, book) for some in (trees[:half], trees[half:])])
+    return [*left, *right]
 
 
 def _stretches(begins: np.ndarray) -> list[tuple[int, int]]:

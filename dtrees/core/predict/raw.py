@@ -1,21 +1,29 @@
 """Raw rows to leaves.
 
 A tree's tests are on the user's values: numbers are compared with thresholds, categories are looked
-up in subsets. So prediction codes as little as it can, and copies less:
+up in subsets. So prediction codes as little as it can, and copies less. Three readers bring rows
+down trees:
 
-    trees and table                           what walks
-    one tree, or few of many columns, that    the user's own memory, whatever its strides, where it
-      compare numbers                         is one block of float32 or float64; otherwise a few
-                                              thousand rows at a time, used columns only
-    anything else                             rows that are coded once for all trees
-                                              (`dtrees.core.predict.packed_forest`)
-    a tree that is too large for such codes   a few thousand rows at a time, level by level
+    trees and table                           reader
+    one tree, or few of many columns, that    `RawReader`: the user's own memory, whatever its
+      compare numbers                         strides, where it is one block of float32 or float64;
+                                              otherwise a few thousand rows at a time, used columns
+                                              only
+    anything else                             `DenseReader` and `SparseReader`: rows are coded once
+                                              for all trees (`dtrees.core.predict.packed_forest`)
+    a tree that is too large for such codes   `RawReader`; where it has subsets, level by level
 
-A table's labels are coded once per distinct label, column and call
-(`dtrees.core.predict.raw_cells`), not per row or tree.
+A table's labels are coded once per distinct label, column and call (`RawCells`), not per row or
+tree. What a category does that was not there at fit is said by the codebook: it is missing (code
+0), it follows the heavier child (a code above all others), or it was an error before anything
+walked.
 
-What a category does that was not there at fit is said by the codebook: it is missing (code 0), it
-follows the heavier child (a code above all others), or it was an error before anything walked.
+Boosted models add steps: trees stand iteration by iteration, and within one class by class. The
+steps of a class are added to what all rows begin with, in the order of the trees, so the bits are
+those of the fit::
+
+    trees    0   1   2 | 3   4   5 | ...        three classes
+    adds to  0   1   2   0   1   2
 
 Rows do not depend on each other: blocks of them are the tasks of the runner, and their kernels
 release the GIL. Memory above the table: the answer and one block per thread.
@@ -35,17 +43,18 @@ from scipy.sparse import csr_matrix
 
 from dtrees._forks import cached_property
 from dtrees.coding.tables import Table
-from dtrees.core.model.tree import ABOVE, IN_SUBSET, LEAF, Forest, Tree
-from dtrees.core.predict._raw import PackedTree, walk_numbers
-from dtrees.core.predict.means import mean_of_sums
+from dtrees.core.model.tree import ABOVE, IN_SUBSET, LEAF, Forest, Tree, mean_of_sums
+from dtrees.core.predict._walk import PackedTree, walk_numbers
 from dtrees.core.predict.packed_forest import (
-    CodedStretches,
-    SparseStretches,
+    DenseReader,
+    PackedForest,
+    RawCells,
+    SparseReader,
     add_few_rows,
     is_walkable,
     pack_forest,
+    slots_of,
 )
-from dtrees.core.predict.raw_cells import RawCells, slots_of, used_columns
 from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
@@ -56,8 +65,6 @@ FOREST_ROWS = 4_096  # the same for many trees
 GATHER_ROWS = 2_048  # rows of used columns that are gathered at a time
 TESTS_OF_CODE = 4  # of numbers: what a row passes in the time that it takes to code one of them
 TREES_AT_ONCE = 32  # whose leaves are held
-
-Leaves = Callable[[int, int, np.ndarray], None]  # (first row, end, OUT leaves of these rows)
 
 
 def apply(tree: Tree, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarray:
@@ -89,30 +96,38 @@ def apply(tree: Tree, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarra
     -----
     O(n_rows x depth of the leaves); a tree is packed at its first use, O(nodes).
     """
-    table = X if isinstance(X, Table) else book.check(X, run=run)
-    leaves = np.empty(table.n_rows, dtype=np.intp)
-    walk = _walk_of(tree, RawCells(book, table), run)
-    _in_blocks(lambda first, end: walk(first, end, leaves[first:end]), table.n_rows, run)
+    leaves: np.ndarray = _leaves_of(tree, book, X, run)[0].astype(np.intp)
     return leaves
 
 
 def forest_apply(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarray:
     """Leaf of every row in every tree; intp (n_rows, n_trees). As `apply`."""
-    table = X if isinstance(X, Table) else book.check(X, run=run)
-    return _leaves_of_trees(forest, RawCells(book, table), run).T.astype(np.intp)
+    leaves: np.ndarray = _leaves_of(forest, book, X, run).T.astype(np.intp)
+    return leaves
 
 
-def _leaves_of_trees(forest: Forest, cells: RawCells, run: Runner) -> np.ndarray:
+def _leaves_of(model: Forest | Tree, book: CodeBook, X: Any, run: Runner) -> np.ndarray:
     """Leaf of every row in every tree; int32 (n_trees, n_rows)."""
-    n_rows = cells.table.n_rows
-    leaves = np.empty((len(forest), n_rows), dtype=np.int32)
-    stretches = _stretches(forest, cells, run)
+    table = X if isinstance(X, Table) else book.check(X, run=run)
+    readers = _readers(model, RawCells(book, table), run)
+    n_trees = len(model) if isinstance(model, Forest) else 1
+    leaves = np.empty((n_trees, table.n_rows), dtype=np.int32)
 
     def block(first: int, end: int) -> None:
-        leaves[:, first:end] = _found(stretches, first, end)
+        _find_leaves(readers, first, end, leaves[:, first:end])
 
-    _in_blocks(block, n_rows, run, FOREST_ROWS)
+    _in_blocks(block, table.n_rows, run, TASK_ROWS if isinstance(model, Tree) else FOREST_ROWS)
     return leaves
+
+
+def leaves_by_tree(trees: Sequence[Tree], book: CodeBook, table: Table, run: Runner) -> Iterator:
+    """Leaves of all rows of a checked table in one tree after the other: integers (n_rows,) each.
+
+    As `forest_apply`, but the leaves of a few trees at a time are held.
+    """
+    for first in range(0, len(trees), TREES_AT_ONCE):
+        some = Forest(tuple(trees[first : first + TREES_AT_ONCE]))
+        yield from _leaves_of(some, book, table, run)
 
 
 def forest_values(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarray:
@@ -129,6 +144,46 @@ def forest_values(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) 
     return total
 
 
+def raw_predictions(
+    forest: Forest, initial: np.ndarray, book: CodeBook, table: Table, run: Runner = serial
+) -> np.ndarray:
+    """Raw predictions of a boosted model for all rows.
+
+    Parameters
+    ----------
+    forest : Forest
+    initial : float64 (n_values,)
+        Of all rows, before the first tree.
+    book : CodeBook
+        Of the same fit.
+    table : Table
+        What ``book.check`` returned.
+    run : Runner, default=serial
+
+    Returns
+    -------
+    float64 (n_rows, n_values)
+        The values of a class stand side by side. O(rows x trees x depth).
+    """
+    n_rows = table.n_rows
+    raw = initial[:, None].repeat(n_rows, axis=1).T if n_rows > 1 else initial[None].copy()
+    if forest.trees:  # before the first iteration there are none
+        sums_of_values(forest, book, table, run, raw)
+    return raw
+
+
+def staged_raw_predictions(
+    forest: Forest, initial: np.ndarray, book: CodeBook, table: Table, run: Runner = serial
+) -> Iterator[np.ndarray]:
+    """Raw predictions after each iteration, float64 (n_rows, n_values), copied."""
+    raw = np.repeat(initial[None, :], table.n_rows, axis=0)
+    for number, leaves in enumerate(leaves_by_tree(forest.trees, book, table, run)):
+        k = number % len(initial)
+        raw[:, k] += forest[number].value_of(leaves)[:, 0]
+        if k == len(initial) - 1:
+            yield raw.copy()
+
+
 def sums_of_values(
     forest: Forest, book: CodeBook, table: Table, run: Runner, total: np.ndarray
 ) -> None:
@@ -139,21 +194,21 @@ def sums_of_values(
     """
     if add_few_rows(forest, book, table, total):
         return
-    stretches = _stretches(forest, RawCells(book, table), run)
+    readers = _readers(forest, RawCells(book, table), run)
 
     def block(first: int, end: int) -> None:
         tree = 0
-        for n_trees, rows in stretches:
-            rows.add_values(first, end, total[first:end], tree)
+        for n_trees, reader in readers:
+            reader.add_values(first, end, total[first:end], tree)
             tree += n_trees
 
-    _in_blocks(block, table.n_rows, run, FOREST_ROWS)
+    _in_blocks(block, table.n_rows, run)
 
 
 def forest_blocks(
     forest: Forest,
     book: CodeBook,
-    X: Any,
+    table: Table,
     run: Runner,
     see: Callable[[int, int, np.ndarray], None],
 ) -> None:
@@ -161,95 +216,22 @@ def forest_blocks(
 
     ``see(first, end, values)`` gets float64 (end - first, n_trees), on any thread.
     """
-    table = X if isinstance(X, Table) else book.check(X, run=run)
-    stretches = _stretches(forest, RawCells(book, table), run)
+    readers = _readers(forest, RawCells(book, table), run)
     of_trees = [tree.value[:, 0] for tree in forest.trees]
 
     def block(first: int, end: int) -> None:
+        found = np.empty((len(forest), end - first), dtype=np.int32)
+        _find_leaves(readers, first, end, found)
         values = np.empty((end - first, len(forest)))
-        for number, leaves in enumerate(_found(stretches, first, end)):
+        for number, leaves in enumerate(found):
             values[:, number] = of_trees[number].take(leaves)
         see(first, end, values)
 
-    _in_blocks(block, table.n_rows, run, FOREST_ROWS)
-
-
-def leaves_by_tree(trees: Sequence[Tree], book: CodeBook, table: Table, run: Runner) -> Iterator:
-    """Leaves of all rows of a checked table in one tree after the other: integers (n_rows,) each.
-
-    As `forest_apply`, but the leaves of a few trees at a time are held.
-    """
-    cells = RawCells(book, table)
-    for first in range(0, len(trees), TREES_AT_ONCE):
-        some = Forest(tuple(trees[first : first + TREES_AT_ONCE]))
-        yield from _leaves_of_trees(some, cells, run)
-
-
-class UncodedStretches:
-    """The rows of a table for a forest whose trees are walked one by one."""
-
-    def __init__(self, forest: Forest, cells: RawCells) -> None:
-        self._forest = forest
-        self._walks = [_walk_of(tree, cells) for tree in forest.trees]
-
-    @cached_property
-    def _values(self) -> list[np.ndarray]:
-        return [tree.value for tree in self._forest.trees]
-
-    def _by_tree(self, first: int, end: int) -> Iterator[np.ndarray]:
-        """Leaves in one tree after the other, in the same array."""
-        leaves = np.empty(end - first, dtype=np.intp)
-        for walk in self._walks:
-            walk(first, end, leaves)
-            yield leaves
-
-    def add_values(self, first: int, end: int, total: np.ndarray, tree: int) -> None:
-        """Add the values of the leaves of a stretch of rows; see `CodedStretches.add_values`."""
-        outputs = np.split(total, total.shape[1] // self._forest[0].n_values, axis=1)
-        walked = zip(self._by_tree(first, end), self._values, strict=True)
-        with np.errstate(over="ignore", invalid="ignore"):  # see `mean_of_sums`
-            for number, (leaves, values) in enumerate(walked, start=tree):
-                outputs[number % len(outputs)] += values.take(leaves, axis=0)
-
-    def find_leaves(self, first: int, end: int, leaves: np.ndarray) -> None:
-        """Leaves of a stretch of rows, OUT int32 (n_trees, end - first)."""
-        for own, found in zip(leaves, self._by_tree(first, end), strict=True):
-            own[:] = found
-
-
-Stretches = CodedStretches | SparseStretches | UncodedStretches
-
-
-def _stretches(forest: Forest, cells: RawCells, run: Runner) -> list[tuple[int, Stretches]]:
-    """The rows of a table for trees that follow each other, and how many trees these are."""
-    parts = None if _is_wide(forest, cells) else pack_forest(forest, cells.book, run)
-    if parts is None:
-        return [(len(forest), UncodedStretches(forest, cells))]
-    return [(part.n_trees, part.rows_of(cells)) for part in parts]
-
-
-def _found(stretches: Sequence[tuple[int, Stretches]], first: int, end: int) -> np.ndarray:
-    """Leaves of a stretch of rows in all trees, int32 (n_trees, end - first)."""
-    found = np.empty((sum(n_trees for n_trees, _ in stretches), end - first), dtype=np.int32)
-    tree = 0
-    for n_trees, rows in stretches:
-        rows.find_leaves(first, end, found[tree : tree + n_trees])
-        tree += n_trees
-    return found
-
-
-def _is_wide(forest: Forest, cells: RawCells) -> bool:
-    """Whether rows of numbers pass few trees sooner than their many columns are coded."""
-    block = cells.table.block
-    if block is None or not is_walkable(block) or cells.book.categories:
-        return False
-    n_nodes = [tree.node_count for tree in forest.trees]
-    n_columns = min(cells.table.n_columns, sum(n_nodes) // 2)
-    return sum(map(math.log2, n_nodes)) < TESTS_OF_CODE * n_columns
+    _in_blocks(block, table.n_rows, run)
 
 
 def _in_blocks(
-    block: Callable[[int, int], None], n_rows: int, run: Runner, rows: int = TASK_ROWS
+    block: Callable[[int, int], None], n_rows: int, run: Runner, rows: int = FOREST_ROWS
 ) -> None:
     """Call `block` for stretches of rows, as tasks when there are several."""
     if n_rows <= rows:
@@ -259,41 +241,91 @@ def _in_blocks(
         run([partial(block, first, end) for first, end in bounds])
 
 
-def _walk_of(tree: Tree, cells: RawCells, run: Runner = serial) -> Leaves:
-    """How rows of a table walk through a tree."""
+class RawReader:
+    """The rows of a table for trees that are walked one by one; any thread may ask."""
+
+    def __init__(self, trees: Sequence[Tree], cells: RawCells) -> None:
+        self._trees = trees
+        self._walks = [_walk_of(tree, cells) for tree in trees]
+
+    @cached_property
+    def _values(self) -> list[np.ndarray]:
+        return [tree.value for tree in self._trees]
+
+    def add_values(self, first: int, end: int, total: np.ndarray, tree: int) -> None:
+        """Add the values of the leaves of a stretch of rows; see `DenseReader.add_values`."""
+        outputs = np.split(total, total.shape[1] // self._trees[0].n_values, axis=1)
+        leaves = np.empty(end - first, dtype=np.int32)
+        with np.errstate(over="ignore", invalid="ignore"):  # see `mean_of_sums`
+            for number, walk in enumerate(self._walks):
+                walk(first, end, leaves)
+                values = self._values[number].take(leaves, axis=0)
+                outputs[(tree + number) % len(outputs)] += values
+
+    def find_leaves(self, first: int, end: int, leaves: np.ndarray) -> None:
+        """Leaves of a stretch of rows, OUT int32 (n_trees, end - first)."""
+        for walk, own in zip(self._walks, leaves, strict=True):
+            walk(first, end, own)
+
+
+Readers = Sequence[tuple[int, DenseReader | SparseReader | RawReader]]
+
+
+def _readers(model: Forest | Tree, cells: RawCells, run: Runner) -> Readers:
+    """Readers of a table's rows for trees that follow each other, and how many trees these are."""
+    if _walks_raw(model, cells):
+        trees = model.trees if isinstance(model, Forest) else (model,)
+        return [(len(trees), RawReader(trees, cells))]
+    return [
+        (part.n_trees, part.rows_of(cells))
+        if isinstance(part, PackedForest)
+        else (1, RawReader([part], cells))
+        for part in pack_forest(model, cells.book, run)
+    ]
+
+
+def _walks_raw(model: Forest | Tree, cells: RawCells) -> bool:
+    """Whether rows of numbers pass the trees sooner than their many columns are coded."""
+    if isinstance(model, Tree):
+        return cells.table.sparse is None and pack(model, cells.book) is not None
+    block = cells.table.block
+    if block is None or not is_walkable(block) or cells.book.categories:
+        return False
+    n_nodes = [tree.node_count for tree in model.trees]
+    n_columns = min(cells.table.n_columns, sum(n_nodes) // 2)
+    return sum(map(math.log2, n_nodes)) < TESTS_OF_CODE * n_columns
+
+
+def _find_leaves(readers: Readers, first: int, end: int, found: np.ndarray) -> None:
+    """Leaves of a stretch of rows in all trees, OUT int32 (n_trees, end - first)."""
+    tree = 0
+    for n_trees, reader in readers:
+        reader.find_leaves(first, end, found[tree : tree + n_trees])
+        tree += n_trees
+
+
+def _walk_of(tree: Tree, cells: RawCells) -> Callable[[int, int, np.ndarray], None]:
+    """How rows walk down a tree: a call gets their first, their end, and OUT int32 leaves."""
     packed, block = pack(tree, cells.book), cells.table.block
     if packed is not None and block is not None and is_walkable(block):
         return lambda first, end, leaves: walk_numbers(packed, block[first:end], leaves)
-    if packed is not None and cells.table.sparse is None:
-        rows = TestedColumns(tree, cells)
-        own = PackedTree(tree, rows.slot)
-        return _some_at_a_time(
-            lambda first, end, leaves: walk_numbers(own, rows.numbers(first, end), leaves)
-        )
-    if parts := pack_forest(tree, cells.book, run):
-        return partial(_walk_coded, parts[0].rows_of(cells))
-    return _some_at_a_time(partial(_walk_by_levels, tree, TestedColumns(tree, cells)))
+    columns = TestedColumns(tree, cells)
+    own = None if packed is None else PackedTree(tree, columns.slot)
 
-
-def _walk_coded(rows: Stretches, first: int, end: int, leaves: np.ndarray) -> None:
-    found = np.empty((1, end - first), dtype=np.int32)
-    rows.find_leaves(first, end, found)
-    leaves[:] = found[0]
-
-
-def _some_at_a_time(walk: Leaves) -> Leaves:
-    """The walk, of few rows at a time."""
-
-    def leaves_of(first: int, end: int, leaves: np.ndarray) -> None:
+    def walk(first: int, end: int, leaves: np.ndarray) -> None:
         for start in range(first, end, GATHER_ROWS):
             stop = min(start + GATHER_ROWS, end)
-            walk(start, stop, leaves[start - first : stop - first])
+            some = leaves[start - first : stop - first]
+            if own is not None:
+                walk_numbers(own, columns.numbers(start, stop), some)
+            else:
+                _walk_by_levels(tree, columns, start, stop, some)
 
-    return leaves_of
+    return walk
 
 
 class TestedColumns:
-    """What rows of any table hold in the columns that a tree tests.
+    """What rows of any table hold in the columns that a tree tests, ascending.
 
     Attributes
     ----------
@@ -302,7 +334,7 @@ class TestedColumns:
     """
 
     def __init__(self, tree: Tree, cells: RawCells) -> None:
-        columns = used_columns(tree)
+        columns = np.unique(tree.feature[tree.test != LEAF])
         table = cells.table
         self.book, self.slot = cells.book, slots_of(columns, table.n_columns)
         self._n_columns = len(columns)
@@ -326,19 +358,19 @@ class TestedColumns:
         return numbers
 
     def codes(self, first: int, end: int, numbers: np.ndarray) -> np.ndarray:
-        """Codes of some rows, of which 0 is missing and any number is 1; uint32 (n_rows, n)."""
-        codes = (~np.isnan(numbers)).astype(np.uint32)
+        """Codes of some rows, of which 0 is missing and any number is 1; int64 (n_rows, n)."""
+        codes = (~np.isnan(numbers)).astype(np.int64)
         for column, slot in self._labels:
             codes[:, slot] = column.codes[column.rows[first:end]]
         return codes
 
 
 def _walk_by_levels(
-    tree: Tree, gathered: TestedColumns, first: int, end: int, leaves: np.ndarray
+    tree: Tree, columns: TestedColumns, first: int, end: int, leaves: np.ndarray
 ) -> None:
     """OUT leaves of some rows, which go one level down at a time."""
-    numbers = gathered.numbers(first, end)
-    codes = gathered.codes(first, end, numbers)
+    numbers = columns.numbers(first, end)
+    codes = columns.codes(first, end, numbers)
     weight = tree.weighted_n_node_samples
     rows = np.arange(end - first)
     leaves[:] = 0
@@ -346,9 +378,8 @@ def _walk_by_levels(
         node = leaves[rows]
         column, test = tree.feature[node], tree.test[node]
         left, right = tree.children_left[node], tree.children_right[node]
-        number = numbers[rows, gathered.slot[column]]
-        code = codes[rows, gathered.slot[column]].astype(np.int64)
-        is_new = code > gathered.book.n_codes[column]
+        number, code = numbers[rows, columns.slot[column]], codes[rows, columns.slot[column]]
+        is_new = code > columns.book.n_codes[column]
         goes_left = np.where(
             test == ABOVE, number > tree.threshold[node], number <= tree.threshold[node]
         )

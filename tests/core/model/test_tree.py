@@ -6,7 +6,8 @@ import joblib
 import numpy as np
 import pytest
 
-from dtrees.core.model.tree import LEAF, Forest, Tree
+from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
+from dtrees.core.model.tree import LEAF, Forest, Tree, mean_of_sums, relative_gains
 from tests.laws.tables import Example, fit
 
 
@@ -126,3 +127,38 @@ def test_trees_without_subsets_have_one_layout(tree):
         Tree(**arrays, subset_words=words, **facts) for words in (stretch, np.empty(0, np.uint64))
     )
     assert joblib.hash(cut.arrays()) == joblib.hash(new.arrays())
+
+
+def regression_tree(scale, criterion="squared_error"):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = np.exp(X[:, 0] + 0.3 * rng.normal(size=200)) * scale
+    return DecisionTreeRegressor(criterion=criterion, max_depth=4).fit(X, y).tree_.model
+
+
+@pytest.mark.parametrize("criterion", ["squared_error", "poisson"])
+def test_tiny_targets_have_the_gains_of_others(criterion):
+    usual, tiny = regression_tree(1.0, criterion), regression_tree(2.0**-1000, criterion)
+    assert relative_gains(usual) is usual.gain
+    assert tiny.gain.max() < 1e-280
+    np.testing.assert_array_equal(usual.feature, tiny.feature)
+    mine, theirs = relative_gains(tiny), relative_gains(usual)
+    np.testing.assert_allclose(mine / mine.max(), theirs / theirs.max(), rtol=1e-9, atol=1e-12)
+
+
+def test_classes_have_one_unit():
+    X = np.arange(10.0)[:, None]
+    grown = DecisionTreeClassifier().fit(X, np.arange(10) % 2).tree_.model
+    assert relative_gains(grown) is grown.gain
+
+
+def test_rows_without_a_vote():
+    mean = mean_of_sums(np.array([[2.0], [0.0]]), np.array([[2], [0]]), [1.0])
+    np.testing.assert_array_equal(mean, [[1.0], [np.nan]])
+
+
+def test_sums_that_overflow_are_the_mean_of_the_offsets():
+    huge = 1.5e308
+    for offsets, expected in (([huge] * 4, huge), ([huge, -huge, huge, huge], huge / 2)):
+        found = mean_of_sums(np.full((1, 1), np.inf), 4, offsets)
+        np.testing.assert_array_equal(found, [[expected]])

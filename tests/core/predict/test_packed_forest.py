@@ -14,20 +14,25 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn import inspection
 
 from dtrees import (
-    BaggingClassifier,
-    DecisionTreeClassifier,
     GradientBoostingClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
 )
 from dtrees.coding import CodeBook
 from dtrees.coding.labels import Labels
-from dtrees.core.model.tree import ABOVE, AT_MOST, IN_SUBSET, LEAF, Forest
+from dtrees.core.model.tree import ABOVE, IN_SUBSET, LEAF, Forest, Tree
 from dtrees.core.predict import packed_forest, raw
-from dtrees.core.predict._packed_forest import code_sparse
+from dtrees.core.predict._packed_forest import (
+    ForestNodes,
+    GrownTrees,
+    ReachedLeaves,
+    are_dense,
+    fill_nodes,
+    rank_thresholds,
+)
+from dtrees.core.predict._walk import walk_leaves
 from dtrees.exceptions import UnseenCategoryError
 from dtrees.parallel import threaded
 from tests.core.predict.test_raw import SEEDS, mixed_frame, numbers, random_tree, slow_leaves
@@ -70,14 +75,7 @@ class TestWalk:
         book, _ = CodeBook.fit_encode(frame, handle_unknown=handle_unknown)
         forest = random_forest(book, seed)
         other, rows = mixed_frame(40, seed + 1, new)
-        assert packed_forest.pack_forest(forest, book) is not None
         check(forest, book, other, rows)
-
-    def test_all_tests_occur(self):
-        frame, _ = mixed_frame(60, seed=0)
-        book, _ = CodeBook.fit_encode(frame)
-        tests = np.concatenate([tree.test for tree in random_forest(book, seed=0).trees])
-        assert set(tests) == {LEAF, AT_MOST, ABOVE, IN_SUBSET}
 
     def test_many_rows_and_threads(self):
         frame, _ = mixed_frame(500, seed=1)
@@ -102,7 +100,6 @@ class TestWalk:
         X = np.abs(numbers(200, 4, seed=3, missing=0)).astype(dtype)
         book, _ = CodeBook.fit_encode(X)
         forest = random_forest(book, seed=4)
-        assert packed_forest.pack_forest(forest, book) is not None
         check(forest, book, X, X.astype(float).tolist())
         check(forest, book, X[:1], X[:1].astype(float).tolist())
 
@@ -125,7 +122,7 @@ class TestWalk:
         frame, _ = mixed_frame(100, seed=7)
         book, _ = CodeBook.fit_encode(frame, handle_unknown="majority")
         forest = random_forest(book, seed=8, n_leaves=30)
-        assert packed_forest.pack_forest(forest, book) is None
+        assert any(isinstance(part, Tree) for part in packed_forest.pack_forest(forest, book))
         other, rows = mixed_frame(80, seed=9, new=True)
         check(forest, book, other, rows)
 
@@ -135,7 +132,7 @@ class TestWalk:
         X = np.nan_to_num(numbers(raw.GATHER_ROWS + 99, 4, seed=10))
         book, _ = CodeBook.fit_encode(X[:200])
         forest = random_forest(book, seed=11, n_leaves=30)
-        assert packed_forest.pack_forest(forest, book) is None
+        assert tuple(packed_forest.pack_forest(forest, book)) == forest.trees
         table = made(X)
         if made is pandas.DataFrame:
             table = table.astype({0: np.int64, 2: np.float32})
@@ -173,46 +170,6 @@ class TestWalk:
             np.testing.assert_array_equal(part, whole[:size])
 
 
-class TestFewRows:
-    """One call codes few rows of numbers and walks: their values are those of many rows."""
-
-    @pytest.mark.one_of(2)
-    @pytest.mark.parametrize("most_slots", [99, 5])
-    @pytest.mark.parametrize("n_rows", [1, 4, 5, 64, 65])
-    @pytest.mark.parametrize("form", ["C", "F", "reversed", "other order of bytes", "float32"])
-    def test_are_those_of_many(self, form, n_rows, most_slots, monkeypatch):
-        monkeypatch.setattr(packed_forest, "MOST_SLOTS", most_slots)
-        X = numbers(300, 6, seed=23).astype(np.float32).astype(np.float64)
-        assert np.isnan(X[:n_rows]).any()
-        book, _ = CodeBook.fit_encode(X)
-        forest = random_forest(book, seed=24, n_trees=20, n_leaves=5)
-        assert (len(packed_forest.pack_forest(forest, book)) > 1) == (most_slots == 5)
-        rows = {
-            "C": X[:n_rows],
-            "F": np.asfortranarray(X)[:n_rows],
-            "reversed": X[::-1, ::-1].copy()[::-1, ::-1][:n_rows],
-            "other order of bytes": X[:n_rows].astype(">f8"),
-            "float32": X[:n_rows].astype(np.float32),
-        }[form]
-        found = raw.forest_values(forest, book, rows)
-        np.testing.assert_array_equal(found, raw.forest_values(forest, book, X)[:n_rows])
-
-    def test_are_refused_where_they_do_not_fit(self):
-        X = numbers(300, 4, seed=25)
-        book, _ = CodeBook.fit_encode(X)
-        (part,) = packed_forest.pack_forest(random_forest(book, seed=26), book)
-        rest = part.number_slots, part.thresholds, part.first
-        total = np.zeros((1, 2))
-        for wrong in (X[:2], X[:1, :3]):
-            with pytest.raises(ValueError, match="do not fit"):
-                part.few.add_values(wrong, total, 0)
-        with pytest.raises(ValueError, match="do not fit"):
-            part.few.add_values(X[:1], total[:, :0], 0)
-        for wrong in (part.number_columns[:-1], part.number_columns + 1):
-            with pytest.raises(ValueError, match="do not fit"):
-                packed_forest.FewRows(part.nodes, part.values, 4, wrong, *rest)
-
-
 class TestBrokenForests:
     """Trees may come from a file: a clear error, never a crash or an endless walk."""
 
@@ -239,14 +196,6 @@ class TestBrokenForests:
         broken = Forest((forest[0], replace(tree, **{name: array}), forest[2]))
         with pytest.raises(ValueError, match=r"broken|tests column"):
             raw.forest_values(broken, book, frame)
-
-    def test_lengths(self):
-        frame, _ = mixed_frame(300, seed=20)
-        book, _ = CodeBook.fit_encode(frame)
-        forest = random_forest(book, seed=21)
-        short = replace(forest[0], threshold=forest[0].threshold[:-1].copy())
-        with pytest.raises(ValueError, match="differ in length"):
-            raw.forest_values(Forest((short, forest[1])), book, frame)
 
 
 @pytest.fixture
@@ -275,8 +224,10 @@ ONCE = {1: 1, 3: 1, 4: 1}  # the columns of labels, and one read of each
 class TestLabelsAreReadOnce:
     """Per column and call, whatever the number of trees."""
 
-    @pytest.mark.parametrize("n_rows", [1, 500])
-    @pytest.mark.parametrize("method", ["predict", "predict_proba", "apply", "decision_path"])
+    @pytest.mark.parametrize(
+        ("method", "n_rows"),
+        [("predict", 1), ("predict_proba", 500), ("apply", 500), ("decision_path", 1)],
+    )
     def test_of_forests(self, method, n_rows, reads):
         X, y = table_of(500, seed=0)
         forest = RandomForestClassifier(12, random_state=0).fit(X, y)
@@ -284,14 +235,6 @@ class TestLabelsAreReadOnce:
         reads.clear()
         getattr(forest, method)(rows)
         assert reads == ONCE
-
-    def test_of_bags_and_trees(self, reads):
-        X, y = table_of(300, seed=1)
-        for model in (BaggingClassifier(n_estimators=6, random_state=0), DecisionTreeClassifier()):
-            model.fit(X, y)
-            reads.clear()
-            model.predict(X)
-            assert reads == ONCE
 
     def test_of_boosted_models_of_classes(self, reads):
         X, _ = table_of(300, seed=1)
@@ -319,16 +262,6 @@ class TestLabelsAreReadOnce:
         forest.predict(tall)
         assert reads == ONCE
 
-    def test_of_each_block_of_a_collection(self, reads):
-        frame = pytest.importorskip("dask.dataframe")
-        X, y = table_of(300, seed=4)
-        forest = RandomForestClassifier(6, random_state=0).fit(X, y)
-        expected = forest.predict(X)
-        blocks = forest.predict(frame.from_pandas(X, npartitions=3))
-        reads.clear()
-        np.testing.assert_array_equal(blocks.compute(scheduler="sync"), expected)
-        assert reads == dict.fromkeys(ONCE, 3)
-
     def test_of_trees_that_are_kept(self, reads):
         X, y = table_of(300, seed=5)
         asked = {"random_state": 0, "warm_start": True, "oob_score": True}
@@ -344,25 +277,6 @@ class TestLabelsAreReadOnce:
         forest.set_params(n_estimators=31).fit(X, y)
         assert reads == few
 
-    def test_when_scikit_learn_inspects(self, reads, monkeypatch):
-        X, y = table_of(60, seed=6)
-        X = X.drop(columns="hybrid").dropna().reset_index(drop=True)
-        forest = RandomForestClassifier(12, random_state=0).fit(X, y[: len(X)])
-        calls = Counter()
-        check = CodeBook.check
-
-        def counting(self: CodeBook, *table, **options):
-            calls["predictions"] += 1
-            return check(self, *table, **options)
-
-        monkeypatch.setattr(CodeBook, "check", counting)
-        reads.clear()
-        inspection.permutation_importance(forest, X, y[: len(X)], n_repeats=2, random_state=0)
-        asked = {"categorical_features": ["town", "kind"], "grid_resolution": 100}
-        inspection.partial_dependence(forest, X, ["town"], **asked)
-        assert calls["predictions"] > 2 * X.shape[1] + X["town"].nunique()
-        assert reads == dict.fromkeys([1, 3], calls["predictions"])
-
     def test_new_categories_are_an_error_of_the_column(self):
         X = pandas.DataFrame({"a": list("xyxy") * 9, "b": list("uuvv") * 9})
         book, _ = CodeBook.fit_encode(X, handle_unknown="error")
@@ -371,79 +285,308 @@ class TestLabelsAreReadOnce:
             raw.forest_values(forest, book, X.assign(b=["new", *X["b"][1:]]))
 
 
-def sparse_numbers(n_rows: int, n_columns: int, seed: int, share: float) -> np.ndarray:
-    """Numbers of both signs, some missing, most of them zero."""
-    X = numbers(n_rows, n_columns, seed)
-    X[np.random.default_rng(seed).random(X.shape) >= share] = 0
-    return X
+@pytest.mark.parametrize("unseen", ["missing", "majority"])
+@given(seed=SEEDS, n_rows=st.integers(1, 30), n_trees=st.integers(1, 30))
+def test_few_rows_and_many_trees(unseen, seed, n_rows, n_trees):
+    """More trees than are in flight at a time, or fewer, down which one row walks."""
+    frame, _ = mixed_frame(60, seed)
+    book, _ = CodeBook.fit_encode(frame, handle_unknown=unseen)
+    forest = random_forest(book, seed, n_trees, 1 + seed % 20)
+    other, rows = mixed_frame(n_rows, seed + 1, new=True)
+    check(forest, book, other, rows)
 
 
-@given(
-    seed=SEEDS,
-    share=st.sampled_from([0.0, 0.1, 0.5, 1.0]),
-    dtype=st.sampled_from([np.float32, np.float64]),
-    made=st.sampled_from([scipy.sparse.csr_array, scipy.sparse.csc_matrix, scipy.sparse.coo_array]),
-)
-def test_rows_are_those_of_dense_tables(seed, share, dtype, made):
-    X = sparse_numbers(70, 9, seed, 0.5).astype(dtype)
-    book, _ = CodeBook.fit_encode(X)
-    forest = random_forest(book, seed, n_trees=15)
-    other = sparse_numbers(40, 9, seed + 1, share).astype(dtype)
-    check(forest, book, made(other), other.astype(float).tolist())
-    np.testing.assert_array_equal(
-        raw.forest_values(forest, book, made(other)), raw.forest_values(forest, book, other)
+@pytest.mark.parametrize(("limit", "most"), [("MOST_SLOTS", 5), ("MOST_THRESHOLDS", 4)])
+def test_forests_in_parts(limit, most, monkeypatch):
+    frame, _ = mixed_frame(200, seed=1)
+    book, _ = CodeBook.fit_encode(frame)
+    forest = random_forest(book, seed=2, n_trees=9, n_leaves=4)
+    assert len(packed_forest.pack_forest(forest, book)) == 1
+    monkeypatch.setattr(packed_forest, limit, most)
+    again = Forest(forest.trees)
+    parts = packed_forest.pack_forest(again, book)
+    assert len(parts) > 1
+    assert sum(part.n_trees for part in parts) == len(forest)
+    other, rows = mixed_frame(90, seed=3, new=True)
+    check(again, book, other, rows)
+
+
+def test_threads_pack_the_same():
+    frame, rows = mixed_frame(300, seed=4)
+    book, _ = CodeBook.fit_encode(frame)
+    forest = random_forest(book, seed=5, n_trees=20, n_leaves=40)
+    check(forest, book, frame, rows, threaded(2))
+
+
+@pytest.mark.parametrize("offset", [-1, 10**12])
+def test_a_subset_that_is_not_there(offset):
+    frame, _ = mixed_frame(300, seed=6)
+    book, _ = CodeBook.fit_encode(frame)
+    tree = random_forest(book, seed=7, n_trees=1, n_leaves=40)[0]
+    offsets = np.where(tree.test == IN_SUBSET, offset, -1)
+    broken = Forest((tree, replace(tree, subset_offset=offsets)))
+    with pytest.raises(ValueError, match=r"Tree 1 is broken: node \d+ has no subset"):
+        raw.forest_values(broken, book, frame)
+
+
+@given(seed=SEEDS)
+def test_counts(seed):
+    frame, _ = mixed_frame(60, seed)
+    book, _ = CodeBook.fit_encode(frame)
+    trees = [random_tree(book, n_leaves, seed) for n_leaves in (1, 7, 30)]
+    grown = GrownTrees(trees, book.n_columns)
+    inner = [tree.test != LEAF for tree in trees]
+    np.testing.assert_array_equal(np.diff(grown.start), [of.sum() for of in inner])
+    np.testing.assert_array_equal(np.diff(grown.first_leaf), [(~of).sum() for of in inner])
+    feature = np.concatenate([tree.feature for tree in trees])
+    test = np.concatenate([tree.test for tree in trees])
+    subset, compared = feature[test == IN_SUBSET], feature[(test != IN_SUBSET) & (test != LEAF)]
+    n = book.n_columns
+    np.testing.assert_array_equal(grown.n_subsets, np.bincount(subset, minlength=n))
+    np.testing.assert_array_equal(grown.n_compared, np.bincount(compared, minlength=n))
+    assert grown.with_above == (test == ABOVE).any()
+
+
+@pytest.mark.parametrize("name", ["threshold", "test", "statistics", "missing_go_to_left"])
+def test_arrays_of_other_lengths(name):
+    tree = stump(0.5)
+    with pytest.raises(ValueError, match="differ in length"):
+        GrownTrees([replace(tree, **{name: getattr(tree, name)[:2].copy()})], 1)
+
+
+def test_trees_of_other_classes():
+    more = replace(stump(0.5), statistics=np.ones((3, 4), dtype=np.int64))
+    with pytest.raises(ValueError, match="differ in length"):
+        GrownTrees([stump(0.5), more], 1)
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, 5e-324, -5e-324, 1e308]
+
+
+NUMBERS = st.floats(allow_nan=False) | st.sampled_from(SPECIAL)
+
+
+def stump(threshold: float, column: int = 0, n_columns: int = 1) -> Tree:
+    """A test and two leaves."""
+    return Tree(
+        feature=np.array([column, -2, -2], dtype=np.int32),
+        children_left=np.array([1, -1, -1], dtype=np.int32),
+        children_right=np.array([2, -1, -1], dtype=np.int32),
+        test=np.array([1, 0, 0], dtype=np.uint8),
+        code=np.zeros(3, dtype=np.uint32),
+        threshold=np.array([threshold, np.nan, np.nan]),
+        missing_go_to_left=np.zeros(3, dtype=np.uint8),
+        subset_offset=np.full(3, -1, dtype=np.int64),
+        subset_words=np.empty(0, dtype=np.uint64),
+        n_node_samples=np.array([2, 1, 1]),
+        statistics=np.array([[1, 1], [1, 0], [0, 1]]),
+        impurity=np.zeros(3),
+        gain=np.zeros(3),
+        n_columns=n_columns,
+        criterion="gini",
     )
 
 
-def test_zeros_that_are_stored():
-    X = sparse_numbers(200, 5, 1, 0.5)
+def ranked(thresholds: list[float]) -> tuple[np.ndarray, ForestNodes]:
+    """The distinct thresholds of stumps of one column, and the stumps as a forest."""
+    grown = GrownTrees([stump(x) for x in thresholds], 1)
+    forest = ForestNodes(grown, 1, None, False)
+    first = np.array([0, len(thresholds)])
+    compared, node_of = np.empty(len(thresholds)), np.empty(len(thresholds), dtype=np.int64)
+    columns = np.array([[0, -1, 5, 5]])  # slots of numbers and codes, n_codes, n_ordered
+    fill_nodes(forest, grown, columns, first[:1].copy(), compared, node_of)
+    np.testing.assert_array_equal(compared, thresholds)
+    n_distinct = np.zeros(1, dtype=np.int64)
+    rank_thresholds(forest, compared, node_of, first, 0, 1, n_distinct)
+    return compared[: n_distinct[0]].copy(), forest
+
+
+def check_ranks(thresholds: list[float]) -> None:
+    distinct, forest = ranked(thresholds)
+    np.testing.assert_array_equal(distinct, np.unique(thresholds))
+    codes = np.unique(np.linspace(0, len(distinct), 30).astype(np.uint16))[:, None]
+    leaves = np.empty((len(thresholds), len(codes)), dtype=np.int32)
+    walk_leaves(forest, codes, leaves)
+    passes = np.searchsorted(distinct, thresholds)[:, None] >= codes.T
+    np.testing.assert_array_equal(leaves, np.where(passes, 1, 2))
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=50))
+def test_few_thresholds(thresholds):
+    check_ranks(thresholds)
+
+
+@pytest.mark.one_of(3)
+@pytest.mark.parametrize("n", [31, 33, 9_000])
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int8])
+def test_many_thresholds(n, kind):
+    """By insertion, and by digits."""
+    rng = np.random.default_rng(n)
+    thresholds = (rng.normal(size=n) * 50).astype(kind).astype(float)
+    thresholds[:3] = np.inf, -0.0, 0.0
+    check_ranks(thresholds.tolist())
+
+
+def test_numbers_of_all_sizes():
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2**64, 5_000, dtype=np.uint64).view(np.float64)
+    check_ranks(bits[~np.isnan(bits)].tolist())
+
+
+def test_what_is_no_number_is_above_all():
+    distinct, _ = ranked([np.nan, 1.0, -np.nan, 0.0])
+    np.testing.assert_array_equal(distinct, [0.0, 1.0, np.nan])
+
+
+def test_arrays_that_do_not_fit():
+    distinct, forest = ranked([1.0, 2.0])
+    first, nodes = np.array([0, 2]), np.zeros(2, dtype=np.int64)
+    with pytest.raises(ValueError, match="differ in length"):
+        rank_thresholds(forest, distinct, nodes, first, 0, 2, np.zeros(1, dtype=np.int64))
+
+
+def trees_with(book: CodeBook, seed: int, n_classes: int, share: float, largest: int) -> Forest:
+    """Random trees whose statistics are zero but for a share of them."""
+    rng = np.random.default_rng(seed)
+    trees = []
+    for i in range(5):
+        tree = random_tree(book, 12, seed + i)
+        shape = (tree.node_count, n_classes)
+        counts = rng.integers(1, largest, shape) * (rng.random(shape) < share)
+        trees.append(replace(tree, statistics=counts))
+    return Forest(tuple(trees))
+
+
+def sums(forest: Forest, leaves: np.ndarray) -> np.ndarray:
+    total = np.zeros((len(leaves), forest[0].n_values))
+    for tree, of_tree in zip(forest.trees, leaves.T, strict=True):
+        total += tree.value[of_tree]
+    return total / len(forest)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@given(
+    seed=SEEDS,
+    n_classes=st.integers(1, 30),
+    share=st.sampled_from([0.02, 0.1, 0.7, 1.0]),
+    largest=st.sampled_from([2, 50, 2**40]),
+)
+def test_shares_of_classes(seed, n_classes, share, largest):
+    """A leaf without weight has no shares, and so have the rows that reach it."""
+    X = numbers(80, 3, seed=seed)
     book, _ = CodeBook.fit_encode(X)
-    table = scipy.sparse.csr_array(np.where(X == 0, 7.0, X))
-    table.data[table.data == 7.0] = 0.0
-    check(random_forest(book, seed=2), book, table, X.tolist())
+    forest = trees_with(book, seed, n_classes, share, largest)
+    leaves = raw.forest_apply(forest, book, X)
+    for n in (1, 3, len(X)):
+        found = raw.forest_values(forest, book, X[:n])
+        np.testing.assert_array_equal(found, sums(forest, leaves[:n]))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "bool"])
-def test_other_types(dtype):
-    X = np.abs(np.nan_to_num(sparse_numbers(200, 5, 3, 0.3))).astype(dtype)
+@given(seed=SEEDS, offset=st.sampled_from([0.0, -3.5, 1e6]))
+def test_values_of_numbers(seed, offset):
+    X = numbers(80, 3, seed=seed)
     book, _ = CodeBook.fit_encode(X)
-    table = scipy.sparse.csr_array(X)
-    check(random_forest(book, seed=4), book, table, X.astype(float).tolist())
+    rng = np.random.default_rng(seed)
+    trees = [
+        replace(
+            random_tree(book, 12, seed + i),
+            statistics=rng.integers(1, 2**40, (23, 2)),
+            criterion="squared_error",
+            unit=2.0**-20,
+            weight_unit=0.1,
+            offset=offset,
+        )
+        for i in range(4)
+    ]
+    forest = Forest(tuple(trees))
+    leaves = raw.forest_apply(forest, book, X)
+    for n in (1, len(X)):
+        found = raw.forest_values(forest, book, X[:n])
+        np.testing.assert_array_equal(found, sums(forest, leaves[:n]))
 
 
-def test_many_rows_threads_and_parts(monkeypatch):
-    X = sparse_numbers(raw.FOREST_ROWS + 300, 12, 5, 0.2)
-    book, _ = CodeBook.fit_encode(X[:500])
-    monkeypatch.setattr(packed_forest, "MOST_SLOTS", 9)
-    forest = random_forest(book, seed=6, n_trees=6, n_leaves=9)
-    assert len(packed_forest.pack_forest(forest, book)) > 1
-    check(forest, book, scipy.sparse.csc_array(X), X.tolist(), threaded(2))
+@pytest.mark.parametrize(("share", "is_few"), [(0.05, True), (0.9, False)])
+def test_zeros_are_left_out_where_they_are_many(share, is_few):
+    X = numbers(80, 3, seed=0)
+    book, _ = CodeBook.fit_encode(X)
+    forest = trees_with(book, 0, 20, share, 50)
+    grown = packed_forest.GrownTrees(forest.trees, book.n_columns)
+    assert are_dense(grown) != is_few
 
 
-@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
-def test_fitted_forests(kind):
-    X = sparse_numbers(400, 30, 7, 0.1)
-    y = (X[:, :3].sum(axis=1) > 0) + 2 * (np.nan_to_num(X[:, 4]) > 0)
-    forest = kind(30, random_state=0, n_jobs=2).fit(X, y)
-    table = scipy.sparse.csr_matrix(X)
-    np.testing.assert_array_equal(forest.predict(table), forest.predict(X))
-    np.testing.assert_array_equal(forest.apply(table), forest.apply(X))
+N_ROWS = 900
 
 
-def test_codes_of_a_stretch():
-    table = scipy.sparse.csc_array(np.array([[0, 5.0], [2.0, 0], [np.nan, -3.0], [1.0, 0]]))
-    columns, thresholds = np.array([1, 0]), np.array([-1.0, 1.5, np.nan])
-    args = table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data
-    bounds = np.array([0, 1, 2])
-    first, cells, zeros = code_sparse(*args, columns, thresholds, bounds, 1, 4)
-    assert first.tolist() == [0, 1, 3, 3]  # 1.0 has the code of zero
-    assert cells.tolist() == [1 << 16 | 1, 0, 1 << 16 | 65_535]
-    assert zeros.tolist() == [1, 0]
+def trees_of(kind):
+    """Trees of 1, 2, 3 or 30 values, and leaves of some rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N_ROWS, 3))
+    if kind == 1:
+        y = 1e3 * X[:, 0] + rng.normal(size=N_ROWS)
+        model = RandomForestRegressor(5, random_state=0, min_samples_leaf=3)
+    else:
+        y = rng.integers(0, kind, N_ROWS)
+        model = RandomForestClassifier(5, random_state=0, min_samples_leaf=4 if kind < 30 else 1)
+    model.fit(X, y, rng.random(N_ROWS))
+    return model.forest_.trees, np.ascontiguousarray(model.apply(X).T, dtype=np.int32)
 
 
-def test_broken_tables():
-    table = scipy.sparse.csc_array(np.eye(3))
-    indptr = np.array([0, 2, 1, 3])
-    rest = np.arange(3), np.array([np.nan]), np.zeros(4, dtype=np.int64), 0, 3
-    with pytest.raises(ValueError, match="indptr does not ascend"):
-        code_sparse(indptr, table.indices.astype(np.int32), table.data, *rest)
+def added(trees, leaves):
+    total = np.zeros((leaves.shape[1], trees[0].n_values))
+    for tree, own in zip(trees, leaves, strict=True):
+        total += tree.value[own]
+    return total
+
+
+@pytest.mark.parametrize("is_wide", [False, True])
+@pytest.mark.parametrize("n_rows", [0, 1, 5, 300, N_ROWS])
+@pytest.mark.parametrize("kind", [1, 2, 3, 30])
+def test_sums_of_values(kind, n_rows, is_wide):
+    trees, leaves = trees_of(kind)
+    if is_wide:
+        trees = [replace(tree, statistics=tree.statistics.astype(np.int64)) for tree in trees]
+    leaves = leaves[:, :n_rows].copy()
+    total = np.zeros((n_rows, trees[0].n_values))
+    reached = ReachedLeaves(trees, leaves)
+    for begin, end in ((n_rows // 3, n_rows), (0, n_rows // 3)):
+        reached.add_to(total, begin, end)
+    assert total.tobytes() == added(trees, leaves).tobytes()
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_leaves_of_no_weight_are_nan():
+    """A file may say so."""
+    trees, leaves = trees_of(30)
+    statistics = trees[1].statistics.copy()
+    statistics[leaves[1, 0]] = 0
+    trees = [trees[0], replace(trees[1], statistics=statistics)]
+    total = np.zeros((N_ROWS, 30))
+    ReachedLeaves(trees, leaves[:2]).add_to(total, 0, N_ROWS)
+    assert np.isnan(total[0]).all()
+    np.testing.assert_array_equal(total, added(trees, leaves[:2]))
+
+
+def test_sums_of_trees_of_one_leaf():
+    X, y = np.zeros((20, 2)), np.arange(20.0)
+    trees = RandomForestRegressor(2, random_state=0).fit(X, y).forest_.trees
+    total, leaves = np.zeros((20, 1)), np.zeros((2, 20), dtype=np.int32)
+    ReachedLeaves(trees, leaves).add_to(total, 0, 20)
+    np.testing.assert_array_equal(total, added(trees, leaves))
+
+
+def test_reached_leaves_that_do_not_fit():
+    trees, leaves = trees_of(3)
+    for wrong in (-1, trees[2].node_count):
+        broken = leaves.copy()
+        broken[2, 17] = wrong
+        with pytest.raises(ValueError, match="no node of tree 2"):
+            ReachedLeaves(trees, broken)
+    with pytest.raises(ValueError, match="one leaf for each row and tree"):
+        ReachedLeaves(trees[:3], leaves)
+    reached = ReachedLeaves(trees, leaves)
+    for shape in ((N_ROWS, 2), (N_ROWS - 1, 3)):
+        with pytest.raises(ValueError, match="do not fit the trees"):
+            reached.add_to(np.zeros(shape), 0, 1)
+    for begin, end in ((-1, 3), (3, 2), (0, N_ROWS + 1)):
+        with pytest.raises(ValueError, match="There are no rows"):
+            reached.add_to(np.zeros((N_ROWS, 3)), begin, end)

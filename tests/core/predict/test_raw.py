@@ -14,12 +14,27 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier
 
-from dtrees import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
+from dtrees import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from dtrees.coding import CodeBook
-from dtrees.core.model.tree import ABOVE, AT_MOST, IN_SUBSET, LEAF, NO_CHILD, NO_FEATURE, Tree
+from dtrees.core.model.tree import (
+    ABOVE,
+    AT_MOST,
+    IN_SUBSET,
+    LEAF,
+    NO_CHILD,
+    NO_FEATURE,
+    Forest,
+    Tree,
+)
 from dtrees.core.predict import packed_forest, raw
 from dtrees.exceptions import UnseenCategoryError
 from dtrees.parallel import threaded
+from dtrees.typing import serial
 
 pandas = pytest.importorskip("pandas")
 
@@ -262,16 +277,6 @@ def mixed_frame(n_rows: int, seed: int, new: bool = False) -> tuple[object, list
 
 
 class TestMixed:
-    @pytest.mark.parametrize("handle_unknown", ["missing", "majority"])
-    @given(seed=SEEDS, new=st.booleans())
-    def test_every_kind(self, handle_unknown, seed, new):
-        frame, _ = mixed_frame(60, seed)
-        book, _ = CodeBook.fit_encode(frame, handle_unknown=handle_unknown)
-        tree = random_tree(book, 15, seed)
-        other, rows = mixed_frame(40, seed + 1, new)
-        expected = slow_leaves(tree, book, rows)
-        np.testing.assert_array_equal(raw.apply(tree, book, other), expected)
-
     def test_many_rows_and_threads(self):
         frame, _ = mixed_frame(500, seed=1)
         book, _ = CodeBook.fit_encode(frame)
@@ -309,69 +314,6 @@ class TestMixed:
         raw.apply(tree, book, X.assign(a=known, b=list("uvuv")))
 
 
-class TestSparse:
-    @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "bool"])
-    @pytest.mark.parametrize("form", ["csr", "csc", "coo"])
-    def test_sparse_is_dense(self, form, dtype):
-        X = numbers(700, 30, seed=10, missing=0)
-        X[np.random.default_rng(0).random(X.shape) < 0.7] = 0
-        X = X.astype(dtype)
-        book, _ = CodeBook.fit_encode(X)
-        tree = random_tree(book, 60, seed=11)
-        expected = slow_leaves(tree, book, X.astype(float).tolist())
-        np.testing.assert_array_equal(raw.apply(tree, book, X), expected)
-        for container in (scipy.sparse.coo_matrix, scipy.sparse.coo_array):
-            sparse = container(X).asformat(form)
-            np.testing.assert_array_equal(raw.apply(tree, book, sparse), expected)
-
-    def test_missing_and_stored_zeros(self):
-        X = numbers(400, 6, seed=12)
-        X[:, :3][np.random.default_rng(1).random((400, 3)) < 0.8] = 0
-        book, _ = CodeBook.fit_encode(X)
-        tree = random_tree(book, 40, seed=13)
-        expected = slow_leaves(tree, book, X.tolist())
-        rows, columns = np.nonzero(np.ones_like(X))
-        stored = scipy.sparse.coo_array((X.ravel(), (rows, columns)), shape=X.shape)
-        np.testing.assert_array_equal(raw.apply(tree, book, stored), expected)
-        np.testing.assert_array_equal(raw.apply(tree, book, scipy.sparse.csr_array(X)), expected)
-
-    def test_many_rows_and_threads(self):
-        X = scipy.sparse.random(90_000, 40, 0.1, "csr", random_state=2, dtype=np.float32)
-        book, _ = CodeBook.fit_encode(X[:2000])
-        tree = random_tree(book, 50, seed=14)
-        dense = raw.apply(tree, book, X.toarray())
-        assert len(np.unique(dense)) > 10
-        np.testing.assert_array_equal(raw.apply(tree, book, X, threaded(2)), dense)
-        np.testing.assert_array_equal(raw.apply(tree, book, X), dense)
-
-    def test_a_tree_that_uses_no_column(self):
-        X = scipy.sparse.random(100, 40, 0.1, "csr", random_state=2)
-        book, _ = CodeBook.fit_encode(X)
-        leaf = random_tree(book, 1, seed=0)
-        np.testing.assert_array_equal(raw.apply(leaf, book, X), np.zeros(100))
-
-
-class TestThreads:
-    @pytest.mark.parametrize("order", ["C", "F"])
-    def test_one_is_two(self, order):
-        X = np.asarray(numbers(100_001, 4, seed=15), order=order)
-        book, _ = CodeBook.fit_encode(X[:500])
-        tree = random_tree(book, 50, seed=16)
-        alone = raw.apply(tree, book, X)
-        np.testing.assert_array_equal(raw.apply(tree, book, X, threaded(2)), alone)
-        part = slice(40_000, 40_100)
-        np.testing.assert_array_equal(alone[part], slow_leaves(tree, book, X[part].tolist()))
-
-    def test_one_leaf(self):
-        X = numbers(70_000, 2, seed=17)
-        book, _ = CodeBook.fit_encode(X[:500])
-        tree = random_tree(book, 1, seed=16)
-        assert not raw.apply(tree, book, X, threaded(2)).any()
-        frame, _ = mixed_frame(50, seed=1)
-        book, _ = CodeBook.fit_encode(frame)
-        assert not raw.apply(random_tree(book, 1, seed=0), book, frame).any()
-
-
 def test_decision_path_holds_all_ancestors():
     X = numbers(100, 3, seed=18)
     book, _ = CodeBook.fit_encode(X)
@@ -403,29 +345,6 @@ class TestBrokenTrees:
         raw.apply(tree, book, frame)
         return tree, book, frame
 
-    @pytest.mark.parametrize("name", ["feature", "children_left", "children_right", "test"])
-    @pytest.mark.parametrize("wrong", [-7, 5, 100, 2**30])
-    def test_numbers_out_of_range(self, fitted, name, wrong):
-        tree, book, frame = fitted
-        array = getattr(tree, name).copy()
-        inner = np.flatnonzero(tree.test != LEAF)
-        at = inner[len(inner) // 2]
-        if name == "test":
-            wrong = 200
-        elif name != "feature" and wrong == 5:
-            wrong = at  # an endless walk
-        array[at] = wrong
-        with pytest.raises(ValueError, match=r"is broken|tree tests column"):
-            raw.apply(replace(tree, **{name: array}), book, frame)
-
-    def test_subsets_out_of_range(self, fitted):
-        tree, book, frame = fitted
-        for wrong in (-1, 10**12, len(tree.subset_words)):
-            offset = tree.subset_offset.copy()
-            offset[tree.test == IN_SUBSET] = wrong
-            with pytest.raises(ValueError, match="no subset"):
-                raw.apply(replace(tree, subset_offset=offset), book, frame)
-
     def test_a_test_that_its_column_cannot_have(self, fitted):
         tree, book, frame = fitted
         flipped = tree.test.copy()
@@ -444,15 +363,6 @@ class TestBrokenTrees:
         tree, book, frame = fitted
         with pytest.raises(ValueError, match="Buffer dtype mismatch"):
             raw.apply(replace(tree, feature=tree.feature.astype(np.int64)), book, frame)
-
-    def test_kernels_refuse_rows_that_do_not_fit(self):
-        X = numbers(50, 3, seed=22)
-        book, _ = CodeBook.fit_encode(X)
-        packed = raw.pack(random_tree(book, 20, seed=23), book)
-        leaves = np.empty(50, dtype=np.intp)
-        for wrong in ((X[:, :1], leaves), (X, leaves[:-1])):
-            with pytest.raises(ValueError, match="do not fit"):
-                raw.walk_numbers(packed, *wrong)
 
 
 @pytest.mark.usefixtures("frozen")
@@ -482,7 +392,8 @@ def test_values_of_many_trees_block_by_block(n_rows):
 
     for table, run in ((X, threaded(2)), (scipy.sparse.csr_array(np.nan_to_num(X)), threaded(1))):
         seen.clear()
-        raw.forest_blocks(forest.forest_, forest.codebook_, table, run, see)
+        book = forest.codebook_
+        raw.forest_blocks(forest.forest_, book, book.check(table), run, see)
         seen.sort(key=lambda each: each[0])
         assert [first for first, _, _ in seen] == [0, *(end for _, end, _ in seen[:-1])]
         expected = np.stack([tree.predict(table) for tree in forest.estimators_], axis=1)
@@ -508,7 +419,7 @@ def test_coded_or_not_the_same_answer(model, dtype, monkeypatch):
     answers = []
     for tests_of_code, is_wide in ((0, False), (1e9, True)):
         monkeypatch.setattr(raw, "TESTS_OF_CODE", tests_of_code)
-        assert raw._is_wide(forest, wide) == is_wide
+        assert raw._walks_raw(forest, wide) == is_wide
         answers.append((fitted.predict(X), fitted.apply(X)))
         answers[-1] += (fitted.predict_proba(X),) if hasattr(fitted, "predict_proba") else ()
     for coded, uncoded in zip(*answers, strict=True):
@@ -520,4 +431,86 @@ def test_few_trees_of_many_columns_are_walked_uncoded():
     for table, is_wide in ((X, True), (X[:, :3], False), (scipy.sparse.csr_array(X), False)):
         fitted = RandomForestClassifier(10, random_state=0).fit(table, y)
         book = fitted.codebook_
-        assert raw._is_wide(fitted.forest_, raw.RawCells(book, book.check(table))) == is_wide
+        assert raw._walks_raw(fitted.forest_, raw.RawCells(book, book.check(table))) == is_wide
+
+
+RNG = np.random.default_rng(0)
+STEPS = RNG.normal(size=(700, 4))
+
+
+def boosted(n_classes, table=STEPS, **limits):
+    if n_classes == 0:
+        return GradientBoostingRegressor(max_iter=4).fit(table, STEPS[:, 0] * STEPS[:, 1])
+    y = np.floor(STEPS.sum(axis=1) + 5 * STEPS[:, 0] * STEPS[:, 3]).astype(int) % n_classes
+    return GradientBoostingClassifier(max_iter=4, **limits).fit(table, y)
+
+
+def sums_of_steps(model, table):
+    """Raw predictions, tree by tree."""
+    initial = model._initial
+    leaves = raw.forest_apply(model.forest_, model.codebook_, table)
+    found = np.repeat(initial[None, :], len(leaves), axis=0)
+    for number, tree in enumerate(model.forest_.trees):
+        found[:, number % len(initial)] += tree.value[leaves[:, number], 0]
+    return found
+
+
+def raw_of(model, table, run=serial):
+    book = model.codebook_
+    return raw.raw_predictions(model.forest_, model._initial, book, book.check(table), run)
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 5])
+def test_steps_of_leaves_are_added_up(n_classes):
+    model = boosted(n_classes)
+    wanted = sums_of_steps(model, STEPS)
+    assert raw_of(model, STEPS).tobytes() == wanted.tobytes()
+    few = np.vstack([raw_of(model, STEPS[i : i + 1]) for i in range(9)])
+    assert few.tobytes() == wanted[:9].tobytes()
+    table = model.codebook_.check(STEPS)
+    stages = list(raw.staged_raw_predictions(model.forest_, model._initial, model.codebook_, table))
+    assert len(stages) == 4
+    assert stages[-1].tobytes() == wanted.tobytes()
+    begun = raw.raw_predictions(Forest(()), model._initial, model.codebook_, table)
+    np.testing.assert_array_equal(begun, np.repeat(model._initial[None, :], 700, axis=0))
+
+
+def sparse_table():
+    table = np.where(RNG.random(STEPS.shape) < 0.6, 0, STEPS)
+    return scipy.sparse.csr_array(table)
+
+
+def mixed_table():
+    table = pandas.DataFrame(STEPS, columns=list("abcd"))
+    table["e"] = pandas.Categorical(RNG.choice(["red", "blue", None, "green"], len(STEPS)))
+    table["f"] = pandas.Categorical(RNG.integers(0, 99, len(STEPS)).astype(str))
+    return table
+
+
+@pytest.mark.parametrize("table", [STEPS, sparse_table(), mixed_table()], ids=type)
+@pytest.mark.parametrize("most_slots", [99, 4, 2])
+def test_steps_go_to_the_outputs_in_turn(table, most_slots, monkeypatch):
+    """In one part, in some, or in trees that are too large."""
+    monkeypatch.setattr(packed_forest, "MOST_SLOTS", most_slots)
+    model = boosted(5, table, max_leaf_nodes=4)
+    parts = packed_forest.pack_forest(model.forest_, model.codebook_)
+    assert (len(parts) == 1) == (most_slots == 99)
+    assert any(isinstance(part, Tree) for part in parts) == (most_slots == 2)
+    wanted = sums_of_steps(model, table)
+    assert raw_of(model, table).tobytes() == wanted.tobytes()
+    for n in (1, 3, 20):
+        assert raw_of(model, table[:n]).tobytes() == wanted[:n].tobytes()
+
+
+def test_rows_are_coded_once(monkeypatch):
+    calls = []
+    code_numbers = packed_forest.code_numbers
+    monkeypatch.setattr(
+        packed_forest, "code_numbers", lambda *given: calls.append(1) or code_numbers(*given)
+    )
+    model = boosted(5)
+    found = raw_of(model, STEPS)
+    assert len(calls) == 1
+    tall = raw_of(model, np.vstack([STEPS] * 12), threaded(2))
+    assert len(tall) > 2 * raw.FOREST_ROWS
+    assert tall.tobytes() == np.vstack([found] * 12).tobytes()

@@ -1,4 +1,4 @@
-"""Declarations of the arrays of trees and of a packed forest; see _forest_nodes.pyx."""
+"""Declarations of the arrays of trees and of a packed forest; see _packed_forest.pyx."""
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 cpdef enum:
@@ -29,13 +29,6 @@ cdef enum Kind:
     GONE_LEFT = 4               # where a comparison leads what is missing
     UNSEEN_LEFT = 8
     IS_ABOVE = 16               # a comparison with `>`
-
-cdef struct ColumnSlots:
-    # Of a column, as `fill_nodes` gets them.
-    int64_t number
-    int64_t code
-    int64_t n_codes
-    int64_t n_ordered
 
 cdef struct Grown:
     # The arrays of a tree.
@@ -76,29 +69,6 @@ cdef class GrownTrees:
                 int64_t* n_inner)
 
 
-cdef inline int64_t statistic(const Grown* tree, int64_t at) noexcept nogil:
-    """One of the statistics, which are (n_nodes, n_statistics)."""
-    return tree.wide[at] if tree.narrow == NULL else tree.narrow[at]
-
-
-cdef int64_t total_of(const Grown* tree, int64_t node) noexcept nogil
-
-
-cdef inline int64_t n_values_of(const Grown* tree) noexcept nogil:
-    return 1 if tree.is_regression else tree.n_statistics
-
-
-cdef inline double value_of(const Grown* tree, int64_t node, int64_t k,
-                            int64_t total) noexcept nogil:
-    """Share of class k, or the mean, as `Tree.value` has it; `total` is `total_of` the node."""
-    cdef int64_t at = node * tree.n_statistics + k
-    if tree.is_regression:
-        return (<double>statistic(tree, at + 1) * tree.unit) / (
-            <double>total * tree.weight_unit) + tree.offset
-    return <double>statistic(tree, at) / <double>total
-
-
-cdef bint is_heavier_left(const Grown* tree, int64_t node) noexcept nogil
 cdef void number_nodes(const Grown* tree, int32_t* number, int32_t* inner,
                        int32_t* node_of_leaf) noexcept nogil
 
@@ -115,3 +85,37 @@ cdef class ForestNodes:
     cdef int32_t* node_of_leaf
     cdef readonly int64_t n_trees
     cdef readonly int64_t n_slots
+
+cdef struct Entry:
+    double value
+    int64_t output              # of the value in the row that it is added to
+
+cdef struct TreeValues:
+    # Of the leaves of a tree.
+    double* dense               # (n_leaves, width); NULL: entries
+    Entry* entries
+    int64_t* first              # of each leaf, and their end
+
+cdef struct Totals:
+    # Sums of the values of leaves; steps count numbers.
+    double* cells
+    int64_t row_step
+    int64_t output_step
+    int64_t n_outputs           # that trees of one value have in turn
+    int64_t output              # of the first tree
+
+
+cdef class LeafValues:
+    cdef TreeValues* of_tree
+    cdef readonly int64_t n_trees
+    cdef readonly int64_t width
+
+    cdef bint fill(self, const Grown* tree, int64_t t, const int32_t* node_of_leaf,
+                   int64_t n_leaves, bint is_dense) noexcept nogil
+    cdef Totals as_totals(self, double[:, :] total, int64_t first_tree) except *
+
+
+cdef void add_values(LeafValues values, int64_t tree, const int32_t* leaves, int64_t n,
+                     const Totals* to) noexcept nogil
+cdef void add_row(LeafValues values, const int32_t* leaves, int64_t row,
+                  const Totals* to) noexcept nogil
