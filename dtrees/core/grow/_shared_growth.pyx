@@ -55,16 +55,13 @@ from dtrees.core.stores.shared._shared_entries cimport (
     forget_members, has_other_readers, keep_marked, likely_entries, next_copies, open_entries,
     part_entries, reserve_own
 )
-from dtrees.core.stores.shared._shared_histogram cimport sum_cells, sum_members
-from dtrees.core.stores.shared._shared_intervals cimport search_intervals
 from dtrees.core.stores.shared._shared_nodes cimport (
-    MOST_CELLS, MOST_SETS, SharedNode, free_shared, free_shared_list, new_shared, reserve_rows,
-    work_of
+    MOST_CELLS, MOST_SETS, SharedNode, SharedStore, cells_of, class_weights, free_shared,
+    free_shared_list, new_shared, reserve_rows, work_of
 )
-from dtrees.core.stores.shared._shared_state cimport SharedStore, cells_of, class_weights
 from dtrees.core.stores.shared._shared_store cimport (
-    begin_search, begin_store, free_store, partition_members, search_columns, search_node,
-    take_better, take_node
+    begin_search, begin_store, free_store, partition_members, search_columns, search_intervals,
+    search_node, sum_cells, sum_members, take_better, take_node
 )
 
 from dtrees.core.grow._team import Team

@@ -5,9 +5,7 @@
 
 Members that choose the same column stay together; those that differ go apart ([CV] 2.2 and 3.4).
 
-    `_shared_nodes`      nodes, and how their rows go to the children
-    `_shared_histogram`  histograms and sums, cell by cell, and the search of what was counted
-    `_shared_entries`    sparse columns: entries that move with the rows, or are drawn
-    `_shared_intervals`  columns of many codes: bounds first, then what is alive code by code
-    `_shared_store`      the search of a node, column by column, and its children
+    `_shared_nodes`    nodes, and how their rows go to the children
+    `_shared_entries`  sparse columns: entries that move with the rows, or are drawn
+    `_shared_store`    the search of a node, column by column, by code or interval; its children
 """

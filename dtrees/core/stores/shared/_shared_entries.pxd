@@ -3,8 +3,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport Column
 from dtrees.core.data._structs cimport PresortedFeature
-from dtrees.core.stores.shared._shared_nodes cimport SharedNode, rows_of
-from dtrees.core.stores.shared._shared_state cimport SharedStore
+from dtrees.core.stores.shared._shared_nodes cimport SharedNode, SharedStore, rows_of
 
 cdef enum:
     SPARE = 16              # of room that may not be enough, such a part more

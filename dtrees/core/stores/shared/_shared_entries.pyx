@@ -14,10 +14,7 @@ the rows without an entry add up to is what the node of a member has, less its e
 `_entry_scan` never needs it. Columns with fewer entries than can beat what every member has found
 are passed over by one comparison.
 
-Columns of few codes are counted in one pass for all sets, as rows of their cells: an entry costs
-one addition instead of one for each set, and the fill code has what the others have not. Where
-histograms would cost more than scans of the entries, these are scanned set by set, from the fill
-code outward.
+The entries that a member has are scanned from the fill code outward.
 
 Where sets part, a node has children for each group of sets. Entries are most of what a node of
 sparse columns takes in memory, so they do not stand there once for each group: all children read
@@ -50,15 +47,13 @@ numbers.
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 
-from dtrees.core.data._bits cimport (
-    ACQ_REL, ACQUIRE, add_atomic, count_bits, load_atomic, prefetch
-)
+from dtrees.core.data._bits cimport ACQ_REL, ACQUIRE, add_atomic, load_atomic, prefetch
 from dtrees.core.data._columns cimport (
     STORED_SPARSE, STORED_U32, Column, first_at_least, is_looked_up, without_entries
 )
 from dtrees.core.data._memory cimport claim, resize
-from dtrees.core.data._structs cimport ALL_ORDERED, NO_RANK, PresortedFeature, RowStatistics
-from dtrees.core.histogram._layout cimport add, encode, has_classes
+from dtrees.core.data._structs cimport ALL_ORDERED, PresortedFeature, RowStatistics
+from dtrees.core.histogram._layout cimport has_classes
 from dtrees.core.histogram._totals cimport weigh_row
 from dtrees.core.search._bins cimport bins_of_entries
 from dtrees.core.search._bound cimport work_of_bins
@@ -68,17 +63,12 @@ from dtrees.core.search._search cimport Search, keep_ranks
 from dtrees.core.search._sort cimport merge_sort
 from dtrees.core.stores.presorted._sorted_entries cimport sorted_entries
 from dtrees.core.stores.sampled._random_split cimport search_random
-from dtrees.core.stores.shared._shared_histogram cimport count_by_cell, search_counted
 from dtrees.core.stores.shared._shared_nodes cimport (
-    EntryReaders, SharedNode, release_entries, reserve_rows, reserve_some, rows_of, work_of
-)
-from dtrees.core.stores.shared._shared_state cimport (
-    ABSENT, NO_CELL, SharedStore, class_weights
+    EntryReaders, SharedNode, SharedStore, class_weights, release_entries, rows_of, work_of
 )
 
 cdef enum:
     LEAST_OWN = 4096        # entries of a member that there is room for
-    MEMBER_BLOCKS = 4       # histograms that reading and searching that of a member costs, about
     AHEAD = 8               # columns that are drawn
     MOST_READ = 2           # nodes read entries of at most so many times their rows, or,
     NEARLY_ALL = 16         # where nobody else does, of a part of them more
@@ -138,18 +128,12 @@ cdef bint open_entries(SharedStore* s, SharedNode* root, const uint8_t* live) no
 # members
 
 cdef void note_members(SharedStore* s, const SharedNode* node) noexcept nogil:
-    """By row of a node, its cell, and a bit for each member that has it."""
+    """By row of a node, a bit for each member that has it."""
     cdef int64_t i
-    cdef int c
     for i in range(node.n):
         s.who_of[node.rows[i]] = ~node.without[node.cell[i]]
-        s.cell_of[node.rows[i]] = node.cell[i]
     for i in range(node.n_some):
         s.who_of[node.some[i]] = node.who[i]
-        s.cell_of[node.some[i]] = NO_CELL
-    s.block_cost = 2 * node.n_cells + MEMBER_BLOCKS * node.n_members
-    for c in range(node.n_cells):
-        s.block_cost += count_bits(node.without[c])
 
 
 cdef void forget_members(SharedStore* s, const SharedNode* node) noexcept nogil:
@@ -160,10 +144,8 @@ cdef void forget_members(SharedStore* s, const SharedNode* node) noexcept nogil:
         return
     for i in range(node.n):
         s.who_of[node.rows[i]] = 0
-        s.cell_of[node.rows[i]] = ABSENT
     for i in range(node.n_some):
         s.who_of[node.some[i]] = 0
-        s.cell_of[node.some[i]] = ABSENT
 
 
 cdef int64_t entries_of_member(const SharedStore* s, const SharedNode* node,
@@ -205,112 +187,20 @@ cdef void search_entries(SharedStore* s, const SharedNode* node, int64_t first, 
     cdef const uint64_t* sets = node.open[0].above.sets  # those of all members
     cdef int64_t least = shortest(s, node, members)
     cdef int64_t r = first
-    cdef int64_t width
     while r < node.n_features and not s.store.out_of_memory:
         if (node.features[r].length >= least
                 and may_use(&s.store.params.limits, sets, node.features[r].column)):
             if not reserve_own(s, &node.features[r]):
                 return
-            width = codes_of_feature(s, node, &node.features[r])
-            if width > 0:
-                search_by_codes(s, node, &node.features[r], width, members)
-            else:
-                search_by_members(s, node, &node.features[r], members)
+            search_by_members(s, node, &node.features[r], members)
             least = shortest(s, node, members)
         r += step
-
-
-cdef int64_t codes_of_feature(SharedStore* s, const SharedNode* node,
-                              const PresortedFeature* feature) noexcept nogil:
-    """The codes that occur, and the fill code, ascending in `code`; returns how many, 0 where
-    histograms of them cost more than scans of the entries."""
-    cdef const uint64_t* e = node.entries + feature.offset
-    cdef int64_t most = feature.length * node.n_members // (s.block_cost * s.layout.n_words)
-    cdef int64_t n = 0
-    cdef int64_t i
-    cdef uint32_t code
-    cdef uint32_t before = NO_RANK
-    cdef bint filled = False
-    for i in range(feature.length):
-        code = <uint32_t>(e[i] >> 32)
-        if code == before:
-            continue
-        if n + 2 > most:
-            return 0
-        if code > feature.fill and not filled:
-            s.code[n] = feature.fill
-            filled = True
-            n += 1
-        s.code[n] = before = code
-        n += 1
-    if not filled:
-        s.code[n] = feature.fill
-        n += 1
-    return n
-
-
-cdef bint list_entries(SharedStore* s, const SharedNode* node,
-                       const PresortedFeature* feature) noexcept nogil:
-    """Make the rows of a feature that somebody has those of `listed`, with their cells and members;
-    `code_of` gets the number of the code of each. False without memory; without a branch."""
-    cdef const uint64_t* e = node.entries + feature.offset
-    cdef SharedNode* to = &s.listed
-    cdef int64_t n = 0
-    cdef int64_t n_some = 0
-    cdef uint32_t k = 0
-    cdef int64_t i
-    cdef uint32_t row
-    cdef uint8_t cell
-    if feature.length > s.n_listed:
-        s.n_listed = 0
-        if not (reserve_rows(to, feature.length) and reserve_some(to, feature.length)):
-            s.store.out_of_memory = True
-            return False
-        s.n_listed = feature.length
-    to.n_members, to.n_cells, to.without = node.n_members, node.n_cells, node.without
-    for i in range(feature.length):
-        row = <uint32_t>e[i]
-        while s.code[k] != e[i] >> 32:
-            k += 1
-        cell = s.cell_of[row]
-        s.code_of[row] = k
-        to.rows[n] = to.some[n_some] = row
-        to.cell[n] = cell
-        to.who[n_some] = s.who_of[row]
-        n += cell < ABSENT
-        n_some += cell == NO_CELL
-    to.n, to.n_some = n, n_some
-    return True
-
-
-cdef bint count_entries(SharedStore* s, const SharedNode* node, const PresortedFeature* feature,
-                        int64_t width) noexcept nogil:
-    """Histograms of the codes in `code`, `width` of them, cell by cell; the fill code has one row,
-    so that it is a bin of all members. False without memory."""
-    cdef Column column = s.store.params.columns[feature.column]
-    cdef int64_t fill = 0
-    column.storage, column.codes = STORED_U32, s.code_of
-    s.rank_of = NULL
-    if not list_entries(s, node, feature) or not count_by_cell(s, &s.listed, &column, width):
-        return False
-    while s.code[fill] != feature.fill:
-        fill += 1
-    add(s.all + fill * s.layout.n_words, s.layout.kind, 1, encode(s.layout.kind, 1, 0))
-    return True
-
-
-cdef void search_by_codes(SharedStore* s, const SharedNode* node, const PresortedFeature* feature,
-                          int64_t width, uint64_t members) noexcept nogil:
-    """Search one column by histograms of the codes in `code`, for these members: one pass."""
-    if count_entries(s, node, feature, width):
-        s.store.work += feature.length
-        search_counted(s, node, feature.column, feature.last_ordered, width, members,
-                       &feature.fill)
 
 
 cdef void search_by_members(SharedStore* s, const SharedNode* node,
                             const PresortedFeature* feature, uint64_t members) noexcept nogil:
     """Search one column, member by member, for these; `reserve_own` was called."""
+    cdef const TrainParameters* params = s.store.params
     cdef PresortedFeature own = feature[0]
     cdef Search* q
     cdef int m
@@ -325,21 +215,15 @@ cdef void search_by_members(SharedStore* s, const SharedNode* node,
             continue
         if not weigh_entries(s, node, s.own_entries, own.length, m):
             return
-        if s.store.params.limits.random_splits:
+        if params.limits.random_splits:
             bins_of_entries(q, <const uint64_t*>s.own_entries, &own)
-            draw_from_bins(s, q, &own)
+            if q.bins.count > 1:
+                search_random(q, own.column, own.last_ordered,
+                              params.values + params.first_value[own.column])
         elif (search_feature(q, <const uint64_t*>s.own_entries, &own, 0)
                 and own.last_ordered != ALL_ORDERED):
             s.store.work += work_of_bins(q)
         s.store.out_of_memory |= q.out_of_memory
-
-
-cdef void draw_from_bins(const SharedStore* s, Search* q,
-                         const PresortedFeature* feature) noexcept nogil:
-    """Draw a split of a column whose codes are the bins of a search."""
-    if q.bins.count > 1:
-        search_random(q, feature.column, feature.last_ordered,
-                      s.store.params.values + s.store.params.first_value[feature.column])
 
 
 cdef bint weigh_entries(SharedStore* s, const SharedNode* node, uint64_t* entries, int64_t n,
@@ -410,30 +294,23 @@ cdef void bins_of_subsets(SharedStore* s, const SharedNode* node, int32_t number
                           uint64_t members) noexcept nogil:
     """For these members, whose split is a subset, the codes of a sparse column as bins of their
     search."""
+    cdef const PresortedFeature* feature = feature_of(node, number)
+    cdef PresortedFeature own = feature[0]
+    cdef Search* q
     cdef int m
-    note_members(s, node)
-    for m in range(node.n_members):
-        if members >> m & 1:
-            bins_of_member_entries(s, s.searches[node.set_of[m]], node, number, m)
-            keep_ranks(s.searches[node.set_of[m]])
-            s.store.out_of_memory |= s.searches[node.set_of[m]].out_of_memory
-    forget_members(s, node)
-
-
-cdef void bins_of_member_entries(SharedStore* s, Search* q, const SharedNode* node, int32_t number,
-                                 int member) noexcept nogil:
-    """The codes of a sparse column that occur in the rows of a member, as bins of its search."""
-    cdef PresortedFeature own = feature_of(node, number)[0]
-    if not reserve_own(s, &own):
-        q.bins.count = 0
-        return
-    own.length = <uint32_t>entries_of_member(s, node, &own, member, s.own_entries)
     own.offset = 0
-    if not weigh_entries(s, node, s.own_entries, own.length, member):
-        q.bins.count = 0
-        return
-    bins_of_entries(q, <const uint64_t*>s.own_entries, &own)
-    s.store.out_of_memory |= q.out_of_memory
+    note_members(s, node)
+    for m in range(node.n_members if reserve_own(s, feature) else 0):
+        if not members >> m & 1:
+            continue
+        q = s.searches[node.set_of[m]]
+        own.length = <uint32_t>entries_of_member(s, node, feature, m, s.own_entries)
+        if not weigh_entries(s, node, s.own_entries, own.length, m):
+            break
+        bins_of_entries(q, <const uint64_t*>s.own_entries, &own)
+        keep_ranks(q)
+        s.store.out_of_memory |= q.out_of_memory
+    forget_members(s, node)
 
 
 # ---------------------------------------------------------------------------------------------

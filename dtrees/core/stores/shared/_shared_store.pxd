@@ -2,8 +2,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from dtrees.core.stores._store cimport Member, Store
-from dtrees.core.stores.shared._shared_nodes cimport SharedNode
-from dtrees.core.stores.shared._shared_state cimport SharedStore
+from dtrees.core.stores.shared._shared_nodes cimport SharedNode, SharedStore
 
 
 cdef bint begin_store(SharedStore* s) noexcept nogil
@@ -15,3 +14,7 @@ cdef void search_columns(SharedStore* s, const SharedNode* node, int64_t first,
                          int64_t step) noexcept nogil
 cdef void take_better(SharedStore* s, const SharedStore* other) noexcept nogil
 cdef void partition_members(Store* store, Member* members, uint64_t together) noexcept nogil
+cdef void search_intervals(SharedStore* s, const SharedNode* node, const double* best,
+                           int64_t first, int64_t step) noexcept nogil
+cdef void sum_cells(SharedStore* s, const SharedNode* node) noexcept nogil
+cdef void sum_members(SharedStore* s, SharedNode* node) noexcept nogil

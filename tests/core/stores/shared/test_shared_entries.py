@@ -41,7 +41,6 @@ from tests.laws.test_shared import (
 from tests.oracle.greedy import assert_tree_is_greedy
 
 CODED = {"sparse": coded_sparse, "mixed": coded_mixed}
-few = settings(max_examples=max(12, settings.default.max_examples // 5))
 
 
 def n_shared(grown) -> int:
@@ -58,38 +57,6 @@ def test_each_set_gets_the_tree_of_its_rows(case, kind, shared_rows, grown):
     check_sets(example, folds(200, 4, 0), matrix, tuning=Tuning(shared_rows=shared_rows))
     assert (n_shared(grown) > 0) == (shared_rows < 10**6)
     assert sum(sets.n_shared_rows for sets in grown) >= 200 * (shared_rows < 10**6)
-
-
-@few
-@given(examples(), st.sampled_from(sorted(CODED)), SEEDS, st.integers(2, 11))
-def test_folds(example, kind, seed, n_folds):
-    rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
-    check(example, rows, CODED[kind](example.table, seed), tuning=TOGETHER)
-
-
-@few
-@given(examples(max_rows=120), st.sampled_from(sorted(CODED)), SEEDS, st.integers(1, 9))
-def test_masks(example, kind, seed, n_sets):
-    rows = masks(example.n_rows, n_sets, seed)
-    check(example, rows, CODED[kind](example.table, seed), tuning=TOGETHER)
-
-
-@few
-@given(examples(max_rows=120), st.sampled_from(sorted(CODED)), SEEDS, st.integers(0, 200))
-def test_sets_that_go_on_alone(example, kind, seed, shared_rows):
-    """They take the entries of their node with them."""
-    rows = folds(example.n_rows, min(5, example.n_rows), seed)
-    matrix = CODED[kind](example.table, seed)
-    check(example, rows, matrix, tuning=Tuning(shared_rows=shared_rows))
-
-
-@few
-@given(examples(max_rows=120), st.sampled_from(sorted(CODED)), SEEDS, st.sampled_from([1, 1 << 40]))
-def test_threads(example, kind, seed, level_entries):
-    rows = folds(example.n_rows, min(4, example.n_rows), seed)
-    tuning = Tuning(task_entries=1, level_entries=level_entries, shared_rows=0)
-    matrix = CODED[kind](example.table, seed)
-    check(example, rows, matrix, run=LocalRunner(2), n_threads=2, tuning=tuning)
 
 
 def test_a_cross_validation_of_text_shares(grown):
@@ -112,30 +79,6 @@ def test_columns_that_nobody_stores(grown):
     assert all(model.get_n_leaves() <= 2 for model in models["estimator"])
 
 
-# --------------------------------------------------------------------------------------------
-# columns of few codes, which are counted
-
-FEW_CODES = ("counts", "mostly", "ties", "categories", "hybrid", "mostly a category", "missing")
-
-
-@pytest.mark.parametrize("n_rows", [60, 900])
-@pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
-def test_columns_that_are_counted(case, n_rows):
-    """Of 60 rows the entries are cheaper, of 900 the histograms."""
-    example = seeded(*case, kinds=FEW_CODES, n_rows=n_rows, max_depth=4)
-    matrix = coded_sparse(example.table, n_rows)
-    check_sets(example, folds(n_rows, 5, 0), matrix, tuning=TOGETHER)
-
-
-@few
-@given(st.sampled_from(SEVEN_WAYS), st.integers(0, 2**32 - 1), st.integers(2, 9))
-def test_any_sets_and_fill_codes(case, seed, n_sets):
-    """Where sets overlap, rows that only some have are counted by member."""
-    example = seeded(*case, kinds=FEW_CODES, n_rows=500, max_depth=4, min_samples_leaf=5)
-    rows = masks(500, n_sets, seed) if seed % 2 else folds(500, n_sets, seed)
-    check_sets(example, rows, coded_sparse(example.table, seed), tuning=TOGETHER)
-
-
 @pytest.mark.parametrize("case", SEVEN_WAYS[:2], ids=str)
 def test_which_is_the_greedy_one(case):
     example = seeded(*case, kinds=("ties", "hybrid", "counts"), n_rows=300, max_depth=2)
@@ -151,8 +94,7 @@ def test_which_is_the_greedy_one(case):
 NOISE = ("hybrid", "distinct", "counts")
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 3])
-@pytest.mark.parametrize("shared_rows", [0, 40])
+@pytest.mark.parametrize(("n_threads", "shared_rows"), [(1, 0), (2, 40), (3, 0)])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_sets_that_choose_many_columns(case, shared_rows, n_threads):
     """Groups of one set and of several, which grow here, alone, or on another thread."""
@@ -164,21 +106,25 @@ def test_sets_that_choose_many_columns(case, shared_rows, n_threads):
     check_sets(example, rows, matrix, run=run, n_threads=n_threads, tuning=tuning)
 
 
-@few
+@settings(max_examples=settings.default.max_examples)
 @given(
-    examples(max_rows=120),
-    st.sampled_from([coded_sparse, coded_mixed]),
-    st.integers(0, 2**32 - 1),
+    examples(draws=True, random_splits=True, max_rows=120) | examples(max_rows=120),
+    st.sampled_from(sorted(CODED)),
+    SEEDS,
+    st.integers(2, 11),
     st.sampled_from([0, 30, 90, 2**40]),
-    st.sampled_from([0, 1 << 40]),
+    st.sampled_from([0, 1, 1 << 40]),
+    st.sampled_from([1, 2]),
 )
-def test_any_order(example, coded, seed, shared_rows, level_entries):
-    rows = folds(example.n_rows, min(7, example.n_rows), seed)
+def test_any_order(example, kind, seed, n_sets, shared_rows, level_entries, n_threads):
+    """Sets of folds, or of any rows, on one thread or two, which go on alone sooner or later."""
+    rows = folds(example.n_rows, min(n_sets, example.n_rows), seed)
     if seed % 2:
-        rows = masks(example.n_rows, 9, seed)
+        rows = masks(example.n_rows, n_sets, seed)
     tuning = Tuning(task_entries=1, level_entries=level_entries, shared_rows=shared_rows)
-    matrix = coded(example.table, seed)
-    check(example, rows, matrix, run=LocalRunner(2), n_threads=2, tuning=tuning)
+    matrix = CODED[kind](example.table, seed)
+    run = LocalRunner(n_threads)
+    check(example, rows, matrix, run=run, n_threads=n_threads, tuning=tuning)
 
 
 @pytest.mark.parametrize("n_rows", [120, 900])
@@ -271,17 +217,13 @@ def test_nodes_of_nearly_all_rows_have_no_entries_of_their_own(monkeypatch):
 
 DRAWS = {
     "columns": {"max_features": 2},
-    "splits": {"random_splits": True},
     "both": {"max_features": 2, "random_splits": True},
 }
-
-KINDS = st.sampled_from(sorted(CODED))
 
 
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize("shared_rows", [0, 60, 10**6], ids=["stay", "some go", "all go"])
-@pytest.mark.parametrize("kind", CODED)
-@pytest.mark.parametrize("draws", DRAWS)
+@pytest.mark.parametrize(("kind", "draws"), [("sparse", "columns"), ("mixed", "both")])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_each_set_gets_the_tree_of_its_rows_drawn(case, draws, kind, shared_rows, grown):
     example = seeded(*case, n_rows=200, min_samples_leaf=3, **DRAWS[draws])
@@ -289,31 +231,6 @@ def test_each_set_gets_the_tree_of_its_rows_drawn(case, draws, kind, shared_rows
     check_sets(example, folds(200, 4, 0), matrix, tuning=Tuning(shared_rows=shared_rows))
     assert (n_shared(grown) > 0) == (shared_rows < 10**6)
     assert (sum(sets.n_shared_rows for sets in grown) > 100) == (shared_rows < 10**6)
-
-
-@few
-@given(examples(draws=True, random_splits=True, max_rows=120), KINDS, SEEDS, st.integers(1, 9))
-def test_masks_drawn(example, kind, seed, n_sets):
-    rows = masks(example.n_rows, n_sets, seed)
-    check(example, rows, CODED[kind](example.table, seed), tuning=TOGETHER)
-
-
-@few
-@given(examples(draws=True, random_splits=True, max_rows=120), KINDS, SEEDS, st.integers(0, 200))
-def test_sets_that_go_on_alone_drawn(example, kind, seed, shared_rows):
-    """Rows of a set stand in several stretches where sets have parted from each other."""
-    rows = folds(example.n_rows, min(5, example.n_rows), seed)
-    matrix = CODED[kind](example.table, seed)
-    check(example, rows, matrix, tuning=Tuning(shared_rows=shared_rows))
-
-
-@few
-@given(examples(draws=True, random_splits=True, max_rows=120), KINDS, SEEDS)
-def test_threads_drawn(example, kind, seed):
-    rows = folds(example.n_rows, min(4, example.n_rows), seed)
-    tuning = Tuning(task_entries=1, level_entries=1, shared_rows=0)
-    matrix = CODED[kind](example.table, seed)
-    check(example, rows, matrix, run=LocalRunner(2), n_threads=2, tuning=tuning)
 
 
 def text(n_rows=700, n_columns=400, seed=0):
