@@ -9,23 +9,16 @@ A command reads files, asks the floors below, and prints what they say. Nothing 
 
 what they tell, and what they share::
 
-    run.py           what a cross-validation has found, and its JSON
-    run_text.py      the same in tables
+    run.py           what is asked of a cross-validation, what it has found; tables and JSON of it
     report.py        the same as a page: templates/, with figures.py
     invocation.py    commands as words for a shell
     tables.py        options that say which table, and its target; the problem in it
-    form.py          how a CSV file is written, and which option to try instead
-    number_forms.py  decimal marks and thousands separators
-    column_notes.py  what is worth a note: ids, stray words, a single class
-    models.py        options that say which model; the estimator they ask for
-    column_rules.py  options that say along which columns predictions rise, and which go together
-    scoring.py       which scorers there are, and whether they fit a target
+    form.py          how a CSV file is written, its numbers too; which option to try instead
+    columns.py       a table's columns as a model knows them, and what is worth a note of them
+    models.py        options that say which model, and its rules for columns; the estimator
     files.py         models that are read, models and predictions that are written
-    columns.py       a table's columns as a model knows them
     description.py   what a fitted model says of itself
-    terminal.py      progress bars, tables, JSON
-    formatting.py    numbers of things
-    errors.py        refusals: one line on standard error, exit code 2
+    terminal.py      notes, refusals (exit code 2), progress bars, tables, JSON
 
 People get tables on standard output and a progress bar on a terminal; machines get ``--json``: one
 document on standard output and nothing else.

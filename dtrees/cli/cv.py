@@ -13,47 +13,136 @@ How the models are grown is the business of `dtrees.model_selection`.
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dtrees.cli.column_notes import note_ids
-from dtrees.cli.column_rules import check_columns, rules_as_options
-from dtrees.cli.errors import RequestError, note, notes, one_line_errors
+from dtrees.cli.columns import note_ids
 from dtrees.cli.files import (
     bytes_in_words,
     check_out,
+    check_replaceable,
     file_errors,
+    force_option,
     in_units,
+    is_page,
     is_stream,
-    write_text,
+    whole_file,
 )
-from dtrees.cli.form import Form
-from dtrees.cli.formatting import counted
 from dtrees.cli.invocation import cv_command, fit_command
-from dtrees.cli.models import MODEL, check_options, check_task, estimator_of, option_of
-from dtrees.cli.replacing import check_replaceable, force_option, is_page
-from dtrees.cli.run import Request, Run
-from dtrees.cli.run_text import print_run
-from dtrees.cli.scoring import check_scores, check_scoring
+from dtrees.cli.models import (
+    MODEL,
+    check_columns,
+    check_options,
+    check_task,
+    estimator_of,
+    option_of,
+    rules_as_options,
+)
+from dtrees.cli.run import Request, Run, print_run, validated
 from dtrees.cli.tables import (
     CLUSTER,
     PROBLEM,
     check_files,
+    form_of,
     headlines,
     label_of,
     options,
     problem_in,
     table_of,
 )
-from dtrees.cli.terminal import print_json, say, trees_grown, waiting
-from dtrees.cli.validating import validated
+from dtrees.cli.terminal import (
+    RequestError,
+    counted,
+    note,
+    notes,
+    one_line_errors,
+    print_json,
+    say,
+    trees_grown,
+    waiting,
+)
 
 if TYPE_CHECKING:
     from dtrees.io import Problem
+
+USUAL = (  # scorers that a message lists first
+    *("accuracy", "balanced_accuracy", "f1_macro", "roc_auc", "neg_log_loss"),
+    *("r2", "neg_mean_squared_error", "neg_root_mean_squared_error", "neg_mean_absolute_error"),
+)
+ROWS_OF_A_CLASS = 2  # that a scorer is tried on
+ROWS_OF_NUMBERS = 1000
+
+
+def check_scoring(names: Sequence[str], quantile: float | None = None) -> dict[str, Any]:
+    """The scorers that are asked for, by name; empty: the score of the estimator.
+
+    Of a model that predicts a `quantile`, minus its loss. RequestError: there is no such scorer.
+    """
+    if quantile is None and not names:
+        return {}
+    from sklearn.metrics import get_scorer_names
+
+    from dtrees.io.problem import near
+    from dtrees.model_selection.nested_errors import PINBALL, pinball_scorer
+
+    scorers: dict[str, Any] = {name: name for name in names}
+    if quantile is not None:
+        own = pinball_scorer(quantile)
+        scorers = {name: own if name == PINBALL else name for name in names or (PINBALL,)}
+    elif PINBALL in scorers:
+        raise RequestError(f"--scoring {PINBALL} is for --loss quantile and --quantile SHARE")
+
+    known = get_scorer_names() if quantile is None else [*get_scorer_names(), PINBALL]
+    known.sort(key=lambda name: USUAL.index(name) if name in USUAL else len(USUAL))
+    for name in scorers:
+        if name not in known:
+            likely = near(name.removesuffix("_score"), known)  # of a function of sklearn.metrics
+            raise RequestError(f"--scoring: scikit-learn has no scorer {name!r}{likely}")
+    return scorers
+
+
+def check_scores(scorers: Mapping[str, Any], problem: Problem) -> None:
+    """Refuse, before the models grow, scorers that do not fit the target; with their own reason."""
+    if not scorers:
+        return
+    import numpy as np
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+    from sklearn.metrics import get_scorer, get_scorer_names
+
+    known = get_scorer_names()
+    model, y = DummyRegressor(), problem.y[:ROWS_OF_NUMBERS]
+    if problem.task == "classification":
+        model, y = DummyClassifier(), np.repeat(np.unique(problem.y), ROWS_OF_A_CLASS)
+    X = np.zeros((len(y), 1))
+    with warnings.catch_warnings(action="ignore"):
+        model.fit(X, y)
+        for name, scorer in scorers.items():
+            try:
+                get_scorer(scorer)(model, X, y)
+            except (AttributeError, TypeError, ValueError) as error:
+                reason = reason_of(error, name, problem.task, known)
+                raise RequestError(f"--scoring {name} does not fit the target: {reason}") from error
+
+
+def reason_of(error: Exception, name: str, task: str, known: Sequence[str]) -> str:
+    """Why a scorer does not fit a target, and which one does."""
+    reason = str(error)
+    if isinstance(error, AttributeError) or (task == "regression" and "not supported" in reason):
+        return "it is for classes, and the target holds numbers. Try r2"
+    others = [other for other in (f"{name}_macro", f"{name}_ovr") if other in known]
+    if not others:
+        return reason
+    if "pos_label" in reason:
+        return f"{reason}. For labels other than 0 and 1, try {others[0]}"
+    if "multiclass" in reason or "multi_class" in reason:
+        return f"it is for two classes, and there are more. Try {others[0]}"
+    return reason
+
 
 CHOSEN_BY_TUNING = ("min_samples_split", "ccp_alpha")
 MANY_ROWS = 50_000_000  # whose lists of folds are worth a word
@@ -129,11 +218,6 @@ def command(
     target: str,
     task: Any,
     drop: tuple[str, ...],
-    sep: str | None,
-    encoding: str | None,
-    decimal: str | None,
-    thousands: str | None,
-    dayfirst: bool | None,
     cluster: str | None,
     regime: str | None,
     folds: int,
@@ -147,7 +231,7 @@ def command(
     report: Path | None,
     force: bool,
     as_json: bool,
-    **model: Any,
+    **given: Any,
 ) -> None:
     """Cross-validate a tree, a forest or a boosted model on FILE.
 
@@ -163,18 +247,19 @@ def command(
     """
     with one_line_errors():
         check_files(files, cluster)
-        from dtrees.io.extras import extra
+        from dtrees.io.files import extra
 
+        form, model = form_of(given), given
         check_options(**model)
         scorers = check_scoring(scoring, model["quantile"])
         rule = rule_of(tune, tune_simplest, model)
         check_nested(folds, scoring, rule, tune_nested, nested_error)
-        check_kind(model["model"], pruning_table)
+        if pruning_table and model["model"] != "tree":
+            raise RequestError(f"--pruning-table is for --model tree, not for {model['model']}")
         if report is not None:
             check_report(report, files, force)
         if not as_json:
             extra("rich")
-        form = Form(sep, encoding, decimal, thousands, dayfirst)
         with table_of(files, form, cluster, regime) as table:
             problem = problem_in(table, target, task, drop=drop, form=form, files=files)
             check_folds(problem, folds, nested=tune_nested)
@@ -264,12 +349,6 @@ def check_nested(
         )
 
 
-def check_kind(kind: str, pruning_table: bool) -> None:
-    """Refuse what is not asked of a kind of models."""
-    if pruning_table and kind != "tree":
-        raise RequestError(f"--pruning-table is for --model tree, not for {kind}")
-
-
 def check_report(report: Path, files: Sequence[str], force: bool) -> None:
     """Refuse, before the work is done, a page that cannot be made or written."""
     from dtrees.cli.report import check_libraries
@@ -291,8 +370,8 @@ def write_report(run: Run, report: Path, context: click.Context) -> None:
     if run.found.tuned is not None:
         next_command = fit_command(context, run.found.tuned.chosen.parameters)
     text = page(run, cv_command(context), next_command)
-    with file_errors(report, "written"):
-        write_text(text, report)
+    with file_errors(report, "written"), whole_file(report) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")
 
 
 def check_folds(problem: Problem, folds: int, *, nested: bool = False) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import dtrees
 from dtrees.cli.columns import codebook_of, column_kind, column_names
 from dtrees.cli.files import in_units
-from dtrees.cli.formatting import counted, visible
+from dtrees.cli.terminal import counted, visible
 
 TOP_COLUMNS = 10
 TEXT_LEVELS = 3

@@ -8,9 +8,7 @@ from typing import Any
 
 import click
 
-from dtrees.cli.column_notes import note_ids
-from dtrees.cli.column_rules import check_columns, rules_as_options
-from dtrees.cli.columns import remember_orders
+from dtrees.cli.columns import note_ids, remember_orders
 from dtrees.cli.description import (
     columns_of,
     growth_document,
@@ -20,15 +18,29 @@ from dtrees.cli.description import (
     size_in_words,
     stopping_line,
 )
-from dtrees.cli.errors import RequestError, notes, one_line_errors
-from dtrees.cli.files import bytes_in_words, check_out, file_errors, is_stream, target_of
-from dtrees.cli.form import Form
-from dtrees.cli.models import MODEL, check_options, check_task, estimator_of
-from dtrees.cli.replacing import check_replaceable, force_option, is_model
+from dtrees.cli.files import (
+    bytes_in_words,
+    check_out,
+    check_replaceable,
+    file_errors,
+    force_option,
+    is_model,
+    is_stream,
+    target_of,
+)
+from dtrees.cli.models import (
+    MODEL,
+    check_columns,
+    check_options,
+    check_task,
+    estimator_of,
+    rules_as_options,
+)
 from dtrees.cli.tables import (
     CLUSTER,
     PROBLEM,
     check_files,
+    form_of,
     headlines,
     kinds_line,
     label_of,
@@ -36,7 +48,7 @@ from dtrees.cli.tables import (
     problem_in,
     table_of,
 )
-from dtrees.cli.terminal import print_json, say, waiting
+from dtrees.cli.terminal import RequestError, notes, one_line_errors, print_json, say, waiting
 
 
 @click.command("fit")
@@ -59,17 +71,12 @@ def command(
     target: str,
     task: Any,
     drop: tuple[str, ...],
-    sep: str | None,
-    encoding: str | None,
-    decimal: str | None,
-    thousands: str | None,
-    dayfirst: bool | None,
     cluster: str | None,
     regime: str | None,
     out: Path,
     force: bool,
     as_json: bool,
-    **model: Any,
+    **given: Any,
 ) -> None:
     """Fit a tree, a forest or a boosted model on all rows of FILE and save it.
 
@@ -80,16 +87,16 @@ def command(
     with one_line_errors():
         check_files(files, cluster)
         from dtrees.export import save
-        from dtrees.io.extras import extra
+        from dtrees.io.files import extra
 
         if is_stream(out):
             raise RequestError("--out: a model goes to a file, not to standard output")
         check_out(out, *map(Path, files))
         check_replaceable(out, is_model, "a model file", force)
+        form, model = form_of(given), given
         check_options(**model)
         if not as_json:
             extra("rich")
-        form = Form(sep, encoding, decimal, thousands, dayfirst)
         with table_of(files, form, cluster, regime) as table:
             problem = problem_in(table, target, task, drop=drop, form=form, files=files)
             check_task(problem.task, model)

@@ -2,30 +2,33 @@
 
 A file that was written elsewhere often has semicolons, decimal commas or another encoding than
 UTF-8. pandas then reads one column, or words where numbers are meant, or nothing. The functions
-here look at what was read and name the option that helps; nothing is guessed silently. Numbers have
-a file of their own (`dtrees.cli.number_forms`).
+here look at what was read and name the option that helps; nothing is guessed silently. Numbers
+that are written otherwise than they are read are words for pandas, too::
+
+    1,5       2,25          --decimal ,
+    5.377,19  12            --decimal , --thousands .
+    1,234.56  999.5         --thousands ,
+    1,234     2,345         --thousands , or --decimal ,
 """
 
 from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
-import zlib
+import re
+import shlex
 from collections import Counter
-from collections.abc import Collection
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from dtrees.cli.files import is_packed
+from dtrees._forks import cached_property
 
 if TYPE_CHECKING:
     from dtrees.coding.text_dates import Form as DateForm
 
 SEPARATORS = (",", ";", "\t", "|", ":")
-HEAD_BYTES = 65_536
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),  # before that of utf-16, with which it begins
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -112,12 +115,117 @@ def encoding_hint(head: bytes) -> str:
     return "it may be cp1252, as Western European Windows writes: add --encoding cp1252"
 
 
-def head_of(source: Path | io.BytesIO) -> bytes:
-    """The first bytes of a file, unpacked, or of a stream."""
-    if not isinstance(source, Path):
-        return source.getvalue()[:HEAD_BYTES]
-    try:
-        with gzip.open(source) if is_packed(source) else source.open("rb") as stream:
-            return stream.read(HEAD_BYTES)
-    except (OSError, EOFError, zlib.error):  # who reads the table has said what is wrong with it
-        return b""
+LOOKED_AT = 1_000  # values of a column
+MOST = 0.9  # of the values, from which on a column is meant to hold numbers
+
+
+@dataclass(frozen=True)
+class NumberForm:
+    """Decimal mark and thousands separator; "": thousands are not separated."""
+
+    decimal: str = "."
+    thousands: str = ""
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """What a number looks like."""
+        whole = r"\d+"
+        if self.thousands:
+            whole = rf"([1-9]\d{{0,2}}({re.escape(self.thousands)}\d{{3}})+|\d+)"
+        decimals = rf"({re.escape(self.decimal)}\d*)?"
+        return re.compile(rf"\s*[+-]?{whole}{decimals}([eE][+-]?\d+)?\s*", re.ASCII)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the decimal mark is a point, and there are no separators."""
+        return self == NumberForm()
+
+    def count(self, values: Iterable[Any]) -> int:
+        """How many values are numbers of this form."""
+        match = self.pattern.fullmatch
+        return sum(isinstance(value, str) and match(value) is not None for value in values)
+
+    def options(self, read_by: NumberForm) -> str:
+        """What is to be added to a command that reads numbers otherwise."""
+        words = []
+        if self.decimal != read_by.decimal:
+            words += ["--decimal", self.decimal]
+        if self.thousands != read_by.thousands:
+            words += ["--thousands", self.thousands]
+        return shlex.join(words)
+
+
+# The simplest first, which wins where others fit as well.
+OTHER_FORMS = (
+    NumberForm(","),
+    NumberForm(".", ","),
+    NumberForm(",", "."),
+    NumberForm(".", "'"),
+    NumberForm(",", "'"),
+)
+
+
+def read_by(form: Form) -> NumberForm:
+    """How numbers are read."""
+    return NumberForm(form.decimal or ".", form.thousands or "")
+
+
+def other_forms(values: list[Any], form: Form) -> list[NumberForm]:
+    """Forms under which most values are numbers and more than now; several fit equally well."""
+    now = read_by(form)
+    known = now.count(values)
+    found: list[NumberForm] = []
+    if known == len(values):
+        return found
+    best = max(known + 1, MOST * len(values))
+    for other in OTHER_FORMS:
+        if form.decimal is not None and other.decimal != form.decimal:
+            continue
+        if form.thousands is not None and other.thousands != form.thousands:
+            continue
+        count = other.count(values)
+        if count > best or (count == best and not found):
+            found, best = [other], count
+        elif count == best and found and replace(other, thousands="") not in found:
+            found.append(other)
+    return found
+
+
+def number_hints(table: Any, form: Form, is_lazy: bool = False) -> dict[str, str]:
+    """What to say of columns of words whose first values are numbers in another form, by name.
+
+    Thousands separators are not for tables that a cluster reads (`is_lazy`).
+    """
+    now, columns = read_by(form), dict[tuple[NumberForm, ...], list[str]]()
+    for name, column in table.items():
+        if is_text(column):
+            found = other_forms(column.dropna().iloc[:LOOKED_AT].tolist(), form)
+            if found:
+                columns.setdefault(tuple(found), []).append(str(name))
+    hints: dict[str, str] = {}
+    for forms, names in columns.items():
+        shown = ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
+        which = f"column {shown} looks" if len(names) == 1 else f"columns {shown} look"
+        known = [other for other in forms if not is_lazy or other.thousands == now.thousands]
+        what_to_do = "write the table as Parquet, or read it without --cluster"
+        if known:
+            what_to_do = "add " + " or ".join(other.options(now) for other in known)
+        marks = _marks(known or forms, now)
+        text = f"{which} like numbers with {marks}, taken for words: {what_to_do}"
+        hints |= dict.fromkeys(names, text)
+    return hints
+
+
+def _marks(forms: Iterable[NumberForm], now: NumberForm) -> str:
+    marks = [
+        "a decimal comma" if other.thousands == now.thousands else "a thousands separator"
+        for other in forms
+    ]
+    return " or ".join(marks)
+
+
+def is_text(column: Any) -> bool:
+    """Whether a column of a DataFrame holds strings, perhaps beside other objects."""
+    from pandas.api import types
+
+    return types.is_object_dtype(column.dtype) or types.is_string_dtype(column.dtype)

@@ -2,20 +2,124 @@
 
 An option that is not given leaves a parameter at the estimator's default. Which options a kind of
 model takes is read off the estimators. They are imported after the file was read, unless an option
-is given that only some kinds take.
+is given that only some kinds take. Rules for columns are given by name::
+
+    --rising age --falling price          monotonic_cst={"age": 1, "price": -1}
+    --interaction age,price               interaction_cst=[["age", "price"]]
+    --interaction 'town,"street, no"'     a name with a comma stands in quotation marks
+
+A set is a line of a CSV file. What rules mean is the business of the estimators. Their refusals are
+told by the names of the options.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import csv
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
 import dtrees
-from dtrees.cli.column_rules import RULES, rules_of
-from dtrees.cli.errors import RequestError
+from dtrees.cli.terminal import RequestError
+
+WORDS = ("pairwise", "no_interactions")  # of ``interaction_cst``; each stands alone
+DIRECTIONS = ("rising", "falling")
+RULES = (
+    click.option(
+        "--rising",
+        multiple=True,
+        metavar="COLUMN",
+        help="Predictions never fall along this column of numbers; repeatable. Of two classes, "
+        "the share of the second one.",
+    ),
+    click.option(
+        "--falling",
+        multiple=True,
+        metavar="COLUMN",
+        help="Predictions never rise along this column of numbers; repeatable.",
+    ),
+    click.option(
+        "--interaction",
+        multiple=True,
+        metavar="COLUMN,...",
+        help="Columns that may be tested together on the way to a leaf, between commas; "
+        "repeatable, and all other columns are one more set. Or pairwise, or no_interactions: at "
+        "most two columns, or one.",
+    ),
+)
+
+
+def rules_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of an estimator for the rules that are given, by their names.
+
+    RequestError: a column is to rise and to fall, or a set has no columns.
+    """
+    rising, falling = given.get("rising") or (), given.get("falling") or ()
+    sets = given.get("interaction") or ()
+    found: dict[str, Any] = {}
+    both = sorted({*rising} & {*falling})
+    if both:
+        raise RequestError(f"--rising {both[0]!r} and --falling {both[0]!r}: give either")
+    if rising or falling:
+        found["monotonic_cst"] = dict.fromkeys(rising, 1) | dict.fromkeys(falling, -1)
+    if sets:
+        is_word = len(sets) == 1 and sets[0] in WORDS
+        found["interaction_cst"] = sets[0] if is_word else [*map(names_in, sets)]
+    return found
+
+
+def names_in(text: str) -> list[str]:
+    """The names in a set of columns."""
+    (names,) = csv.reader([text], skipinitialspace=True) if text else ([],)
+    if not all(names) or not names:
+        raise RequestError(f"--interaction {text!r}: give names of columns between commas")
+    return names
+
+
+def check_columns(given: Mapping[str, Any], names: Collection[str]) -> None:
+    """Refuse (RequestError) rules for columns that a table does not have."""
+    from dtrees.io.problem import near
+
+    rules = rules_of(given)
+    sets = rules.get("interaction_cst", [])
+    asked = [(name, "interaction") for each in sets if isinstance(each, list) for name in each]
+    for option in DIRECTIONS:
+        asked += [(name, option) for name in given.get(option) or ()]
+    for name, option in asked:
+        if name not in names:
+            raise RequestError(f"--{option}: no column {name!r} in the table{near(name, names)}")
+
+
+@contextmanager
+def rules_as_options(given: Mapping[str, Any]) -> Iterator[None]:
+    """Tell (RequestError) by options what estimators say of the parameters that stand for them."""
+    try:
+        yield
+    except ValueError as error:
+        reason = _reason_of(str(error), given)
+        if reason is None:
+            raise
+        raise RequestError(reason) from error
+
+
+def _reason_of(said: str, given: Mapping[str, Any]) -> str | None:
+    """What an error says, with options; None: it is not about them."""
+    from dtrees.estimators.column_rules import NO_ORDER, TWO_CLASSES_ONLY
+
+    asked = [(f"--{option}", name) for option in DIRECTIONS for name in given.get(option) or ()]
+    if said.startswith(TWO_CLASSES_ONLY):
+        option, name = asked[0]
+        return f"{option} {name!r}: the target has to be numbers or two classes, and there are more"
+    for option, name in asked if said.startswith(NO_ORDER) else ():
+        if f"column {name!r} has" in said:
+            return (
+                f"{option} {name!r}: the column holds words, which are in no order. Give a column "
+                "of numbers or dates, or leave the option out"
+            )
+    return None
 
 
 @dataclass(frozen=True)
@@ -54,27 +158,14 @@ LOSSES = {
     "regression": ("squared_error", "absolute_error", "quantile", "huber", "poisson", "gamma"),
 }
 OF_TASKS = {"criterion": CRITERIA, "loss": LOSSES}
-PARAMETER_OF = {
-    "criterion": "criterion",
-    "max_depth": "max_depth",
-    "max_leaf_nodes": "max_leaf_nodes",
-    "min_samples_leaf": "min_samples_leaf",
-    "min_samples_split": "min_samples_split",
-    "ccp_alpha": "ccp_alpha",
-    "max_bins": "max_bins",
-    "max_features": "max_features",
+NAMED_ALIKE = (  # options and parameters
+    *("criterion", "max_depth", "max_leaf_nodes", "min_samples_leaf", "min_samples_split"),
+    *("ccp_alpha", "max_bins", "max_features", "max_iter", "learning_rate", "loss", "quantile"),
+    *("alpha", "min_child_weight", "l2_regularization", "subsample", "early_stopping"),
+    *("max_samples", "bootstrap"),
+)
+PARAMETER_OF = dict(zip(NAMED_ALIKE, NAMED_ALIKE, strict=True)) | {
     "trees": "n_estimators",
-    "max_iter": "max_iter",
-    "learning_rate": "learning_rate",
-    "loss": "loss",
-    "quantile": "quantile",
-    "alpha": "alpha",
-    "min_child_weight": "min_child_weight",
-    "l2_regularization": "l2_regularization",
-    "subsample": "subsample",
-    "early_stopping": "early_stopping",
-    "max_samples": "max_samples",
-    "bootstrap": "bootstrap",
     "oob": "oob_score",
     "seed": "random_state",
     "jobs": "n_jobs",
@@ -84,12 +175,7 @@ PARAMETER_OF = {
 }
 OF_RULES = ("rising", "falling", "interaction")
 OF_ALL_KINDS = (
-    "max_depth",
-    "max_leaf_nodes",
-    "min_samples_leaf",
-    "max_bins",
-    "seed",
-    "jobs",
+    *("max_depth", "max_leaf_nodes", "min_samples_leaf", "max_bins", "seed", "jobs"),
     *OF_RULES,
 )
 NO_LIMIT = ("all", "exact")  # words for None

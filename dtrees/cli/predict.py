@@ -22,34 +22,36 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dtrees.cli.cells import holds_marked_cells, may_hold_text, safe_table
-from dtrees.cli.column_notes import note_open_orders, note_other_orders
 from dtrees.cli.columns import (
     codebook_of,
     column_names,
     columns_as_fitted,
     date_columns,
     day_first,
+    note_open_orders,
+    note_other_orders,
     number_columns,
     text_columns,
 )
 from dtrees.cli.description import task_of_model
-from dtrees.cli.errors import RequestError, note, notes, one_line_errors
 from dtrees.cli.files import (
     PARQUET,
     check_format,
     check_out,
+    check_replaceable,
     file_errors,
+    force_option,
+    holds_marked_cells,
     is_packed,
+    is_predictions,
     is_stream,
     load_model,
+    may_hold_text,
+    safe_table,
     whole_file,
     write_table,
 )
-from dtrees.cli.form import Form
-from dtrees.cli.formatting import counted
 from dtrees.cli.models import jobs_option
-from dtrees.cli.replacing import check_replaceable, force_option, is_predictions
 from dtrees.cli.show import model_argument
 from dtrees.cli.tables import (
     FORM,
@@ -57,11 +59,12 @@ from dtrees.cli.tables import (
     cluster_option,
     drop_option,
     files_argument,
+    form_of,
     label_of,
     options,
     table_of,
 )
-from dtrees.cli.terminal import say
+from dtrees.cli.terminal import RequestError, counted, note, notes, one_line_errors, say
 
 if TYPE_CHECKING:
     from dtrees.coding.text_dates import Form as DateForm
@@ -122,12 +125,8 @@ def command(
     keep: tuple[str, ...],
     raw: bool,
     drop: tuple[str, ...],
-    sep: str | None,
-    encoding: str | None,
-    decimal: str | None,
-    thousands: str | None,
-    dayfirst: bool | None,
     jobs: int,
+    **given: Any,
 ) -> None:
     """Predict every row of FILE by the model in the file MODEL.
 
@@ -138,6 +137,8 @@ def command(
     """
     with one_line_errors():
         check_files(files, cluster)
+        form = form_of(given)
+        form, dayfirst = replace(form, dayfirst=None), form.dayfirst
         is_folder = cluster is not None and out.lower().endswith(PARQUET)
         if not is_stream(Path(out)):
             if not is_folder:
@@ -161,7 +162,6 @@ def command(
             check_replaceable(Path(out), is_ours, what, force)
         as_written = {*text_columns(book), *wanted.kept} - set(number_columns(book))
         as_written.update(date_columns(book))
-        form = Form(sep, encoding, decimal, thousands)
         # A model's columns say themselves which of them are dates.
         with table_of(files, form, cluster, as_text=as_written, dates=False) as table:
             start = perf_counter()
@@ -201,7 +201,7 @@ class Wanted:
     proba: bool  # shares of the classes, too
     kept: list[str]  # columns in front of the predictions
     dropped: list[str]  # columns that the model does not see
-    for_sheets: bool = False  # text is to be safe in a spreadsheet (`dtrees.cli.cells`)
+    for_sheets: bool = False  # text is to be safe in a spreadsheet (`dtrees.cli.files`)
     confidence: float | None = None  # of intervals; None: there are none
     dayfirst: dict[str, bool] = field(default_factory=dict)  # how dates are read, by column
 

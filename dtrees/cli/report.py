@@ -39,7 +39,6 @@ from dtrees.cli.figures import (
     short,
     surface_picture,
 )
-from dtrees.cli.formatting import counted
 from dtrees.cli.models import chosen_parameters
 from dtrees.cli.run import (
     Run,
@@ -49,6 +48,7 @@ from dtrees.cli.run import (
     untuned_score,
     with_error,
 )
+from dtrees.cli.terminal import counted
 from dtrees.parallel import computed
 
 MOST_COLUMNS, MOST_CLASSES, MOST_FOLDS, MOST_LEVELS, MOST_STEPS = 40, 12, 50, 8, 12
@@ -59,7 +59,7 @@ LIBRARIES = ("numpy", "scikit-learn", "pandas", "matplotlib", "jinja2")
 
 def check_libraries() -> None:
     """Refuse (ImportError) a report that cannot be made here: a library is not installed."""
-    from dtrees.io.extras import extra
+    from dtrees.io.files import extra
 
     for module in ("jinja2", "matplotlib"):
         extra(module, of="cli,plot", for_="a report")

@@ -1,34 +1,53 @@
-"""What a cross-validation has found, for whoever tells it: a terminal, a machine, a page."""
+"""A cross-validation as it is asked for, what it has found, and tables of it for people.
+
+::
+
+    Request ──folds──▶ validate_folds ──▶ scores, models, a size if one is to be chosen
+       │                                        │
+       └──▶ scores of a guess on the same folds ┴──▶ Run
+
+A terminal, a machine and a page tell a `Run`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import dtrees
 from dtrees.cli.description import (
     SCORE_NAME,
+    TEXT_LEVELS,
     columns_of,
     first_rules,
     growth_document,
+    growth_lines,
+    importance_table,
     is_boosted,
     is_tree,
+    oob_line,
+    size_in_words,
+    stopping_line,
 )
-from dtrees.cli.formatting import counted
 from dtrees.cli.models import KINDS, chosen_parameters
+from dtrees.cli.tables import kinds_line
+from dtrees.cli.terminal import console, counted, print_sentence, say
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from dtrees.callbacks import Bar
     from dtrees.io import Problem
     from dtrees.model_selection import (
         BoostingCurve,
         CostComplexity,
         NestedStandardError,
-        SizeChoice,
         TunedSize,
     )
+    from dtrees.model_selection.folds import Split
     from dtrees.model_selection.validated import ValidatedFolds
 
 CONFIDENCE = 0.9  # of the interval that is told beside a nested standard error
@@ -298,19 +317,17 @@ def _tuned_document(tuned: TunedSize) -> dict[str, Any]:
         "rule": tuned.chosen.rule,
         "parameters": tuned.chosen.parameters,
         "untuned": {"mean": mean, "standard_error": standard_error},
-        "choices": [_choice_document(choice) for choice in tuned.choices],
-    }
-
-
-def _choice_document(choice: SizeChoice) -> dict[str, Any]:
-    mean, standard_error = choice.mean_and_error
-    return {
-        "way": choice.way,
-        "rule": choice.rule,
-        "parameters": choice.parameters,
-        "mean": mean,
-        "standard_error": standard_error,
-        "n_leaves": choice.n_leaves,
+        "choices": [
+            {
+                "way": choice.way,
+                "rule": choice.rule,
+                "parameters": choice.parameters,
+                "mean": choice.mean_and_error[0],
+                "standard_error": choice.mean_and_error[1],
+                "n_leaves": choice.n_leaves,
+            }
+            for choice in tuned.choices
+        ],
     }
 
 
@@ -321,25 +338,21 @@ def _path_document(path: CostComplexity) -> dict[str, Any]:
         "error": path.errors,
         "standard_error": path.standard_errors,
     }
-    return {
-        "best": path.best_index,
-        "one_standard_error": path.one_standard_error_index,
-        "steps": [
-            dict(zip(steps, values, strict=True))
-            for values in zip(*(column.tolist() for column in steps.values()), strict=True)
-        ],
-    }
+    return _steps_document(path.best_index, path.one_standard_error_index, steps)
 
 
 def _curve_document(curve: BoostingCurve) -> dict[str, Any]:
     steps = {"max_iter": curve.max_iter, "mean": curve.mean, "standard_error": curve.standard_error}
+    return _steps_document(curve.best - 1, curve.one_standard_error - 1, steps)
+
+
+def _steps_document(best: int, simple: int, steps: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Steps as records, and which of them is the best, and the simplest about as good."""
+    records = zip(*(column.tolist() for column in steps.values()), strict=True)
     return {
-        "best": curve.best - 1,
-        "one_standard_error": curve.one_standard_error - 1,
-        "steps": [
-            dict(zip(steps, values, strict=True))
-            for values in zip(*(column.tolist() for column in steps.values()), strict=True)
-        ],
+        "best": best,
+        "one_standard_error": simple,
+        "steps": [dict(zip(steps, values, strict=True)) for values in records],
     }
 
 
@@ -357,3 +370,156 @@ def steps_to_show(path: CostComplexity, most: int) -> list[int]:
         if len(shown) < most:
             shown.add(int(np.argmin(np.abs(np.log(path.n_leaves / n_leaves)))))
     return sorted(shown)
+
+
+def validated(request: Request, estimator: Any, bar: Bar | None = None) -> Run:
+    """Score the models of the folds and fit the estimator on all rows; all of it grows together.
+
+    `estimator` is fitted itself only where scores out of bags are asked for.
+    """
+    from sklearn.base import clone
+
+    from dtrees.model_selection import HashKFold
+    from dtrees.model_selection.folds import shuffled_folds
+    from dtrees.model_selection.validated import Questions, baseline_scores, validate_folds
+
+    X, y = request.problem.X, request.problem.y
+    start = perf_counter()
+    is_classes = request.problem.task == "classification"
+    keyed = HashKFold(request.n_folds, stratify=is_classes, random_state=estimator.random_state)
+
+    def folds_of(rows: np.ndarray | slice) -> Sequence[Split]:
+        if request.has_hash_folds:
+            return keyed.split(y[rows], y[rows])
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # check_folds notes it
+            return shuffled_folds(
+                y[rows], request.n_folds, estimator.random_state, stratified=is_classes
+            )
+
+    of_fold = clone(estimator)
+    if hasattr(of_fold, "oob_score"):  # the folds have better: their held-out rows
+        of_fold.set_params(oob_score=False)
+    splits = folds_of(slice(None))
+    task = request.problem.task  # a score that is not defined on a fold is told before they grow
+    baseline = baseline_scores(y, task, splits, request.scoring, request.quantile)
+    found = validate_folds(
+        of_fold,
+        X,
+        y,
+        splits,
+        Questions(
+            rule=request.rule,
+            with_path=request.wants_path,
+            scoring=request.scoring,
+            folds_of=folds_of if request.wants_nested else None,
+        ),
+        bar=bar,
+    )
+    final = found.final_estimator
+    if getattr(estimator, "oob_score", False):
+        if found.tuned is not None:
+            estimator.set_params(**found.tuned.chosen.parameters)
+        final = estimator.fit(X, y)
+    nested = None if request.n_divisions is None else nested_error_of(request, of_fold)
+    seconds = perf_counter() - start
+    if not request.scoring:
+        baseline = dict(zip([SCORE_NAME[request.problem.task]], baseline.values(), strict=False))
+    return Run(request, found, final, seconds, baseline, nested)
+
+
+def nested_error_of(request: Request, estimator: Any) -> NestedStandardError:
+    """The standard error of an estimator by nested cross-validation."""
+    from dtrees.model_selection import nested_standard_error
+    from dtrees.model_selection.nested_errors import pinball_of_rows
+
+    scoring = None if request.quantile is None else pinball_of_rows(request.quantile)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # check_folds notes it
+        return nested_standard_error(
+            estimator,
+            *(request.problem.X, request.problem.y),
+            scoring=scoring,
+            cv=request.n_folds,
+            n_repeats=request.n_divisions,
+            random_state=estimator.random_state,
+        )
+
+
+STEPS_SHOWN = 10  # of a path
+
+
+def print_run(run: Run) -> None:
+    """Print a run for people, below the lines on what was read."""
+    columns = run.columns
+    out = console()
+    kinds = [column["kind"] for column in columns]
+    say(kinds_line(kinds))
+    score = run.score_name
+    if run.found.tuned is not None:
+        out.print(size_table(run.found.tuned, score))
+        say("* chosen, by the folds that score it: the score is a little too good")
+        if run.nested_mean_and_error is None:
+            say("  (--tune-nested tells what it is on new rows)")
+    if run.found.path is not None:
+        out.print(path_table(run.found.path))
+    out.print(fold_table(run))
+    for name, mean_and_error in run.means_and_errors.items():
+        what = f" (mean ± standard error of {len(run.found.folds)} folds)" if name == score else ""
+        print_sentence(out, f"{name} {with_error(*mean_and_error)}", what)
+    for name in run.no_better_than_guess:
+        print_sentence(out, f"No better than {run.guess}: {name} {run.baseline[name]:.4f}")
+    if run.nested_mean_and_error is not None:
+        what = " on new rows: the size was chosen anew for each fold, without it"
+        print_sentence(out, f"{score} {with_error(*run.nested_mean_and_error)}", what)
+    if run.nested is not None:
+        say("\n  ".join(nested_lines(run.nested, run.request.row_score)))
+    out.print(importance_table(columns))
+    model = run.model
+    is_cut = is_tree(model) and model.get_depth() > TEXT_LEVELS
+    shown = f"; its first {TEXT_LEVELS} levels" if is_cut else ""
+    print_sentence(out, f"The {run.noun} on all rows", f": {size_in_words(model)}{shown}")
+    for line in (*oob_line(model), *stopping_line(model)):
+        say(line)
+    if is_tree(model):
+        say(first_rules(model).rstrip("\n"))
+    say(f"All models took {run.seconds:.2f} s.")
+    for line in growth_lines(model, on_cluster=run.is_on_cluster):
+        say(line)
+
+
+def fold_table(run: Run) -> Any:
+    """One line per fold."""
+    lines = _table("fold", *run.scores, "depth", "leaves")
+    for column in lines.columns:
+        column.justify = "right"
+    for fold, scores in zip(run.found.folds, zip(*run.scores.values(), strict=True), strict=True):
+        told = [f"{score:.4f}" for score in scores]
+        lines.add_row(str(fold.fold), *told, str(fold.depth), f"{fold.n_leaves:,}")
+    return lines
+
+
+def size_table(tuned: TunedSize, score: str) -> Any:
+    """One line per size that was to be chosen from."""
+    lines = _table("", "size", score, "leaves", "")
+    lines.collapse_padding = True  # to fit into 80 letters
+    for column in lines.columns[2:4]:
+        column.justify = "right"
+    lines.add_row("", "largest", untuned_score(tuned))
+    for *words, is_chosen in size_lines(tuned):
+        lines.add_row(*words, "*" if is_chosen else "")
+    return lines
+
+
+def path_table(path: CostComplexity) -> Any:
+    """Some steps of cost-complexity pruning."""
+    lines = _table("ccp_alpha", "leaves", "error", "")
+    for column in lines.columns[:3]:
+        column.justify = "right"
+    for line in path_lines(path, STEPS_SHOWN):
+        lines.add_row(*line)
+    return lines
+
+
+def _table(*names: str) -> Any:
+    from rich import box, table
+
+    return table.Table(*names, box=box.SIMPLE_HEAD)

@@ -18,11 +18,9 @@ from dtrees.cli.description import (
     size_in_words,
     stopping_line,
 )
-from dtrees.cli.errors import one_line_errors
 from dtrees.cli.files import bytes_in_words, load_model
-from dtrees.cli.formatting import counted
 from dtrees.cli.tables import options
-from dtrees.cli.terminal import console, print_json, say
+from dtrees.cli.terminal import console, counted, one_line_errors, print_json, say
 
 MOST_LABELS = 10
 
@@ -37,7 +35,7 @@ model_argument = click.argument("model", type=click.Path(path_type=Path))
 def command(model: Path, as_json: bool) -> None:
     """Tell what the file MODEL holds: kind, size, parameters, columns."""
     with one_line_errors():
-        from dtrees.io.extras import extra
+        from dtrees.io.files import extra
 
         fitted = load_model(model)
         if not as_json:

@@ -13,20 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dtrees.cli.column_notes import note_open_orders, note_single_class, note_strays
-from dtrees.cli.errors import RequestError, note
-from dtrees.cli.files import PARQUET, check_there, is_stream
+from dtrees.cli.columns import note_open_orders, note_single_class, note_strays
+from dtrees.cli.files import PARQUET, check_there, head_of, is_stream
 from dtrees.cli.form import (
     Form,
     encoding_hint,
-    head_of,
     header_hint,
     names_given_twice,
+    number_hints,
     separator_hint,
 )
-from dtrees.cli.formatting import counted
 from dtrees.cli.invocation import stray_hint
-from dtrees.cli.number_forms import number_hints
+from dtrees.cli.terminal import RequestError, counted, note
 
 if TYPE_CHECKING:
     from dtrees.io import Problem
@@ -102,6 +100,12 @@ def options(*declared: Callable[..., Any]) -> Callable[..., Any]:
         return command
 
     return decorate
+
+
+def form_of(given: dict[str, Any]) -> Form:
+    """How a CSV file is written, of what is given; taken out of it."""
+    names = "sep", "encoding", "decimal", "thousands", "dayfirst"
+    return Form(*(given.pop(name) for name in names))
 
 
 def read(file: Path, form: Form, as_text: Collection[str] = ()) -> Any:

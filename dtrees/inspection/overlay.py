@@ -26,8 +26,13 @@ from dtrees._html import html_table
 from dtrees.constraints import NAMES, IntegerIn, ListLike, Nothing, checked
 from dtrees.core.model.tree import ABOVE
 from dtrees.inspection.alignment import Group, NodeTest, Visit, trees_of, walk
-from dtrees.inspection.formats import FORMATS, number_format
-from dtrees.inspection.tree_formatter import TreeFormatter, adds_steps, formatter_of
+from dtrees.inspection.tree_formatter import (
+    FORMATS,
+    TreeFormatter,
+    adds_steps,
+    formatter_of,
+    number_format,
+)
 
 LEAST_DECIMALS = 1  # of thresholds; more where it takes more to tell them
 MOST_NODES = 30  # that a notebook shows

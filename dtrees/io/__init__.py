@@ -2,7 +2,6 @@
 
 files     CSV and Parquet to a DataFrame
 problem   columns and target of a DataFrame; classification or regression
-extras    modules that only some users have
 """
 
 from dtrees.io.files import read_table

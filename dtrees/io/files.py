@@ -13,12 +13,37 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Collection
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
 from dtrees.coding.text_dates import Form, dates_of
 from dtrees.constraints import Boolean, Having, InstanceOf, ListLike, Nothing, checked
-from dtrees.io.extras import extra
+
+
+def extra(module: str, *, of: str = "cli", for_: str = "the command line") -> Any:
+    """Import a module of an extra, or say how to get it.
+
+    Parameters
+    ----------
+    module : str
+    of : str, default="cli"
+        The extra, or several with commas between them.
+    for_ : str, default="the command line"
+        What needs it, for the message.
+
+    Raises
+    ------
+    ImportError
+        It is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"{for_} needs {module}, which is not installed: pip install 'dask-dtrees[{of}]'"
+        ) from error
+
 
 RAGGED = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")  # pandas
 FORMATS = (".csv", ".csv.gz", ".parquet")

@@ -1,12 +1,27 @@
 """The files beside the table: a model or a table is whole, or as it was."""
 
+import csv as csv_module
+import gzip
+import io
 import subprocess
 import sys
 
 import pytest
 
-from dtrees.cli.errors import RequestError
-from dtrees.cli.files import check_format, check_out, file_errors, in_units, whole_file, write_table
+from dtrees.cli import files
+from dtrees.cli.files import (
+    as_cell,
+    check_format,
+    check_out,
+    file_errors,
+    holds_marked_cells,
+    in_units,
+    safe_table,
+    whole_file,
+    write_table,
+)
+from dtrees.cli.terminal import RequestError
+from dtrees.export import load
 from dtrees.io import read_table
 from tests.cli.asking import ROOT, ask, check_refused, cv, fit
 
@@ -124,3 +139,340 @@ def test_what_the_system_has_against_a_file_is_one_line():
         raise FileNotFoundError(2, "gone")
     with pytest.raises(BrokenPipeError), file_errors("a", "written"):
         raise BrokenPipeError
+
+
+def test_cells():
+    for label in (
+        "=1+1",
+        "+a",
+        "-a",
+        "@a",
+        "\ta",
+        "\ra",
+        "=a",
+        "--1",
+        "-1+2",
+        "-e5",
+        "+(1)",
+        '="a"',
+    ):
+        assert as_cell(label) == f"'{label}"
+    for label in (
+        "yes",
+        "-1",
+        "+5",
+        "-1e3",
+        "+1e5",
+        "-inf",
+        "",
+        "a=b",
+        1,
+        None,
+        True,
+        "-.5",
+        " =a",
+    ):
+        assert as_cell(label) is label
+    for label in ("+", "-", "@", "=", "++", "--", "-1,5", "+1.000,5", "-5%", "\t"):
+        assert as_cell(label) is label
+
+
+@pytest.fixture(params=["here", "cluster"])
+def cluster(request):
+    """Options of a command that works here, or on a cluster."""
+    on_cluster = request.param == "cluster"
+    return ["--cluster", request.getfixturevalue("address")] if on_cluster else []
+
+
+APOSTROPHE = "got an apostrophe in front; --raw writes all text as it is."
+
+
+def test_labels_that_are_signs(tmp_path, cluster):
+    """Those of UCI's credit approval and promoters are + and -."""
+    path, model, out = tmp_path / "table.csv", tmp_path / "a.dtrees", tmp_path / "out.csv"
+    labels = ["+", "-", "@", "-1", "+5", "-1e3"] * 5
+    temperatures = ["-1,5", "+2,5", "0", "-3", "", "4"] * 5
+    x = list(range(6)) * 5
+    pd.DataFrame({"x": x, "t": temperatures, "class": labels}).to_csv(path, index=False)
+    fit = ask("fit", path, "--target", "class", "--drop", "t", "--out", model)
+    assert fit.exit_code == 0, fit.output
+    kept = ["--keep", "class", "--keep", "t"]
+    result = ask("predict", model, path, "--out", out, *kept, *cluster)
+    assert (result.exit_code, result.stderr) == (0, "")
+    found = pd.read_csv(out, dtype=str, keep_default_na=False)
+    assert found["prediction"].tolist() == labels
+    assert found["class"].tolist() == labels
+    assert found["t"].tolist() == temperatures
+
+
+def test_text_that_is_a_formula(tmp_path, cluster):
+    path, model, out = tmp_path / "table.csv", tmp_path / "a.dtrees", tmp_path / "out.csv"
+    labels = ["=cmd()", "-1", "plain", "@x"] * 5
+    note, link = "+note", '=HYPERLINK("http://a.b","c")'
+    table = pd.DataFrame({"x": [0, 1, 2, 3] * 5, note: [link, "a"] * 10, "target": labels})
+    table.to_csv(path, index=False)
+    assert ask("fit", path, "--target", "target", "--drop", note, "--out", model).exit_code == 0
+    how = ["predict", model, path, "--keep", note, *cluster]
+    result = ask(*how, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("\n") == 1
+    assert APOSTROPHE in result.stderr
+    if not cluster:
+        assert result.stderr.startswith("Note: 21 texts that")
+    rows = list(csv_module.DictReader(io.StringIO(out.read_text())))
+    assert list(rows[0]) == ["'+note", "prediction"]
+    assert [row["prediction"] for row in rows] == ["'=cmd()", "-1", "plain", "'@x"] * 5
+    assert [row["'+note"] for row in rows] == [f"'{link}", "a"] * 10
+    raw = ask(*how, "--out", out, "--raw")  # replaces the table with the same columns
+    assert (raw.exit_code, raw.stderr) == (0, "")
+    found = pd.read_csv(out, dtype=str)
+    assert found["prediction"].tolist() == labels
+    assert found[note].tolist() == table[note].tolist()
+    assert ask(*how, "--out", out).exit_code == 0
+    whole = tmp_path / "out.parquet"
+    result = ask(*how, "--out", whole)
+    assert (result.exit_code, result.stderr) == (0, "")
+    found = pd.read_parquet(whole)
+    assert found["prediction"].tolist() == labels
+    assert found[note].tolist() == table[note].tolist()
+
+
+@pytest.mark.parametrize("name", ["out.csv.gz", "-"])
+def test_other_csv_output(tmp_path, cluster, name):
+    """A header alone, of numbers; and kept categories and other objects."""
+    path, model = tmp_path / "table.parquet", tmp_path / "a.dtrees"
+    codes = pd.Categorical(["=a", "b"] * 10)
+    pd.DataFrame({"=x": range(20), "codes": codes, "y": [0.5, 1.5] * 10}).to_parquet(path)
+    assert ask("fit", path, "--target", "y", "--drop", "codes", "--out", model).exit_code == 0
+    out = name if name == "-" else tmp_path / name
+    for kept, header, firsts in (("=x", "'=x", {str(i) for i in range(20)}),
+                                 ("codes", "codes", {"'=a", "b"})):  # fmt: skip
+        how = ["--keep", kept, "--force", "--out", out, *cluster]
+        result = ask("predict", model, path, *how)
+        assert result.exit_code == 0, result.output
+        assert result.stderr.count(APOSTROPHE) == 1
+        text = result.stdout if name == "-" else gzip.decompress(out.read_bytes()).decode()
+        first, *rows = csv_module.reader(io.StringIO(text))
+        assert first == [header, "prediction"]
+        assert {row[0] for row in rows} == firsts
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 5, 1 << 20])
+@pytest.mark.parametrize("packed", [False, True])
+def test_marked_cells_are_found_wherever_a_block_ends(tmp_path, monkeypatch, block, packed):
+    monkeypatch.setattr(files, "BLOCK", block)
+    path = tmp_path / "a"
+    for text, is_marked in (
+        ("a,b\n1,'=c\n", True),
+        ('a,b\n1,"\'=c,d"\n', True),
+        ("'=a,b\n", True),
+        ("a,b\n'@a,b\n", True),
+        ("a,b\nit's,=c\n", False),
+        ("a,b\nx'=c,'d\n", False),
+        ("", False),
+    ):
+        path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+        assert holds_marked_cells(path, packed=packed) is is_marked, text
+
+
+def test_help_tells_of_apostrophes():
+    text = " ".join(ask("predict", "--help").stdout.split())
+    assert "--raw Write all text of a CSV file as it is." in text
+    assert "gets an apostrophe in front" in text
+
+
+@pytest.mark.parametrize("dtype", ["object", "str", "category"])
+def test_a_table_and_its_names_as_cells(dtype):
+    names = ["=a", "number", "-1"]
+    values = ["=1", "-1", "+x", None]
+    columns = [pd.Series(values, dtype=dtype), range(4), [-1.5, 0, 1, 2]]
+    table = pd.DataFrame(dict(zip(names, columns, strict=True)))
+    safe, n_changed = safe_table(table)
+    assert n_changed == 3
+    assert list(safe.columns) == ["'=a", "number", "-1"]
+    assert safe["'=a"].dropna().tolist() == ["'=1", "-1", "'+x"]
+    assert safe["'=a"].isna().tolist() == [False, False, False, True]
+    assert safe[["number", "-1"]].equals(table[["number", "-1"]])
+    assert table["=a"].dropna().tolist() == values[:3]  # the given one is as it was
+    assert safe_table(table[["number"]])[1] == 0
+
+
+TREE = ["--target", "class", "--max-depth", 2]
+
+
+@pytest.fixture(autouse=True)
+def blank(monkeypatch):
+    """Nobody looks at the pictures of these reports, which take most of their time."""
+    monkeypatch.setattr("dtrees.cli.figures._svg_of", lambda figure: "<svg></svg>")
+
+
+def fit_to(csv, out, *args):
+    return ask("fit", csv, *TREE, "--out", out, *args)
+
+
+def report_to(csv, out, *args):
+    return ask("cv", csv, *TREE, "--folds", 2, "--report", out, *args)
+
+
+@pytest.fixture
+def predict(csv, tmp_path):
+    model = tmp_path / "fitted.dtrees"
+    assert fit_to(csv, model).exit_code == 0
+
+    def command(_, out, *args):
+        return ask("predict", model, csv, "--out", out, *args)
+
+    return command
+
+
+@pytest.fixture(params=["fit", "cv", "predict"])
+def command(request, predict):
+    """A command with an output, the name of its file, and what such a file is called."""
+    return {
+        "fit": (fit_to, "out.dtrees", "a model file"),
+        "cv": (report_to, "out.html", "a report"),
+        "predict": (
+            predict,
+            "out.csv",
+            "a table of predictions with the columns that are asked for",
+        ),
+    }[request.param]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"#!/bin/sh\necho mine\n", b"PK\x03\x04 no zip", b"a,b\n1,2\n", b"\0" * 100, b"\xff\xfe"],
+)
+def test_a_file_of_another_kind_is_kept(csv, tmp_path, command, content):
+    run, name, what = command
+    out = tmp_path / name
+    out.write_bytes(content)
+    check_refused(run(csv, out), f"{out} is there and is not {what}: add --force to replace it")
+    assert out.read_bytes() == content
+
+
+def test_force_replaces_it(csv, tmp_path, command):
+    run, name, _ = command
+    out = tmp_path / name
+    out.write_bytes(b"a,b\n1,2\n")
+    result = run(csv, out, "--force")
+    assert result.exit_code == 0, result.output
+    assert out.read_bytes() != b"a,b\n1,2\n"
+
+
+def test_what_the_command_wrote_and_empty_files_are_replaced(csv, tmp_path, command):
+    run, name, _ = command
+    out = tmp_path / name
+    out.touch()
+    for _ in range(2):
+        result = run(csv, out)
+        assert result.exit_code == 0, result.output
+        assert out.stat().st_size > 0
+
+
+def test_a_model_does_not_replace_a_page_nor_predictions(csv, tmp_path, predict):
+    page, table, model = tmp_path / "a.html", tmp_path / "a.csv", tmp_path / "a.dtrees"
+    for run, out in ((report_to, page), (predict, table), (fit_to, model)):
+        assert run(csv, out).exit_code == 0
+    for run, out in ((fit_to, page), (fit_to, table), (report_to, model), (report_to, table)):
+        before = out.read_bytes()
+        check_refused(run(csv, out), "add --force")
+        assert out.read_bytes() == before
+    load(model)
+
+
+@pytest.mark.parametrize("suffix", [".csv.gz", ".parquet"])
+def test_packed_predictions(csv, tmp_path, predict, suffix):
+    out = tmp_path / f"out{suffix}"
+    for _ in range(2):
+        assert predict(csv, out).exit_code == 0
+    other = pd.DataFrame({"mine": [1, 2]})
+    other.to_parquet(out) if suffix == ".parquet" else other.to_csv(out, index=False)
+    check_refused(predict(csv, out), "is not a table of predictions")
+    out.write_bytes(gzip.compress(b"mine\n1\n")[:-4])  # damaged
+    check_refused(predict(csv, out), "is not a table of predictions")
+
+
+PRECIOUS = pd.DataFrame({"prediction": ["no", "yes"], "precious": [1, 2]})
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+@pytest.mark.parametrize("names", [["prediction", "precious"], ["precious", "prediction"]])
+def test_a_table_with_other_columns_beside_predictions_is_kept(tmp_path, predict, suffix, names):
+    out = tmp_path / f"mine{suffix}"
+    table = PRECIOUS[names]
+    table.to_parquet(out) if suffix == ".parquet" else table.to_csv(out, index=False)
+    before = out.read_bytes()
+    check_refused(predict(None, out), "with the columns that are asked for: add --force")
+    assert out.read_bytes() == before
+
+
+def test_predictions_with_other_columns_are_kept(tmp_path, predict):
+    out = tmp_path / "out.csv"
+    for args in ((), ("--proba",), ("--keep", "word"), ("--keep", "word", "--proba")):
+        for _ in range(2):
+            assert predict(None, out, *args).exit_code == 0
+        for others in ((), ("--proba",), ("--keep", "word"), ("--keep", "number")):
+            if others != args:
+                check_refused(predict(None, out, *others), "add --force")
+        out.unlink()
+
+
+def test_the_whole_header_is_compared_however_long_and_quoted(tmp_path):
+    """Names of kept columns with commas and line ends; more classes than a short head tells."""
+    source, model, out = tmp_path / "t.csv", tmp_path / "a.dtrees", tmp_path / "out.csv"
+    labels = [f"a rather long label, the {i}th" for i in range(400)]
+    pd.DataFrame({"a,\nb": range(400), "y": labels}).to_csv(source, index=False)
+    asked = ("--target", "y", "--task", "classification", "--out", model)
+    assert ask("fit", source, *asked).exit_code == 0
+    how = ("predict", model, source, "--out", out, "--keep", "a,\nb", "--proba")
+    for _ in range(2):
+        result = ask(*how)
+        assert result.exit_code == 0, result.output
+    text = out.read_text()
+    out.write_text(text.replace("399th", "399th one", 1))
+    check_refused(ask(*how), "add --force")
+
+
+def test_a_link_stays_one(csv, tmp_path, command):
+    run, name, _ = command
+    folder, out = tmp_path / "elsewhere", tmp_path / name
+    folder.mkdir()
+    out.symlink_to(folder / "target")
+    for _ in range(2):  # there is no target, and there is one
+        result = run(csv, out)
+        assert result.exit_code == 0, result.output
+        assert out.is_symlink()
+        assert [path.name for path in folder.iterdir()] == ["target"]
+        assert (folder / "target").stat().st_size > 0
+    (folder / "target").write_bytes(b"mine")
+    check_refused(run(csv, out), "add --force")
+    assert (folder / "target").read_bytes() == b"mine"
+    assert run(csv, out, "--force").exit_code == 0
+    assert out.is_symlink()
+    assert (folder / "target").read_bytes() != b"mine"
+
+
+def test_links_that_lead_nowhere(csv, tmp_path, command):
+    run, name, _ = command
+    out = tmp_path / name
+    out.symlink_to(tmp_path / "none" / "target")
+    check_refused(run(csv, out), f"{out}: there is no folder {tmp_path / 'none'}")
+    out.unlink()
+    out.symlink_to(out)
+    check_refused(run(csv, out), f"{out}: not a file")
+    out.unlink()
+    out.symlink_to(csv)
+    before = csv.read_bytes()
+    check_refused(run(csv, out), "would replace what is read")
+    assert csv.read_bytes() == before
+
+
+def test_a_link_on_a_cluster(csv, tmp_path, predict, address):
+    out, target = tmp_path / "out.csv.gz", tmp_path / "target"
+    out.symlink_to(target)
+    for _ in range(2):
+        result = predict(csv, out, "--cluster", address)
+        assert result.exit_code == 0, result.output
+    assert out.is_symlink()
+    assert gzip.decompress(target.read_bytes()).startswith(b"prediction\n")

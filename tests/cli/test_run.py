@@ -7,11 +7,11 @@ import pytest
 from sklearn.base import clone
 
 import dtrees
-from dtrees.cli.run import Run, path_lines, steps_to_show
+from dtrees.cli.run import Request, Run, path_lines, steps_to_show, validated
 from dtrees.io import problem_of, read_table
-from dtrees.model_selection import cost_complexity_cv
+from dtrees.model_selection import cost_complexity_cv, cross_val_score
 from dtrees.model_selection.folds import shuffled_folds
-from tests.cli.asking import cv_json
+from tests.cli.asking import cv, cv_json
 
 pd = pytest.importorskip("pandas")
 
@@ -118,3 +118,86 @@ def test_a_run_compares_its_scores_with_those_of_a_guess():
     assert (run.noun, run.guess) == ("forest", "always saying the mean")
     request.quantile = 0.8
     assert run.guess == "always saying the quantile 0.8"
+
+
+MODELS = [
+    dtrees.DecisionTreeClassifier(max_depth=3, random_state=1),
+    dtrees.RandomForestClassifier(5, oob_score=True, random_state=1),
+    dtrees.GradientBoostingClassifier(max_iter=3, random_state=1),
+]
+
+
+def request_for(table, **asked):
+    problem = problem_of(table, "class", drop=["mixed", "amount"])
+    facts = {"scoring": {}, "rule": None, "wants_nested": False, "wants_path": False, **asked}
+    return Request(
+        file="table",
+        target="class",
+        kind="tree",
+        problem=problem,
+        n_folds=3,
+        has_hash_folds=False,
+        **facts,
+    )
+
+
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_folds_final_model_and_guess(table, model):
+    request = request_for(table)
+    run = validated(request, model)
+    X, y = request.problem.X, request.problem.y
+    expected = cross_val_score(model, X, y, cv=shuffled_folds(y, 3, 1, stratified=True))
+    assert run.scores["accuracy"].tolist() == expected.tolist()
+    assert run.model.predict(X).tolist() == model.fit(X, y).predict(X).tolist()
+    assert hasattr(run.model, "oob_score_") == hasattr(model, "oob_score_")
+    assert 0 < run.baseline["accuracy"] < 1
+    assert len(run.found.models) == 3
+    assert run.seconds > 0
+
+
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_scores_by_name(table, model):
+    asked = {name: name for name in ("roc_auc", "accuracy")}
+    scores = validated(request_for(table, scoring=asked), model).scores
+    assert list(scores) == ["roc_auc", "accuracy"]
+    assert (scores["roc_auc"] != scores["accuracy"]).any()
+
+
+def test_classification_prints_folds_columns_and_tree(csv):
+    result = cv(csv, "--target", "class", "--folds", 3, "--max-depth", 2)
+    assert result.exit_code == 0, result.output
+    out = result.stdout
+    assert "60 rows, 4 columns\n" in out
+    assert "columns: 2 ordered, 1 categorical, 1 hybrid (numbers and words)" in out
+    assert "target class: classification, 2 classes" in out
+    assert "accuracy" in out
+    assert "(mean ± standard error of 3 folds)" in out
+    assert "importance" in out
+    assert "amount " in out
+    assert "amount <= " in out
+    assert result.stderr == ""
+
+
+def test_regression_prints_r2(csv):
+    result = cv(csv, "--target", "amount", "--folds", 3)
+    assert result.exit_code == 0, result.output
+    assert "target amount: regression" in result.stdout
+    assert "R² 0." in result.stdout
+
+
+def test_all_that_is_told_of_a_run(csv):
+    """The same numbers as in the document, in an order that does not change."""
+    options = ["--target", "class", "--drop", "amount", "--folds", 3, "--tune", "--max-depth", 3]
+    document = cv_json(csv, *options)
+    out = cv(csv, *options).stdout
+    places = [
+        out.index(words)
+        for words in ("target class", "* chosen", "one standard error", "fold ", "All models took")
+    ]
+    assert places == sorted(places)
+    assert f"accuracy {document['mean']:.4f} ± {document['standard_error']:.4f}" in out
+    for fold in document["folds"]:
+        row = [str(fold["fold"]), f"{fold['score']:.4f}", str(fold["depth"]), f"{fold['n_leaves']}"]
+        assert row in [line.split() for line in out.splitlines()]

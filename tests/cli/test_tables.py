@@ -5,9 +5,9 @@ import gzip
 import numpy as np
 import pytest
 
-from dtrees.cli.errors import RequestError
 from dtrees.cli.form import Form
 from dtrees.cli.tables import check_files, headlines, kinds_line, label_of, table_of
+from dtrees.cli.terminal import RequestError
 from dtrees.io import Problem, problem_of, read_table
 from tests.cli.asking import (
     ask,

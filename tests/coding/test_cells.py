@@ -2,36 +2,18 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
-from dtrees.coding import CodeBook, CodedMatrix
+from dtrees.coding import CodeBook
 from dtrees.coding._cells import compact, compact_values, label_codes, labels_present
 from tests.coding.examples import assert_exact
 
 rng = np.random.default_rng(2)
 
 
-@pytest.mark.parametrize(
-    "dtype",
-    [
-        "f2",
-        "f4",
-        "f8",
-        "g",
-        "i1",
-        "i2",
-        "i4",
-        "i8",
-        "u1",
-        "u2",
-        "u4",
-        "u8",
-        "?",
-        ">f8",
-        ">i4",
-        ">f4",
-    ],
-)
+DTYPES = "f2 f4 f8 g i1 i2 i4 i8 u1 u2 u4 u8 ? >f8 >i4 >f4"
+
+
+@pytest.mark.parametrize("dtype", DTYPES.split())
 @pytest.mark.parametrize("n", [1, 2, 39, 300])
 def test_every_dtype(dtype, n):
     X = np.round(rng.normal(size=(n, 3)) * 20)
@@ -68,30 +50,6 @@ def test_unaligned_and_memory_mapped(tmp_path):
     np.save(tmp_path / "x.npy", X)
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
     assert_exact(X, *CodeBook.fit_encode(mapped))
-
-
-def mixed():
-    counts = [3, 300, 70_000, 255, 65_535]
-    columns = [rng.integers(0, k + 1, 50) for k in counts]
-    return columns, counts, CodedMatrix.from_columns(columns, counts, [3, 0, 70_000, 100, 65_535])
-
-
-@pytest.mark.parametrize(
-    "rows", [np.array([4, 0, 4, 49]), np.arange(50) % 3 == 0, np.array([], int)]
-)
-def test_take(rows):
-    columns, _, coded = mixed()
-    taken = coded.take(rows)
-    for j, column in enumerate(columns):
-        assert np.array_equal(taken.column(j), column[rows])
-    dense = np.where(rng.random((50, 4)) < 0.3, rng.integers(-2, 3, (50, 4)), 0).astype(float)
-    _, sparse = CodeBook.fit_encode(sp.csr_array(dense))
-    taken = sparse.take(rows)
-    assert taken.n_rows == len(dense[rows])
-    for j in range(4):
-        assert np.array_equal(taken.column(j), sparse.column(j)[rows])
-        stored = taken.sparse_rows[taken.sparse_indptr[j] : taken.sparse_indptr[j + 1]]
-        assert (np.diff(stored) > 0).all()
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])

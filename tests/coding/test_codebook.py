@@ -58,14 +58,6 @@ def test_pickle_and_the_book_without_values():
         assert np.array_equal(again.column(j), coded.column(j))
 
 
-def test_describe_value():
-    book, _ = fit(np.array([[0.5], [1.0]]))
-    assert book.describe_value(0, 0.75) == "0.75"
-    assert book.unit(0) == "number"
-    assert book.name(0) == "0"
-    assert fit(pd.DataFrame({"a": [1]}))[0].name(0) == "'a'"
-
-
 def numbers(n_rows: int, n_columns: int, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, n_columns))
@@ -179,13 +171,6 @@ def test_one_row_is_predicted_as_many_are(n_jobs):
     forest.fit(X, np.nan_to_num(X[:, 0]) > np.nan_to_num(X[:, 1]))
     rows = np.vstack([forest.predict_proba(X[i : i + 1]) for i in range(len(X))])
     np.testing.assert_array_equal(rows, forest.predict_proba(X))
-
-
-def test_no_jobs_are_an_error():
-    X = numbers(50, 3)
-    forest = RandomForestClassifier(3).fit(X, X[:, 0] > 0).set_params(n_jobs=0)
-    with pytest.raises(ValueError, match="n_jobs"):
-        forest.predict(X[:1])
 
 
 def test_unseen_is_missing():

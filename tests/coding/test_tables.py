@@ -1,8 +1,6 @@
 """The front door: every kind of table in memory, and what it refuses."""
 
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -150,14 +148,6 @@ def test_categories_in_no_row_mean_nothing(form, labels, options, limit, monkeyp
     assert repr(book.categories[0].tolist()) == repr(plain.categories[0].tolist())
     assert book.categories[0].dtype == plain.categories[0].dtype
     assert book.n_codes.tolist() == plain.n_codes.tolist() == [4]
-
-
-@pytest.mark.parametrize("form", FORMS_OF_MANY)
-def test_few_categories_are_not_looked_up(form, monkeypatch):
-    """To find out which of them are in some row would cost more."""
-    monkeypatch.setattr(np, "unique", None)
-    table = read_table(of_many(MANY[:20], [3, -1])[form])
-    assert len(table.labels[0].labels) == 20
 
 
 @pytest.mark.parametrize("fill", [np.nan, None, 0, 1])
@@ -379,18 +369,6 @@ def test_dask_collections_are_refused():
     array = pytest.importorskip("dask.array")
     with pytest.raises(TypeError, match="Dask collection"):
         read_table(array.zeros((2, 2)))
-
-
-def test_import_brings_in_no_data_frames():
-    program = (
-        "import sys, dtrees.coding as c, numpy as np; c.CodeBook.fit_encode(np.ones((2, 2)));"
-        "print([m for m in ('pandas','polars','pyarrow','sklearn','dask','matplotlib') "
-        "if m in sys.modules])"
-    )
-    out = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert out.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize("values", [None, [1, "a"], (1, 2), 0.5, pd.DataFrame({"a": [1]})])
