@@ -218,8 +218,9 @@ def _growth(tree: Any, X: Any, y: np.ndarray, cv: Any) -> Found:
     before = _resident_now()
     training = Training(encoded, CodedRows(encoded.coded), y, run)
     sides = RowsOfSides(splits, len(y), np.ones(len(y), dtype=bool))
-    grown = tree._grow_sets(training, of_sets(sides) if splits else plain())
+    models = tree._fit_sets(training, of_sets(sides) if splits else plain())
     peak = recorded_peak() - before
+    grown = [model.tree_.model for model in models]
     return Found(peak, bytes_of(grown), groups_at_once(grown, THREADS))
 
 

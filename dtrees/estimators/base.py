@@ -63,7 +63,7 @@ from dtrees.constraints import (
     check_values,
 )
 from dtrees.core.model.tree import Forest, Tree
-from dtrees.estimators.fit_plan import LARGEST_SEED, Encoded
+from dtrees.estimators.fit_plan import LARGEST_SEED
 from dtrees.estimators.other_names import names_others
 from dtrees.estimators.prediction import Predictor, answered
 from dtrees.estimators.tree_view import TreeView
@@ -164,23 +164,14 @@ class BaseModel(BaseEstimator):
         """Class weights that the target has; None: none, or those of a bag."""
         return None
 
-    def _learned(self, target: Target) -> dict[str, Any]:
-        """Attributes that only classifiers or only regressors have."""
-        if target.kind != "classification":
-            return {}
-        return {"classes_": target.classes, "n_classes_": target.n_classes}
-
-    def _learned_of_table(self, encoded: Encoded) -> dict[str, Any]:
-        """What the fit of trees or of a forest learns, beside trees, codebook and bags."""
-        book = encoded.book
-        learned = {
-            "n_features_in_": book.n_columns,
-            "n_outputs_": 1,
-            "max_features_": encoded.max_features,
-            **self._learned(encoded.target),
-        }
+    @staticmethod
+    def _learned_of(book: CodeBook, target: Target) -> dict[str, Any]:
+        """What all estimators learn of a table, beside its codebook."""
+        learned: dict[str, Any] = {"n_features_in_": book.n_columns}
         if book.feature_names is not None:
             learned["feature_names_in_"] = book.feature_names
+        if target.kind == "classification":
+            learned |= {"classes_": target.classes, "n_classes_": target.n_classes}
         return learned
 
     def _predictor(self) -> Predictor:

@@ -109,8 +109,16 @@ def sides_of(
     Before the table is coded: what cannot be fitted is told at once, and a draw of held-out
     rows takes more memory than codes.
     """
-    loss, counted = model._loss(), _counted(target)
-    of_loss = _as_the_loss_wants(loss, target, y)
+    loss, units = model._loss(), units_of(target)
+    counted: np.ndarray | slice = slice(None)  # rows that have a weight
+    if units is not None and not (units > 0).all():
+        counted = np.flatnonzero(units > 0)
+    if target.kind != "classification":
+        of_loss = np.ascontiguousarray(y, dtype=np.float64)
+    elif target.y.dtype == np.uint8 and isinstance(loss, Loss):
+        of_loss = target.y  # classes stay the bytes that they are
+    else:
+        of_loss = target.y.astype(np.float64)
     loss.check(of_loss[counted])  # before rows are held out: of the parts it is not asked
     n_counted = target.n_rows if isinstance(counted, slice) else len(counted)
     if shown or not is_wanted(model.early_stopping, n_counted):
@@ -145,8 +153,7 @@ def start_of(
         rows = replace(rows, raw=kept[1])
         growing = replace(growing, initial=kept[0])
     learned = {
-        **model._learned(target),
-        "n_features_in_": book.n_columns,
+        **model._learned_of(book, target),
         "n_trees_per_iteration_": len(growing.initial),
         "do_early_stopping_": shown is not None or held is not None,
         "codebook_": book,
@@ -154,8 +161,6 @@ def start_of(
         "_fit_loss": growing.loss,
         "_fit_seed": given.seed,
     }
-    if book.feature_names is not None:
-        learned["feature_names_in_"] = book.feature_names
     watch = None
     if shown is not None:
         classes = target.classes if target.kind == "classification" else None
@@ -231,18 +236,3 @@ def _rows_of(
     )
     chosen = None if isinstance(rows, slice) else rows.astype(np.uint32)
     return BoostedRows(coded, y, units, target.weight_unit, chosen), growing
-
-
-def _as_the_loss_wants(loss: Loss | OwnLoss, target: Target, y: np.ndarray) -> np.ndarray:
-    """Targets of all rows; classes stay the bytes that they are where the loss is one of ours."""
-    if target.kind != "classification":
-        return np.ascontiguousarray(y, dtype=np.float64)
-    if target.y.dtype == np.uint8 and isinstance(loss, Loss):
-        return target.y
-    return target.y.astype(np.float64)
-
-
-def _counted(target: Target) -> np.ndarray | slice:
-    """Rows that have a weight."""
-    units = units_of(target)
-    return slice(None) if units is None or (units > 0).all() else np.flatnonzero(units > 0)

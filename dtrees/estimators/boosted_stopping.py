@@ -469,6 +469,8 @@ class Iterations:
     growing : Growing
     rows : BoostedRows
         That are grown from.
+    is_heard : bool
+        Whether anybody listens.
     """
 
     fit: BoostingFit
@@ -480,6 +482,7 @@ class Iterations:
     def __post_init__(self) -> None:
         self._raw = self.rows.raw
         self.fit.measure = self._training_score
+        self.is_heard = self.watch is not None or len(self.callbacks) > 0
 
     def _so_far(self) -> np.ndarray:
         """Raw predictions after the last iteration, float64 (n_values, n_rows)."""
@@ -492,11 +495,6 @@ class Iterations:
         own = slice(None) if rows.chosen is None else rows.chosen
         weight = None if rows.weight is None else rows.weight[own] * rows.weight_unit
         return -self.growing.loss.mean(rows.y[own], raw[:, own].T, weight)
-
-    @property
-    def is_heard(self) -> bool:
-        """Whether anybody listens."""
-        return self.watch is not None or len(self.callbacks) > 0
 
     @property
     def ends(self) -> Watch | None:

@@ -62,7 +62,7 @@ MOST_ROWS = 2**31 - 1  # a table has no more, so no limit needs to be larger
 
 
 def least_rows(limit: int | float) -> int:
-    """A least number of rows; 1 where it is a share, which `FitPlan.shares` has."""
+    """A least number of rows; 1 where it is a share, which `Encoded.shares` has."""
     return min(int(limit), MOST_ROWS) if isinstance(limit, Integral) else 1
 
 
@@ -114,6 +114,7 @@ class Encoded:
     target: Target
     seed: int
     rules: GrowthRules
+    shares: Shares  # limits of the rules that depend on which rows a training set has
     max_features: int
 
 
@@ -153,11 +154,6 @@ class FitPlan:
         return cls(estimator._unfitted())
 
     @property
-    def name(self) -> str:
-        """Of the estimator's class, for messages."""
-        return type(self.estimator).__name__
-
-    @property
     def regime(self) -> str | None:
         """Where codes are to be: where trees grow from them, of boosted models in this process."""
         own = self.estimator
@@ -178,12 +174,6 @@ class FitPlan:
     def draws_weights(self) -> bool:
         """Whether trees have bags, into which rows are drawn as weights say."""
         return getattr(self.estimator, "bootstrap", False)
-
-    @property
-    def random_ties(self) -> bool:
-        """Whether one of several columns with the same gain is drawn."""
-        own = self.estimator
-        return hasattr(own, "n_estimators") or own.random_state is not None
 
     @property
     def class_weight(self) -> Any:
@@ -211,7 +201,7 @@ class FitPlan:
     def read(self, X: Any, y: Any) -> tuple[Table | PartitionedTable, np.ndarray]:
         """A table, and a target of as many rows; ValueError: one is not what it should be."""
         table = X if isinstance(X, PartitionedTable) else read_table(X)
-        values = one_target(y, self.name)
+        values = one_target(y, type(self.estimator).__name__)
         if len(values) != table.n_rows:
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: X has {table.n_rows} "
@@ -262,16 +252,22 @@ class FitPlan:
         barred = nearly_ids(book, coded.n_rows)
         n_columns = max(1, book.n_columns - len(barred))
         max_features = columns_per_split(own.max_features, n_columns)
+        split, leaf = own.min_samples_split, own.min_samples_leaf
+        shares = Shares(
+            min_samples_split=0.0 if isinstance(split, Integral) else float(split),
+            min_samples_leaf=0.0 if isinstance(leaf, Integral) else float(leaf),
+            min_weight_leaf=float(own.min_weight_fraction_leaf),
+        )
         numbers = GrowthRules(
             criterion=self.criterion,
             score=own.criterion.score if self.criterion == OF_USER else None,
             max_depth=depth_of(own.max_depth, own.max_leaf_nodes),
-            min_samples_split=max(2, least_rows(own.min_samples_split)),
-            min_samples_leaf=least_rows(own.min_samples_leaf),
+            min_samples_split=max(2, least_rows(split)),
+            min_samples_leaf=least_rows(leaf),
             min_impurity_decrease=float(own.min_impurity_decrease),
             max_features=max_features if max_features < n_columns else None,
             random_splits=own._random_cuts,
-            random_ties=self.random_ties,
+            random_ties=hasattr(own, "n_estimators") or own.random_state is not None,
             category_penalty=float(own.category_penalty),
             in_bags=self.draws_weights,
             seed=seed,
@@ -279,10 +275,10 @@ class FitPlan:
             monotonic=directions_of(own.monotonic_cst, book, target),
             interactions=interactions_of(own.interaction_cst, book, barred),
         )
-        rules = self.rules(numbers, target)
+        rules = shares.rules(numbers, target)
         if target.n_classes >= MANY_CLASSES:
             _warn_of_many_classes(target, rules)
-        return Encoded(book, coded, target, seed, rules, max_features)
+        return Encoded(book, coded, target, seed, rules, shares, max_features)
 
     def encode(
         self,
@@ -297,21 +293,6 @@ class FitPlan:
         table, values = self.read(X, y)
         target = self.estimator._encode_target(values, sample_weight)
         return self.resolve(*self.code(table, seed, run, stats, sample_weight), target, seed)
-
-    @property
-    def shares(self) -> Shares:
-        """Limits that depend on which rows a training set has."""
-        own = self.estimator
-        split, leaf = own.min_samples_split, own.min_samples_leaf
-        return Shares(
-            min_samples_split=0.0 if isinstance(split, Integral) else float(split),
-            min_samples_leaf=0.0 if isinstance(leaf, Integral) else float(leaf),
-            min_weight_leaf=float(own.min_weight_fraction_leaf),
-        )
-
-    def rules(self, rules: GrowthRules, target: Target) -> GrowthRules:
-        """Rules for another target, of whose rows shares are taken."""
-        return self.shares.rules(rules, target)
 
     def n_alone(self, encoded: Encoded, resampling: Resampling) -> tuple[int, str]:
         """How many of several training sets share nothing of their growth, and why they do not."""

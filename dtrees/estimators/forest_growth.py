@@ -366,11 +366,13 @@ class FitOfForest:
             bags,
             book.thresholds,
             values=book.code_values() if forest._random_cuts else None,
-            shares=FitPlan(forest).shares,
+            shares=encoded.shares,
             max_leaf_nodes=forest.max_leaf_nodes,
             ccp_alpha=forest.ccp_alpha,
         )
-        self.learned = forest._learned_of_table(encoded) | {  # beside the trees
+        self.learned = forest._learned_of(book, encoded.target) | {  # beside the trees
+            "n_outputs_": 1,
+            "max_features_": encoded.max_features,
             "codebook_": book.without_values(),
             "_fit_seed": encoded.seed,
             "_fit_bags": None if bags is None else bags.digest(),
@@ -407,8 +409,17 @@ class FitOfForest:
             _add_earlier(fit, oob, stopping, kept.earlier)
         unfinished = partial(self._so_far, fit.trees, facts)
         with all_or_nothing(forest), listening(fit, callbacks), brought_along(unfinished):
-            with stats.phase("growth"):
-                self._grow_trees(fit, oob, callbacks)
+            look = oob.votes_of if oob is not None and oob.is_here else None
+            how: dict[str, Any] = {"regime": forest.regime, "look": look, "stats": stats}
+            growing = grow_trees(self.growth, fit.numbers, training.run, **how)
+            with stats.phase("growth"), closing(growing) as grown:
+                for number, tree, votes in grown if oob is None or oob.is_here else oob.seen(grown):
+                    fit.trees.append(tree)
+                    if oob is not None:
+                        oob.add(tree, votes)
+                    # all of them hear of the tree, whoever stops
+                    if told([callback.on_tree_end(fit, number) for callback in callbacks]):
+                        break
             if oob is not None:
                 learned |= self._learned_out_of_bag(oob)
             if forest.oob_tol is not None:
@@ -420,23 +431,6 @@ class FitOfForest:
             learned["_fit_report"] = stats.report()
             forest._forget_at_times()
             forest.__dict__.update(learned)
-
-    def _grow_trees(
-        self, fit: ForestFit, oob: OutOfBag | None, callbacks: Sequence[Callback]
-    ) -> None:
-        """Grow the trees of a fit, on threads or on a cluster, until one of the callbacks stops."""
-        look = oob.votes_of if oob is not None and oob.is_here else None
-        how: dict[str, Any] = {"regime": self.forest.regime, "stats": self.training.stats}
-        with closing(
-            grow_trees(self.growth, fit.numbers, self.training.run, look=look, **how)
-        ) as grown:
-            for number, tree, votes in grown if oob is None or oob.is_here else oob.seen(grown):
-                fit.trees.append(tree)
-                if oob is not None:
-                    oob.add(tree, votes)
-                # all of them hear of the tree, whoever stops
-                if told([callback.on_tree_end(fit, number) for callback in callbacks]):
-                    break
 
     def _so_far(self, trees: Sequence[Tree], facts: Callable[[], dict[str, Any]] | None) -> Any:
         """A forest of the trees that are complete, which can be resumed; None where none are.

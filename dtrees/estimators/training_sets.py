@@ -339,7 +339,7 @@ def _fitted(plan: FitPlan, training: Training, target: Target) -> Any:
     encoded = training.encoded
     own = replace(
         training,
-        encoded=replace(encoded, target=target, rules=plan.rules(encoded.rules, target)),
+        encoded=replace(encoded, target=target, rules=encoded.shares.rules(encoded.rules, target)),
         run=threaded(plan.estimator.n_jobs),  # which a forest that ends early cancels
     )
     try:

@@ -88,28 +88,23 @@ class BaseDecisionTree(BaseModel):
 
     def _fit_coded(self, training: Training) -> Any:
         tree = PruningLimits(ccp_alpha=self.ccp_alpha).prune(self._grow(training))
-        (learned,) = self._learned_of(training.encoded, [tree])
+        (learned,) = self._learned_by(training.encoded, [tree])
         learned["_fit_report"] = training.stats.report()
         self._forget_at_times()
         self.__dict__.update(learned)
         training.advance(1)
         return self
 
-    def _learned_of(self, encoded: Encoded, trees: Sequence[Tree]) -> list[dict[str, Any]]:
+    def _learned_by(self, encoded: Encoded, trees: Sequence[Tree]) -> list[dict[str, Any]]:
         """The attributes of a fit for each of the trees that were grown with these parameters."""
         book = encoded.book.without_values()  # as large as the table; the tree has its thresholds
-        facts = self._learned_of_table(encoded)
+        facts = self._learned_of(encoded.book, encoded.target)
+        facts |= {"n_outputs_": 1, "max_features_": encoded.max_features}
         missing = missing_by_model([[tree] for tree in trees], encoded.coded)
         return [
             {**facts, "tree_": TreeView(tree, book, mine)}
             for tree, mine in zip(trees, missing, strict=True)
         ]
-
-    def _grow_sets(self, training: Training, resampling: Resampling) -> list[Tree]:
-        growth = self._growth_of(training.encoded)
-        advance, stats = training.advance, training.stats
-        grown = grow_sets(growth, range(1), resampling, training.run, advance=advance, stats=stats)
-        return [tree for (tree,) in grown]
 
     def _growth_of(self, encoded: Encoded) -> ForestGrowth:
         """What the tree is grown from."""
@@ -119,7 +114,7 @@ class BaseDecisionTree(BaseModel):
             encoded.rules,
             None,
             encoded.book.thresholds,
-            shares=FitPlan(self).shares,
+            shares=encoded.shares,
             max_leaf_nodes=self.max_leaf_nodes,
             ccp_alpha=self.ccp_alpha,
             arena=Arena(lends_records=False),
@@ -127,9 +122,12 @@ class BaseDecisionTree(BaseModel):
 
     def _fit_sets(self, training: Training, resampling: Resampling) -> list[Any]:
         """An estimator with these parameters, fitted to each training set."""
-        grown = self._grow_sets(training, resampling)
+        growth = self._growth_of(training.encoded)
+        advance, stats = training.advance, training.stats
+        grown = grow_sets(growth, range(1), resampling, training.run, advance=advance, stats=stats)
         models = [self._unfitted() for _ in grown]
-        for model, learned in zip(models, self._learned_of(training.encoded, grown), strict=True):
+        trees = [tree for (tree,) in grown]
+        for model, learned in zip(models, self._learned_by(training.encoded, trees), strict=True):
             model.__dict__.update(learned)
         return models
 

@@ -168,12 +168,11 @@ class LocalRunner:
         """
         n_threads = min(self.n_threads, len(tasks))
         if n_threads <= 1:
-            try:
+            with self._cancelling():
                 for task in tasks:
-                    yield self([task])[0]
-            except GeneratorExit:
-                self.cancelled.set()
-                raise
+                    found = task()
+                    self._check()
+                    yield found
             return
         early: dict[int, T] = {}
         team = Team()

@@ -34,6 +34,14 @@ def test_numbers_of_rows():
     assert least_rows(1.0) == 1
 
 
+IRIS = load_iris(return_X_y=True)
+KINDS = [DecisionTreeClassifier, DecisionTreeRegressor, *FORESTS]
+
+
+def encoded(estimator):
+    return FitPlan.of(estimator).encode(IRIS[0], (IRIS[1], None), 0, threaded(1))
+
+
 def test_rows_of_a_split():
     assert rows_of_split(7, 100) == 7
     assert rows_of_split(0.041, 100) == 5
@@ -44,7 +52,8 @@ def test_rows_of_a_split():
 def test_shares():
     def shares(split, leaf, weight):
         limits = {"min_samples_split": split, "min_samples_leaf": leaf}
-        return FitPlan(DecisionTreeClassifier(**limits, min_weight_fraction_leaf=weight)).shares
+        tree = DecisionTreeClassifier(**limits, min_weight_fraction_leaf=weight)
+        return encoded(tree).shares
 
     assert shares(2, 1, 0.0) == Shares()
     assert shares(np.int64(2), 0.1, 0) == Shares(min_samples_leaf=0.1)
@@ -66,10 +75,6 @@ def test_a_coded_matrix_is_walked_here():
     assert rows.is_here
 
 
-IRIS = load_iris(return_X_y=True)
-KINDS = [DecisionTreeClassifier, DecisionTreeRegressor, *FORESTS]
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_steps_make_the_model_of_a_fit(kind):
     X, y = load_diabetes(return_X_y=True) if "Regressor" in kind.__name__ else IRIS
@@ -86,7 +91,7 @@ def test_a_plan_is_of_a_clone_with_checked_parameters():
     estimator = RandomForestClassifier(7)
     plan = FitPlan.of(estimator)
     estimator.set_params(n_estimators=8)
-    assert (plan.name, plan.n_trees) == ("RandomForestClassifier", 7)
+    assert plan.n_trees == 7
     assert plan.estimator.n_estimators == 7
     with pytest.raises(InvalidParameterError, match="max_depth"):
         FitPlan.of(RandomForestClassifier(max_depth=0))
@@ -103,9 +108,9 @@ def test_class_weights_are_of_the_target():
 
 
 def test_ties_of_a_tree_are_drawn_with_a_seed_only():
-    assert not FitPlan.of(DecisionTreeClassifier()).random_ties
-    assert FitPlan.of(DecisionTreeClassifier(random_state=0)).random_ties
-    assert FitPlan.of(RandomForestClassifier()).random_ties
+    assert not encoded(DecisionTreeClassifier()).rules.random_ties
+    assert encoded(DecisionTreeClassifier(random_state=0)).rules.random_ties
+    assert encoded(RandomForestClassifier()).rules.random_ties
 
 
 def test_codes_depend_on_few_parameters():

@@ -152,11 +152,6 @@ class LeafSteps:
         return steps
 
 
-def bits_of(value: float) -> int:
-    """The least power of two that is above a number that is not negative; 0 of 0."""
-    return math.frexp(value)[1]
-
-
 def bounds_of_nodes(
     piece: PartialTree, values: np.ndarray, monotonic: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray]:

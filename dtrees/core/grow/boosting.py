@@ -40,7 +40,7 @@ from dtrees.core.grow._leaf_wise import LeafWiseGrower
 from dtrees.core.grow._row_derivatives import RowDerivatives, RowSquares
 from dtrees.core.grow._team import Team
 from dtrees.core.grow.assembly import Thresholds, trees_of_records
-from dtrees.core.grow.boosted_steps import LeafSteps, bits_of
+from dtrees.core.grow.boosted_steps import LeafSteps
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Tree
@@ -176,7 +176,7 @@ def boost(
     made: list[Tree] = []
 
     def grow() -> None:
-        of_a_tree = threads_of_a_tree(n_threads, growing)
+        of_a_tree = max(1, n_threads // len(growing.initial))
         blocks = ColumnBlocks(rows.coded, growing.rules.min_samples_leaf, of_a_tree, takes_codes)
         booster = Booster(rows, growing, team, blocks)
         for _turn in grow_model(booster, thresholds, made, cancelled, watch):
@@ -187,11 +187,6 @@ def boost(
     finally:
         team.dismiss()  # where nobody has come to lead
     return made
-
-
-def threads_of_a_tree(n_threads: int, growing: Growing) -> int:
-    """How many threads of a model grow each of the trees of an iteration."""
-    return max(1, n_threads // len(growing.initial))
 
 
 def grow_model(
@@ -206,8 +201,8 @@ def grow_model(
     The trees are added to `made`; other arguments as for `boost`. The turns may be those of
     different threads.
     """
-    of_a_turn = max(1, booster.n_iterations // TURNS)
-    for number in range(booster.n_iterations):
+    of_a_turn = max(1, booster.growing.n_iterations // TURNS)
+    for number in range(booster.growing.n_iterations):
         if cancelled():
             break
         booster.iterate()
@@ -231,6 +226,13 @@ class Booster:
     team : Team
         Which this thread is a member of; the trees of an iteration grow on all who are free.
     blocks : ColumnBlocks
+
+    Attributes
+    ----------
+    rows, growing
+        As given.
+    raw : float64 (n_values, n_rows)
+        Raw predictions of the rows of the table; of those that are not chosen, the first ones.
     """
 
     def __init__(
@@ -243,7 +245,7 @@ class Booster:
         self._chosen = chosen = slice(None) if rows.chosen is None else rows.chosen
         n_rows = rows.coded.n_rows if rows.chosen is None else len(rows.chosen)
         self.rows = rows
-        self._growing = growing
+        self.growing = growing
         self._loss = growing.loss
         self._n_trees = growing.n_there
         weight = own = None
@@ -258,6 +260,7 @@ class Booster:
         self._derivatives = RowDerivatives(
             growing.loss, growing.initial, rows.y, weight, team, are_counts, rows.chosen
         )
+        self.raw: np.ndarray = self._derivatives.raw
         of_many = (rows.coded.n_ordered == 0) & (rows.coded.n_codes > FREE_CATEGORIES)
         has_many = growing.rules.category_penalty > 0 and bool(of_many.any())
         squares = RowSquares(weight, heaviest, are_counts) if has_many else None
@@ -282,24 +285,9 @@ class Booster:
             are_counts,
         )
 
-    @property
-    def n_iterations(self) -> int:
-        """How many are asked for."""
-        return self._growing.n_iterations
-
-    @property
-    def raw(self) -> np.ndarray:
-        """Raw predictions of the rows of the table; of those that are not chosen, the first ones.
-
-        float64 (n_values, n_rows)
-        """
-        found: np.ndarray = self._derivatives.raw
-        return found
-
     def iterate(self) -> None:
         """Grow the trees of one iteration, one for each value, and move the raw predictions."""
-        self._prepare()
-        growing = self._growing
+        growing = self.growing
         if self._draws is not None:
             self._draws.draw(growing.seed, self._number, growing.subsample)
         self._number += 1
@@ -309,7 +297,10 @@ class Booster:
 
         def grow(k: int) -> None:
             gradient, hessian = sums[k]
-            grower = self._take_grower()
+            try:
+                grower = self._growers.pop()
+            except IndexError:  # others use them all
+                grower = self._new_grower()
             grower.grow(
                 self._derivatives.packed[k],
                 hessian,
@@ -324,13 +315,6 @@ class Booster:
 
         self._team.share(grow, len(sums))
         self._n_trees += len(sums)
-
-    def _take_grower(self) -> LeafWiseGrower:
-        """A grower that nobody uses."""
-        try:
-            return self._growers.pop()
-        except IndexError:
-            return self._new_grower()
 
     def finished(self, thresholds: Thresholds) -> list[Tree]:
         """The trees that were grown since the last call, as trees of numbers."""
@@ -347,25 +331,21 @@ class Booster:
         ]
         return [tree for trees in zip(*of_values, strict=True) for tree in trees]
 
-    def _prepare(self) -> None:
-        """What a loss has to know of all rows before an iteration."""
-        loss, own = self._growing.loss, self._chosen
-        if isinstance(loss, OwnLoss):
-            gradient, hessian = loss.derivatives(self.rows.y[own], self.raw[:, own])
-            self._derivatives.give(gradient, hessian)
-            self._loss = loss.measured(gradient, hessian, self._largest_weight)
-        elif loss.beyond is not None:
-            weight = None if self._weight is None else self._weight[own]
-            self._loss = loss.with_width(self.rows.y[own], self.raw[0][own], weight)
-            self._derivatives.bound(self._loss.width)
-
     def _derive(self) -> tuple[list[list[int]], int, int]:
         """Derive all rows: sums of gradients and hessians, and powers of two that they have.
 
         Where the largest derivatives are not known, they are those of the last iteration. If they
         turn out to have another power of two, rows are derived once more.
         """
-        derivatives = self._derivatives
+        derivatives, loss, own = self._derivatives, self.growing.loss, self._chosen
+        if isinstance(loss, OwnLoss):  # or what else a loss has to know of all rows
+            gradient, hessian = loss.derivatives(self.rows.y[own], self.raw[:, own])
+            derivatives.give(gradient, hessian)
+            self._loss = loss.measured(gradient, hessian, self._largest_weight)
+        elif loss.beyond is not None:
+            weight = None if self._weight is None else self._weight[own]
+            self._loss = loss.with_width(self.rows.y[own], self.raw[0][own], weight)
+            derivatives.bound(self._loss.width)
         known = self._loss.largest_gradient, self._loss.largest_hessian
         measures = None in known
         exponents = self._exponents(*(derivatives.largest if measures else known))
@@ -377,11 +357,11 @@ class Booster:
             exponents = found
 
     def _exponents(self, gradient: float, hessian: float) -> tuple[int, int]:
-        """Powers of two that gradients and hessians are multiplied by."""
+        """Powers of two that gradients and hessians are multiplied by, so that none overflows."""
         weight = self._largest_weight
-        of_sums = self._hessian_bits - 1 - bits_of(hessian * self._total_weight)
-        of_rows = HESSIAN_BITS - bits_of(hessian * weight)
+        largest = gradient * weight, hessian * weight, hessian * self._total_weight
+        of_gradient, of_hessian, of_sum = (math.frexp(value)[1] for value in largest)
         return (
-            min(GRADIENT_BITS - bits_of(gradient * weight), MOST_EXPONENT),
-            min(of_rows, of_sums, MOST_EXPONENT),
+            min(GRADIENT_BITS - of_gradient, MOST_EXPONENT),
+            min(HESSIAN_BITS - of_hessian, self._hessian_bits - 1 - of_sum, MOST_EXPONENT),
         )

@@ -59,10 +59,10 @@ class Shares:
         bag : Target or None, default=None
             Whose weight is counted; None: that of `table`.
         """
-        n_rows = table.n_live if self._of_rows else 0
+        if max(self.min_samples_split, self.min_samples_leaf, self.min_weight_leaf) == 0:
+            return rules
         weighed = table if bag is None else bag
-        weight = weighed.total_weight if self.min_weight_leaf > 0 else 0.0
-        return self.applied(rules, n_rows, weight)
+        return self.applied(rules, table.n_live, weighed.total_weight)
 
     def rules_of_sets(
         self, rules: GrowthRules, resampling: Resampling, table: Target, bag: Target | None = None
@@ -77,7 +77,7 @@ class Shares:
             Every set has a cell once or not at all.
         """
         n_rows, weight = np.zeros(resampling.n_sets, dtype=np.int64), np.zeros(resampling.n_sets)
-        if self._of_rows:
+        if max(self.min_samples_split, self.min_samples_leaf) > 0:
             n_rows = resampling.totals(table.has_weight)
         if self.min_weight_leaf > 0:
             weighed = table if bag is None else bag
@@ -85,10 +85,6 @@ class Shares:
         return [
             self.applied(rules, n, w) for n, w in zip(n_rows.tolist(), weight.tolist(), strict=True)
         ]
-
-    @property
-    def _of_rows(self) -> bool:
-        return self.min_samples_split > 0 or self.min_samples_leaf > 0
 
     def applied(self, rules: GrowthRules, n_rows: int, weight: float) -> GrowthRules:
         """The rules of a training set with so many rows of positive weight, and this weight."""

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from dtrees.core.data.rules import BoostingRules
 from dtrees.core.grow.boosted_steps import (
     LeafSteps,
-    bits_of,
     bounds_of_nodes,
     few_bits,
     stretches,
@@ -70,11 +69,6 @@ def test_monotonic_steps_rise():
     for others in np.unique(X[:, 1:], axis=0):
         own = np.flatnonzero((X[:, 1:] == others).all(axis=1))
         assert (np.diff(raw[own[np.argsort(X[own, 0])]]) >= 0).all()
-
-
-@pytest.mark.parametrize(("value", "bits"), [(0.0, 0), (0.75, 0), (1.0, 1), (5.0, 3)])
-def test_bits(value, bits):
-    assert bits_of(value) == bits
 
 
 def piece_of(children, columns):
