@@ -435,26 +435,6 @@ class TestBar:
         assert "growing trees" in console.file.getvalue()
         assert "40/40 the last one" in console.file.getvalue()
 
-    def test_nothing_to_draw(self):
-        console = pytest.importorskip("rich.console").Console(file=io.StringIO(), width=120)
-        with Bar(console):
-            pass
-        assert console.file.getvalue() == ""
-
-    def test_fails(self):
-        console = pytest.importorskip("rich.console").Console(file=io.StringIO(), width=120)
-
-        def fit():
-            with Bar(console) as bar:
-                bar.expect(5)
-                bar.advance(2)
-                raise ZeroDivisionError
-
-        with pytest.raises(ZeroDivisionError):
-            fit()
-        assert "failed" in console.file.getvalue()
-        assert "2/5" in console.file.getvalue()
-
     def test_without_rich_lines_are_logged(self, caplog):
         with without("rich"), caplog.at_level(logging.INFO, "dtrees.callbacks"), Bar() as bar:
             bar.expect(30)

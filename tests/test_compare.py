@@ -12,7 +12,7 @@ import click
 from click.testing import CliRunner
 
 from benchmarks import compare
-from benchmarks.compare import Taken, compared, main, row, tree_of
+from benchmarks.compare import Taken, compared, main, tree_of
 from benchmarks.side import Side
 from benchmarks.side import main as main_of_side
 
@@ -80,34 +80,11 @@ def test_work_in_a_process_of_its_own_counts_from_the_first():
     assert compare_all(now, before) == [("a line", Taken(2.0, 20.0), Taken(1.0, 40.0))]
 
 
-def test_bytes_alone_have_few_turns():
-    now, before = (FakeSide(name, [], [None] * 9, mb=[5.0] * 9) for name in ("now", "before"))
-    assert compare_all(now, before, turns=7) == [("a line", Taken(None, 5.0), Taken(None, 5.0))]
-    assert len(now.mb) == len(before.mb) == 6
-
-
 def test_what_a_side_cannot_do_is_told(capsys):
     now = FakeSide("now", [], [1.0] * 9)
     before = FakeSide("before", [], [1.0] * 9, why="there is no such case")
     assert compare_all(now, before) == []
     assert capsys.readouterr().err == "case: before: there is no such case\n"
-
-
-def test_other_words_and_lines_are_told(capsys):
-    now = FakeSide("now", [], [1.0] * 9, lines=["both", "new"])
-    before = FakeSide("before", [], [1.0] * 9, lines=["both"], work="other words")
-    assert [line for line, *_ in compare_all(now, before)] == ["both"]
-    told = capsys.readouterr().err
-    assert told == "case: now: words; before: other words\nnew: not before\n"
-
-
-def test_rows_show_what_is_worse():
-    assert row("fit", Taken(1.04, None), Taken(1.0, None)) == (
-        "| fit | 1.04 | 1 | **1.040** | - | - | - |"
-    )
-    assert row("fit", Taken(0.5, 103.0), Taken(1.0, 100.0)) == (
-        "| fit | 0.5 | 1 | 0.500 | 103 | 100 | 1.030 |"
-    )
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

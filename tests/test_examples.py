@@ -68,19 +68,3 @@ def test_no_cluster_asks_for_the_port_of_the_dashboard(folder):
     for path, text in clusters.items():
         asks = [node for node in ast.walk(ast.parse(text)) if asks_for_a_port(node)]
         assert asks == [], f"{path}: {ast.unparse(asks[0])[:90]}"
-
-
-@pytest.mark.parametrize(
-    ("code", "asks"),
-    [
-        ("Client()", True),
-        ("dask.distributed.LocalCluster(2, dashboard_address=None)", True),
-        ("connect({'dashboard_address': ':8787'})", True),
-        ("Client(cluster)", False),
-        ("Client(address='tcp://there:8786')", False),
-        ("LocalCluster(dashboard_address=':0')", False),
-        ("LocalCluster(**options)", False),
-    ],
-)
-def test_who_asks_for_a_port(code, asks):
-    assert any(map(asks_for_a_port, ast.walk(ast.parse(code)))) == asks

@@ -10,13 +10,6 @@ import pytest
 from tests.pages import PAGES, ROOT, blocks, name_of
 
 
-def test_fences_say_what_they_hold():
-    known = {"", "python", "text", "bash", "{toctree}", "{eval-rst}"}
-    for page in PAGES:
-        opened = re.findall(r"^```(.*)$", page.read_text(encoding="utf-8"), re.M)
-        assert set(opened) <= known, (name_of(page), set(opened) - known)
-
-
 def test_files_that_pages_name_are_there():
     there = {path.name for path in ROOT.glob("*") if path.is_file()}
     for folder in ("dtrees", "tests", "benchmarks", "docs"):

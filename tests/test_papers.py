@@ -14,17 +14,13 @@ from benchmarks.cases import Scale, Skipped
 from benchmarks.papers import (
     CASES,
     figures,
-    keel,
     label_split,
-    sf_labels,
     sf_tables,
-    storage,
     tables,
 )
 from benchmarks.papers.cv_sizes import speedup
 from benchmarks.papers.levels import levels_of, saved
-from benchmarks.papers.sides import interval, sides_of
-from benchmarks.papers.sp_density import crossing
+from benchmarks.papers.sides import sides_of
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
 
 PAGES = list(dict.fromkeys(case.page.name for case in CASES))
@@ -62,58 +58,6 @@ def test_a_quick_run_of_every_page(name, tmp_path):
     heads = [line for line in text.splitlines() if set(line) == set("|-")]
     assert len(heads) == len(sections)
     assert pictures
-
-
-def test_figure_14_knows_its_leaves():
-    described = figures.CV_TABLE_1
-    assert figures.figure_14(described["Connect-4"], 5_000) == (1.90, 4.09)
-    assert figures.figure_14(described["Letter"], 5_000) == (2.57, 2.74)
-    assert figures.figure_14(described["Mushroom"], 7) == (2.06, 6.30)
-    assert figures.figure_14(described["Spam"], 300) == (1.64, 2.00)  # not above 4,601 rows
-    assert figures.figure_14(described["Yeast"], 300) == (1.31, 1.51)
-
-
-def test_a_tenth_of_the_lights_is_wrong():
-    X, y = tables.led(20_000)
-    lights = X.astype(int).to_numpy()
-    right = np.array([[int(c) for c in digit] for digit in tables.SEGMENTS.split()])[y]
-    assert abs((lights != right).mean() - tables.NOISE) < 0.005
-    assert len(set(tables.SEGMENTS.split())) == 10
-    score = DecisionTreeClassifier(min_samples_leaf=10).fit(X, y).score(X, y)
-    assert 0.70 < score < 0.78  # the best that can be: .74
-
-
-def parts_of_yeast(table):
-    """What the package has of a table of (row, class)."""
-    sides = {  # positive, negative; None: all others
-        "yeast1": ({"NUC"}, None),
-        "yeast3": ({"ME3"}, None),
-        "yeast4": ({"ME2"}, None),
-        "yeast5": ({"ME1"}, None),
-        "yeast6": ({"EXC"}, None),
-        "yeast-2_vs_4": ({"ME2"}, {"CYT"}),
-        "yeast-2_vs_8": ({"POX"}, {"CYT"}),
-        "yeast-1-2-8-9_vs_7": ({"VAC"}, {"NUC", "CYT", "POX", "ERL"}),
-    }
-    parts = {}
-    for name, (positive, negative) in sides.items():
-        mine = [(row, c) for row, c in table if negative is None or c in positive | negative]
-        labels = ["positive" if c in positive else "negative" for _, c in mine]
-        parts[name] = [row for row, _ in mine], labels
-    return parts
-
-
-def test_yeast_is_put_together_from_its_parts(monkeypatch):
-    # rows that several classes have, and rows that are there twice
-    classes = [name for name, n in keel.YEAST.items() for _ in range(n)]
-    table = [((float(i % 400), float(i % 7)), c) for i, c in enumerate(classes)]
-    parts = parts_of_yeast(table)
-    monkeypatch.setattr(keel, "read", lambda name, kind: parts[name])
-    X, y = keel.yeast()
-    assert sorted((tuple(row), c) for row, c in zip(X.tolist(), y, strict=True)) == sorted(table)
-    parts["yeast6"] = parts["yeast1"]
-    with pytest.raises(Skipped, match="parts of yeast"):
-        keel.yeast()
 
 
 @pytest.mark.realdata
@@ -173,12 +117,6 @@ def test_serial_and_together_are_the_same_models():
     for model, single in zip(models, alone, strict=True):
         assert np.array_equal(model.predict(X), single.predict(X))
     assert speedup(X, y, 3, 1) > 0
-
-
-def test_the_interval_is_students():
-    assert interval([1.0]) == (1.0, 0.0)
-    mean, half = interval([1.0, 2.0, 3.0])
-    assert (mean, round(half, 4)) == (2.0, 1.6859)  # 2.9200 / sqrt(3)
 
 
 @given(st.lists(st.integers(0, 12), min_size=2, max_size=15))
@@ -251,31 +189,3 @@ def test_a_tuned_tree_is_smaller_than_the_full_one():
     assert found["score"] > 0.6
     found = sf_tables.run(X, X[:, 0] + rng.normal(size=600), 0)
     assert 0 < found["mae"] < found["score"]
-
-
-def test_trees_that_differ_are_told():
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(200, 3))
-    first = DecisionTreeClassifier().fit(X, X[:, 0] > 0)
-    second = DecisionTreeClassifier().fit(X, X[:, 1] > 0)
-    storage.check_same(first, first)
-    with pytest.raises(AssertionError, match="different trees"):
-        storage.check_same(first, second)
-
-
-def test_where_curves_cross():
-    assert crossing({0.1: 3.0, 0.2: 1.2}).endswith("up to 0.2, where this ends")
-    assert (
-        crossing({0.1: 3.0, 0.2: 0.9}) == "the sparse side is the better one up to 0.1, not at 0.2"
-    )
-    assert crossing({0.1: 0.5}) == "the array is the better one from 0.1 on"
-    assert storage.Pair(2.0, 3.0).gain == 1.5
-
-
-def test_a_label_split_is_better_beyond_the_noise_only():
-    ones = np.ones((5, 1, 4))
-    wobble = np.array([-2, -1, 0, 1, 2])[:, None, None] / 1000
-    for shift, expected in ((-0.02, 0.02), (0.0005, 0.0), (0.02, -0.02)):
-        results = np.concatenate([ones, ones + wobble + shift], axis=1)
-        assert sf_labels.better(results, 0) == pytest.approx(expected)
-    assert sf_labels.better(ones[:1].repeat(2, axis=1), 0) == 0.0

@@ -8,15 +8,16 @@ import pytest
 import scipy.sparse as sp
 
 from dtrees._pickling import LARGE
-from dtrees.coding import CodeBook, CodedMatrix
+from dtrees.coding import CodeBook
 from dtrees.coding.target import Target
+from tests.coding.examples import coded_columns
 
 RNG = np.random.default_rng(0)
 N_ROWS = 3 * LARGE
 
 
 def dense():
-    return CodedMatrix.from_columns(
+    return coded_columns(
         [RNG.integers(0, k + 1, N_ROWS) for k in (3, 300, 70_000)], [3, 300, 70_000], [3, 0, 70_000]
     )
 

@@ -249,14 +249,10 @@ MODEL = (
         help="Most leaves of a tree; all: no limit. By default 31 for boosting, all otherwise.",
     ),
     click.option(
-        "--min-samples-leaf",
-        type=click.IntRange(min=1),
-        help="1 by default, and 20 for boosting.",
+        "--min-samples-leaf", type=click.IntRange(min=1), help="1 by default, and 20 for boosting."
     ),
     click.option(
-        "--min-samples-split",
-        type=click.IntRange(min=2),
-        help="Not for boosting. 2 by default.",
+        "--min-samples-split", type=click.IntRange(min=2), help="Not for boosting. 2 by default."
     ),
     click.option(
         "--ccp-alpha",

@@ -40,14 +40,7 @@ from dtrees.cli.figures import (
     surface_picture,
 )
 from dtrees.cli.models import chosen_parameters
-from dtrees.cli.run import (
-    Run,
-    nested_lines,
-    path_lines,
-    size_lines,
-    untuned_score,
-    with_error,
-)
+from dtrees.cli.run import Run, nested_lines, path_lines, size_lines, untuned_score, with_error
 from dtrees.cli.terminal import counted
 from dtrees.parallel import computed
 

@@ -41,12 +41,7 @@ if TYPE_CHECKING:
 
     from dtrees.callbacks import Bar
     from dtrees.io import Problem
-    from dtrees.model_selection import (
-        BoostingCurve,
-        CostComplexity,
-        NestedStandardError,
-        TunedSize,
-    )
+    from dtrees.model_selection import BoostingCurve, CostComplexity, NestedStandardError, TunedSize
     from dtrees.model_selection.folds import Split
     from dtrees.model_selection.validated import ValidatedFolds
 

@@ -30,11 +30,7 @@ from dtrees.coding._binning import STATUS_INFINITE, cut_column
 from dtrees.coding._cells import any_infinite
 from dtrees.coding._thresholds import thresholds
 from dtrees.coding.coded import SPARSE, CodedMatrix
-from dtrees.coding.column_types import (
-    categorical_mask,
-    columns_by_type,
-    refuse_sparse_categories,
-)
+from dtrees.coding.column_types import categorical_mask, columns_by_type, refuse_sparse_categories
 from dtrees.coding.dense_columns import OrderedValues, code_dense, encode_dense, join_values
 from dtrees.coding.input_validation import (
     as_fitted,
@@ -49,7 +45,7 @@ from dtrees.coding.sampling import CutRules
 from dtrees.coding.sparse_columns import code_sparse, encode_sparse, read_sparse
 from dtrees.coding.summaries import TableSummary
 from dtrees.coding.tables import Numbers, Table, read_table
-from dtrees.coding.times import BOOL, DATETIME, NUMBER, TIMEDELTA, UNITS
+from dtrees.coding.times import DATETIME, NUMBER, TIMEDELTA, UNITS
 from dtrees.exceptions import UnseenCategoryError
 from dtrees.typing import Runner, serial
 
@@ -522,19 +518,6 @@ class CodeBook:
     def unit(self, column: int) -> str:
         """Unit of a column's ordered values, one of `UNITS`."""
         return UNITS[self.units[column]]
-
-    def describe_value(self, column: int, value: float) -> str:
-        """A threshold or value of an ordered column as people write it: dates as dates."""
-        unit = self.units[column]
-        if unit in (DATETIME, TIMEDELTA) and np.isfinite(value):
-            nanoseconds = np.int64(round(value))
-            if unit == TIMEDELTA:
-                return str(nanoseconds.astype("timedelta64[ns]"))
-            text = str(nanoseconds.astype("datetime64[ns]"))
-            return text.removesuffix(".000000000").removesuffix("T00:00:00")
-        if unit == BOOL and value in (0.0, 1.0):
-            return str(bool(value))
-        return f"{value:g}"
 
     def without_values(self) -> Self:
         """The same book for prediction: values of ordered columns are left out.

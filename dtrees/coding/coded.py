@@ -156,35 +156,6 @@ class CodedMatrix(SmallArraysInside):
         )
 
     @classmethod
-    def from_columns(
-        cls,
-        columns: Sequence[np.ndarray],
-        n_codes: Sequence[int] | np.ndarray,
-        n_ordered: Sequence[int] | np.ndarray,
-        largest_code: np.ndarray | None = None,
-    ) -> CodedMatrix:
-        """A dense matrix from one array of codes per column.
-
-        Parameters
-        ----------
-        columns : sequence of integer (n_rows,)
-        n_codes, n_ordered : int (n_columns,)
-        largest_code : int (n_columns,), default=n_codes
-            Chooses the width; above ``n_codes`` where a mark for unseen categories must fit.
-        """
-        n_codes = np.asarray(n_codes, dtype=np.int64)
-        n_rows = len(columns[0]) if len(columns) else 0
-        storage = storage_for(n_codes if largest_code is None else largest_code)
-        blocks: list[np.ndarray] = []
-        for store, width in enumerate(WIDTHS):
-            members = np.flatnonzero(storage == store)
-            block = np.empty((n_rows, len(members)), dtype=width, order="F")
-            for slot, j in enumerate(members.tolist()):
-                block[:, slot] = columns[j]
-            blocks.append(block)
-        return cls.dense(n_rows, n_codes, np.asarray(n_ordered), storage, blocks)
-
-    @classmethod
     def sparse(
         cls,
         n_rows: int,
@@ -212,20 +183,6 @@ class CodedMatrix(SmallArraysInside):
             sparse_rows=np.asarray(rows, dtype=np.int32),
             sparse_codes=np.asarray(codes, dtype=np.uint32),
             fill_code=np.asarray(fill_code, dtype=np.uint32),
-        )
-
-    @classmethod
-    def from_sparse(
-        cls,
-        codes: scipy.sparse.spmatrix | scipy.sparse.sparray,
-        n_codes: Sequence[int] | np.ndarray,
-        n_ordered: Sequence[int] | np.ndarray,
-        fill_code: Sequence[int] | np.ndarray,
-    ) -> CodedMatrix:
-        """A sparse matrix from codes in a CSC matrix with sorted indices (data: the codes)."""
-        check_n_rows(codes.shape[0])
-        return cls.sparse(
-            codes.shape[0], codes.indptr, codes.indices, codes.data, n_codes, n_ordered, fill_code
         )
 
     def __sizeof__(self) -> int:

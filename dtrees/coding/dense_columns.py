@@ -386,11 +386,7 @@ MANY_CUTS = 16  # per row, from which on rows are sorted instead of looking at e
 
 
 def code_dense(
-    table: Table,
-    columns: Columns,
-    rules: CutRules,
-    run: Runner,
-    weights: np.ndarray | None = None,
+    table: Table, columns: Columns, rules: CutRules, run: Runner, weights: np.ndarray | None = None
 ) -> tuple[CodedMatrix, list[OrderedValues], dict[int, np.ndarray]]:
     """Codes of a dense table: numbers first, then the categories above them."""
     n_rows = table.n_rows

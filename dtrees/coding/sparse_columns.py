@@ -77,10 +77,7 @@ class SparseCodes:
 
 
 def code_sparse(
-    matrix: scipy.sparse.csc_array,
-    rules: CutRules,
-    run: Runner,
-    weights: np.ndarray | None = None,
+    matrix: scipy.sparse.csc_array, rules: CutRules, run: Runner, weights: np.ndarray | None = None
 ) -> tuple[CodedMatrix, OrderedValues, np.ndarray]:
     """Codes of all columns, their values, and the status of each, uint8 (n_columns,)."""
     n_rows, n_columns = matrix.shape

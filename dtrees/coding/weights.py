@@ -113,9 +113,7 @@ def cut_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
 
 
 def class_weights(
-    class_weight: str | Mapping[Any, float],
-    classes: np.ndarray,
-    totals: list[int],
+    class_weight: str | Mapping[Any, float], classes: np.ndarray, totals: list[int]
 ) -> np.ndarray:
     """The weight of every class, float64 (n_classes,).
 

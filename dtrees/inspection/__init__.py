@@ -1,11 +1,7 @@
 """What grown trees have to say: importances, rules as text, and what several trees agree on."""
 
 from dtrees.inspection.alignment import NodeTest
-from dtrees.inspection.dependence import (
-    JointDependence,
-    PartialDependence,
-    partial_dependence,
-)
+from dtrees.inspection.dependence import JointDependence, PartialDependence, partial_dependence
 from dtrees.inspection.graphviz import export_graphviz
 from dtrees.inspection.importance import (
     held_out_importances,

@@ -35,12 +35,7 @@ from dtrees.coding.labels import is_missing, object_array
 from dtrees.constraints import ArrayLike, InstanceOf, IntegerIn, Nothing, checked
 from dtrees.core.model.tree import ABOVE, IN_SUBSET, LEAF, Tree
 from dtrees.inspection.alignment import trees_of
-from dtrees.inspection.tree_formatter import (
-    TreeFormatter,
-    adds_steps,
-    column_names,
-    parts_of,
-)
+from dtrees.inspection.tree_formatter import TreeFormatter, adds_steps, column_names, parts_of
 
 if TYPE_CHECKING:
     from dtrees.coding.codebook import CodeBook

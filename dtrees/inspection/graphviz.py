@@ -21,13 +21,7 @@ import numpy as np
 
 from dtrees.constraints import NAMES, Boolean, InstanceOf, IntegerIn, Nothing, checked
 from dtrees.core.model.tree import LEAF
-from dtrees.inspection.tree_formatter import (
-    Line,
-    Reach,
-    TreeFormatter,
-    formatter_of,
-    impurity_name,
-)
+from dtrees.inspection.tree_formatter import Line, Reach, TreeFormatter, formatter_of, impurity_name
 
 LABEL_WIDTH = 40  # characters of a line within a node
 
@@ -93,11 +87,7 @@ def export_graphviz(
         Too many or too few names, or a negative size.
     """
     formatter = formatter_of(
-        decision_tree,
-        feature_names,
-        class_names,
-        decimals=decimals,
-        max_categories=max_categories,
+        decision_tree, feature_names, class_names, decimals=decimals, max_categories=max_categories
     )
     tree = formatter.tree
     nodes, edges = [], []

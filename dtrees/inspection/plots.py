@@ -146,19 +146,14 @@ def plot_shared_forest(
     )
     is_classifier = len(forest[0].value) > 1
     layout = Layout.of(forest, min_share)
-    matplotlib = matplotlib_or_error("plot_shared_forest")
-    if ax is None:
-        figure = matplotlib.pyplot.figure(figsize=(layout.width, layout.height))
-        ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    ax.set(xlim=(0, layout.width), ylim=(0, layout.height), aspect="equal")
-    ax.axis("off")
-    pen = Pen(matplotlib, ax, matplotlib.colormaps.get_cmap(cmap), layout)
+    canvas = Canvas("plot_shared_forest", ax, layout.width, layout.height)
+    pen = Pen(canvas, canvas.matplotlib.colormaps.get_cmap(cmap), layout)
     pen.draw_root_edges(forest)
     for i in layout.drawn:
         pen.draw_edges(forest, i)
         pen.draw_box(forest[i], i, forest.n_models, _label(forest[i], is_classifier))
     pen.draw_caption(forest)
-    return ax
+    return canvas.ax
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,61 +209,88 @@ def _drawn(forest: SharedForest, min_share: float) -> Iterator[int]:
             todo += reversed(forest[i].left + forest[i].right)
 
 
+class Canvas:
+    """Axes for a drawing of some inches, which is scaled as a whole, with its text.
+
+    Parameters
+    ----------
+    function : str
+        That draws, for messages.
+    ax : Axes or None
+        None: a new figure of this size.
+    width, height : float
+    """
+
+    def __init__(self, function: str, ax: Any, width: float, height: float) -> None:
+        self.matplotlib = matplotlib_or_error(function)
+        if ax is None:
+            figure = self.matplotlib.pyplot.figure(figsize=(width, height))
+            ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+        ax.set(xlim=(0, width), ylim=(0, height), aspect="equal")
+        ax.axis("off")
+        self.ax, extent = ax, ax.get_window_extent()
+        inches = min(extent.width / width, extent.height / height)
+        self.scale = inches / ax.figure.dpi  # inches on paper per inch of the drawing
+
+    def box(
+        self, corner: tuple[float, float], size: tuple[float, float], rounding: float, **style: Any
+    ) -> Any:
+        """Draw a box with rounded corners; `linewidth` is in points of the drawing."""
+        style["linewidth"] *= self.scale
+        patch = self.matplotlib.patches.FancyBboxPatch(
+            corner, *size, boxstyle=f"round,pad=0,rounding_size={rounding}", zorder=2, **style
+        )
+        self.ax.add_patch(patch)
+        return patch
+
+    def edge(
+        self, start: tuple[float, float], end: tuple[float, float], bend: float, **style: Any
+    ) -> None:
+        """Draw a curve that begins and ends level; `bend` is the share of the way to its turns."""
+        style["linewidth"] *= self.scale
+        path = self.matplotlib.path.Path
+        by = (end[0] - start[0]) * bend
+        points = [start, (start[0] + by, start[1]), (end[0] - by, end[1]), end]
+        curve = path(points, [path.MOVETO, path.CURVE4, path.CURVE4, path.CURVE4])
+        self.ax.add_patch(
+            self.matplotlib.patches.PathPatch(curve, facecolor="none", zorder=1, **style)
+        )
+
+    def write(self, x: float, y: float, text: str, size: float = 1.0, **style: Any) -> Any:
+        """Write text beside or around a point, of a size relative to `FONT`; a dollar is one."""
+        size *= FONT * self.scale
+        return self.ax.text(x, y, text, va="center", fontsize=size, parse_math=False, **style)
+
+
 @dataclass(eq=False)
 class Pen:
-    """Draws boxes and edges on axes.
+    """Draws the boxes and edges of a shared forest.
 
     Attributes
     ----------
-    matplotlib : module
-    ax : Axes
+    canvas : Canvas
     cmap : Colormap
     layout : Layout
     """
 
-    matplotlib: Any
-    ax: Any
+    canvas: Canvas
     cmap: Any
     layout: Layout
-
-    def __post_init__(self) -> None:
-        box = self.ax.get_window_extent()
-        scale = min(box.width / self.layout.width, box.height / self.layout.height)
-        self.scale = scale / self.ax.figure.dpi  # inches on paper per inch of the layout
 
     def draw_box(self, node: SharedNode, i: int, n_models: int, label: str) -> None:
         """The box of a node with its text."""
         x, y = self.layout.position[i]
-        round_by = HEIGHT / 2 if node.is_leaf else 0.05
         colour = self.cmap(0.04 + 0.8 * node.share)
         is_dark = np.dot(colour[:3], (0.299, 0.587, 0.114)) < DARK
-        self.ax.add_patch(
-            self.matplotlib.patches.FancyBboxPatch(
-                (x, y - HEIGHT / 2),
-                WIDTH,
-                HEIGHT,
-                boxstyle=f"round,pad=0,rounding_size={round_by}",
-                facecolor=colour,
-                edgecolor=self.cmap(0.9),
-                linewidth=0.8 * self.scale,
-                zorder=2,
-            )
-        )
+        corner, rounding = (x, y - HEIGHT / 2), HEIGHT / 2 if node.is_leaf else 0.05
+        style = {"facecolor": colour, "edgecolor": self.cmap(0.9), "linewidth": 0.8}
+        self.canvas.box(corner, (WIDTH, HEIGHT), rounding, **style)
+        text = "\n".join([*_wrapped(label), _count(node, n_models)])
         ink = "white" if is_dark else INK
-        text = [*_wrapped(label), _count(node, n_models)]
-        drawn = self.ax.text(
-            x + WIDTH / 2,
-            y,
-            "\n".join(text),
-            ha="center",
-            va="center",
-            color=ink,
-            fontsize=FONT * self.scale,
-            linespacing=1.15,
-            zorder=3,
-            parse_math=False,  # a dollar is a dollar
+        drawn = self.canvas.write(
+            x + WIDTH / 2, y, text, ha="center", color=ink, linespacing=1.15, zorder=3
         )
-        room = 0.97 * WIDTH * self.scale * self.ax.figure.dpi
+        room = 0.97 * WIDTH * self.canvas.scale * self.canvas.ax.figure.dpi
         for _ in range(MOST_FITTINGS):  # letters may be wide, and are as many dots as are whole
             wide = drawn.get_window_extent().width
             if wide <= room:
@@ -310,28 +332,21 @@ class Pen:
     def _draw_edge(
         self, start: tuple[float, float], end: tuple[float, float], share: float, parts: bool
     ) -> None:
-        path = self.matplotlib.path.Path
-        bend = (end[0] - start[0]) * 0.6
-        points = [start, (start[0] + bend, start[1]), (end[0] - bend, end[1]), end]
         narrow, wide = EDGES
-        self.ax.add_patch(
-            self.matplotlib.patches.PathPatch(
-                path(points, [path.MOVETO, path.CURVE4, path.CURVE4, path.CURVE4]),
-                facecolor="none",
-                edgecolor=self.cmap(0.2 + 0.35 * share),
-                linewidth=(narrow + (wide - narrow) * share) * self.scale,
-                linestyle=DASHES if parts else "solid",
-                capstyle="butt",
-                zorder=1,
-            )
+        self.canvas.edge(
+            start,
+            end,
+            0.6,
+            edgecolor=self.cmap(0.2 + 0.35 * share),
+            linewidth=narrow + (wide - narrow) * share,
+            linestyle=DASHES if parts else "solid",
+            capstyle="butt",
         )
 
     def _write(self, x: float, y: float, words: str, size: float = 0.85) -> None:
-        halo = self.matplotlib.patheffects.withStroke(linewidth=2 * self.scale, foreground="white")
-        size *= FONT * self.scale
-        self.ax.text(
-            x, y, words, va="center", color=GREY, fontsize=size, zorder=3, path_effects=[halo]
-        )
+        effects = self.canvas.matplotlib.patheffects
+        halo = effects.withStroke(linewidth=2 * self.canvas.scale, foreground="white")
+        self.canvas.write(x, y, words, size, color=GREY, zorder=3, path_effects=[halo])
 
 
 def _label(node: SharedNode, is_classifier: bool) -> str:

@@ -26,14 +26,8 @@ import numpy as np
 
 from dtrees.constraints import AXES, NAMES, Boolean, IntegerIn, Nothing, checked
 from dtrees.core.model.tree import LEAF
-from dtrees.inspection.plots import INK, matplotlib_or_error
-from dtrees.inspection.tree_formatter import (
-    Line,
-    Reach,
-    TreeFormatter,
-    formatter_of,
-    impurity_name,
-)
+from dtrees.inspection.plots import INK, Canvas
+from dtrees.inspection.tree_formatter import Line, Reach, TreeFormatter, formatter_of, impurity_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +36,6 @@ if TYPE_CHECKING:
 WIDTH, LINE, BAR, PAD = 2.2, 0.16, 0.09, 0.07  # of a box, a line of text, the bar, the margin
 ACROSS, DOWN = 3.0, 0.2  # from box to box: from left to left, and between boxes
 MARGIN, LEGEND, MORE = 0.15, 0.3, 0.35
-FONT = 8.0  # points
 LETTERS = 34  # in a line
 
 # Colours of classes that people who see few colours tell apart (Okabe and Ito 2008).
@@ -166,18 +159,13 @@ def plot_tree(
     has_legend = bool(formatter.classes)
     height = _place(root, LEGEND if has_legend else 0.0)
     width = 2 * MARGIN + MORE + WIDTH + ACROSS * max(node.depth for node in root.all())
-    matplotlib = matplotlib_or_error("plot_tree")
-    if ax is None:
-        figure = matplotlib.pyplot.figure(figsize=(width, height))
-        ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    ax.set(xlim=(0, width), ylim=(0, height), aspect="equal")
-    ax.axis("off")
-    drawing = Drawing(matplotlib, ax, formatter)
+    canvas = Canvas("plot_tree", ax, width, height)
+    drawing = Drawing(canvas, formatter)
     for node in root.all():
         drawing.draw(node)
     if has_legend:
         drawing.write_legend(height - MARGIN - 0.05)
-    return ax
+    return canvas.ax
 
 
 def _drawn_nodes(formatter: TreeFormatter, max_depth: int | None, impurity: bool) -> Node:
@@ -254,17 +242,13 @@ def _place(root: Node, top: float) -> float:
 
 @dataclass(eq=False)
 class Drawing:
-    """Draws boxes and edges on axes."""
+    """Draws the boxes and edges of a tree."""
 
-    matplotlib: Any
-    ax: Axes
+    canvas: Canvas
     formatter: TreeFormatter
 
     def __post_init__(self) -> None:
-        box, (left, right) = self.ax.get_window_extent(), self.ax.get_xlim()
-        low, high = self.ax.get_ylim()
-        inches = min(box.width / (right - left), box.height / (high - low))
-        self.scale = inches / self.ax.figure.dpi  # inches on paper per inch of the drawing
+        self.matplotlib, self.ax = self.canvas.matplotlib, self.canvas.ax
         values = self.formatter.tree.value_of(np.arange(len(self.formatter.tree.feature)))
         self.values = values
         self.least, self.largest = float(values.min()), float(values.max())
@@ -274,17 +258,9 @@ class Drawing:
         x = MARGIN + node.depth * ACROSS
         low = node.y - node.height / 2
         is_leaf = not node.children and not node.is_cut
-        box = self.matplotlib.patches.FancyBboxPatch(
-            (x, low),
-            WIDTH,
-            node.height,
-            boxstyle=f"round,pad=0,rounding_size={0.12 if is_leaf else 0.03}",
-            facecolor=self._colour(node),
-            edgecolor=INK,
-            linewidth=(0.6 if is_leaf else 1.0) * self.scale,
-            zorder=2,
-        )
-        self.ax.add_patch(box)
+        rounding, line = (0.12, 0.6) if is_leaf else (0.03, 1.0)
+        style = {"facecolor": self._colour(node), "edgecolor": INK, "linewidth": line}
+        box = self.canvas.box((x, low), (WIDTH, node.height), rounding, **style)
         self._draw_bar(node, x, low, box)
         for i, text in enumerate([*node.first, *node.lines]):
             y = low + node.height - PAD - (i + 0.5) * LINE
@@ -292,7 +268,8 @@ class Drawing:
         if node.is_cut:
             self._write(x + WIDTH + 0.17, node.y, "•••", "normal")
         for word, child, sign in zip(("yes", "no"), node.children, (1, -1), strict=False):
-            self._draw_edge((x + WIDTH, node.y), (MARGIN + child.depth * ACROSS, child.y))
+            end = MARGIN + child.depth * ACROSS, child.y
+            self.canvas.edge((x + WIDTH, node.y), end, 0.5, edgecolor=INK, linewidth=0.8)
             self._write(x + WIDTH + 0.04, node.y + sign * 0.1, word, "normal", "left")
 
     def write_legend(self, y: float) -> None:
@@ -304,7 +281,7 @@ class Drawing:
                 self.matplotlib.patches.Rectangle(square, 0.12, 0.12, color=COLOURS[i])
             )
             text = self._write(x + 0.18, y, name, "normal", "left")
-            x += 0.45 + text.get_window_extent().width / self.ax.figure.dpi / self.scale
+            x += 0.45 + text.get_window_extent().width / self.ax.figure.dpi / self.canvas.scale
 
     def _colour(self, node: Node) -> Any:
         """That of the largest class, paler where it is not alone; or of the mean."""
@@ -330,30 +307,5 @@ class Drawing:
             part.set_clip_path(box)
             x += WIDTH * share
 
-    def _draw_edge(self, start: tuple[float, float], end: tuple[float, float]) -> None:
-        path = self.matplotlib.path.Path
-        middle = (start[0] + end[0]) / 2
-        points = [start, (middle, start[1]), (middle, end[1]), end]
-        self.ax.add_patch(
-            self.matplotlib.patches.PathPatch(
-                path(points, [path.MOVETO, path.CURVE4, path.CURVE4, path.CURVE4]),
-                facecolor="none",
-                edgecolor=INK,
-                linewidth=0.8 * self.scale,
-                zorder=1,
-            )
-        )
-
     def _write(self, x: float, y: float, text: str, weight: str, align: str = "center") -> Any:
-        return self.ax.text(
-            x,
-            y,
-            text,
-            ha=align,
-            va="center",
-            color=INK,
-            fontsize=FONT * self.scale,
-            fontweight=weight,
-            zorder=4,
-            parse_math=False,  # a dollar is a dollar
-        )
+        return self.canvas.write(x, y, text, ha=align, color=INK, fontweight=weight, zorder=4)

@@ -106,11 +106,7 @@ def as_integers(y: np.ndarray) -> np.ndarray:
     drop=(ListLike(),),
 )
 def problem_of(
-    table: Any,
-    target: str,
-    task: Literal["auto"] | Task = "auto",
-    *,
-    drop: Collection[str] = (),
+    table: Any, target: str, task: Literal["auto"] | Task = "auto", *, drop: Collection[str] = ()
 ) -> Problem:
     """Cut a DataFrame into columns and target and find out the task.
 

@@ -83,13 +83,6 @@ def test_cv_of_a_boosted_model(asked, folder, address):
     assert words in refused.stderr
 
 
-def test_cv_says_that_a_boosted_model_grew_here(folder, address):
-    how = ("--target", "class", "--folds", 2, "--model", "boosting", "--max-iter", 2)
-    result = ask("cv", folder / "part-*.parquet", *how, "--cluster", address)
-    last = "regime local (a boosted model grows in one place): grown in this process\n"
-    assert result.stdout.endswith(last)
-
-
 def test_cv_of_a_tree(folder, address):
     how = ("--target", "amount", "--folds", 3, "--max-depth", 3)
     expected = ask_json("cv", folder / "whole.parquet", *how)
@@ -236,17 +229,6 @@ def test_predict_of_many_files(name, models, folder, address, tmp_path):
     assert not list(there.parent.glob(".*"))
 
 
-def test_predict_to_standard_output(models, folder, address):
-    expected = ask("predict", models["amount"], folder / "whole.parquet", "--keep", "word")
-    found = ask(
-        *("predict", models["amount"], folder / "part-*.parquet", "--keep", "word"),
-        *("--cluster", address),
-    )
-    assert found.exit_code == 0, found.output
-    assert found.stdout == expected.stdout
-    assert found.stdout.startswith("word,prediction\n")
-
-
 def test_predict_on_workers_of_its_own(models, folder):
     """Two processes, to which the model goes."""
     expected = ask("predict", models["amount"], folder / "whole.parquet").stdout
@@ -330,16 +312,6 @@ def test_what_a_worker_refuses_leaves_nothing(name, table, models, address, tmp_
     )
     assert not out.exists()
     assert not list(tmp_path.glob(".*"))
-
-
-def test_csv(folder, address):
-    found = ask_json("cv", folder / "*.csv", "--target", "amount", *FOREST, "--cluster", address)
-    assert found["rows"] == 600
-
-
-def test_a_regime_without_a_cluster(folder):
-    how = ("cv", folder / "whole.parquet", "--target", "amount", *FOREST)
-    assert told(ask_json(*how, "--regime", "partitioned")) == told(ask_json(*how))
 
 
 @pytest.mark.parametrize("command", [("cv",), ("fit", "--out", "x.dtrees")])

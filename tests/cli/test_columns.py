@@ -10,8 +10,6 @@ from dtrees.cli.columns import (
     MOST_NOTES,
     READ_MONTH_FIRST,
     as_dates,
-    as_written,
-    codebook_of,
     column_kind,
     column_names,
     date_columns,
@@ -184,29 +182,6 @@ def test_kinds_of_columns():
     assert date_columns(book) == ["d"]
 
 
-def test_a_codebook_without_names_numbers_its_columns():
-    forest = dtrees.RandomForestRegressor(2).fit(np.eye(3), [1.0, 2.0, 3.0])
-    assert column_names(codebook_of(forest)) == ["0", "1", "2"]
-
-
-@pytest.mark.parametrize(
-    ("value", "as_number", "text"),
-    [
-        (1, False, "1"),
-        (1.0, False, "1"),
-        ("1.0", False, "1.0"),
-        ("1.0", True, "1"),
-        ("007", True, "7"),
-        ("0.50", True, "0.5"),
-        ("word", True, "word"),
-        ("inf", True, "inf"),
-        (True, True, "True"),
-    ],
-)
-def test_values_as_they_are_written(value, as_number, text):
-    assert as_written(value, as_number) == text
-
-
 @pytest.fixture
 def either_way(tmp_path):
     """A model that has read 01/02/2024 as a day of February, or of January, and a file of those."""
@@ -253,15 +228,6 @@ def test_dates_that_the_fit_may_have_read_wrongly_want_another_fit(either_way):
     path.write_text("day\n05/06/2024\n22/06/2024\n")
     words = "; for 31/12/2024 add --dayfirst, and fit again with it if"
     check_refused(ask("predict", model, path), words)
-
-
-@pytest.mark.parametrize("written", ["%Y-%m-%d", "%d.%m.%Y", "%d.%m.%Y %H:%M"])
-def test_dates_of_one_order_are_read_by_no_other(either_way, written):
-    model, path, _ = either_way("--dayfirst")
-    table = pd.read_csv(path)
-    days = pd.to_datetime(table["day"], format="%d/%m/%Y")
-    table.assign(day=days.dt.strftime(written)).to_csv(path, index=False)
-    assert ask("predict", model, path, "--no-dayfirst").stderr == ""
 
 
 def test_workers_do_not_warn_of_orders(either_way, address):
@@ -311,13 +277,6 @@ def test_dates_are_all_or_nothing():
         with pytest.raises(ValueError, match=r"column 'day' held dates at fit, and holds .* now"):
             as_dates(pd.Series(["2024-05-01", other]), "day")
     assert as_dates(pd.Series([None, None], dtype=object), "day")[0].isna().all()
-
-
-@pytest.mark.parametrize("bad", ["2024-02-30", "2024-13-01", "soon"])
-def test_the_value_that_is_no_date_is_named(bad):
-    for others in (["2024-01-01"], ["2024-01-01", None, "2024-01-02"]):
-        with pytest.raises(ValueError, match=f"and holds '{bad}' now"):
-            as_dates(pd.Series([*others, bad]), "day")
 
 
 TAIL = "; a cell without a value is to be empty\n"
@@ -389,12 +348,6 @@ def test_a_single_class_is_noted(table, notes_of):
     table["class"] = "yes"
     note = "Note: the target 'class' holds a single class, 'yes': there is nothing to learn\n"
     assert notes_of(table) == note
-
-
-def test_a_single_number_is_noted(table, notes_of):
-    table["class"] = 1.5
-    note = "Note: the target 'class' holds a single number, '1.5': there is nothing to learn\n"
-    assert note in notes_of(table)
 
 
 @pytest.mark.parametrize(

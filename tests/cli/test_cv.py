@@ -244,11 +244,6 @@ def test_hash_folds(csv, target):
     assert "hash_folds" not in ask_json("cv", csv, *asked(target))["parameters"]
 
 
-def test_hash_folds_of_nested_choices(csv):
-    run = ask_json("cv", csv, *asked("class"), "--hash-folds", "--tune", "--tune-nested")
-    assert 0 <= run["tuned"]["nested"]["mean"] <= 1
-
-
 def test_a_hash_fold_without_rows_is_refused(csv):
     how = ("--target", "amount", "--folds", 30, "--hash-folds")
     check_refused(ask("cv", csv, *how), "one of them has no row", is_read=True)
@@ -260,14 +255,6 @@ def test_the_same_seed_gives_the_same_run_whatever_the_threads(csv):
         for jobs in (1, 2)
     )
     assert one == two
-
-
-def test_another_seed_cuts_other_folds(csv):
-    one, two = (
-        without_seconds(cv_json(csv, "--target", "amount", "--folds", 3, "--seed", seed))
-        for seed in (1, 2)
-    )
-    assert one["folds"] != two["folds"]
 
 
 @pytest.mark.parametrize(
@@ -323,13 +310,6 @@ def test_the_main_job_from_outside():
     assert "\x1b" not in done.stdout
     score = float(done.stdout.split("accuracy ")[-1].split()[0])
     assert 0.84 < score < 0.87
-
-
-def test_refusal_from_outside(tmp_path):
-    done = process("cv", tmp_path / "no.csv", "--target", "class")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.endswith("no such file\n")
-    assert "Traceback" not in done.stderr
 
 
 def test_without_click_the_command_line_says_how_to_get_it():
@@ -455,8 +435,7 @@ def test_pruning_is_told_in_full_in_json_and_in_short_in_print(noisy):
 
 
 @pytest.mark.parametrize(
-    ("rule", "options"),
-    [("best", ["--tune"]), ("simplest", ["--tune-simplest", "--max-depth", 4])],
+    ("rule", "options"), [("best", ["--tune"]), ("simplest", ["--tune-simplest", "--max-depth", 4])]
 )
 def test_what_a_choice_is_worth_on_new_rows(noisy, rule, options):
     tuned = ask_json("cv", noisy, *NOISY, *options)
@@ -508,18 +487,6 @@ def test_a_tree_that_asks_nothing(csv):
     assert "depth 0, 1 leaf\n" in result.stdout
 
 
-def test_a_forest(csv):
-    options = ["--target", "amount", "--folds", 2, "--model", "forest", "--trees", 3, "--oob"]
-    run = ask_json("cv", csv, *options, "--tune")
-    assert run["tuned"]["way"] == "limits"
-    assert run["parameters"]["max_depth"] == run["tuned"]["parameters"]["max_depth"]
-    assert "oob_score" in run["forest"]
-    assert "cost_complexity" not in run
-    result = ask("cv", csv, *options, "--tune")
-    assert result.exit_code == 0, result.output
-    assert "ccp_alpha" not in result.stdout
-
-
 BOOSTED = ("--model", "boosting", "--max-iter", 9, "--min-samples-leaf", 4)
 
 
@@ -550,20 +517,6 @@ def test_iterations_of_a_boosted_model(noisy, option, rule, scoring):
     marked = run["boosting_curve"]["best"], run["boosting_curve"]["one_standard_error"]
     assert marked == (curve.best - 1, curve.one_standard_error - 1)
     assert "cost_complexity" not in run
-
-
-def test_iterations_on_new_rows(noisy):
-    run = ask_json("cv", noisy, *NOISY, *BOOSTED, "--tune", "--tune-nested")
-    problem = problem_of(read_table(noisy), "class", drop=["amount", "mixed"])
-    X, y = problem.X, problem.y
-    model = dtrees.GradientBoostingClassifier(max_iter=9, min_samples_leaf=4, random_state=1)
-    scores = []
-    for train, test in shuffled_folds(y, 3, 1, stratified=True):
-        inner = shuffled_folds(y[train], 3, 1, stratified=True)
-        own = X.iloc[train], y[train]
-        chosen = tuned_size(model, *own, inner).chosen.parameters
-        scores.append(clone(model).set_params(**chosen).fit(*own).score(X.iloc[test], y[test]))
-    assert run["tuned"]["nested"]["mean"] == pytest.approx(np.mean(scores))
 
 
 def test_the_command_that_saves_a_boosted_model(noisy, tmp_path):

@@ -9,26 +9,16 @@ from rich.console import Console
 
 import dtrees
 from dtrees.cli.description import (
-    TOP_COLUMNS,
     growth_lines,
     importance_table,
     model_document,
     oob_line,
-    plain,
     size_in_words,
     stopping_line,
 )
 from dtrees.export import save
-from tests.cli.asking import cv
 
 pd = pytest.importorskip("pandas")
-
-
-def test_a_tree_that_asks_nothing_is_a_result(csv):
-    result = cv(csv, "--target", "class", "--folds", 2, "--min-samples-leaf", 60)
-    assert result.exit_code == 0, result.output
-    assert "no column is used" in result.stdout
-    assert "depth 0, 1 leaf\n" in result.stdout
 
 
 def grown(**report):
@@ -71,16 +61,6 @@ def test_what_is_shown_as_nothing_has_no_bar():
     columns = [{"name": n, "kind": "ordered", "importance": s} for n, s in shares.items()]
     assert [len(words) for words in drawn(columns)[2:]] == [4, 4, 3]
     assert drawn(columns)[-1] == ["least", "ordered", "0.0000"]
-
-
-def test_only_some_columns_are_shown():
-    columns = [{"name": f"c{i}", "kind": "empty", "importance": 1.0} for i in range(30)]
-    assert [words[0] for words in drawn(columns)[2:]] == [f"c{i}" for i in range(TOP_COLUMNS)]
-
-
-@pytest.mark.parametrize(("value", "expected"), [(None, None), (1.5, 1.5), ({1: 2}, "{1: 2}")])
-def test_parameters_are_what_json_has_or_what_python_writes(value, expected):
-    assert plain(value) == expected
 
 
 def test_models_in_words_and_in_a_document(tmp_path):

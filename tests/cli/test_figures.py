@@ -16,7 +16,6 @@ from dtrees.cli.figures import (
     importance_picture,
     path_picture,
     shared_forest_picture,
-    short,
 )
 
 X = np.random.default_rng(0).normal(size=(60, 2))
@@ -26,11 +25,6 @@ Y = X[:, 0] + np.random.default_rng(1).normal(size=60)
 def words_of(svg):
     """Every text of a picture."""
     return " ".join(ElementTree.fromstring(svg).itertext())
-
-
-def test_long_names_are_cut():
-    assert short("x" * LETTERS, LETTERS) == "x" * LETTERS
-    assert short("x" * (LETTERS + 1), LETTERS) == "x" * (LETTERS - 1) + "…"
 
 
 def test_folds_are_told_in_words_and_drawn_for_two_themes():

@@ -12,7 +12,6 @@ from dtrees.cli import files
 from dtrees.cli.files import (
     as_cell,
     check_format,
-    check_out,
     file_errors,
     holds_marked_cells,
     in_units,
@@ -109,19 +108,6 @@ def test_a_file_is_whole_or_as_it_was(tmp_path):
         raise KeyboardInterrupt
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
     assert out.read_text() == "one"
-
-
-def test_a_link_stays_one_and_its_file_is_replaced(tmp_path):
-    (tmp_path / "folder").mkdir()
-    target, link = tmp_path / "folder" / "a.csv", tmp_path / "link.csv"
-    target.write_text("old")
-    link.symlink_to(target)
-    write_table(pd.DataFrame({"a": [1]}), link)
-    assert link.is_symlink()
-    assert target.read_text() == "a\n1\n"
-    check_out(link)
-    with pytest.raises(RequestError, match="would replace what is read"):
-        check_out(link, target)
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "T.PARQUET"])
@@ -273,12 +259,6 @@ def test_marked_cells_are_found_wherever_a_block_ends(tmp_path, monkeypatch, blo
     ):
         path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
         assert holds_marked_cells(path, packed=packed) is is_marked, text
-
-
-def test_help_tells_of_apostrophes():
-    text = " ".join(ask("predict", "--help").stdout.split())
-    assert "--raw Write all text of a CSV file as it is." in text
-    assert "gets an apostrophe in front" in text
 
 
 @pytest.mark.parametrize("dtype", ["object", "str", "category"])

@@ -6,18 +6,10 @@ import click
 import pytest
 
 import dtrees
-from dtrees.cli.invocation import cv_command, stray_hint, words_of
+from dtrees.cli.invocation import stray_hint, words_of
 from tests.cli.asking import NOISY, ask, ask_json, check_refused
 
 pd = pytest.importorskip("pandas")
-
-
-def test_the_command_that_saves_the_model_has_no_scorers(csv):
-    result = ask("cv", csv, "--target", "class", "--scoring", "f1_macro", "--hash-folds", "--tune")
-    last = result.stdout.splitlines()[-1]
-    assert last.startswith("To save it: python -m dtrees fit ")
-    assert "--scoring" not in last
-    assert "--hash-folds" not in last
 
 
 def test_the_command_that_is_named_saves_the_model(noisy, tmp_path):
@@ -63,17 +55,6 @@ def test_words_that_were_given_mean_the_same_again(words):
     context = given.make_context("given", list(words))
     assert words_of(context) == words
     assert given.make_context("given", words_of(context)).params == context.params
-
-
-def test_words_can_be_left_out():
-    context = given.make_context("given", ["a.csv", "--drop", "b", "--seed", "3"])
-    assert words_of(context, without={"drop", "max_depth"}) == ["a.csv", "--seed", "3"]
-
-
-def test_a_command_can_be_given_to_a_shell():
-    context = given.make_context("given", ["it's $HOME.csv", "--quiet"])
-    line = cv_command(context)
-    assert shlex.split(line) == ["python", "-m", "dtrees", "cv", "it's $HOME.csv", "--quiet"]
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,11 @@ from dtrees.cli.models import (
     CRITERIA,
     KINDS,
     LOSSES,
-    OF_ALL_KINDS,
     PARAMETER_OF,
     check_columns,
     estimator_class,
     estimator_of,
     names_in,
-    parameters_of,
     rules_as_options,
     rules_of,
 )
@@ -128,11 +126,6 @@ def test_losses_are_those_of_the_estimators(task):
     assert set(LOSSES[task]) == set(estimator_class("boosting", task)._losses)
 
 
-@pytest.mark.parametrize("model", list(KINDS))
-def test_options_of_all_kinds_are_parameters_of_each(model):
-    assert {PARAMETER_OF[name] for name in OF_ALL_KINDS} <= parameters_of(model)
-
-
 @pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.parametrize("model", list(KINDS))
 def test_every_kind_fits(csv, tmp_path, task, model):
@@ -215,13 +208,6 @@ def test_amounts(csv, text, value):
     assert type(run["parameters"]["max_features"]) is type(value)
 
 
-@pytest.mark.parametrize(("text", "value"), [("all", 1.0), ("1.0", 1.0), ("0.25", 0.25)])
-def test_shares_of_columns_of_boosting(csv, text, value):
-    args = ["--target", "class", "--folds", 2, "--model", "boosting", "--max-iter", 1]
-    run = ask_json("cv", csv, *args, "--max-features", text)
-    assert run["parameters"]["max_features"] == value
-
-
 @pytest.mark.parametrize("text", ["1", "2", "sqrt", "log2"])
 def test_boosting_draws_shares_of_columns_only(unreadable, text):
     args = ["cv", unreadable, "--target", "class", "--model", "boosting", "--max-features", text]
@@ -298,10 +284,6 @@ def test_more_columns_than_there_are_mean_all(csv, model):
     assert many["columns"] == everything["columns"]
 
 
-def test_options_of_another_kind_are_refused_before_the_table_is_read(unreadable):
-    check_refused(ask("cv", unreadable, "--target", "y", "--trees", 5), "--trees is not")
-
-
 def test_cv_of_a_forest(csv):
     args = ["--target", "class", "--model", "forest", "--trees", 30, "--folds", 3, "--oob"]
     result = ask("cv", csv, *args)
@@ -366,30 +348,6 @@ def test_cv_of_a_boosted_model_is_the_estimators_on_the_same_folds(csv):
     final = model.fit(problem.X, problem.y)
     found = [column["importance"] for column in run["columns"]]
     assert found == final.feature_importances_.tolist()
-
-
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (["--pruning-table"], "--pruning-table is for --model tree, not for boosting"),
-        (["--tune", "--early-stopping"], "--early-stopping ends a boosted model by rows that it"),
-        (["--tune-nested"], "--tune-nested is for --tune or --tune-simplest: add either"),
-    ],
-)
-def test_what_cv_does_not_ask_boosted_models(unreadable, args, words):
-    args = ["cv", unreadable, "--target", "class", "--model", "boosting", *args]
-    check_refused(ask(*args), words)
-
-
-def test_the_width_of_huber(csv, tmp_path):
-    out = tmp_path / "a.dtrees"
-    how = ["--model", "boosting", "--loss", "huber", "--alpha", 0.6, "--max-iter", 3]
-    result = ask("fit", csv, "--target", "amount", "--out", out, *how)
-    assert result.exit_code == 0, result.output
-    assert dtrees.export.load(out).alpha == 0.6
-    refused = ask("cv", csv, "--target", "amount", *how[:4], "--alpha", 1)
-    assert refused.exit_code == 2
-    assert "0<x<1" in refused.stderr
 
 
 @pytest.mark.parametrize("args", [["--loss", "quantile"], ["--quantile", 0.5]])

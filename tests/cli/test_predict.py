@@ -50,12 +50,6 @@ def test_the_formats_of_predictions(model, csv, tmp_path, name):
     assert not list(tmp_path.glob(".*"))
 
 
-def test_a_parquet_table_is_as_good_as_a_csv_one(model, table, csv, tmp_path):
-    pytest.importorskip("pyarrow")
-    table.to_parquet(tmp_path / "table.parquet")
-    assert predict(model, tmp_path / "table.parquet").equals(predict(model, csv))
-
-
 def test_kept_columns_are_as_they_are_written(table, tmp_path):
     model = fit_table(table, tmp_path, target="class")
     table.insert(0, "key", [f"{i:03}" for i in range(60)])

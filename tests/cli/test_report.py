@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from tests.cli.asking import ADULT, ask, check_refused, process
+from tests.cli.asking import ADULT, ask, check_refused
 from tests.cli.browser import browser, browser_path
 from tests.forked import run_forked
 
@@ -177,14 +177,6 @@ def test_a_nested_standard_error_is_told(csv, tmp_path):
     assert f'<p class="note">{lines[0]}.</p>' in page.read_text(encoding="utf-8")
 
 
-def test_only_the_pruning_is_on_the_page_if_only_that_is_asked_for(csv, tmp_path):
-    out = tmp_path / "a.html"
-    ask("cv", csv, "--target", "class", "--folds", 2, "--pruning-table", "--report", out)
-    words = words_of(out)
-    assert "Steps of pruning" in words
-    assert "Sizes to choose from" not in words
-
-
 @pytest.mark.parametrize("module", ["jinja2", "matplotlib"])
 def test_a_missing_library_is_named_before_the_table_is_read(unreadable, monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
@@ -279,24 +271,3 @@ def test_evil_names_do_nothing_in_a_browser(reports, page):
     assert EVIL["template"] in cells
     assert EVIL["formula"] in cells
     assert "words" in cells
-
-
-def test_every_section_is_where_the_links_lead(reports, page):
-    page.open(reports["adult"].as_uri())
-    ids = "[...document.querySelectorAll('section')].map(section => section.id)"
-    links = "[...document.querySelectorAll('nav a')].map(a => a.getAttribute('href').slice(1))"
-    assert page.evaluate(ids) == page.evaluate(links)
-
-
-def test_the_page_can_be_printed(reports, page, tmp_path):
-    page.open(reports["adult"].as_uri())
-    page.pdf(tmp_path / "page.pdf")
-    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
-
-
-@pytest.mark.long
-def test_a_report_from_outside(csv, tmp_path):
-    done = process("cv", csv, "--target", "class", "--folds", 2, "--report", tmp_path / "a.html")
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    assert "How well a tree predicts class" in words_of(tmp_path / "a.html")

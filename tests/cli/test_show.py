@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import dtrees
-from dtrees.cli.show import MOST_LABELS
 from dtrees.export import save
 from tests.cli.asking import ask, ask_json, fit
 
@@ -53,11 +52,3 @@ def test_show_a_model_from_python(tmp_path):
     assert shown["classes"] == [False, True]
     assert shown["parameters"]["class_weight"] == "{0: 1.0, 1: 2.0}"
     assert [column["name"] for column in shown["columns"]] == ["0", "1"]
-
-
-def test_only_so_many_labels_are_shown(tmp_path):
-    for n, shown in ((MOST_LABELS, "j"), (MOST_LABELS + 1, "j, ...")):
-        labels = [chr(ord("a") + i) for i in range(n)]
-        save(dtrees.DecisionTreeClassifier().fit(np.arange(n)[:, None], labels), tmp_path / "a")
-        (line,) = [x for x in ask("show", tmp_path / "a").stdout.splitlines() if "predicts" in x]
-        assert line.endswith(shown)

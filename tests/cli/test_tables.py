@@ -6,19 +6,10 @@ import numpy as np
 import pytest
 
 from dtrees.cli.form import Form
-from dtrees.cli.tables import check_files, headlines, kinds_line, label_of, table_of
+from dtrees.cli.tables import check_files, kinds_line, label_of, table_of
 from dtrees.cli.terminal import RequestError
-from dtrees.io import Problem, problem_of, read_table
-from tests.cli.asking import (
-    ask,
-    check_refused,
-    cv,
-    cv_json,
-    fit,
-    predict,
-    shown,
-    without_seconds,
-)
+from dtrees.io import problem_of, read_table
+from tests.cli.asking import ask, check_refused, cv, cv_json, fit, without_seconds
 
 pd = pytest.importorskip("pandas")
 
@@ -127,13 +118,6 @@ def test_dropped_columns_are_as_if_they_had_never_been_there(csv, table, tmp_pat
     assert "left out: word, amount\n" in cv(*args).stdout
 
 
-def test_a_column_beside_the_target_has_to_be_left(csv):
-    drop = [word for name in ("number", "word", "mixed", "amount") for word in ("--drop", name)]
-    check_refused(
-        cv(csv, "--target", "class", *drop), "no column beside the target 'class' that is"
-    )
-
-
 def test_dates_in_a_csv_file_are_ordered(tmp_path):
     days = pd.date_range("2024-01-01", periods=60).strftime("%Y-%m-%d").to_numpy(dtype=object)
     classes = np.where(np.arange(60) < 40, "early", "late")
@@ -194,12 +178,6 @@ def test_dates_of_the_other_order_are_named_and_are_no_ids(form, options, hint, 
     assert "like an id" not in fitted.stderr
 
 
-def test_lists_are_no_target(tmp_path):
-    path = tmp_path / "lists.parquet"
-    pd.DataFrame({"x": [1, 2], "t": [[1], [2, 3]]}).to_parquet(path)
-    check_refused(cv(path, "--target", "t"), "the target column 't' holds lists")
-
-
 def test_dates_are_no_target(tmp_path):
     path = tmp_path / "dates.csv"
     path.write_text("a,t\n1,2024-01-01\n2,2024-01-02\n")
@@ -223,20 +201,6 @@ def test_many_classes_of_few_rows_have_to_be_asked_for(tmp_path):
     assert ask(*command).exit_code == 0
 
 
-def test_a_file_of_null_bytes(tmp_path):
-    path = tmp_path / "zero.csv"
-    path.write_bytes(bytes(4_000))
-    result = ask("cv", path, "--target", "target")
-    check_refused(result, "it does not look like text")
-    shown(result)
-
-
-def test_separators_and_encodings(model, table, csv, tmp_path):
-    table.to_csv(tmp_path / "other.csv", index=False, sep=";", encoding="utf-16")
-    answers = predict(model, tmp_path / "other.csv", "--sep", ";", "--encoding", "utf-16")
-    assert answers.equals(predict(model, csv))
-
-
 def test_a_table_from_standard_input(csv, tmp_path):
     text = csv.read_text()
     result = ask("fit", "-", "--target", "class", "--out", tmp_path / "a.dtrees", text=text)
@@ -248,29 +212,6 @@ def test_a_table_from_standard_input(csv, tmp_path):
         ask("fit", "-", "--target", "class", "--out", tmp_path / "c.dtrees", text=""),
         "standard input: the file is empty",
     )
-
-
-@pytest.mark.parametrize(
-    ("dropped", "missing", "lines"),
-    [
-        ((), 0, []),
-        (("a", "b"), 1, ["left out: a, b", "1 row without a target is left out"]),
-        ((), 2_000, ["2,000 rows without a target are left out"]),
-    ],
-)
-def test_what_was_read_in_words(dropped, missing, lines):
-    problem = Problem(
-        pd.DataFrame({"x": [1, 2, 3], "z": "a"}),
-        np.array(["no", "yes", "no"]),
-        "classification",
-        missing,
-        dropped,
-    )
-    assert headlines("t.csv", "y", problem) == [
-        "t.csv: 3 rows, 2 columns",
-        "target y: classification, 2 classes",
-        *lines,
-    ]
 
 
 def test_kinds_are_counted_in_one_order():

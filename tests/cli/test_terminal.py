@@ -16,20 +16,17 @@ from dtrees.cli.terminal import (
     LONGEST,
     RequestError,
     console,
-    counted,
-    finite,
     notes,
     one_line,
     one_line_errors,
     print_json,
     print_sentence,
-    say,
     trees_grown,
     visible,
     waiting,
 )
 from dtrees.exceptions import ClusterError
-from tests.cli.asking import ask, check_refused, cv, forked, process, shown
+from tests.cli.asking import ask, cv, forked, process, shown
 from tests.forked import start_forked
 
 pd = pytest.importorskip("pandas")
@@ -63,21 +60,6 @@ def test_names_and_labels_on_a_terminal(tmp_path):
     shown(ask("cv", path, "--target", "none\x1b"))
 
 
-@pytest.mark.parametrize(("n", "words"), [(0, "0 rows"), (1, "1 row"), (1000, "1,000 rows")])
-def test_numbers_of_things(n, words):
-    assert counted(n, "row") == words
-    assert counted(n, "leaf", "leaves") == words.replace("row", "leaf").replace("leafs", "leaves")
-
-
-def test_a_single_row_is_not_many(table, tmp_path):
-    path = tmp_path / "gap.csv"
-    table.loc[3, "class"] = None
-    table[["number", "class"]].to_csv(path, index=False)
-    text = cv(path, "--target", "class", "--folds", 2).stdout
-    assert "59 rows, 1 column\n" in text
-    assert "1 row without a target is left out" in text
-
-
 @given(text(sampled_from("ab \n\r\t\0\x1b\x9b\u2028\u202e\ud800漢"), max_size=40))
 def test_visible_text_is_one_line_and_printable_text_is_as_it_was(given_text):
     shown_text = visible(given_text)
@@ -85,14 +67,6 @@ def test_visible_text_is_one_line_and_printable_text_is_as_it_was(given_text):
     assert not any(unicodedata.category(letter) in INVISIBLE for letter in shown_text)
     if given_text.isprintable():
         assert shown_text == given_text
-
-
-def test_long_messages_are_cut(tmp_path):
-    path = tmp_path / "long.csv"
-    path.write_text("x" * 100_000 + ",b\n1,2\n")
-    result = ask("cv", path, "--target", "target")
-    check_refused(result, "no column 'target' in the table")
-    assert len(result.stderr) < 2 * LONGEST
 
 
 def test_a_small_class_is_noted_in_one_line(table, tmp_path):
@@ -161,12 +135,6 @@ def test_a_terminal_sees_what_is_done(csv):
     assert b"3/3" in seen
 
 
-def test_numbers_without_a_word_in_json_are_null():
-    assert finite({"a": [1.0, float("nan"), {"b": float("inf")}]}) == {
-        "a": [1.0, None, {"b": None}]
-    }
-
-
 def test_json_from_outside_is_all_there_is_on_standard_output(csv):
     done = forked("cv", csv, "--target", "class", "--folds", 2, "--json")
     assert done.returncode == 0
@@ -189,11 +157,6 @@ def test_what_is_no_terminal_sees_no_progress(capsys):
     with trees_grown(True) as bar, waiting("reading", True):
         assert bar is None
     assert capsys.readouterr() == ("", "")
-
-
-def test_lines_for_people_keep_their_ends_and_nothing_else(capsys):
-    say("a\nb\x1b[2J")
-    assert capsys.readouterr().out == "a\nb\\x1b[2J\n"
 
 
 def test_a_long_sentence_stays_in_one_line(capsys):

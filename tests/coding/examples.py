@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from dtrees.coding import CodeBook
+from dtrees.coding import CodeBook, CodedMatrix
+from dtrees.coding.coded import WIDTHS, storage_for
 
 
 def expected(values):
@@ -76,3 +77,23 @@ def frame(values, dtype=None):
 
 def fit(X, **options):
     return CodeBook.fit_encode(X, **options)
+
+
+def coded_columns(columns, n_codes, n_ordered, largest=None):
+    """A dense coded matrix of a column of codes each; `largest` may be above `n_codes`."""
+    n_rows = len(columns[0]) if len(columns) else 0
+    storage = storage_for(n_codes if largest is None else largest)
+    blocks = []
+    for store, width in enumerate(WIDTHS):
+        members = np.flatnonzero(storage == store)
+        block = np.empty((n_rows, len(members)), dtype=width, order="F")
+        for slot, j in enumerate(members.tolist()):
+            block[:, slot] = columns[j]
+        blocks.append(block)
+    return CodedMatrix.dense(n_rows, n_codes, n_ordered, storage, blocks)
+
+
+def coded_csc(codes, n_codes, n_ordered, fill_code):
+    """A sparse coded matrix of the codes in a CSC matrix with sorted indices."""
+    stored = codes.indptr, codes.indices, codes.data
+    return CodedMatrix.sparse(codes.shape[0], *stored, n_codes, n_ordered, fill_code)

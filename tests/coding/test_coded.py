@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dtrees.coding import CodeBook, CodedMatrix
 from dtrees.coding.coded import ROWS, check_n_rows, digest_of_rows
 from dtrees.exceptions import StatisticsOverflowError
+from tests.coding.examples import coded_columns, coded_csc
 
 rng = np.random.default_rng(1)
 
@@ -19,7 +20,7 @@ rng = np.random.default_rng(1)
 def mixed():
     counts = [3, 300, 70_000, 255, 65_535]
     columns = [rng.integers(0, k + 1, 50) for k in counts]
-    return columns, counts, CodedMatrix.from_columns(columns, counts, [3, 0, 70_000, 100, 65_535])
+    return columns, counts, coded_columns(columns, counts, [3, 0, 70_000, 100, 65_535])
 
 
 def test_columns_lie_in_the_narrowest_block():
@@ -47,7 +48,7 @@ def test_from_sparse_keeps_stored_fill_codes():
         (np.array([2, 1, 3], dtype=np.uint32), np.array([0, 2, 1]), np.array([0, 2, 3])),
         shape=(3, 2),
     )
-    coded = CodedMatrix.from_sparse(codes, [2, 3], [2, 3], [1, 2])
+    coded = coded_csc(codes, [2, 3], [2, 3], [1, 2])
     assert coded.column(0).tolist() == [2, 1, 1]
     assert coded.column(1).tolist() == [2, 3, 2]
 
@@ -71,7 +72,7 @@ def test_stored_columns_are_those_of_a_row_by_row_matrix():
 def test_rows_of_each_part_are_those_that_are_taken_alone():
     stored = sp.random_array((30, 4), density=0.4, rng=2, format="csc")
     stored.data = np.ceil(3 * stored.data)
-    for matrix in (mixed()[-1], CodedMatrix.from_sparse(stored, [3] * 4, [3] * 4, [0, 1, 0, 2])):
+    for matrix in (mixed()[-1], coded_csc(stored, [3] * 4, [3] * 4, [0, 1, 0, 2])):
         parts = [
             np.array([3, 1, 29, 3]),
             np.arange(matrix.n_rows) % 2 == 0,
@@ -93,7 +94,7 @@ def test_missing_columns_are_those_that_have_missing_values():
         (np.array([2, 0, 3], dtype=np.uint32), np.array([0, 1, 2]), np.array([0, 0, 1, 3])),
         shape=(3, 3),
     )
-    sparse = CodedMatrix.from_sparse(codes, [3, 3, 3], [3, 3, 3], [1, 1, 0])
+    sparse = coded_csc(codes, [3, 3, 3], [3, 3, 3], [1, 1, 0])
     assert sparse.missing_columns().tolist() == [False, False, True]
     full = mixed()[-1]
     assert full.missing_columns().tolist() == [full.has_missing(j) for j in range(5)]
@@ -131,14 +132,12 @@ COUNTS = [3, 300, 70_000]
 
 
 def coded(codes):
-    return CodedMatrix.from_columns(list(codes.T), COUNTS, COUNTS)
+    return coded_columns(list(codes.T), COUNTS, COUNTS)
 
 
 def tables(n_rows):
     return st.lists(
-        st.tuples(*(st.integers(0, count) for count in COUNTS)),
-        min_size=n_rows,
-        max_size=n_rows,
+        st.tuples(*(st.integers(0, count) for count in COUNTS)), min_size=n_rows, max_size=n_rows
     ).map(np.array)
 
 

@@ -32,11 +32,7 @@ def test_quantiles_of_a_uniform_column_are_even():
     assert low.tolist() == [0, 100, 200, 300, 400, 500, 600, 700, 800, 900]
 
 
-@given(
-    st.lists(st.integers(-4, 4).map(float), max_size=30),
-    st.integers(0, 30),
-    st.integers(2, 12),
-)
+@given(st.lists(st.integers(-4, 4).map(float), max_size=30), st.integers(0, 30), st.integers(2, 12))
 def test_zeros_beside_the_values_are_values(values, n_zeros, max_bins):
     stored = np.sort(np.array(values, dtype=float)) + 0.0
     everything = np.sort(np.concatenate([stored, np.zeros(n_zeros)]))

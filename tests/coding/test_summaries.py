@@ -41,10 +41,7 @@ def test_chunks_in_any_order_give_the_codebook_of_the_whole(data):
         merged = OrderedSummary.merge_all([merged, part])
     low, high, exact = merged.codes() if (~np.isnan(values)).any() else ([], [], True)
     book, coded = CodeBook.fit_encode(
-        values[:, None],
-        max_bins=options["cap"],
-        sample_rows=options["sample_rows"],
-        seed=seed,
+        values[:, None], max_bins=options["cap"], sample_rows=options["sample_rows"], seed=seed
     )
     assert np.array_equal(book.low, low)
     assert np.array_equal(book.high, high)

@@ -356,11 +356,7 @@ def use(model: Any, X: Any, path: str) -> None:
 
 
 def outcomes_of(
-    numbers: Sequence[int],
-    seed: int,
-    files: list[tuple[bytes, Any]],
-    path: str,
-    plant: str | None,
+    numbers: Sequence[int], seed: int, files: list[tuple[bytes, Any]], path: str, plant: str | None
 ) -> Iterator[str]:
     """What becomes of each case."""
     if plant is not None:

@@ -33,10 +33,7 @@ def holds_a_huge_number(change, data):
 @pytest.mark.chaos
 @pytest.mark.parametrize(
     ("plant", "concerns", "said"),
-    [
-        ("trees", changes_an_array, "use: "),
-        ("numbers", holds_a_huge_number, "it took more"),
-    ],
+    [("trees", changes_an_array, "use: "), ("numbers", holds_a_huge_number, "it took more")],
 )
 def test_a_check_that_is_taken_away_is_found(plant, concerns, said, files, tmp_path):
     numbers = [n for n in range(400) if concerns(*case_of(SEED, n, files)[:2])]

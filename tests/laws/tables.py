@@ -28,6 +28,7 @@ from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import plain
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.blocks.block import Block, Common, Draws, Resolution
+from tests.coding.examples import coded_columns, coded_csc
 from tests.oracle.candidates import categories_of, numbers_of
 from tests.oracle.tree import threshold_of
 
@@ -102,7 +103,7 @@ def coded(table: list[list], largest_code: int | None = None) -> CodedMatrix:
     """Dense storage; ``largest_code`` widens it."""
     columns, n_codes, n_ordered = zip(*map(codes_of, table), strict=True)
     largest = None if largest_code is None else np.full(len(table), largest_code)
-    return CodedMatrix.from_columns(columns, n_codes, n_ordered, largest)
+    return coded_columns(columns, n_codes, n_ordered, largest)
 
 
 def coded_sparse(table: list[list], seed: int) -> CodedMatrix:
@@ -118,9 +119,7 @@ def coded_sparse(table: list[list], seed: int) -> CodedMatrix:
         indptr.append(len(rows))
     shape = (len(columns[0]), len(columns))
     stored = (np.array(data, dtype=np.uint32), np.array(rows, dtype=np.int32), indptr)
-    return CodedMatrix.from_sparse(
-        scipy.sparse.csc_array(stored, shape=shape), n_codes, n_ordered, fill
-    )
+    return coded_csc(scipy.sparse.csc_array(stored, shape=shape), n_codes, n_ordered, fill)
 
 
 def coded_mixed(table: list[list], seed: int) -> CodedMatrix:

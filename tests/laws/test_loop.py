@@ -95,11 +95,7 @@ def loops(
     return Loop(getattr(dtrees, kind + task)(**given), X, y, weight, list(cv.split(y)))
 
 
-TREES = {
-    "numbers": loops(),
-    "categories": loops(kinds=MIXED),
-    "sparse": loops(is_sparse=True),
-}
+TREES = {"numbers": loops(), "categories": loops(kinds=MIXED), "sparse": loops(is_sparse=True)}
 FOREST_LOOPS = {
     "numbers": loops(FORESTS, bootstrap=False),
     "categories": loops(("RandomForest", "Bagging"), MIXED, bootstrap=False),

@@ -110,11 +110,7 @@ class TestIncreasingTransforms:
 
 
 class TestPrediction:
-    @given(
-        examples(draws=True, random_splits=True),
-        st.sampled_from([None, 2, 3]),
-        st.booleans(),
-    )
+    @given(examples(draws=True, random_splits=True), st.sampled_from([None, 2, 3]), st.booleans())
     def test_codes_lead_to_the_same_leaf(self, example, max_bins, has_numbers_only):
         kinds = {type(v) for column in example.table for v in column} - {type(None)}
         X = objects(example.table)

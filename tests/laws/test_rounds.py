@@ -16,13 +16,7 @@ from dtrees.core.grow.rounds import grow_in_rounds
 from dtrees.core.membership.class_weights import without_class_weights
 from dtrees.core.membership.resampling import Bags, of_sets
 from dtrees.core.stores.blocks.block import Block, Common, Draws, Resolution
-from tests.laws.tables import (
-    coded,
-    coded_mixed,
-    coded_sparse,
-    examples,
-    grow_tree,
-)
+from tests.laws.tables import coded, coded_mixed, coded_sparse, examples, grow_tree
 from tests.laws.test_class_weights import KINDS, tables, weighing
 from tests.laws.test_growth import assert_equal
 from tests.laws.test_shared import SEEDS, assume_weights, folds, masks
@@ -40,11 +34,7 @@ LIMITS = {
 }
 
 
-LAYOUTS = {
-    "dense": lambda table, seed: coded(table),
-    "sparse": coded_sparse,
-    "mixed": coded_mixed,
-}
+LAYOUTS = {"dense": lambda table, seed: coded(table), "sparse": coded_sparse, "mixed": coded_mixed}
 
 
 def cut(n_rows: int, n_blocks: int, seed: int) -> list[np.ndarray]:
@@ -169,13 +159,7 @@ class TestSetsInRounds:
         bags = Bags(3, 1.0, np.arange(example.n_rows, dtype=np.uint64))
         draws = Draws(bags.seed, bags.rate)
         trees = grow_sets_in_rounds(example, matrix, of_sets(rows), 3, seed, draws, **limits)
-        growth = ForestGrowth(
-            matrix,
-            example.target,
-            example.rules,
-            bags,
-            example.thresholds,
-        )
+        growth = ForestGrowth(matrix, example.target, example.rules, bags, example.thresholds)
         expected = growth.trees_of_sets(number, of_sets(rows))
         for tree, other in zip(expected, trees, strict=True):
             assert_equal(tree, other)

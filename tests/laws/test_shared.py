@@ -25,13 +25,7 @@ from dtrees.core.membership.shares import Shares
 from dtrees.core.stores.shared._shared_nodes import MOST_SETS
 from dtrees.parallel import LocalRunner
 from tests.conftest import training_sets_seen
-from tests.laws.tables import (
-    Example,
-    coded,
-    coded_sparse,
-    examples,
-    grow_tree,
-)
+from tests.laws.tables import Example, coded, coded_sparse, examples, grow_tree
 from tests.laws.test_growth import assert_equal
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -22,13 +22,7 @@ from tests.oracle.candidates import MAX_SUBSETS, Candidate, candidates, categori
 from tests.oracle.constraints import Above, below, is_allowed
 from tests.oracle.criterion import RowStatistics
 from tests.oracle.ties import ROOT, child, order_of_columns
-from tests.oracle.tree import (
-    EPSILON,
-    gains_enough,
-    missing_goes_left,
-    must_be_leaf,
-    threshold_of,
-)
+from tests.oracle.tree import EPSILON, gains_enough, missing_goes_left, must_be_leaf, threshold_of
 
 TESTS = {1: "<=", 2: ">", 3: "in"}
 

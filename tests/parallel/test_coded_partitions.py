@@ -5,16 +5,16 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from dtrees.coding.coded import CodedMatrix
 from dtrees.parallel import coded_partitions
 from dtrees.parallel.coded_partitions import CodedPartitions, PartFacts, are_known, learn_rows
 from dtrees.parallel.fit_statistics import FitStatistics
+from tests.coding.examples import coded_columns, coded_csc
 
 
 def table(n_rows=50):
     rng = np.random.default_rng(0)
     codes = [rng.integers(0, 5, n_rows).astype(np.uint8), np.ones(n_rows, dtype=np.uint8)]
-    return CodedMatrix.from_columns(codes, np.full(2, 4), np.full(2, 4))
+    return coded_columns(codes, np.full(2, 4), np.full(2, 4))
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_a_table_of_few_rows_is_not_cut(monkeypatch):
 
 def test_the_sample_tells_which_columns_are_sparse_once_they_are_known():
     stored = scipy.sparse.csc_array(np.array([[3, 0], [0, 0], [2, 1]], dtype=np.uint32))
-    matrix = CodedMatrix.from_sparse(stored, [3, 2], [3, 2], [1, 2])
+    matrix = coded_csc(stored, [3, 2], [3, 2], [1, 2])
     parts = CodedPartitions.cut(matrix, "asked for")
     assert parts.sample.storage.tolist() == [0, 0]
     learn_rows(parts)

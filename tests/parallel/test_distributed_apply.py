@@ -24,7 +24,6 @@ from dtrees import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from dtrees.coding.coded import CodedMatrix
 from dtrees.core.predict.binned import CodedRows
 from dtrees.model_selection import (
     GridSearchCV,
@@ -48,6 +47,7 @@ from dtrees.parallel.distributed_apply import (
     walk_codes_of_part,
     walk_parts,
 )
+from tests.coding.examples import coded_columns
 from tests.parallel.clusters import connect, digest, ours
 
 N_ROWS = 700
@@ -403,7 +403,7 @@ def test_a_worker_hangs_while_rows_walk(monkeypatch, tmp_path, caplog):
 def coded(n_rows=60):
     rng = np.random.default_rng(5)
     codes = [rng.integers(0, 9, n_rows).astype(np.uint8) for _ in range(3)]
-    return CodedMatrix.from_columns(codes, np.full(3, 8), np.full(3, 8))
+    return coded_columns(codes, np.full(3, 8), np.full(3, 8))
 
 
 def grown():

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.coding import CodeBook
-from dtrees.coding.coded import CodedMatrix
 from dtrees.core.model.tree import ABOVE, AT_MOST, IN_SUBSET, LEAF, Tree
 from dtrees.core.predict import packed_forest, raw
 from dtrees.core.predict._walk import FewRows, PackedTree, code_sparse, find_leaves, walk_numbers
 from dtrees.parallel import threaded
+from tests.coding.examples import coded_columns
 from tests.core.predict.test_binned import grown
 from tests.core.predict.test_packed_forest import check, random_forest
 from tests.core.predict.test_raw import SEEDS, numbers, random_tree
@@ -181,7 +181,7 @@ def test_trees_of_all_tests(seed, most_codes):
     inside = rng.integers(0, n_codes + 1, (60, 4))
     codes = np.minimum(np.vstack([rng.permuted(np.tile(edges, (10, 1)), axis=0), inside]), n_codes)
     dtype = np.uint8 if most_codes < 256 else np.uint16
-    coded = CodedMatrix.from_columns([own.astype(dtype) for own in codes.T], n_codes, n_ordered)
+    coded = coded_columns([own.astype(dtype) for own in codes.T], n_codes, n_ordered)
     trees = [hand_made(rng, n_codes, n_ordered, n_inner) for n_inner in (64, 127, 3)]
     found = np.empty((3, len(codes)), dtype=np.int32)
     find_leaves(trees, coded, np.arange(len(codes)), found)

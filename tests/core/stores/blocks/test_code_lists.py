@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.stores._dataset import Dataset
@@ -13,6 +12,7 @@ from dtrees.core.stores.blocks._code_lists import StoredCounter, list_codes, mer
 from dtrees.core.stores.blocks._node_counts import count, sizes_of
 from dtrees.core.stores.blocks.block import EVERYONE, NodeRows
 from dtrees.core.stores.blocks.messages import Root
+from tests.coding.examples import coded_columns
 from tests.laws.tables import coded, coded_mixed, coded_sparse, seeded
 
 VALUES = st.integers(-3, 3).filter(bool)
@@ -77,7 +77,7 @@ ONE_COLUMN = np.zeros(1, dtype=np.int32)
 
 
 def listed(members, masks=FEW_MASKS):
-    coded = CodedMatrix.from_columns([FEW_CODES], [5], [5])
+    coded = coded_columns([FEW_CODES], [5], [5])
     dataset = Dataset(
         coded, Target.classification([0, 1, 1, 0, 0, 0]), GrowthRules(criterion="gini")
     )
@@ -114,7 +114,7 @@ def test_nobody_has_a_row(members):
 def test_many_combinations_in_a_cell():
     """As many as sets of rows, each listed once."""
     masks = np.arange(1, 200, dtype=np.uint64)
-    coded = CodedMatrix.from_columns([np.ones(398, dtype=int)], [5], [5])
+    coded = coded_columns([np.ones(398, dtype=int)], [5], [5])
     target = Target.classification(np.arange(398) % 3)
     dataset = Dataset(coded, target, GrowthRules(criterion="gini"))
     combination = np.random.default_rng(0).permutation(398).astype(np.uint16) % 199
@@ -133,7 +133,7 @@ N_ROWS = 30_000
 N_CODES = (40, 25_000, 5, 700)
 RNG = np.random.default_rng(0)
 CODES = [RNG.integers(0, n + 1, N_ROWS) for n in N_CODES]
-CODED = CodedMatrix.from_columns(CODES, N_CODES, N_CODES)
+CODED = coded_columns(CODES, N_CODES, N_CODES)
 ROWS = np.flatnonzero(RNG.random(N_ROWS) < 0.8).astype(np.uint32)
 TIMES = RNG.integers(1, 5, len(ROWS)).astype(np.uint16)
 MASKS = np.array([0b0111, 0b1011, 0b0001], dtype=np.uint64)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.stores._dataset import Dataset
@@ -23,13 +22,14 @@ from dtrees.core.stores.blocks._node_counts import (
 )
 from dtrees.core.stores.blocks.block import EVERYONE, NodeRows, Resolution
 from dtrees.core.stores.blocks.messages import Root
+from tests.coding.examples import coded_columns
 from tests.laws.tables import coded, coded_sparse, seeded
 
 N_ROWS = 400
 N_CODES = (5, 300, 7)
 RNG = np.random.default_rng(0)
 CODES = [RNG.integers(0, n + 1, N_ROWS) for n in N_CODES]
-CODED = CodedMatrix.from_columns(CODES, N_CODES, N_CODES)
+CODED = coded_columns(CODES, N_CODES, N_CODES)
 ROWS = np.flatnonzero(RNG.random(N_ROWS) < 0.6).astype(np.uint32)
 TIMES = RNG.integers(1, 5, len(ROWS)).astype(np.uint16)
 LABELS = RNG.integers(0, 3, N_ROWS)
@@ -103,7 +103,7 @@ def test_no_rows_add_up_to_nothing():
 MANY_CODES = [7, 40, 40, 100, 0, 1000]
 N_ORDERED = [7, 40, 0, 60, 0, 1000]  # numbers, categories, a hybrid
 NO_CODES = [np.zeros(3, dtype=int)] * len(MANY_CODES)
-WIDE = CodedMatrix.from_columns(NO_CODES, MANY_CODES, N_ORDERED)
+WIDE = coded_columns(NO_CODES, MANY_CODES, N_ORDERED)
 THREE_CLASSES = Target.classification(np.array([0, 1, 2]))
 FINE = Resolution(interval_codes=20, n_intervals=8, listed_codes=50)
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.blocks._node_partition import partition
 from dtrees.core.stores.blocks.block import EVERYONE, NodeRows
 from dtrees.core.stores.blocks.messages import Root
+from tests.coding.examples import coded_columns, coded_csc
 
 N = 3000
 ALL_SETS = 2**64 - 1
@@ -21,9 +21,9 @@ def shard_of(codes, n_codes, sparse=False):
     target = Target.classification(np.arange(len(codes)) % 2)
     if sparse:
         stored = scipy.sparse.csc_array(codes[:, None].astype(np.uint32))
-        coded = CodedMatrix.from_sparse(stored, [n_codes], [n_codes], [0])
+        coded = coded_csc(stored, [n_codes], [n_codes], [0])
     else:
-        coded = CodedMatrix.from_columns([codes], [n_codes], [n_codes])
+        coded = coded_columns([codes], [n_codes], [n_codes])
     return Dataset(coded, target, GrowthRules(criterion="gini"))
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.coding.coded import CodedMatrix
 from dtrees.core.stores.boosted._column_blocks import ColumnBlocks, histogram_of
+from tests.coding.examples import coded_columns
 from tests.core.grow.boosted_cases import table_of
 from tests.oracle.boosting import Rules, boost
 
@@ -16,7 +17,7 @@ RNG = np.random.default_rng(0)
 
 def coded_of(n_codes, n_rows=200):
     columns = [RNG.integers(0, k + 1, n_rows) for k in n_codes]
-    return columns, CodedMatrix.from_columns(columns, n_codes, n_codes)
+    return columns, coded_columns(columns, n_codes, n_codes)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def exclusive(rng, n_rows, n_columns, others):
 
 
 def blocks_of(columns, n_codes):
-    coded = CodedMatrix.from_columns(columns, n_codes, n_codes)
+    coded = coded_columns(columns, n_codes, n_codes)
     blocks = ColumnBlocks(coded)
     return blocks
 

@@ -9,6 +9,7 @@ from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow.grower import grow
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import plain
+from tests.coding.examples import coded_columns
 
 N_ROWS = 70_000  # more than the rows of small entries: the root does not move, its children do
 SAME = ("feature", "test", "code", "missing_go_to_left", "n_node_samples", "impurity", "gain")
@@ -20,7 +21,7 @@ def table(seed: int) -> CodedMatrix:
     n_codes = [20, 3000, 80_000, 9, 6]
     columns = [rng.integers(0, n + 1, N_ROWS).astype(np.uint32) for n in n_codes]
     columns[3][rng.random(N_ROWS) < 0.9] = 4
-    return CodedMatrix.from_columns(columns, n_codes, [20, 3000, 80_000, 9, 0], n_codes)
+    return coded_columns(columns, n_codes, [20, 3000, 80_000, 9, 0], n_codes)
 
 
 def tree_of(matrix: CodedMatrix, target: Target, criterion: str, max_depth: int):
