@@ -40,8 +40,6 @@ from dtrees.coding.weights import cut_weights
 from dtrees.constraints import check_values
 from dtrees.core.data.criteria import OF_USER
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.grow.shared import n_alone
-from dtrees.core.membership.resampling import Resampling
 from dtrees.core.membership.shares import Shares, rows_of_share
 from dtrees.core.predict.binned import CodedRows, LeafLookup
 from dtrees.criteria import Criterion
@@ -293,12 +291,6 @@ class FitPlan:
         table, values = self.read(X, y)
         target = self.estimator._encode_target(values, sample_weight)
         return self.resolve(*self.code(table, seed, run, stats, sample_weight), target, seed)
-
-    def n_alone(self, encoded: Encoded, resampling: Resampling) -> tuple[int, str]:
-        """How many of several training sets share nothing of their growth, and why they do not."""
-        if not isinstance(encoded.coded, CodedMatrix):  # in rounds, which are those of all sets
-            return 0, ""
-        return n_alone(encoded.coded, encoded.target, encoded.rules, resampling)
 
 
 def _warn_of_many_classes(target: Target, rules: GrowthRules) -> None:

@@ -57,12 +57,14 @@ class FittedSets:
         target = self.target
         return target.classes if target.kind == "classification" else None
 
-    def leaves(self, number: int, rows: np.ndarray) -> np.ndarray:
-        """Leaves of some rows in the tree of a set; of those that were asked for last, at hand."""
-        if not self._has_leaves(number, rows):
-            found = self.coded_rows.leaves(trees_of(self.models[number])[0], rows)
+    def leaves(self, number: int, rows: np.ndarray, keeps: bool = True) -> np.ndarray:
+        """Leaves of some rows in the tree of a set; `keeps`: they are at hand when asked again."""
+        if self._has_leaves(number, rows):
+            return self._known[number][1]
+        found = self.coded_rows.leaves(trees_of(self.models[number])[0], rows)
+        if keeps:
             self._known[number] = rows, found
-        return self._known[number][1]
+        return found
 
     @property
     def has_many_trees(self) -> bool:

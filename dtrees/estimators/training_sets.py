@@ -9,7 +9,7 @@ outside of a set weigh nothing. What they say of rows of the table is read from 
                                              +---------- codes of any rows ------> answers
 
 Weights of a set are integers in the unit that its own fit would choose. Sets share sums where units
-agree, or can be made to. The others grow one by one from the same codes. So do sets where the
+agree. The others grow one by one from the same codes. So do sets where the
 growth of a table cannot be shared (`dtrees.core.grow.shared`). The log says so, and why, once for a
 table. Out-of-bag results come from the same codes, too, when the trees have grown.
 
@@ -19,24 +19,26 @@ are read (`dtrees.core.membership.class_weights`)::
 
     class weights            rows count the same in all sets, classes what they weigh in each
     the same units           what a row adds is the same in all sets that have it
-    units of other powers    classes: the same, times a power of two, where nothing was rounded;
-    of two                   otherwise a growth for each unit
+    other units              a growth for each unit
     fractions of rows        "balanced": rows in common units, and classes what they weigh in each
     times class weights      set; of a dict: products are rounded row by row
 """
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dtrees.callbacks import Bar
+from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.coding.weights import class_integers
+from dtrees.core.grow.shared import n_alone
 from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
 from dtrees.core.membership.resampling import Resampling, of_sets
 from dtrees.estimators.base import BaseModel
@@ -47,8 +49,9 @@ from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.parallel import tables_kept, threaded
 
+logger = logging.getLogger(__name__)
+
 LARGEST_SUM = 2.0**62  # of the rows of all sets that share
-MOST_BITS = 52  # between two units
 UNITS = ("offset", "y_exponent", "w_exponent", "wy_exponent")
 
 
@@ -62,163 +65,38 @@ class UnitGroup:
         What the rows of these sets add; it says nothing of other rows.
     numbers : list of int
         The sets.
-    shifts : list of int
-        By set: the power of two of its own integers, in those of the target.
     class_weights : ClassWeights or None, default=None
         Of the sets, where these have their own, in the integers of each.
     """
 
     target: Target
-    numbers: list[int] = field(default_factory=list)
-    shifts: list[int] = field(default_factory=list)
+    numbers: list[int]
     class_weights: ClassWeights | None = None
 
     def of(self, sets: Resampling) -> Resampling:
         """Its sets, with what is multiplied when sums are read."""
         own = sets.some(self.numbers)
-        shift = np.array(self.shifts, dtype=np.int64)
-        weighs = self.class_weights
-        if weighs is None and not any(self.shifts):
-            return own
-        if weighs is None:
-            weighs = ClassWeights.ones(len(shift), self.target.n_classes)
-        return own.weighing(weighs.shifted(shift))
+        return own if self.class_weights is None else own.weighing(self.class_weights)
 
     def take(self, number: int, own: Target, rows: np.ndarray) -> None:
-        """Take in a set of these rows, whose integers are in the same unit."""
-        weighs = ClassWeights.of_target(own, 1)
-        plain = replace(own, class_multiplier=None, class_exponent=0)
-        if self.numbers:
-            self.target = _joined(self.target, plain, rows)
-        else:
-            self.target = plain
-        self._gather([number], [0], weighs)
-
-    def _gather(self, numbers: list[int], shifts: list[int], weighs: ClassWeights | None) -> None:
-        """Take in sets; class weights have all sets of a group, or none."""
+        """Take in one more set of these rows, whose integers are in the same unit."""
+        target, weighs = self.target, ClassWeights.of_target(own, 1)
+        assert target.w is not None
+        assert own.w is not None
+        w = np.where(rows, own.w, target.w)
+        wy = None if own.wy is None or target.wy is None else np.where(rows, own.wy, target.wy)
+        self.target = replace(target, w=w, wy=wy)
         if weighs is not None and self.class_weights is not None:
-            weighs = self.class_weights.with_those(weighs)
-        self.class_weights = weighs
-        self.numbers += numbers
-        self.shifts += shifts
+            self.class_weights = self.class_weights.with_those(weighs)
+        self.numbers.append(number)
 
-    def alone(self, at: int, rows: np.ndarray) -> UnitGroup:
-        """One of its sets, which has these rows."""
-        weighs = None if self.class_weights is None else self.class_weights.some([at])
-        return UnitGroup(self.target.only(rows), [self.numbers[at]], [self.shifts[at]], weighs)
-
-    def joins(self, other: UnitGroup, rows: np.ndarray) -> bool:
-        """Take in the sets of another one, if its integers are those of this, times a power of two.
-
-        Parameters
-        ----------
-        rows : bool (n_rows,)
-            Of the sets of the other one.
-        """
-        mine, theirs = self.target, other.target
-        shift = theirs.w_exponent - mine.w_exponent
-        if mine.kind != "classification" or mine.w is None or theirs.w is None:
-            return False
-        if (self.class_weights is None) != (other.class_weights is None):
-            return False
-        if not 0 < shift <= MOST_BITS or mine.w_exponent == 0 or theirs.w_exponent == 0:
-            return False
-        if not np.array_equal(mine.w[rows].astype(np.int64) << shift, theirs.w[rows]):
-            return False
-        self._gather(other.numbers, [shift] * len(other.numbers), other.class_weights)
-        return True
-
-
-class UnitGroups:
-    """Sets, put together one after the other.
-
-    Parameters
-    ----------
-    whole : Target
-        Of all rows.
-    sets : Resampling
-    plan : FitPlan
-    """
-
-    def __init__(self, whole: Target, sets: Resampling, plan: FitPlan) -> None:
-        self._sets = sets
-        self._first = UnitGroup(whole)
-        self._by_unit: dict[Any, UnitGroup] = {}
-        self._largest = LARGEST_SUM / 2**plan.spare_bits
-        self._shares = plan.class_weight != "balanced"  # without class weights of their own
-        self._plan = plan
-
-    def add(self, number: int) -> None:
-        """A set with the integers of all rows."""
-        self._first.numbers.append(number)
-        self._first.shifts.append(0)
-
-    def join(self, number: int, own: Target) -> bool:
-        """A set with integers of its own; False: it shares with none.
-
-        What a row adds is a function of its weight, its y and the units.
-        """
-        weighs = own.class_multiplier is not None
-        if own.w is None or own.means is not None or weighs == self._shares:
-            return False
-        key = tuple(getattr(own, unit) for unit in UNITS)
-        self._by_unit.setdefault(key, UnitGroup(own)).take(number, own, self._sets.rows(number))
-        return True
-
-    def settled(self) -> list[UnitGroup]:
-        """All of them, each with a set or more."""
-        found: list[UnitGroup] = []
-        if self._first.numbers:
-            found.append(self._weighing(self._first))
-        for group in sorted(self._by_unit.values(), key=lambda each: each.target.w_exponent):
-            rows = self._rows(group)
-            if any(other.joins(group, rows) for other in found):
-                continue
-            if len(group.numbers) == 1 or _largest_sum(group.target) < self._largest:
-                found.append(group)
-            else:
-                for at, number in enumerate(group.numbers):
-                    found.append(group.alone(at, self._sets.rows(number)))
+    def divided(self, sets: Resampling) -> list[UnitGroup]:
+        """A group for each of its sets."""
+        found = []
+        for at, number in enumerate(self.numbers):
+            weighs = None if self.class_weights is None else self.class_weights.some([at])
+            found.append(UnitGroup(self.target.only(sets.rows(number)), [number], weighs))
         return found
-
-    def _weighing(self, group: UnitGroup) -> UnitGroup:
-        """The sets of all rows, with the class weights of their own fits."""
-        plan, whole = self._plan, group.target
-        if plan.class_weight is None or plan.draws_weights or whole.w_exponent != 0:
-            return group  # or they are in the weights of the rows, or in bags
-        counts = without_class_weights(whole)
-
-        def integers(totals: list[int]) -> tuple[np.ndarray | None, int]:
-            assert whole.classes is not None
-            return class_integers(plan.class_weight, whole.classes, totals, plan.spare_bits)
-
-        totals = self._sets.some(group.numbers).class_totals(counts)
-        own = ClassWeights.of_totals(totals, integers)
-        return replace(group, target=counts, class_weights=own)
-
-    def _rows(self, group: UnitGroup) -> np.ndarray:
-        """Rows of some of its sets; bool (n_rows,)."""
-        rows = self._sets.rows(group.numbers[0])
-        for number in group.numbers[1:]:
-            rows |= self._sets.rows(number)
-        return rows
-
-
-def _joined(target: Target, own: Target, rows: np.ndarray) -> Target:
-    """What rows add, of some sets and of one more, which has these rows."""
-    assert target.w is not None
-    assert own.w is not None
-    w = np.where(rows, own.w, target.w)
-    wy = None if own.wy is None or target.wy is None else np.where(rows, own.wy, target.wy)
-    return replace(target, w=w, wy=wy)
-
-
-def _largest_sum(target: Target) -> float:
-    """Of the weights, or of the weighted targets without their signs."""
-    sums = [
-        np.abs(each).sum(dtype=np.float64) for each in (target.w, target.wy) if each is not None
-    ]
-    return float(max(sums))
 
 
 def fit_sets(
@@ -262,7 +140,7 @@ def fit_table(
     if encoded.target.kind == "classification":
         values = encoded.target.y.astype(np.int64)
     else:
-        values = table.values_of_y().astype(np.float64)
+        values = table.read(plan).astype(np.float64)
     codes = table.codes(plan, seed, run)
     stats = codes.stats.continued()
     if sets.n_sets > 1:
@@ -273,16 +151,10 @@ def fit_table(
     if bar is not None:
         bar.expect(plan.n_trees * sets.n_sets)
         training = replace(training, advance=bar.advance)
-    models, alone, groups = _fitted_alone(plan, training, table, sets)
+    models, groups = _grouped(plan, training, table, sets)
     together = [(group, group.of(sets)) for group in groups]
-    for group, own in together:
-        if own.n_sets > 1 and table.is_heard:
-            common = replace(encoded, target=group.target)
-            n_alone, reason = plan.n_alone(common, own)
-            alone[reason] += n_alone
-        elif own.n_sets == 1 and len(together) > 1:
-            alone[_reason_of_own_units(plan, table.sample_weight)] += 1
-    table.tell(alone, sets.n_sets)
+    if sets.n_sets > 1 and logger.isEnabledFor(logging.INFO):
+        _tell_alone(plan, encoded, table, together, models)
     for group, own in together:
         if len(together) > 1 and own.n_sets == 1:
             found = [_fitted(plan, training, own.target_of(0, group.target))]
@@ -299,29 +171,77 @@ def fit_table(
     return FittedSets(models, encoded.book, encoded.target, codes.rows, values, n_live)
 
 
-def _fitted_alone(
+def _grouped(
     plan: FitPlan, training: Training, table: TrainingTable, sets: Resampling
-) -> tuple[list[Any], Counter[str], list[UnitGroup]]:
-    """Models of sets that are fitted one by one, None for the others; and how many, by reason.
-
-    The others, too, put together where they can share sums.
-    """
+) -> tuple[list[Any], list[UnitGroup]]:
+    """Models of sets that are fitted one by one, None for the others; and the groups of these."""
     models: list[Any] = [None] * sets.n_sets
-    alone: Counter[str] = Counter()
-    encoded = training.encoded
-    groups = UnitGroups(encoded.target, sets, plan)
-    for number, target in enumerate(_targets(plan, encoded, table, sets)):
-        if isinstance(target, Target):
-            if groups.join(number, target):
-                continue
-            models[number] = _fitted(plan, training, target)
-            alone[_reason_of_own_units(plan, table.sample_weight)] += 1
-        elif target is not None:
-            models[number] = target
+    whole, weight = training.encoded.target, plan.class_weight
+    first = UnitGroup(whole, [])  # of sets that have the integers of all rows
+    by_unit: dict[Any, UnitGroup] = {}
+    for number, own in enumerate(_targets(plan, training.encoded, table, sets)):
+        if own is None:
+            first.numbers.append(number)
+        elif not isinstance(own, Target):
+            models[number] = own
             training.advance(plan.n_trees)
-        else:
-            groups.add(number)
-    return models, alone, groups.settled()
+        elif (
+            own.w is None
+            or own.means is not None
+            or (own.class_multiplier is not None) != (weight == "balanced")
+        ):
+            models[number] = _fitted(plan, training, own)
+        else:  # what a row adds is a function of its weight, its y and the units
+            key = tuple(getattr(own, unit) for unit in UNITS)
+            if key in by_unit:
+                by_unit[key].take(number, own, sets.rows(number))
+            else:
+                plain = replace(own, class_multiplier=None, class_exponent=0)
+                by_unit[key] = UnitGroup(plain, [number], ClassWeights.of_target(own, 1))
+    if weight is not None and not plan.draws_weights and whole.w_exponent == 0 and first.numbers:
+        counts = without_class_weights(whole)
+
+        def integers(totals: list[int]) -> tuple[np.ndarray | None, int]:
+            assert whole.classes is not None
+            return class_integers(weight, whole.classes, totals, plan.spare_bits)
+
+        totals = sets.some(first.numbers).class_totals(counts)
+        first = UnitGroup(counts, first.numbers, ClassWeights.of_totals(totals, integers))
+    found = [first] if first.numbers else []
+    for group in by_unit.values():
+        sums = [
+            np.abs(each).sum(dtype=np.float64)
+            for each in (group.target.w, group.target.wy)
+            if each is not None
+        ]
+        overflows = max(sums) >= LARGEST_SUM / 2**plan.spare_bits
+        found += group.divided(sets) if overflows else [group]
+    return models, found
+
+
+def _tell_alone(
+    plan: FitPlan,
+    encoded: Encoded,
+    table: TrainingTable,
+    together: list[tuple[UnitGroup, Resampling]],
+    models: list[Any],
+) -> None:
+    """Log how many models of several sets share nothing, by reason; once for a table."""
+    alone: Counter[str] = Counter()
+    n_units = sum(model is not None and not isinstance(model, Exception) for model in models)
+    for group, own in together:
+        if own.n_sets == 1:
+            n_units += len(together) > 1
+        elif isinstance(encoded.coded, CodedMatrix):  # rounds are those of all sets
+            count, reason = n_alone(encoded.coded, group.target, encoded.rules, own)
+            alone[reason] += count
+    alone[_reason_of_own_units(plan, table.sample_weight)] += n_units
+    for reason, count in alone.items():
+        many = f"{count} of {len(models)} " if count < len(models) else ""
+        said = f"{many}models are fitted one by one: {reason}"
+        if count > 0 and said not in table.told:
+            table.told.add(said)
+            logger.info(said)
 
 
 def _reason_of_own_units(plan: FitPlan, sample_weight: Any) -> str:
@@ -375,7 +295,7 @@ def _targets(
             continue
         mine = sets.rows(number)
         try:
-            own = plan.target(table.values_of_y(), weight * mine)
+            own = plan.target(table.read(plan), weight * mine)
         except ValueError as error:
             yield error
             continue

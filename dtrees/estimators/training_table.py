@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +16,6 @@ from dtrees.coding.target import Target
 from dtrees.core.predict.binned import LeafLookup
 from dtrees.estimators.fit_plan import Encoded, FitPlan, rows_of
 from dtrees.parallel import CodedPartitions, FitStatistics, LocalRunner, PartitionedTable, admitted
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,41 +46,24 @@ class TrainingTable:
         self._seed: int | None = None
         self._codes: dict[Hashable, Codes] = {}
         self._targets: dict[Hashable, Target] = {}
-        self._told: set[str] = set()
-
-    @property
-    def is_heard(self) -> bool:
-        """Whether anybody is told what `tell` says."""
-        return logger.isEnabledFor(logging.INFO)
-
-    def tell(self, alone: Mapping[str, int], n_sets: int) -> None:
-        """Log how many models of several sets share nothing, by reason; once for a table."""
-        for reason, count in alone.items():
-            many = f"{count} of {n_sets} " if count < n_sets else ""
-            said = f"{many}models are fitted one by one: {reason}"
-            if count > 0 and n_sets > 1 and said not in self._told:
-                self._told.add(said)
-                logger.info(said)
+        self.told: set[str] = set()  # what was logged of it
 
     def encoded(self, plan: FitPlan, seed: int, run: LocalRunner) -> Encoded:
-        """What a fit to all rows grows from; ValueError: an input is not what it should be."""
-        target = self._target(plan)
-        codes = self.codes(plan, seed, run)
-        return plan.resolve(codes.book, codes.coded, target, seed)
+        """What a fit to all rows grows from; ValueError: an input is not what it should be.
 
-    def _target(self, plan: FitPlan) -> Target:
-        """The target of a fit to all rows, kept for the next growth, if it depends on plain values.
-
-        ValueError: it, or the table, is not what it should be.
+        The target is kept for the next growth, if it depends on plain values.
         """
         y, own = self.read(plan), plan.estimator
         weight = getattr(own, "class_weight", None)
-        if not (weight is None or isinstance(weight, str)):
-            return plan.target(y, self.sample_weight)
         key = type(own), plan.criterion == "poisson", weight, getattr(own, "bootstrap", None)
-        if key not in self._targets:
-            self._targets[key] = plan.target(y, self.sample_weight)
-        return self._targets[key]
+        is_plain = weight is None or isinstance(weight, str)
+        target = self._targets.get(key) if is_plain else None
+        if target is None:
+            target = plan.target(y, self.sample_weight)
+            if is_plain:
+                self._targets[key] = target
+        codes = self.codes(plan, seed, run)
+        return plan.resolve(codes.book, codes.coded, target, seed)
 
     def read(self, plan: FitPlan) -> np.ndarray:
         """The target; ValueError: it, or the table, is not what it should be."""
@@ -94,19 +74,15 @@ class TrainingTable:
     def codes(self, plan: FitPlan, seed: int, run: LocalRunner) -> Codes:
         """The codes of a table that has been read; made when they are asked for first."""
         assert self._read is not None
-        key = self._key(plan, seed)
+        coding = plan.coding(self._read[0].n_rows, seed)
+        are_plain = all(value is None or type(value) in (str, int) for value in coding)
+        key: Hashable = coding if are_plain else str(joblib.hash(coding))  # of lists of columns
         if key not in self._codes:
             stats = self._stats.continued()
             with stats.phase("coding"):
                 book, coded = plan.code(self._read[0], seed, run, stats, self.sample_weight)
             self._codes[key] = Codes(book, coded, rows_of(coded), stats)
         return self._codes[key]
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of the table, which has been read."""
-        assert self._read is not None
-        return self._read[0].n_rows
 
     def seed_of(self, plan: FitPlan) -> int:
         """A seed for a fit; without a random state, the same for all of this table."""
@@ -115,15 +91,3 @@ class TrainingTable:
         if self._seed is None:
             self._seed = plan.seed()
         return self._seed
-
-    def values_of_y(self) -> np.ndarray:
-        """The target, as it was read."""
-        assert self._read is not None
-        return self._read[1]
-
-    def _key(self, plan: FitPlan, seed: int) -> Hashable:
-        """What codes depend on; lists of columns as text."""
-        coding = plan.coding(self.n_rows, seed)
-        if all(value is None or type(value) in (str, int) for value in coding):
-            return coding
-        return str(joblib.hash(coding))

@@ -8,7 +8,7 @@ their reason: a test side lacks a class, or no label is the positive one.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -23,11 +23,9 @@ from sklearn.utils import _safe_indexing
 
 from dtrees._warnings import warn
 from dtrees.coding.labels import is_missing
-from dtrees.core.model.nested_trees import PruningGrid
-from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.scorers import refuse_unfit, with_positive_class
 from dtrees.model_selection.cells import Cells
-from dtrees.model_selection.folds import Split, rows_of_side
+from dtrees.model_selection.folds import Split
 from dtrees.model_selection.leaf_scores import (
     LeafScore,
     exact_in_sums,
@@ -76,9 +74,7 @@ def scores_by_leaves(
     start = perf_counter()
     found: dict[tuple[str, str], np.ndarray] = {}
     for side in ("test", "train") if return_train_score else ("test",):
-        scores = scores_of_splits(
-            list(by_name.values()), cells.fitted, splits, cells.limits, side, sample_weight
-        )
+        scores = scores_of_splits(list(by_name.values()), cells, splits, side, sample_weight)
         if scores is None:
             return None
         found |= {(side, name): own for name, own in zip(by_name, scores, strict=True)}
@@ -90,22 +86,20 @@ def scores_by_leaves(
 
 def scores_of_splits(
     scores: Sequence[LeafScore],
-    fitted: FittedSets,
+    cells: Cells,
     splits: Sequence[Split],
-    limits: Callable[[int], PruningGrid],
     side: str = "test",
     sample_weight: Any = None,
 ) -> np.ndarray | None:
-    """Scores of one side of all splits, for all nested trees.
+    """Scores of one side of all splits, for all candidates.
 
-    Set i of `fitted` is the training side of split i; `limits` has as many limits for each set.
-    Returns float64 (n_scores, n_limits, n_splits); None: scikit-learn should be asked.
+    Returns float64 (n_scores, n_candidates, n_splits); None: scikit-learn should be asked.
     """
+    fitted = cells.fitted
     row_numbers = np.arange(len(fitted.y))
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    rows_of = {
-        number: row_numbers[rows_of_side(splits, number, side)] for number in range(len(splits))
-    }
+    place = ("train", "test").index(side)
+    rows_of = {number: row_numbers[split[place]] for number, split in enumerate(splits)}
 
     def of_split(number: int) -> np.ndarray | None:
         rows = rows_of[number]
@@ -113,10 +107,10 @@ def scores_of_splits(
         if len(rows) == 0 or (own is not None and (own <= 0).any()):  # not defined, some of them
             return None
         held_out = held_out_of(fitted, number, rows, own, keeps=side == "test")
-        return leaf_scores(scores, held_out, limits(number))
+        return leaf_scores(scores, held_out, cells.limits(number))
 
     fitted.bring_leaves(rows_of, keeps=side == "test")
-    is_much = len(row_numbers) * len(limits(0)) >= MANY_SUMS
+    is_much = len(row_numbers) * len(cells.growth.places) >= MANY_SUMS
     run = threaded(fitted.models[0].n_jobs) if is_much else serial
     with warnings.catch_warnings():  # of a matrix there are few rows for each class
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
@@ -229,7 +223,7 @@ def undefined(
     labels, classes = np.asarray(y).ravel(), _classes_of(y)
     lacking, complete = {}, np.zeros(len(splits), dtype=bool)
     for number in np.flatnonzero(np.any(list(failed.values()), axis=0)).tolist():
-        present = set(labels[rows_of_side(splits, number, "test")].tolist())
+        present = set(labels[splits[number][1]].tolist())
         absent = [label for label in classes if label not in present]
         if present and absent:
             side = f"fold {number + 1}" if folds else f"split {number}"
@@ -302,6 +296,8 @@ def warn_of_undefined(
     scores: Mapping[str, np.ndarray], splits: Sequence[Split], y: Any, scoring: Any
 ) -> None:
     """Warn (UndefinedMetricWarning) of what `undefined` and `without_positive_class` find."""
+    if not any(own.dtype.kind == "f" and np.isnan(own).any() for own in scores.values()):
+        return
     for found in (undefined(scores, splits, y), without_positive_class(scores, scoring, y)):
         if found is not None:
             warn(found, UndefinedMetricWarning)

@@ -114,7 +114,19 @@ class Splits(DrawnSplits):
 
     def __init__(self, splits: Iterable[Any], n_rows: int) -> None:
         self._n_rows = n_rows
-        self._kept = [self._short(split) for split in splits]
+        self._kept: list[Any] = []
+        for split in splits:
+            are_numbers = isinstance(split, tuple) and all(
+                isinstance(side, np.ndarray) and side.dtype == np.intp and side.ndim == 1
+                for side in split
+            )
+            kept = split
+            if are_numbers and len(split) == 2 and sum(map(len, split)) == n_rows:
+                train, test = split
+                are_rows = (test >= 0).all() and (test < n_rows).all()
+                if are_rows and np.array_equal(self._others(test), train):
+                    kept = test
+            self._kept.append(kept)
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -125,38 +137,10 @@ class Splits(DrawnSplits):
         kept = self._kept[number]
         return (self._others(kept), kept) if isinstance(kept, np.ndarray) else kept
 
-    def test(self, number: int) -> Any:
-        """The test side of a split; O(1)."""
-        kept = self._kept[number]
-        return kept if isinstance(kept, np.ndarray) else kept[1]
-
-    def _short(self, split: Any) -> Any:
-        """The test side alone, if the training side are all other rows in their order."""
-        if not isinstance(split, tuple) or len(split) != 2:
-            return split
-        train, test = split
-        for side in split:
-            if not isinstance(side, np.ndarray) or side.dtype != np.intp or side.ndim != 1:
-                return split
-        if (
-            len(train) + len(test) != self._n_rows
-            or (test < 0).any()
-            or (test >= self._n_rows).any()
-        ):
-            return split
-        return test if np.array_equal(self._others(test), train) else split
-
     def _others(self, test: np.ndarray) -> np.ndarray:
         is_other = np.ones(self._n_rows, dtype=bool)
         is_other[test] = False
         return np.flatnonzero(is_other)
-
-
-def rows_of_side(splits: Sequence[Split], number: int, side: str) -> Any:
-    """One side of a split, "train" or "test", without the other one where that has to be found."""
-    if side == "test" and isinstance(splits, Splits):
-        return splits.test(number)
-    return splits[number][("train", "test").index(side)]
 
 
 class RowsOfSides:
@@ -169,7 +153,8 @@ class RowsOfSides:
         final: np.ndarray | None = None,
         side: str = "train",
     ) -> None:
-        self._splits, self._n_rows, self._final, self._side = splits, n_rows, final, side
+        self._splits, self._n_rows, self._final = splits, n_rows, final
+        self._side = ("train", "test").index(side)
 
     def __len__(self) -> int:
         return len(self._splits) + (self._final is not None)
@@ -178,7 +163,7 @@ class RowsOfSides:
         if number == len(self._splits) and self._final is not None:
             return self._final
         rows = np.zeros(self._n_rows, dtype=bool)
-        side = rows_of_side(self._splits, number, self._side)
+        side = self._splits[number][self._side]
         if len(side) > 0:
             rows[side] = True
         return rows

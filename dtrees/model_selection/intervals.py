@@ -36,7 +36,7 @@ from dtrees.estimators.forests import BaseTrees
 from dtrees.estimators.prediction import ENDS, Predictor, scaled_errors, warn_of_infinite
 from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.folds import RowsOfSides, Split
-from dtrees.model_selection.pipelines import ends_in_dtrees, last_step
+from dtrees.model_selection.pipelines import last_step
 from dtrees.model_selection.prepare import Arguments
 from dtrees.model_selection.search import FittedSearches, SharedSearch
 from dtrees.parallel import Answer, is_lazy, map_rows, threaded
@@ -230,7 +230,7 @@ class Predictors:
 def unsupported_intervals(estimator: Any, return_estimator: Any) -> str | None:
     """Why a cross-validation has no intervals, as far as its arguments tell; None: it may."""
     model = estimator.estimator if isinstance(estimator, SharedSearch) else estimator
-    last = last_step(model)[1] if ends_in_dtrees(model) else model
+    last = last_step(model)[1] if isinstance(model, Pipeline) else model
     if not isinstance(last, BaseModel) or not is_regressor(model):
         return f"{NO_REGRESSOR} {type(model).__name__}, which is no regressor of dtrees"
     if not return_estimator:

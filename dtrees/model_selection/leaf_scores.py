@@ -129,8 +129,7 @@ def held_out_of(
 ) -> HeldOut:
     """The tree of a set, and some rows of the table; `keeps`: their leaves stay at hand."""
     tree = trees_of(fitted.models[number])[0]
-    walk = partial(fitted.leaves, number) if keeps else partial(fitted.coded_rows.leaves, tree)
-    leaves = walk(rows)
+    leaves = fitted.leaves(number, rows, keeps)
     return HeldOut(tree, leaves, fitted.y[rows], fitted.classes, weight)
 
 
@@ -229,17 +228,14 @@ def _right(held_out: HeldOut) -> np.ndarray:
 
 
 def _right_of_rows(held_out: HeldOut) -> np.ndarray:
-    """The same of all leaves together; (1,)."""
-    said = _said_in(held_out.tree, held_out.leaves)
-    return np.array([np.count_nonzero(said == held_out.y)])
-
-
-def _said_in(tree: Tree, leaves: np.ndarray) -> np.ndarray:
-    """The class that a leaf says, for each row; of equal shares the first."""
+    """Rows whose class their leaf says, of all leaves together; (1,)."""
+    tree, leaves = held_out.tree, held_out.leaves
     if tree.statistics.dtype != np.int32:
-        return tree.value_of(leaves).argmax(axis=1)
-    weights = tree.statistics.take(leaves, axis=0)  # their shares are different doubles
-    return weights[:, 1] > weights[:, 0] if tree.n_values == 2 else weights.argmax(axis=1)
+        said = tree.value_of(leaves).argmax(axis=1)
+    else:  # weights that are equal have equal shares, and equal doubles
+        weights = tree.statistics.take(leaves, axis=0)
+        said = weights[:, 1] > weights[:, 0] if tree.n_values == 2 else weights.argmax(axis=1)
+    return np.array([np.count_nonzero(said == held_out.y)])
 
 
 def _right_by_class(held_out: HeldOut) -> np.ndarray:

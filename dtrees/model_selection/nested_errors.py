@@ -48,6 +48,7 @@ import numpy as np
 import sklearn.model_selection
 from sklearn.base import is_classifier
 from sklearn.metrics import make_scorer, mean_pinball_loss
+from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state
 
 from dtrees.constraints import (
@@ -71,8 +72,8 @@ from dtrees.model_selection.folds import LARGEST_SEED, Split, Splits, shuffled_f
 from dtrees.model_selection.prepare import (
     Arguments,
     NotShareableError,
+    draw_splits,
     prepare,
-    splits_of,
 )
 from dtrees.model_selection.search import SharedSearch, search_rows, unsupported_model
 from dtrees.parallel import tables_kept
@@ -457,7 +458,8 @@ def nested_standard_error(
 
     def draw(X: Any, y: Any, groups: Any) -> Sequence[Split]:
         if not isinstance(cv, Integral):
-            return splits_of(estimator, X, y, cv, groups)
+            splitter = check_cv(cv, y, classifier=is_classifier(estimator))
+            return draw_splits(splitter, X, y, groups)
         draws = check_random_state(random_state)
         found: list[Split] = []
         for seed in draws.randint(LARGEST_SEED, size=n_repeats).tolist():

@@ -49,7 +49,7 @@ from dtrees.model_selection.folds import Split
 from dtrees.model_selection.prepare import (
     NotShareableError,
     is_any_of_dtrees,
-    unsupported_fit,
+    unsupported_reason,
 )
 from dtrees.model_selection.search_scores import SearchScores
 
@@ -78,7 +78,8 @@ def unsupported_pipeline(pipeline: Pipeline, y: Any, params: Iterable[str]) -> s
         if type(part) is not Pipeline:
             return f"{type(part).__name__} is a pipeline of its own kind"
         part = part.steps[-1][1]
-    return unsupported_fit(y, params, f"{last_step(pipeline)[0]}__sample_weight")
+    name, last = last_step(pipeline)
+    return unsupported_reason(last, y, params, f"{name}__sample_weight")
 
 
 @dataclass(frozen=True, eq=False)

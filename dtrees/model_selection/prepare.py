@@ -69,15 +69,15 @@ def is_any_of_dtrees(estimator: Any) -> bool:
     return type(estimator).__module__ in MODULES
 
 
-def unsupported_reason(estimator: Any, y: Any, params: Iterable[str]) -> str | None:
-    """Why the models are not grown together; None: they are. `params` are names for ``fit``."""
+def unsupported_reason(
+    estimator: Any, y: Any, params: Iterable[str], known: str = "sample_weight"
+) -> str | None:
+    """Why the models are not grown together; None: they are.
+
+    `params` are names for ``fit``, of which `known` is the only one that it may be given.
+    """
     if not is_any_of_dtrees(estimator):
         return f"{type(estimator).__name__} is not an estimator of dtrees"
-    return unsupported_fit(y, params, "sample_weight")
-
-
-def unsupported_fit(y: Any, params: Iterable[str], known: str) -> str | None:
-    """Why a fit to `y` is not one of many; `known` is the only parameter that it may be given."""
     if y is None:
         return "there is no y"
     if sklearn.get_config()["enable_metadata_routing"]:
@@ -101,8 +101,13 @@ def unsupported_splits(splits: Sequence[Split], n_rows: int) -> str | None:
     for split in splits:
         if not isinstance(split, tuple | list) or len(split) != 2:
             return "a split is no pair of a training side and a test side"
-        for side in split:
-            if not _are_rows(np.asarray(side), n_rows):
+        for side in map(np.asarray, split):
+            if side.dtype == bool:
+                are_rows = side.shape == (n_rows,)
+            else:  # numbers, from the end where they are negative
+                are_rows = side.ndim == 1 and side.dtype.kind in "iu"
+                are_rows = are_rows and bool(((side >= -n_rows) & (side < n_rows)).all())
+            if not are_rows:
                 return "a side of a split is no rows of X"
         train = np.asarray(split[0])
         listed = np.zeros(n_rows, dtype=bool)
@@ -114,22 +119,13 @@ def unsupported_splits(splits: Sequence[Split], n_rows: int) -> str | None:
     return None
 
 
-def _are_rows(side: np.ndarray, n_rows: int) -> bool:
-    """Whether these are numbers of rows, from the end where they are negative, or a mask."""
-    if side.dtype == bool:
-        return side.shape == (n_rows,)
-    if side.ndim != 1 or side.dtype.kind not in "iu":
-        return False
-    return len(side) == 0 or bool(-n_rows <= side.min() and side.max() < n_rows)
-
-
-def check_rows_can_be_taken(who: str, X: Any, reason: str | None) -> None:
+def check_rows_can_be_taken(who: str, X: Any, reason: str) -> None:
     """Refuse a Dask collection whose rows scikit-learn's function would ask for in vain.
 
     Called before anything is computed. `who` asks; `reason` is why models are not grown together.
     Raises TypeError for a data frame, or an array of unknown block sizes or of sparse blocks.
     """
-    if reason is None or not is_lazy(X):
+    if not is_lazy(X):
         return
     if known_length(X) is None:
         lacks = "has no row numbers"
@@ -187,7 +183,7 @@ class Arguments:
 
     def refuse_partitions(self) -> None:
         """Raise TypeError where rows of a Dask collection would have to be taken."""
-        if self.reason is not None and isinstance(self.X, PartitionedTable):
+        if isinstance(self.X, PartitionedTable):
             raise TypeError(f"{self.who} of a Dask collection: {self.reason}.")
 
 
@@ -214,7 +210,8 @@ def prepare(
     Raises TypeError where rows of a Dask collection would have to be taken: before anything is
     computed, where that is known. ClusterError, ValueError: the input cannot be used.
     """
-    check_rows_can_be_taken(arguments.who, X, reason)
+    if reason is not None:
+        check_rows_can_be_taken(arguments.who, X, reason)
     X = in_scipy(X)
     arguments = replace(arguments, cv=with_collections(arguments.cv, y, arguments.groups))
     y, arguments = in_memory(X, y, arguments)
@@ -231,7 +228,8 @@ def prepare(
             check()
         X, y = indexable(X, y)
         if draw is None:
-            splits = splits_of(arguments.estimator, X, y, cv, groups)
+            splitter = check_cv(cv, y, classifier=is_classifier(arguments.estimator))
+            splits = draw_splits(splitter, X, y, groups)
         else:
             splits = draw(X, y, groups)
     except Exception as error:
@@ -243,7 +241,8 @@ def prepare(
         return replace(arguments, X=X, y=y, reason=str(error))
     reason = unsupported_splits(splits, len(y))
     prepared = replace(arguments, X=X, y=y, cv=splits, reason=reason)
-    prepared.refuse_partitions()
+    if reason is not None:
+        prepared.refuse_partitions()
     return prepared
 
 
@@ -313,7 +312,9 @@ def in_memory(X: Any, y: Any, arguments: Arguments) -> tuple[Any, Arguments]:
         for name, value in given.items():  # no comprehension: a warning counts the calls
             if hasattr(params[name], "iloc") and (name == "sample_weight" or is_lazy(value)):
                 params[name] = _of_one_column(str(name), params[name])
-    return y, replace(arguments, groups=_of_one_column("groups", groups), params=params)
+    if groups is not None:
+        groups = _of_one_column("groups", groups)
+    return y, replace(arguments, groups=groups, params=params)
 
 
 def _of_one_column(name: str, values: Any) -> Any:
@@ -331,18 +332,6 @@ def _of_one_column(name: str, values: Any) -> Any:
         DataConversionWarning,
     )
     return values.iloc[:, 0] if hasattr(values, "iloc") else np.asarray(values)[:, 0]
-
-
-def splits_of(estimator: Any, X: Any, y: Any, cv: Any, groups: Any) -> Sequence[Split]:
-    """The splits, drawn once; sides are what the splitter gives (see `unsupported_splits`)."""
-    X, y = indexable(X, y)
-    splitter = check_cv(cv, y, classifier=is_classifier(estimator))
-    return draw_splits(splitter, X, y, groups)
-
-
-def is_of_dask_ml(splitter: Any) -> bool:
-    """Whether a splitter is one of dask-ml, or made of one: it knows Dask arrays only."""
-    return any(base.__module__.partition(".")[0] == "dask_ml" for base in type(splitter).__mro__)
 
 
 class OfCollections:
@@ -366,8 +355,12 @@ class OfCollections:
 
 
 def with_collections(cv: Any, y: Any, groups: Any) -> Any:
-    """A splitter of dask-ml with what it is to get; any other ``cv`` as it is."""
-    return OfCollections(cv, y, groups) if is_of_dask_ml(cv) else cv
+    """A splitter of dask-ml with what it is to get; any other ``cv`` as it is.
+
+    One of dask-ml, or made of one, knows Dask arrays only.
+    """
+    modules = [base.__module__.partition(".")[0] for base in type(cv).__mro__]
+    return OfCollections(cv, y, groups) if "dask_ml" in modules else cv
 
 
 def draw_splits(splitter: Any, X: Any, y: Any, groups: Any) -> Sequence[Split]:
@@ -383,18 +376,12 @@ def _here(splits: Iterable[Any]) -> Iterator[Any]:
     """Splits as they come; from the first one that is a Dask collection on, all that follow."""
     splits = iter(splits)
     for split in splits:
-        if not _is_lazy_pair(split):
+        if isinstance(split, tuple | list) and any(map(is_lazy, split)):
+            rest = [tuple(each) for each in (split, *splits)]
+            sides = iter(computed(*(side for each in rest for side in each)))
+            yield from (tuple(_as_side(next(sides)) for _ in each) for each in rest)
+        else:
             yield split
-            continue
-        rest = [split, *splits]
-        lazy = [side for each in rest if _is_lazy_pair(each) for side in each]
-        sides = iter(computed(*lazy))
-        for each in rest:
-            yield tuple(_as_side(next(sides)) for _ in each) if _is_lazy_pair(each) else each
-
-
-def _is_lazy_pair(split: Any) -> bool:
-    return isinstance(split, tuple | list) and any(map(is_lazy, split))
 
 
 def _as_side(values: Any) -> np.ndarray:

@@ -171,10 +171,10 @@ class SharedSearch:
         """Checked arguments."""
         reason = unsupported_reason(self.estimator, y, arguments.params)
         reason = reason or unsupported_callbacks(self)
-        who = f"{arguments.who}.fit"
-        check_rows_can_be_taken(who, X, reason)
         if reason is None:
             self._validate_params()  # type: ignore[attr-defined]
+        else:
+            check_rows_can_be_taken(f"{arguments.who}.fit", X, reason)
         return prepare(arguments, X, y, reason=reason, draw=self._draw, checks_weight=True)
 
     def _fit(self, prepared: Arguments, X: Any, y: Any) -> Any:

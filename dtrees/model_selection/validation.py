@@ -86,22 +86,24 @@ FEW_LEAVES = 1_000
 LARGE_LEAF = 20  # rows
 
 
-def grows_with_splits(estimator: Any, splits: Sequence[Split], n_rows: int) -> bool:
-    """Whether the model of all rows grows with the models of the training sides."""
-    fits = sum(len(train) for train, _ in splits) / n_rows
-    return fits >= (LEAST_FITS if shares_most(estimator, n_rows) else MANY_FITS)
-
-
-def shares_most(estimator: Any, n_rows: int) -> bool:
-    """Whether models of several training sides have most of their growth in common."""
-    if not isinstance(estimator, BaseTrees):
+def grows_later(estimator: Any, X: Any, splits: Sequence[Split], n_rows: int) -> bool:
+    """Whether the model of all rows had better grow when it is asked for, and can do so then."""
+    if not isinstance(estimator, BaseModel) or isinstance(X, PartitionedTable):
         return False
-    depth, leaves, rows = (
-        getattr(estimator, name) for name in ("max_depth", "max_leaf_nodes", "min_samples_leaf")
-    )
-    if (depth is not None and depth <= SHALLOW_DEPTH) or (leaves or FEW_LEAVES) < FEW_LEAVES:
-        return True
-    return bool((rows if isinstance(rows, int | np.integer) else rows * n_rows) >= LARGE_LEAF)
+    if not is_free(getattr(estimator, "regime", None)):
+        return False
+    shares_most = False  # of its growth with the models of the training sides
+    if isinstance(estimator, BaseTrees):
+        depth, leaves, rows = (
+            getattr(estimator, name) for name in ("max_depth", "max_leaf_nodes", "min_samples_leaf")
+        )
+        shares_most = bool(
+            (depth is not None and depth <= SHALLOW_DEPTH)
+            or (leaves or FEW_LEAVES) < FEW_LEAVES
+            or (rows if isinstance(rows, int | np.integer) else rows * n_rows) >= LARGE_LEAF
+        )
+    fits = sum(len(train) for train, _ in splits) / n_rows
+    return fits < (LEAST_FITS if shares_most else MANY_FITS)
 
 
 logger = logging.getLogger(__name__)
@@ -187,7 +189,8 @@ def _fitted_models(
 ) -> TogetherFitted:
     """The models of all splits, and of all rows."""
     estimator = prepared.estimator
-    is_late = has_last is None and _may_be_late(prepared)
+    of_rows = prepared.X, prepared.cv, len(prepared.y)
+    is_late = has_last is None and grows_later(estimator, *of_rows)
     if is_late:  # grown from what there is today, and with the same draws
         late, params = clone(estimator), deepcopy(prepared.params)
         prepared = replace(prepared, y=deepcopy(prepared.y), params=params)
@@ -202,16 +205,6 @@ def _fitted_models(
     found = [each for each in models.fitted.models if not isinstance(each, Exception)]
     told = found[0]._fit_report if found else {}
     return TogetherFitted(models, partial(_grown_late, late, work, told), late)
-
-
-def _may_be_late(prepared: Arguments) -> bool:
-    """Whether the model of all rows had better grow when it is asked for, and can do so then."""
-    estimator, splits = prepared.estimator, prepared.cv
-    if not isinstance(estimator, BaseModel):
-        return False
-    if isinstance(prepared.X, PartitionedTable) or not is_free(getattr(estimator, "regime", None)):
-        return False
-    return not grows_with_splits(estimator, splits, len(prepared.y))
 
 
 @checked(sklearn.model_selection.cross_validate, cv=(*CV, Nothing()))

@@ -11,11 +11,10 @@ from sklearn.base import clone
 import dtrees
 from dtrees.coding import target as coding_target
 from dtrees.coding.target import Target
-from dtrees.core.data.scale import units_of
-from dtrees.core.membership.resampling import of_sets
+from dtrees.estimators import training_sets
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import trees_of
-from dtrees.estimators.training_sets import UnitGroups, fit_sets
+from dtrees.estimators.training_sets import fit_sets
 from tests.laws.together import staying_together
 from tests.pairs import parametrize_pairs
 
@@ -36,65 +35,17 @@ def few_rows_share(monkeypatch):
     monkeypatch.setattr(coding_target, "LEAST_BALANCED", 1)
 
 
-def folds():
-    rows = np.arange(N_ROWS) % 4 != np.arange(5)[:, None]
-    return of_sets(rows), rows
-
-
-def companies_of(weight, plan=TREE, **how):
-    """The groups of four folds and of all rows, as targets make them of their weights."""
-    resampling, rows = folds()
-    y = np.arange(N_ROWS) % 3
-    whole = Target.classification(y, weight, **how)
-    groups = UnitGroups(whole, resampling, plan)
-    alone = []
-    for number, mine in enumerate(rows):
-        own = Target.classification(y, weight * mine, **how)
-        if own.w_exponent == whole.w_exponent and own.class_multiplier is None:
-            groups.add(number)
-        elif not groups.join(number, own):
-            alone.append(number)
-    found = groups.settled()
-    for group in found:
-        of_company = group.of(resampling)
-        for place, number in enumerate(group.numbers):
-            own = Target.classification(y, weight * rows[number], **how)
-            mine = of_company.target_of(place, group.target)
-            assert mine.weight_unit == own.weight_unit
-            np.testing.assert_array_equal(units_of(mine), units_of(own))
-    return [sorted(group.numbers) for group in found], alone
-
-
-def test_the_same_units():
-    fractions = np.random.default_rng(0).random(N_ROWS)
-    assert companies_of(fractions) == ([[0, 1, 2, 3, 4]], [])
-
-
-def test_units_of_other_powers_of_two():
-    """A weight of 1,000 is in all sets but one; halves are exact in any unit, tenths are not."""
-    large = np.where(np.arange(N_ROWS) == 0, 1000.0, 1.0)
-    halves = HALVES[np.arange(N_ROWS) % 4]
-    assert companies_of(large * halves) == ([[0, 1, 2, 3, 4]], [])
-    tenths = np.random.default_rng(0).random(N_ROWS)
-    assert companies_of(large * tenths) == ([[1, 2, 3, 4], [0]], [])
-
-
-def test_sums_that_would_overflow_are_apart():
-    """Ten sets of other rows, each with as much weight as a fit can have."""
-    y = np.arange(N_ROWS) % 3
-    rows = np.arange(N_ROWS) % 10 == np.arange(10)[:, None]
-    weight = np.random.default_rng(0).random(N_ROWS)
-    resampling = of_sets(rows)
-    groups = UnitGroups(Target.classification(y, weight), resampling, TREE)
-    heavy = [
-        Target(kind="classification", y=y, n_classes=3, classes=np.arange(3), w_exponent=51, w=w)
-        for w in np.where(rows, np.int64(2**55), 0)
-    ]
-    assert all(groups.join(number, own) for number, own in enumerate(heavy))
-    found = groups.settled()
-    assert [group.numbers for group in found] == [[number] for number in range(10)]
-    for group, own in zip(found, heavy, strict=True):
-        np.testing.assert_array_equal(group.target.w, own.w)
+def test_sums_that_would_overflow_are_apart(grown, monkeypatch):
+    """Sets that lack the heavy row have a unit of their own, and would share sums otherwise."""
+    X, y, rng = table(3)
+    weight = rng.random(N_ROWS)
+    weight[0] = 1000.0
+    rows = np.vstack([sets(rng), sets(rng)])
+    check(estimator_of("DecisionTree", "Regressor"), X, y, weight, rows)
+    assert len(grown) == 2
+    monkeypatch.setattr(training_sets, "LARGEST_SUM", 1.0)
+    check(estimator_of("DecisionTree", "Regressor"), X, y, weight, rows)
+    assert len(grown) == 3
 
 
 @pytest.mark.one_of(2)
@@ -193,18 +144,6 @@ def test_balanced_fractions_of_more_and_of_fewer_rows(grown, caplog):
         check(tree, X, np.digitize(y, [0, 2]), tables[0][2].random(len(y)), rows)
     assert "1 of 6 models are fitted one by one: class_weight" in caplog.text
     assert grown[0].n_shared_nodes > 0
-
-
-@pytest.mark.usefixtures("few_rows_share")
-def test_balanced_units_of_other_powers_of_two():
-    """As above, and the class weights of each set are in units of its own."""
-    plan = FitPlan.of(dtrees.DecisionTreeClassifier(class_weight="balanced"))
-    how = {"class_weight": "balanced"}
-    large = np.where(np.arange(N_ROWS) == 0, 1000.0, 1.0)
-    halves = HALVES[np.arange(N_ROWS) % 4]
-    assert companies_of(large * halves, plan, **how) == ([[0, 1, 2, 3, 4]], [])
-    tenths = np.random.default_rng(0).random(N_ROWS)
-    assert companies_of(large * tenths, plan, **how) == ([[1, 2, 3, 4], [0]], [])
 
 
 def test_sets_without_rows_of_weight():

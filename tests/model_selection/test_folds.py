@@ -17,7 +17,7 @@ from dtrees import DecisionTreeClassifier, RandomForestClassifier
 from dtrees._random import FOLDS, keyed_uint64
 from dtrees.coding.group_keys import group_keys
 from dtrees.model_selection import GridSearchCV, HashKFold, cross_validate
-from dtrees.model_selection.folds import FoldSplits, ModelSize, Splits, rows_of_side, size_of
+from dtrees.model_selection.folds import FoldSplits, ModelSize, Splits, size_of
 
 
 @pytest.mark.parametrize("depth", [1, None])
@@ -55,11 +55,6 @@ def test_kept_splits_are_those_of_the_splitter(name):
         for own, other in zip(found, expected, strict=True):
             for side, same in zip(own, other, strict=True):
                 np.testing.assert_array_equal(side, same, strict=True)
-    for each in (splits, expected):
-        for side, place in (("train", 0), ("test", 1)):
-            for number, split in enumerate(expected):
-                found = rows_of_side(each, number, side)
-                np.testing.assert_array_equal(found, split[place], strict=True)
     kept = [isinstance(split, np.ndarray) for split in splits._kept]
     assert kept == [name in PARTS] * len(expected)
 

@@ -17,7 +17,7 @@ from dtrees import (
 )
 from dtrees.core.grow import shared, source
 from dtrees.core.stores._dataset import Dataset
-from dtrees.estimators.fit_plan import FitPlan
+from dtrees.estimators import training_sets
 from dtrees.model_selection import GridSearchCV, cross_validate
 
 RNG = np.random.default_rng(0)
@@ -113,7 +113,7 @@ def test_nothing_is_counted_where_nobody_listens(caplog, monkeypatch):
     def counts(*arguments):
         raise AssertionError("nobody listens")
 
-    monkeypatch.setattr(FitPlan, "n_alone", counts)
+    monkeypatch.setattr(training_sets, "n_alone", counts)
     with caplog.at_level(logging.WARNING, "dtrees"):
         found = cross_validate(DecisionTreeClassifier(max_depth=2), X, Y, cv=4)
     assert np.isfinite(found["test_score"]).all()

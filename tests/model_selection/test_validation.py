@@ -27,7 +27,7 @@ from dtrees.model_selection import validation as together
 from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.prepare import Arguments
 from dtrees.model_selection.search import FittedSearches
-from dtrees.model_selection.validation import fit_together, grows_with_splits, shares_most
+from dtrees.model_selection.validation import fit_together, grows_later
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))
@@ -54,23 +54,19 @@ def grown(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("estimator", "is_shallow"),
+    ("estimator", "is_later"),
     [
-        (TREE, False),
-        (SHALLOW, True),
-        (dtrees.DecisionTreeClassifier(max_depth=11), False),
-        (dtrees.DecisionTreeClassifier(max_leaf_nodes=31), True),
-        (dtrees.DecisionTreeClassifier(min_samples_leaf=20), True),
-        (dtrees.DecisionTreeClassifier(min_samples_leaf=19), False),
-        (dtrees.DecisionTreeClassifier(min_samples_leaf=0.07), True),
-        (dtrees.DecisionTreeClassifier(min_samples_leaf=0.06), False),  # 18 rows
-        (dtrees.RandomForestRegressor(max_depth=8), True),
-        (dtrees.GradientBoostingRegressor(max_depth=3), False),  # they share no node
-        (GridSearchCV(SHALLOW, {"max_depth": [1]}), False),
+        (TREE, True),
+        (SHALLOW, False),
+        (dtrees.DecisionTreeClassifier(max_leaf_nodes=31), False),
+        (dtrees.DecisionTreeClassifier(min_samples_leaf=20), False),
+        (dtrees.DecisionTreeClassifier(min_samples_leaf=0.06), True),  # 18 rows
+        (dtrees.GradientBoostingRegressor(max_depth=3), True),  # they share no node
+        (GridSearchCV(SHALLOW, {"max_depth": [1]}), False),  # what they look at may change
     ],
 )
-def test_what_shares_most(estimator, is_shallow):
-    assert shares_most(estimator, 300) == is_shallow
+def test_models_that_share_little_grow_later(estimator, is_later):
+    assert grows_later(estimator, X, list(KFold(5).split(X)), 300) == is_later
 
 
 @pytest.mark.parametrize(
@@ -87,7 +83,7 @@ def test_what_shares_most(estimator, is_shallow):
 def test_few_splits_do_without(cv, of_shallow, of_deep, grown):
     splits = list(cv.split(X))
     for estimator, expected in ((SHALLOW, of_shallow), (TREE, of_deep)):
-        assert grows_with_splits(estimator, splits, len(Y)) == expected
+        assert grows_later(estimator, X, splits, len(Y)) != expected
         found = cross_validate(estimator, X, Y, cv=splits)
         assert grown.pop() == len(splits) + expected
         assert "final_estimator" not in found

@@ -160,7 +160,7 @@ class ForestGrowth:
         n_threads : int, default=1
             As for `tree`.
         work : Counter or None, default=None
-            Told what the sets have shared (`dtrees.core.grow.shared.work_of`).
+            Told what the sets have shared (`dtrees.core.grow.shared`).
         """
         rules = replace(self.rules, tree=number)
         target = self.target

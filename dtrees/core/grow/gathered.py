@@ -92,7 +92,7 @@ def grow_gathered(
     run : Runner, default=serial
         Its event ``cancelled`` ends the growth.
     work : Counter or None, default=None
-        Told what the sets have shared (`dtrees.core.grow.shared.work_of`).
+        Told what the sets have shared (`dtrees.core.grow.shared`).
 
     Raises
     ------

@@ -105,42 +105,28 @@ def pieces_of_sets(
         how = source.run, source.n_threads, source.cancelled, tuning
         grown = grow_together(shared, source.arena, *how, depth, path)
         source.check_cancelled()
-        if source.work is not None:
-            source.work.update(work_of(shared))
+        if source.work is not None:  # counts that do not depend on the number of threads
+            source.work.update(
+                shared_nodes=shared.n_shared_nodes,
+                shared_rows=shared.n_shared_rows,
+                bounded_columns=shared.n_bounded,
+                alive_columns=shared.n_alive,
+            )
         pieces.update(zip(bundle, grown, strict=True))
         del grown  # records are there twice for one set at a time
     for number in range(resampling.n_sets):
         if number in pieces:
             yield whole(pieces.pop(number))  # nothing is left of it here
         else:
-            of_set = FREE if above is None else above[number]
-            yield source_of(sets, number, source).finish(depth, path, of_set)
-
-
-def source_of(sets: Sets, number: int, source: DatasetSource) -> DatasetSource:
-    """The rows of a set that grows on its own, from those of all sets."""
-    target, scale = sets.target(number), sets.scales[number]
-    return replace(source, target=target, rules=sets.rules[number], scale=scale)
+            mine, scale = sets.target(number), sets.scales[number]
+            alone = replace(source, target=mine, rules=sets.rules[number], scale=scale)
+            yield alone.finish(depth, path, FREE if above is None else above[number])
 
 
 def whole(subtrees: list[Subtree]) -> PartialTree:
     """A tree in preorder."""
     pieces = [subtree.piece() for subtree in subtrees]
     return pieces[0] if len(pieces) == 1 else join(pieces)
-
-
-def work_of(shared: TrainingSets) -> Counter[str]:
-    """What the sets of a growth that is over have shared, by the names of ``fit_report_``.
-
-    None of these counts depends on threads: how a growth is divided decides only who searches a
-    node.
-    """
-    return Counter(
-        shared_nodes=shared.n_shared_nodes,
-        shared_rows=shared.n_shared_rows,
-        bounded_columns=shared.n_bounded,
-        alive_columns=shared.n_alive,
-    )
 
 
 def draws(rules: GrowthRules, coded: CodedMatrix) -> bool:
@@ -293,14 +279,11 @@ class Sets:
                 divided = [like[i : i + size] for i in range(0, len(like), size)]
                 most = min(MOST_CELLS, MOST_NUMBERS // max(1, histogram) - 2 - 2 * size)
                 if all(self.resampling.cells_of(b)[1].shape[1] <= most for b in divided):
-                    found += [bundle for bundle in divided if self._have_rows_in_common(bundle)]
+                    found += [  # those that have some row in common
+                        b for b in divided if (self.resampling.cells_of(b)[1].sum(axis=0) > 1).any()
+                    ]
                     break
         return found
-
-    def _have_rows_in_common(self, bundle: list[int]) -> bool:
-        """Whether a row is in two of some sets."""
-        has = self.resampling.cells_of(bundle)[1]
-        return bool((has.sum(axis=0) > 1).any())
 
     def limits_of(self, bundle: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """Total weight of each set, and its limits as `TrainingSets` takes them."""

@@ -53,16 +53,6 @@ class ClassWeights:
         multiplier = np.concatenate([self.multiplier, others.multiplier])
         return ClassWeights(multiplier, np.concatenate([self.exponent, others.exponent]))
 
-    def shifted(self, shift: np.ndarray) -> ClassWeights:
-        """The same weights in integers that are larger, by a power of two of each set."""
-        return ClassWeights(self.multiplier << shift[:, None], self.exponent + shift)
-
-    @classmethod
-    def ones(cls, n_sets: int, n_classes: int) -> ClassWeights:
-        """No class weighs more than another one."""
-        multiplier = np.ones((n_sets, n_classes), dtype=np.int64)
-        return cls(multiplier, np.zeros(n_sets, dtype=np.int64))
-
     def of(self, target: Target, number: int) -> Target:
         """A target without class weights, with those of a set."""
         exponent = int(self.exponent[number])
