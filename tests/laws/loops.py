@@ -83,12 +83,13 @@ class Loop:
         weight = np.zeros(len(self.y))
         weight[train] = 1.0 if self.weight is None else self.weight[train]
         target, criterion = self.plan.target(self.y, weight), self.plan.criterion
-        found: tuple = ()
-        if target.kind == "regression":
-            found = tuple(getattr(target, name) for name in UNITS)
+        found = tuple(getattr(target, name) for name in UNITS)
         if criterion == "entropy" and target.class_multiplier is None:
             total = int(total_of(tree.statistics[:1], criterion)[0])
-            found = (scale_of_sums(total, 1, target.weight_unit, criterion).fixed_point,)
+            found = (
+                *found,
+                scale_of_sums(total, 1, target.weight_unit, criterion).fixed_point,
+            )
         if criterion == "poisson":  # the largest y of the rows in a bag decides, which nobody keeps
             scale = scale_of([target], GrowthRules(criterion=criterion))
             bag = len(train) if getattr(self.model, "bootstrap", False) else 0
