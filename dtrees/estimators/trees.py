@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from dtrees.coding.target import Target
 from dtrees.coding.weights import check_finite
 from dtrees.constraints import InstanceOf, Nothing, OneOf
-from dtrees.core.grow._depth_first import Arena
+from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.membership.resampling import Resampling, plain
 from dtrees.core.model.pruning import PruningLimits, cost_complexity_path

@@ -30,7 +30,7 @@ from dask.system import CPU_COUNT
 from dtrees._forks import lock_of_process
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
-from dtrees.core.grow._depth_first import Arena
+from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.gathered import GatheredNode, grow_gathered, stacked
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.stores.blocks.block import Block, BlockOfRows, Common, GatheredRows, PositionIndex

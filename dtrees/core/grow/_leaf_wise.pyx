@@ -1,4 +1,4 @@
-"""Trees grown leaf by leaf: the leaf that gains most is split next.
+"""Trees of boosting: the leaf that gains most is split next, and leaves get steps.
 
     open leaves, by their best gain       tree
     3.1   2.2   0.4                       0 ── 1 ── 3      leaf 3 (3.1) is split; its smaller child
@@ -14,34 +14,72 @@ their leaf, and are not counted::
     rows    [ drawn: leaf 2 | leaf 0 | leaf 1 ][ others: leaf 2 | leaf 0 | leaf 1 ]
 
 They go where the finished tree sends them (`split_rest`), which is known from the drawn rows alone.
+
+Then leaves get steps, which they add to the raw predictions of their rows::
+
+    sums of leaves ──newton_steps──▶ steps ──add_leaf_steps──▶ weights and weighted steps of nodes
+                                                  └──────────▶ rows are moved
+
+The records of the trees of a model stand tree behind tree, until it has grown. A tree is recorded
+in the order in which its leaves were split. Here it is put in preorder at once, behind those before
+it. The arrays of all trees are made in one go, so that a tree which has grown costs a copy of its
+records and no object::
+
+    trees       0                1            2
+    nodes       0 1 2 3 4 5 6    0 1 2        0 1 2 3 4      children: numbers in their tree
+    words       ──────────────────────▶                      subsets: offsets in all words
 """
 import numpy as np
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.math cimport fabs, frexp, ldexp, rint
+from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport Column
 from dtrees.core.data._memory cimport resize
 from dtrees.core.data._structs cimport LEAF, RowStatistics, Split
-from dtrees.core.grow._boosted_draws cimport RowDraws, add_drawn, route_of_others
-from dtrees.core.grow._node_buffer cimport Record, free_node_buffer, partial_tree_of, write_record
+from dtrees.core.grow._boosted_rows cimport (
+    ColumnDraws, RowDraws, RowSquares, add_drawn, bind_categories, route_of_others
+)
+from dtrees.core.grow._node_buffer cimport (
+    NodeBuffer, Record, copy_words, free_node_buffer, partial_tree_of, reserve_records, write_record
+)
 from dtrees.core.grow._node_step cimport SPLIT, grow_node
-from dtrees.core.grow._row_derivatives cimport RowSquares, bind_categories
 from dtrees.core.grow._team cimport Team, lead
 from dtrees.core.histogram._layout cimport GRADIENTS
 from dtrees.core.search._open_node cimport OpenNode, free_node
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search, finish_node, free_search, new_search
 from dtrees.core.stores._partition cimport Route
 from dtrees.core.stores.boosted._boosted_store cimport (
-    UNLIMITED, ChildSearch, bind_blocks, bind_rules, boosted_store, choose_split,
+    UNLIMITED, BoostedStore, ChildSearch, bind_blocks, bind_rules, boosted_store, choose_split,
     give_back_histogram, has_lost_splits, partition_rows, search_chunk, take_histogram
 )
+from dtrees.core.stores.boosted._column_blocks cimport ColumnBlocks
+
+from dtrees.core.grow.node_record import RECORD, RecordsOfTrees
+
+# ---------------------------------------------------------------------------------------------
+# growth
 
 MOST_HESSIAN = 2.0**61   # in units: no sum of two rows is as large, and twice it fits a word
 SMOOTHING = 10.0         # hessian of a step of zero, where categories are put in order: the same
 
 cdef double NOTHING = 2.0**-45      # of a score: what a difference of scores may be by rounding
+
+
+cdef struct Leaf:
+    OpenNode node
+    Split split             # the best one, as its search left it
+    bint is_open            # it has a split, which gains something
+    int64_t rest_start      # rows[rest_start .. rest_start + rest_n) are there, and not grown from
+    int64_t rest_n
+
+cdef struct LeafHeap:
+    int64_t* leaves         # numbers; the one that is split next comes first
+    int64_t n
+    bint by_gain            # otherwise the last leaf is split first
 
 
 cdef class LeafWiseGrower:
@@ -60,6 +98,32 @@ cdef class LeafWiseGrower:
     squares : RowSquares or None, default=None
         Of the rows of the table. None: many categories pay nothing.
     """
+    cdef ColumnBlocks blocks
+    cdef Team team
+    cdef object rules
+    cdef readonly double l2         # in units of the hessians of the last tree
+    cdef double gain_unit           # what a gain is in the units of the loss
+    cdef TrainParameters params
+    cdef BoostedStore store
+    cdef NodeBuffer out
+    cdef Leaf* leaves
+    cdef int64_t n_leaves
+    cdef int64_t leaves_capacity
+    cdef LeafHeap open_leaves       # the one that is split next comes first
+    cdef int64_t most_leaves
+    cdef readonly int64_t n_rows
+    cdef readonly int64_t n_drawn       # rows that a tree is grown from
+    cdef readonly int64_t n_counted     # rows of all nodes that were counted
+    cdef uint64_t[::1] derivatives
+    cdef const uint32_t[::1] chosen
+    cdef const uint32_t* first_chosen   # NULL: all rows of the table
+    cdef RowSquares squares             # or None: many categories pay nothing
+    cdef uint32_t[::1] rows
+    cdef uint32_t[::1] scratch
+    cdef readonly object n_searched     # sparse columns of nodes, by block: int64
+    cdef RowDraws row_draws             # or None: all of them
+    cdef list alive                 # arrays whose memory the parameters point to
+    cdef ColumnDraws draws
 
     def __cinit__(self, ColumnBlocks blocks not None, rules, int shift, Team team not None,
                   const uint32_t[::1] chosen=None, RowSquares squares=None):
@@ -476,3 +540,240 @@ def order_of(gains, bint by_gain=True):
     free(leaves)
     free(heap.leaves)
     return found
+
+
+# ---------------------------------------------------------------------------------------------
+# steps of leaves
+
+cdef enum:
+    STEP_BITS = 61              # of the sum of weighted steps
+
+cdef struct Place:
+    # Of a tree among the others.
+    int64_t n_nodes
+    double unit
+
+
+def newton_steps(const int64_t[:, ::1] sums not None, const double[::1] n_rounded not None,
+                 double l2, int shift, double most):
+    """``- gradient / (hessian + l2)`` of some nodes; 0 where nothing is below the line, and where
+    the gradients may add up to 0, each of them being rounded by half a unit.
+
+    So where they would by construction, as at the root of balanced classes, the classes tie.
+
+    Parameters
+    ----------
+    sums : int64 (n, 2)
+        Hessians and gradients.
+    n_rounded : float64 (n,)
+        Gradients that were rounded: rows, or counts of them.
+    l2 : float
+        In units of the hessians.
+    shift : int
+        Bits of a unit of gradients, in those of a unit of hessians.
+    most : float
+        No step is larger.
+
+    Returns
+    -------
+    float64 (n,)
+    """
+    cdef double[::1] steps = np.zeros(sums.shape[0])
+    cdef int64_t i
+    cdef double below
+    for i in range(sums.shape[0]):
+        below = <double>sums[i, 0] + l2
+        if below > 0 and 2 * fabs(<double>sums[i, 1]) > n_rounded[i]:
+            steps[i] = min(max(-ldexp(<double>sums[i, 1], -shift) / below, -most), most)
+    return np.asarray(steps)
+
+
+cdef int64_t weight_of_leaf(LeafWiseGrower grower, int64_t i, const int64_t* weight) noexcept nogil:
+    """Of the rows of a leaf, in units; without weights, their number."""
+    cdef const Leaf* leaf = grower.leaves + i
+    cdef const uint32_t* rows = grower.store.rows + leaf.node.start
+    cdef int64_t sum = leaf.node.totals.n
+    cdef int64_t k
+    if weight != NULL:
+        sum = 0
+        for k in range(leaf.node.totals.n):
+            sum += weight[rows[k]]
+    return sum
+
+
+cdef const int64_t* first_weight(LeafWiseGrower grower, const int64_t[::1] weight) except? NULL:
+    if weight is None:
+        return NULL
+    assert weight.shape[0] == grower.blocks.n_rows
+    return &weight[0]
+
+
+def weights_of_leaves(LeafWiseGrower grower not None, const int64_t[::1] weight):
+    """Weight of each leaf of the tree that was grown last, in units: int64 (n_leaves,).
+
+    weight : int64 (rows of the table,) or None
+        None: the number of rows.
+    """
+    cdef int64_t[::1] found = np.empty(grower.n_leaves, dtype=np.int64)
+    cdef const int64_t* first = first_weight(grower, weight)
+    cdef int64_t i
+    with nogil:
+        for i in range(grower.n_leaves):
+            found[i] = weight_of_leaf(grower, i, first)
+    return np.asarray(found)
+
+
+def add_leaf_steps(LeafWiseGrower grower not None, const double[::1] steps not None,
+                   const int64_t[::1] weights not None, double weight_unit,
+                   double[::1] raw not None):
+    """Move the rows of the tree that was grown last, and give its records their statistics.
+
+    These are weights and weighted steps. A weighted step is rounded to an integer, and rows are
+    moved by the quotient of that and the weight: by the very number that the stored tree gives.
+
+    Parameters
+    ----------
+    steps : float64 (n_leaves,)
+    weights : int64 (n_leaves,)
+    weight_unit : float
+        What one unit of the weights is for the user.
+    raw : float64 (rows of the table,), IN and OUT
+
+    Returns
+    -------
+    unit : float
+        Of weighted steps.
+    """
+    cdef int64_t n = grower.n_leaves
+    cdef double[::1] stored = np.array(steps)
+    cdef int64_t[:, ::1] sums = np.empty((n, 2), dtype=np.int64)
+    cdef double largest = 0
+    cdef int64_t weight = 0
+    cdef double unit, of_leaf
+    cdef int64_t i
+    cdef int exponent
+    assert steps.shape[0] == n and weights.shape[0] == n
+    assert raw.shape[0] == grower.blocks.n_rows
+    with nogil:
+        for i in range(n):
+            largest = max(largest, fabs(steps[i]))
+            weight += weights[i]
+        frexp(largest * (<double>weight * weight_unit), &exponent)
+        unit = ldexp(1.0, exponent - STEP_BITS)
+        for i in range(n):
+            of_leaf = <double>weights[i] * weight_unit
+            sums[i, 0] = weights[i]
+            sums[i, 1] = <int64_t>rint(ldexp(steps[i] * of_leaf, STEP_BITS - exponent))
+            stored[i] = <double>sums[i, 1] * unit / of_leaf
+        grower.move_rows(&stored[0], &raw[0])
+        grower.sum_up(&sums[0, 0])
+    return unit
+
+
+cdef class GrownRecords:
+    """Trees that were grown leaf by leaf.
+
+    Attributes
+    ----------
+    n_trees : int
+    """
+    cdef int n_statistics
+    cdef NodeBuffer out
+    cdef Place* trees
+    cdef readonly int64_t n_trees
+    cdef int64_t capacity
+    cdef int64_t* stack
+    cdef int64_t* position      # of the records of a tree
+    cdef int64_t room           # of both
+
+    def __cinit__(self):
+        self.n_statistics = 2
+
+    def __dealloc__(self):
+        free_node_buffer(&self.out)
+        free(self.trees)
+        free(self.stack)
+        free(self.position)
+
+    def append(self, LeafWiseGrower grower not None, double unit=1.0):
+        """The tree that was grown last, as its records are now; `unit` of its second statistic."""
+        cdef bint has_memory
+        with nogil:
+            has_memory = self.add(&grower.out, unit)
+        if not has_memory:
+            raise MemoryError
+
+    cdef bint add(self, const NodeBuffer* tree, double unit) noexcept nogil:
+        """Copy the records of a tree in preorder; False without memory. O(nodes)."""
+        cdef int64_t S = self.n_statistics
+        cdef int64_t first = self.out.count
+        cdef int64_t n_words = self.out.n_words
+        cdef int64_t depth = 1
+        cdef int64_t n = 0
+        cdef int64_t i
+        cdef Record* record
+        if not self._has_room(tree):
+            return False
+        if tree.n_words > 0 and copy_words(&self.out, tree.words, tree.n_words) < 0:
+            return False
+        self.stack[0] = 0
+        while depth > 0:
+            depth -= 1
+            i = self.stack[depth]
+            self.position[i] = n
+            self.out.nodes[first + n] = tree.nodes[i]
+            memcpy(self.out.statistics + S * (first + n), tree.statistics + S * i,
+                   S * sizeof(int64_t))
+            n += 1
+            if tree.nodes[i].left >= 0:
+                self.stack[depth] = tree.nodes[i].right
+                self.stack[depth + 1] = tree.nodes[i].left
+                depth += 2
+        for i in range(first, first + n):
+            record = self.out.nodes + i
+            if record.left >= 0:
+                record.left = self.position[record.left]
+                record.right = self.position[record.right]
+            if record.subset >= 0:
+                record.subset += n_words
+        self.out.count += n
+        self.trees[self.n_trees] = Place(n, unit)
+        self.n_trees += 1
+        return True
+
+    cdef bint _has_room(self, const NodeBuffer* tree) noexcept nogil:
+        """Room for one more tree."""
+        cdef int64_t room = 2 * tree.count + 64
+        cdef int64_t capacity = 2 * self.n_trees + 64
+        if tree.count > self.room:
+            if not (resize(<void**>&self.stack, room * sizeof(int64_t))
+                    and resize(<void**>&self.position, room * sizeof(int64_t))):
+                return False
+            self.room = room - 1            # the stack has a place more
+        if self.n_trees == self.capacity:
+            if not resize(<void**>&self.trees, capacity * sizeof(Place)):
+                return False
+            self.capacity = capacity
+        return reserve_records(&self.out, tree.count, self.n_statistics)
+
+    def take(self):
+        """All trees so far, as `RecordsOfTrees`; there are none then."""
+        cdef int64_t n = self.out.count
+        nodes = np.empty(n, dtype=RECORD)
+        statistics = np.empty((n, self.n_statistics), dtype=np.int64)
+        words = np.empty(self.out.n_words, dtype=np.uint64)
+        cdef uint8_t[::1] raw_nodes = nodes.view(np.uint8)
+        cdef int64_t[:, ::1] of_node = statistics
+        cdef uint8_t[::1] raw_words = words.view(np.uint8)
+        cdef int64_t[::1] n_nodes = np.empty(self.n_trees, dtype=np.int64)
+        cdef double[::1] units = np.empty(self.n_trees)
+        cdef int64_t i
+        for i in range(self.n_trees):
+            n_nodes[i], units[i] = self.trees[i].n_nodes, self.trees[i].unit
+        if n > 0:
+            memcpy(&raw_nodes[0], self.out.nodes, n * sizeof(Record))
+            memcpy(&of_node[0, 0], self.out.statistics, statistics.nbytes)
+        if self.out.n_words > 0:
+            memcpy(&raw_words[0], self.out.words, words.nbytes)
+        self.out.count = self.out.n_words = self.n_trees = 0
+        return RecordsOfTrees(nodes, statistics, words, np.asarray(n_nodes), np.asarray(units))

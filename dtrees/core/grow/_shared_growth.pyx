@@ -13,7 +13,7 @@ cell, and a set has the histogram of all rows less those of the cells that it la
 Sets that choose one column but different thresholds stay together ([CV] 3.4): a row on which they
 differ goes to both children, there with the sets that sent it (*some* rows). Sets that choose
 different columns go apart. A set that is alone, or no longer gains by company (`pays`), is grown by
-the growth of a single tree (`_depth_first`), from the same rows; its tree is the tree of the set,
+the growth of a single tree (`_single_tree`), from the same rows; its tree is the tree of the set,
 bit for bit, since every score comes from the same integers.
 
 Nodes are processed depth first, so the records of each set are in preorder.
@@ -31,7 +31,7 @@ from dtrees.core.data._bits cimport count_bits, trailing_zeros
 from dtrees.core.data._columns cimport MOST_INTERVALS, STORED_SPARSE, Intervals, without_entries
 from dtrees.core.data._memory cimport claim
 from dtrees.core.data._structs cimport PresortedFeature, RowStatistics
-from dtrees.core.grow._depth_first cimport (
+from dtrees.core.grow._single_tree cimport (
     Arena, ArenaLease, Growth, GrowthMemory, RecordMemory, allow, begin_growth, end_growth, grow_for
 )
 from dtrees.core.grow._node_buffer cimport (
@@ -993,7 +993,7 @@ def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled,
         sets.n_alive += worker.store.n_alive
         sets.n_shared_nodes += worker.n_shared_nodes
         sets.n_shared_rows += worker.n_shared_rows
-        arena.give_back(worker.memory)
+        arena.take_back(worker.memory)
         worker.written.lend()
     for of_set in pieces:
         for subtree in of_set:

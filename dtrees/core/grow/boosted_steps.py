@@ -30,12 +30,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dtrees.core.data.rules import BoostingRules
-from dtrees.core.grow._leaf_steps import (
+from dtrees.core.grow._leaf_wise import (
+    LeafWiseGrower,
     add_leaf_steps,
     newton_steps,
     weights_of_leaves,
 )
-from dtrees.core.grow._leaf_wise import LeafWiseGrower
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss

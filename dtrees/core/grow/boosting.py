@@ -34,10 +34,8 @@ import numpy as np
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import BoostingRules, GrowthRules
-from dtrees.core.grow._boosted_draws import RowDraws
-from dtrees.core.grow._leaf_steps import GrownRecords
-from dtrees.core.grow._leaf_wise import LeafWiseGrower
-from dtrees.core.grow._row_derivatives import RowDerivatives, RowSquares
+from dtrees.core.grow._boosted_rows import RowDerivatives, RowDraws, RowSquares
+from dtrees.core.grow._leaf_wise import GrownRecords, LeafWiseGrower
 from dtrees.core.grow._team import Team
 from dtrees.core.grow.assembly import Thresholds, trees_of_records
 from dtrees.core.grow.boosted_steps import LeafSteps

@@ -25,7 +25,7 @@ import numpy as np
 
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.grow._depth_first import Arena
+from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.grower import grow, grow_tree
 from dtrees.core.grow.source import DatasetSource

@@ -12,7 +12,7 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale
-from dtrees.core.grow._depth_first import Arena
+from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.shared import pieces_of_sets
 from dtrees.core.grow.source import FREE, Above, DatasetSource

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from dtrees.core.grow._depth_first import Arena
+from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.gathered import GatheredNode, grow_gathered
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.stores.blocks.block import Block, BlockOfRows, Common, PositionIndex

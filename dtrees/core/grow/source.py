@@ -17,8 +17,7 @@ from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, scale_of
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.grow._depth_first import Arena
-from dtrees.core.grow._single_tree import grow_piece
+from dtrees.core.grow._single_tree import Arena, grow_piece
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.stores._dataset import Dataset
 from dtrees.typing import Runner, serial

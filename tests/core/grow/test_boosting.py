@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import log_loss
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
-from dtrees.core.grow._boosted_draws import RowDraws
+from dtrees.core.grow._boosted_rows import RowDraws
 from dtrees.core.predict.raw import leaves_by_tree
 from dtrees.typing import serial
 from tests.core.grow.boosted_cases import random_columns, table_of

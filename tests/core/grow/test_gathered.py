@@ -3,7 +3,7 @@
 import numpy as np
 
 from dtrees.core.data.scale import scale_of
-from dtrees.core.grow._depth_first import Arena
+from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.gathered import GatheredNode, grow_gathered, stacked
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.stores.blocks.block import EVERYONE, GatheredRows

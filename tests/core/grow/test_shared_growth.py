@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.grow._depth_first import Arena
+from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.shared import pieces_of_sets
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import of_sets

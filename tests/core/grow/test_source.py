@@ -6,7 +6,7 @@ from threading import Event
 import numpy as np
 import pytest
 
-from dtrees.core.grow._depth_first import Arena
+from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.shared import pieces_of_sets
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import of_sets

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.core.data._cpu import use_wide
-from dtrees.core.grow._row_derivatives import RowDerivatives
+from dtrees.core.grow._boosted_rows import RowDerivatives
 from dtrees.core.grow._team import Team
 from dtrees.core.losses._derivatives import (
     KINDS,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrees.core.grow._row_derivatives import RowDerivatives
+from dtrees.core.grow._boosted_rows import RowDerivatives
 from dtrees.core.grow._team import Team
 from dtrees.core.losses.losses import (
     CLASSES,

@@ -1,12 +1,15 @@
-"""Raw predictions and derivatives of the rows of a fit; see _row_derivatives.pyx."""
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+"""Rows of a boosted fit: their derivatives, and draws; see _boosted_rows.pyx."""
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uint8_t
 
-from dtrees.core.data._structs cimport int128_t
+from dtrees.core.data._columns cimport Column
+from dtrees.core.data._structs cimport Totals, int128_t
+from dtrees.core.grow._node_buffer cimport Record
 from dtrees.core.grow._team cimport Team
 from dtrees.core.losses._derivatives cimport LossRows
 from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._open_node cimport OpenNode
-
+from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.stores._partition cimport Route
 
 cdef class RowDerivatives:
     cdef LossRows rows
@@ -38,3 +41,24 @@ cdef class RowSquares:
 
 cdef void bind_categories(Criterion* criterion, RowSquares squares, rules,
                           double row_hessian) noexcept
+
+cdef class RowDraws:
+    cdef readonly int64_t n_rows
+    cdef readonly int64_t n_drawn
+    cdef uint32_t[::1] rows         # those that are drawn, then the others, both ascending
+    cdef uint32_t[::1] scratch
+    cdef const uint32_t[::1] chosen
+
+
+cdef class ColumnDraws:
+    cdef double share
+    cdef int32_t[::1] order         # of the draws of a node
+    cdef uint8_t[:, ::1] drawn      # by child and column
+
+    cdef const uint8_t* draw(self, const TrainParameters* params, const OpenNode* node,
+                             int which) noexcept nogil
+
+
+cdef void add_drawn(RowDraws draws, const uint64_t* derivatives, Totals* totals) noexcept nogil
+cdef Route route_of_others(Record* record, const Column* column,
+                           const uint64_t* words) noexcept nogil

@@ -1,16 +1,22 @@
-"""Whole subtrees in one call; see _depth_first.pyx."""
+"""Whole trees and subtrees in one call; see _single_tree.pyx."""
 from libc.stdint cimport int64_t
 
-from dtrees.core.grow._column_chunks cimport Sharing
+from dtrees.core.data._columns cimport Column
 from dtrees.core.grow._node_buffer cimport NodeBuffer
+from dtrees.core.grow._team cimport Jobs
 from dtrees.core.search._open_node cimport OpenNode
-from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.search._parameters cimport CountRule, TrainParameters
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores._store cimport Store
 from dtrees.core.stores.presorted._buffers cimport Buffers, entries_of_features
 from dtrees.core.stores.presorted._few_rows cimport FewRowsStore
 from dtrees.core.stores.presorted._presorted_store cimport PresortedStore
 from dtrees.core.stores.sampled._sampled_store cimport SampledStore
+
+cdef struct Sharing:
+    # How threads share the columns of a node; one thread has one chunk.
+    Jobs* jobs
+    int64_t n_chunks
 
 cdef struct Frame:
     Buffers* buffers
@@ -73,7 +79,7 @@ cdef class Arena:
     cdef readonly bint lends_records
 
     cdef GrowthMemory take(self)
-    cdef give_back(self, memory)
+    cdef take_back(self, memory)
     cdef NodeBuffer take_records(self)
     cdef ArenaLease lease_records(self, NodeBuffer* records)
 
