@@ -234,7 +234,7 @@ def test_stored_cells_that_another_thread_lists_by_row():
         from dtrees.coding.target import Target
         from dtrees.core.data.rules import GrowthRules
         from dtrees.core.stores._dataset import Dataset
-        from dtrees.core.stores.blocks._code_lists import StoredCounter
+        from dtrees.core.stores.blocks._node_counts import StoredCounter
         from dtrees.core.stores.blocks.block import EVERYONE, NodeRows
         from dtrees.core.stores.blocks.messages import Root
         from tests.laws.tables import coded_sparse, seeded

@@ -145,3 +145,5 @@ cdef class Columns:
 
 cdef Columns columns_of(coded)
 cdef const void* pointer(list alive, array, dtype)
+cdef void read_codes(const Column* column, const uint32_t* rows, int64_t n,
+                     uint32_t* codes) noexcept nogil

@@ -18,8 +18,7 @@ from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.round_roots import Roots, columns_of, target_of, tree_of, weighed
 from dtrees.core.grow.round_spec import RoundSpec
 from dtrees.core.model.tree import Tree
-from dtrees.core.stores.blocks._code_lists import of_sets
-from dtrees.core.stores.blocks._node_counts import N
+from dtrees.core.stores.blocks._node_counts import N, of_sets
 from dtrees.core.stores.blocks.messages import (
     NUMBER_BYTES,
     Counts,

@@ -8,7 +8,7 @@ from dtrees.core.stores._store cimport Store
 
 
 cdef struct Places:
-    # Histograms as a list: what is not zero, by its place, ascending (`_code_lists`).
+    # Histograms as a list: what is not zero, by its place, ascending (`_node_counts`).
     const int64_t* place
     const int64_t* value
     int64_t n

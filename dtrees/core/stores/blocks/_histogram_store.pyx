@@ -7,7 +7,7 @@ place. No row is moved here: the rows and the weight of both children are read f
 chosen column, and blocks count the rest.
 
 Of sparse columns only those are searched that have a stored cell in the node: the others are
-constant. Their histograms are lists (`_code_lists`), to which the cell of the fill code is added
+constant. Their histograms are lists (`_node_counts`), to which the cell of the fill code is added
 here, once for each node and column: it is what the node has beyond the stored cells of all blocks.
 Columns of so few stored cells that they cannot beat the split that was found are passed over, as
 where entries are searched (`_entry_scan`).

@@ -1,10 +1,7 @@
 """How columns are counted, and where the sums of a node stand; see _node_counts.pyx."""
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from dtrees.core.data._columns cimport Column
-from dtrees.core.data._structs cimport RowStatistics
-from dtrees.core.histogram._layout cimport CellKind, Layout
-from dtrees.core.stores._dataset cimport Dataset
 
 cpdef enum:
     LISTED = 255            # no histogram, but a list of what occurs; else bits of an interval
@@ -20,12 +17,6 @@ cpdef enum:
     LOWEST_SHARE = 8        # of targets for their weights, rounded down,
     HIGHEST_SHARE = 9       # and up
     CLASS_0 = 10
-
-
-cdef Layout layout_of_node(Dataset dataset, node)
-cdef void write_statistics(const RowStatistics* of_row, CellKind kind, const uint32_t* rows,
-                           const uint16_t* times, int64_t n, int64_t* weight,
-                           int64_t* target) noexcept nogil
 
 
 cdef inline int64_t cells_of(const Column* column, uint8_t way) noexcept nogil:

@@ -1,8 +1,8 @@
 """The rows of a node in one block go to its two children.
 
 Training sets share a node as long as their tests look at the same column, so a row may belong to
-some of the sets only. Rows of the same sets are of one *combination* (`_combinations`). A row goes
-to both children where the sets differ, to each with the sets that sent it::
+some of the sets only. Rows of the same sets are of one *combination*, which is a number of their
+mask. A row goes to both children where the sets differ, to each with the sets that sent it::
 
     rows             12  13  17  20  31 ...      ascending
     combination       0   1   0   2   1 ...      masks[combination]: a bit for each set
@@ -15,19 +15,102 @@ column.
 """
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memset
 
-from dtrees.core.data._columns cimport STORED_U16, STORED_U32, STORED_U8, Column, next_code
-from dtrees.core.membership._combinations cimport (
-    MOST_COMBINATIONS, Combinations, begin_combinations, free_combinations, masks_of, number_of
-)
+from dtrees.core.data._columns cimport read_codes
+from dtrees.core.data._memory cimport claim, claim_zeros
 from dtrees.core.stores._dataset cimport Dataset
 
 cdef enum:
     NOBODY = -1             # no set sends a row to a side
     UNKNOWN = -2
     FIRST_ROOM = 64         # of combinations
+    MOST_COMBINATIONS = 1 << 16
 
+
+# ---------------------------------------------------------------------------------------------
+# combinations: masks get numbers as they come
+
+cdef struct Combinations:
+    # Masks by number, and numbers by mask: open addressing.
+    uint64_t* masks
+    int64_t count
+    uint64_t* keys          # 0: empty; no combination has nobody
+    uint16_t* numbers
+    int64_t size            # a power of two
+
+
+cdef bint begin_combinations(Combinations* combinations, int64_t size) noexcept nogil:
+    """Room for half of so many numbers; False where there is none. size : a power of two"""
+    memset(combinations, 0, sizeof(Combinations))
+    combinations.size = size
+    return (claim(<void**>&combinations.masks, size * sizeof(uint64_t))
+            and claim_zeros(<void**>&combinations.keys, size * sizeof(uint64_t))
+            and claim(<void**>&combinations.numbers, size * sizeof(uint16_t)))
+
+
+cdef void free_combinations(Combinations* combinations) noexcept nogil:
+    free(combinations.masks)
+    free(combinations.keys)
+    free(combinations.numbers)
+
+
+cdef inline int64_t slot_of(const Combinations* combinations, uint64_t mask) noexcept nogil:
+    cdef int64_t last = combinations.size - 1
+    cdef int64_t at = <int64_t>((mask * <uint64_t>0x9E3779B97F4A7C15) >> 40) & last
+    while combinations.keys[at] != 0 and combinations.keys[at] != mask:
+        at = (at + 1) & last
+    return at
+
+
+cdef bint widen_combinations(Combinations* combinations) noexcept nogil:
+    """Twice the room; False where there is none."""
+    cdef Combinations wide
+    cdef int64_t k, at
+    if not begin_combinations(&wide, 2 * combinations.size):
+        free_combinations(&wide)
+        return False
+    for k in range(combinations.count):
+        at = slot_of(&wide, combinations.masks[k])
+        wide.masks[k] = wide.keys[at] = combinations.masks[k]
+        wide.numbers[at] = <uint16_t>k
+    wide.count = combinations.count
+    free_combinations(combinations)
+    combinations[0] = wide
+    return True
+
+
+cdef inline int64_t number_of(Combinations* combinations, uint64_t mask) noexcept nogil:
+    """The number of a mask, which gets one when it is new; -1 when there are too many."""
+    cdef int64_t at = slot_of(combinations, mask)
+    if combinations.keys[at] == mask:
+        return combinations.numbers[at]
+    if combinations.count == MOST_COMBINATIONS:
+        return -1
+    if 2 * combinations.count >= combinations.size:
+        if not widen_combinations(combinations):
+            return -1
+        at = slot_of(combinations, mask)
+    combinations.keys[at] = mask
+    combinations.masks[combinations.count] = mask
+    combinations.numbers[at] = <uint16_t>combinations.count
+    combinations.count += 1
+    return combinations.count - 1
+
+
+cdef masks_of(const Combinations* combinations):
+    """The mask of every number; uint64 (n_combinations,), at least one."""
+    cdef int64_t k
+    cdef uint64_t[::1] masks = np.zeros(max(combinations.count, 1), dtype=np.uint64)
+    for k in range(combinations.count):
+        masks[k] = combinations.masks[k]
+    return np.asarray(masks)
+
+
+# ---------------------------------------------------------------------------------------------
+# partition
 
 cdef struct Rows:
     # Of a node; times and combination are NULL where there are none.
@@ -219,24 +302,3 @@ cdef bint move_rows_of(const Rows* given, const uint32_t* codes, Sides* sides, R
     if given.times == NULL:
         return move_rows(given, codes, sides, left, right, False, True)
     return move_rows(given, codes, sides, left, right, True, True)
-
-
-cdef void read_codes(const Column* column, const uint32_t* rows, int64_t n,
-                     uint32_t* codes) noexcept nogil:
-    """The codes of ascending rows, of a column of any width.
-
-    A loop for each width (measured: .8 of the time of `code_at` for each row, 700,000 rows).
-    """
-    cdef int64_t i, at = 0
-    if column.storage == STORED_U8:
-        for i in range(n):
-            codes[i] = (<const uint8_t*>column.codes)[rows[i]]
-    elif column.storage == STORED_U16:
-        for i in range(n):
-            codes[i] = (<const uint16_t*>column.codes)[rows[i]]
-    elif column.storage == STORED_U32:
-        for i in range(n):
-            codes[i] = (<const uint32_t*>column.codes)[rows[i]]
-    else:
-        for i in range(n):
-            codes[i] = next_code(column, rows[i], &at)

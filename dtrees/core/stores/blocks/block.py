@@ -30,8 +30,15 @@ from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.membership.resampling import counts_of_bag
 from dtrees.core.stores._dataset import Dataset
-from dtrees.core.stores.blocks._code_lists import StoredCounter, list_codes, merged
-from dtrees.core.stores.blocks._node_counts import LISTED, count, ways_of, without_intervals
+from dtrees.core.stores.blocks._node_counts import (
+    LISTED,
+    StoredCounter,
+    count,
+    list_codes,
+    merged,
+    ways_of,
+    without_intervals,
+)
 from dtrees.core.stores.blocks._node_partition import partition
 from dtrees.core.stores.blocks.messages import (
     Counts,

@@ -9,8 +9,13 @@ import numpy as np
 
 from dtrees._pickling import SmallArraysInside
 from dtrees.core.model.tree import ABOVE, AT_MOST
-from dtrees.core.stores.blocks._code_lists import merged
-from dtrees.core.stores.blocks._node_counts import HIGHEST, HIGHEST_SHARE, LOWEST, LOWEST_SHARE
+from dtrees.core.stores.blocks._node_counts import (
+    HIGHEST,
+    HIGHEST_SHARE,
+    LOWEST,
+    LOWEST_SHARE,
+    merged,
+)
 
 LEAST, MOST = [LOWEST, LOWEST_SHARE], [HIGHEST, HIGHEST_SHARE]  # of sums
 
@@ -138,7 +143,7 @@ class StoredCounts(SmallArraysInside):
     Attributes
     ----------
     places, values : int64 (n,)
-        As `dtrees.core.stores.blocks._code_lists` has them.
+        As `dtrees.core.stores.blocks._node_counts` has them.
     who : uint64 (n,) or None
         A bit for each set of the request that has the number. None: each is of one set.
     ends : int64 (n_lists,)
