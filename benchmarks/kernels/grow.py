@@ -6,7 +6,7 @@ from benchmarks import data
 from benchmarks.cases import Case, Contest, Scale
 from dtrees.coding import CodeBook, Target
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.grow.grower import grow
+from dtrees.core.grow.shared import grow
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import plain
 from dtrees.parallel import threaded

@@ -9,5 +9,6 @@
     grow         the node step and the orders of growth
     predict      rows down trees
 
-`grow.grower.grow` is the driver, `grow.source` is where rows are, `model.tree` is what has grown.
+`grow.source` grows a tree from rows, `grow.shared` those of several sets. `model.tree` is what has
+grown.
 """

@@ -1,7 +1,7 @@
 """The decision trees: parameters and defaults, how one tree is fitted, and what it answers.
 
 ``max_leaf_nodes`` and ``ccp_alpha`` are limits that a grown tree can answer: they are applied to it
-afterwards [SF 3]. How a tree grows stands in `dtrees.core.grow.grower`.
+afterwards [SF 3]. How a tree grows stands in `dtrees.core.grow.shared`.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from dtrees import (
 from dtrees.coding.weights import class_integers
 from dtrees.core.data import _cpu
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.grow.grower import grow
+from dtrees.core.grow.shared import grow
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
 from dtrees.core.membership.resampling import Resampling, of_sets

@@ -17,8 +17,7 @@ from dtrees.core.data import _cpu
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import scale_of
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.grow.grower import grow
-from dtrees.core.grow.shared import LOGARITHMS, MOST_NUMBERS, Sets
+from dtrees.core.grow.shared import LOGARITHMS, MOST_NUMBERS, Sets, grow
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import Resampling, of_sets
 from dtrees.core.membership.shares import Shares

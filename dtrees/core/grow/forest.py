@@ -27,8 +27,8 @@ from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.assembly import Thresholds
-from dtrees.core.grow.grower import grow, grow_tree
-from dtrees.core.grow.source import DatasetSource
+from dtrees.core.grow.shared import grow
+from dtrees.core.grow.source import DatasetSource, grow_tree
 from dtrees.core.membership.resampling import Bags, Resampling
 from dtrees.core.membership.shares import Shares
 from dtrees.core.model.pruning import PruningLimits

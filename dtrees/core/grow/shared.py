@@ -34,11 +34,12 @@ from dtrees.core.grow._shared_growth import (
     grow_together,
     has_intervals,
 )
-from dtrees.core.grow.assembly import join
+from dtrees.core.grow.assembly import Thresholds, join, on_threads, trees_of
 from dtrees.core.grow.node_record import PartialTree
-from dtrees.core.grow.source import FREE, Above, DatasetSource
+from dtrees.core.grow.source import FREE, Above, DatasetSource, grow_tree
 from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
 from dtrees.core.membership.resampling import Resampling
+from dtrees.core.model.tree import Forest
 from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.shared._shared_nodes import MOST_CELLS, MOST_SETS
 
@@ -46,6 +47,45 @@ SIZES = (MOST_SETS, MOST_SETS - 1, 32, 16, 8, 4, 2)  # of bundles
 MOST_NUMBERS = 2**24  # of the histograms of a column in a bundle, 8 bytes each, for every thread
 LEAST_BLOCKS = 10  # histograms of a column in a bundle of two sets
 MOST_UNITS = 2**62  # no leaf weighs more
+
+
+def grow(
+    source: DatasetSource,
+    rules: GrowthRules,
+    resampling: Resampling,
+    thresholds: Thresholds,
+    *,
+    rules_of_sets: Sequence[GrowthRules] | None = None,
+) -> Forest:
+    """Grow one tree per training set.
+
+    Parameters
+    ----------
+    source : DatasetSource
+    rules : GrowthRules
+    resampling : Resampling
+    thresholds : callable
+        `CodeBook.thresholds`.
+    rules_of_sets : sequence of GrowthRules or None, default=None
+        Several sets: the rules of each, which differ in limits of rows and weight only
+        (`dtrees.core.membership.shares`). None: `rules` for all of them.
+
+    Returns
+    -------
+    Forest
+    """
+    own = resampling.class_weights
+    units = None
+    if own is not None:
+        units = [own.unit(source.target, number) for number in range(resampling.n_sets)]
+    elif resampling.is_plain:
+        assert rules_of_sets is None, "the rules of one set of all rows are `rules`"
+        return Forest((grow_tree(source, thresholds),))
+    by_set = [rules] * resampling.n_sets if rules_of_sets is None else rules_of_sets
+    pieces = pieces_of_sets(source, by_set, resampling)
+    n_codes = source.coded.n_codes
+    thresholds = on_threads(thresholds, source.run, source.n_threads)
+    return Forest(tuple(trees_of(pieces, source.target, n_codes, thresholds, rules, units)))
 
 
 def pieces_of_sets(

@@ -6,7 +6,7 @@ import pytest
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.grow.grower import grow
+from dtrees.core.grow.shared import grow
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import plain
 from tests.coding.examples import coded_columns

@@ -12,7 +12,7 @@ from dtrees.coding.codebook import CodeBook
 from dtrees.coding.target import Target
 from dtrees.core.data import _cpu
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.grow.grower import grow
+from dtrees.core.grow.shared import grow
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import plain
 from tests.laws.tables import grow_blocks

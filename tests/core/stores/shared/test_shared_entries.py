@@ -20,7 +20,7 @@ from dtrees import (
 )
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow._shared_growth import SharedTeam
-from dtrees.core.grow.grower import grow
+from dtrees.core.grow.shared import grow
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import of_sets
 from dtrees.estimators.fit_plan import FitPlan
