@@ -60,7 +60,7 @@ class Cells:
     def __init__(
         self, growth: Growth, fitted: FittedSets, limits: PruningGrid | None = None
     ) -> None:
-        self.growth, self.fitted = growth, fitted
+        self.growth, self.fitted, self.classes = growth, fitted, fitted.classes
         self._has_shares = limits is None and growth.has_shares()
         self._limits: dict[int, PruningGrid] = {} if limits is None else {0: limits}
         self._walked: dict[int, list[_Walked]] = {}
@@ -69,11 +69,6 @@ class Cells:
     @cached_property
     def _n_trees(self) -> list[int | None]:
         return self.growth.n_trees()
-
-    @property
-    def classes(self) -> np.ndarray | None:
-        """Labels of the classes; None for regression."""
-        return self.fitted.classes
 
     def error(self, number: int) -> Exception | None:
         """Why there is no model of a set."""

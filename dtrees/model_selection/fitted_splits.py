@@ -92,10 +92,7 @@ class FittedSplits:
         return self.fitted.models[-1]
 
     def cells(
-        self,
-        given: Any,
-        candidates: Sequence[Mapping[str, Any]],
-        limits: PruningGrid | None = None,
+        self, given: Any, candidates: Sequence[Mapping[str, Any]], limits: PruningGrid | None = None
     ) -> Cells:
         """Smaller models, to be scored or cut out.
 

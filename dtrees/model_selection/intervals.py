@@ -50,9 +50,8 @@ class CrossValidation(dict[str, Any]):
     """The result of `cross_validate`: scikit-learn's dict, a model of all rows, and intervals.
 
     Items are those of :func:`sklearn.model_selection.cross_validate`, and nothing else.
-    ``result["final_estimator"]`` and ``get`` give the attribute `final_estimator`. It is no item:
-    iteration, ``in``, ``pop`` and ``dict(result)`` do not know it. A result that ``copy`` or ``|``
-    makes shares it. Pickling and ``copy.deepcopy`` grow it, where it has not been.
+    ``result["final_estimator"]`` gives the attribute `final_estimator`, which is no item. Pickling
+    and copying grow it, where it has not been. What ``result.copy()`` and ``|`` make are dicts.
     """
 
     _held_out: Calibration | str  # or why there are no intervals
@@ -72,24 +71,6 @@ class CrossValidation(dict[str, Any]):
         if key == FINAL:
             return self.final_estimator
         raise KeyError(key)
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        """The item of this name, or the final estimator; `default` where there is none."""
-        return self.final_estimator if key == FINAL else super().get(key, default)
-
-    def __copy__(self) -> CrossValidation:
-        """The same items, and the same final estimator, which is grown once for both."""
-        return CrossValidation(self, self._held_out, grow=lambda: self.final_estimator)
-
-    copy = __copy__
-
-    def __or__(self, other: Any) -> Any:
-        """A copy with the items of another dict, too."""
-        if not isinstance(other, dict):
-            return NotImplemented
-        made = self.copy()
-        made.update(other)
-        return made
 
     def _repr_html_(self) -> str:
         """A line for each fold, and their means; the final estimator is not grown for it."""

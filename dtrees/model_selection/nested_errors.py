@@ -69,12 +69,7 @@ from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training_sets import fit_table
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.model_selection.folds import LARGEST_SEED, Split, Splits, shuffled_folds
-from dtrees.model_selection.prepare import (
-    Arguments,
-    NotShareableError,
-    draw_splits,
-    prepare,
-)
+from dtrees.model_selection.prepare import Arguments, NotShareableError, draw_splits, prepare
 from dtrees.model_selection.search import SharedSearch, search_rows, unsupported_model
 from dtrees.parallel import tables_kept
 

@@ -46,11 +46,7 @@ from dtrees.model_selection.candidates import Growth, Parameters, growths_of, ke
 from dtrees.model_selection.cell_scores import ModelScores, score_models, scores_by_leaves
 from dtrees.model_selection.cells import BoostedCells, Cells
 from dtrees.model_selection.folds import Split
-from dtrees.model_selection.prepare import (
-    NotShareableError,
-    is_any_of_dtrees,
-    unsupported_reason,
-)
+from dtrees.model_selection.prepare import NotShareableError, is_any_of_dtrees, unsupported_reason
 from dtrees.model_selection.search_scores import SearchScores
 
 
@@ -263,11 +259,7 @@ class PipelineWork:
         found.fail(error, count)
 
     def _score(
-        self,
-        growth: Growth,
-        fitted: FittedSets,
-        transformed: Transformed,
-        split: Split,
+        self, growth: Growth, fitted: FittedSets, transformed: Transformed, split: Split
     ) -> ModelScores:
         """Scores of the candidates of a growth."""
         rows = TransformedRows(transformed, fitted.book, type(growth.given).__name__)

@@ -250,11 +250,7 @@ class SharedSearch:
         return fitted
 
     def _grown(
-        self,
-        growth: Growth,
-        work: SplitTable,
-        sets: Resampling,
-        found: SearchScores,
+        self, growth: Growth, work: SplitTable, sets: Resampling, found: SearchScores
     ) -> Cells | None:
         """Grow the models of some candidates, and score them; None: every fit fails."""
         start = time.perf_counter()

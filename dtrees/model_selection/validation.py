@@ -192,7 +192,7 @@ def _fitted_models(
     of_rows = prepared.X, prepared.cv, len(prepared.y)
     is_late = has_last is None and grows_later(estimator, *of_rows)
     if is_late:  # grown from what there is today, and with the same draws
-        late, params = clone(estimator), deepcopy(prepared.params)
+        late, params = deepcopy(estimator._unfitted()), deepcopy(prepared.params)
         prepared = replace(prepared, y=deepcopy(prepared.y), params=params)
     counts = options["verbose"] > 0 and isinstance(estimator, BaseForest)
     with Bar() if counts else nullcontext() as bar:
@@ -531,12 +531,7 @@ def cross_val_predict(
     RuntimeWarning
         A training side lacks a class, and `method` is not "predict".
     """
-    options = {
-        "method": method,
-        "verbose": verbose,
-        "n_jobs": n_jobs,
-        "pre_dispatch": pre_dispatch,
-    }
+    options = {"method": method, "verbose": verbose, "n_jobs": n_jobs, "pre_dispatch": pre_dispatch}
     arguments = Arguments("cross_val_predict", estimator, cv, groups, params)
     prepared, together = fit_together(arguments, X, y, options, has_last=False)
     models = None if together is None else together.models

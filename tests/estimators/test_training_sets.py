@@ -340,13 +340,7 @@ def test_logarithms(criterion):
     X, y, rng = table(3)
     task = "Classifier" if criterion == "entropy" else "Regressor"
     y = y > 1 if task == "Classifier" else np.maximum(0, y)
-    check(
-        estimator_of("DecisionTree", task, criterion=criterion),
-        X,
-        y,
-        None,
-        sets(rng),
-    )
+    check(estimator_of("DecisionTree", task, criterion=criterion), X, y, None, sets(rng))
 
 
 OF_FORESTS = {
@@ -392,9 +386,7 @@ def test_the_table_is_coded_once(monkeypatch):
     codings = []
     code = FitPlan.code
     monkeypatch.setattr(
-        FitPlan,
-        "code",
-        lambda self, *args: codings.append(self) or code(self, *args),
+        FitPlan, "code", lambda self, *args: codings.append(self) or code(self, *args)
     )
     for parameters in OF_FORESTS.values():
         forest = estimator_of("RandomForest", "Regressor", **parameters)
@@ -457,13 +449,7 @@ def test_a_set_without_weight_is_an_error_of_its_own():
 def test_sets_of_other_rows():
     X, y, _ = table()
     with pytest.raises(ValueError, match="240 rows, but the sets are of 3"):
-        fit_sets(
-            estimator_of("DecisionTree", "Regressor"),
-            X,
-            y,
-            None,
-            np.ones((1, 3), bool),
-        )
+        fit_sets(estimator_of("DecisionTree", "Regressor"), X, y, None, np.ones((1, 3), bool))
 
 
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB")  # other draws each time

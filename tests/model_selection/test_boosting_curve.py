@@ -11,11 +11,7 @@ from sklearn.base import clone
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold, LeaveOneOut
 
-from dtrees import (
-    DecisionTreeRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-)
+from dtrees import DecisionTreeRegressor, GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.losses import Loss
 from dtrees.model_selection import boosting_curve
 

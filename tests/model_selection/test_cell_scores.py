@@ -158,101 +158,75 @@ class TestScoresByScore:
 
 
 RNG = np.random.default_rng(0)
-X_OF_LACKING = RNG.normal(size=(60, 2))
-Y_LACKING = np.array(["a", "b", "z"])[RNG.integers(0, 2, 60)]
-Y_LACKING[[0, 30]] = "z"  # of the first and of the third fold
-LACKING_SPLITS = list(KFold(4).split(X_OF_LACKING))
+TABLE = RNG.normal(size=(60, 2))
+Y = np.array(["a", "b", "z"])[RNG.integers(0, 2, 60)]
+Y[[0, 30]] = "z"  # of the first and of the third fold
+FOLDS = list(KFold(4).split(TABLE))
 SHALLOW = DecisionTreeClassifier(max_depth=2, random_state=0)
 PIPELINE = make_pipeline(StandardScaler(), SHALLOW)
-MODELS_OF_LACKING = {
+KINDS = {
     "tree": SHALLOW,
     "forest": RandomForestClassifier(3, max_depth=2, random_state=0),
     "boosted": GradientBoostingClassifier(max_iter=2),
 }
-SHARE_SCORERS = ["neg_log_loss"]
+SHARES = ["neg_log_loss"]
 if "labels" in signature(brier_score_loss).parameters:  # of two classes only, before 1.7
-    SHARE_SCORERS.append("neg_brier_score")
-SIDES_SAID = "split 1 has no row of z; split 3 has no row of z"
+    SHARES.append("neg_brier_score")
+SIDES = "split 1 has no row of z; split 3 has no row of z"
 
 
-@pytest.mark.parametrize("name", MODELS_OF_LACKING)
+@pytest.mark.parametrize("name", KINDS)
 def test_log_loss_is_that_of_all_classes(name):
-    shares = cross_val_predict(
-        MODELS_OF_LACKING[name], X_OF_LACKING, Y_LACKING, cv=LACKING_SPLITS, method="predict_proba"
-    )
-    found = cross_validate(
-        MODELS_OF_LACKING[name],
-        X_OF_LACKING,
-        Y_LACKING,
-        cv=LACKING_SPLITS,
-        scoring=["neg_log_loss", "accuracy"],
-    )
-    expected = [
-        -log_loss(Y_LACKING[test], shares[test], labels=["a", "b", "z"])
-        for _, test in LACKING_SPLITS
-    ]
+    shares = cross_val_predict(KINDS[name], TABLE, Y, cv=FOLDS, method="predict_proba")
+    found = cross_validate(KINDS[name], TABLE, Y, cv=FOLDS, scoring=["neg_log_loss", "accuracy"])
+    expected = [-log_loss(Y[test], shares[test], labels=["a", "b", "z"]) for _, test in FOLDS]
     np.testing.assert_allclose(found["test_neg_log_loss"], expected, rtol=1e-12)
-    alone = cross_val_score(
-        MODELS_OF_LACKING[name], X_OF_LACKING, Y_LACKING, cv=LACKING_SPLITS, scoring="neg_log_loss"
-    )
+    alone = cross_val_score(KINDS[name], TABLE, Y, cv=FOLDS, scoring="neg_log_loss")
     np.testing.assert_allclose(alone, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("scoring", SHARE_SCORERS)
-@pytest.mark.parametrize("name", MODELS_OF_LACKING)
+@pytest.mark.parametrize("scoring", SHARES)
+@pytest.mark.parametrize("name", KINDS)
 def test_a_search_and_searches_inside(name, scoring):
     limit = "max_iter" if name == "boosted" else "max_depth"
-    search = GridSearchCV(
-        MODELS_OF_LACKING[name], {limit: [2, 1]}, cv=LACKING_SPLITS, scoring=scoring
-    ).fit(X_OF_LACKING, Y_LACKING)
+    search = GridSearchCV(KINDS[name], {limit: [2, 1]}, cv=FOLDS, scoring=scoring).fit(TABLE, Y)
     means = search.cv_results_["mean_test_score"]
     assert np.isfinite(means).all()
     assert search.best_score_ == means.max()
-    own = cross_val_score(
-        search.best_estimator_, X_OF_LACKING, Y_LACKING, cv=LACKING_SPLITS, scoring=scoring
-    )
+    own = cross_val_score(search.best_estimator_, TABLE, Y, cv=FOLDS, scoring=scoring)
     np.testing.assert_allclose(own.mean(), search.best_score_, rtol=1e-12)
-    inner = GridSearchCV(MODELS_OF_LACKING[name], {limit: [2, 1]}, cv=KFold(3), scoring=scoring)
-    assert np.isfinite(
-        cross_validate(inner, X_OF_LACKING, Y_LACKING, cv=LACKING_SPLITS)["test_score"]
-    ).all()
+    inner = GridSearchCV(KINDS[name], {limit: [2, 1]}, cv=KFold(3), scoring=scoring)
+    assert np.isfinite(cross_validate(inner, TABLE, Y, cv=FOLDS)["test_score"]).all()
 
 
 def test_rows_that_stop_a_fit():
-    lacks = Y_LACKING != "z"
+    lacks = Y != "z"
     model = GradientBoostingClassifier(max_iter=2, early_stopping=True, scoring="neg_log_loss")
-    model.fit(X_OF_LACKING, Y_LACKING, X_val=X_OF_LACKING[lacks], y_val=Y_LACKING[lacks])
-    shares = model.predict_proba(X_OF_LACKING[lacks])
-    expected = -log_loss(Y_LACKING[lacks], shares, labels=["a", "b", "z"])
+    model.fit(TABLE, Y, X_val=TABLE[lacks], y_val=Y[lacks])
+    shares = model.predict_proba(TABLE[lacks])
+    expected = -log_loss(Y[lacks], shares, labels=["a", "b", "z"])
     assert model.validation_score_[-1] == pytest.approx(expected)
 
 
 ASKED = {
     "cross_validate": lambda model: cross_validate(
-        model, X_OF_LACKING, Y_LACKING, cv=LACKING_SPLITS, scoring="roc_auc_ovr"
+        model, TABLE, Y, cv=FOLDS, scoring="roc_auc_ovr"
     ),
     "cross_val_score": lambda model: cross_val_score(
-        model, X_OF_LACKING, Y_LACKING, cv=LACKING_SPLITS, scoring="roc_auc_ovr"
+        model, TABLE, Y, cv=FOLDS, scoring="roc_auc_ovr"
     ),
     "search": lambda model: GridSearchCV(
-        model, {"max_depth": [2, 1]}, cv=LACKING_SPLITS, scoring="roc_auc_ovr"
-    ).fit(X_OF_LACKING, Y_LACKING),
+        model, {"max_depth": [2, 1]}, cv=FOLDS, scoring="roc_auc_ovr"
+    ).fit(TABLE, Y),
     "surface": lambda model: validation_surface(
-        model, X_OF_LACKING, Y_LACKING, cv=LACKING_SPLITS, scoring="roc_auc_ovr", max_depth=[1, 2]
+        model, TABLE, Y, cv=FOLDS, scoring="roc_auc_ovr", max_depth=[1, 2]
     ),
     "pipeline": lambda model: cross_validate(
-        make_pipeline(StandardScaler(), model),
-        X_OF_LACKING,
-        Y_LACKING,
-        cv=LACKING_SPLITS,
-        scoring="roc_auc_ovr",
+        make_pipeline(StandardScaler(), model), TABLE, Y, cv=FOLDS, scoring="roc_auc_ovr"
     ),
     "pipelines": lambda model: GridSearchCV(
-        PIPELINE,
-        {"decisiontreeclassifier__max_depth": [2, 1]},
-        cv=LACKING_SPLITS,
-        scoring="roc_auc_ovr",
-    ).fit(X_OF_LACKING, Y_LACKING),
+        PIPELINE, {"decisiontreeclassifier__max_depth": [2, 1]}, cv=FOLDS, scoring="roc_auc_ovr"
+    ).fit(TABLE, Y),
 }
 
 
@@ -260,40 +234,38 @@ ASKED = {
 def test_who_asks_for_what_is_not_defined_hears_of_the_splits(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # scikit-learn's own
-        with pytest.warns(UndefinedMetricWarning, match=SIDES_SAID) as heard:
+        with pytest.warns(UndefinedMetricWarning, match=SIDES) as heard:
             ASKED[name](SHALLOW)
-    mine = [each for each in heard if SIDES_SAID in str(each.message)]
+    mine = [each for each in heard if SIDES in str(each.message)]
     assert [each.filename for each in mine] == [__file__]
     assert "Take fewer or stratified folds" in str(mine[0].message)
 
 
-TWO_LABELS = np.where(RNG.integers(0, 2, 60), "yes", "no")
+TWO = np.where(RNG.integers(0, 2, 60), "yes", "no")
 SAID = {
     "f1": "make_scorer(f1_score, average='binary', pos_label='yes')",
     "average_precision": "make_scorer(average_precision_score, pos_label='yes', response_method=",
 }
-ASKED_OF_ONE = {
-    "cross_validate": lambda given: cross_validate(SHALLOW, X_OF_LACKING, TWO_LABELS, **given),
-    "cross_val_score": lambda given: cross_val_score(SHALLOW, X_OF_LACKING, TWO_LABELS, **given),
-    "search": lambda given: GridSearchCV(SHALLOW, {"max_depth": [2, 1]}, **given).fit(
-        X_OF_LACKING, TWO_LABELS
-    ),
-    "pipeline": lambda given: cross_validate(PIPELINE, X_OF_LACKING, TWO_LABELS, **given),
+ASKED_OF_TWO = {
+    "cross_validate": lambda given: cross_validate(SHALLOW, TABLE, TWO, **given),
+    "cross_val_score": lambda given: cross_val_score(SHALLOW, TABLE, TWO, **given),
+    "search": lambda given: GridSearchCV(SHALLOW, {"max_depth": [2, 1]}, **given).fit(TABLE, TWO),
+    "pipeline": lambda given: cross_validate(PIPELINE, TABLE, TWO, **given),
     "nested": lambda given: cross_validate(
-        GridSearchCV(SHALLOW, {"max_depth": [2, 1]}, **given), X_OF_LACKING, TWO_LABELS, cv=2
+        GridSearchCV(SHALLOW, {"max_depth": [2, 1]}, **given), TABLE, TWO, cv=2
     ),
     "several": lambda given: cross_validate(
-        SHALLOW, X_OF_LACKING, TWO_LABELS, cv=3, scoring=["accuracy", given["scoring"]]
+        SHALLOW, TABLE, TWO, cv=3, scoring=["accuracy", given["scoring"]]
     ),
 }
 
 
 @pytest.mark.parametrize("scoring", SAID)
-@pytest.mark.parametrize("name", ASKED_OF_ONE)
+@pytest.mark.parametrize("name", ASKED_OF_TWO)
 def test_who_asks_for_a_positive_class_hears_how_to_say_which_one_it_is(name, scoring):
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        ASKED_OF_ONE[name]({"cv": 3, "scoring": scoring})
+        ASKED_OF_TWO[name]({"cv": 3, "scoring": scoring})
     mine = [each for each in heard if issubclass(each.category, UndefinedMetricWarning)]
     assert {each.filename for each in mine} == {__file__}
     for each in mine:
@@ -305,15 +277,11 @@ def test_who_asks_for_a_positive_class_hears_how_to_say_which_one_it_is(name, sc
 
 REFUSING = {
     "surface": lambda y, given: validation_surface(
-        SHALLOW, X_OF_LACKING, y, error_score=np.nan, cv=LACKING_SPLITS, **given
+        SHALLOW, TABLE, y, error_score=np.nan, cv=FOLDS, **given
     ),
-    "curve": lambda y, given: boosting_curve(
-        MODELS_OF_LACKING["boosted"], X_OF_LACKING, y, cv=LACKING_SPLITS, **given
-    ),
-    "size": lambda y, given: tuned_size(SHALLOW, X_OF_LACKING, y, LACKING_SPLITS, **given),
-    "iterations": lambda y, given: tuned_size(
-        MODELS_OF_LACKING["boosted"], X_OF_LACKING, y, LACKING_SPLITS, **given
-    ),
+    "curve": lambda y, given: boosting_curve(KINDS["boosted"], TABLE, y, cv=FOLDS, **given),
+    "size": lambda y, given: tuned_size(SHALLOW, TABLE, y, FOLDS, **given),
+    "iterations": lambda y, given: tuned_size(KINDS["boosted"], TABLE, y, FOLDS, **given),
 }
 
 
@@ -322,57 +290,49 @@ def test_functions_of_our_own_refuse_unfit_scorers_before_anything_grows(name, m
     monkeypatch.setattr(fitted_splits, "fit_splits", None)
     for scoring, call in SAID.items():
         with pytest.raises(ValueError, match=r"pos_label=1 is .* Say which one is") as heard:
-            REFUSING[name](TWO_LABELS, {"scoring": scoring})
+            REFUSING[name](TWO, {"scoring": scoring})
         assert f"scoring={call}" in str(heard.value)
     for scoring, other in {"f1": "f1_macro", "roc_auc": "roc_auc_ovr"}.items():
         with pytest.raises(ValueError, match=f"there are 3: .* Take scoring='{other}'"):
-            REFUSING[name](Y_LACKING, {"scoring": scoring})
+            REFUSING[name](Y, {"scoring": scoring})
 
 
 def test_scorers_that_know_their_class_or_fail_otherwise_are_not_named():
     fails = {"score": np.full(3, np.nan)}
-    assert without_positive_class(fails, "f1", TWO_LABELS) is not None
-    assert without_positive_class({"f1": fails["score"]}, ["f1"], TWO_LABELS).startswith(
-        "Scores of f1 a"
-    )
-    assert without_positive_class({"score": np.array([np.nan, 1.0])}, "f1", TWO_LABELS) is None
-    assert without_positive_class(fails, "f1", TWO_LABELS == "yes") is None
-    assert without_positive_class(fails, "f1_macro", TWO_LABELS) is None
-    assert without_positive_class(fails, None, TWO_LABELS) is None
-    assert without_positive_class(fails, make_scorer(f1_score, pos_label="no"), TWO_LABELS) is None
-    assert without_positive_class(fails, lambda model, X_OF_LACKING, y: 1 / 0, TWO_LABELS) is None
-    assert without_positive_class(fails, "f1", Y_LACKING) is None  # three classes
+    assert without_positive_class(fails, "f1", TWO) is not None
+    assert without_positive_class({"f1": fails["score"]}, ["f1"], TWO).startswith("Scores of f1 a")
+    assert without_positive_class({"score": np.array([np.nan, 1.0])}, "f1", TWO) is None
+    assert without_positive_class(fails, "f1", TWO == "yes") is None
+    assert without_positive_class(fails, "f1_macro", TWO) is None
+    assert without_positive_class(fails, None, TWO) is None
+    assert without_positive_class(fails, make_scorer(f1_score, pos_label="no"), TWO) is None
+    assert without_positive_class(fails, lambda model, TABLE, y: 1 / 0, TWO) is None
+    assert without_positive_class(fails, "f1", Y) is None  # three classes
     both = without_positive_class(
         dict.fromkeys("ab", fails["score"]),
         {"a": "f1", "b": make_scorer(fbeta_score, beta=2, zero_division=1)},
-        TWO_LABELS,
+        TWO,
     )
     assert both.endswith(
         "'a': make_scorer(f1_score, average='binary', pos_label='yes'), "
         "'b': make_scorer(fbeta_score, beta=2, zero_division=1, pos_label='yes')."
     )
-    brier = without_positive_class(fails, "neg_brier_score", TWO_LABELS)
+    brier = without_positive_class(fails, "neg_brier_score", TWO)
     assert brier.endswith("response_method='predict_proba', greater_is_better=False).")
 
 
 def test_what_is_said():
     scores = np.array([[0.1, np.nan, 0.3, np.nan], [0.1, 0.2, 0.3, np.nan]])
-    assert undefined({"score": scores}, LACKING_SPLITS, Y_LACKING).startswith(
-        "Scores are nan where test si"
-    )
-    found = undefined({"auc": scores, "own": scores[0]}, LACKING_SPLITS, Y_LACKING, folds=True)
+    assert undefined({"score": scores}, FOLDS, Y).startswith("Scores are nan where test si")
+    found = undefined({"auc": scores, "own": scores[0]}, FOLDS, Y, folds=True)
     assert "of auc, own are" in found
     assert "fold 2 has no row of z; fold 4 has no row of z" in found
-    assert undefined({"score": scores[:, 2:3]}, LACKING_SPLITS[2:3], Y_LACKING) is None
+    assert undefined({"score": scores[:, 2:3]}, FOLDS[2:3], Y) is None
     lacking_none = np.array([np.nan, 0, 0, 0])
-    assert (
-        undefined({"score": lacking_none}, LACKING_SPLITS, Y_LACKING) is None
-    )  # nan for another reason
+    assert undefined({"score": lacking_none}, FOLDS, Y) is None  # nan for another reason
     fails = np.full(4, np.nan)  # of all sides, one of which has all classes
-    assert undefined({"score": fails}, LACKING_SPLITS, Y_LACKING) is None
-    assert "Scores of auc are" in undefined(
-        {"auc": scores, "own": fails}, LACKING_SPLITS, Y_LACKING
-    )
+    assert undefined({"score": fails}, FOLDS, Y) is None
+    assert "Scores of auc are" in undefined({"auc": scores, "own": fails}, FOLDS, Y)
     many = np.arange(60)
     assert "0, 1, 2, 3, 4, and 40 more" in undefined(
         {"score": np.array([np.nan])}, [(many, many[45:])], many

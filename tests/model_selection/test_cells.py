@@ -9,8 +9,6 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GroupKFold, KFold, ParameterGrid, ShuffleSplit
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import dtrees
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
@@ -21,7 +19,6 @@ from dtrees.estimators.training_sets import fit_table
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.model_selection import (
     GridSearchCV,
-    RandomizedSearchCV,
     cost_complexity_cv,
     cross_val_predict,
     cross_val_score,
@@ -334,18 +331,6 @@ class TestSearches:
         report = search.best_estimator_.fit_report_
         assert report["models_together"] == 3
 
-    def test_a_scorer_that_looks_at_the_model(self):
-        search = GridSearchCV(
-            estimator_of("two"), {"max_iter": [3, 1]}, scoring=lambda m, X, y: m.max_iter, cv=2
-        )
-        assert search.fit(X, LABELS == "b").cv_results_["mean_test_score"].tolist() == [3, 1]
-
-    def test_draws_of_candidates(self):
-        search = RandomizedSearchCV(
-            estimator_of("two"), {"max_iter": [1, 2, 3]}, n_iter=2, random_state=0, cv=2
-        )
-        assert len(search.fit(X, LABELS == "b").cv_results_["params"]) == 2
-
     @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
     def test_a_wrong_number_of_iterations_fails_its_fits(self):
         search = GridSearchCV(estimator_of("two"), {"max_iter": [2, 0]}, cv=2)
@@ -361,15 +346,6 @@ class TestSearches:
         for number, (_, test) in enumerate(splits):
             model = found["estimator"][number]
             assert found["test_score"][number] == get_scorer("roc_auc")(model, X[test], y[test])
-
-    def test_pipelines_are_scikit_learns(self):
-        pipeline = make_pipeline(StandardScaler(), estimator_of("two", max_bins=None))
-        grid = {"gradientboostingclassifier__max_iter": [1, 3]}
-        ours = GridSearchCV(pipeline, grid, cv=2).fit(X, LABELS == "b")
-        theirs = sklearn.model_selection.GridSearchCV(pipeline, grid, cv=2).fit(X, LABELS == "b")
-        np.testing.assert_array_equal(
-            ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"]
-        )
 
 
 def test_nested_standard_errors():

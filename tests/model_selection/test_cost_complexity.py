@@ -16,10 +16,7 @@ mpl.use("agg")
 
 DATA = {
     "cancer": (dtrees.DecisionTreeClassifier(random_state=0), *load_breast_cancer(return_X_y=True)),
-    "wine": (
-        dtrees.DecisionTreeClassifier(criterion="entropy"),
-        *load_wine(return_X_y=True),
-    ),
+    "wine": (dtrees.DecisionTreeClassifier(criterion="entropy"), *load_wine(return_X_y=True)),
     "few leaves": (
         dtrees.DecisionTreeClassifier(max_leaf_nodes=9, random_state=0),
         *load_breast_cancer(return_X_y=True),

@@ -58,8 +58,7 @@ def work(y=Y, weight=None, **how):
 
 
 @pytest.mark.parametrize(
-    "estimator",
-    [DecisionTreeClassifier(random_state=0), RandomForestClassifier(3, random_state=0)],
+    "estimator", [DecisionTreeClassifier(random_state=0), RandomForestClassifier(3, random_state=0)]
 )
 def test_models_and_what_they_say(estimator):
     grown = grow_splits(estimator, work())

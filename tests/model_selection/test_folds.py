@@ -59,11 +59,6 @@ def test_kept_splits_are_those_of_the_splitter(name):
     assert kept == [name in PARTS] * len(expected)
 
 
-def test_leave_one_out_keeps_a_number_for_each_row():
-    splits = Splits(theirs.LeaveOneOut().split(np.zeros(N)), N)
-    assert sum(test.nbytes for test in splits._kept) == 8 * N
-
-
 ODD = [
     ([0, 1], [2]),
     (np.array([0, 1]), [2]),

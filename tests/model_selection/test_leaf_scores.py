@@ -29,15 +29,11 @@ from dtrees.model_selection import GridSearchCV
 from dtrees.model_selection import cross_validate as ours
 from dtrees.model_selection.cell_scores import scores_by_leaves
 from dtrees.model_selection.leaf_scores import (
-    KnownPredictions,
     errors_of_alphas,
-    exact_in_sums,
-    fixed_point,
     held_out_of,
     leaf_scores,
     leaf_scores_of,
     scorer_of_classes,
-    scores_of_matrices,
 )
 from tests.model_selection.test_cell_scores import SPLITS, TREE, whole
 from tests.model_selection.test_search import (
@@ -85,20 +81,6 @@ def test_numbers():
         mine = away[paths[:, node]]
         expected = [len(mine), mine.sum(), (mine**2).sum()]
         np.testing.assert_allclose(held_out.moments[node], expected, rtol=1e-9, atol=1e-6)
-
-
-def test_fixed_point():
-    counts, unit = fixed_point(np.array([3, 4]))
-    assert (counts.tolist(), unit) == ([3, 4], 1.0)
-    values = np.random.default_rng(0).normal(size=(50, 2))
-    integers, unit = fixed_point(values)
-    assert integers.dtype == np.int64
-    np.testing.assert_allclose(integers * unit, values, atol=1e-15)
-
-
-def test_weights_whose_sums_are_not_rounded():
-    weight = exact_in_sums(np.random.default_rng(0).random(1000))
-    assert weight.sum() == weight[::-1].sum() == weight[::2].sum() + weight[1::2].sum()
 
 
 OF_MATRICES = [
@@ -184,29 +166,6 @@ def test_a_matrix_of_too_many_classes_is_not_made(monkeypatch, most, is_made):
     assert all((found is not None) == is_made for found in made)
 
 
-NAMES = [
-    *("accuracy", "balanced_accuracy", "matthews_corrcoef"),
-    *("f1_macro", "precision_weighted", "recall_micro"),
-]
-PAIRS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=2, max_size=12)
-
-
-@pytest.mark.filterwarnings("ignore")
-@settings(max_examples=max(20, settings.default.max_examples // 10))
-@given(st.lists(PAIRS, min_size=1, max_size=3), st.sampled_from(NAMES))
-def test_a_matrix_is_worth_what_its_rows_are_worth(models, name):
-    classes = np.array(["no", "oh", "yes"])
-    matrices = np.zeros((len(models), 9))
-    expected = []
-    scorer = scorer_of_classes(name)
-    for matrix, pairs in zip(matrices, models, strict=True):
-        said, true = np.array(pairs).T
-        np.add.at(matrix, said * 3 + true, 1)
-        expected.append(scorer(KnownPredictions(classes), said, classes[true]))
-    found = scores_of_matrices(scorer, matrices, classes)
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     "scorer",
     [
@@ -221,11 +180,6 @@ def test_a_matrix_is_worth_what_its_rows_are_worth(models, name):
 )
 def test_scorers_that_look_at_more(scorer):
     assert scorer_of_classes(scorer) is None
-
-
-def test_scorers_that_fail_are_left_to_others():
-    scorer = scorer_of_classes("f1")  # whose positive label, 1, is none of these
-    assert scores_of_matrices(scorer, np.ones((1, 4)), np.array(["a", "b"])) is None
 
 
 @pytest.mark.one_of(2)

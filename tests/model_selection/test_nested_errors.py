@@ -15,17 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_iris, make_friedman1
-from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import (
-    accuracy_score,
-    brier_score_loss,
-    log_loss,
-    make_scorer,
-    mean_absolute_error,
-    mean_pinball_loss,
-    mean_squared_error,
-)
+from sklearn.metrics import brier_score_loss, log_loss, make_scorer, mean_pinball_loss
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -55,14 +46,12 @@ from dtrees.model_selection import (
 )
 from dtrees.model_selection.nested_errors import (
     OF_CLASSES,
-    OF_NUMBERS,
     NestedStandardError,
     WithoutFolds,
     divisions,
     is_own_loss,
     pinball_of_rows,
     pinball_scorer,
-    score_of_rows,
 )
 from dtrees.model_selection.prepare import NotShareableError
 
@@ -187,7 +176,7 @@ def test_errors_of_fits():
 
 
 IRIS = load_iris(return_X_y=True)
-TREE_OF_NESTED_ERRORS = DecisionTreeClassifier(max_depth=3, random_state=0)
+SHALLOW = DecisionTreeClassifier(max_depth=3, random_state=0)
 NUMBERS = DecisionTreeRegressor(max_depth=3, random_state=0)
 
 
@@ -256,7 +245,7 @@ def noisy(n_rows, seed, n_classes=2):
     return X, (X[:, 0] + rng.integers(0, 6, n_rows) > 5).astype(int) * (n_classes - 1)
 
 
-@pytest.mark.parametrize("estimator", [TREE_OF_NESTED_ERRORS, NUMBERS], ids=["classes", "numbers"])
+@pytest.mark.parametrize("estimator", [SHALLOW, NUMBERS], ids=["classes", "numbers"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_the_pseudocode(estimator, n_jobs):
     X, y = noisy(60, 0) if is_classifier(estimator) else make_friedman1(60, random_state=0)
@@ -277,12 +266,9 @@ def test_any_folds_and_weights(seed, k, with_weights, with_missing):
     weight = np.random.default_rng(seed).integers(0, 3, 50) if with_weights else None
     cv = StratifiedKFold(k, shuffle=True, random_state=seed)
     params = None if weight is None else {"sample_weight": weight}
-    found = nested_standard_error(TREE_OF_NESTED_ERRORS, X, y, cv=cv, params=params)
+    found = nested_standard_error(SHALLOW, X, y, cv=cv, params=params)
     tests = [test for _, test in cv.split(X, y)]
-    agree(
-        found,
-        algorithm_1(TREE_OF_NESTED_ERRORS, X, y, [tests], right, weight),
-    )
+    agree(found, algorithm_1(SHALLOW, X, y, [tests], right, weight))
 
 
 def test_forests_and_functions_of_rows():
@@ -302,29 +288,25 @@ def test_forests_and_functions_of_rows():
 def test_folds_of_a_number_are_shuffled_by_a_seed():
     X, y = IRIS
     made = [
-        nested_standard_error(TREE_OF_NESTED_ERRORS, X, y, cv=3, n_repeats=2, random_state=s)
-        for s in (0, 0, 1)
+        nested_standard_error(SHALLOW, X, y, cv=3, n_repeats=2, random_state=s) for s in (0, 0, 1)
     ]
     assert made[0] == made[1] != made[2]
     assert (made[0].n_folds, made[0].n_repeats) == (3, 2)
-    assert nested_standard_error(TREE_OF_NESTED_ERRORS, X, y, cv=3, random_state=0).n_repeats == 20
+    assert nested_standard_error(SHALLOW, X, y, cv=3, random_state=0).n_repeats == 20
 
 
 def test_groups_and_dask_collections():
     X, y = noisy(60, 2)
     groups = np.arange(60) // 4
     how = {"cv": GroupKFold(4), "groups": groups}
-    expected = nested_standard_error(TREE_OF_NESTED_ERRORS, X, y, **how)
+    expected = nested_standard_error(SHALLOW, X, y, **how)
     tests = [test for _, test in GroupKFold(4).split(X, y, groups)]
-    agree(
-        expected,
-        algorithm_1(TREE_OF_NESTED_ERRORS, X, y, [tests], right),
-    )
+    agree(expected, algorithm_1(SHALLOW, X, y, [tests], right))
     lazy, lazy_y = da.from_array(X, chunks=(25, 3)), da.from_array(y, chunks=20)
     config = {"scheduler": "threads", "dtrees.regime": "partitioned", "dtrees.gather-rows": 10}
-    assert nested_standard_error(TREE_OF_NESTED_ERRORS, lazy, lazy_y, **how) == expected
+    assert nested_standard_error(SHALLOW, lazy, lazy_y, **how) == expected
     with dask.config.set(config):
-        assert nested_standard_error(TREE_OF_NESTED_ERRORS, lazy, lazy_y, **how) == expected
+        assert nested_standard_error(SHALLOW, lazy, lazy_y, **how) == expected
 
 
 def test_all_models_of_a_repeat_grow_together(monkeypatch, caplog):
@@ -338,7 +320,7 @@ def test_all_models_of_a_repeat_grow_together(monkeypatch, caplog):
     monkeypatch.setattr(shared, "TrainingSets", Remembered)
     X, y = noisy(2000, 3)
     with caplog.at_level(logging.INFO, "dtrees"):
-        nested_standard_error(TREE_OF_NESTED_ERRORS, X, y, cv=10, n_repeats=3, random_state=0)
+        nested_standard_error(SHALLOW, X, y, cv=10, n_repeats=3, random_state=0)
     assert [n_sets for _, n_sets in seen] == [55, 55, 55]
     assert all(sets.n_shared_nodes > 1 and sets.n_shared_rows > 2000 for sets, _ in seen)
     assert "one by one" not in caplog.text
@@ -348,8 +330,8 @@ def test_scores_are_those_of_scikit_learn():
     X, y = IRIS
     cv = StratifiedKFold(5, shuffle=True, random_state=0)
     for scoring in ("accuracy", "neg_log_loss"):
-        found = nested_standard_error(TREE_OF_NESTED_ERRORS, X, y, cv=cv, scoring=scoring)
-        expected = cross_val_score(TREE_OF_NESTED_ERRORS, X, y, cv=cv, scoring=scoring).mean()
+        found = nested_standard_error(SHALLOW, X, y, cv=cv, scoring=scoring)
+        expected = cross_val_score(SHALLOW, X, y, cv=cv, scoring=scoring).mean()
         np.testing.assert_allclose(found.mean, expected, rtol=1e-12)
     X, y = make_friedman1(50, random_state=0)
     for scoring in ("neg_mean_squared_error", "neg_mean_absolute_error"):
@@ -410,21 +392,19 @@ def test_divisions():
 )
 def test_refusals(how, error, said):
     with pytest.raises(error, match=said):
-        nested_standard_error(TREE_OF_NESTED_ERRORS, *IRIS, **how)
+        nested_standard_error(SHALLOW, *IRIS, **how)
 
 
 def test_errors_of_fits_and_of_estimators():
     with pytest.raises(
         TypeError, match="'y' parameter of nested_standard_error must be an array-like"
     ):
-        nested_standard_error(TREE_OF_NESTED_ERRORS, IRIS[0], None)
+        nested_standard_error(SHALLOW, IRIS[0], None)
     with pytest.raises(InvalidParameterError, match="max_depth"):
         nested_standard_error(DecisionTreeClassifier(max_depth=-1), *IRIS)
     for search in GridSearchCV, sklearn.model_selection.GridSearchCV:
         with pytest.raises(ValueError, match="has refit=False, which leaves none"):
-            nested_standard_error(
-                search(TREE_OF_NESTED_ERRORS, {"max_depth": [1, 2]}, refit=False), *IRIS
-            )
+            nested_standard_error(search(SHALLOW, {"max_depth": [1, 2]}, refit=False), *IRIS)
 
 
 @pytest.mark.long
@@ -472,23 +452,6 @@ def test_losses_of_shares(n_classes):
     assert math.isclose(-found, log_loss(y, shares))
 
 
-def test_labels_and_numbers():
-    y, said = np.array(["a", "b", "b"]), np.array(["a", "a", "b"])
-    assert OF_CLASSES["accuracy"](y, said).mean() == accuracy_score(y, said)
-    y, said = np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 1.0])
-    assert -OF_NUMBERS["neg_mean_squared_error"](y, said).mean() == mean_squared_error(y, said)
-    assert -OF_NUMBERS["neg_mean_absolute_error"](y, said).mean() == mean_absolute_error(y, said)
-
-
-def test_names_and_functions():
-    assert score_of_rows(None, is_class=True) is OF_CLASSES["accuracy"]
-    assert score_of_rows(None, is_class=False) is OF_NUMBERS["neg_mean_squared_error"]
-    assert score_of_rows(max, is_class=True) is max
-    for name, is_class in (("r2", False), ("accuracy", False), ("roc_auc", True)):
-        with pytest.raises(ValueError, match=f"a mean over rows: got {name!r}"):
-            score_of_rows(name, is_class=is_class)
-
-
 DRAWN = np.random.default_rng(0).exponential(size=200)
 
 
@@ -500,16 +463,6 @@ def test_rows_have_the_mean_that_scikit_learn_tells(quantile):
         assert -rows.mean() == pytest.approx(
             mean_pinball_loss(DRAWN, 0 * DRAWN + said, alpha=quantile)
         )
-
-
-def test_the_quantile_scores_best():
-    X, scorer = np.zeros((len(DRAWN), 1)), pinball_scorer(0.9)
-    scores = {
-        q: scorer(DummyRegressor(strategy="quantile", quantile=q).fit(X, DRAWN), X, DRAWN)
-        for q in (0.1, 0.5, 0.85, 0.9, 0.95, 1.0)
-    }
-    assert max(scores, key=scores.get) == 0.9
-    assert max(scores.values()) < 0
 
 
 def test_which_scorers_are_minus_the_loss_of_a_model():

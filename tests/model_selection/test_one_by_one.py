@@ -49,7 +49,7 @@ CASES = {
         DecisionTreeClassifier(class_weight="balanced"),
         *(X, Y),
         "class_weight is counted in other units for each training side",
-    ),
+    )
 }
 
 

@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 
-from dtrees.model_selection import (
-    cost_complexity_cv,
-    validation_surface,
-)
+from dtrees.model_selection import cost_complexity_cv, validation_surface
 from dtrees.model_selection.plots import _edges, new_axes
 from tests.model_selection.test_cost_complexity import DATA
 from tests.model_selection.test_surface import CANCER, TREE

@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
 
-from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
+from dtrees import DecisionTreeClassifier
 from dtrees.model_selection.prefitted_proxy import (
     PrefittedProxy,
     RowNumbers,
@@ -32,13 +32,6 @@ class Known:
         return SHARES[rows]
 
 
-class Numbers(Known):
-    classes = None
-
-    def values(self, candidate, number, rows):
-        return np.arange(5.0)[rows][:, None]
-
-
 @pytest.fixture
 def rows():
     return RowNumbers(5, SPLITS)
@@ -56,25 +49,6 @@ def test_it_predicts_by_row_number(rows):
     assert proxy.predict_log_proba(rows.table[4:]).tolist() == [[0.0, -np.inf]]
     assert proxy.score(rows.table[:2], ["no", "no"]) == 0.5
     assert proxy.model == "candidate 0 of split 0"
-
-
-def test_numbers_have_no_shares(rows):
-    proxy = fitted(Numbers(), rows, DecisionTreeRegressor())
-    assert proxy.predict(rows.table[3:]).tolist() == [3.0, 4.0]
-    assert not hasattr(proxy, "predict_proba")
-    assert proxy.score(rows.table, np.arange(5.0)) == 1.0
-
-
-def test_a_fit_raises_the_error_of_its_model(rows):
-    with pytest.raises(ValueError, match="no rows"):
-        PrefittedProxy(Known(), rows, DecisionTreeClassifier()).fit(rows.table[SPLITS[1][0]])
-
-
-def test_sides_are_row_numbers(rows):
-    assert [(i, side.tolist()) for i, side in rows.sides(with_train=True)] == [
-        *((0, [0, 1]), (1, [2, 3])),
-        *((0, [2, 3, 4]), (1, [0, 1, 4])),
-    ]
 
 
 def test_scorers_of_models_see_the_model_and_the_table(rows):

@@ -79,13 +79,6 @@ def never(model, X, y):
     raise ValueError
 
 
-def test_a_depth_alone_is_a_cell():
-    surface = validation_surface(TREE, *CANCER, max_depth=[1, 3], min_samples_split=[2, 9], cv=3)
-    alone = clone(TREE).set_params(max_depth=3).fit(*CANCER)
-    assert surface.model(max_depth=3).tree_.model.equals(alone.tree_.model)
-    assert surface.model(3).get_params() == alone.get_params()
-
-
 @pytest.mark.parametrize(
     ("estimator", "scoring", "is_said"),
     [

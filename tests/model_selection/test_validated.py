@@ -150,17 +150,6 @@ def test_a_path_beside_the_folds(name, growths):
     check(found, estimator, X, y, splits)
 
 
-def test_the_size_of_few_leaves_is_what_its_fits_score():
-    estimator, (X, y) = MODELS["few leaves"]
-    splits = folds_of(y)
-    tuned = tuned_size(estimator, X, y, splits)
-    for choice in tuned.choices:
-        own = clone(estimator).set_params(**choice.parameters)
-        scores = [own.fit(X[train], y[train]).score(X[test], y[test]) for train, test in splits]
-        np.testing.assert_allclose(choice.scores, scores, 1e-10)
-        assert own.fit(X, y).get_n_leaves() == choice.n_leaves
-
-
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize("rule", ["best", "simplest"])
 @pytest.mark.parametrize("name", ["classes", "numbers", "forest"])

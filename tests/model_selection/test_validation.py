@@ -5,29 +5,24 @@ import logging
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from copy import copy, deepcopy
+from copy import deepcopy
 
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 import sklearn.model_selection as theirs
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import FitFailedWarning
-from sklearn.linear_model import Ridge, RidgeClassifier
+from sklearn.linear_model import Ridge
 from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import KFold, ShuffleSplit, TimeSeriesSplit
 
 import dtrees
-from dtrees import DecisionTreeClassifier
 from dtrees.estimators.fitted_sets import trees_of
 from dtrees.model_selection import GridSearchCV, cross_val_predict, cross_val_score, cross_validate
 from dtrees.model_selection import validation as together
-from dtrees.model_selection.cells import Cells
-from dtrees.model_selection.prepare import Arguments
-from dtrees.model_selection.search import FittedSearches
-from dtrees.model_selection.validation import fit_together, grows_later
+from dtrees.model_selection.validation import grows_later
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))
@@ -205,42 +200,6 @@ def test_pickles_have_it(copied):
     assert again["final_estimator"].tree_.node_count == found["final_estimator"].tree_.node_count
 
 
-@pytest.mark.parametrize("copied", [copy, lambda found: found.copy(), lambda found: found | {}])
-def test_copies_grow_it_once_and_when_it_is_asked_for(copied):
-    found = cross_validate(TREE, X, Y, cv=2)
-    assert found._grow is not None
-    again = copied(copied(found))
-    assert type(again) is type(found)
-    assert again.keys() == found.keys()
-    assert found._grow is not None
-    assert again.final_estimator is found.final_estimator
-    assert copied(found).final_estimator is found.final_estimator
-    again.pop("fit_time")
-    assert "fit_time" in found
-
-
-def test_unions_have_it():
-    found = cross_validate(TREE, X, Y, cv=2, return_estimator=True)
-    both = found | {"seed": 3}
-    assert list(both) == [*found, "seed"]
-    assert both.final_estimator is found.final_estimator
-    assert type({"seed": 3} | found) is dict  # of the type of the first, as for any dict
-    model = found.final_estimator
-    found |= {"seed": 3}
-    assert found == both
-    assert found.final_estimator is model
-    with pytest.raises(TypeError, match="unsupported operand"):
-        found | [3]
-
-
-def test_get_knows_it():
-    found = cross_validate(TREE, X, Y, cv=2)
-    assert found.get("final_estimator") is found.final_estimator
-    assert found.get("test_score") is found["test_score"]
-    assert found.get("estimator") is None
-    assert found.get("estimator", 3) == 3
-
-
 @pytest.mark.parametrize("cv", [2, 10], ids=["late", "at once"])
 def test_items_are_those_of_arrays(cv):
     """So frames, means over all items and JSON of lists are what they are of scikit-learn's."""
@@ -274,57 +233,10 @@ def test_threads_that_ask_at_once_have_the_same(monkeypatch):
     assert len(calls) == 1
 
 
-X_OF_FIT_TOGETHER, Y_OF_FIT_TOGETHER = load_iris(return_X_y=True)
-TREE_OF_FIT_TOGETHER = DecisionTreeClassifier(random_state=0)
-OPTIONS = {"verbose": 0, "n_jobs": None, "pre_dispatch": "2*n_jobs"}
-
-
-def test_trees_and_searches():
-    prepared, fitted = fit_together(
-        Arguments("f", TREE_OF_FIT_TOGETHER, 3), X_OF_FIT_TOGETHER, Y_OF_FIT_TOGETHER, OPTIONS
-    )
-    assert isinstance(fitted.models, Cells)
-    assert len(prepared.cv) == len(fitted.models.fitted.models) == 3
-    search = GridSearchCV(TREE_OF_FIT_TOGETHER, {"max_depth": [1, 2]}, cv=2)
-    _, fitted = fit_together(
-        Arguments("f", search, 3), X_OF_FIT_TOGETHER, Y_OF_FIT_TOGETHER, OPTIONS
-    )
-    assert isinstance(fitted.models, FittedSearches)
-    assert fitted.models.model(0, 0).best_params_["max_depth"] == 2
-
-
-@pytest.mark.parametrize(
-    ("estimator", "params", "options", "reason"),
-    [
-        (RidgeClassifier(), None, {}, "RidgeClassifier is not an estimator of dtrees"),
-        (TREE_OF_FIT_TOGETHER, {"other": 1}, {}, "fit is given other"),
-        (TREE_OF_FIT_TOGETHER, None, {"method": "decision_function"}, "method='decision_function'"),
-        (TREE_OF_FIT_TOGETHER.set_params(), None, {"scoring": "nope"}, "nope"),
-        (DecisionTreeClassifier(max_depth=0), None, {}, "max_depth"),
-    ],
-)
-def test_reasons(estimator, params, options, reason):
-    prepared, fitted = fit_together(
-        Arguments("f", estimator, 3, params=params),
-        X_OF_FIT_TOGETHER,
-        Y_OF_FIT_TOGETHER,
-        OPTIONS | options,
-    )
-    assert fitted is None
-    with pytest.raises(ValueError, match=reason):
-        raise ValueError(prepared.reason)
-
-
-def test_weights_of_another_length():
-    arguments = Arguments("f", TREE_OF_FIT_TOGETHER, 3, params={"sample_weight": np.ones(3)})
-    with pytest.raises(ValueError, match=r"sample_weight in params has shape \(3,\)"):
-        fit_together(arguments, X_OF_FIT_TOGETHER, Y_OF_FIT_TOGETHER, OPTIONS)
-
-
 CANCER = load_breast_cancer(return_X_y=True)
 IRIS = load_iris(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)
-TREE_OF_VALIDATION = dtrees.DecisionTreeClassifier(random_state=0)
+SEEDED = dtrees.DecisionTreeClassifier(random_state=0)
 FOREST = dtrees.RandomForestClassifier(5, bootstrap=False, max_bins=None, random_state=0)
 
 
@@ -364,7 +276,7 @@ def same(ours, expected):
 
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize("scoring", SCORING)
-@pytest.mark.parametrize("estimator", [TREE_OF_VALIDATION, FOREST], ids=["tree", "forest"])
+@pytest.mark.parametrize("estimator", [SEEDED, FOREST], ids=["tree", "forest"])
 def test_scorers(estimator, scoring):
     how = {"cv": 4, "scoring": SCORING[scoring], "return_train_score": True}
     same(
@@ -378,9 +290,7 @@ def test_splitters(splitter):
     groups = np.arange(len(y)) % 7
     how = {"cv": SPLITTERS[splitter], "groups": groups if "group" in splitter else None}
     how |= {"return_indices": True, "scoring": "accuracy"}
-    ours, expected = (
-        f(TREE_OF_VALIDATION, X, y, **how) for f in (cross_validate, theirs.cross_validate)
-    )
+    ours, expected = (f(SEEDED, X, y, **how) for f in (cross_validate, theirs.cross_validate))
     same(ours, expected)
     for side in ("train", "test"):
         for a, b in zip(ours["indices"][side], expected["indices"][side], strict=True):
@@ -429,11 +339,8 @@ def test_frames_with_categories():
     X = pd.DataFrame({"a": rng.normal(size=200), "b": rng.choice(list("xyz"), 200)})
     y = np.where((X["a"] > 0) ^ (X["b"] == "x"), "yes", "no")
     how = {"cv": 5, "scoring": ["accuracy", "roc_auc"]}
-    same(
-        cross_validate(TREE_OF_VALIDATION, X, y, **how),
-        theirs.cross_validate(TREE_OF_VALIDATION, X, y, **how),
-    )
-    found = cross_validate(TREE_OF_VALIDATION, X, y, return_estimator=True)
+    same(cross_validate(SEEDED, X, y, **how), theirs.cross_validate(SEEDED, X, y, **how))
+    found = cross_validate(SEEDED, X, y, return_estimator=True)
     assert found["final_estimator"].feature_names_in_.tolist() == ["a", "b"]
     assert found["estimator"][0].score(X, y) > 0.8
 
@@ -459,30 +366,14 @@ def test_predictions_of_numbers():
         cross_val_predict(tree, *DIABETES, cv=theirs.ShuffleSplit(2))
 
 
-def test_scores():
-    ours = cross_val_score(FOREST, *CANCER, cv=3, scoring="f1")
-    np.testing.assert_allclose(ours, theirs.cross_val_score(FOREST, *CANCER, cv=3, scoring="f1"))
-
-
 class TestFailures:
-    def test_of_every_fit(self):
-        wrong = dtrees.DecisionTreeClassifier(max_depth=-1)
-        with pytest.raises(ValueError, match="max_depth"):
-            cross_validate(wrong, *IRIS, error_score="raise")
-        with pytest.raises(ValueError, match="All the 5 fits failed"):
-            cross_validate(wrong, *IRIS)
-
     def test_of_one_fit(self):
         weight = np.ones(150)
         weight[:100] = 0.0
         splits = [(np.arange(100), np.arange(100, 150)), (np.arange(50, 150), np.arange(50))]
         with pytest.warns(FitFailedWarning, match="sample_weight is zero for every row"):
             found = cross_validate(
-                TREE_OF_VALIDATION,
-                *IRIS,
-                cv=splits,
-                params={"sample_weight": weight},
-                return_estimator=True,
+                SEEDED, *IRIS, cv=splits, params={"sample_weight": weight}, return_estimator=True
             )
         assert np.isnan(found["test_score"]).tolist() == [True, False]
         assert not hasattr(found["estimator"][0], "tree_")
@@ -494,23 +385,10 @@ class TestFailures:
             raise RuntimeError("no score today")
 
         with pytest.warns(UserWarning, match="no score today"):
-            found = cross_validate(TREE_OF_VALIDATION, *IRIS, cv=3, scoring=fails, error_score=-1.0)
+            found = cross_validate(SEEDED, *IRIS, cv=3, scoring=fails, error_score=-1.0)
         assert found["test_score"].tolist() == [-1.0] * 3
         with pytest.raises(RuntimeError, match="no score today"):
-            cross_validate(TREE_OF_VALIDATION, *IRIS, cv=3, scoring=fails, error_score="raise")
-
-    @pytest.mark.parametrize(
-        ("cv", "message"),
-        [
-            (1, "must be an int in the range"),
-            (1000, "n_splits=1000"),
-            ([(np.array([0, 1000]), np.array([1]))], "out of bounds"),
-            (theirs.GroupKFold(3), "'groups' parameter should not be None"),
-        ],
-    )
-    def test_of_splits(self, cv, message):
-        with pytest.raises((ValueError, IndexError), match=message):
-            cross_validate(TREE_OF_VALIDATION, *IRIS, cv=cv)
+            cross_validate(SEEDED, *IRIS, cv=3, scoring=fails, error_score="raise")
 
 
 class TestWhatIsNotOurs:
@@ -534,33 +412,12 @@ class TestWhatIsNotOurs:
             found["final_estimator"].predict(DIABETES[0]), alone.predict(DIABETES[0])
         )
 
-    def test_rows_that_are_listed_twice(self, caplog):
-        rng = np.random.default_rng(0)
-        splits = [(rng.integers(0, 442, 300), np.arange(20 * i, 20 * i + 20)) for i in range(3)]
-        tree = dtrees.DecisionTreeRegressor(random_state=0)
-        with caplog.at_level(logging.INFO, "dtrees.model_selection.validation"):
-            ours = cross_validate(tree, *DIABETES, cv=iter(splits))
-        assert "lists rows twice" in caplog.text
-        same(ours, theirs.cross_validate(tree, *DIABETES, cv=splits))
-
     def test_derived_classes(self):
         class Contrary(dtrees.DecisionTreeClassifier):
             def predict(self, X):
                 return 1 - super().predict(X)
 
         same(cross_validate(Contrary(), *CANCER), theirs.cross_validate(Contrary(), *CANCER))
-
-    def test_routed_metadata(self):
-        weight = np.ones(150)
-        with sklearn.config_context(enable_metadata_routing=True):
-            tree = (
-                clone(TREE_OF_VALIDATION)
-                .set_fit_request(sample_weight=True)
-                .set_score_request(sample_weight=True)
-            )
-            found = cross_validate(tree, *IRIS, params={"sample_weight": weight})
-        assert found["test_score"].shape == (5,)
-        assert found["final_estimator"].tree_.node_count > 1
 
 
 class TestVerbose:
@@ -590,7 +447,7 @@ class TestVerbose:
 
     def test_lines_are_those_of_scikit_learn(self, capfd):
         assert "[CV] END" in self.shown(capfd, FOREST, verbose=2).out
-        shown = self.shown(capfd, TREE_OF_VALIDATION, verbose=2)
+        shown = self.shown(capfd, SEEDED, verbose=2)
         assert shown.out.count("[CV] END") == 3
         assert "growing trees" not in shown.err
 

@@ -133,7 +133,7 @@ def pieces_of_sets(
     for bundle in [] if why_alone(coded, rules[0], tuning) else sets.bundles(largest):
         scale = sets.scales[bundle[0]]
         dataset = Dataset(coded, sets.counts, rules[0], scale, source.values, alone=True)
-        own = sets.class_weights_of(bundle)
+        own = None if sets.class_weights is None else sets.class_weights_of(bundle)
         times = (
             target.times if draws(rules[0], coded) and dataset.is_weighted and own is None else None
         )
@@ -251,6 +251,10 @@ class Sets:
     rules : sequence of GrowthRules
     scales : list of Scale
         By set.
+    units : list of float
+        By set: of the weights.
+    class_weights : ClassWeights or None
+        Of the sets, if these have any.
     have_one_scale : bool
         Whether sets that grow together need the same scale of logarithms. Those that have class
         weights do not: they read none from a common table.
@@ -266,7 +270,9 @@ class Sets:
         self.rules, self._criterion = rules, rules[0].criterion
         self.counts = target = without_class_weights(given := target)
         own = ClassWeights.of_target(given, resampling.n_sets) or resampling.class_weights
-        self._class_weights = own
+        self.class_weights = own
+        numbers = range(resampling.n_sets)
+        self.units = [target.weight_unit if own is None else own.unit(target, i) for i in numbers]
         self.have_one_scale = self._criterion in LOGARITHMS and own is None
         cells = resampling.cells
         if cells is None:
@@ -291,15 +297,9 @@ class Sets:
             own_cells = map(resampling.has, range(resampling.n_sets))
             largest = [int(of_cell[has].max(initial=1)) for has in own_cells]
         self.scales = [
-            scale_of_sums(weight, largest[number], self._weight_unit(number), self._criterion)
+            scale_of_sums(weight, largest[number], self.units[number], self._criterion)
             for number, weight in enumerate(units.tolist())
         ]
-
-    def _weight_unit(self, number: int) -> float:
-        """Unit of the weights of a set."""
-        if self._class_weights is None:
-            return self.counts.weight_unit
-        return self._class_weights.unit(self.counts, number)
 
     def bundles(self, histogram: int) -> list[list[int]]:
         """Sets that grow together; those that have no company are left out.
@@ -330,7 +330,7 @@ class Sets:
         total = np.array([self.scales[number].total_weight for number in bundle])
         rules = [self.rules[number] for number in bundle]
         weight = np.array([own.min_weight_leaf for own in rules])
-        units = np.array([self._weight_unit(number) for number in bundle])
+        units = np.array([self.units[number] for number in bundle])
         weight = np.minimum(np.ceil(weight / units), MOST_UNITS)
         rows = [(own.min_samples_split, own.min_samples_leaf) for own in rules]
         return total, np.column_stack([np.array(rows), weight.astype(np.int64)])
@@ -339,13 +339,12 @@ class Sets:
         """The target in which the rows outside of a set weigh nothing."""
         return self.resampling.target_of(number, self.counts)
 
-    def class_weights_of(self, bundle: list[int]) -> tuple[np.ndarray, np.ndarray] | None:
-        """Class weights of the sets, if these have any, and units, as `TrainingSets` takes them."""
-        if self._class_weights is None:
-            return None
+    def class_weights_of(self, bundle: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Class weights of the sets, and units, as `TrainingSets` takes them."""
+        assert self.class_weights is not None
         units = []
         for number in bundle:
-            unit, fixed_point = self._weight_unit(number), self.scales[number].fixed_point
+            unit, fixed_point = self.units[number], self.scales[number].fixed_point
             gain = gain_unit_of(self._criterion, self.counts.n_classes, unit, fixed_point)
             units.append((unit, gain, fixed_point))
-        return np.ascontiguousarray(self._class_weights.multiplier[bundle]), np.array(units)
+        return np.ascontiguousarray(self.class_weights.multiplier[bundle]), np.array(units)
