@@ -17,7 +17,6 @@ from dtrees import (
     GradientBoostingClassifier,
     RandomForestRegressor,
 )
-from dtrees.constraints import InvalidParameterError
 from tests.estimators.test_errors import CLASSES, both, refused
 from tests.estimators.test_errors import X as TABLE
 
@@ -46,15 +45,6 @@ class TestParts:
                 continue
             with pytest.raises(ValueError, match=f"there is no attribute {name!r}"):
                 model._check_parts(replace(parts, attributes=rest))
-
-    def test_of_another_type_are_refused(self, model):
-        parts = model.fit(X, Y)._parts()
-        attributes = {**parts.attributes, "n_features_in_": 1.0}
-        with pytest.raises(InvalidParameterError, match="'n_features_in_' attribute of"):
-            model._check_parts(replace(parts, attributes=attributes))
-        parameters = {**parts.parameters, "max_depth": 0}
-        with pytest.raises(InvalidParameterError, match="'max_depth' parameter of"):
-            model._check_parts(replace(parts, parameters=parameters))
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
@@ -114,29 +104,6 @@ def test_tags():
         assert tags.requires_fit
     assert sklearn.base.is_classifier(DecisionTreeClassifier())
     assert sklearn.base.is_regressor(DecisionTreeRegressor())
-
-
-def test_a_report_is_a_copy_and_no_part_of_the_model():
-    tree = DecisionTreeClassifier().fit(TABLE, CLASSES)
-    report = tree.fit_report_
-    assert report["regime"] == "local"
-    report["regime"] = "changed"
-    report["seconds"].clear()
-    assert tree.fit_report_["regime"] == "local"
-    assert tree.fit_report_["seconds"]
-    twin = pickle.loads(pickle.dumps(tree))
-    with pytest.raises(AttributeError, match="was not made by fit"):
-        _ = twin.fit_report_
-    assert_array_equal(twin.predict(TABLE), tree.predict(TABLE))
-
-
-@both
-def test_parts_make_the_estimator_again(kind):
-    tree = kind(max_depth=3).fit(TABLE, CLASSES)
-    twin = kind._of_parts(tree._parts())
-    assert twin.get_params() == tree.get_params()
-    assert twin.tree_.model.equals(tree.tree_.model)
-    assert_array_equal(twin.predict(TABLE), tree.predict(TABLE))
 
 
 @pytest.mark.parametrize(

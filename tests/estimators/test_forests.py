@@ -96,16 +96,6 @@ def test_the_forest_is_the_mean_of_its_estimators(kind):
     assert shares.sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("kind", FORESTS)
-def test_pickles(kind):
-    X, y = mixed_table()
-    forest = kind(3, random_state=0).fit(X, y)
-    assert len(forest.estimators_) == 3
-    again = pickle.loads(pickle.dumps(forest))
-    np.testing.assert_array_equal(forest.predict(X), again.predict(X))
-    assert "_estimators" not in vars(again)
-
-
 def test_unfitted():
     for method in ("predict", "predict_proba", "apply", "decision_path"):
         with pytest.raises(NotFittedError):
@@ -131,17 +121,6 @@ class TestOutOfBag:
             30, random_state=0, oob_score=balanced_accuracy_score, class_weight="balanced"
         ).fit(X, y)
         assert forest.oob_score_ > 0.93
-
-    def test_rows_without_a_vote(self):
-        X, y = IRIS
-        with pytest.warns(UserWarning, match="do not have OOB scores"):
-            forest = RandomForestClassifier(1, random_state=1, oob_score=True).fit(X, y)
-        assert np.isnan(forest.oob_decision_function_).any()
-        assert 0.8 < forest.oob_score_ <= 1
-
-    def test_needs_bags(self):
-        with pytest.raises(ValueError, match="bootstrap=True"):
-            RandomForestClassifier(oob_score=True, bootstrap=False).fit(*IRIS)
 
     def test_groups_are_left_out_together(self):
         # Every row is there eight times: without groups the forest has seen each row's twin.
@@ -279,17 +258,6 @@ def test_without_bags_a_table_is_balanced():
     assert weight[0] == pytest.approx(weight[1])
 
 
-@pytest.mark.parametrize("weight", ["balanced", "balanced_subsample", {0: 1, 1: 20}])
-def test_class_weights(weight):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(2_000, 5))
-    y = (X[:, 0] + rng.normal(size=2_000) > 2.2).astype(int)
-    rare = X[:, 0] > 1.5
-    plain = RandomForestClassifier(30, random_state=0, min_samples_leaf=20).fit(X, y)
-    weighted = clone(plain).set_params(class_weight=weight).fit(X, y)
-    assert weighted.predict_proba(X)[rare, 1].mean() > 1.2 * plain.predict_proba(X)[rare, 1].mean()
-
-
 @pytest.mark.one_of(2)
 class TestBadInput:
     @pytest.mark.parametrize(
@@ -309,27 +277,5 @@ class TestBadInput:
     def test_parameters(self, parameters, message):
         forest = RandomForestClassifier(3).set_params(**parameters)
         with pytest.raises(ValueError, match=message):
-            forest.fit(*IRIS)
-        assert not hasattr(forest, "forest_")
-
-    @pytest.mark.parametrize("kind", FORESTS)
-    @pytest.mark.parametrize(
-        "parameters",
-        [
-            {"n_estimators": 0},
-            {"n_estimators": -1},
-            {"n_estimators": 2.5},
-            {"max_features": 0},
-            {"max_features": -2},
-            {"max_features": 0.0},
-            {"max_features": 1.5},
-        ],
-    )
-    def test_numbers_out_of_range(self, kind, parameters):
-        (name,) = parameters
-        if name not in kind().get_params():  # bagging searches all columns
-            return
-        forest = kind(2).set_params(**parameters)
-        with pytest.raises(ValueError, match=name):
             forest.fit(*IRIS)
         assert not hasattr(forest, "forest_")
