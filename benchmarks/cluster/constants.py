@@ -35,7 +35,7 @@ from dtrees.coding.codebook import CodeBook
 from dtrees.coding.sampling import CutRules
 from dtrees.coding.summaries import TableSummary
 from dtrees.coding.tables import read_table
-from dtrees.core.grow import local_blocks
+from dtrees.core.grow import rounds
 from dtrees.core.grow.tree_batch import TreeBatch
 from dtrees.core.stores.blocks.block import BlockOfRows
 from dtrees.parallel.cost import CostModel
@@ -117,7 +117,7 @@ def of_rounds(X: np.ndarray, y: np.ndarray) -> dict[str, float]:
         )
         finished = see(
             watched(
-                local_blocks,
+                rounds,
                 "grow_gathered",
                 lambda f, some, node, *_: sum(each.coded.n_rows for each in some),
             )

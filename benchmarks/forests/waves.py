@@ -25,10 +25,10 @@ import dtrees
 from benchmarks import data
 from benchmarks.cases import Case, Scale, Survey, Table
 from benchmarks.measure import in_turns
-from dtrees.core.grow.local_blocks import LocalBlocks
+from dtrees.core.grow.rounds import LocalBlocks
 from dtrees.core.stores.blocks.block import BlockOfRows, Common
 from dtrees.core.stores.blocks.messages import Counts, HistogramRequest, SplitUpdate, add_up
-from dtrees.parallel import local_partitioned, regime_asked_for
+from dtrees.parallel import partitioned, regime_asked_for
 
 TREES, SMALL = 16, 4
 TURNS, BUDGET = 3, 20.0  # of a line, seconds
@@ -85,8 +85,8 @@ def _fit(
         TREES, max_bins=255, random_state=0, n_jobs=1, **parameters
     )
     with (
-        patch.object(local_partitioned, "LocalBlocks", blocks),
-        patch.object(local_partitioned, "trees_at_once", lambda *_: at_once),
+        patch.object(partitioned, "LocalBlocks", blocks),
+        patch.object(partitioned, "trees_at_once", lambda *_: at_once),
         regime_asked_for("partitioned"),
         dask.config.set({"dtrees.gather-rows": GATHER_ROWS}),
     ):

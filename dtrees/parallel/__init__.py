@@ -17,14 +17,13 @@ from dtrees.parallel.clusters import (
     write_csv,
     write_parquet,
 )
-from dtrees.parallel.coded_partitions import CodedPartitions, are_known, learn_rows
+from dtrees.parallel.coded_partitions import CodedPartitions, are_known, learn_rows, tables_kept
 from dtrees.parallel.dask_predict import Answer, map_parts, map_rows
 from dtrees.parallel.distributed_apply import PartitionedRows
 from dtrees.parallel.encoding import encode_partitions
 from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.growing import grow_sets, grow_trees
-from dtrees.parallel.kept_tables import tables_kept
 from dtrees.parallel.lazy_collections import is_lazy
 from dtrees.parallel.local import LocalRunner, threaded
 from dtrees.parallel.partitions import (

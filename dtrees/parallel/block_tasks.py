@@ -35,10 +35,10 @@ from dtrees.core.grow.gathered import GatheredNode, grow_gathered, stacked
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.stores.blocks.block import Block, BlockOfRows, Common, GatheredRows, PositionIndex
 from dtrees.core.stores.blocks.messages import Counts, HistogramRequest, Root, SplitUpdate, add_up
-from dtrees.parallel.calls import TaskRunner
 from dtrees.parallel.client import this_worker
 from dtrees.parallel.coded_partitions import PartFacts
 from dtrees.parallel.memory import configured_bytes, free_bytes
+from dtrees.parallel.tasks import TaskRunner
 
 BESIDE_BLOCK = 0.6  # of the bytes of a block: its positions, and what a task makes of it
 

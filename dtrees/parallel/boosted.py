@@ -26,15 +26,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.boosting import BoostedRows, Growing, boost
 from dtrees.core.model.tree import Tree
-from dtrees.parallel.calls import Call, TaskRunner
 from dtrees.parallel.client import cluster_client, memory_limits
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred
 from dtrees.parallel.local import LocalRunner
 from dtrees.parallel.memory import too_large_for_workers, too_small
 from dtrees.parallel.regimes import TOO_LITTLE, Choice, choose_regime
-from dtrees.parallel.serialization import SharedArrays, pack, packed_bytes, unpack
-from dtrees.parallel.tasks import Tasks
+from dtrees.parallel.replicated import SharedArrays, pack, packed_bytes, unpack
+from dtrees.parallel.tasks import Call, TaskRunner, Tasks
 
 if TYPE_CHECKING:
     from distributed import Client

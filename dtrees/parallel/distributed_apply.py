@@ -39,11 +39,11 @@ import numpy as np
 from dtrees.coding.coded import CodedMatrix
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.binned import Asked, CodedRows, LeafLookup
-from dtrees.parallel.calls import identity
 from dtrees.parallel.coded_partitions import CodedPartitions
 from dtrees.parallel.executors import Executor, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
-from dtrees.parallel.serialization import pack, unpack
+from dtrees.parallel.replicated import pack, unpack
+from dtrees.parallel.tasks import identity
 from dtrees.typing import Runner, serial
 
 NODE_BYTES = 40  # of a node on the wire, about

@@ -29,13 +29,13 @@ from dtrees.core.model.tree import Tree
 from dtrees.core.stores.shared._shared_nodes import MOST_SETS
 from dtrees.exceptions import ClusterError
 from dtrees.parallel.client import cluster_client, memory_limits
-from dtrees.parallel.coded_partitions import CodedPartitions
+from dtrees.parallel.coded_partitions import CodedPartitions, kept_table
 from dtrees.parallel.fit_statistics import FitStatistics
-from dtrees.parallel.kept_tables import kept_table
 from dtrees.parallel.local import LocalRunner
-from dtrees.parallel.local_partitioned import PartitionedGrowth, grow_here
 from dtrees.parallel.memory import able_workers, too_large_for_workers
+from dtrees.parallel.partitioned import PartitionedGrowth, grow_here, grow_partitioned
 from dtrees.parallel.regimes import ASKED_FOR, TOO_LARGE, Choice, choose_regime
+from dtrees.parallel.replicated import grow_replicated
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -188,8 +188,6 @@ def _grown(
             growth, resampling = growth.of_set(resampling, 0), plain()
         units = units_of(numbers, resampling.n_sets, n_bundles)
         if client is not None:
-            from dtrees.parallel.replicated import grow_replicated
-
             of_units = grow_replicated(growth, resampling, units, client, stats=stats)
             with closing(ended_early(of_units)) as come:
                 for unit, trees in in_order(units, come):
@@ -247,8 +245,6 @@ def _in_blocks(
             whole = PartitionedGrowth(growth, kept.in_parts(choice.reason), resampling)
             yield from grow_here(whole, kept, numbers, run, stats)
         return
-    from dtrees.parallel.partitioned import grow_partitioned
-
     with cluster_client() as client, kept_table(growth.coded, client) as kept:
         whole = PartitionedGrowth(growth, kept.in_parts(choice.reason), resampling)
         grown = ended_early(grow_partitioned(whole, kept, numbers, client, stats))

@@ -62,7 +62,7 @@ from dtrees.parallel.interrupts import raise_deferred_interrupt
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-    from dtrees.parallel.calls import Call
+    from dtrees.parallel.tasks import Call
 
 WORKER_PATIENCE = "30s"  # unless dask.config says otherwise, under "dtrees.worker-patience"
 PATIENCE = 5.0  # seconds without a result until workers are asked, at least

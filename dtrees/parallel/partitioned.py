@@ -19,30 +19,44 @@ What can go wrong, beside what `dtrees.parallel.tasks` says of any task, and wha
     Ctrl-C, or an error in a task       the client cancels what is left
 
 The model so far is the checkpoint: it is never on a worker only (DESIGN 3.8).
+
+A round takes as long as the thread with the most rows. Dask makes blocks wherever there is room at
+the moment, on two idle workers often all of them on one, and workers come and go. So blocks are
+moved until all threads have about as many rows (`even_moves`).
+
+Without a cluster the blocks are stretches of a table in this process, each a task of a round
+(`grow_here`). The model is the one of a cluster. It is there to be compared, and saves no memory.
 """
 
 from __future__ import annotations
 
 import logging
+import math
+import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import dask
-import distributed
 import numpy as np
+from dask.system import CPU_COUNT
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
+from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.grow.gathered import GatheredNode
 from dtrees.core.grow.node_record import PartialTree
-from dtrees.core.grow.rounds import grow_in_rounds
+from dtrees.core.grow.round_spec import RoundSpec
+from dtrees.core.grow.rounds import LocalBlocks, grow_in_rounds
+from dtrees.core.membership.resampling import Resampling
 from dtrees.core.model.tree import Tree
-from dtrees.core.stores.blocks.block import Common
+from dtrees.core.stores.blocks.block import Block, Common, Draws
 from dtrees.core.stores.blocks.messages import (
     NUMBER_BYTES,
     Counts,
@@ -68,7 +82,6 @@ from dtrees.parallel.block_tasks import (
     room_of_positions,
     sum_bags,
 )
-from dtrees.parallel.calls import Call, identity
 from dtrees.parallel.client import (
     RELEASE_SECONDS,
     call_with_timeout,
@@ -76,33 +89,109 @@ from dtrees.parallel.client import (
     memory_limits,
     release,
 )
-from dtrees.parallel.coded_partitions import PART_BYTES, CodedPartitions
+from dtrees.parallel.coded_partitions import PART_BYTES, CodedPartitions, KeptTable
+from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred_inside
-from dtrees.parallel.kept_tables import KeptTable
-from dtrees.parallel.local_partitioned import PartitionedGrowth
+from dtrees.parallel.local import LocalRunner
 from dtrees.parallel.memory import (
     ADDED_AT_ONCE,
     BESIDE_CODES,
     BLOCK_SHARE,
     bytes_of_batch,
+    bytes_of_open_row,
     client_bytes,
     even_stretches,
+    gather_rows_of,
+    histogram_budget,
     n_stretches,
+    resolution_of,
+    trees_at_once,
 )
-from dtrees.parallel.placement import even_moves, share_out
-from dtrees.parallel.tasks import WATCH_SECONDS, Tasks
+from dtrees.parallel.tasks import WATCH_SECONDS, Call, Tasks, identity
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
+
 UNDER_WAY = 3  # batches, for each thread
 BLOCK_BYTES = 32 * 2**20  # of codes, at most, where partitions are not larger
-BLOCKS_PER_THREAD = 2  # at least, where there are so many partitions
+BLOCKS_PER_THREAD = 2  # at least, where there are so many partitions; here, at most
 MOVES_AT_ONCE = 4  # of blocks, for each worker
 GROUP_SHARE = 1 / 12  # of the memory of a worker, for the codes of the blocks of a task
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionedGrowth:
+    """What trees are grown from: codes in partitions, in place of those of `growth`."""
+
+    growth: ForestGrowth
+    parts: CodedPartitions
+    resampling: Resampling
+
+    @property
+    def keys(self) -> np.ndarray | None:
+        """Key of every row in its bags; None: its number, or there are no bags."""
+        bags = self.growth.bags
+        return None if bags is None or bags.by_row else bags.row_id
+
+    def common(self) -> Common:
+        """What all blocks know."""
+        growth, sets = self.growth, self.resampling
+        draws = None
+        if growth.bags is not None:
+            means = growth.bags.means
+            heaviest = None if means is None else float(means.max())
+            draws = Draws(growth.bags.seed, growth.bags.rate, heaviest)
+        masks = None
+        if not sets.is_plain:
+            numbers = np.arange(sets.n_sets, dtype=np.uint64)
+            has = (sets.mix[:].T > 0).astype(np.uint64)
+            masks = (has << numbers).sum(axis=1, dtype=np.uint64)
+        return Common(growth.rules, draws, masks, resolution_of(self.parts.n_rows))
+
+    def round_spec(self) -> RoundSpec:
+        """What the driver grows from."""
+        growth, sets = self.growth, self.resampling
+        live = growth.target.has_weight
+        n_rows = np.array([growth.target.n_live]) if sets.is_plain else sets.totals(live)
+        bags = growth.bags
+        may_be_empty = bags is not None and (
+            bags.rate * int(n_rows.min()) < 1000 or not bags.by_row or bags.means is not None
+        )
+        return RoundSpec(
+            self.common(),
+            self.parts.sample,
+            growth.target.take(np.zeros(1, dtype=np.intp)),
+            growth.thresholds,
+            sets.n_sets,
+            n_rows,
+            shares=growth.shares,
+            may_be_empty=may_be_empty,
+            values=growth.values,
+            histogram_budget=histogram_budget(),
+            gather_rows=gather_rows_of(self.parts.n_rows),
+            n_stored=self.parts.facts.n_stored,
+            class_weights=sets.class_weights,
+        )
+
+    def tree_batches(
+        self, numbers: Sequence[int], room: int, n_threads: int
+    ) -> list[Sequence[int]]:
+        """Trees that grow together; `room` are bytes for the rows of open nodes."""
+        common = self.common()
+        share = 1.0 if common.draws is None else -math.expm1(-common.draws.rate)
+        most = trees_at_once(
+            share * self.parts.n_rows,
+            common.rules.max_features or self.parts.n_columns,
+            room,
+            bytes_of_open_row(common.draws is not None, common.masks is not None),
+            n_threads,
+        )
+        batches = even_stretches(len(numbers), -(-len(numbers) // most))
+        return [numbers[start:end] for start, end in batches]
 
 
 @interrupts_deferred_inside
@@ -119,7 +208,7 @@ def grow_partitioned(
     the iterator ends the growth and leaves nothing on the cluster. Close it
     (`contextlib.closing`). Raises WorkerLostError, SchedulerLostError, ClusterError.
     """
-    with distributed.span("dtrees.fit"):
+    with sys.modules["distributed"].span("dtrees.fit"):
         blocks = BlocksOnWorkers(client, whole, kept, stats)
         stats.expect_rounds()
         try:
@@ -530,3 +619,111 @@ class BlocksOnWorkers:
 
 def _forget(name: str) -> None:
     cache().forget(name)
+
+
+def _blocks_here(whole: PartitionedGrowth, kept: KeptTable, n_threads: int) -> list[Block]:
+    """The blocks of a growth, from codes that stay for the next one."""
+    parts = whole.parts
+    if not kept.blocks:
+        groups = parts.groups(max(1, -(-parts.n_rows // (BLOCKS_PER_THREAD * n_threads))))
+        coded = iter(computed(*chain.from_iterable(codes for codes, _ in groups)))
+        kept.lengths = [length for _, length in groups]
+        kept.blocks = [make_codes([next(coded) for _ in codes]) for codes, _ in groups]
+    blocks, facts = [], []
+    first = 0
+    for codes, length in zip(kept.blocks, kept.lengths, strict=True):
+        rows = slice(first, first + length)
+        own = (
+            each if each is None else each[rows] for each in (whole.keys, whole.resampling.cells)
+        )
+        blocks.append(Block(codes.coded, whole.growth.target.take(rows), first, *own))
+        facts.append(facts_of_codes(codes, first))
+        first += length
+    if not parts.is_known:
+        parts.learn(facts)
+    return blocks
+
+
+def grow_here(
+    whole: PartitionedGrowth,
+    kept: KeptTable,
+    numbers: Sequence[int],
+    run: LocalRunner,
+    stats: FitStatistics,
+) -> Iterator[tuple[int, list[Tree]]]:
+    """Grow trees in rounds, on threads of this process; yields numbers and trees by set."""
+    growth = whole.growth
+    blocks = _blocks_here(whole, kept, run.n_threads)
+
+    def hear(what: str, depth: int) -> None:
+        stats.see(what)
+
+    spec = replace(whole.round_spec(), run=run)
+    local = LocalBlocks(blocks, growth.values, run, stats.counts)
+    stats.expect_rounds()
+    with stats.phase("rounds"):
+        for batch in whole.tree_batches(numbers, room_of_positions(None, CPU_COUNT), run.n_threads):
+            for number, trees in grow_in_rounds(spec, batch, local, hear, stats.counts):
+                yield number, [growth.pruned(tree) for tree in trees]
+
+
+def share_out(
+    lengths: Sequence[int], holders: Sequence[Sequence[str]], threads: Mapping[str, int]
+) -> list[str]:
+    """The worker of each block, one that has it: of several, the one with the least to do.
+
+    `lengths` are rows of the blocks. Of their `holders`, those that are gone do not count, and
+    where none is left, any may make the block again. `threads` are those of all workers.
+    """
+    loads = dict.fromkeys(threads, 0)
+    workers = [""] * len(lengths)
+    for number in _largest_first(lengths):
+        have_it = [worker for worker in holders[number] if worker in threads]
+        workers[number] = _freest(have_it or threads, loads, threads, lengths[number])
+        loads[workers[number]] += lengths[number]
+    return workers
+
+
+def even_moves(
+    lengths: Sequence[int], workers: Sequence[str], threads: Mapping[str, int]
+) -> dict[int, str]:
+    """Workers that blocks should go to, by number, so that threads have about as many rows each.
+
+    `workers` are as from `share_out`. Blocks go one by one from the worker with the most rows per
+    thread to the one that would have the fewest. Each is the largest that makes it better.
+    """
+    loads = dict.fromkeys(threads, 0)
+    held: dict[str, list[int]] = {worker: [] for worker in threads}
+    for number in _largest_first(lengths):
+        held[workers[number]].append(number)
+        loads[workers[number]] += lengths[number]
+    moves: dict[int, str] = {}
+    while True:
+        full = max(threads, key=lambda worker: loads[worker] / threads[worker])
+        most = loads[full] / threads[full]
+        for number in held[full]:
+            size = lengths[number]
+            free = _freest(threads, loads, threads, size)
+            if free != full and (loads[free] + size) / threads[free] < most:
+                break
+        else:
+            return {i: worker for i, worker in moves.items() if worker != workers[i]}
+        held[full].remove(number)
+        held[free].append(number)
+        loads[full] -= size
+        loads[free] += size
+        moves[number] = free
+
+
+def _largest_first(lengths: Sequence[int]) -> list[int]:
+    return sorted(range(len(lengths)), key=lambda number: (-lengths[number], number))
+
+
+def _freest(
+    workers: Sequence[str] | Mapping[str, int],
+    loads: Mapping[str, int],
+    threads: Mapping[str, int],
+    size: int,
+) -> str:
+    """The worker that has the fewest rows for each of its threads, with so many more."""
+    return min(workers, key=lambda worker: ((loads[worker] + size) / threads[worker], worker))

@@ -11,7 +11,7 @@ once. Another task grows a few trees from it, on one thread, and returns them as
 
 A unit is a tree, or the trees of several training sets that share their growth. The rows of each
 set go with the growth (`dtrees.core.grow.forest`). A batch is a few units. Several
-growths of one scope share the codes (`dtrees.parallel.kept_tables`).
+growths of one scope share the codes (`dtrees.parallel.coded_partitions`).
 
 There are several batches per thread, if there are so many units, each a fraction of a second of
 work. They wait in the scheduler's queue: a worker that joins takes the next one and gets the table
@@ -26,40 +26,54 @@ What can go wrong, beside what `dtrees.parallel.tasks` says of any task, and wha
 
 The table is not scattered: `distributed.Client.scatter` with ``broadcast`` asks a worker that dies
 meanwhile for ever, and holds a lock of the scheduler that every later call waits for.
+
+A message costs a frame for each of its arrays, and arrays may come out of it unaligned, which the
+kernels cannot read safely. So few large arrays go over the wire, without loss:
+
+    the table    codes, and all else of a growth, ──▶ SharedArrays: every array is a buffer of its
+                 own beside the pickle; buffers that arrive unaligned are copied once, when a worker
+                 unpacks them
+    the trees    trees ──▶ one array per attribute (`dtrees.core.model.flat`), integers in the
+                 narrowest type that holds them, and nothing that the others imply
+
+Within one process nothing is pickled, and the table is shared.
 """
 
 from __future__ import annotations
 
+import pickle
 import sys
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
 from functools import partial
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
 
-import distributed
+import numpy as np
 
 from dtrees.core.grow.forest import ForestGrowth, Unit
 from dtrees.core.membership.resampling import Resampling
-from dtrees.core.model.tree import Tree
-from dtrees.parallel.calls import Call, TaskRunner
+from dtrees.core.model.flat import flatten, split_trees
+from dtrees.core.model.tree import LEAF, NO_CHILD, UNITS, Tree
 from dtrees.parallel.client import check_open
+from dtrees.parallel.coded_partitions import KeptTable, kept_table
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred_inside
-from dtrees.parallel.kept_tables import KeptTable, kept_table
 from dtrees.parallel.memory import even_stretches, too_small
-from dtrees.parallel.serialization import SharedArrays, pack, packed_bytes, unpack
-from dtrees.parallel.tasks import Tasks
+from dtrees.parallel.tasks import Call, TaskRunner, Tasks
 
 if TYPE_CHECKING:
     from distributed import Client
 
+
 BATCHES_PER_THREAD = 8  # at least: enough to even out
 ROWS_PER_BATCH = 2**20  # at most, of all its trees: a fraction of a second
 SPREAD_BY_DASK = 2  # batches for each thread: the scheduler spreads more of them than that
+ALIGNMENT = 64  # bytes: a cache line, and more than any item needs
+NARROW = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32)
 
 
 @interrupts_deferred_inside
@@ -89,7 +103,7 @@ def grow_replicated(
     stats = FitStatistics() if stats is None else stats
     coded = growth.coded
     tasks = Tasks(client, stats, left_out=partial(too_small, client, coded.nbytes))
-    with distributed.span("dtrees.fit"), kept_table(coded, client) as kept:
+    with sys.modules["distributed"].span("dtrees.fit"), kept_table(coded, client) as kept:
         try:
             tasks.begin()
             n_threads = sum(tasks.able().values())
@@ -179,3 +193,84 @@ def grow_batch(
             raise CancelledError
         trees += growth.trees(unit, resampling, run, work=work)
     return pack(trees), work
+
+
+class SharedArrays:
+    """A value of many arrays that every worker has a copy of."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __reduce__(self) -> tuple:
+        from distributed.protocol.pickle import dumps  # by value, what no module has
+
+        buffers: list[pickle.PickleBuffer] = []
+        rest = dumps(self.value, protocol=5, buffer_callback=buffers.append)
+        return _unpickled, (rest, [np.asarray(buffer.raw()) for buffer in buffers])
+
+    def __sizeof__(self) -> int:
+        _, (rest, buffers) = self.__reduce__()
+        return len(rest) + sum(buffer.nbytes for buffer in buffers)
+
+
+def _unpickled(rest: bytes, buffers: Iterable[np.ndarray]) -> SharedArrays:
+    return SharedArrays(pickle.loads(rest, buffers=[aligned(buffer) for buffer in buffers]))
+
+
+def aligned(buffer: np.ndarray) -> np.ndarray:
+    """The same bytes, uint8 (n,), at an address that suits every type; `buffer` where possible."""
+    if buffer.ctypes.data % ALIGNMENT == 0:
+        return buffer
+    room = np.empty(len(buffer) + ALIGNMENT, dtype=np.uint8)
+    start = -room.ctypes.data % ALIGNMENT
+    out = room[start : start + len(buffer)]
+    out[:] = buffer
+    return out
+
+
+def pack(trees: Sequence[Tree]) -> dict[str, Any]:
+    """A few trees of one growth as `flatten` has them, integers in the narrowest type that does.
+
+    `dtrees.core.model.packing` takes an eighth of the bytes, but too much time: the client unpacks
+    what all threads of a cluster grow.
+
+    measured (forests of 100,000 rows, 10^6 nodes; share of the time that a thread grows them):
+    packed here 2%, unpacked 2%, 52 MB; by `packing` 39%, 34%, 7 MB
+    """
+    arrays, facts = flatten(trees)
+    del arrays["children_left"]  # implied by the others
+    return facts | {name: (_narrowed(array), array.dtype.str) for name, array in arrays.items()}
+
+
+def packed_bytes(packed: dict[str, Any]) -> int:
+    """Bytes of the arrays of `pack`."""
+    return sum(sent[0].nbytes for sent in packed.values() if isinstance(sent, tuple))
+
+
+def unpack(packed: dict[str, Any]) -> tuple[Tree, ...]:
+    """The trees of `pack`; their arrays are aligned stretches of copies."""
+    all_of: dict[str, Any] = {
+        name: np.array(sent[0], dtype=sent[1])
+        for name, sent in packed.items()
+        if isinstance(sent, tuple)
+    }
+    n_nodes, n_words, words = (all_of.pop(name) for name in ("n_nodes", "n_words", "subset_words"))
+    units = {name: all_of.pop(name) for name in UNITS}
+    starts = np.repeat(np.cumsum(n_nodes) - n_nodes, n_nodes)
+    following = np.arange(1, len(starts) + 1) - starts
+    is_leaf = all_of["test"] == LEAF
+    all_of["children_left"] = np.where(is_leaf, NO_CHILD, following).astype(np.int32)
+    facts = {name: packed[name] for name in ("n_columns", "criterion")}
+    return split_trees(all_of, words, n_nodes, n_words, units=units, **facts)
+
+
+def _narrowed(array: np.ndarray) -> np.ndarray:
+    """The same integers in the narrowest type that holds them; other arrays as they are."""
+    if array.dtype.kind not in "iu" or array.size == 0:
+        return array
+    low, high = int(array.min()), int(array.max())
+    for kind in NARROW:
+        limits = np.iinfo(kind)
+        if limits.min <= low and high <= limits.max:
+            return array.astype(kind, copy=False)
+    return array

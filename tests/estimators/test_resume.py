@@ -21,7 +21,7 @@ from dtrees.exceptions import (
     WorkerLostError,
 )
 from dtrees.export import load, save
-from dtrees.parallel import calls
+from dtrees.parallel import tasks
 from dtrees.parallel.partitioned import BlocksOnWorkers
 from tests.parallel.clusters import connect, digest
 from tests.parallel.conftest import scheduler  # noqa: F401
@@ -114,9 +114,9 @@ class TestResume:
         """The trees that were complete are not lost, and need no cluster any more."""
         monkeypatch.setattr("dtrees.parallel.replicated.ROWS_PER_BATCH", 1)
         acts = {
-            "another version": lambda _: monkeypatch.setattr(calls, "dtrees", OTHER),
+            "another version": lambda _: monkeypatch.setattr(tasks, "dtrees", OTHER),
             "no workers": lambda cluster: cluster.scale(0),
-            "an error of a task": lambda _: monkeypatch.setattr(calls.TaskRunner, "__init__", fail),
+            "an error of a task": lambda _: monkeypatch.setattr(tasks.TaskRunner, "__init__", fail),
         }
         timeouts = dict.fromkeys(
             ("distributed.scheduler.no-workers-timeout", "dtrees.workers-timeout"), "100ms"

@@ -20,9 +20,8 @@ from hypothesis import strategies as st
 from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.grow.local_blocks import LocalBlocks
 from dtrees.core.grow.round_spec import GATHER_ROWS, HISTOGRAM_BUDGET, RoundSpec
-from dtrees.core.grow.rounds import grow_in_rounds
+from dtrees.core.grow.rounds import LocalBlocks, grow_in_rounds
 from dtrees.core.grow.shared import grow
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import plain

@@ -10,9 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dtrees.core.grow.forest import ForestGrowth
-from dtrees.core.grow.local_blocks import LocalBlocks
 from dtrees.core.grow.round_spec import RoundSpec
-from dtrees.core.grow.rounds import grow_in_rounds
+from dtrees.core.grow.rounds import LocalBlocks, grow_in_rounds
 from dtrees.core.membership.class_weights import without_class_weights
 from dtrees.core.membership.resampling import Bags, of_sets
 from dtrees.core.stores.blocks.block import Block, Common, Draws, Resolution

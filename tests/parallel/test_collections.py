@@ -40,7 +40,7 @@ from dtrees.model_selection import (
     tuned_size,
     validation_surface,
 )
-from dtrees.parallel import admitted, encode_partitions, faults
+from dtrees.parallel import admitted, encode_partitions, tasks
 from tests.pairs import parametrize_pairs
 from tests.parallel.clusters import connect, digest, noted, ours
 
@@ -779,7 +779,7 @@ class TestFaults:
         def die(block, path):
             os._exit(1)
 
-        monkeypatch.setattr(faults, "RESTARTS", 0)
+        monkeypatch.setattr(tasks, "RESTARTS", 0)
         allowed = processes.run_on_scheduler(allow_failures, 0)
         try:
             with pytest.raises(ClusterError, match="Workers have died while they coded"):

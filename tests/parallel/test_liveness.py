@@ -12,11 +12,10 @@ from distributed import Client, wait
 from dtrees import RandomForestClassifier
 from dtrees.exceptions import NoAnswerError, WorkerLostError
 from dtrees.parallel import liveness
-from dtrees.parallel.calls import Call
 from dtrees.parallel.client import Paused, ask_workers
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.liveness import Answers, Liveness, copies_of
-from dtrees.parallel.tasks import Tasks
+from dtrees.parallel.tasks import Call, Tasks
 from tests.parallel.clusters import connect, ours, paused
 from tests.parallel.test_client import Standing
 

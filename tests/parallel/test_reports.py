@@ -21,7 +21,7 @@ from dtrees.model_selection import (
     validation_surface,
 )
 from dtrees.parallel.fit_statistics import SHARED, FitStatistics
-from dtrees.parallel.serialization import SharedArrays, pack, packed_bytes
+from dtrees.parallel.replicated import SharedArrays, pack, packed_bytes
 from tests.parallel.test_collections import on
 from tests.parallel.test_replicated import (
     GROWTH,

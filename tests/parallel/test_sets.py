@@ -222,7 +222,7 @@ class TestOneHash:
             asked.append((n_bundles, len(units)))
             return grow(growth, sets, units, *args, **options)
 
-        monkeypatch.setattr(replicated, "grow_replicated", ask)
+        monkeypatch.setattr("dtrees.parallel.growing.grow_replicated", ask)
         here.cluster.scale(3)
         here.wait_for_workers(3, timeout=60)
         growth = growth_of(FOREST, X, Y)

@@ -1,20 +1,42 @@
 """Tasks of a client: how they are submitted, what comes, in which order, what is done again."""
 
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
 import threading
 import time
 from concurrent.futures import CancelledError
+from types import SimpleNamespace
 
 import dask
 import distributed
 import pytest
 from distributed import Client, KilledWorker
 
-from dtrees.exceptions import WorkerLostError
-from dtrees.parallel import faults, tasks
-from dtrees.parallel.calls import Call, LostResultsError
-from dtrees.parallel.faults import Missed
-from dtrees.parallel.tasks import ENDED, Tasks
-from tests.parallel.clusters import connect, ours
+import dtrees
+from dtrees.exceptions import ClusterError, SchedulerLostError, WorkerLostError
+from dtrees.parallel import tasks
+from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.tasks import (
+    ATTEMPTS,
+    ENDED,
+    RESTARTS,
+    Call,
+    Faults,
+    LostResultsError,
+    Missed,
+    TaskCancelled,
+    TaskRunner,
+    Tasks,
+    identity,
+    run_call,
+)
+from tests.parallel.clusters import connect, noted, ours
+from tests.parallel.faults import pids
+from tests.parallel.test_client import Standing
+from tests.parallel.test_collections import allow_failures
 
 
 @pytest.fixture
@@ -139,7 +161,7 @@ class TestDoneAgain:
             yield Call("square", square, (left[0],))
             raise LostResultsError("lost")
 
-        n = 3 * faults.RESTARTS
+        n = 3 * RESTARTS
         assert len(dict(loop.each(n, calls, at_once=1))) == n
         assert loop.stats.counts["restarts"] >= n - 1
 
@@ -151,20 +173,20 @@ class TestDoneAgain:
 
         with pytest.raises(WorkerLostError, match=r"lost its data 5 times, .* for good"):
             loop.run(work, lambda: remade.append(1))
-        assert len(remade) == faults.RESTARTS
+        assert len(remade) == RESTARTS
 
     def test_a_result_that_cannot_be_fetched_at_first(self, loop, here, monkeypatch):
         gather, n_asked = tasks.results_of, []
 
         def fail(*arguments, **options):
             n_asked.append(1)
-            if len(n_asked) < faults.ATTEMPTS:
+            if len(n_asked) < ATTEMPTS:
                 raise OSError("no way there")
             return gather(*arguments, **options)
 
         monkeypatch.setattr(tasks, "results_of", fail)
         assert list(loop.results([Call("square", square, (3,))])) == [(0, 9)]
-        assert len(n_asked) == faults.ATTEMPTS
+        assert len(n_asked) == ATTEMPTS
 
     @pytest.mark.parametrize("together", [False, True])
     def test_one_of_several_that_cannot_be_fetched(self, together, loop, here, monkeypatch):
@@ -180,7 +202,7 @@ class TestDoneAgain:
         told = r"The result of a task 'square' \(of 4\) could not be fetched 4 times over"
         with pytest.raises(WorkerLostError, match=told):
             loop.run(lambda: list(loop.results(calls, together=together)))
-        assert loop.stats.counts["retries"] == faults.ATTEMPTS - 1
+        assert loop.stats.counts["retries"] == ATTEMPTS - 1
 
     def test_one_that_has_ended_before_it_is_missed(self, loop, monkeypatch):
         """Results are waited for together: it is not waited for any more, and done again."""
@@ -254,7 +276,7 @@ class TestFuturesOfGraphs:
         told = r"5 times, .* Results cannot be fetched: OSError\('no way there'\)"
         with pytest.raises(WorkerLostError, match=told):
             loop.run(work)
-        assert loop.stats.counts["restarts"] == faults.RESTARTS
+        assert loop.stats.counts["restarts"] == RESTARTS
 
     def test_in_their_order(self, loop, here):
         futures = here.map(square, range(5))
@@ -341,3 +363,267 @@ def test_arguments_that_are_lost(here, monkeypatch):
 def test_names():
     assert str(Call("grow", max, ())) == "a task 'grow'"
     assert str(Call("grow", max, (), about="trees 0 to 4")) == "a task 'grow' (trees 0 to 4)"
+
+
+def test_run_call(here):
+    assert run_call(dtrees.__version__, max, 3, 5) == 5
+    with pytest.raises(ClusterError, match=r"has dtrees .*, the client has 9\.9"):
+        here.submit(run_call, "9.9", max, 3, 5).result()
+
+
+@pytest.mark.skipif(
+    "forkserver" not in multiprocessing.get_all_start_methods(), reason="no process can be forked"
+)
+def test_what_workers_of_tests_are_forked_with_is_never_garbage(processes):
+    assert min(processes.run(gc.get_freeze_count).values()) > 100_000
+    assert not processes.run(dask.config.get, "distributed.worker.profile.enabled").popitem()[1]
+
+
+def test_who_is_not_waited_for_gives_the_task_back():
+    def give_up():
+        raise CancelledError
+
+    with pytest.raises(distributed.Reschedule):
+        run_call(dtrees.__version__, give_up)
+
+
+def test_identity():
+    thing = object()
+    assert identity(thing) is thing
+
+
+def test_work_of_a_task(here):
+    def work():
+        run = TaskRunner()
+        return run([lambda: 1, lambda: 2]), run.cancelled.is_set()
+
+    assert here.submit(work).result() == ([1, 2], False)
+
+
+@pytest.mark.parametrize(("state", "expected"), [("executing", False), ("cancelled", True)])
+def test_forgotten(state, expected):
+    tasks = {"x": SimpleNamespace(state=state)}
+    assert TaskCancelled(SimpleNamespace(tasks=tasks), "x").is_set() is expected
+    assert TaskCancelled(SimpleNamespace(tasks=tasks), "y").is_set()
+
+
+CALL = Call("grow", max, (1, 2), about="tree 3", workers=("tcp://there",))
+
+
+class Failed:
+    """What stands for a future without a result."""
+
+    def __init__(self, status, error=None):
+        self.key, self.status, self.error = "it", status, error
+
+    def exception(self):
+        return self.error
+
+
+def killed(key):
+    return Failed("error", KilledWorker(key, SimpleNamespace(address="tcp://dead"), 3))
+
+
+KINDS = {
+    "itself": (killed("it"), None),
+    "what it needs": (killed("another"), None),
+    "a fetch": (Failed("finished"), Missed(OSError("no way there"))),
+    "a fetch of nothing": (Failed("finished"), Missed(None)),
+    "lost": (Failed("cancelled"), None),
+}
+TOLD = {
+    "itself": r"died 4 times over in a task 'grow' \(tree 3\)\. .* memory",
+    "what it needs": r"died 4 times over in a task another, which a task 'grow' \(tree 3\) needs",
+    "a fetch": r"'grow' \(tree 3\) could not be fetched 4 times over: OSError\('no way there'\)",
+    "a fetch of nothing": r"could not be fetched 4 times over: .*no worker has sent it",
+    "lost": r"a task 'grow' \(tree 3\), or what it needs, was lost 5 times over",
+}
+
+
+@pytest.fixture
+def faults():
+    return Faults(Standing(status="running"), FitStatistics())
+
+
+def happen(faults, kind, number=3):
+    """A fault of a kind, and what follows: it is submitted again, or all of the work is."""
+    future, missed = KINDS[kind]
+    try:
+        again = faults.of_call(number, CALL, future, missed)
+    except LostResultsError as error:
+        assert kind in ("what it needs", "lost")
+        faults.restart(error)
+    else:
+        assert again.workers == ()
+
+
+class TestFaults:
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_so_many_of_a_task(self, kind, faults):
+        """Others have none that count, and their results do not let it be forgotten."""
+        for number in range((RESTARTS + 1 if kind == "lost" else ATTEMPTS) - 1):
+            faults.hear()
+            happen(faults, kind, number)
+            happen(faults, kind, -1)
+        faults.hear()
+        with pytest.raises(WorkerLostError, match=TOLD[kind]):
+            happen(faults, kind, -1)
+
+    def test_of_all_kinds_together(self, faults):
+        """But for losses, which are nobody's fault."""
+        happen(faults, "what it needs")
+        happen(faults, "lost")
+        happen(faults, "lost")
+        happen(faults, "a fetch")
+        happen(faults, "itself")
+        told = r"The result of .* could not be fetched 2 times over: .* It has failed 4 times\."
+        with pytest.raises(WorkerLostError, match=told):
+            happen(faults, "a fetch")
+        assert faults._stats.counts == {"retries": 2, "restarts": 3}
+
+    @pytest.mark.parametrize("kind", ["itself", "lost"])
+    def test_other_work_begins(self, kind, faults):
+        for _ in range(3):
+            faults.begin()
+            for _ in range(ATTEMPTS - 1):
+                happen(faults, kind)
+
+    def test_what_a_task_raises(self, faults):
+        with pytest.raises(ZeroDivisionError):
+            faults.of_call(0, CALL, Failed("error", ZeroDivisionError()), None)
+
+    @pytest.mark.parametrize("error", [OSError(), KeyError(), CancelledError()])
+    def test_a_fetch_that_may_do_another_time(self, error, faults):
+        faults.of_call(0, CALL, Failed("finished"), Missed(error))
+
+    @pytest.mark.parametrize("error", [MemoryError(), TypeError(), ModuleNotFoundError()])
+    def test_a_fetch_that_never_will(self, error, faults):
+        with pytest.raises(type(error)):
+            faults.of_call(0, CALL, Failed("finished"), Missed(error))
+        with pytest.raises(type(error)):
+            faults.of_part(Failed("finished"), Missed(error))
+
+    def test_a_client_that_is_closed_is_the_reason(self, faults):
+        faults._client.status = "closed"
+        for future, missed in KINDS.values():
+            with pytest.raises(SchedulerLostError):
+                faults.of_call(0, CALL, future, missed)
+
+    def test_parts_of_graphs(self, faults):
+        assert "while they coded" in str(faults.of_part(killed("it")))
+        assert "were lost with their workers" in str(faults.of_part(Failed("lost")))
+        lost = faults.of_part(*KINDS["a fetch"])
+        assert str(lost) == "Results cannot be fetched: OSError('no way there')."
+        assert isinstance(lost.__cause__, OSError)
+
+    def test_restarts_without_a_result(self, faults):
+        for _ in range(3):
+            for _ in range(RESTARTS):
+                faults.restart(LostResultsError("why"))
+            faults.hear()
+        for _ in range(RESTARTS):
+            faults.restart(LostResultsError("why"))
+        with pytest.raises(WorkerLostError, match=r"lost its data 5 times.* why"):
+            faults.restart(LostResultsError("why"))
+
+
+# -------------------------------------------------------------------------------------------------
+# on a cluster whose workers die
+
+
+def die(path):
+    noted(path)
+    os._exit(1)
+
+
+def one(_):
+    return 1
+
+
+class Deadly:
+    """Tasks, of which the first one kills its workers: itself, by what it needs, or in turn."""
+
+    def __init__(self, tasks, client, path, how):
+        self.tasks, self.client, self.path, self.how = tasks, client, path, how
+        self.n_rounds = 0
+
+    def calls(self, left):
+        pids(self.client, 2)  # so that others can be done
+        self.n_rounds += 1
+        kill = Call("die", die, (str(self.path),))
+        for number in left:
+            if number > 0:
+                yield Call("grow", one, (number,))
+            elif self.how == "itself" or (self.how == "in turn" and self.n_rounds % 2 == 0):
+                yield Call("grow", *(kill.function, kill.arguments))
+            else:
+                yield Call("grow", one, (self.tasks.submit([kill])[0],))
+
+
+@pytest.fixture
+def loop_of_processes(processes):
+    found = Tasks(processes)
+    found.begin()
+    allowed = processes.run_on_scheduler(allow_failures, 0)
+    yield found
+    processes.run_on_scheduler(allow_failures, allowed)
+    found.end()
+    assert ours(processes) == []
+
+
+@pytest.mark.one_of(3)
+@pytest.mark.parametrize("how", ["itself", "what it needs", "in turn"])
+def test_a_deadly_task_beside_others(how, loop_of_processes, processes, tmp_path):
+    """As a rule something comes between two deaths: data are not lost without a result.
+
+    Every death is one fault, as a task is blamed for the first worker.
+    """
+    deadly = Deadly(loop_of_processes, processes, tmp_path, how)
+    come = []
+    found = (
+        come.append(number) for number, _ in loop_of_processes.each(16, deadly.calls, at_once=2)
+    )
+    with pytest.raises(WorkerLostError, match="died 4 times over in a task"):
+        list(found)
+    assert len(os.listdir(tmp_path)) == ATTEMPTS
+    assert len(set(come)) == len(come)
+    assert 0 not in come
+
+
+def test_work_that_is_done_again_and_again(loop_of_processes, processes, tmp_path):
+    """Results that are thrown away with the others do not make a beginning."""
+    deadly = Deadly(loop_of_processes, processes, tmp_path, "what it needs")
+
+    def work():
+        return list(loop_of_processes.results(deadly.calls(range(3))))
+
+    with pytest.raises(WorkerLostError, match="died 4 times over in a task"):
+        loop_of_processes.run(work)
+    assert len(os.listdir(tmp_path)) == ATTEMPTS
+
+
+class Unreadable:
+    """A result that can be read wherever it was made, and not in another process."""
+
+    def __init__(self, error, folder):
+        self.error, self.folder = error, folder
+
+    def __reduce__(self):
+        return read, (self.error, self.folder, os.getpid())
+
+
+def read(error, folder, pid):
+    if os.getpid() != pid:
+        noted(folder)
+        raise error
+    return Unreadable(error, folder)
+
+
+def test_a_result_that_this_process_cannot_read(loop_of_processes, tmp_path):
+    with pytest.raises(MemoryError, match="too large"):
+        list(
+            loop_of_processes.results(
+                [Call("grow", Unreadable, (MemoryError("too large"), str(tmp_path)))]
+            )
+        )
+    assert len(os.listdir(tmp_path)) == ATTEMPTS

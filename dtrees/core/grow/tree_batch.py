@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
+from dtrees.coding.coded import SPARSE
 from dtrees.core.grow._round_tree import RoundNode, RoundSearch, RoundTree
 from dtrees.core.grow.assembly import join, trees_of
-from dtrees.core.grow.counting_plan import CountingPlan
-from dtrees.core.grow.frontier import Frontier, OpenNode, Pair, WaitingNode
 from dtrees.core.grow.gathered import GatheredNode
 from dtrees.core.grow.node_record import PartialTree
-from dtrees.core.grow.round_roots import Roots, columns_of, target_of, tree_of, weighed
-from dtrees.core.grow.round_spec import RoundSpec
+from dtrees.core.grow.round_spec import Roots, RoundSpec, columns_of, target_of, tree_of, weighed
 from dtrees.core.model.tree import Tree
-from dtrees.core.stores.blocks._node_counts import N, of_sets
+from dtrees.core.stores._dataset import Dataset
+from dtrees.core.stores.blocks._node_counts import (
+    LISTED,
+    N,
+    of_sets,
+    sizes_of,
+    ways_of,
+    without_intervals,
+)
 from dtrees.core.stores.blocks.messages import (
     NUMBER_BYTES,
     Counts,
@@ -29,6 +35,232 @@ from dtrees.core.stores.blocks.messages import (
     SplitUpdate,
 )
 from dtrees.core.stores.sampled._sampled_columns import drawn_columns, n_first_draws
+
+
+@dataclass(eq=False)
+class OpenNode:
+    """A node whose rows are spread, and that has no split yet.
+
+    Attributes
+    ----------
+    node : int
+        Its number among those of all trees.
+    tree : int
+        Place of the tree among those that grow together.
+    of_sets : dict of int to RoundNode
+        The node as each training set has it.
+    n : int
+        Most rows that a set has here.
+    first : int
+        Draws of columns that were searched before, without finding a split. The node is recorded.
+    pair : Pair or None
+        Where the sibling is spread, too, and counting one of them is enough.
+    columns : int32 (k,)
+        That are searched in this round.
+    """
+
+    node: int
+    tree: int
+    of_sets: dict[int, RoundNode]
+    n: int
+    first: int = 0
+    pair: Pair | None = None
+    columns: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+
+    @property
+    def depth(self) -> int:
+        """Edges from the root."""
+        return int(next(iter(self.of_sets.values())).depth)
+
+    @property
+    def path(self) -> int:
+        """Key of its draws."""
+        return int(next(iter(self.of_sets.values())).path)
+
+    @property
+    def sets(self) -> bytes | None:
+        """The sets of columns that its ancestors have left it."""
+        sets: bytes | None = next(iter(self.of_sets.values())).above[2]
+        return sets
+
+    @property
+    def is_large(self) -> bool:
+        """Whether its histogram is the parent's less that of its sibling."""
+        return self.pair is not None and self.pair.large == self.node
+
+    @property
+    def members(self) -> int:
+        """A bit for each set."""
+        return sum(1 << number for number in self.of_sets)
+
+
+@dataclass(eq=False)
+class Pair:
+    """Siblings that are both spread: the larger one is the parent less the smaller one.
+
+    Attributes
+    ----------
+    small, large : int
+        Their nodes.
+    histograms : dict of int to Histogram
+        By set: that of the parent, all columns.
+    """
+
+    small: int
+    large: int
+    histograms: dict[int, Histogram]
+
+
+class WaitingNode:
+    """A node whose histograms were searched.
+
+    Parameters
+    ----------
+    node : OpenNode
+    searches : dict of int to RoundSearch
+        By set.
+    histograms : dict of int to Histogram
+        By set.
+
+    Attributes
+    ----------
+    asking : dict of int to RoundSearch
+        Those that want the codes of some intervals.
+    wanted : dict of int to uint64 (n,)
+        By column, ascending: the intervals whose codes one of them wants, a bit each.
+    """
+
+    def __init__(
+        self,
+        node: OpenNode,
+        searches: dict[int, RoundSearch],
+        histograms: dict[int, Histogram],
+    ) -> None:
+        self.node = node
+        self.searches = searches
+        self.histograms = histograms
+        self.asking = {number: each for number, each in searches.items() if each.wanted}
+        wanted: dict[int, np.ndarray] = {}
+        for search in self.asking.values():
+            for column, alive in search.wanted.items():
+                wanted[column] = wanted[column] | alive if column in wanted else alive
+        self.wanted = dict(sorted(wanted.items()))
+
+    @property
+    def members(self) -> int:
+        """A bit for each set that asks."""
+        return sum(1 << number for number in self.asking)
+
+
+class Frontier:
+    """Open nodes, first come, first served: depth by depth, but that no node waits for others.
+
+    A node that has found nothing in the columns of its draw is searched once more together with
+    the children of those that have; so the draws of the one cost the others no round.
+    """
+
+    def __init__(self) -> None:
+        self._open: deque[OpenNode] = deque()
+
+    def __bool__(self) -> bool:
+        return len(self._open) > 0
+
+    def extend(self, nodes: Iterable[OpenNode]) -> None:
+        """Open some nodes, siblings of a pair side by side."""
+        self._open.extend(nodes)
+
+    def next_nodes(self, size_of: Callable[[OpenNode], int], budget: int) -> list[OpenNode]:
+        """Take nodes whose histograms fit into `budget` bytes; at least one.
+
+        `size_of` are the bytes of those of a node. Siblings of a pair are taken together.
+        """
+        nodes: list[OpenNode] = []
+        used = 0
+        while self._open:
+            family = [self._open[0]]
+            if family[0].pair is not None and len(self._open) > 1:
+                family += [other for other in [self._open[1]] if other.pair is family[0].pair]
+            size = sum(map(size_of, family))
+            if nodes and used + size > budget:
+                break
+            used += size
+            nodes += [self._open.popleft() for _ in family]
+        return nodes
+
+
+class CountingPlan:
+    """How each column is counted (`_node_counts`), and what that adds up to.
+
+    Parameters
+    ----------
+    spec : RoundSpec
+    dataset : Dataset
+        Of a tree; it tells how many words a cell has.
+    all_columns : int32 (n_columns,)
+        0, 1, 2, ...: the very array that requests of all columns have.
+    n_drawn : int
+        Columns of a node.
+
+    Attributes
+    ----------
+    first : int64 (n_columns + 1,)
+        Places of the columns before each one, if each code has a cell.
+    """
+
+    def __init__(
+        self, spec: RoundSpec, dataset: Dataset, all_columns: np.ndarray, n_drawn: int
+    ) -> None:
+        self._all_columns = all_columns
+        self._n_drawn = n_drawn
+        ways = ways_of(dataset, spec.common.resolution)
+        self._ways = ways, without_intervals(ways)  # by whether all is asked for by code
+        self._sizes = [sizes_of(dataset, each) for each in self._ways]
+        places = sizes_of(dataset)
+        self.first: np.ndarray = np.concatenate([[0], np.cumsum(places)])
+        self._words = int(places[0]) // (int(spec.sample.n_codes[0]) + 1)
+        self._with_histogram = all_columns[ways != LISTED]
+        self._n_numbers = int(self._sizes[0].sum())
+        self._most_numbers = int(np.sort(self._sizes[0])[-n_drawn:].sum())
+        self._is_sparse = spec.sample.storage == SPARSE
+        self._n_rows = max(1, int(spec.n_rows.max(initial=0)))
+        self._n_stored = spec.n_stored * min(3, self._words)  # numbers of sparse columns, of all
+        self._most_stored = int(places[self._is_sparse].sum())  # rows, and of all codes
+
+    def searched(self, columns: np.ndarray, by_code: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Those of some columns that have a histogram, and how all columns are counted."""
+        ways = self._ways[by_code]
+        if columns is self._all_columns and not by_code:
+            return self._with_histogram, ways
+        return columns[ways[columns] != LISTED], ways
+
+    def n_numbers(self, columns: np.ndarray, by_code: bool) -> int:
+        """Numbers of the histograms of some columns."""
+        if columns is self._all_columns and not by_code:
+            return self._n_numbers
+        return int(self._sizes[by_code][columns].sum())
+
+    def n_listed(self, n: int, columns: np.ndarray, by_code: bool) -> int:
+        """Numbers of those of some columns that are listed, of a node of n rows, about."""
+        share = len(columns) / len(self._all_columns)
+        stored = min(n / self._n_rows * share * self._n_stored, share * self._most_stored)
+        listed = (self._ways[by_code] == LISTED) & ~self._is_sparse
+        of_dense = np.minimum(n * self._words, np.diff(self.first))[columns][listed[columns]]
+        return int(stored) + int(of_dense.sum())
+
+    def bytes_of_node(self, n: int) -> int:
+        """Bytes of the histograms of a node of n rows and one set, about."""
+        share = self._n_drawn / len(self._all_columns)
+        listed = self.n_listed(n, self._all_columns, False)
+        return 8 * self._most_numbers + NUMBER_BYTES * int(share * listed)
+
+    def n_alive(self, n: int, wanted: Mapping[int, np.ndarray]) -> int:
+        """Numbers of the codes of some intervals in a node of n rows, at most."""
+        found = 0
+        for column, alive in wanted.items():
+            n_codes = int(np.bitwise_count(alive).sum()) << int(self._ways[0][column])
+            found += self._words * min(n, n_codes)
+        return found
+
 
 Split = tuple[FoundSplit, RoundNode, RoundNode]  # the test, and the children
 

@@ -1,11 +1,22 @@
 """What a batch of trees asks of the blocks, round by round."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from dtrees.core.grow.local_blocks import LocalBlocks
-from dtrees.core.grow.round_roots import roots_of
-from dtrees.core.grow.tree_batch import TreeBatch
+from dtrees.core.grow._round_tree import RoundNode
+from dtrees.core.grow.round_spec import columns_of, roots_of
+from dtrees.core.grow.rounds import LocalBlocks
+from dtrees.core.grow.tree_batch import (
+    CountingPlan,
+    Frontier,
+    OpenNode,
+    Pair,
+    TreeBatch,
+    WaitingNode,
+)
+from dtrees.core.stores.blocks.block import Resolution
 from tests.laws.tables import blocks_of, cut_in_parts, fit, seeded, spec_of
 from tests.laws.test_growth import assert_equal
 
@@ -98,3 +109,112 @@ def test_a_draw_is_extended_until_something_splits():
     first = asked[: asked.index([5]) + 1]
     assert len(first) > 1
     assert len(np.unique(first)) == len(first)
+
+
+def node(number, sets=(0,), pair=None):
+    return OpenNode(number, 0, {each: RoundNode(1, 7) for each in sets}, 10, pair=pair)
+
+
+def test_nodes_come_first_come_first_served_within_the_budget():
+    frontier = Frontier()
+    frontier.extend([node(0), node(1, (0, 1)), node(2), node(3)])
+    found = []
+    while frontier:
+        found.append(
+            [each.node for each in frontier.next_nodes(lambda node: 10 * len(node.of_sets), 30)]
+        )
+    assert found == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize("budget", [0, 25])
+def test_siblings_of_a_pair_go_together(budget):
+    """Though a single node is more than the budget."""
+    pair = Pair(1, 2, {})
+    frontier = Frontier()
+    frontier.extend([node(0), node(1, pair=pair), node(2, pair=pair), node(3)])
+    found = []
+    while frontier:
+        found.append([each.node for each in frontier.next_nodes(lambda node: 10, budget)])
+    assert found == [[0], [1, 2], [3]]
+
+
+def test_the_larger_of_a_pair():
+    pair = Pair(1, 2, {})
+    assert [each.is_large for each in (node(0), node(1, pair=pair), node(2, pair=pair))] == [
+        False,
+        False,
+        True,
+    ]
+
+
+def test_members_are_a_bit_for_each_set():
+    assert node(0, (0, 3, 40)).members == 1 | 1 << 3 | 1 << 40
+
+
+def test_depth_and_path_are_those_of_its_sets():
+    assert (node(0, (2, 3)).depth, node(0, (2, 3)).path) == (1, 7)
+
+
+def test_sets_of_a_node_ask_together():
+    """Of each column what one of them wants, columns ascending; who wants nothing, does not ask."""
+
+    def search(**wanted):
+        bits = {int(name[1:]): np.array([alive], dtype=np.uint64) for name, alive in wanted.items()}
+        return SimpleNamespace(wanted=bits)
+
+    searches = {0: search(), 2: search(c5=0b11, c7=0b1), 3: search(c1=0b100, c5=0b110)}
+    found = WaitingNode(node(0, (0, 2, 3)), searches, {})
+    assert found.members == 0b1100
+    assert list(found.asking) == [2, 3]
+    assert {column: alive.tolist() for column, alive in found.wanted.items()} == {
+        1: [0b100],
+        5: [0b111],
+        7: [0b1],
+    }
+    assert list(found.wanted) == [1, 5, 7]
+    assert searches[2].wanted[5].tolist() == [0b11]  # its own is as it was
+
+
+RESOLUTIONS = [Resolution(), Resolution(4, 5, 3), Resolution(0, 2, 0), Resolution(4, 300, 65_535)]
+
+
+@pytest.mark.parametrize("draws", [{}, {"max_features": 2, "seed": 1}])
+@pytest.mark.parametrize("resolution", RESOLUTIONS, ids=str)
+def test_numbers_that_come(resolution, draws):
+    """Histograms have as many as were told, lists at most."""
+    example = seeded("gini", 3, "none", **draws)
+    parts, thresholds = cut_in_parts(example, 40, 90), example.thresholds
+    spec = spec_of(parts, example.rules, thresholds, resolution=resolution, gather_rows=5)
+    blocks = LocalBlocks(blocks_of(parts))
+    blocks.begin(spec.common)
+    batch = TreeBatch(spec, (0,), roots_of(spec, (0,), blocks))
+    n_codes = 0
+
+    def taken(update, requests):
+        counts = blocks.count(update, requests)
+        assert counts.histogram.size == sum(request.n_numbers for request in requests)
+        n_listed = 0 if counts.stored is None else len(counts.stored.places)
+        assert n_listed <= sum(request.n_stored for request in requests)
+        return counts, n_listed
+
+    while batch.frontier:
+        nodes = batch.next_nodes()
+        counts, _ = taken(batch.take_update(), batch.requests(nodes))
+        batch.take(nodes, counts)
+        while batch.waiting:
+            some = batch.take_waiting()
+            counts, n_listed = taken(None, batch.code_requests(some))
+            n_codes += n_listed
+            batch.take_codes(some, counts)
+    assert (n_codes > 0) == (resolution.interval_codes < 100 and resolution.n_intervals < 100)
+
+
+def test_bytes_of_a_node_are_those_of_its_largest_columns():
+    example = seeded("gini", 3, "none", max_features=2)
+    parts = cut_in_parts(example, 40)
+    spec = spec_of(parts, example.rules, example.thresholds)
+    columns = np.arange(len(example.table), dtype=np.int32)
+    plan = CountingPlan(spec, columns_of(spec, 0), columns, 2)
+    sizes = np.sort(spec.sample.n_codes + 1)
+    assert plan.bytes_of_node(50) == 8 * 3 * int(sizes[-2:].sum())
+    assert plan.n_numbers(columns, False) == 3 * int(sizes.sum())

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from dtrees.core.grow.local_blocks import LocalBlocks
-from dtrees.core.grow.rounds import grow_in_rounds
+from dtrees.core.grow.rounds import LocalBlocks, grow_in_rounds
 from dtrees.core.stores.blocks._histogram_store import STRETCH
 from dtrees.core.stores.blocks.block import Resolution
 from tests.laws.tables import (
