@@ -49,28 +49,23 @@ LARGE_BUFFER = 4 * 2**20  # bytes from which on numpy asks for huge pages
 MOST_WASTE = 2**25  # bytes that may be written in huge pages for a few values
 
 
-class BufferPool:
-    """Memory that the tasks of a coding use one after the other, and that is gone with it.
+@contextmanager
+def borrowed(spare: list[np.ndarray], n_bytes: int) -> Iterator[np.ndarray]:
+    """At least so many bytes, uint8, for the length of a task; then they are spare again.
 
     What a task gives back to the C library stays with that, for every thread as much as it used.
+    So the tasks of a coding use buffers one after the other, which are gone with it.
     """
-
-    def __init__(self) -> None:
-        self._spare: list[np.ndarray] = []
-
-    @contextmanager
-    def borrow(self, n_bytes: int) -> Iterator[np.ndarray]:
-        """At least so many bytes, uint8, for the length of a task."""
-        try:
-            buffer = self._spare.pop()
-        except IndexError:
-            buffer = np.empty(0, dtype=np.uint8)
-        if len(buffer) < n_bytes:
-            buffer = mapped_bytes(n_bytes)
-        try:
-            yield buffer
-        finally:
-            self._spare.append(buffer)
+    try:
+        buffer = spare.pop()
+    except IndexError:
+        buffer = np.empty(0, dtype=np.uint8)
+    if len(buffer) < n_bytes:
+        buffer = mapped_bytes(n_bytes)
+    try:
+        yield buffer
+    finally:
+        spare.append(buffer)
 
 
 class CodeStore:
@@ -89,8 +84,8 @@ class CodeStore:
     status : uint8 (n_columns,)
     is_binned : bool (n_columns,)
         Columns coded by cuts instead of by their distinct values.
-    tiles, scratch : BufferPool
-        Where tiles are loaded and ranked.
+    tiles, scratch : list of arrays
+        Spare buffers where tiles are loaded and ranked (`borrowed`).
     """
 
     def __init__(self, n_rows: int, n_columns: int, largest: int, with_order: bool = True) -> None:
@@ -107,7 +102,8 @@ class CodeStore:
         self.n_ordered = np.zeros(n_columns, dtype=np.int64)
         self.status = np.zeros(n_columns, dtype=np.uint8)
         self.is_binned = np.zeros(n_columns, dtype=bool)
-        self.tiles, self.scratch = BufferPool(), BufferPool()
+        self.tiles: list[np.ndarray] = []
+        self.scratch: list[np.ndarray] = []
 
     def codes_of(self, column: int, largest: Any) -> np.ndarray:
         """The codes of a column whose codes go up to ``largest``: a view to read or write."""
@@ -191,21 +187,16 @@ def tile_type(dtype: np.dtype) -> type:
     return np.float32 if dtype.name in NARROW_TYPES else np.float64
 
 
-def tile_bytes(values: np.ndarray) -> int:
-    """Size of the columns once they are loaded."""
-    return values.size * np.dtype(tile_type(values.dtype)).itemsize
-
-
 def load(values: np.ndarray, buffer: np.ndarray | None = None) -> np.ndarray:
     """Columns as contiguous rows of float32 or float64, -0.0 as 0.0: (k, n_rows).
 
-    They go to ``buffer``, uint8, of at least `tile_bytes`; None: to memory of their own.
+    They go to ``buffer``, uint8, of at least 8 bytes for each; None: to memory of their own.
     """
+    kind = np.dtype(tile_type(values.dtype))
+    n_bytes = values.size * kind.itemsize
     if buffer is None:
-        buffer = np.empty(tile_bytes(values), dtype=np.uint8)
-    tile: np.ndarray = (
-        buffer[: tile_bytes(values)].view(tile_type(values.dtype)).reshape(values.shape[::-1])
-    )
+        buffer = np.empty(n_bytes, dtype=np.uint8)
+    tile: np.ndarray = buffer[:n_bytes].view(kind).reshape(values.shape[::-1])
     if values.dtype == bool:
         values = values.view(np.uint8)
     elif values.dtype.name == "float16" or values.dtype.itemsize > 8:  # of any byte order
@@ -325,8 +316,8 @@ def _code_tile(
     limit = low.shape[1]
     found = store.n_codes, store.status, store.is_binned.view(np.uint8)
     with (
-        store.tiles.borrow(tile_bytes(block.values)) as buffer,
-        store.scratch.borrow(scratch_bytes(store.n_rows)) as scratch,
+        borrowed(store.tiles, 8 * block.values.size) as buffer,
+        borrowed(store.scratch, scratch_bytes(store.n_rows)) as scratch,
     ):
         tile = load(block.values, buffer)
         how = scratch, (*store.blocks, store.order)

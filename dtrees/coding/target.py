@@ -75,6 +75,11 @@ from dtrees.coding.weights import (
 from dtrees.exceptions import StatisticsOverflowError
 
 COUNTED_ROWS = 2**16  # at a time
+MOST_CLASSES = 65_535
+TOTAL_BITS = 62  # of the sum of |weight * y|
+ROUNDING = 2.0**-42  # of the weight of a class with few rows, more than it is off
+PLAIN_WEIGHT = 8  # largest weights of 2**-8 .. 2**8 are used as they are in wy
+PLAIN_TOTAL = 2**32  # and so are integer weights up to this total
 
 
 def class_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -102,14 +107,7 @@ def class_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if kind in "iub":
         low, high = int(labels.min()), int(labels.max())
         if high - low <= max(1024, 4 * len(labels)):
-            wide = np.dtype(np.int64 if kind == "i" else np.uint64)
-            lowest = wide.type(low)
-
-            def beyond_lowest(rows: slice) -> np.ndarray:
-                return (labels[rows].astype(wide, copy=False) - lowest).astype(np.intp)
-
-            values, codes = _count(beyond_lowest, len(labels), high - low + 1)
-            classes = (values.astype(wide) + lowest).astype(labels.dtype)
+            classes, codes = _integer_classes(labels, low, high - low + 1)
             return classes.view(np.bool_) if kind == "b" else classes, codes
     if kind == "U" and labels.dtype.itemsize > 0:
         return _string_classes(labels)
@@ -117,14 +115,19 @@ def class_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return classes, codes.astype(_code_type(len(classes)))
 
 
-def _count(
-    numbers: Callable[[slice], np.ndarray], n_rows: int, n_numbers: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct numbers below `n_numbers`, ascending, and the position of every row's among them.
+def _integer_classes(labels: np.ndarray, low: int, n_numbers: int) -> tuple[np.ndarray, np.ndarray]:
+    """`class_codes` of whole numbers from `low` on, of a small range.
 
-    `numbers` says those of some rows, which are counted a few at a time: what is made on the way
-    stays in the cache, and takes no memory in proportion to the rows.
+    They are counted a few at a time: what is made on the way stays in the cache, and takes no
+    memory in proportion to the rows.
     """
+    wide = np.dtype(np.int64 if labels.dtype.kind == "i" else np.uint64)
+    lowest = wide.type(low)
+
+    def numbers(rows: slice) -> np.ndarray:
+        return (labels[rows].astype(wide, copy=False) - lowest).astype(np.intp)
+
+    n_rows = len(labels)
     stretches = [slice(start, start + COUNTED_ROWS) for start in range(0, n_rows, COUNTED_ROWS)]
     present = np.zeros(n_numbers, dtype=bool)
     for rows in stretches:
@@ -134,7 +137,7 @@ def _count(
     codes = np.empty(n_rows, dtype=position.dtype)
     for rows in stretches:
         codes[rows] = position[numbers(rows)]
-    return values, codes
+    return (values.astype(wide) + lowest).astype(labels.dtype), codes
 
 
 def _string_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -175,13 +178,6 @@ def _code_type(n_classes: int) -> type:
     if n_classes <= 256:
         return np.uint8
     return np.uint16 if n_classes <= 65_536 else np.uint32
-
-
-MOST_CLASSES = 65_535
-TOTAL_BITS = 62  # of the sum of |weight * y|
-ROUNDING = 2.0**-42  # of the weight of a class with few rows, more than it is off
-PLAIN_WEIGHT = 8  # largest weights of 2**-8 .. 2**8 are used as they are in wy
-PLAIN_TOTAL = 2**32  # and so are integer weights up to this total
 
 
 @dataclass(frozen=True, eq=False)

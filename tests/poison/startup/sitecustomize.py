@@ -36,14 +36,14 @@ if "DTREES_POISON" in os.environ:
     pattern = int(os.environ["DTREES_POISON"], 16)
     np.empty, np.empty_like = filling(np.empty), filling(np.empty_like)
 
-    from dtrees.coding.dense_columns import BufferPool
+    from dtrees.coding import dense_columns
 
-    borrow = BufferPool.borrow
+    borrowed = dense_columns.borrowed
 
     @contextmanager
-    def borrow_filled(self, n_bytes):
-        with borrow(self, n_bytes) as buffer:
+    def borrowed_and_filled(spare, n_bytes):
+        with borrowed(spare, n_bytes) as buffer:
             buffer[:] = pattern
             yield buffer
 
-    BufferPool.borrow = borrow_filled
+    dense_columns.borrowed = borrowed_and_filled
