@@ -12,7 +12,7 @@ sparse_columns    stored values to codes
 summaries         what a codebook knows of a table, mergeable
 codebook          fit, check, encode and decode; thresholds
 coded             the coded table, and a number that tells its rows
-target            y and the weights as integers (weights)
+target            y and the weights as integers
 group_keys        labels of groups as keys that do not depend on other labels
 """
 

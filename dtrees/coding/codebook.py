@@ -136,7 +136,7 @@ class CodeBook:
         sample_rows : int, default=200_000
             Size of that sample, per column.
         weights : int64 (n_rows,) or None, default=None
-            What rows count for in quantiles (`dtrees.coding.weights.cut_weights`); None: one.
+            What rows count for in quantiles (`dtrees.coding.target.cut_weights`); None: one.
         run : Runner, default=serial
             Gets one task per few columns.
 

@@ -5,7 +5,7 @@ samples of parts merge to that of the table, however the rows were cut into part
 
 Quantile cuts are exact quantiles of the sample: with m sampled values in ascending order, cut k of
 K stands at value number ``ceil(k m / K)``, counted from 1. Equal cuts are one. A row of weight w
-counts as w rows (`dtrees.coding.weights.cut_weights`); which rows are sampled, weights do not say.
+counts as w rows (`dtrees.coding.target.cut_weights`); which rows are sampled, weights do not say.
 """
 
 from __future__ import annotations

@@ -420,7 +420,7 @@ class TableSummary:
         bound : int or None, default=None
             Rows of larger hashes are not sampled.
         weights : int64 (n_rows,) or None, default=None
-            What these rows count for in cuts (`dtrees.coding.weights.cut_weights`).
+            What these rows count for in cuts (`dtrees.coding.target.cut_weights`).
         """
         n_columns = table.n_columns
         none = np.zeros(n_columns, dtype=bool)

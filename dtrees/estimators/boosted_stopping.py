@@ -44,8 +44,7 @@ from sklearn.utils.metaestimators import available_if
 from dtrees.callbacks import BoostingFit, Callback, told
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.tables import Table, row_values
-from dtrees.coding.target import Target
-from dtrees.coding.weights import check_weights
+from dtrees.coding.target import Target, check_weights
 from dtrees.core.grow.boosting import BoostedRows, Growing
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss

@@ -35,8 +35,7 @@ from dtrees import losses
 from dtrees.callbacks import BoostingFit, Callback, ProgressBar, check_callbacks, listening
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table
-from dtrees.coding.target import Target
-from dtrees.coding.weights import class_totals
+from dtrees.coding.target import Target, class_totals
 from dtrees.constraints import (
     COLUMN_RULES,
     RANDOM_STATE,

@@ -35,8 +35,7 @@ from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.input_validation import nearly_ids, warn_of_categories
 from dtrees.coding.tables import Table, read_table
-from dtrees.coding.target import Target
-from dtrees.coding.weights import cut_weights
+from dtrees.coding.target import Target, cut_weights
 from dtrees.constraints import check_values
 from dtrees.core.data.criteria import OF_USER
 from dtrees.core.data.rules import GrowthRules

@@ -36,8 +36,7 @@ import numpy as np
 
 from dtrees.callbacks import Bar
 from dtrees.coding.coded import CodedMatrix
-from dtrees.coding.target import Target
-from dtrees.coding.weights import class_integers
+from dtrees.coding.target import Target, class_integers
 from dtrees.core.grow.shared import n_alone
 from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
 from dtrees.core.membership.resampling import Resampling, of_sets

@@ -16,8 +16,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from dtrees.coding.target import Target
-from dtrees.coding.weights import check_finite
+from dtrees.coding.target import Target, check_finite
 from dtrees.constraints import InstanceOf, Nothing, OneOf
 from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.forest import ForestGrowth

@@ -33,7 +33,7 @@ import numpy as np
 from dtrees.coding.labels import is_missing
 from dtrees.coding.sparse_positions import check_sparse
 from dtrees.coding.tables import row_values
-from dtrees.coding.weights import check_finite, check_weights, real_numbers
+from dtrees.coding.target import check_finite, check_weights, real_numbers
 from dtrees.constraints import ARRAY, ROWS, Boolean, InstanceOf, checked
 from dtrees.core.model.flat import Shape
 from dtrees.core.model.tree import LEAF, SMALL, Tree, relative_gains

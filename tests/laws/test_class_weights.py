@@ -17,7 +17,7 @@ from dtrees import (
     GradientBoostingClassifier,
     RandomForestClassifier,
 )
-from dtrees.coding.weights import class_integers
+from dtrees.coding.target import class_integers
 from dtrees.core.data import _cpu
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow.shared import grow

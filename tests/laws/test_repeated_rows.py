@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold
 
 import dtrees
 from dtrees.coding import CodeBook
-from dtrees.coding.weights import cut_weights
+from dtrees.coding.target import cut_weights
 from dtrees.model_selection import cross_validate
 from tests.laws.test_parts import OF_BOOK, frame, sparse
 

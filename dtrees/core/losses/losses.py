@@ -39,7 +39,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dtrees.coding.weights import fixed_point_weights
+from dtrees.coding.target import fixed_point_weights
 from dtrees.core.losses._derivatives import KINDS, exponential, logarithm, shares_of_two, softmax
 from dtrees.core.losses._sums import mean_in_any_order
 from dtrees.core.search._criterion import log

@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dtrees.coding.target import Target
-from dtrees.coding.weights import exact_bincount
+from dtrees.coding.target import Target, exact_bincount
 
 Integers = Callable[[list[int]], tuple[np.ndarray | None, int]]
 

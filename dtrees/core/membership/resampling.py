@@ -31,8 +31,7 @@ import numpy as np
 
 from dtrees._forks import cached_property
 from dtrees._random import BOOTSTRAP, ROUNDING, keyed_counts, keyed_draws, keyed_largest
-from dtrees.coding.target import Target
-from dtrees.coding.weights import class_totals, exact_bincount
+from dtrees.coding.target import Target, class_totals, exact_bincount
 from dtrees.core.membership.class_weights import ClassWeights, totals_of_cells
 
 MOST_BITS, LEAST_BITS = 12, 10  # sets that are looked at together

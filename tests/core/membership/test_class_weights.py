@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from dtrees.coding.target import Target
-from dtrees.coding.weights import MOST_EXACT, class_integers
+from dtrees.coding.target import MOST_EXACT, Target, class_integers
 from dtrees.core.membership.class_weights import (
     ClassWeights,
     totals_of_cells,
