@@ -87,7 +87,7 @@ class SpecialPath:
     Attributes
     ----------
     code : tuple of str
-        Files of the core, and functions of files: ``"search/_bound.pyx::look"``.
+        Files of the core, and functions of files: ``"search/_search.pyx::offer"``.
     works : tuple of str
         Names in `WORKS`; the best of them counts.
     """
@@ -194,7 +194,12 @@ PATHS: Mapping[str, SpecialPath] = {
         ("search/two_classes.h", "search/_two_class_scan.pyx::scan_two_classes"), ("two classes",)
     ),
     "squared_scan": SpecialPath(
-        ("search/squared.h", "search/_squared_scan.pyx"), ("regression", "california")
+        (
+            "search/squared.h",
+            "search/_number_scan.pyx::begin_scan",
+            "search/_number_scan.pyx::scan_squared",
+        ),
+        ("regression", "california"),
     ),
     "entropy_of_two_classes": SpecialPath(
         (
@@ -209,11 +214,16 @@ PATHS: Mapping[str, SpecialPath] = {
     ),
     "partition_by_eight": SpecialPath(("stores/partition.h",), ("two classes", "adult folds")),
     "counted_columns": SpecialPath(
-        ("stores/presorted/_histogram.pyx", "stores/presorted/_buffers.pyx::is_counted"),
+        (
+            "stores/presorted/_presorted_store.pyx::count_features",
+            "stores/presorted/_presorted_store.pyx::give_histograms",
+            "stores/presorted/_presorted_store.pyx::fresh_histogram",
+            "stores/presorted/_buffers.pyx::is_counted",
+        ),
         ("letter", "adult"),
     ),
     "majority_left_out": SpecialPath(
-        ("stores/presorted/_sorted_entries.pyx::leave_out_majority",), ("adult",)
+        ("stores/presorted/_buffers.pyx::leave_out_majority",), ("adult",)
     ),
     "short_sparse_columns": SpecialPath(("search/_entry_scan.pyx::pass_over_short",), ("text",)),
     "packed_cell_of_two_classes": SpecialPath(
@@ -227,7 +237,12 @@ PATHS: Mapping[str, SpecialPath] = {
         ("letter forest",),
     ),
     "random_splits_in_registers": SpecialPath(
-        ("stores/sampled/_random_split_simd.pyx", "stores/sampled/random_split_simd.h"),
+        (
+            "stores/sampled/_random_split.pyx::search_simd",
+            "stores/sampled/_random_split.pyx::search_block",
+            "stores/sampled/_random_split.pyx::threshold_of_slot",
+            "stores/sampled/random_split_simd.h",
+        ),
         ("extra trees",),
     ),
     "intervals_of_shared_nodes": SpecialPath(

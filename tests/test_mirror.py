@@ -1,7 +1,7 @@
 """Tests mirror the package: a module's tests stand in a file of its name, in a folder of its name.
 
-``dtrees/core/stores/sampled/_random_split_simd.pyx`` has
-``tests/core/stores/sampled/test_random_split_simd.py``.
+``dtrees/core/stores/sampled/_random_split.pyx`` has
+``tests/core/stores/sampled/test_random_split.py``.
 """
 
 from pathlib import Path

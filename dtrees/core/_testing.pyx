@@ -9,13 +9,10 @@ from dtrees.core.data._structs cimport (
 )
 from dtrees.core.histogram._layout cimport CLASSES, SUM
 from dtrees.core.search._bins cimport reserve_bins
-from dtrees.core.search._bounds cimport Bounds
-from dtrees.core.search._criterion cimport Criterion
-from dtrees.core.search._intervals cimport bound_intervals
+from dtrees.core.search._criterion cimport NONE, Criterion
+from dtrees.core.search._intervals cimport Bounds, bound_intervals
 from dtrees.core.search._parameters cimport Limits
-from dtrees.core.search._search cimport (
-    NONE, Search, begin_column, begin_node, free_search, new_search
-)
+from dtrees.core.search._search cimport Search, begin_column, begin_node, free_search, new_search
 from dtrees.core.stores.shared._shared_nodes cimport Partitioning, SharedNode, take_rows
 
 # ---------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Whether loops use registers of 256 bits.
 
-Loops of random splits (`_random_split_simd`) are compiled twice. Scans of entries
-(`_two_class_scan`, `_squared_scan`) and partitions (`_partition`, `_shared_nodes`) have others
+Loops of random splits (`_random_split`) are compiled twice. Scans of entries
+(`_two_class_scan`, `_number_scan`) and partitions (`_partition`, `_shared_nodes`) have others
 beside them. Which one runs is decided once, by what the processor has; the results are the same.
 Nodes of few rows (`_few_rows`) ask for `pext` besides.
 """

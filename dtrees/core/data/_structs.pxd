@@ -33,7 +33,7 @@ cdef enum Impurity:
     SQUARED                 # squared error; gini of two classes is twice the same
     POISSON
     GRADIENT                # of a loss: weights are second derivatives, targets are first ones
-    BY_FUNCTION             # of the class weights of both sides (`search._side_scores`)
+    BY_FUNCTION             # of the class weights of both sides (`search._criterion`)
 
 # A node's test, as in dtrees.core.model.tree.
 cdef enum Test:

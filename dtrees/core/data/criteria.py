@@ -1,7 +1,7 @@
 """The table of criteria: what is asked about a criterion wherever no split is scored.
 
-How splits are scored is written in `dtrees.core.search._criterion`, or for criteria that are
-functions of the class weights of both sides, in `dtrees.core.search._side_scores`.
+How splits are scored is written in `dtrees.core.search._criterion`. So are criteria that are
+functions of the class weights of both sides.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class GrowthRules:
         Key of every draw (`dtrees._random`).
     category_penalty : float, default=0.0
         What each category of a column in a node takes off the gain of the column's best split, in
-        impurities of a row within its category (`core.search._category_penalty`). 0: nothing.
+        impurities of a row within its category (`core.search._categories`). 0: nothing.
     in_bags : bool, default=False
         Weights are how often a row was drawn, and make it no more than one row.
     handle_unknown : {"missing", "majority"}, default="missing"

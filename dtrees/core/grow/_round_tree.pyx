@@ -14,10 +14,15 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._structs cimport IN_SUBSET, LEAF, Inherited, int128_t
+from dtrees.core.grow._node_buffer cimport (
+    NodeBuffer, Record, free_node_buffer, partial_tree_of, stand_for, words_of_subset, write_record
+)
+from dtrees.core.grow._node_step cimport search_members, split_members
 from dtrees.core.histogram._layout cimport Layout
+from dtrees.core.search._criterion cimport NONE
 from dtrees.core.search._open_node cimport OpenNode, describe, free_node
 from dtrees.core.search._parameters cimport TrainParameters
-from dtrees.core.search._search cimport NONE, Search, free_search, new_search
+from dtrees.core.search._search cimport Search, free_search, new_search
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores._store cimport Member, only_member
 from dtrees.core.stores.blocks._histogram_store cimport (
@@ -27,10 +32,6 @@ from dtrees.core.stores.blocks._histogram_store cimport (
 from dtrees.core.stores.blocks._node_counts cimport (
     CLASS_0, HIGHEST, HIGHEST_SHARE, LOWEST, LOWEST_SHARE, MOMENT, N, TARGET, WEIGHT
 )
-from dtrees.core.grow._node_buffer cimport (
-    NodeBuffer, Record, free_node_buffer, partial_tree_of, stand_for, words_of_subset, write_record
-)
-from dtrees.core.grow._node_step cimport search_members, split_members
 
 from dtrees.core.stores.blocks.messages import FoundSplit
 

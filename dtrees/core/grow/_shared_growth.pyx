@@ -18,12 +18,12 @@ bit for bit, since every score comes from the same integers.
 
 Nodes are processed depth first, so the records of each set are in preorder.
 """
-cimport cython
 from functools import partial
 
+cimport cython
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
@@ -42,7 +42,7 @@ from dtrees.core.histogram._layout cimport (
     COUNT, LARGEST_FIELD, PACKED, WEIGHTED_CLASSES, WEIGHTED_SUM, Layout, has_classes, words_of
 )
 from dtrees.core.histogram._totals cimport weigh_row
-from dtrees.core.search._bounds cimport MOST_CLASSES
+from dtrees.core.search._intervals cimport MOST_CLASSES
 from dtrees.core.search._open_node cimport OpenNode, free_node
 from dtrees.core.search._parameters cimport TrainParameters, may_use
 from dtrees.core.stores._dataset cimport Dataset

@@ -33,9 +33,11 @@ Below a node: columns that were constant in it are not searched again; the featu
 not partitioned; a search ends at a split that no other can beat (both sides pure). Cost: O(entries)
 per level and column.
 """
+from functools import partial
+
 cimport cython
 
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memmove, memset
 
@@ -57,23 +59,19 @@ from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores._partition cimport ChildFeatures, partition_features
 from dtrees.core.stores.presorted._buffers cimport (
     MAX_NARROW, Buffers, Counted, Relocation, entries_of_features, free_buffers, new_buffers,
-    relocate, relocate_features, relocate_rows
+    relocate, relocate_features, relocate_rows, sorted_entries
 )
 from dtrees.core.stores.presorted._few_rows cimport few_rows_store, may_pack, pack
-from dtrees.core.stores.presorted._histogram cimport (
-    count_features, give_histograms, keeps_histogram, smaller_child
-)
 from dtrees.core.stores.presorted._presorted_store cimport (
-    PresortedStore, give_back, presorted_store, reserve_features, search_columns
+    PresortedStore, count_features, give_back, give_histograms, keeps_histogram, presorted_store,
+    reserve_features, search_columns, smaller_child
 )
-from dtrees.core.stores.presorted._sorted_entries cimport sorted_entries
 from dtrees.core.stores.sampled._column_loader cimport list_rows
 from dtrees.core.stores.sampled._sampled_store cimport (
     begin_rows, free_sampled, ready_loader, sampled_store
 )
 
 from dtrees.core.grow.assembly import join
-from functools import partial
 
 # ---------------------------------------------------------------------------------------------
 # large nodes, whose columns threads share

@@ -65,7 +65,7 @@ from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.losses.losses import Loss
 from dtrees.core.losses.own import OwnLoss
 from dtrees.core.model.tree import Tree
-from dtrees.core.search._category_penalty import FREE_CATEGORIES
+from dtrees.core.search._categories import FREE_CATEGORIES
 from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
 from dtrees.typing import Runner
 

@@ -2,13 +2,11 @@
 
     sums of a side ──▶ permitted? ──▶ score ──▶ better than the best?     `_search`, `_criterion`
 
-    `_entry_scan`       presorted entries, one row after the other      O(rows)
-    `_number_scan`      the same, of one number per row; stretches that cannot win are passed over
-    `_intervals`        which stretches of many codes may hold the best boundary
-    `_bins`             distinct codes with their sums                  O(codes)
-    `_category_subsets` which categories go left; `_category_penalty`: what they pay
-    `_category_order`   an order for categories of several classes      O(codes log codes)
-    `_side_scores`      criteria that are functions of both sides
+    `_entry_scan`   presorted entries, one row after the other          O(rows)
+    `_number_scan`  the same, of one number per row; stretches that cannot win are passed over
+    `_intervals`    which stretches of many codes may hold the best boundary
+    `_bins`         distinct codes with their sums                      O(codes)
+    `_categories`   which categories go left, and what they pay         O(codes log codes)
 
 A search moves rows or bins to a side, keeps integer sums and offers the boundary. Among equal
 scores of a column the lowest code wins, among columns the lowest, or the one of the greatest hash

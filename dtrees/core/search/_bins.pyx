@@ -5,8 +5,7 @@ the entries of a feature, or from a histogram, and everything after that is the 
 also serves the ordered columns of nodes that are counted by histogram.
 
     ordered      prefixes of the ranks
-    categories   subsets (`_category_subsets`); more than eleven categories pay when columns are
-                 compared (`_category_penalty`)
+    categories   subsets (`_categories`); more than eleven pay when columns are compared
     hybrid       `<= v`, `> v` and `= category`: a number is never compared with a category
                  ([SF] 2, tables 3 and 4)
 
@@ -24,15 +23,15 @@ from dtrees.core.histogram._layout cimport (
     CLASSES, COUNT, GRADIENTS, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout,
     decode_gradients
 )
-from dtrees.core.search._buffered_scores cimport flush
-from dtrees.core.search._category_subsets cimport (
+from dtrees.core.search._categories cimport (
     add_to_subset, begin_bins, one_versus_rest, search_categories
 )
 from dtrees.core.search._criterion cimport most_of_difference
 from dtrees.core.search._number_scan cimport least_reaching
 from dtrees.core.search._search cimport (
     BUFFER, SMALL_WEIGHT, Bins, Boundaries, Keyed, Search, add_bin, allowed_score, begin_column,
-    begin_pass, by_class, consider, enlarge, heavy_enough, is_bound, offer, permitted, take_best
+    begin_pass, by_class, consider, enlarge, flush, heavy_enough, is_bound, offer, permitted,
+    take_best
 )
 from dtrees.core.search._two_class_scan cimport has_small_entropy, scan_entropy_of_bins
 

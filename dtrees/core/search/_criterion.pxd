@@ -36,8 +36,10 @@ cdef extern from "search/rounding.h":
 cdef extern from *:
     """
     #define DTREES_LAST_LOGARITHMS 0x1p-40
+    #define DTREES_NONE -1e290
     """
     const double LAST_LOGARITHMS "DTREES_LAST_LOGARITHMS"   # of a Poisson score, for its target
+    const double NONE "DTREES_NONE"     # below every score of a permitted split
 
 ctypedef double (*ScoreOfSides)(void* context, const double* left, const double* right,
                                 int n_classes) noexcept nogil
@@ -115,3 +117,9 @@ cdef inline double poisson_limit(double S, double w, double rest, double s) noex
     if S - s > 0:
         score += (S - s) * natural_log((S - s) / rest)
     return score
+
+cdef class SideScore:
+    cdef ScoreOfSides function
+    cdef void* context      # what it is handed
+    cdef object score       # of the user
+    cdef object error       # that it has raised

@@ -30,17 +30,14 @@ from dtrees.core.data._structs cimport (
 )
 from dtrees.core.histogram._layout cimport CLASSES, COUNT, SUM, has_weights
 from dtrees.core.search._bins cimport bins_of_entries, search_bins
-from dtrees.core.search._buffered_scores cimport flush
 from dtrees.core.search._criterion cimport LAST_BITS, xlogx
-from dtrees.core.search._number_scan cimport scan_numbers
+from dtrees.core.search._number_scan cimport scan_numbers, scan_squared
 from dtrees.core.search._search cimport (
     BUFFER, Boundaries, Search, add_row, add_to_class, begin_column, begin_pass, by_class, consider,
-    entropy_score, heavy_enough, is_bound, take_best
+    entropy_score, flush, heavy_enough, is_bound, take_best
 )
-from dtrees.core.search._squared_scan cimport scan_squared
-from dtrees.core.search._two_class_scan cimport (
-    scan_entropy, scan_entropy_down, scan_two_classes
-)
+from dtrees.core.search._two_class_scan cimport scan_entropy, scan_entropy_down, scan_two_classes
+
 
 # scans of entries: the hot loops
 

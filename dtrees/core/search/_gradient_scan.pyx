@@ -11,10 +11,10 @@ A cell is two sums side by side, so the sums up to a code are one addition of 12
 without rows repeat the boundary before them, and the first of equal scores wins. Boundaries are
 scored together, so that divisions run side by side.
 """
+import numpy as np
+
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
-
-import numpy as np
 
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._structs cimport (
@@ -22,12 +22,11 @@ from dtrees.core.data._structs cimport (
 )
 from dtrees.core.histogram._layout cimport GRADIENTS, Layout
 from dtrees.core.search._bins cimport search_histogram
-from dtrees.core.search._buffered_scores cimport flush
 from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._parameters cimport Limits
 from dtrees.core.search._search cimport (
-    Boundaries, Search, begin_column, begin_node, begin_pass, finish_node, free_search, is_bound,
-    keep_boundary, new_search, take_best
+    Boundaries, Search, begin_column, begin_node, begin_pass, finish_node, flush, free_search,
+    is_bound, keep_boundary, new_search, take_best
 )
 
 

@@ -28,12 +28,11 @@ from dtrees.core.data._columns cimport MOST_INTERVALS
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._structs cimport BY_FUNCTION, ENTROPY, POISSON, SQUARED
-from dtrees.core.search._bounds cimport MOST_CLASSES, Bounds, clear_bounds
 from dtrees.core.search._criterion cimport (
-    LAST_BITS, LAST_LOGARITHMS, Criterion, poisson_limit, poisson_score, xlogx
+    LAST_BITS, LAST_LOGARITHMS, NONE, Criterion, poisson_limit, poisson_score, xlogx
 )
 from dtrees.core.search._search cimport (
-    NONE, Bins, Search, by_class, entropy_score, gini_score, heavy_enough
+    Bins, Search, by_class, entropy_score, gini_score, heavy_enough
 )
 from dtrees.core.search._two_class_scan cimport lost_of_entropy
 

@@ -13,7 +13,7 @@ scored there. Means stay what they are, so candidates with such means are not al
 leaf, however deep, breaks the order. scikit-learn has the same bounds, and LightGBM names them
 "basic"; trees of scikit-learn move means as well, unless the split is along a monotonic column.
 
-Bounds of scores (`_number_scan`, `_bound`) hold for candidates that are not allowed as well, so
+Bounds of scores (`_number_scan`, `_search`) hold for candidates that are not allowed as well, so
 what they pass over is not needed here either. But a boundary between two rows of one class may be
 the best one that is allowed.
 

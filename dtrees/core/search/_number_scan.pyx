@@ -17,8 +17,9 @@ convex function of w and s, which both only grow, so it is at most that of a cor
 most  S log(S/W) + D*D / (w * rest) / S,  as log(x) <= x - 1: no logarithm is taken where that is
 not enough.
 
-In 32-bit entries, two classes have a scan of their own (`_two_class_scan`), and so has the squared
-error of rows that weigh one each (`_squared_scan`).
+In 32-bit entries, two classes have a scan of their own (`_two_class_scan`). The squared error of
+rows that weigh one each is scanned four entries at a time, with the same bounds and scores, where
+there are registers of 256 bits and the scan goes up (`scan_squared`).
 
 What is compared is rounded in favour of the entries, and the weight of the other side is taken from
 the integers: W may have more bits than a double. The scores of those that are left are the same
@@ -31,18 +32,18 @@ logarithm as much: less than 2**-44 S.
 """
 import numpy as np
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._structs cimport SQUARED, RowStatistics, entry_t
 from dtrees.core.histogram._layout cimport COUNT, SUM, WEIGHTED_SUM, CellKind
 from dtrees.core.search._criterion cimport (
-    LAST_BITS, LAST_LOGARITHMS, most_of_difference, poisson_limit, poisson_score, squared_score
+    LAST_BITS, LAST_LOGARITHMS, NONE, most_of_difference, poisson_limit, poisson_score,
+    squared_score
 )
-from dtrees.core.search._search cimport (
-    NONE, Search, constrain, heavy_enough, is_bound, offer
-)
+from dtrees.core.search._search cimport Search, constrain, heavy_enough, is_bound, offer
 
 cdef enum:
     STRETCH = 16            # entries that are bounded together
@@ -306,6 +307,63 @@ cdef void scan_numbers(Search* q, const entry_t* entries, int64_t begin, int64_t
 
 
 # ---------------------------------------------------------------------------------------------
+# squared errors of rows that weigh one each, four at a time
+
+cdef extern from "search/squared.h" nogil:
+    ctypedef struct NumberScan:
+        double W                # sums of the node
+        double S
+        double reach            # what a score has to reach
+        bint bounded            # distances from the mean may be added up
+        int64_t mean            # of the targets, rounded to a neighbour
+        int64_t n               # rows of the side before the first entry
+        int64_t s               # their sum
+        const int64_t* target   # by row
+    int64_t next_number(NumberScan*, const uint32_t*, int64_t, int64_t) noexcept
+    int STRETCH_OF_NUMBERS
+
+
+cdef inline void begin_scan(NumberScan* t, const Search* q) noexcept nogil:
+    t.W = q.W
+    t.S = q.S
+    t.n = q.n
+    t.s = q.s
+    t.mean = q.totals.target // q.totals.weight
+    t.target = q.of_row.target
+
+
+cdef void scan_squared(Search* q, const uint32_t* entries, int64_t begin,
+                       int64_t end) noexcept nogil:
+    """Scan entries begin..end of a column upwards, and offer the boundaries between them.
+
+    Rows weigh one each, and there are registers of 256 bits: without them it does not end.
+    """
+    cdef const uint32_t* e = entries + begin
+    cdef const int64_t* target = q.of_row.target
+    cdef int64_t m = end - begin
+    cdef int64_t first = min(max(q.min_rows - q.n, 1), m)
+    cdef int64_t stop = min(q.totals.n - q.min_rows - q.n + 1, m)
+    cdef bint may_bound = stop - first >= STRETCH_OF_NUMBERS and has_bounds(q)
+    cdef int64_t i
+    cdef NumberScan t
+    begin_scan(&t, q)
+    t.reach = least_reaching(q)
+    t.bounded = may_bound and t.reach > NONE
+    for i in range(first):
+        t.s += target[e[i] & 0xFFFF]
+    i = next_number(&t, e, first, stop)
+    while i < stop:
+        if look_at(q, entries, begin + i, q.n + i, t.s, False, False):
+            t.reach = least_reaching(q)
+            t.bounded = may_bound
+        t.s += target[e[i] & 0xFFFF]
+        i = next_number(&t, e, i + 1, stop)
+    q.n += m
+    q.w = q.n
+    q.s = t.s
+
+
+# ---------------------------------------------------------------------------------------------
 # Python's view
 
 def dead_stretches(const int64_t[::1] target, double reach, *, weight=None, bint classes=False,
@@ -372,3 +430,54 @@ cdef bint stretch_is_dead(const Search* q, const uint64_t* entries, Stretch* t, 
     if kind == SUM:
         return passes_over(q, entries, t, down, SUM, not poisson, reach)
     return passes_over(q, entries, t, down, WEIGHTED_SUM, not poisson, reach)
+
+
+def reaching_boundaries(const int64_t[::1] target, const uint16_t[::1] rank, double reach, *,
+                        int64_t before=0):
+    """Boundaries of numbers whose scores reach, as four entries at a time are looked at.
+
+    Parameters
+    ----------
+    target : int64 (n,)
+        Of rows that weigh one each, by ascending rank.
+    rank : uint16 (n,)
+    reach : float
+        At most `NONE`: everything reaches.
+    before : int, default=0
+        How many rows with a target of 0 lie before the first one.
+
+    Returns
+    -------
+    list of (row behind the boundary, sum of the targets before it) or None
+        None where there are no registers of 256 bits.
+    """
+    cdef int64_t n = target.shape[0]
+    cdef uint32_t[::1] entries = np.full(n + 4, 0xFFFFFFFF, dtype=np.uint32)
+    cdef int64_t i
+    cdef Search q
+    cdef NumberScan t
+    if not is_wide:
+        return None
+    for i in range(n):
+        entries[i] = <uint32_t>rank[i] << 16 | <uint32_t>i
+    memset(&q, 0, sizeof(Search))
+    q.kind = SUM
+    q.n = before
+    q.totals.weight = n + before
+    q.totals.target = np.sum(target)
+    q.totals.lowest = min(0, np.min(target))
+    q.totals.highest = max(0, np.max(target))
+    q.W = <double>q.totals.weight
+    q.S = <double>q.totals.target
+    q.of_row.target = <int64_t*>&target[0]
+    begin_scan(&t, &q)
+    t.reach = reach
+    t.bounded = reach > NONE and has_bounds(&q)
+    found = []
+    t.s = target[0]
+    i = next_number(&t, &entries[0], 1, n)
+    while i < n:
+        found.append((i, t.s))
+        t.s += target[i]
+        i = next_number(&t, &entries[0], i + 1, n)
+    return found

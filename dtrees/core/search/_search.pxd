@@ -26,20 +26,15 @@ from dtrees.core.data._structs cimport (
 )
 from dtrees.core.histogram._layout cimport CLASSES, COUNT, SUM, CellKind, has_classes
 from dtrees.core.search._criterion cimport (
-    Criterion, gradient_score, poisson_score, squared_score, xlogx
+    NONE, Criterion, gradient_score, poisson_score, squared_score, xlogx
 )
 from dtrees.core.search._monotonic cimport Monotonic
-from dtrees.core.search._parameters cimport SPLITS, TIES, Limits
+from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._parameters cimport SPLITS, TIES, Limits, TrainParameters
 
 cdef enum:
     BUFFER = 256            # boundaries that are scored together
     SMALL_WEIGHT = 1 << 30  # of a node, whose square fits 64 bits
-
-cdef extern from *:
-    """
-    #define DTREES_NONE -1e290
-    """
-    const double NONE "DTREES_NONE"     # below every score of a permitted split
 
 cdef struct Keyed:
     double key
@@ -116,7 +111,7 @@ cdef struct Search:
     Bins* given             # those that a node begins with,
     Bins own                # or the ranks alone that `keep_ranks` has kept
     bint borrows            # the others are not its own
-    double* component       # principal component, see _category_order.pyx; NULL until it is needed
+    double* component       # principal component, see _categories.pyx; NULL until it is needed
     int64_t component_size  # in bytes
     uint64_t* subset        # bit per rank: the best subset of the column
     int64_t subset_words
@@ -142,6 +137,9 @@ cdef double score_by_function(const Search* q, bint down) noexcept nogil
 cdef double constrain(const Search* q, int64_t w, int64_t s, double score) noexcept nogil
 cdef double constrain_side(const Search* q, bint down, double score) noexcept nogil
 cdef void constrain_buffered(Search* q) noexcept nogil
+cdef double perfect_score(const Search* q, const TrainParameters* params,
+                          const OpenNode* node) noexcept nogil
+cdef int64_t work_of_bins(const Search* q) noexcept nogil
 
 
 cdef inline bint enlarge(Search* q, void** memory, int64_t n_bytes) noexcept nogil:
@@ -171,6 +169,13 @@ cdef inline bint comes_first(const Search* q, int32_t column, int32_t other) noe
         if mine != theirs:
             return mine > theirs
     return column < other
+
+
+cdef inline bint cannot_win(const Search* q, double perfect, int32_t column) noexcept nogil:
+    """Whether a column that was not searched yet is at best as good as the split that there is, and
+    comes after it."""
+    return (q.split.test != LEAF and q.split.score >= perfect
+            and not comes_first(q, column, q.split.column))
 
 
 cdef inline bint is_better(const Search* q, const Split* other) noexcept nogil:
@@ -381,3 +386,44 @@ cdef inline void begin_pass(Search* q, uint8_t test, uint8_t missing) noexcept n
 cdef inline bint heavy_enough(const Search* q, int64_t w) noexcept nogil:
     """Whether both sides have the least weight, in integers: sums in doubles would be rounded."""
     return w >= q.min_weight and q.totals.weight - w >= q.min_weight
+
+
+cdef inline void flush(Search* q, bint down, bint classes) noexcept nogil:
+    """Score the buffered boundaries together, so that the divisions run side by side.
+
+    Both weights are enough (`heavy_enough`). Squared errors are not buffered: most of them need no
+    division (`most_of_difference`).
+    """
+    cdef int64_t j
+    cdef double w, rest, l2
+    cdef double S = q.S
+    cdef double* bw = q.boundaries.w
+    cdef double* br = q.boundaries.rest
+    cdef double* ba = q.boundaries.a
+    cdef double* bb = q.boundaries.b
+    cdef double* score = q.boundaries.score
+    cdef const int32_t* at = q.boundaries.at
+    cdef double best = q.best
+    if classes:
+        if q.criterion.impurity == GINI:
+            for j in range(q.buffered):
+                w = bw[j]
+                rest = br[j]
+                score[j] = (ba[j] * rest + bb[j] * w) / (w * rest)
+        else:
+            for j in range(q.buffered):
+                score[j] = ba[j]
+    elif q.criterion.impurity == GRADIENT:
+        l2 = q.criterion.l2
+        for j in range(q.buffered):
+            score[j] = gradient_score(S, bw[j], br[j], ba[j], l2)
+    else:
+        for j in range(q.buffered):
+            score[j] = poisson_score(S, bw[j], br[j], ba[j])
+    if is_bound(q):
+        constrain_buffered(q)
+    for j in range(q.buffered):
+        if score[j] >= best:
+            offer(q, score[j], at[j], down)
+            best = q.best
+    q.buffered = 0

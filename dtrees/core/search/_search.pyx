@@ -6,13 +6,20 @@ from libc.string cimport memcpy, memset
 from dtrees._random cimport hash64
 from dtrees.core.data._memory cimport claim, claim_zeros
 from dtrees.core.data._structs cimport (
-    BY_FUNCTION, ENTROPY, GRADIENT, IN_SUBSET, LEAF, SQUARED, Inherited, RowStatistics, Split,
+    BY_FUNCTION, ENTROPY, GINI, GRADIENT, IN_SUBSET, LEAF, SQUARED, Inherited, RowStatistics, Split,
     Totals, int128_t
 )
-from dtrees.core.histogram._layout cimport CLASSES, WEIGHTED_CLASSES, CellKind
-from dtrees.core.search._criterion cimport Criterion, xlogx
+from dtrees.core.histogram._layout cimport (
+    CLASSES, COUNT, SUM, WEIGHTED_CLASSES, CellKind, has_classes
+)
+from dtrees.core.search._criterion cimport Criterion, squared_score, xlogx
 from dtrees.core.search._monotonic cimport begin_bounds, constrained_score, loss_of_side
-from dtrees.core.search._parameters cimport Limits
+from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._parameters cimport Limits, TrainParameters
+
+
+cdef enum:
+    EXACT_WEIGHT = 1 << 17  # scores of perfect splits are exact below
 
 
 cdef Search* new_search(const Criterion* criterion, CellKind kind, RowStatistics of_row,
@@ -202,6 +209,42 @@ cdef double score_by_function(const Search* q, bint down) noexcept nogil:
         rest[k] = <double>(q.class_totals[k] - q.side[k]) * unit
     return q.criterion.score_of_sides(q.criterion.context, rest if down else side,
                                       side if down else rest, K)
+
+
+# ---------------------------------------------------------------------------------------------
+# when the search of a node may end: at a split that no other can beat
+
+cdef double perfect_score(const Search* q, const TrainParameters* params,
+                          const OpenNode* node) noexcept nogil:
+    """A score that no split of the node can beat; 1e300 when none is known.
+
+    Both sides pure: columns that do not come before one that reaches it are passed
+    over. A side adds f(l) of its classes less f of their sum to an entropy, at most 0: roundings of
+    f(x) = x log x keep f(a) + f(b) <= f(a + b), as f(1) is 0 and f(a + b) is greater by 1.38.
+    """
+    cdef const Totals* t = &node.totals
+    if params.layout.kind == COUNT and t.weight < EXACT_WEIGHT:
+        return squared_score(t.weight, t.target, t.target, t.target)
+    if (params.layout.kind == CLASSES and params.criterion.impurity == GINI
+            and t.weight < EXACT_WEIGHT):
+        return <double>t.weight
+    if (has_classes(params.layout.kind) and params.criterion.impurity == ENTROPY
+            and t.weight < EXACT_WEIGHT):
+        return <double>(xlogx(q.criterion, t.weight) - q.entropy)
+    if params.layout.kind == SUM and params.criterion.impurity == SQUARED and t.n == 2:
+        return -1.0
+    return 1e300
+
+
+cdef int64_t work_of_bins(const Search* q) noexcept nogil:
+    """What the search of a column with categories costs, in entries, about."""
+    cdef int64_t K = q.criterion.n_classes if q.criterion.n_classes > 2 else 1
+    cdef int64_t work = q.bins.count * K
+    if K == 1:
+        return work + 64
+    if q.bins.count <= 11:
+        return work * (1024 // 11)
+    return work * 4 + 64 * (K + (work if work < q.totals.n else q.totals.n))
 
 
 # ---------------------------------------------------------------------------------------------

@@ -23,11 +23,9 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._structs cimport entry_t
-from dtrees.core.search._criterion cimport Criterion, xlogx
+from dtrees.core.search._criterion cimport NONE, Criterion, xlogx
 from dtrees.core.search._number_scan cimport least_reaching, look_at
-from dtrees.core.search._search cimport (
-    NONE, Bins, Keyed, Search, entropy_score, heavy_enough, offer
-)
+from dtrees.core.search._search cimport Bins, Keyed, Search, entropy_score, heavy_enough, offer
 
 cdef extern from "search/two_classes.h" nogil:
     ctypedef struct TwoClasses:

@@ -1,4 +1,4 @@
-/* Boundaries of a column by squared error, of rows that weigh one each, for `_squared_scan.pyx`.
+/* Boundaries of a column by squared error, of rows that weigh one each, for `_number_scan.pyx`.
 
    Four entries at a time, in registers of 256 bits:
 

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t
 from dtrees.core.data._columns cimport Column, Columns
 from dtrees.core.data._structs cimport RowStatistics
 from dtrees.core.search._parameters cimport Limits, TrainParameters
-from dtrees.core.search._side_scores cimport SideScore
+from dtrees.core.search._criterion cimport SideScore
 
 
 cdef bind_constraints(Limits* limits, rules, list alive)

@@ -16,9 +16,7 @@ from libc.stdint cimport int8_t, int64_t, uint16_t, uint64_t
 from libc.string cimport memset
 
 from dtrees.core.data._columns cimport columns_of, pointer
-from dtrees.core.data._structs cimport (
-    BY_FUNCTION, ENTROPY, GINI, POISSON, SQUARED, RowStatistics
-)
+from dtrees.core.data._structs cimport BY_FUNCTION, ENTROPY, GINI, POISSON, SQUARED, RowStatistics
 from dtrees.core.histogram._layout cimport (
     CLASSES, COUNT, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, words_of
 )
@@ -28,8 +26,7 @@ from dtrees.core.search._parameters cimport Limits
 from dtrees.core.data.criteria import CRITERIA
 from dtrees.core.data.rules import sets_of_columns
 from dtrees.core.data.scale import gain_unit_of
-from dtrees.core.search._criterion import xlogx_table
-from dtrees.core.search._side_scores import side_score
+from dtrees.core.search._criterion import side_score, xlogx_table
 
 small_table = lru_cache(1)(xlogx_table)  # serves all growths of a search
 
@@ -87,7 +84,7 @@ cdef class Dataset:
     Attributes
     ----------
     rows_only : bool
-        Columns are drawn, so all that a tree keeps is the rows of its nodes (`_row_partition`).
+        Columns are drawn, so all that a tree keeps is the rows of its nodes (`_column_loader`).
     is_weighted : bool
         Rows add their weights; otherwise each that is live counts once.
     """

@@ -29,12 +29,12 @@ from dtrees.core.search._bins cimport (
     append_bin, bins_of_histogram, drop_bin, read_bin, reserve_bins, rest_to_bin, search_bins,
     weigh_bins
 )
+from dtrees.core.search._criterion cimport NONE
 from dtrees.core.search._entry_scan cimport pass_over_short
-from dtrees.core.search._bounds cimport Bounds
-from dtrees.core.search._intervals cimport bound_intervals, least_at_end, lowest_best
+from dtrees.core.search._intervals cimport Bounds, bound_intervals, least_at_end, lowest_best
 from dtrees.core.search._open_node cimport OpenNode, open_children
 from dtrees.core.search._parameters cimport TrainParameters, may_use
-from dtrees.core.search._search cimport NONE, Search, begin_column
+from dtrees.core.search._search cimport Search, begin_column
 from dtrees.core.stores._partition cimport goes_left
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.blocks._node_counts cimport LISTED, cells_of, last_code, stretch_of

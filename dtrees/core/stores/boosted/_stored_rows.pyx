@@ -42,12 +42,10 @@ from libc.string cimport memset
 from dtrees.core.data._columns cimport Column, last_ordered
 from dtrees.core.data._structs cimport ALL_ORDERED, GRADIENT, RowStatistics, Totals
 from dtrees.core.histogram._layout cimport GRADIENTS, Layout
-from dtrees.core.search._criterion cimport Criterion
+from dtrees.core.search._criterion cimport NONE, Criterion
 from dtrees.core.search._gradient_scan cimport scan_gradients
 from dtrees.core.search._parameters cimport Limits
-from dtrees.core.search._search cimport (
-    NONE, Search, begin_node, free_search, is_bound, new_search
-)
+from dtrees.core.search._search cimport Search, begin_node, free_search, is_bound, new_search
 
 cdef enum:
     CELL = 2                # words

@@ -1,5 +1,5 @@
-"""Where the rows of open nodes live; see _buffers.pyx."""
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+"""Buffers of growth and their entries; see _buffers.pyx."""
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport Column
 from dtrees.core.data._structs cimport PresortedFeature, RowStatistics, entry_t
@@ -58,6 +58,10 @@ cdef int64_t relocate_features(const Relocation* move, const entry_t* entries,
                                int64_t at) noexcept nogil
 cdef Buffers* relocate(Buffers* old, const entry_t* entries, OpenNode* node, const Column* columns,
                        const CountRule* rule) noexcept nogil
+cdef int64_t sorted_entries(const Column* column, const uint8_t* live, uint64_t* entries,
+                            uint64_t* scratch, int64_t n_rows) noexcept nogil
+cdef void sort_by_code(uint64_t* entries, uint64_t* scratch, int64_t n,
+                       uint32_t n_codes) noexcept nogil
 
 
 cdef inline int64_t entries_of_features(const PresortedFeature* features, int64_t n_features,

@@ -6,33 +6,34 @@ columns stay in the coded matrix and are read by histogram. As soon as a node is
 of 32-bit entries (rank | row) that lies in a few hundred kilobytes with the targets of its rows, so
 the rest of the subtree works in the processor's caches. Rows of class 0 get the first numbers: the
 number of a row tells which of two classes it has, and nothing has to be looked up. Ranks replace
-codes: only their order matters. A value that more than half of the rows share is left out, as in a
-sparse column. Columns of few codes go on being read by histogram, until nodes are so small that a
-later relocation sorts them too.
+codes: only their order matters. Columns of few codes go on being read by histogram, until nodes are
+so small that a later relocation sorts them too.
 
     column          large node                    relocated node
     uint8, uint16   codes, by histogram           the same, or entries, sorted once (radix)
     uint32          uint64 entries, presorted     entries; sorted once if there were none
     sparse          uint64 entries, stored only   entries, stored only
 
+Entries of a column are sorted by counting, in ascending order of code: once in a large table, by
+radix, and once in a relocated node. A value that more than half of the rows share is left out, as
+in a sparse column. O(rows).
+
 Memory: 8 bytes per entry of wide and sparse columns and 4 per row at the top; per thread 4 bytes
 per entry of the largest relocated node.
 """
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
+from libc.string cimport memcpy, memmove, memset
 
-from dtrees.core.data._columns cimport STORED_U32, STORED_U8, Column, code_at
+from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, STORED_U8, Column, code_at
 from dtrees.core.data._memory cimport claim, resize
 from dtrees.core.data._paths cimport PATH_IS_ON
-from dtrees.core.data._structs cimport NO_RANK, PresortedFeature, entry_t
+from dtrees.core.data._structs cimport ALL_ORDERED, NO_RANK, PresortedFeature, entry_t
 from dtrees.core.histogram._totals cimport weigh_row
+from dtrees.core.search._entry_scan cimport first_above
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport CountRule
-from dtrees.core.stores.presorted._sorted_entries cimport (
-    count_narrow, count_wide, entries_of_narrow, entries_of_wide, entries_of_widest,
-    leave_out_majority, write_ranks
-)
+from dtrees.core.search._sort cimport merge_sort
 
 cdef enum:
     READ_BEYOND = 16        # entries that scans read at once
@@ -317,3 +318,245 @@ cdef Buffers* relocate(Buffers* old, const entry_t* entries, OpenNode* node, con
     free(node.histogram)
     node.histogram = NULL
     return new
+
+
+# ---------------------------------------------------------------------------------------------
+# entries by counting
+
+cdef inline uint32_t write_ranks(const entry_t* entries, int64_t length, const uint32_t* number,
+                                 uint32_t fill_code, uint32_t* target,
+                                 PresortedFeature* feature) noexcept nogil:
+    """Entries of codes, ascending, become entries of ranks; returns the last rank.
+
+    number : new numbers of the rows; NULL: those that they have. fill_code : of the rows without an
+    entry, NO_RANK where there are none. target : may be `entries`. feature : gets the rank of the
+    fill code or NO_RANK, and that of the last ordered code.
+    """
+    cdef int64_t shift = 4 * sizeof(entry_t)
+    cdef entry_t mask = (<entry_t>1 << shift) - 1
+    cdef uint32_t last_ordered = feature.last_ordered
+    cdef uint32_t rank = 0
+    cdef uint32_t previous = 0
+    cdef uint32_t of_fill = NO_RANK
+    cdef uint32_t last = 0
+    cdef int64_t i
+    cdef uint32_t code, row
+    for i in range(length):
+        code = <uint32_t>(entries[i] >> shift)
+        row = <uint32_t>(entries[i] & mask)
+        if of_fill == NO_RANK and code > fill_code:
+            rank += fill_code > 0
+            of_fill = rank
+            if fill_code <= last_ordered:
+                last = rank
+        rank += code != previous
+        previous = code
+        if code <= last_ordered:
+            last = rank
+        target[i] = rank << 16 | (row if number == NULL else number[row])
+    if of_fill == NO_RANK and fill_code != NO_RANK:
+        rank += fill_code > 0
+        of_fill = rank
+        if fill_code <= last_ordered:
+            last = rank
+    feature.fill = of_fill
+    if last_ordered != ALL_ORDERED:
+        feature.last_ordered = last
+    return rank
+
+
+cdef void count_narrow(const uint8_t* codes, const uint32_t* row_id, int64_t n, int64_t n_codes,
+                       uint32_t* own, uint32_t* count) noexcept nogil:
+    """How many of n rows hold each of the codes 0 .. n_codes of a uint8 column.
+
+    own : their codes, filled. Neighbouring rows often hold one code, so they are counted in four
+    arrays: no addition waits for the one before.
+    """
+    cdef uint32_t counts[4][256]
+    cdef int64_t i, k
+    for k in range(4):
+        memset(counts[k], 0, (n_codes + 1) * sizeof(uint32_t))
+    for i in range(n):
+        own[i] = codes[row_id[i]]
+    for i in range(n):
+        counts[i & 3][own[i]] += 1
+    for i in range(n_codes + 1):
+        count[i] = counts[0][i] + counts[1][i] + counts[2][i] + counts[3][i]
+
+
+cdef void count_wide(const uint16_t* codes, const uint32_t* row_id, int64_t n, int64_t n_codes,
+                     uint32_t* count) noexcept nogil:
+    """The same of a uint16 column, whose codes are not kept."""
+    cdef int64_t i
+    memset(count, 0, (n_codes + 1) * sizeof(uint32_t))
+    for i in range(n):
+        count[codes[row_id[i]]] += 1
+
+
+cdef int64_t entries_of_narrow(uint32_t* own, uint32_t* count, int64_t n, int64_t n_codes,
+                               uint32_t* entries, uint32_t* majority) noexcept nogil:
+    """Entries of a uint8 column for n <= 65,535 rows, numbered from 0, from their codes and counts
+    (`count_narrow`), which are used up; O(n + n_codes). Ranks are the codes.
+
+    majority : a code, other than 0, that more than half of the rows hold, which has no entries;
+    NO_RANK without one.
+    Returns how many entries there are.
+    """
+    cdef int64_t m = 0
+    cdef int64_t i
+    cdef uint32_t code, t
+    cdef uint32_t total = 0
+    cdef uint32_t common = NO_RANK
+    for i in range(n_codes + 1):
+        t = count[i]
+        if i > 0 and 2 * <int64_t>t > n:
+            common = <uint32_t>i
+            t = 0
+        count[i] = total
+        total += t
+    majority[0] = common
+    if common == NO_RANK:
+        for i in range(n):
+            code = own[i]
+            entries[count[code]] = code << 16 | <uint32_t>i
+            count[code] += 1
+        return n
+    for i in range(n):  # without a branch, in place
+        code = own[i]
+        own[m] = code << 16 | <uint32_t>i
+        m += code != common
+    for i in range(m):
+        code = own[i] >> 16
+        entries[count[code]] = own[i]
+        count[code] += 1
+    return m
+
+
+cdef int64_t entries_of_wide(const Column* column, const uint32_t* row_id, int64_t n,
+                             uint32_t* entries, uint32_t* scratch) noexcept nogil:
+    """The same for a uint16 column, by radix sort of all codes; without a majority. O(n).
+
+    row_id : rows of the coded matrix; entry i stands for row_id[i].
+    """
+    cdef const uint16_t* codes = <const uint16_t*>column.codes
+    cdef uint32_t low[256]
+    cdef uint32_t high[256]
+    cdef int64_t i
+    cdef uint32_t a = 0
+    cdef uint32_t b = 0
+    cdef uint32_t t, entry
+    memset(low, 0, sizeof(low))
+    memset(high, 0, sizeof(high))
+    for i in range(n):
+        t = codes[row_id[i]]
+        low[t & 255] += 1
+        high[t >> 8] += 1
+    for i in range(256):
+        t = low[i]
+        low[i] = a
+        a += t
+        t = high[i]
+        high[i] = b
+        b += t
+    for i in range(n):
+        t = codes[row_id[i]]
+        scratch[low[t & 255]] = t << 16 | <uint32_t>i
+        low[t & 255] += 1
+    for i in range(n):
+        entry = scratch[i]
+        entries[high[entry >> 24]] = entry
+        high[entry >> 24] += 1
+    return n
+
+
+cdef int64_t sorted_entries(const Column* column, const uint8_t* live, uint64_t* entries,
+                            uint64_t* scratch, int64_t n_rows) noexcept nogil:
+    """Entries of a column, rows with live[row] == 0 left out; returns how many.
+
+    Stored codes that equal the fill code are left out too.
+    """
+    cdef const uint32_t* codes = <const uint32_t*>column.codes
+    cdef int64_t m = 0
+    cdef int64_t i
+    cdef uint32_t row
+    if column.storage == STORED_U32 and column.order != NULL:
+        for i in range(n_rows):
+            row = column.order[i]
+            entries[m] = <uint64_t>codes[row] << 32 | row
+            m += live[row]
+        return m
+    if column.storage != STORED_SPARSE:
+        for i in range(n_rows):
+            entries[m] = <uint64_t>code_at(column, i) << 32 | <uint64_t>i
+            m += live[i]
+    else:
+        for i in range(column.stored):
+            row = column.rows[i]
+            entries[m] = <uint64_t>codes[i] << 32 | row
+            m += live[row] & (codes[i] != column.fill)
+    sort_by_code(entries, scratch, m, column.n_codes)
+    return m
+
+
+cdef uint32_t entries_of_widest(const Column* column, const uint32_t* row_id, int64_t n,
+                                uint32_t* entries, uint64_t* scratch,
+                                PresortedFeature* feature) noexcept nogil:
+    """The same for a uint32 column, of ranks; returns the last rank, as `write_ranks`.
+
+    scratch : (2 n,).
+    """
+    cdef const uint32_t* codes = <const uint32_t*>column.codes
+    cdef int64_t i
+    for i in range(n):
+        scratch[i] = <uint64_t>codes[row_id[i]] << 32 | <uint64_t>i
+    sort_by_code(scratch, scratch + n, n, column.n_codes)
+    return write_ranks(<const uint64_t*>scratch, n, NULL, NO_RANK, entries, feature)
+
+
+cdef void sort_by_code(uint64_t* entries, uint64_t* scratch, int64_t n,
+                       uint32_t n_codes) noexcept nogil:
+    """Sort entries whose rows ascend, by radix where they are many. O(n)."""
+    cdef int64_t i, shift, t, total
+    cdef int64_t count[2048]
+    cdef uint64_t* source = entries
+    cdef uint64_t* sink = scratch
+    cdef uint64_t entry
+    if n < 64:
+        merge_sort(entries, scratch, n)
+        return
+    shift = 32
+    while shift < 64 and (<uint64_t>n_codes >> (shift - 32)) > 0:
+        memset(count, 0, sizeof(count))
+        for i in range(n):
+            count[(source[i] >> shift) & 2047] += 1
+        total = 0
+        for i in range(2048):
+            t = count[i]
+            count[i] = total
+            total += t
+        for i in range(n):
+            entry = source[i]
+            sink[count[(entry >> shift) & 2047]] = entry
+            count[(entry >> shift) & 2047] += 1
+        source, sink = sink, source
+        shift += 11
+    if source != entries:
+        memcpy(entries, source, n * sizeof(uint64_t))
+
+
+cdef int64_t leave_out_majority(uint32_t* entries, int64_t n, uint32_t* fill) noexcept nogil:
+    """Make a dense feature sparse when one value holds more than half of its rows; the new length.
+
+    A majority holds the middle entry, so two binary searches find it. Missing values stay.
+    """
+    cdef uint32_t rank = entries[n // 2] >> 16
+    cdef int64_t first, last
+    if rank == 0 or not PATH_IS_ON("majority_left_out"):
+        return n
+    first = first_above(entries, 0, n // 2, rank - 1)
+    last = first_above(entries, n // 2, n, rank)
+    if 2 * (last - first) <= n:
+        return n
+    fill[0] = rank
+    memmove(entries + first, entries + last, (n - last) * sizeof(uint32_t))
+    return n - (last - first)

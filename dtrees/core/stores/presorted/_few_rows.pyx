@@ -22,10 +22,10 @@ from dtrees.core.data._cpu cimport has_pext, is_wide
 from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport ALL_ORDERED, NO_RANK, SQUARED, PresortedFeature
 from dtrees.core.histogram._layout cimport COUNT, SUM
-from dtrees.core.search._criterion cimport Criterion, squared_score
+from dtrees.core.search._criterion cimport NONE, Criterion, squared_score
 from dtrees.core.search._open_node cimport OpenNode, has_constraints
 from dtrees.core.search._parameters cimport TIES
-from dtrees.core.search._search cimport NONE, Search, key_of_tie, take_split
+from dtrees.core.search._search cimport Search, key_of_tie, take_split
 from dtrees.core.stores._store cimport CodesOfRanks, Member, Store, only_member, prefetch_codes
 from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.presorted._presorted_store cimport partition_rows

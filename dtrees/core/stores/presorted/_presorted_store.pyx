@@ -1,9 +1,11 @@
-"""The node step on presorted entries: search every column that varies, partition rows
-and entries.
+"""The node step on presorted entries: search every column that varies, partition rows and entries.
 
 Below a node, columns are not searched again that were constant in it, or left no side of the rows
 that a leaf needs. A search ends at a split that no other can beat (both sides pure). Cost:
 O(entries) per level and column.
+
+A node that is large enough keeps the histogram of each counted column, which has few codes. The
+smaller child is counted; the larger one is the parent less the smaller one, in the parent's memory.
 """
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
@@ -13,21 +15,18 @@ from dtrees.core.data._columns cimport Column
 from dtrees.core.data._memory cimport claim, resize
 from dtrees.core.data._structs cimport ALL_ORDERED, IN_SUBSET, PresortedFeature
 from dtrees.core.histogram._count cimport NodeRows, count_column
+from dtrees.core.histogram._layout cimport subtract_words
 from dtrees.core.histogram._totals cimport range_of_rows, sum_rows
 from dtrees.core.search._bins cimport bins_of_entries, bins_of_histogram, search_histogram
-from dtrees.core.search._bound cimport cannot_win, perfect_score, work_of_bins
 from dtrees.core.search._entry_scan cimport search_feature
 from dtrees.core.search._open_node cimport OpenNode, describe, open_children, subtract_child
 from dtrees.core.search._parameters cimport TrainParameters, may_use
-from dtrees.core.search._search cimport Search
+from dtrees.core.search._search cimport Search, cannot_win, perfect_score, work_of_bins
 from dtrees.core.stores._partition cimport (
     ChildFeatures, Route, mark_codes, mark_feature, partition_features, partition_row_list
 )
 from dtrees.core.stores._store cimport CodesOfRanks, Member, Store, prefetch_codes
 from dtrees.core.stores.presorted._buffers cimport Buffers
-from dtrees.core.stores.presorted._histogram cimport (
-    count_features, give_histograms, keeps_histogram, node_rows, smaller_child
-)
 
 cdef enum:
     MOST_SPARE = 128        # features that an open node has room for, and not
@@ -280,3 +279,48 @@ cdef bint partition_rows(const TrainParameters* params, Buffers* w, const OpenNo
     describe(left, params)
     describe(right, params)
     return True
+
+
+# ---------------------------------------------------------------------------------------------
+# kept histograms
+
+cdef NodeRows node_rows(const Buffers* w, int64_t start, int64_t n) noexcept nogil:
+    """Rows of buffers, to be counted."""
+    cdef NodeRows rows
+    memset(&rows, 0, sizeof(NodeRows))
+    rows.n = n
+    rows.rows = w.rows + start
+    rows.row_id = w.row_id
+    rows.of_row = &w.of_row
+    return rows
+
+
+cdef void count_features(const Buffers* w, const TrainParameters* params,
+                         const PresortedFeature* features, int64_t n_features,
+                         const OpenNode* node, int64_t* histogram) noexcept nogil:
+    """Add the rows of a node to the histograms that are kept of some of its columns."""
+    cdef NodeRows rows = node_rows(w, node.start, node.totals.n)
+    cdef const PresortedFeature* feature
+    cdef int64_t r
+    for r in range(n_features):
+        feature = features + r
+        if feature.length == 0 and feature.offset >= 0:
+            count_column(params.columns + feature.column, &rows, &params.layout,
+                         histogram + feature.offset)
+
+
+cdef void give_histograms(const Buffers* w, OpenNode* node, int64_t* of_smaller, OpenNode* left,
+                          OpenNode* right) noexcept nogil:
+    """Give the children their histograms, from those of the node, which are used up, and of the
+    smaller child. O(cells)."""
+    cdef bint is_right = smaller_child(left, right) == right
+    cdef OpenNode* smaller = right if is_right else left
+    cdef OpenNode* larger = left if is_right else right
+    if keeps_histogram(w, larger):
+        subtract_words(node.histogram, of_smaller, w.counted.n_words)
+        larger.histogram = node.histogram
+        node.histogram = NULL
+    if keeps_histogram(w, smaller):
+        smaller.histogram = of_smaller
+    else:
+        free(of_smaller)

@@ -1,13 +1,13 @@
 """Splits that are drawn at random; see _random_split.pyx."""
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from dtrees._random cimport hash64
 from dtrees.core.data._columns cimport STORED_SPARSE, Column, last_ordered
 from dtrees.core.data._structs cimport ALL_ORDERED
 from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search, key_of_split
 from dtrees.core.stores.sampled._column_loader cimport ColumnLoader
-
 
 cdef inline bint has_threshold(const Column* column) noexcept nogil:
     """Whether a column is split without a look at its bins."""
@@ -36,3 +36,7 @@ cdef bint draw_split(ColumnLoader* loader, Search* q, const OpenNode* node, cons
                      int32_t number, const double* value) noexcept nogil
 cdef void finish_drawn_split(ColumnLoader* loader, Search* q, const OpenNode* node,
                              const Column* column) noexcept nogil
+
+cdef int64_t search_simd(ColumnLoader* loader, Search* q, const OpenNode* node,
+                         const TrainParameters* params, int32_t* columns,
+                         int64_t count) noexcept nogil

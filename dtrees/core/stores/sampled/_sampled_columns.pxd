@@ -1,5 +1,5 @@
 """Columns that are drawn, and read afresh for the rows of a node; see _sampled_columns.pyx."""
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport Column
 from dtrees.core.search._open_node cimport OpenNode
@@ -7,6 +7,11 @@ from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores.sampled._column_loader cimport ColumnLoader
 
+cdef const uint32_t* codes_to_partition(ColumnLoader* loader, Search* q, const OpenNode* node,
+                                        const Column* column, bint is_subset) noexcept nogil
+cdef void mark_present(ColumnLoader* loader, const OpenNode* node) noexcept nogil
+cdef void forget_present(ColumnLoader* loader, const OpenNode* node) noexcept nogil
+cdef int64_t drop_absent(const ColumnLoader* loader, int32_t* columns, int64_t n) noexcept nogil
 cdef int64_t draw_columns(const TrainParameters* params, uint64_t path, int32_t* order,
                           int32_t* swapped, int64_t first, int64_t count) noexcept nogil
 cdef bint search_drawn(ColumnLoader* loader, Search* q, const OpenNode* node, const Column* column,

@@ -11,25 +11,22 @@ from dtrees.core.data._columns cimport Column, last_ordered
 from dtrees.core.data._memory cimport claim
 from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport IN_SUBSET, LEAF, RowStatistics
-from dtrees.core.search._bound cimport cannot_win, perfect_score, work_of_bins
 from dtrees.core.search._open_node cimport OpenNode, describe, open_children, subtract_child
 from dtrees.core.search._parameters cimport Limits, TrainParameters, may_use
-from dtrees.core.search._search cimport Search, key_of_tie
+from dtrees.core.search._search cimport Search, cannot_win, key_of_tie, perfect_score, work_of_bins
 from dtrees.core.stores._partition cimport Route
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.sampled._column_loader cimport (
-    ColumnLoader, free_loader, new_loader, note_positions, read_rows, serves, take_rows
+    ColumnLoader, RowPartition, free_loader, new_loader, note_positions, partition_items,
+    range_of_items, read_rows, serves, sum_items, take_rows
 )
-from dtrees.core.stores.sampled._random_split cimport finish_drawn_split, draw_split
-from dtrees.core.stores.sampled._random_split_simd cimport search_simd
-from dtrees.core.stores.sampled._row_partition cimport (
-    RowPartition, partition_items, range_of_items, sum_items
+from dtrees.core.stores.sampled._random_split cimport draw_split, finish_drawn_split, search_simd
+from dtrees.core.stores.sampled._sampled_columns cimport (
+    bins_of_drawn, codes_to_partition, draw_columns, drop_absent, forget_present, mark_present,
+    search_drawn
 )
-from dtrees.core.stores.sampled._sampled_columns cimport bins_of_drawn, draw_columns, search_drawn
-from dtrees.core.stores.sampled._sampled_entries cimport (
-    codes_to_partition, drop_absent, forget_present, mark_present
-)
+
 
 cdef enum:
     AHEAD = 8               # columns

@@ -1,7 +1,7 @@
 /* Loops over the rows of a node; included by random_split_simd.h for every kind of registers.
 
    Row i is at codes + width * (lower half of item[i]); its other halves are how often it is counted
-   and its class, as in _row_partition.pxd. */
+   and its class, as in _column_loader.pxd. */
 
 /* The range of the codes in every slot, and whether one is missing. */
 TARGET static void NAME(simd_ranges)(SimdSplits *x, const uint8_t *codes, int64_t width,

@@ -1,4 +1,4 @@
-/* The codes of 32 columns of a row side by side, for `_random_split_simd.pyx`.
+/* The codes of 32 columns of a row side by side, for `_random_split.pyx`.
 
    `random_split_loops.h` is compiled for registers of 256 bits and for those that every x86-64 has; what
    there is decides when it runs. Other machines, and the debug build, get loops in plain C. All of

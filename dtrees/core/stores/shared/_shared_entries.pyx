@@ -47,7 +47,7 @@ numbers.
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 
-from dtrees.core.data._bits cimport ACQ_REL, ACQUIRE, add_atomic, load_atomic, prefetch
+from dtrees.core.data._bits cimport ACQUIRE, ACQ_REL, add_atomic, load_atomic, prefetch
 from dtrees.core.data._columns cimport (
     STORED_SPARSE, STORED_U32, Column, first_at_least, is_looked_up, without_entries
 )
@@ -56,12 +56,11 @@ from dtrees.core.data._structs cimport ALL_ORDERED, PresortedFeature, RowStatist
 from dtrees.core.histogram._layout cimport has_classes
 from dtrees.core.histogram._totals cimport weigh_row
 from dtrees.core.search._bins cimport bins_of_entries
-from dtrees.core.search._bound cimport work_of_bins
 from dtrees.core.search._entry_scan cimport search_feature
 from dtrees.core.search._parameters cimport TrainParameters, may_use
-from dtrees.core.search._search cimport Search, keep_ranks
+from dtrees.core.search._search cimport Search, keep_ranks, work_of_bins
 from dtrees.core.search._sort cimport merge_sort
-from dtrees.core.stores.presorted._sorted_entries cimport sorted_entries
+from dtrees.core.stores.presorted._buffers cimport sorted_entries
 from dtrees.core.stores.sampled._random_split cimport search_random
 from dtrees.core.stores.shared._shared_nodes cimport (
     EntryReaders, SharedNode, SharedStore, class_weights, release_entries, rows_of, work_of

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from dtrees.core.data._columns cimport MOST_INTERVALS, Column, Intervals
 from dtrees.core.data._structs cimport PresortedFeature, RowStatistics, Totals
 from dtrees.core.histogram._layout cimport Layout
-from dtrees.core.search._bounds cimport Bounds
+from dtrees.core.search._intervals cimport Bounds
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Bins, Boundaries, Search

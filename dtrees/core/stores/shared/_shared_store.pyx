@@ -49,24 +49,20 @@ from dtrees.core.data._memory cimport claim, claim_zeros, resize
 from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport AT_MOST, IN_SUBSET, LEAF, RowStatistics, Totals
 from dtrees.core.histogram._count cimport NodeRows, count_column
-from dtrees.core.histogram._layout cimport (
-    PACKED, Layout, add_words, decode, encode, subtract_words
-)
-from dtrees.core.histogram._totals cimport (
-    add_to_totals, add_totals, clear_totals, weigh_totals
-)
+from dtrees.core.histogram._layout cimport PACKED, Layout, add_words, decode, encode, subtract_words
+from dtrees.core.histogram._totals cimport add_to_totals, add_totals, clear_totals, weigh_totals
 from dtrees.core.search._bins cimport bins_of_histogram, search_bins, weigh_bins
-from dtrees.core.search._bounds cimport Bounds
+from dtrees.core.search._criterion cimport NONE
 from dtrees.core.search._entry_scan cimport LAST, NOTHING, scan
-from dtrees.core.search._intervals cimport bound_intervals, least_at_end, lowest_best
+from dtrees.core.search._intervals cimport Bounds, bound_intervals, least_at_end, lowest_best
 from dtrees.core.search._open_node cimport OpenNode, describe, open_child
 from dtrees.core.search._parameters cimport Limits, TrainParameters, may_follow, may_use
 from dtrees.core.search._search cimport (
-    NONE, Boundaries, Search, add_bin, begin_column, begin_pass, borrow_scratch, enlarge,
-    free_bins, free_search, is_better, keep_ranks, new_search, take_best
+    Boundaries, Search, add_bin, begin_column, begin_pass, borrow_scratch, enlarge, free_bins,
+    free_search, is_better, keep_ranks, new_search, take_best
 )
 from dtrees.core.stores._store cimport Member, Store
-from dtrees.core.stores.presorted._sorted_entries cimport sort_by_code
+from dtrees.core.stores.presorted._buffers cimport sort_by_code
 from dtrees.core.stores.sampled._random_split cimport search_random
 from dtrees.core.stores.sampled._sampled_columns cimport draw_columns
 from dtrees.core.stores.shared._shared_entries cimport (

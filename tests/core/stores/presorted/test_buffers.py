@@ -1,4 +1,4 @@
-"""A node that moves to buffers of its own: its subtree is the tree of its rows."""
+"""Nodes that move to buffers of their own, and entries that are sorted in every way."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,19 @@ import pytest
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
+from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow.shared import grow
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import plain
 from tests.coding.examples import coded_columns
+from tests.laws.tables import (
+    SEVEN_WAYS,
+    arrays_of,
+    coded,
+    coded_sparse,
+    grow_parts,
+    seeded,
+)
 
 N_ROWS = 70_000  # more than the rows of small entries: the root does not move, its children do
 SAME = ("feature", "test", "code", "missing_go_to_left", "n_node_samples", "impurity", "gain")
@@ -58,3 +67,24 @@ def test_the_subtree_of_a_node_is_the_tree_of_its_rows(criterion, n_classes):
         assert part.node_count > 8
         for name in SAME:
             assert np.array_equal(getattr(part, name), getattr(whole, name)[nodes]), name
+
+
+COUNTED, SORTED = Tuning(counted_rows=0), Tuning(counted_rows=1 << 40)
+KINDS = ("mostly", "ties", "distinct", "missing", "mostly a category", "counts", "hybrid")
+
+
+@pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
+@pytest.mark.parametrize("n_rows", [40, 63, 64, 400])
+def test_every_way_to_sort(case, n_rows):
+    """Few rows are merged; 400 distinct values need 16 bits; a majority has no entries."""
+    example = seeded(*case, kinds=KINDS, n_rows=n_rows)
+    expected = grow_parts(example, [(coded(example.table), example.target)], tuning=COUNTED)
+    assert expected.node_count > 5
+    for matrix in (
+        coded(example.table),
+        coded(example.table, 300),
+        coded(example.table, 70_000),
+        coded_sparse(example.table, 2),
+    ):
+        tree = grow_parts(example, [(matrix, example.target)], tuning=SORTED)
+        assert arrays_of(tree) == arrays_of(expected)

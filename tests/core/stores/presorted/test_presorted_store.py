@@ -1,10 +1,20 @@
-"""The node step on presorted entries: every column that varies is searched, in any order."""
+"""The node step on presorted entries, and histograms that go down with a node."""
 
 import numpy as np
 import pytest
 
 from dtrees.core.data.tuning import Tuning
-from tests.laws.tables import Example, arrays_of, coded_sparse, fit, grow_tree
+from tests.laws.tables import (
+    SEVEN_WAYS,
+    Example,
+    arrays_of,
+    coded,
+    coded_sparse,
+    fit,
+    grow_parts,
+    grow_tree,
+    seeded,
+)
 from tests.oracle.greedy import assert_tree_is_greedy
 
 SORTED = Tuning(counted_rows=1 << 40)
@@ -67,3 +77,37 @@ def test_columns_that_leave_no_side_for_a_leaf(least):
 def test_no_column_varies():
     tree = fit(Example([[1.0] * 6, ["a"] * 6], np.arange(6) % 2, None, "gini"))
     assert tree.node_count == 1
+
+
+COUNTED = Tuning(counted_rows=0)
+FEW_CODES = ("ties", "counts", "mostly", "categories", "hybrid", "constant", "missing")
+
+
+@pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
+def test_kept_ones_are_those_of_entries(case):
+    """Eight rows for each cell keep the histogram with its node; below they are counted anew."""
+    example = seeded(*case, kinds=FEW_CODES, n_rows=900, min_samples_leaf=2)
+    counted = fit(example, tuning=COUNTED)
+    assert counted.node_count > 100
+    assert arrays_of(counted) == arrays_of(fit(example, tuning=SORTED))
+
+
+@pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
+def test_no_boundary_is_better(case):
+    example = seeded(*case, kinds=FEW_CODES, n_rows=60, max_depth=3)
+    tree = fit(example, tuning=COUNTED)
+    assert_tree_is_greedy(tree, example.table, example.target, example.rules)
+
+
+@pytest.mark.parametrize("n_ways", [1, 2, 3])
+def test_columns_of_many_codes_beside_counted_ones(n_ways):
+    """Some columns have entries and some are counted, in blocks of one thread or of several."""
+    example = seeded(
+        "gini", 2, "none", kinds=("ties", "distinct", "counts", "distinct"), n_rows=500
+    )
+    wide = (coded(example.table, 300), example.target)
+    found = grow_parts(
+        example, [wide], tuning=Tuning(counted_rows=0, level_entries=0), n_threads=n_ways
+    )
+    assert arrays_of(found) == arrays_of(fit(example, tuning=SORTED))
+    assert len(np.unique(found.feature)) > 3

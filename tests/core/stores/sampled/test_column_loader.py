@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 
+import dtrees
 from dtrees.coding.target import Target
+from dtrees.core.data import _cpu
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.membership.resampling import Bags
 from tests.core.walk import assert_drawn_tree_is_greedy
 from tests.laws.tables import Example, arrays_of, coded, fit, grow_tree, thresholds_of
+from tests.pairs import parametrize_pairs
 
 LIMITS = {"max_features": 2, "seed": 4}
 
@@ -64,3 +67,33 @@ def test_memory_serves_the_next_tree_whatever_it_is_of():
     assert [arrays_of(growth.tree(number)) for number in (3, 1, 0, 2)] == [
         expected[number] for number in (3, 1, 0, 2)
     ]
+
+
+WORK = {
+    "numbers of 32 bits": (70_000, None, "Classifier"),
+    "with values": (70_000, None, "Regressor"),
+}
+
+
+@parametrize_pairs(work=WORK, forest=["RandomForest", "ExtraTrees"], missing=[0.2])
+def test_wide_and_plain_loops_grow_the_same_trees(work, forest, missing):
+    n_rows, max_bins, kind = WORK[work]
+    rng = np.random.default_rng(n_rows)
+    X = rng.normal(size=(n_rows, 9))
+    X[:, 7] = rng.integers(0, 4, n_rows)
+    y = X[:, 0] + X[:, 7] + rng.normal(size=n_rows)
+    X[rng.random(X.shape) < missing] = np.nan
+    y = y > 1 if kind == "Classifier" else y
+    forest = getattr(dtrees, forest + kind)(
+        3, max_bins=max_bins, max_features=3, random_state=0, bootstrap=True
+    )
+    found = []
+    for wide in (True, False):
+        before = _cpu.use_wide(wide)
+        try:
+            found.append(forest.fit(X, y).forest_.trees)
+        finally:
+            _cpu.use_wide(before)
+    assert found[0][0].node_count > 300
+    for a, b in zip(*found, strict=True):
+        assert a.equals(b)

@@ -1,4 +1,4 @@
-"""Columns that are read afresh, on a table large enough for every way of reading them.
+"""Columns that are read afresh: by histogram, by sorted entries, and in every way of a large table.
 
 The same tree comes from histograms of all rows in rounds, from sorted entries level by level, and
 from the bag of one thread, which picks a way by rows, codes and classes.
@@ -22,7 +22,18 @@ from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import Bags, plain
 from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.sampled._sampled_columns import drawn_columns
-from tests.laws.tables import coded, grow_blocks, seeded
+from tests.core.walk import assert_drawn_tree_is_greedy
+from tests.laws.tables import (
+    SEVEN_WAYS,
+    Example,
+    arrays_of,
+    coded,
+    coded_sparse,
+    fit,
+    grow_blocks,
+    grow_tree,
+    seeded,
+)
 from tests.pairs import parametrize_pairs
 
 N_ROWS = 3000
@@ -157,3 +168,114 @@ def test_columns_in_their_order_where_none_is_drawn():
     dataset = dataset_of()
     n = len(seeded("gini", 3, "none").table)
     assert drawn_columns(dataset, 7, 0, 99).tolist() == list(range(n))
+
+
+TWO_DRAWN = {"max_features": 2, "seed": 9}
+
+
+@pytest.mark.one_of(3)
+@pytest.mark.parametrize("kind", ["ties", "counts", "mostly", "mostly a category", "hybrid"])
+@pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
+def test_cells_hold_the_sums_of_their_rows(case, kind):
+    example = seeded(
+        *case, kinds=(kind, "ties", kind, "categories"), n_rows=60, **TWO_DRAWN, max_depth=3
+    )
+    assert_drawn_tree_is_greedy(fit(example), example)
+
+
+@pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
+def test_many_rows_and_few_codes(case):
+    example = seeded(*case, kinds=("ties", "counts", "mostly", "hybrid"), n_rows=3000, **TWO_DRAWN)
+    limited = Example(
+        example.table, example.y, example.weight, example.criterion, {**TWO_DRAWN, "max_depth": 6}
+    )
+    tree = fit(limited)
+    assert arrays_of(tree) == arrays_of(grow_tree(limited, coded(limited.table, 300)))
+    assert arrays_of(tree) == arrays_of(fit(limited, n_threads=2))
+
+
+@pytest.mark.parametrize("common", [0, 3, 6])
+def test_a_common_code_has_what_the_others_leave(common):
+    """Wherever it stands among the codes, in a node in which it still is the most common one."""
+    rng = np.random.default_rng(common)
+    column = np.where(rng.random(400) < 0.06, rng.integers(0, 7, 400), common)
+    other = rng.integers(0, 3, 400)
+    y = (column > 3) + 2 * (other == 1) + (rng.random(400) < 0.05)
+    table = [column.astype(float).tolist(), other.astype(float).tolist()]
+    for criterion in ("gini", "squared_error"):
+        target = y if criterion == "gini" else y * 1.5
+        limits = {"max_features": 1, "seed": 0, "max_depth": 4}
+        example = Example(table, target, None, criterion, limits)
+        tree = fit(example)
+        assert_drawn_tree_is_greedy(tree, example)
+        assert arrays_of(tree) == arrays_of(fit(example, n_threads=2))
+
+
+@pytest.mark.parametrize("largest", [None, 300], ids=["8 bits", "16 bits"])
+def test_a_node_without_the_common_code(largest):
+    """Which stands between two codes of the node, and is no neighbour of its threshold."""
+    column = np.full(400, 3)
+    column[:20] = [1, 2, 4, 5] * 5
+    rare = (np.arange(400) < 20).astype(int)
+    y = np.where(rare == 1, 1 + (column > 3), 0)
+    table = [column.astype(float).tolist(), rare.astype(float).tolist()]
+    for criterion in ("gini", "squared_error"):
+        example = Example(table, y, None, criterion, {"max_features": 1, "seed": 1})
+        tree = grow_tree(example, coded(table, largest))
+        assert tree.feature.tolist() == [1, -2, 0, -2, -2]
+        assert tree.threshold[2] == 3.0  # between 2 and 4
+        assert arrays_of(tree) == arrays_of(fit(example, n_threads=2))
+
+
+@pytest.mark.parametrize("largest", [1, 10**4, 10**9])
+def test_sums_of_any_size(largest):
+    """Cells are as narrow as the sums of a node allow."""
+    rng = np.random.default_rng(1)
+    table = rng.integers(0, 6, (3, 200)).astype(float).tolist()
+    y = rng.integers(0, largest + 1, 200).astype(float)
+    example = Example(table, y, None, "squared_error", {**TWO_DRAWN, "max_depth": 3})
+    assert_drawn_tree_is_greedy(fit(example), example)
+
+
+KINDS = ("counts", "mostly", "distinct", "categories", "mostly a category", "hybrid", "ties")
+THREE_DRAWN = {"max_features": 3, "seed": 7}
+
+
+@pytest.mark.parametrize("storage", ["sparse", "16 bits", "32 bits"])
+@pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
+def test_storage_does_not_matter(case, storage):
+    example = seeded(*case, kinds=KINDS, n_rows=400, **THREE_DRAWN)
+    matrix = {
+        "sparse": lambda: coded_sparse(example.table, 5),
+        "16 bits": lambda: coded(example.table, 300),
+        "32 bits": lambda: coded(example.table, 70_000),
+    }[storage]()
+    expected = fit(example)
+    assert expected.node_count > 40
+    assert arrays_of(grow_tree(example, matrix)) == arrays_of(expected)
+
+
+@pytest.mark.parametrize("n_rows", [2, 15, 16, 17, 60])
+def test_few_rows_of_sparse_columns(n_rows):
+    """Rows are found by their places or by search; columns without any are not looked at."""
+    rng = np.random.default_rng(n_rows)
+    cells = np.where(rng.random((30, n_rows)) < 0.15, rng.integers(1, 4, (30, n_rows)), 0)
+    table = cells.astype(float).tolist()
+    y = rng.integers(0, 2, n_rows)
+    y[:2] = 0, 1
+    example = Example(table, y, None, "gini", {"max_features": 4, "seed": 1})
+    tree = grow_tree(example, coded_sparse(table, n_rows))
+    assert_drawn_tree_is_greedy(tree, example)
+    assert arrays_of(tree) == arrays_of(fit(example))
+
+
+def test_small_nodes_of_a_large_sparse_table():
+    """A column has many more stored rows than the node: these are looked for one by one."""
+    rng = np.random.default_rng(0)
+    cells = np.where(rng.random((8, 4000)) < 0.4, rng.integers(1, 6, (8, 4000)), 0).astype(float)
+    cells[0] = np.arange(4000) < 20  # few rows part from the others at once
+    y = np.where(cells[0] == 1, rng.integers(0, 2, 4000), 2)
+    example = Example(cells.tolist(), y, None, "gini", {"max_features": 7, "seed": 2})
+    tree = grow_tree(example, coded_sparse(example.table, 3))
+    assert arrays_of(tree) == arrays_of(fit(example))
+    assert (tree.impurity[tree.test == 0] == 0).all()

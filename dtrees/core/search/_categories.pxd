@@ -1,4 +1,4 @@
-"""Declarations of the search over subsets of categories; see _category_subsets.pyx."""
+"""Subsets of the categories of a column; see _categories.pyx."""
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core.search._search cimport Search, add_bin, begin_pass
