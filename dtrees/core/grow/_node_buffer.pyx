@@ -9,7 +9,6 @@ its code. `dtrees.core.grow.node_record.RECORD` is the numpy twin of a record.
     words        subsets of codes, one bit each, at the offset in `Record.subset`
 """
 cimport cython
-from functools import partial
 
 import numpy as np
 
@@ -28,7 +27,6 @@ from dtrees.core.search._search cimport Search
 from dtrees.core.stores._store cimport CodesOfRanks, code_of
 
 from dtrees.core.grow.node_record import RECORD, PartialTree
-from dtrees.typing import serial
 
 cdef enum:
     FIRST_IN_PAGES = 1 << 13    # records in pages: to ask for more takes longer than to write them
@@ -351,8 +349,8 @@ def fractions_of(nodes, uint64_t seed, uint64_t tree):
     return np.asarray(fraction)
 
 
-def copy_piece(nodes, int64_t[:, ::1] sums, int64_t position, piece, const int64_t[:, ::1] of_piece,
-               int64_t words):
+cdef copy_piece(nodes, int64_t[:, ::1] sums, int64_t position, piece,
+                const int64_t[:, ::1] of_piece, int64_t words):
     """Copy records and sums of a piece to `position`; so many words of subsets stand before it."""
     cdef int64_t length = len(piece)
     cdef uint8_t[::1] raw = nodes[position:position + length].view(np.uint8)
@@ -370,7 +368,7 @@ def copy_piece(nodes, int64_t[:, ::1] sums, int64_t position, piece, const int64
             record.subset += words if record.subset >= 0 else 0
 
 
-def join_records(list pieces, list statistics, list n_words, run=serial):
+def join_records(list pieces, list statistics, list n_words):
     """The records of a tree in preorder, from those of its pieces. O(nodes).
 
     Parameters
@@ -380,8 +378,6 @@ def join_records(list pieces, list statistics, list n_words, run=serial):
     statistics : list of int64 (n_nodes, n_statistics)
     n_words : list of int
         Of the subsets of each, which stand one behind the other.
-    run : Runner, default=serial
-        Of the copies.
 
     Returns
     -------
@@ -407,7 +403,6 @@ def join_records(list pieces, list statistics, list n_words, run=serial):
     cdef int64_t position = 0
     cdef int64_t depth = 1
     cdef int64_t i, number
-    cdef list copies = []
     stack[0] = 0
     while depth > 0:
         depth -= 1
@@ -423,10 +418,8 @@ def join_records(list pieces, list statistics, list n_words, run=serial):
                 depth += 2
             continue
         number = top[i].left
-        copies.append(partial(copy_piece, nodes, sums, position, pieces[number],
-                              statistics[number], first_word[number]))
+        copy_piece(nodes, of_node, position, pieces[number], statistics[number], first_word[number])
         position += len(pieces[number])
-    run(copies)
     for i in range(n_top):
         if top[i].column != SUBTREE and top[i].left >= 0:
             out[start[i]].left = start[top[i].left]

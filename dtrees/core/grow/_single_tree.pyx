@@ -806,7 +806,7 @@ def grow_piece(Dataset dataset, tuning, Arena arena, run, int n_threads, cancell
         tree.team.dismiss()     # where nobody has come to lead
     if upper is None or cancelled():
         return None
-    return join([upper, *[tree.pieces[i + 1] for i in range(len(tree.pieces))]], run)
+    return join([upper, *[tree.pieces[i + 1] for i in range(len(tree.pieces))]])
 
 
 cdef class LeftSubtree:

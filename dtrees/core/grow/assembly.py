@@ -8,8 +8,6 @@ numbered in preorder and subsets are stored in the order of their nodes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,40 +19,14 @@ from dtrees.core.grow._node_buffer import arrays_of, fractions_of, join_records
 from dtrees.core.grow.node_record import PartialTree, RecordsOfTrees
 from dtrees.core.model.flat import split_trees
 from dtrees.core.model.tree import IN_SUBSET, Tree, count_type
-from dtrees.typing import Runner, serial
 
 NODES_AT_ONCE = 2**13  # of trees whose records are put side by side
-NODES_OF_THREAD = 2**14  # fewer take less time than to wake a thread
 SUBTREE = -3  # column of a record that stands for a later piece, whose number is in `left`
 
 Thresholds = Callable[..., tuple[np.ndarray, np.ndarray]]  # `CodeBook.thresholds`
 
 
-def on_threads(thresholds: Thresholds, run: Runner, n_threads: int) -> Thresholds:
-    """The same thresholds; those of many nodes are worked out by several threads."""
-
-    def of_nodes(
-        column: np.ndarray, left: np.ndarray, right: np.ndarray, fractions: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        n_parts = min(n_threads, len(column) // NODES_OF_THREAD)
-        if n_parts <= 1:
-            return thresholds(column, left, right, fractions)
-        edges = np.linspace(0, len(column), n_parts + 1).astype(np.int64)
-        parts = [slice(first, end) for first, end in pairwise(edges)]
-        of_parts = [None if fractions is None else fractions[part] for part in parts]
-        found = run(
-            [
-                partial(thresholds, column[part], left[part], right[part], of_part)
-                for part, of_part in zip(parts, of_parts, strict=True)
-            ]
-        )
-        threshold, code = map(np.concatenate, zip(*found, strict=True))
-        return threshold, code
-
-    return of_nodes
-
-
-def join(pieces: Sequence[PartialTree], run: Runner = serial) -> PartialTree:
+def join(pieces: Sequence[PartialTree]) -> PartialTree:
     """One piece in preorder. O(nodes).
 
     Parameters
@@ -62,8 +34,6 @@ def join(pieces: Sequence[PartialTree], run: Runner = serial) -> PartialTree:
     pieces : sequence of PartialTree
         Piece 0 holds the root as record 0, in any order of records; a record of it whose column is
         ``SUBTREE`` stands for the piece numbered in its ``left``. The others are in preorder.
-    run : Runner, default=serial
-        Copies of many nodes are made by several threads.
     """
     top = pieces[0].nodes
     if len(top) == 1 and top["column"][0] == SUBTREE:
@@ -72,7 +42,6 @@ def join(pieces: Sequence[PartialTree], run: Runner = serial) -> PartialTree:
         [piece.nodes for piece in pieces],
         [piece.statistics for piece in pieces],
         [len(piece.words) for piece in pieces],
-        run if sum(len(piece.nodes) for piece in pieces) >= 2 * NODES_OF_THREAD else serial,
     )
     words = np.concatenate([piece.words for piece in pieces])
     return PartialTree(nodes, statistics, words)

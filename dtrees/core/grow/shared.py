@@ -34,7 +34,7 @@ from dtrees.core.grow._shared_growth import (
     grow_together,
     has_intervals,
 )
-from dtrees.core.grow.assembly import Thresholds, join, on_threads, trees_of
+from dtrees.core.grow.assembly import Thresholds, join, trees_of
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.source import FREE, Above, DatasetSource, grow_tree
 from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
@@ -84,7 +84,6 @@ def grow(
     by_set = [rules] * resampling.n_sets if rules_of_sets is None else rules_of_sets
     pieces = pieces_of_sets(source, by_set, resampling)
     n_codes = source.coded.n_codes
-    thresholds = on_threads(thresholds, source.run, source.n_threads)
     return Forest(tuple(trees_of(pieces, source.target, n_codes, thresholds, rules, units)))
 
 

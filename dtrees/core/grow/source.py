@@ -18,7 +18,7 @@ from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, scale_of
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow._single_tree import Arena, grow_piece
-from dtrees.core.grow.assembly import Thresholds, frozen, on_threads
+from dtrees.core.grow.assembly import Thresholds, frozen
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores._dataset import Dataset
@@ -100,7 +100,5 @@ class DatasetSource:
 def grow_tree(source: DatasetSource, thresholds: Thresholds) -> Tree:
     """Grow the tree of all rows; `thresholds` is `CodeBook.thresholds`."""
     piece = source.finish()
-    if source.n_threads > 1:
-        thresholds = on_threads(thresholds, source.run, source.n_threads)
     (tree,) = frozen([piece], source.target, source.coded.n_codes, thresholds, source.rules)
     return tree

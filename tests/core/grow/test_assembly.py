@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 
-from dtrees.coding import CodeBook
-from dtrees.core.grow import assembly
-from dtrees.core.grow.assembly import SUBTREE, join, on_threads, subsets_of_trees, trees_of
+from dtrees.core.grow.assembly import SUBTREE, join, subsets_of_trees, trees_of
 from dtrees.core.grow.node_record import RECORD, PartialTree, RecordsOfTrees
 from dtrees.core.grow.source import DatasetSource
-from dtrees.parallel import LocalRunner
 from tests.laws.tables import SEVEN_WAYS, coded, fit, seeded, thresholds_of
 from tests.laws.test_growth import assert_equal
 
@@ -54,15 +51,13 @@ def cut(piece, rng):
     return [PartialTree(top, piece.statistics[kept], piece.words), *found]
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_cuts_are_not_seen(seed, monkeypatch):
-    if seed >= 3:
-        monkeypatch.setattr(assembly, "NODES_OF_THREAD", 1)  # all are copied by threads
+@pytest.mark.parametrize("seed", range(4))
+def test_cuts_are_not_seen(seed):
     piece = whole()
     pieces = cut(piece, np.random.default_rng(seed))
     assert len(pieces) > 1
     arguments = EXAMPLE.target, MATRIX.n_codes, thresholds_of(EXAMPLE.table), EXAMPLE.rules
-    (tree,) = trees_of([join(pieces, LocalRunner(3))], *arguments)
+    (tree,) = trees_of([join(pieces)], *arguments)
     assert_equal(tree, fit(EXAMPLE))
 
 
@@ -75,28 +70,6 @@ def test_trees_side_by_side_are_those_that_are_alone(case):
     piece = whole(example)
     for tree in trees_of([piece, piece, piece], *arguments):
         assert_equal(tree, fit(example))
-
-
-@pytest.mark.parametrize("random_splits", [False, True])
-@pytest.mark.parametrize("n_threads", [1, 2, 3])
-def test_thresholds_of_several_threads_are_those_of_one(n_threads, random_splits, monkeypatch):
-    monkeypatch.setattr(assembly, "NODES_OF_THREAD", 10)
-    rng = np.random.default_rng(0)
-    book, _ = CodeBook.fit_encode(rng.normal(size=(500, 3)))
-    column = rng.integers(0, 3, 101).astype(np.int32)
-    left = rng.integers(0, 400, 101).astype(np.uint32)
-    right = left + rng.integers(1, 100, 101).astype(np.uint32)
-    fractions = rng.random(101) if random_splits else None
-    n_tasks = []
-
-    def run(tasks):
-        n_tasks.append(len(tasks))
-        return LocalRunner(n_threads)(tasks)
-
-    found = on_threads(book.thresholds, run, n_threads)(column, left, right, fractions)
-    for array, expected in zip(found, book.thresholds(column, left, right, fractions), strict=True):
-        assert np.array_equal(array, expected, equal_nan=True)
-    assert n_tasks == ([] if n_threads == 1 else [n_threads])
 
 
 def test_a_root_that_is_a_subtree():

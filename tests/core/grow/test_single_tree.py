@@ -133,9 +133,9 @@ def test_subtrees_are_left_to_the_team(limits, monkeypatch):
     example = seeded("gini", 3, "none", kinds=("ties", "distinct"), n_rows=600, **limits)
     n_pieces = []
 
-    def joined(pieces, run):
+    def joined(pieces):
         n_pieces.append(len(pieces))
-        return join(pieces, run)
+        return join(pieces)
 
     monkeypatch.setattr(_single_tree, "join", joined)
     tuning = Tuning(level_entries=0, task_entries=0)
