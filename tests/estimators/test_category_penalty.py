@@ -18,7 +18,7 @@ from dtrees import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from dtrees.export import load, save
+from dtrees.export import load
 from dtrees.model_selection import GridSearchCV, cross_validate
 
 
@@ -89,22 +89,8 @@ def test_a_search_over_it_grows_each_value():
     assert len(set(search.cv_results_["mean_test_score"])) > 1
 
 
-@pytest.mark.parametrize("value", [-0.1, np.inf, np.nan, "much", None])
-def test_wrong_values(value):
-    X, y = named_rows(50)
-    with pytest.raises(ValueError, match="category_penalty"):
-        DecisionTreeClassifier(category_penalty=value).fit(X, y)
-
-
 def test_extra_trees_search_no_subsets():
     assert "category_penalty" not in ExtraTreesClassifier().get_params()
-
-
-def test_files_keep_it(tmp_path):
-    X, y = named_rows(100)
-    model = RandomForestClassifier(3, category_penalty=0.25, random_state=0).fit(X, y)
-    save(model, tmp_path / "model")
-    assert load(tmp_path / "model").category_penalty == 0.25
 
 
 def test_old_files_have_none():

@@ -56,21 +56,6 @@ def test_a_word_holds_all_bits_of_both():
     assert (words.view(np.int64) >> 32).tolist() == [0, -(2**28), -(2**29), -3 * 2**28]
 
 
-def test_all_rows_begin_alike():
-    rows = RowDerivatives(CLASSES["log_loss"], np.array([1.0, 2.0, 3.0]), np.zeros(4), None, Team())
-    np.testing.assert_array_equal(rows.raw, np.repeat([[1.0], [2.0], [3.0]], 4, axis=1))
-    assert (rows.n_values, rows.n_rows) == (3, 4)
-
-
-def test_a_scale_is_a_factor():
-    rows = RowDerivatives(
-        NUMBERS["squared_error"], np.zeros(1), np.array([1.0, -2.0]), None, Team()
-    )
-    np.testing.assert_array_equal(rows.derive(8.0, 4.0, measures=True), [[8, 8]])
-    np.testing.assert_array_equal(rows.packed.view(np.int64)[0] >> 32, [-8, 16])
-    assert rows.largest == (2.0, 1.0)
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
     ("loss", "n_values"),
@@ -180,11 +165,6 @@ def test_where_none_is_drawn_the_nearest_is():
     assert row == nearest[0]
 
 
-def test_iterations_and_seeds_differ():
-    found = [drawn(200, 0.5, seed=s, iteration=i).drawn.tolist() for s in (0, 1) for i in (0, 1)]
-    assert len({tuple(rows) for rows in found}) == 4
-
-
 RNG = np.random.default_rng(3)
 N = 400
 
@@ -197,12 +177,6 @@ def case(n_columns=8):
 def columns_of(rules, table, gradient, hessian, **how):
     _, piece = grown(table, gradient, hessian, rules, **how)
     return piece.nodes["column"].tolist()
-
-
-def test_a_share_of_one_draws_nothing():
-    made = case()
-    plain = columns_of(free_rules(max_leaf_nodes=31), *made)
-    assert plain == columns_of(free_rules(max_leaf_nodes=31, max_features=1.0, seed=5), *made)
 
 
 @pytest.mark.parametrize("share", [1e-9, 0.3, 0.5, 0.9])

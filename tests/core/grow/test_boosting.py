@@ -248,11 +248,6 @@ class TestSubsample:
         assert sizes[0:9:3] == sizes[1:9:3] == sizes[2:9:3]
         assert len(set(sizes)) > 1
 
-    @pytest.mark.parametrize("share", [0.0, 1.5, "half"])
-    def test_what_is_no_share(self, share):
-        with pytest.raises(ValueError, match=r"'subsample' parameter .* \(0.0, 1.0\]"):
-            self.model(subsample=share).fit(self.X, self.Y)
-
 
 def test_a_cancelled_growth_ends():
     from dtrees.coding import CodeBook
@@ -308,12 +303,6 @@ def test_a_step_is_minus_gradient_by_hessian(weight):
         assert piece.statistics[record, 0] == wanted
 
 
-def test_l2_shortens_steps():
-    _, free, _ = made()
-    _, bound, _ = made(l2=5.0)
-    assert np.abs(bound).mean() < np.abs(free).mean()
-
-
 def test_medians_are_those_of_the_rows():
     _, raw, leaves = made("absolute_error")
     for rows in leaves.values():
@@ -362,11 +351,6 @@ def test_stretches():
     first, n = stretches(TREE, leaves)
     assert first.tolist() == [0, 6, 0, 0, 2, 5, 2]
     assert n.tolist() == [10, 4, 6, 2, 4, 1, 3]
-
-
-def test_weights_of_few_bits_stay():
-    weights = np.array([1, 2**20 + 1, 7])
-    assert few_bits(weights) is weights
 
 
 @given(st.lists(st.integers(1, 2**56), min_size=1, max_size=8))

@@ -199,15 +199,6 @@ def test_a_grower_grows_one_tree_after_the_other():
         np.testing.assert_array_equal(grower.piece().nodes, first.nodes)
 
 
-def test_steps():
-    grower, *_ = made(5, max_leaf_nodes=6)
-    leaves = grower.leaves_of_tree()
-    raw = np.zeros(60)
-    grower.add_steps(np.arange(1.0, 7.0), raw)
-    for number, (_, first, n) in enumerate(leaves.tolist(), start=1):
-        assert (raw[grower.rows_of_leaves[first : first + n]] == number).all()
-
-
 @given(st.integers(0, 40), st.integers(2, 40))
 def test_chosen_rows_are_a_table_of_their_own(seed, n_chosen):
     rng = np.random.default_rng(seed)
@@ -301,14 +292,6 @@ def test_rows_move_by_what_the_tree_stores(tree, scale, unit):
             assert statistics[node].tolist() == children.sum(axis=0).tolist()
 
 
-def test_sizes_that_do_not_fit_are_refused(tree):
-    grower, _ = tree
-    with pytest.raises(AssertionError):
-        weights_of_leaves(grower, np.ones(N + 1, dtype=np.int64))
-    with pytest.raises(AssertionError):
-        add_leaf_steps(grower, np.zeros(2), np.ones(2, dtype=np.int64), 1.0, np.zeros(N))
-
-
 @given(st.integers(0, 100), st.lists(st.integers(2, 90), min_size=1, max_size=4))
 def test_trees_stand_behind_each_other_in_preorder(seed, sizes):
     rng = np.random.default_rng(seed)
@@ -333,15 +316,3 @@ def test_trees_stand_behind_each_other_in_preorder(seed, sizes):
         for name in nodes.dtype.names:
             own = found.nodes[name][end - len(nodes) : end]
             np.testing.assert_array_equal(own, nodes[name])
-
-
-def test_what_is_taken_is_gone():
-    rng = np.random.default_rng(0)
-    records = GrownRecords()
-    for _ in range(2):
-        assert len(records.take().nodes) == records.n_trees == 0
-        gradient, hessian = derivatives(rng, 200)
-        grower, piece = grown(rng.normal(size=(200, 2)), gradient, hessian, free_rules())
-        records.append(grower)
-        first, again = records.n_trees, records.take()
-        assert (first, len(again.nodes)) == (1, len(piece.nodes))
