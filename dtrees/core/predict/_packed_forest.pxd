@@ -72,20 +72,6 @@ cdef class GrownTrees:
 cdef void number_nodes(const Grown* tree, int32_t* number, int32_t* inner,
                        int32_t* node_of_leaf) noexcept nogil
 
-
-cdef class ForestNodes:
-    cdef Node* nodes
-    cdef Rule* rules                # NULL: every test is `<=` on numbers; otherwise nodes are
-    cdef bint with_other            # whether a rule may be `IS_OTHER`
-    cdef uint64_t* words
-    cdef int64_t n_words
-    cdef int64_t* start             # of a tree's inner nodes
-    cdef int64_t* first_leaf        # of a tree
-    cdef int32_t* root
-    cdef int32_t* node_of_leaf
-    cdef readonly int64_t n_trees
-    cdef readonly int64_t n_slots
-
 cdef struct Entry:
     double value
     int64_t output              # of the value in the row that it is added to
@@ -105,17 +91,29 @@ cdef struct Totals:
     int64_t output              # of the first tree
 
 
-cdef class LeafValues:
-    cdef TreeValues* of_tree
+cdef class PackedTrees:
+    cdef Node* nodes
+    cdef Rule* rules                # NULL: every test is `<=` on numbers; otherwise nodes are
+    cdef bint with_other            # whether a rule may be `IS_OTHER`
+    cdef uint64_t* words
+    cdef int64_t n_words
+    cdef int64_t* start             # of a tree's inner nodes
+    cdef int64_t* first_leaf        # of a tree
+    cdef int32_t* root
+    cdef int32_t* node_of_leaf
+    cdef TreeValues* values         # of each tree
     cdef readonly int64_t n_trees
-    cdef readonly int64_t width
+    cdef readonly int64_t n_slots
+    cdef readonly int64_t width     # values of a leaf
+    cdef int64_t n_columns          # of a table
+    cdef const int64_t[::1] columns         # of slots of numbers
+    cdef const double[::1] thresholds
+    cdef const int64_t[::1] first           # threshold of each of these slots
 
-    cdef bint fill(self, const Grown* tree, int64_t t, const int32_t* node_of_leaf,
-                   int64_t n_leaves, bint is_dense) noexcept nogil
     cdef Totals as_totals(self, double[:, :] total, int64_t first_tree) except *
 
 
-cdef void add_values(LeafValues values, int64_t tree, const int32_t* leaves, int64_t n,
+cdef void add_values(PackedTrees forest, int64_t tree, const int32_t* leaves, int64_t n,
                      const Totals* to) noexcept nogil
-cdef void add_row(LeafValues values, const int32_t* leaves, int64_t row,
+cdef void add_row(PackedTrees forest, const int32_t* leaves, int64_t row,
                   const Totals* to) noexcept nogil

@@ -38,10 +38,8 @@ Trees of one value may belong to several outputs in turn, as those of boosted mo
     tree                    0  1  2  3  4  5         three outputs
     adds to output          0  1  2  0  1  2
 
-A packed forest has the values of all leaves. Where rows and their leaves are given, the leaves that
-they reach are numbered, and have values. So ten rows in a tree of 5,000 nodes cost ten leaves::
-
-    leaf of rows  7 3 7 12 3    number  1 0 1 2 0    values of leaves 3, 7, 12
+A packed forest has the values of all leaves. Where rows and their leaves are given, values are
+those of these leaves alone: ten rows in a tree of 5,000 nodes cost ten leaves.
 """
 import numpy as np
 
@@ -49,7 +47,7 @@ from cpython.mem cimport (
     PyMem_Calloc, PyMem_Free, PyMem_Malloc, PyMem_RawFree, PyMem_RawMalloc
 )
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memset
 
 from dtrees.core.data._bits cimport prefetch
@@ -264,8 +262,8 @@ cdef void number_nodes(const Grown* tree, int32_t* number, int32_t* inner,
         n_inner += 1 - is_leaf
 
 
-cdef class ForestNodes:
-    """The inner nodes of a forest, and which nodes its leaves are.
+cdef class PackedTrees:
+    """The inner nodes of trees, which nodes their leaves are, the values of these, and slots.
 
     ``n_words`` are those of all subsets, as slots have them; None: every test is `<=` on a column
     of numbers. ``with_other``: there may be rules that are `IS_OTHER`.
@@ -282,6 +280,7 @@ cdef class ForestNodes:
         self.n_trees = n
         self.with_other = with_other
         self.n_slots = n_slots
+        self.width = n_values_of(grown.trees)
         if n_words is None:
             self.nodes = <Node*>PyMem_Malloc((n_inner + 1) * sizeof(Node))
         else:
@@ -292,10 +291,11 @@ cdef class ForestNodes:
         self.first_leaf = <int64_t*>PyMem_Malloc((n + 1) * sizeof(int64_t))
         self.root = <int32_t*>PyMem_Malloc(n * sizeof(int32_t))
         self.node_of_leaf = <int32_t*>PyMem_Malloc((n_leaves + 1) * sizeof(int32_t))
+        self.values = <TreeValues*>PyMem_Calloc(n, sizeof(TreeValues))
         if (
             (self.nodes == NULL and (self.rules == NULL or self.words == NULL))
             or self.start == NULL or self.first_leaf == NULL or self.root == NULL
-            or self.node_of_leaf == NULL
+            or self.node_of_leaf == NULL or self.values == NULL
         ):
             raise MemoryError()
         for t in range(n + 1):
@@ -307,7 +307,58 @@ cdef class ForestNodes:
         """Whether tests are of several kinds."""
         return self.rules != NULL
 
+    def set_thresholds(self, const int64_t[::1] columns not None,
+                       const double[::1] thresholds not None, const int64_t[::1] first not None,
+                       int64_t n_columns):
+        """Tell the slots of numbers, which come first.
+
+        Parameters
+        ----------
+        columns : int64 (n_number_slots,)
+            Of each slot, of a table that has ``n_columns``.
+        thresholds : float64, ascending within a slot
+            One more than there are: an empty slot at the end begins with it.
+        first : int64 (n_number_slots + 1,)
+            Where the thresholds of a slot begin.
+        """
+        cdef int64_t k
+        cdef int64_t n = columns.shape[0]
+        if not (n <= self.n_slots and first.shape[0] == n + 1 and 0 <= first[0]
+                and first[n] < thresholds.shape[0]):
+            raise ValueError("The slots do not fit the forest.")
+        for k in range(n):
+            if not (0 <= columns[k] < n_columns and first[k] <= first[k + 1]):
+                raise ValueError("The slots do not fit the forest.")
+        self.n_columns = n_columns
+        self.columns, self.thresholds, self.first = columns, thresholds, first
+
+    cdef Totals as_totals(self, double[:, :] total, int64_t first_tree) except *:
+        """Where the values of the leaves of at least one row are added.
+
+        first_tree : of those that were added to the same totals, the number of the first one here
+        """
+        cdef int64_t n_outputs = total.shape[1]
+        cdef Totals to
+        if first_tree < 0 or not (
+            n_outputs == self.width and total.strides[1] == sizeof(double)
+            or n_outputs > 0 and self.width == 1
+        ):
+            raise ValueError("The totals do not fit the trees.")
+        to.cells = &total[0, 0]
+        to.row_step = total.strides[0] // <int64_t>sizeof(double)
+        to.output_step = total.strides[1] // <int64_t>sizeof(double)
+        to.n_outputs = n_outputs if self.width == 1 else 1
+        to.output = first_tree % to.n_outputs
+        return to
+
     def __dealloc__(self):
+        cdef int64_t t
+        if self.values != NULL:
+            for t in range(self.n_trees):
+                free(self.values[t].dense)
+                free(self.values[t].entries)
+                free(self.values[t].first)
+        PyMem_Free(self.values)
         PyMem_Free(self.nodes)
         PyMem_Free(self.rules)
         PyMem_Free(self.words)
@@ -351,7 +402,7 @@ cdef void slot_subset(const uint64_t* words, const ColumnSlots* column, bint mis
     put(out, k, unseen_left)
 
 
-def fill_nodes(ForestNodes forest not None, GrownTrees grown not None,
+def fill_nodes(PackedTrees forest not None, GrownTrees grown not None,
                const int64_t[:, ::1] columns, int64_t[::1] cursor, double[::1] thresholds,
                int64_t[::1] node_of):
     """Write the inner nodes of the trees, all but their ranks.
@@ -411,7 +462,7 @@ def fill_nodes(ForestNodes forest not None, GrownTrees grown not None,
         PyMem_Free(number)
 
 
-cdef inline void _number_node(ForestNodes forest, const Grown* tree, int64_t i, int64_t k,
+cdef inline void _number_node(PackedTrees forest, const Grown* tree, int64_t i, int64_t k,
                               const int32_t* number, const ColumnSlots* column) noexcept nogil:
     """Write node i of a tree, which compares, as inner node k; its limit is not known yet."""
     cdef Node* node
@@ -438,7 +489,7 @@ cdef inline void _number_node(ForestNodes forest, const Grown* tree, int64_t i, 
             rule.kind |= IS_OTHER
 
 
-cdef inline void _subset_node(ForestNodes forest, const Grown* tree, int64_t i, int64_t k,
+cdef inline void _subset_node(PackedTrees forest, const Grown* tree, int64_t i, int64_t k,
                               const int32_t* number, const ColumnSlots* column,
                               int64_t word) noexcept nogil:
     """Write node i, which has a subset, as inner node k, and its bits from `word` on."""
@@ -513,7 +564,7 @@ cdef Ranked* sort_by_digits(Ranked* items, Ranked* scratch, int64_t n) noexcept 
     return items
 
 
-cdef inline void put_limit(ForestNodes forest, int64_t k, int64_t below,
+cdef inline void put_limit(PackedTrees forest, int64_t k, int64_t below,
                            int64_t n_distinct) noexcept nogil:
     """Say which codes of a number go left.
 
@@ -534,7 +585,7 @@ cdef inline void put_limit(ForestNodes forest, int64_t k, int64_t below,
         rule.limit = <uint16_t>(rule.limit + more)
 
 
-def rank_thresholds(ForestNodes forest not None, double[::1] thresholds,
+def rank_thresholds(PackedTrees forest not None, double[::1] thresholds,
                     const int64_t[::1] node_of, const int64_t[::1] first, int64_t begin,
                     int64_t end, int64_t[::1] n_distinct):
     """Write the limits of the nodes of some slots; callable from any thread, by stretches.
@@ -593,59 +644,6 @@ def rank_thresholds(ForestNodes forest not None, double[::1] thresholds,
                 distinct += i == 0 or sorted_items[i].key != sorted_items[i - 1].key
                 put_limit(forest, sorted_items[i].node, distinct, n_distinct[s])
     PyMem_RawFree(items)
-
-
-cdef class LeafValues:
-    """The values of leaves of trees of one kind, to be filled in tree by tree."""
-
-    def __cinit__(self, GrownTrees grown not None):
-        self.n_trees = grown.n_trees
-        self.width = n_values_of(grown.trees)
-        self.of_tree = <TreeValues*>calloc(self.n_trees, sizeof(TreeValues))
-        if self.of_tree == NULL:
-            raise MemoryError()
-
-    def __dealloc__(self):
-        cdef int64_t t
-        if self.of_tree != NULL:
-            for t in range(self.n_trees):
-                free(self.of_tree[t].dense)
-                free(self.of_tree[t].entries)
-                free(self.of_tree[t].first)
-        free(self.of_tree)
-
-    cdef bint fill(self, const Grown* tree, int64_t t, const int32_t* node_of_leaf,
-                   int64_t n_leaves, bint is_dense) noexcept nogil:
-        """Write the values of some leaves of tree t, once; False without memory."""
-        cdef TreeValues* own = self.of_tree + t
-        if is_dense:
-            own.dense = <double*>malloc(n_leaves * self.width * sizeof(double))
-            if own.dense != NULL:
-                dense_values(tree, node_of_leaf, n_leaves, own.dense)
-            return own.dense != NULL
-        own.first = <int64_t*>malloc((n_leaves + 1) * sizeof(int64_t))
-        if own.first != NULL:
-            own.entries = entries_of(tree, node_of_leaf, n_leaves, own.first)
-        return own.entries != NULL
-
-    cdef Totals as_totals(self, double[:, :] total, int64_t first_tree) except *:
-        """Where the values of the leaves of at least one row are added.
-
-        first_tree : of those that were added to the same totals, the number of the first one here
-        """
-        cdef int64_t n_outputs = total.shape[1]
-        cdef Totals to
-        if first_tree < 0 or not (
-            n_outputs == self.width and total.strides[1] == sizeof(double)
-            or n_outputs > 0 and self.width == 1
-        ):
-            raise ValueError("The totals do not fit the trees.")
-        to.cells = &total[0, 0]
-        to.row_step = total.strides[0] // <int64_t>sizeof(double)
-        to.output_step = total.strides[1] // <int64_t>sizeof(double)
-        to.n_outputs = n_outputs if self.width == 1 else 1
-        to.output = first_tree % to.n_outputs
-        return to
 
 
 cdef void dense_values(const Grown* tree, const int32_t* node_of_leaf, int64_t n_leaves,
@@ -731,20 +729,34 @@ def are_dense(GrownTrees grown not None):
     return 2 * zeros < n
 
 
-def fill_leaves(LeafValues values not None, ForestNodes forest not None,
-                GrownTrees grown not None, bint is_dense, int64_t begin, int64_t end):
+cdef bint fill_values(TreeValues* own, const Grown* tree, const int32_t* node_of_leaf,
+                      int64_t n_leaves, bint is_dense) noexcept nogil:
+    """Write the values of a tree's leaves, once; False without memory."""
+    if is_dense:
+        own.dense = <double*>malloc(n_leaves * n_values_of(tree) * sizeof(double))
+        if own.dense != NULL:
+            dense_values(tree, node_of_leaf, n_leaves, own.dense)
+        return own.dense != NULL
+    own.first = <int64_t*>malloc((n_leaves + 1) * sizeof(int64_t))
+    if own.first != NULL:
+        own.entries = entries_of(tree, node_of_leaf, n_leaves, own.first)
+    return own.entries != NULL
+
+
+def fill_leaves(PackedTrees forest not None, GrownTrees grown not None, bint is_dense,
+                int64_t begin, int64_t end):
     """Write the values of all leaves of some trees; callable from any thread.
 
     is_dense : whether all values are kept, and not only those that are not zero
     """
     cdef int64_t t
     cdef bint is_filled = True
-    if not (0 <= begin <= end <= values.n_trees == forest.n_trees == grown.n_trees):
+    if not 0 <= begin <= end <= forest.n_trees == grown.n_trees:
         raise ValueError("The trees are not those of the forest.")
     with nogil:
         for t in range(begin, end):
-            is_filled = is_filled and values.fill(
-                &grown.trees[t], t, forest.node_of_leaf + forest.first_leaf[t],
+            is_filled = is_filled and fill_values(
+                &forest.values[t], &grown.trees[t], forest.node_of_leaf + forest.first_leaf[t],
                 forest.first_leaf[t + 1] - forest.first_leaf[t], is_dense)
     if not is_filled:
         raise MemoryError()
@@ -790,11 +802,11 @@ cdef inline void add_leaf(const TreeValues* own, int64_t width, int64_t leaf,
         total[own.entries[k].output] += own.entries[k].value
 
 
-cdef void add_values(LeafValues values, int64_t tree, const int32_t* leaves, int64_t n,
+cdef void add_values(PackedTrees forest, int64_t tree, const int32_t* leaves, int64_t n,
                      const Totals* to) noexcept nogil:
     """Add the values of the leaves of n rows in one tree."""
-    cdef const TreeValues* own = values.of_tree + tree
-    cdef int64_t width = values.width
+    cdef const TreeValues* own = forest.values + tree
+    cdef int64_t width = forest.width
     cdef double* total = to.cells
     cdef int64_t i
     if own.dense != NULL:
@@ -818,111 +830,79 @@ cdef void add_values(LeafValues values, int64_t tree, const int32_t* leaves, int
         add_leaf(own, width, leaves[i], total + i * to.row_step)
 
 
-cdef void add_row(LeafValues values, const int32_t* leaves, int64_t row,
+cdef void add_row(PackedTrees forest, const int32_t* leaves, int64_t row,
                   const Totals* to) noexcept nogil:
     """Add the values of the leaves of one row in all trees, in their order."""
     cdef double* total = to.cells + row * to.row_step
     cdef int64_t output = to.output
     cdef int64_t t
-    if values.width > 1:
-        for t in range(values.n_trees):
-            add_leaf(values.of_tree + t, values.width, leaves[t], total)
+    if forest.width > 1:
+        for t in range(forest.n_trees):
+            add_leaf(forest.values + t, forest.width, leaves[t], total)
         return
-    for t in range(values.n_trees):
-        total[output * to.output_step] += values.of_tree[t].dense[leaves[t]]
+    for t in range(forest.n_trees):
+        total[output * to.output_step] += forest.values[t].dense[leaves[t]]
         output = output + 1 if output + 1 < to.n_outputs else 0
 
 
-cdef int64_t number_reached(const int32_t* leaf, int64_t n, int64_t n_nodes, int32_t* number,
-                            int32_t* of_row, int32_t* node_of_leaf) noexcept nogil:
-    """Number the leaves that rows reach; how many, or -1 where a row has no node of the tree.
-
-    They are numbered in the order of the nodes, so that statistics are read in order.
-
-    number : scratch (n_nodes,)
-    of_row : OUT (n,)
-    node_of_leaf : OUT (n_nodes,)
-    """
-    cdef int32_t n_leaves = 0
-    cdef int64_t i
-    cdef int32_t is_reached
-    memset(number, 0, n_nodes * sizeof(int32_t))
+cdef bint add_nodes(const Grown* tree, const int32_t* node, int64_t n, double* total,
+                    Entry* entries) noexcept nogil:
+    """Add the values of n nodes to those of as many rows; False: one is no node of the tree."""
+    cdef int64_t width = n_values_of(tree)
+    cdef int64_t i, k, weight, n_entries
     for i in range(n):
-        if not 0 <= leaf[i] < n_nodes:
-            return -1
-        number[leaf[i]] = 1
-    for i in range(n_nodes):                        # no branch: half of the nodes are leaves
-        is_reached = number[i]
-        number[i] = n_leaves
-        node_of_leaf[n_leaves] = <int32_t>i
-        n_leaves += is_reached
-    for i in range(n):
-        of_row[i] = number[leaf[i]]
-    return n_leaves
+        if not 0 <= node[i] < tree.n_nodes:
+            return False
+        if i + AHEAD < n and tree.narrow != NULL:
+            prefetch(tree.narrow + node[i + AHEAD] * tree.n_statistics)
+        if width <= FEW_VALUES:
+            weight = total_of(tree, node[i])
+            for k in range(width):
+                total[i * width + k] += value_of(tree, node[i], k, weight)
+            continue
+        n_entries = shares_of(tree, node[i], entries)
+        for k in range(n_entries):
+            total[i * width + entries[k].output] += entries[k].value
+    return True
 
 
-cdef class ReachedLeaves:
-    """Leaves of rows in trees, and what is to be added of them.
+def add_leaves(trees, const int32_t[:, ::1] leaf not None, double[:, ::1] total not None,
+               int64_t begin, int64_t end):
+    """Add the values of leaves of rows, [begin, end), in the order of the trees; on any thread.
 
     Parameters
     ----------
     trees : sequence of Tree
         Of one kind, with the same values.
     leaf : int32 (n_trees, n)
+    total : float64 (n, n_values), IN and OUT
 
     Raises
     ------
     ValueError
         A leaf is no node of its tree.
     """
-    cdef LeafValues values
-    cdef int32_t[:, ::1] of_row         # numbers of leaves, (n_trees, n)
-
-    def __cinit__(self, trees, const int32_t[:, ::1] leaf not None):
-        cdef GrownTrees grown = GrownTrees(tuple(trees), trees[0].n_columns)
-        cdef int64_t n = leaf.shape[1]
-        cdef int64_t most = max(tree.node_count for tree in trees)
-        cdef int32_t[::1] number = np.empty(most, dtype=np.int32)
-        cdef int32_t[::1] node_of_leaf = np.empty(most, dtype=np.int32)
-        cdef int64_t t, n_leaves
-        if leaf.shape[0] != grown.n_trees:
-            raise ValueError("There is not one leaf for each row and tree.")
-        self.of_row = np.empty((grown.n_trees, n), dtype=np.int32)
-        self.values = LeafValues(grown)
-        if n == 0:
-            return
-        with nogil:
+    cdef GrownTrees grown = GrownTrees(tuple(trees), trees[0].n_columns)
+    cdef int64_t broken = -1
+    cdef int64_t first = begin
+    cdef int64_t t
+    cdef Entry* entries
+    if leaf.shape[0] != grown.n_trees:
+        raise ValueError("There is not one leaf for each row and tree.")
+    if total.shape[0] != leaf.shape[1] or total.shape[1] != n_values_of(grown.trees):
+        raise ValueError("The totals do not fit the trees.")
+    if not 0 <= begin <= end <= leaf.shape[1]:
+        raise ValueError(f"There are no rows {begin} to {end}.")
+    entries = <Entry*>PyMem_Malloc(grown.n_statistics * sizeof(Entry))
+    if entries == NULL:
+        raise MemoryError()
+    with nogil:
+        while first < end:
             for t in range(grown.n_trees):
-                n_leaves = number_reached(&leaf[t, 0], n, grown.trees[t].n_nodes, &number[0],
-                                          &self.of_row[t, 0], &node_of_leaf[0])
-                if n_leaves < 0:
-                    with gil:
-                        raise ValueError(f"A leaf is no node of tree {t}.")
-                if not self.values.fill(&grown.trees[t], t, &node_of_leaf[0], n_leaves,
-                                        self.values.width <= FEW_VALUES):
-                    with gil:
-                        raise MemoryError()
-
-    def add_to(self, double[:, ::1] total not None, int64_t begin, int64_t end):
-        """Add the values of some rows, [begin, end), in the order of the trees; on any thread.
-
-        total : IN and OUT (n, n_values)
-        """
-        cdef int64_t n = total.shape[0]
-        cdef int64_t first = begin
-        cdef int64_t t
-        cdef Totals to
-        if n != self.of_row.shape[1] or total.shape[1] != self.values.width:
-            raise ValueError("The totals do not fit the trees.")
-        if not 0 <= begin <= end <= n:
-            raise ValueError(f"There are no rows {begin} to {end}.")
-        if n == 0:
-            return
-        to = self.values.as_totals(total, 0)
-        with nogil:
-            while first < end:
-                to.cells = &total[first, 0]
-                for t in range(self.values.n_trees):
-                    add_values(self.values, t, &self.of_row[t, first],
-                               min(<int64_t>TOGETHER, end - first), &to)
-                first += TOGETHER
+                if not add_nodes(&grown.trees[t], &leaf[t, first],
+                                 min(<int64_t>TOGETHER, end - first), &total[first, 0], entries):
+                    broken = t
+            first += TOGETHER
+    PyMem_Free(entries)
+    if broken >= 0:
+        raise ValueError(f"A leaf is no node of tree {broken}.")

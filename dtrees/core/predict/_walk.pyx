@@ -85,8 +85,8 @@ from dtrees.core.data._columns cimport (
 )
 from dtrees.core.data._structs cimport ABOVE, AT_MOST, IN_SUBSET
 from dtrees.core.predict._packed_forest cimport (
-    GONE_LEFT, IS_OTHER, IS_SUBSET, MISSING, MISSING_LEFT, UNSEEN, UNSEEN_LEFT, ForestNodes, Grown,
-    GrownTrees, LeafValues, Node, Rule, Totals, add_row, add_values, number_nodes
+    GONE_LEFT, IS_OTHER, IS_SUBSET, MISSING, MISSING_LEFT, UNSEEN, UNSEEN_LEFT, Grown,
+    GrownTrees, Node, PackedTrees, Rule, Totals, add_row, add_values, number_nodes
 )
 from dtrees.core.stores._partition cimport Route, goes_left
 
@@ -479,7 +479,7 @@ def find_leaves(trees, coded, const int64_t[::1] rows not None, int32_t[:, ::1] 
         raise ValueError(f"The tree is broken: node {fault} has no subset.")
 
 
-cdef inline void walk_as(ForestNodes forest, const coded_t* rows, int64_t n,
+cdef inline void walk_as(PackedTrees forest, const coded_t* rows, int64_t n,
                          bint with_missing) noexcept nogil:
     if forest.rules != NULL and forest.with_other:
         walk(rows, n, RULES)
@@ -491,7 +491,7 @@ cdef inline void walk_as(ForestNodes forest, const coded_t* rows, int64_t n,
         walk(rows, n, COMPLETE)
 
 
-cdef void walk_tree(ForestNodes forest, int64_t tree, const uint16_t* rows, int64_t n,
+cdef void walk_tree(PackedTrees forest, int64_t tree, const uint16_t* rows, int64_t n,
                     int32_t* leaves, bint with_missing) noexcept nogil:
     """Leaves of n rows in one tree: numbers among the leaves of the tree."""
     cdef int64_t first = forest.start[tree]
@@ -503,7 +503,7 @@ cdef void walk_tree(ForestNodes forest, int64_t tree, const uint16_t* rows, int6
     walk_as(forest, &walking, n, with_missing)
 
 
-cdef void walk_row(ForestNodes forest, const uint16_t* row, int32_t* leaves,
+cdef void walk_row(PackedTrees forest, const uint16_t* row, int32_t* leaves,
                    bint with_missing) noexcept nogil:
     """Leaves of one row in all trees, OUT (n_trees,)."""
     cdef ForestRow walking
@@ -513,21 +513,21 @@ cdef void walk_row(ForestNodes forest, const uint16_t* row, int32_t* leaves,
     walk_as(forest, &walking, forest.n_trees, with_missing)
 
 
-cdef void values_of_rows(ForestNodes forest, LeafValues values, const uint16_t* rows, int64_t n,
-                         bint with_missing, int32_t* leaves, const Totals* to) noexcept nogil:
+cdef void values_of_rows(PackedTrees forest, const uint16_t* rows, int64_t n, bint with_missing,
+                         int32_t* leaves, const Totals* to) noexcept nogil:
     """Add the values of the leaves of n rows. leaves : scratch (max(n, n_trees),)."""
     cdef int64_t i, t
     if n <= ROWS_ALONE:
         for i in range(n):
             walk_row(forest, rows + i * forest.n_slots, leaves, with_missing)
-            add_row(values, leaves, i, to)
+            add_row(forest, leaves, i, to)
         return
     for t in range(forest.n_trees):
         walk_tree(forest, t, rows, n, leaves, with_missing)
-        add_values(values, t, leaves, n, to)
+        add_values(forest, t, leaves, n, to)
 
 
-cdef void leaves_of_rows(ForestNodes forest, const uint16_t* rows, int64_t n, bint with_missing,
+cdef void leaves_of_rows(PackedTrees forest, const uint16_t* rows, int64_t n, bint with_missing,
                          int32_t* scratch, int32_t* leaves, int64_t step) noexcept nogil:
     """Node numbers of the leaves of n rows; those of a tree are `step` behind those before.
 
@@ -559,7 +559,7 @@ cdef bint has_missing(const uint16_t* codes, int64_t n) noexcept nogil:
     return found
 
 
-cdef int32_t* room_for_leaves(ForestNodes forest, int64_t n) except NULL:
+cdef int32_t* room_for_leaves(PackedTrees forest, int64_t n) except NULL:
     """Scratch of a walk of n rows."""
     cdef int32_t* leaves = <int32_t*>PyMem_Malloc(max(n, forest.n_trees) * sizeof(int32_t))
     if leaves == NULL:
@@ -567,8 +567,8 @@ cdef int32_t* room_for_leaves(ForestNodes forest, int64_t n) except NULL:
     return leaves
 
 
-def walk_values(ForestNodes forest not None, LeafValues values not None,
-                const uint16_t[:, ::1] rows, double[:, :] total, int64_t first_tree):
+def walk_values(PackedTrees forest not None, const uint16_t[:, ::1] rows, double[:, :] total,
+                int64_t first_tree):
     """Add the values of the rows' leaves to `total`, tree by tree.
 
     ``total`` is (n_rows, width); or (n_rows, n_outputs) of any strides, of which trees of one value
@@ -581,15 +581,15 @@ def walk_values(ForestNodes forest not None, LeafValues values not None,
         raise ValueError("The rows do not fit the forest.")
     if n == 0:
         return
-    to = values.as_totals(total, first_tree)
+    to = forest.as_totals(total, first_tree)
     leaves = room_for_leaves(forest, n)
     with nogil:
-        values_of_rows(forest, values, &rows[0, 0], n,
-                       has_missing(&rows[0, 0], n * forest.n_slots), leaves, &to)
+        values_of_rows(forest, &rows[0, 0], n, has_missing(&rows[0, 0], n * forest.n_slots),
+                       leaves, &to)
     PyMem_Free(leaves)
 
 
-cdef inline int64_t step_of(const int32_t[:, :] leaves, ForestNodes forest, int64_t n) except -1:
+cdef inline int64_t step_of(const int32_t[:, :] leaves, PackedTrees forest, int64_t n) except -1:
     """Leaves from a tree to the next one; those of a tree are neighbours."""
     if leaves.shape[0] != forest.n_trees or leaves.shape[1] != n or (
             n > 1 and leaves.strides[1] != sizeof(int32_t)):
@@ -597,7 +597,7 @@ cdef inline int64_t step_of(const int32_t[:, :] leaves, ForestNodes forest, int6
     return leaves.strides[0] // <int64_t>sizeof(int32_t)
 
 
-def walk_leaves(ForestNodes forest not None, const uint16_t[:, ::1] rows, int32_t[:, :] leaves):
+def walk_leaves(PackedTrees forest not None, const uint16_t[:, ::1] rows, int32_t[:, :] leaves):
     """Node numbers of the rows' leaves: OUT int32 (n_trees, n_rows), each tree's neighbours."""
     cdef int64_t n = rows.shape[0]
     cdef int64_t step = step_of(leaves, forest, n)
@@ -624,8 +624,21 @@ cdef inline uint16_t code_of(double x, const double* thresholds, int64_t n) noex
     return <uint16_t>low if x == x else MISSING
 
 
-def code_numbers(const number_t[:, :] numbers, const int64_t[::1] columns,
-                 const int64_t[::1] slots, const double[::1] thresholds, const int64_t[::1] first,
+cdef void code_block(PackedTrees forest, const number_t[:, :] numbers, const int64_t[::1] columns,
+                     const int64_t[::1] slots, uint16_t* rows) noexcept nogil:
+    """Code columns of rows; slots None: the first ones."""
+    cdef int64_t k, s, i, n
+    cdef const double* base
+    for k in range(columns.shape[0]):
+        s = k if slots is None else slots[k]
+        base = &forest.thresholds[forest.first[s]]
+        n = forest.first[s + 1] - forest.first[s]
+        for i in range(numbers.shape[0]):
+            rows[i * forest.n_slots + s] = code_of(numbers[i, columns[k]], base, n)
+
+
+def code_numbers(PackedTrees forest not None, const number_t[:, :] numbers,
+                 const int64_t[::1] columns not None, const int64_t[::1] slots not None,
                  uint16_t[:, ::1] rows):
     """Code some columns of numbers.
 
@@ -634,94 +647,47 @@ def code_numbers(const number_t[:, :] numbers, const int64_t[::1] columns,
     numbers : float32 or float64 (n_rows, n_columns), any strides
     columns, slots : int64 (k,)
         Which column, and the slot that it is coded for.
-    thresholds : float64, ascending within a slot
-    first : int64 (n_slots + 1,)
-        Where the thresholds of a slot begin.
     rows : OUT uint16 (n_rows, n_slots)
     """
-    if rows.shape[0] != numbers.shape[0]:
-        raise ValueError("The rows do not fit the forest.")
-    check_slots(numbers.shape[1], columns, slots, thresholds, first, rows.shape[1])
-    if rows.shape[0] > 0 and rows.shape[1] > 0:
-        with nogil:
-            code_block(numbers, columns, slots, thresholds, first, &rows[0, 0], rows.shape[1])
-
-
-cdef class FewRows:
-    """Few rows of numbers down a forest that has slots of numbers only; arguments as above."""
-    cdef ForestNodes forest
-    cdef LeafValues values
-    cdef int64_t n_columns
-    cdef const int64_t[::1] columns
-    cdef const int64_t[::1] slots
-    cdef const double[::1] thresholds
-    cdef const int64_t[::1] first
-
-    def __init__(self, ForestNodes forest not None, LeafValues values not None,
-                 int64_t n_columns, const int64_t[::1] columns, const int64_t[::1] slots,
-                 const double[::1] thresholds, const int64_t[::1] first):
-        if not first.shape[0] - 1 == columns.shape[0] == forest.n_slots:
-            raise ValueError("The rows do not fit the forest.")
-        check_slots(n_columns, columns, slots, thresholds, first, forest.n_slots)
-        self.forest, self.values, self.n_columns = forest, values, n_columns
-        self.columns, self.slots, self.thresholds, self.first = columns, slots, thresholds, first
-
-    def add_values(self, const number_t[:, :] numbers, double[:, :] total, int64_t first_tree):
-        """Add the values of the leaves of the rows, as `code_numbers` and `walk_values`."""
-        cdef ForestNodes forest = self.forest
-        cdef int64_t n = numbers.shape[0]
-        cdef uint16_t* rows
-        cdef int32_t* leaves
-        cdef Totals to
-        if total.shape[0] != n or numbers.shape[1] != self.n_columns:
-            raise ValueError("The rows do not fit the forest.")
-        if n == 0:
-            return
-        to = self.values.as_totals(total, first_tree)
-        leaves = room_for_leaves(forest, n)
-        rows = <uint16_t*>PyMem_Malloc(n * forest.n_slots * sizeof(uint16_t))
-        if rows == NULL:
-            PyMem_Free(leaves)
-            raise MemoryError()
-        with nogil:
-            code_block(numbers, self.columns, self.slots, self.thresholds, self.first, rows,
-                       forest.n_slots)
-            values_of_rows(forest, self.values, rows, n, has_missing(rows, n * forest.n_slots),
-                           leaves, &to)
-        PyMem_Free(rows)
-        PyMem_Free(leaves)
-
-
-cdef int check_slots(int64_t n_columns, const int64_t[::1] columns, const int64_t[::1] slots,
-                     const double[::1] thresholds, const int64_t[::1] first,
-                     int64_t n_slots) except -1:
-    """Raise ValueError when a column, a slot or a threshold is not there."""
     cdef int64_t k
-    if not (n_slots + 1 >= first.shape[0] and slots.shape[0] == columns.shape[0]):
+    if not (rows.shape[0] == numbers.shape[0] and rows.shape[1] == forest.n_slots
+            and slots.shape[0] == columns.shape[0]):
         raise ValueError("The rows do not fit the forest.")
     for k in range(slots.shape[0]):
-        if not (
-            0 <= slots[k] < first.shape[0] - 1
-            and 0 <= columns[k] < n_columns
-            and 0 <= first[slots[k]] <= first[slots[k] + 1] <= thresholds.shape[0]
-        ):
+        if not (0 <= slots[k] < forest.columns.shape[0] and 0 <= columns[k] < numbers.shape[1]):
             raise ValueError("The rows do not fit the forest.")
-    return 0
+    if rows.shape[0] > 0:
+        with nogil:
+            code_block(forest, numbers, columns, slots, &rows[0, 0])
 
 
-cdef void code_block(const number_t[:, :] numbers, const int64_t[::1] columns,
-                     const int64_t[::1] slots, const double[::1] thresholds,
-                     const int64_t[::1] first, uint16_t* rows, int64_t n_slots) noexcept nogil:
-    """Code columns of rows that have `n_slots`."""
-    cdef int64_t k, s, i, column, length
-    cdef const double* base
-    for k in range(slots.shape[0]):
-        s = slots[k]
-        column = columns[k]
-        base = &thresholds[0] + first[s]
-        length = first[s + 1] - first[s]
-        for i in range(numbers.shape[0]):
-            rows[i * n_slots + s] = code_of(numbers[i, column], base, length)
+def add_numbers(PackedTrees forest not None, const number_t[:, :] numbers, double[:, :] total,
+                int64_t first_tree):
+    """Add the values of the leaves of few rows of numbers, as `code_numbers` and `walk_values`.
+
+    The forest has slots of numbers only.
+    """
+    cdef const int64_t[::1] in_order = None
+    cdef int64_t n = numbers.shape[0]
+    cdef uint16_t* rows
+    cdef int32_t* leaves
+    cdef Totals to
+    if (total.shape[0] != n or numbers.shape[1] != forest.n_columns
+            or forest.columns.shape[0] != forest.n_slots):
+        raise ValueError("The rows do not fit the forest.")
+    if n == 0:
+        return
+    to = forest.as_totals(total, first_tree)
+    leaves = room_for_leaves(forest, n)
+    rows = <uint16_t*>PyMem_Malloc(n * forest.n_slots * sizeof(uint16_t))
+    if rows == NULL:
+        PyMem_Free(leaves)
+        raise MemoryError()
+    with nogil:
+        code_block(forest, numbers, forest.columns, in_order, rows)
+        values_of_rows(forest, rows, n, has_missing(rows, n * forest.n_slots), leaves, &to)
+    PyMem_Free(rows)
+    PyMem_Free(leaves)
 
 
 cdef int64_t find_stretches(const int64_t[::1] indptr, const int32_t[::1] rows,
@@ -764,20 +730,19 @@ cdef inline int64_t place_of(const int32_t[::1] place, int64_t row, int64_t n) n
     return row if row < n else -1
 
 
-def code_sparse(const int64_t[::1] indptr, const int32_t[::1] rows, const stored_t[::1] data,
-                const int64_t[::1] columns, const double[::1] thresholds,
-                const int64_t[::1] first, int64_t begin, int64_t end,
+def code_sparse(PackedTrees forest not None, const int64_t[::1] indptr, const int32_t[::1] rows,
+                const stored_t[::1] data, int64_t begin, int64_t end,
                 const int32_t[::1] place=None, const uint32_t[::1] fill=None):
-    """Code the rows from begin to end; arguments as for `code_numbers`, but by slots.
-
-    There is one threshold more than the last that ``first`` names.
+    """Code the rows from begin to end of a table by columns, for a forest of numbers only.
 
     Parameters
     ----------
+    indptr, rows, data : int64 (n_columns + 1,), int32 and numbers or codes (n_stored,)
+        Where each column begins, and what is stored.
     place : int32 (end - begin,) or None
         Of each row among those that are coded, ascending; -1: it is left out. None: all are coded.
     fill : uint32 (k,) or None
-        Code that is not stored, of coded tables; None: it is zero.
+        Code that is not stored, of the slots of coded tables; None: it is zero.
 
     Returns
     -------
@@ -788,8 +753,10 @@ def code_sparse(const int64_t[::1] indptr, const int32_t[::1] rows, const stored
     zeros : uint16 (k, but at least 1,)
         Codes of a row of zeros.
     """
+    cdef const int64_t[::1] first = forest.first
+    cdef const double[::1] thresholds = forest.thresholds
     cdef int64_t n = end - begin if place is None else 1 + np.max(place, initial=-1)
-    cdef int64_t k = columns.shape[0]
+    cdef int64_t k = forest.columns.shape[0]
     cdef int64_t s, i, j, own
     cdef uint16_t code
     cdef int64_t[::1] cursor = np.zeros(n + 1, dtype=np.int64)
@@ -797,16 +764,11 @@ def code_sparse(const int64_t[::1] indptr, const int32_t[::1] rows, const stored
     cdef int64_t[:, ::1] stretch = np.empty((k, 2), dtype=np.int64)
     cdef uint32_t[::1] cells
     cdef uint16_t[::1] found
-    if not (
-        end >= begin >= 0 and k == first.shape[0] - 1
-        and rows.shape[0] == data.shape[0]
-        and (fill is None or fill.shape[0] == k)
-    ):
+    if not (end >= begin >= 0 and rows.shape[0] == data.shape[0]
+            and (fill is None or fill.shape[0] == k)):
         raise ValueError("The rows do not fit the forest.")
-    for s in range(k):
-        if not 0 <= first[s] <= first[s + 1] < thresholds.shape[0]:
-            raise ValueError("The rows do not fit the forest.")
-    found = np.empty(find_stretches(indptr, rows, columns, begin, end, stretch), dtype=np.uint16)
+    found = np.empty(
+        find_stretches(indptr, rows, forest.columns, begin, end, stretch), dtype=np.uint16)
     with nogil:
         j = 0
         for s in range(k):
@@ -835,7 +797,7 @@ def code_sparse(const int64_t[::1] indptr, const int32_t[::1] rows, const stored
     return row_first, np.asarray(cells), np.asarray(zeros)
 
 
-def walk_sparse(ForestNodes forest not None, LeafValues values, const int64_t[::1] row_first,
+def walk_sparse(PackedTrees forest not None, const int64_t[::1] row_first,
                 const uint32_t[::1] cells, const uint16_t[::1] zeros,
                 int32_t[:, :] leaves, double[:, :] total, int64_t first_tree):
     """Leaves of coded rows, or the sums of their values.
@@ -865,7 +827,7 @@ def walk_sparse(ForestNodes forest not None, LeafValues values, const int64_t[::
     if n == 0:
         return
     if with_total:
-        to = values.as_totals(total, first_tree)
+        to = forest.as_totals(total, first_tree)
     scratch = room_for_leaves(forest, height)
     rows = <uint16_t*>PyMem_Malloc(height * width * sizeof(uint16_t))
     if rows == NULL:
@@ -883,7 +845,7 @@ def walk_sparse(ForestNodes forest not None, LeafValues values, const int64_t[::
                 for j in range(row_first[begin + i], row_first[begin + i + 1]):
                     rows[i * width + (cells[j] >> 16)] = <uint16_t>(cells[j] & 0xFFFF)
             if with_total:
-                values_of_rows(forest, values, rows, some, with_missing, scratch, &to)
+                values_of_rows(forest, rows, some, with_missing, scratch, &to)
                 to.cells += some * to.row_step
             if with_leaves:
                 leaves_of_rows(forest, rows, some, with_missing, scratch, &leaves[0, begin],

@@ -23,7 +23,7 @@ import numpy as np
 
 from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.core.model.tree import Tree
-from dtrees.core.predict._packed_forest import ReachedLeaves
+from dtrees.core.predict._packed_forest import add_leaves
 from dtrees.core.predict._walk import find_leaves
 from dtrees.core.predict.packed_forest import PackedForest, SparseReader, pack_trees
 from dtrees.typing import Runner
@@ -114,9 +114,9 @@ class CodedRows(LeafLookup):
         for start in range(0, len(trees), TREES_AT_ONCE):
             some = trees[start : start + TREES_AT_ONCE]
             halves = [half for half in (some[: len(some) // 2], some[len(some) // 2 :]) if half]
-            reached = run([partial(self._reached_by, half, rows) for half in halves])
+            leaves = np.concatenate(run([partial(self._leaves_of, half, rows) for half in halves]))
             ends = [(0, n // 2), (n // 2, n)]
-            run([partial(_add_up, reached, total, begin, end) for begin, end in ends])
+            run([partial(add_leaves, some, leaves, total, begin, end) for begin, end in ends])
 
     def _leaves_of(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
         """Leaves of some rows, int32 (n_trees, n)."""
@@ -126,9 +126,6 @@ class CodedRows(LeafLookup):
             found = np.empty((len(trees), len(rows)), dtype=np.int32)
             find_leaves(trees, self._coded, rows, found)
         return found
-
-    def _reached_by(self, trees: Sequence[Tree], rows: np.ndarray) -> ReachedLeaves:
-        return ReachedLeaves(trees, self._leaves_of(trees, rows))
 
     def _sparse_leaves(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray | None:
         """Leaves of rows of a sparse table, int32 (n_trees, n); None where a tree is too large."""
@@ -149,8 +146,3 @@ class CodedRows(LeafLookup):
             SparseReader(part, table, place, coded.fill_code).find_leaves(first, end, found)
             tree += part.n_trees
         return leaves.take(place_of, axis=1)
-
-
-def _add_up(reached: Sequence[ReachedLeaves], total: np.ndarray, begin: int, end: int) -> None:
-    for of_trees in reached:  # in their order, as in a prediction
-        of_trees.add_to(total, begin, end)

@@ -43,16 +43,15 @@ from dtrees.core.predict._packed_forest import (
     MOST_SLOTS,
     MOST_THRESHOLDS,
     UNSEEN,
-    ForestNodes,
     GrownTrees,
-    LeafValues,
+    PackedTrees,
     are_dense,
     fill_leaves,
     fill_nodes,
     rank_thresholds,
 )
 from dtrees.core.predict._walk import (
-    FewRows,
+    add_numbers,
     code_numbers,
     code_sparse,
     walk_leaves,
@@ -178,9 +177,7 @@ class PackedForest:
     ----------
     book : CodeBook or CodedMatrix
         Whose columns the trees test.
-    n_trees : int
-    nodes : ForestNodes
-    values : LeafValues
+    trees : PackedTrees
     number_columns : int64 (n_number_slots,)
         Column of each slot of numbers.
     number_slot, code_slot : int32 (n_columns,)
@@ -192,9 +189,7 @@ class PackedForest:
     """
 
     book: CodeBook | CodedMatrix
-    n_trees: int
-    nodes: ForestNodes
-    values: LeafValues
+    trees: PackedTrees
     number_columns: np.ndarray
     number_slot: np.ndarray
     code_slot: np.ndarray
@@ -207,21 +202,15 @@ class PackedForest:
             return DenseReader(self, cells)
         return SparseReader(self, cells.sparse)
 
-    @cached_property
-    def number_slots(self) -> np.ndarray:
-        """All slots of numbers; int64 (n_number_slots,)."""
-        return np.arange(len(self.number_columns))
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return int(self.trees.n_trees)
 
     @property
     def has_numbers_only(self) -> bool:
         """Whether no slot is one of categories."""
-        return bool(self.nodes.n_slots == len(self.number_columns))
-
-    @cached_property
-    def few(self) -> FewRows:
-        """The walk of few rows, of a forest that has numbers only."""
-        slots = self.number_columns, self.number_slots, self.thresholds, self.first
-        return FewRows(self.nodes, self.values, self.book.n_columns, *slots)
+        return bool(self.trees.n_slots == len(self.number_columns))
 
     def label_codes(self, cells: LabelCells) -> np.ndarray:
         """Codes of labels in their column's slot of categories; uint16 (n_labels + 1,)."""
@@ -249,7 +238,8 @@ class DenseReader:
         self._labels: list[tuple[np.ndarray, np.ndarray, int]] = []  # labels, their codes, slot
         block = cells.table.block
         if block is not None and packed.has_numbers_only and is_walkable(block):
-            self._numbers.append((block, packed.number_columns, packed.number_slots))
+            slots = np.arange(len(packed.number_columns))
+            self._numbers.append((block, packed.number_columns, slots))
             return
         for values, inside, columns in cells.numbers(packed.number_slot):
             if not is_walkable(values):
@@ -270,12 +260,12 @@ class DenseReader:
     def code(self, first: int, end: int) -> np.ndarray:
         """Codes of a stretch of rows, uint16 (end - first, n_slots)."""
         packed = self._packed
-        rows = np.empty((end - first, packed.nodes.n_slots), dtype=np.uint16)
+        rows = np.empty((end - first, packed.trees.n_slots), dtype=np.uint16)
         for values, inside, slots in self._numbers:
             numbers = values[first:end]
             if not is_walkable(numbers):
                 numbers = numbers.astype(np.float64)
-            code_numbers(numbers, inside, slots, packed.thresholds, packed.first, rows)
+            code_numbers(packed.trees, numbers, inside, slots, rows)
         for numbers, slot in self._whether:
             rows[:, slot] = numbers[first:end] == numbers[first:end]
         for labels, codes, slot in self._labels:
@@ -293,12 +283,11 @@ class DenseReader:
         tree : int
             Number of the first tree.
         """
-        packed = self._packed
-        walk_values(packed.nodes, packed.values, self.code(first, end), total, tree)
+        walk_values(self._packed.trees, self.code(first, end), total, tree)
 
     def find_leaves(self, first: int, end: int, leaves: np.ndarray) -> None:
         """Leaves of a stretch of rows, OUT int32 (n_trees, end - first)."""
-        walk_leaves(self._packed.nodes, self.code(first, end), leaves)
+        walk_leaves(self._packed.trees, self.code(first, end), leaves)
 
 
 class SparseReader:
@@ -320,7 +309,7 @@ class SparseReader:
         place: np.ndarray | None = None,
         fill: np.ndarray | None = None,
     ) -> None:
-        self._packed, self._table = packed, table
+        self._trees, self._table = packed.trees, table
         self._place = place
         self._fill = None if fill is None else fill[packed.number_columns]
 
@@ -340,10 +329,8 @@ class SparseReader:
         total: np.ndarray | None,
         tree: int,
     ) -> None:
-        packed = self._packed
-        slots = packed.number_columns, packed.thresholds, packed.first
-        rows = code_sparse(*self._table, *slots, first, end, self._place, self._fill)
-        walk_sparse(packed.nodes, packed.values, *rows, leaves, total, tree)
+        rows = code_sparse(self._trees, *self._table, first, end, self._place, self._fill)
+        walk_sparse(self._trees, *rows, leaves, total, tree)
 
 
 def is_walkable(block: np.ndarray) -> bool:
@@ -367,7 +354,7 @@ def add_few_rows(forest: Forest, book: CodeBook, table: Table, total: np.ndarray
         return False
     tree = 0
     for part in packed:
-        part.few.add_values(block, total, tree)
+        add_numbers(part.trees, block, total, tree)
         tree += part.n_trees
     return True
 
@@ -427,15 +414,15 @@ def pack_trees(trees: Sequence[Tree], book: CodeBook | CodedMatrix, run: Runner 
     if largest.max(initial=0) >= MOST_CODES or (n_words or 0) >= WORD_LIMIT:
         return _halves(trees, book, run)
 
-    nodes, values = ForestNodes(grown, max(1, n_slots), n_words, with_other), LeafValues(grown)
+    packed = PackedTrees(grown, max(1, n_slots), n_words, with_other)
     begins = np.append(0, np.cumsum(grown.n_compared[number_columns]))
     compared = np.empty(begins[-1])
     node_of = np.empty(begins[-1], dtype=np.int64)
     columns = np.column_stack([number_slot, code_slot, book.n_codes, book.n_ordered])
-    fill_nodes(nodes, grown, columns.astype(np.int64), begins[:-1].copy(), compared, node_of)
+    fill_nodes(packed, grown, columns.astype(np.int64), begins[:-1].copy(), compared, node_of)
     n_distinct = np.zeros(len(number_columns), dtype=np.int64)
-    rank = partial(rank_thresholds, nodes, compared, node_of, begins)
-    leaves = partial(fill_leaves, values, nodes, grown, are_dense(grown))
+    rank = partial(rank_thresholds, packed, compared, node_of, begins)
+    leaves = partial(fill_leaves, packed, grown, are_dense(grown))
     some_slots = _stretches(begins)
     run(
         [partial(rank, begin, end, n_distinct) for begin, end in some_slots]
@@ -447,8 +434,9 @@ def pack_trees(trees: Sequence[Tree], book: CodeBook | CodedMatrix, run: Runner 
     ends = (begins[:-1] + n_distinct).tolist()
     distinct = [compared[begin:end] for begin, end in zip(begins.tolist(), ends, strict=False)]
     thresholds = np.concatenate([*distinct, [np.nan]])
+    packed.set_thresholds(number_columns, thresholds, first, book.n_columns)
     slots = number_columns, number_slot, code_slot
-    return [PackedForest(book, len(trees), nodes, values, *slots, thresholds, first)]
+    return [PackedForest(book, packed, *slots, thresholds, first)]
 
 
 def _halves(trees: Sequence[Tree], book: CodeBook | CodedMatrix, run: Runner) -> Parts:

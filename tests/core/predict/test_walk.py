@@ -13,11 +13,18 @@ from hypothesis import strategies as st
 from dtrees.coding import CodeBook
 from dtrees.core.model.tree import ABOVE, AT_MOST, IN_SUBSET, LEAF, Tree
 from dtrees.core.predict import packed_forest, raw
-from dtrees.core.predict._walk import FewRows, PackedTree, code_sparse, find_leaves, walk_numbers
+from dtrees.core.predict._packed_forest import GrownTrees, PackedTrees
+from dtrees.core.predict._walk import (
+    PackedTree,
+    add_numbers,
+    code_sparse,
+    find_leaves,
+    walk_numbers,
+)
 from dtrees.parallel import threaded
 from tests.coding.examples import coded_columns
 from tests.core.predict.test_binned import grown
-from tests.core.predict.test_packed_forest import check, random_forest
+from tests.core.predict.test_packed_forest import check, random_forest, stump
 from tests.core.predict.test_raw import SEEDS, numbers, random_tree
 
 
@@ -70,23 +77,30 @@ def test_many_rows_threads_and_parts(monkeypatch):
     check(forest, book, scipy.sparse.csc_array(X), X.tolist(), threaded(2))
 
 
+def slots_of_two_columns(first):
+    """A forest that compares column 1 with -1 and column 0 with 1.5, in slots of this order."""
+    packed = PackedTrees(GrownTrees([stump(-1.0, 1, 2), stump(1.5, 0, 2)], 2), 2, None, False)
+    thresholds = np.array([-1.0, 1.5, np.nan])
+    packed.set_thresholds(np.array([1, 0]), thresholds, np.array(first), 2)
+    return packed
+
+
 def test_codes_of_a_stretch():
     table = scipy.sparse.csc_array(np.array([[0, 5.0], [2.0, 0], [np.nan, -3.0], [1.0, 0]]))
-    columns, thresholds = np.array([1, 0]), np.array([-1.0, 1.5, np.nan])
     args = table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data
-    bounds = np.array([0, 1, 2])
-    first, cells, zeros = code_sparse(*args, columns, thresholds, bounds, 1, 4)
+    first, cells, zeros = code_sparse(slots_of_two_columns([0, 1, 2]), *args, 1, 4)
     assert first.tolist() == [0, 1, 3, 3]  # 1.0 has the code of zero
     assert cells.tolist() == [1 << 16 | 1, 0, 1 << 16 | 65_535]
     assert zeros.tolist() == [1, 0]
 
 
 def test_broken_tables():
-    table = scipy.sparse.csc_array(np.eye(3))
-    indptr = np.array([0, 2, 1, 3])
-    rest = np.arange(3), np.array([np.nan]), np.zeros(4, dtype=np.int64), 0, 3
+    for first in ([0, 1], [0, 2, 1], [0, 1, 3], [-1, 1, 2]):
+        with pytest.raises(ValueError, match="slots do not fit"):
+            slots_of_two_columns(first)
+    indptr, rows = np.array([0, 2, 1]), np.array([0, 1], dtype=np.int32)
     with pytest.raises(ValueError, match="indptr does not ascend"):
-        code_sparse(indptr, table.indices.astype(np.int32), table.data, *rest)
+        code_sparse(slots_of_two_columns([0, 1, 2]), indptr, rows, np.ones(2), 0, 3)
 
 
 class TestFewRows:
@@ -117,16 +131,10 @@ class TestFewRows:
         X = numbers(300, 4, seed=25)
         book, _ = CodeBook.fit_encode(X)
         (part,) = packed_forest.pack_forest(random_forest(book, seed=26), book)
-        rest = part.number_slots, part.thresholds, part.first
         total = np.zeros((1, 2))
-        for wrong in (X[:2], X[:1, :3]):
+        for wrong in ((X[:2], total), (X[:1, :3], total), (X[:1], total[:, :0])):
             with pytest.raises(ValueError, match="do not fit"):
-                part.few.add_values(wrong, total, 0)
-        with pytest.raises(ValueError, match="do not fit"):
-            part.few.add_values(X[:1], total[:, :0], 0)
-        for wrong in (part.number_columns[:-1], part.number_columns + 1):
-            with pytest.raises(ValueError, match="do not fit"):
-                FewRows(part.nodes, part.values, 4, wrong, *rest)
+                add_numbers(part.trees, *wrong, 0)
 
 
 def hand_made(rng, n_codes, n_ordered, n_inner):
@@ -220,7 +228,7 @@ def test_totals_that_do_not_fit():
     X = numbers(50, 3, seed=26)
     book, _ = CodeBook.fit_encode(X)
     (part,) = packed_forest.pack_forest(random_forest(book, seed=27), book)
-    codes = np.zeros((9, part.nodes.n_slots), dtype=np.uint16)
+    codes = np.zeros((9, part.trees.n_slots), dtype=np.uint16)
     for total, first in ((np.zeros((8, 2)), 0), (np.zeros((9, 0)), 0), (np.zeros((9, 2)), -1)):
         with pytest.raises(ValueError, match="do not fit"):
-            packed_forest.walk_values(part.nodes, part.values, codes, total, first)
+            packed_forest.walk_values(part.trees, codes, total, first)
