@@ -167,13 +167,11 @@ def category_array(values: Sequence[Any] | np.ndarray, dtype: np.dtype | None) -
     """
     if dtype is not None:
         dtype = np.dtype(np.float64) if dtype.kind == "f" and dtype.itemsize > 8 else dtype
-        if dtype.kind != "f" or not any(_is_long(value) for value in values):
+        if dtype.kind != "f" or not any(
+            isinstance(value, int) and abs(value) > LARGEST_WHOLE for value in values
+        ):
             return np.array(values, dtype=dtype)
     return object_array([_whole(value) for value in values])
-
-
-def _is_long(value: Any) -> bool:
-    return isinstance(value, int) and abs(value) > LARGEST_WHOLE
 
 
 def _whole(value: Any) -> Any:

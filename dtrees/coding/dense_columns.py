@@ -396,16 +396,11 @@ def code_dense(
                 categories[column] = category_array(values, block.values.dtype)
     pieces = [partial(_code_categories, found, store) for found in columns.categories]
     run_pieces(pieces, [n_rows] * len(pieces), run)
-    dtypes = _types(table) if columns.categories else {}
+    dtypes = table.dtypes() if columns.categories else []
     for found in columns.categories:
         j = found.labels.column
-        categories[j] = category_array(found.values, dtypes.get(j))
+        categories[j] = category_array(found.values, dtypes[j])
     return store.finish(), parts, categories
-
-
-def _types(table: Table) -> dict[int, np.dtype]:
-    """Types of the columns of numbers."""
-    return {j: block.values.dtype for block in table.numbers for j in block.columns.tolist()}
 
 
 def _code_categories(found: Categories, store: CodeStore) -> None:

@@ -447,7 +447,7 @@ class TableSummary:
             table.n_rows,
             tuple(ordered),
             _categories(columns, n_columns),
-            _dtypes(table),
+            tuple(table.dtypes()),
             table.units,
             _has_values(table),
             none,
@@ -585,15 +585,6 @@ def _of_numbers(values: np.ndarray) -> CategorySummary:
     names = found.astype(values.dtype) if is_kept else found
     labels = dict(zip(names.tolist(), counts.tolist(), strict=True))
     return CategorySummary(labels, len(values), len(values) - len(present))
-
-
-def _dtypes(table: Table) -> tuple[np.dtype | None, ...]:
-    """Types of the columns of a dense table."""
-    found: list[np.dtype | None] = [None] * table.n_columns
-    for block in table.numbers:
-        for j in block.columns.tolist():
-            found[j] = block.values.dtype
-    return tuple(found)
 
 
 def _has_values(table: Table) -> np.ndarray:

@@ -324,6 +324,14 @@ class Table:
     sparse: scipy.sparse.csc_array | None
     units: np.ndarray
 
+    def dtypes(self) -> list[np.dtype | None]:
+        """Types of the columns of a dense table; None for labels."""
+        found: list[np.dtype | None] = [None] * self.n_columns
+        for block in self.numbers:
+            for j in block.columns.tolist():
+                found[j] = block.values.dtype
+        return found
+
     def name(self, column: int) -> str:
         """How messages call a column."""
         return f"{self.names[column]!r}" if self.names is not None else f"{column}"
@@ -377,9 +385,13 @@ def read_table(X: Any) -> Table:
     if pandas is not None and isinstance(X, pandas.DataFrame):
         return _from_pandas(X, pandas)
     if polars is not None and isinstance(X, polars.DataFrame):
-        return _from_polars(X, polars)
+        parts = {j: polars_column(series, j, polars) for j, series in enumerate(X.get_columns())}
+        return _table(X.shape[0], X.shape[1], feature_names(X.columns), parts)
     if pyarrow is not None and isinstance(X, (pyarrow.Table, pyarrow.RecordBatch)):
-        return _from_arrow(X, pyarrow)
+        names = X.schema.names
+        columns = enumerate(zip(X.columns, names, strict=True))
+        parts = {j: arrow_column(each, j, f"{name!r}", pyarrow) for j, (each, name) in columns}
+        return _table(X.num_rows, X.num_columns, feature_names(names), parts)
     if polars is not None and isinstance(X, polars.LazyFrame):
         raise TypeError("X is a polars LazyFrame, which holds no rows yet. Give X.collect().")
     if hasattr(X, "__dask_graph__"):
@@ -576,19 +588,6 @@ def _leaves_zeros_out(dtype: Any, pandas: Any) -> bool:
     if not isinstance(dtype, pandas.SparseDtype) or pandas.isna(dtype.fill_value):
         return False
     return bool(dtype.fill_value == 0)
-
-
-def _from_polars(X: Any, polars: Any) -> Table:
-    """A polars DataFrame."""
-    parts = {j: polars_column(series, j, polars) for j, series in enumerate(X.get_columns())}
-    return _table(X.shape[0], X.shape[1], feature_names(X.columns), parts)
-
-
-def _from_arrow(X: Any, pyarrow: Any) -> Table:
-    """A pyarrow Table or RecordBatch."""
-    names = X.schema.names
-    parts = {j: arrow_column(X.column(j), j, f"{names[j]!r}", pyarrow) for j in range(len(names))}
-    return _table(X.num_rows, X.num_columns, feature_names(X.schema.names), parts)
 
 
 def row_values(values: Any) -> Any:

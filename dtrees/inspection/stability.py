@@ -33,7 +33,7 @@ from dtrees._html import html_table
 from dtrees.constraints import ListLike, checked
 from dtrees.core.model.tree import LEAF, Tree
 from dtrees.inspection.alignment import NO_GROUP, Group, trees_of, walk
-from dtrees.inspection.importance import mean_importances, summed_importances
+from dtrees.inspection.importance import mean_importances, split_counts, summed_importances
 from dtrees.inspection.overlay import check_together
 from dtrees.inspection.tree_formatter import TreeFormatter, adds_steps, column_names, parts_of
 
@@ -357,8 +357,8 @@ def _importances(
     found = np.array([importances_of(*each) for each in zip(given, trees, strict=True)])
     n_models = len(given) - has_final
     shares, asked = found[:n_models], np.zeros(len(names), dtype=np.int64)
-    for mine in trees[:n_models]:
-        asked += _asked([parts_of(tree)[0] for tree in mine])
+    for model in given[:n_models]:
+        asked += split_counts(model) > 0
     return ImportanceStability(
         names=tuple(names),
         mean=shares.mean(axis=0),
@@ -375,14 +375,6 @@ def importances_of(model: Any, trees: Sequence[Any]) -> np.ndarray:
         return summed_importances(grown)
     mean = mean_importances(grown)
     return np.zeros(grown[0].n_columns) if mean is None else mean
-
-
-def _asked(trees: Sequence[Tree]) -> np.ndarray:
-    """Whether any of the trees asks about a column, bool (n_columns,)."""
-    asked = np.zeros(trees[0].n_columns, dtype=bool)
-    for tree in trees:
-        asked[tree.feature[tree.test != LEAF]] = True
-    return asked
 
 
 def _title(report: StabilityReport) -> str:

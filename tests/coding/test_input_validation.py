@@ -111,15 +111,6 @@ def test_kinds_of_units_are_compared():
                 book.encode(other)
 
 
-def test_the_message_names_column_and_kinds():
-    book, _ = fit(pd.DataFrame({"a": [1.0, 2.0], "b": pd.to_datetime(["2020", "2021"])}))
-    table = pd.DataFrame({"a": [1.0, 2.0], "b": pd.to_timedelta([1, 2], unit="D")})
-    with pytest.raises(ValueError, match="Column 'b' of X holds time spans, but dates were fitted"):
-        book.check(table)
-    with pytest.raises(ValueError, match="Column 'b' of X holds strings or objects, but dates"):
-        book.check(table.assign(b=["u", "v"]))
-
-
 @pytest.mark.parametrize("missing", [[np.nan, np.nan], [None, None], pd.array([None] * 2, "Int64")])
 def test_missing_columns_are_of_any_kind(missing):
     dates = pd.DataFrame({"a": pd.to_datetime(["2020", "2021"])})

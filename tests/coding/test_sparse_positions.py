@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 
 from dtrees.coding import CodeBook
-from dtrees.coding.tables import read_table
 
 
 def damaged(make, **attributes):
@@ -53,10 +52,3 @@ def test_damaged_sparse_tables_are_refused(name):
     for read in (CodeBook.fit_encode, book.check, book.encode):
         with pytest.raises(ValueError, match=r"that is damaged: .*\. Build it anew"):
             read(DAMAGED[name])
-
-
-def test_sparse_tables_of_every_format():
-    X = np.array([[1.0, 0, 2], [0, 3, 0], [4, 0, 0], [0, 0, 5]])
-    for name in ("csr", "csc", "bsr", "coo", "lil", "dok", "dia"):
-        for matrix in (sp.csr_array(X).asformat(name), sp.csr_matrix(X).asformat(name)):
-            assert np.array_equal(read_table(matrix).sparse.toarray(), X)

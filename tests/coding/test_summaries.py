@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dtrees.coding import CodeBook
 from dtrees.coding.sampling import CutRules, hash_bound, row_hashes
-from dtrees.coding.summaries import CategorySummary, OrderedSummary, TableSummary
+from dtrees.coding.summaries import OrderedSummary, TableSummary
 from dtrees.coding.tables import read_table
 from tests.coding.examples import sparse_table
 
@@ -120,11 +120,3 @@ def test_codebook_of_merged_chunks_is_that_of_the_table(max_bins):
     again = merged.encode(table)
     for j in range(5):
         assert np.array_equal(again.column(j), coded.column(j))
-
-
-def test_categories_and_tables_merge():
-    a = CategorySummary({"x": 2, "y": 1}, 4, 1)
-    b = CategorySummary({"y": 5, "z": 1}, 6, 0)
-    merged = CategorySummary.merge_all([a, b])
-    assert merged.counts == {"x": 2, "y": 6, "z": 1}
-    assert merged.n_rows == 10

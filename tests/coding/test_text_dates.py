@@ -48,40 +48,6 @@ def test_forms(values, expected):
     assert forms_of(series(values)) == expected
 
 
-@pytest.mark.parametrize("value", ["2024-02-30", "9999-01-01", "9999-01-01T00:00Z"])
-def test_no_dates_where_no_such_day_is(value):
-    assert dates_of(series(["2024-05-01" + value[10:], value])) is None
-
-
-def test_dates_are_parsed_once(monkeypatch):
-    times = []
-    to_datetime = pd.to_datetime
-    monkeypatch.setattr(pd, "to_datetime", lambda *a, **k: times.append(1) or to_datetime(*a, **k))
-    found, _ = dates_of(series(["2024-05-01", None, "2024-05-01 13:30"]))
-    assert found.notna().tolist() == [True, False, True]
-    assert len(times) == 1
-
-
-def test_numbers_are_no_dates():
-    assert forms_of(pd.Series([1.0, 2.0])) is None
-    assert forms_of(pd.Series([np.nan, np.nan])) == set()
-
-
-@pytest.mark.parametrize(
-    ("parts", "expected"),
-    [
-        ([{BARE}, set(), {BARE}], BARE),
-        ([{ZONED}], ZONED),
-        ([{ZONED}, {BARE}], None),
-        ([{ZONED}, None], None),
-        ([set(), set()], None),
-        ([], None),
-    ],
-)
-def test_combined(parts, expected):
-    assert combined(parts) == expected
-
-
 VALUES = st.sampled_from(
     [
         *(None, "word", "2024-05-01", "2023-12-31 23:59", "2024-05-01T01:00+02:00"),
