@@ -256,7 +256,7 @@ def listening(fit: Fit, callbacks: Sequence[Callback]) -> Iterator[None]:
 
 
 def told(answers: Sequence[Any]) -> bool:
-    """Whether one of the answers of callbacks, all of which are asked, stops the fit."""
+    """Tell whether one of the answers of callbacks, all of which are asked, stops the fit."""
     return any(isinstance(answer, bool | np.bool_) and bool(answer) for answer in answers)
 
 

@@ -42,7 +42,7 @@ SHOWN = 5  # names in a message
 
 
 def codebook_of(model: Any) -> CodeBook:
-    """What the codes of a fitted tree or forest mean."""
+    """The codebook of a fitted tree or forest."""
     return model.codebook_ if hasattr(model, "codebook_") else model.tree_.codebook
 
 
@@ -97,7 +97,7 @@ def remember_orders(model: Any, form: Form) -> None:
 
 
 def day_first(model: Any) -> dict[str, bool]:
-    """Whether dates of columns were read day first, of those whose order a model knows."""
+    """Tell whether dates of columns were read day first, of those whose order a model knows."""
     from dtrees.coding.text_dates import DAY_FIRST, NO_ORDER
 
     names = column_names(codebook_of(model))
@@ -278,7 +278,7 @@ def note_strays(table: Any, form: Form, noted: Collection[str], is_csv: bool) ->
 
 
 def strays_of(column: Any, form: Form, is_csv: bool) -> str | None:
-    """What keeps a column of words from being one of numbers or dates: a few values, or order."""
+    """Words on what keeps a column of text from numbers or dates: a few values, or order."""
     if not is_text(column):
         return None
     present = column.notna().to_numpy(dtype=bool)
@@ -351,7 +351,7 @@ def note_single_class(y: Any, target: str, task: str) -> None:
 
 
 def are_numbers(values: Any, form: Form) -> Any:
-    """Which values of a column of text are numbers, as the file is read; a Series of bool."""
+    """Tell which values of a column of text are numbers, as the file is read; Series of bool."""
     from pandas import to_numeric
 
     now = read_by(form)

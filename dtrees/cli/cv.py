@@ -28,7 +28,6 @@ from dtrees.cli.files import (
     check_replaceable,
     file_errors,
     force_option,
-    in_units,
     is_page,
     is_stream,
     whole_file,
@@ -145,9 +144,7 @@ def reason_of(error: Exception, name: str, task: str, known: Sequence[str]) -> s
 
 
 CHOSEN_BY_TUNING = ("min_samples_split", "ccp_alpha")
-MANY_ROWS = 50_000_000  # whose lists of folds are worth a word
 PAGES = (".html", ".htm")
-BYTES_OF_A_ROW = 8  # in the list of a fold
 LEAST_NESTED = 3  # folds, of which two are left out
 
 
@@ -270,8 +267,6 @@ def command(
                 for line in headlines(label_of(files), target, problem):
                     say(line)
             estimator = estimator_of(problem.task, **model)
-            if cluster is not None and regime in (None, "partitioned") and not hash_folds:
-                note_lists(len(problem.y), folds)
             request = Request(
                 file=label_of(files),
                 target=target,
@@ -403,14 +398,4 @@ def check_folds(problem: Problem, folds: int, *, nested: bool = False) -> None:
         raise RequestError(
             f"--folds {folds} is too many for --tune-nested, which cuts the rows outside of a fold "
             "into as many folds again"
-        )
-
-
-def note_lists(rows: int, folds: int) -> None:
-    """Say that lists of folds are not needed, where they are long."""
-    if rows > MANY_ROWS:
-        size = in_units(rows * folds * BYTES_OF_A_ROW)
-        note(
-            f"the lists of {folds} folds of {rows:,} rows take {size} in this process; "
-            "--hash-folds needs none."
         )

@@ -1,4 +1,4 @@
-"""What a fitted model says of itself: its size, its columns, its first rules."""
+"""A fitted model in words and as a document: its size, its columns, its first rules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCORE_NAME = {"classification": "accuracy", "regression": "R²"}
 
 
 def task_of_model(model: Any) -> str:
-    """What the model predicts: 'classification' or 'regression'."""
+    """Task of a model: 'classification' or 'regression'."""
     return "classification" if hasattr(model, "classes_") else "regression"
 
 
@@ -53,12 +53,12 @@ def size_in_words(model: Any) -> str:
 
 
 def is_tree(model: Any) -> bool:
-    """Whether the model is a single tree."""
+    """Tell whether the model is a single tree."""
     return hasattr(model, "tree_")
 
 
 def is_boosted(model: Any) -> bool:
-    """Whether the trees of the model follow each other."""
+    """Tell whether the trees of the model follow each other."""
     return hasattr(model, "n_trees_per_iteration_")
 
 
@@ -83,7 +83,7 @@ def oob_line(model: Any) -> list[str]:
 
 
 def growth_document(model: Any, *, on_cluster: bool = False) -> dict[str, Any]:
-    """What a growth took that was not simply here, as `fit_report_` has it; empty where it was.
+    """Facts of a growth that was not simply here, as `fit_report_` has them; empty where it was.
 
     On workers, that is, or in rounds; and of a table `on_cluster` wherever it grew. Of models that
     grew together, the growth of all of them.
@@ -95,7 +95,7 @@ def growth_document(model: Any, *, on_cluster: bool = False) -> dict[str, Any]:
 
 
 def growth_lines(model: Any, *, on_cluster: bool = False) -> list[str]:
-    """The same in words."""
+    """Facts of a growth in words."""
     report = growth_document(model, on_cluster=on_cluster).get("growth")
     if report is None:
         return []

@@ -39,7 +39,7 @@ UNITS = ("bytes", "kB", "MB", "GB")
 
 
 def is_stream(file: Path) -> bool:
-    """Whether a path stands for standard input or output."""
+    """Tell whether a path stands for standard input or output."""
     return file == STANDARD_STREAM
 
 
@@ -114,7 +114,7 @@ def write_table(frame: Any, out: Path) -> None:
 
 
 def is_packed(out: Path) -> bool:
-    """Whether a file is compressed, by its name."""
+    """Tell whether a file is compressed, by its name."""
     return out.name.lower().endswith(".gz")
 
 
@@ -211,14 +211,14 @@ def safe_table(table: Any) -> tuple[Any, int]:
 
 
 def may_hold_text(column: Any) -> bool:
-    """Whether a column of a DataFrame holds strings, or categories that may be."""
+    """Tell whether a column of a DataFrame holds strings, or categories that may be."""
     from pandas import CategoricalDtype
 
     return is_text(column) or isinstance(column.dtype, CategoricalDtype)
 
 
 def holds_marked_cells(path: Path, *, packed: bool) -> bool:
-    """Whether a CSV file has a cell with an apostrophe in front of what would be a formula.
+    """Tell whether a CSV file has a cell with an apostrophe in front of what would be a formula.
 
     The workers of a cluster make the text, so this tells afterwards whether they changed any.
     """
@@ -248,7 +248,7 @@ def check_replaceable(out: Path, is_ours: Callable[[Path], bool], what: str, for
 
 
 def is_model(path: Path) -> bool:
-    """Whether a file is a model file, as far as its head says."""
+    """Tell whether a file is a model file, as far as its head says."""
     try:
         with zipfile.ZipFile(path) as archive, archive.open("model.json") as document:
             return document.read(len(MODEL_HEAD)) == MODEL_HEAD
@@ -257,7 +257,7 @@ def is_model(path: Path) -> bool:
 
 
 def is_page(path: Path) -> bool:
-    """Whether a file is a page that `cv --report` has written."""
+    """Tell whether a file is a page that `cv --report` has written."""
     try:
         with path.open("rb") as file:
             return PAGE_HEAD in file.read(HEAD_BYTES).decode("utf-8", errors="replace")
@@ -266,7 +266,7 @@ def is_page(path: Path) -> bool:
 
 
 def is_predictions(path: Path, names: Sequence[str]) -> bool:
-    """Whether a file is a table with the columns that are about to be written.
+    """Tell whether a file is a table with the columns that are about to be written.
 
     In CSV they may stand as they are or as cells.
     """

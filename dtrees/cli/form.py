@@ -1,4 +1,4 @@
-"""How a CSV file is written: separator, encoding, marks of numbers, and what to try instead.
+"""The form of a CSV file: separator, encoding, marks of numbers, and what to try instead.
 
 A file that was written elsewhere often has semicolons, decimal commas or another encoding than
 UTF-8. pandas then reads one column, or words where numbers are meant, or nothing. The functions
@@ -39,7 +39,7 @@ BYTE_ORDER_MARKS = (
 
 @dataclass(frozen=True)
 class Form:
-    """How a CSV file is written, as it was given; None: not given.
+    """The form of a CSV file as it was given; None: not given.
 
     And how its dates were found to be written, by column, when it was read.
     """
@@ -128,7 +128,7 @@ class NumberForm:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """What a number looks like."""
+        """Pattern of a number."""
         whole = r"\d+"
         if self.thousands:
             whole = rf"([1-9]\d{{0,2}}({re.escape(self.thousands)}\d{{3}})+|\d+)"
@@ -137,16 +137,16 @@ class NumberForm:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the decimal mark is a point, and there are no separators."""
+        """Tell whether the decimal mark is a point, and there are no separators."""
         return self == NumberForm()
 
     def count(self, values: Iterable[Any]) -> int:
-        """How many values are numbers of this form."""
+        """Number of values that are numbers of this form."""
         match = self.pattern.fullmatch
         return sum(isinstance(value, str) and match(value) is not None for value in values)
 
     def options(self, read_by: NumberForm) -> str:
-        """What is to be added to a command that reads numbers otherwise."""
+        """Words to add to a command that reads numbers otherwise."""
         words = []
         if self.decimal != read_by.decimal:
             words += ["--decimal", self.decimal]
@@ -166,7 +166,7 @@ OTHER_FORMS = (
 
 
 def read_by(form: Form) -> NumberForm:
-    """How numbers are read."""
+    """The form by which numbers are read."""
     return NumberForm(form.decimal or ".", form.thousands or "")
 
 
@@ -192,7 +192,7 @@ def other_forms(values: list[Any], form: Form) -> list[NumberForm]:
 
 
 def number_hints(table: Any, form: Form, is_lazy: bool = False) -> dict[str, str]:
-    """What to say of columns of words whose first values are numbers in another form, by name.
+    """Hints on columns of words whose first values are numbers in another form, by name.
 
     Thousands separators are not for tables that a cluster reads (`is_lazy`).
     """
@@ -225,7 +225,7 @@ def _marks(forms: Iterable[NumberForm], now: NumberForm) -> str:
 
 
 def is_text(column: Any) -> bool:
-    """Whether a column of a DataFrame holds strings, perhaps beside other objects."""
+    """Tell whether a column of a DataFrame holds strings, perhaps beside other objects."""
     from pandas.api import types
 
     return types.is_object_dtype(column.dtype) or types.is_string_dtype(column.dtype)

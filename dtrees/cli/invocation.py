@@ -67,7 +67,7 @@ class Commands(click.Group):
             raise click.UsageError(told, error.ctx) from error
 
     def told(self, option: str, context: click.Context) -> str | None:
-        """Which other commands have an option; None: no one has it."""
+        """Words on which other commands have an option; None: no one has it."""
         takers = [
             name
             for name, command in self.commands.items()
@@ -82,7 +82,7 @@ class Commands(click.Group):
 
 
 def stray_hint(word: str) -> str:
-    """What to write where a word stands alone that belongs to an option; empty: to none."""
+    """A hint where a word stands alone that belongs to an option; empty: to none."""
     context = click.get_current_context(silent=True)
     if context is None:
         return ""

@@ -106,7 +106,7 @@ def rules_as_options(given: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _reason_of(said: str, given: Mapping[str, Any]) -> str | None:
-    """What an error says, with options; None: it is not about them."""
+    """An error in words of options; None: it is not about them."""
     from dtrees.estimators.column_rules import NO_ORDER, TWO_CLASSES_ONLY
 
     asked = [(f"--{option}", name) for option in DIRECTIONS for name in given.get(option) or ()]
@@ -190,7 +190,7 @@ class Amount(click.ParamType):
         self.least, self.words, self.shares = least, words, shares
 
     def get_metavar(self, param: Any, ctx: Any = None) -> str:
-        """What stands behind the option in a help text."""
+        """Words behind the option in a help text."""
         return "|".join(["N", *(["SHARE"] if self.shares else []), *self.words])
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:

@@ -195,7 +195,7 @@ def command(
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be told of a table."""
+    """Answers that are asked for."""
 
     label: str  # what the table is called in messages
     proba: bool  # shares of the classes, too
@@ -220,7 +220,7 @@ def check_interval(fitted: Any, confidence: float) -> None:
 
 
 def answers(table: Any, fitted: Any, wanted: Wanted) -> tuple[Any, dict[str, DateForm]]:
-    """What is to be told of each row of a DataFrame, if any; how dates in text are written.
+    """Answers to each row of a DataFrame, if any; and the forms of dates in text.
 
     ValueError, RequestError: it lacks columns, or they hold something else than at fit.
     """
@@ -243,13 +243,13 @@ def answers(table: Any, fitted: Any, wanted: Wanted) -> tuple[Any, dict[str, Dat
 
 
 def answers_of_part(table: Any, fitted: Any, wanted: Wanted) -> Any:
-    """The same rows on a worker, as they are to be written."""
+    """Answers to the rows of a part on a worker, as they are to be written."""
     frame, _ = answers(table, fitted, wanted)
     return safe_table(frame)[0] if wanted.for_sheets else frame
 
 
 def lazy_answers(table: Any, fitted: Any, wanted: Wanted) -> Any:
-    """The same for a Dask data frame, to be computed by the workers; other columns are not read."""
+    """Answers to a Dask data frame, for the workers to compute; other columns are not read."""
     from dtrees.parallel import map_parts
 
     answers(table._meta, fitted, wanted)  # refuses what can be told by columns

@@ -94,7 +94,7 @@ def address(svg: str) -> str:
 
 
 def _facts(run: Run) -> dict[str, Any]:
-    """What stands at the head."""
+    """Facts at the head of the page."""
     mean, standard_error = run.mean_and_error
     is_cut = is_tree(run.model) and run.model.get_depth() > TEXT_LEVELS
     depth, _, leaves = size_in_words(run.model).rpartition(", ")
@@ -234,7 +234,7 @@ def _columns(run: Run) -> dict[str, Any]:
 
 
 def _stability(run: Run) -> dict[str, Any]:
-    """What the trees of the folds agree on."""
+    """Tests on which the trees of the folds agree."""
     from dtrees.inspection import stability_report
 
     report = stability_report(run.found.models, run.model)

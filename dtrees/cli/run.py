@@ -50,7 +50,7 @@ CONFIDENCE = 0.9  # of the interval that is told beside a nested standard error
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for."""
+    """A cross-validation that is asked for."""
 
     file: str
     target: str
@@ -67,7 +67,7 @@ class Request:
 
     @property
     def row_score(self) -> str:
-        """What a nested cross-validation tells of each row."""
+        """Score of a row in a nested cross-validation."""
         if self.problem.task == "classification":
             return "accuracy"
         return "squared error" if self.quantile is None else "pinball loss"
@@ -91,14 +91,14 @@ class Run:
 
     @property
     def is_on_cluster(self) -> bool:
-        """Whether workers hold the table."""
+        """Tell whether workers hold the table."""
         from dtrees.parallel import is_lazy
 
         return is_lazy(self.problem.X)
 
     @property
     def noun(self) -> str:
-        """What the model is called."""
+        """Noun for the model."""
         return KINDS[self.request.kind].noun
 
     @property
@@ -110,7 +110,7 @@ class Run:
 
     @property
     def score_name(self) -> str:
-        """Of the first."""
+        """Name of the first score."""
         return next(iter(self.scores))
 
     @property
@@ -133,12 +133,12 @@ class Run:
 
     @property
     def mean_and_error(self) -> tuple[float, float]:
-        """Of the first."""
+        """Mean and standard error of the first score."""
         return self.means_and_errors[self.score_name]
 
     @property
     def guess(self) -> str:
-        """What the baseline does."""
+        """Words for what the baseline does."""
         if self.problem.task == "classification":
             return "always saying the largest class"
         quantile = self.request.quantile
@@ -152,7 +152,7 @@ class Run:
 
     @property
     def nested_mean_and_error(self) -> tuple[float, float] | None:
-        """The same of sizes that are chosen without the fold that scores them; None: not asked."""
+        """Mean and error of sizes chosen without the fold that scores them; None: not asked."""
         from dtrees.model_selection.folds import mean_and_standard_error
 
         scores = self.found.tuned_scores
@@ -244,7 +244,7 @@ def nested_document(nested: NestedStandardError, of: str) -> dict[str, Any]:
 
 
 def nested_lines(nested: NestedStandardError, of: str) -> list[str]:
-    """The same in words."""
+    """A standard error by nested cross-validation in words."""
     told = nested_document(nested, of)
     mean, error = told["mean"], told["standard_error"]
     lower, upper = told["interval"]

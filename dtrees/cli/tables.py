@@ -103,7 +103,7 @@ def options(*declared: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def form_of(given: dict[str, Any]) -> Form:
-    """How a CSV file is written, of what is given; taken out of it."""
+    """The form of a CSV file, taken out of what is given."""
     names = "sep", "encoding", "decimal", "thousands", "dayfirst"
     return Form(*(given.pop(name) for name in names))
 
@@ -231,12 +231,12 @@ def table_of(
 
 
 def label_of(files: Sequence[str]) -> str:
-    """What a table in some files is called."""
+    """Name of a table in some files."""
     return files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
 
 
 def headlines(file: str, target: str, problem: Problem) -> list[str]:
-    """What was read, and what it was taken for."""
+    """Lines on what was read, and what it was taken for."""
     what = "numbers"
     if problem.task == "classification":
         import numpy as np
@@ -257,7 +257,7 @@ def headlines(file: str, target: str, problem: Problem) -> list[str]:
 
 
 def kinds_line(kinds: Iterable[str]) -> str:
-    """What the columns hold; `kinds` has one per column."""
+    """A line on what the columns hold; `kinds` has one per column."""
     counts = Counter(kinds)
     shown = [
         f"{counts[kind]} {kind}{' (numbers and words)' if kind == 'hybrid' else ''}"

@@ -107,7 +107,7 @@ def note(message: object) -> None:
 
 
 def console() -> Any:
-    """What draws on standard output."""
+    """A console that draws on standard output."""
     from rich.console import Console
 
     if isinstance(sys.stdout, io.TextIOWrapper):  # a stream without block characters shows "?"

@@ -702,7 +702,7 @@ cdef inline uint32_t _code_by_cuts(const double[::1] cuts, int64_t first, int64_
 
 
 def scratch_bytes(int64_t n_rows):
-    """How much scratch the coding of a column takes; pages that are not touched cost nothing."""
+    """Bytes of scratch for the coding of a column; pages that are not touched cost nothing."""
     cdef Scratch scratch
     return lay_out(&scratch, n_rows, NULL)
 

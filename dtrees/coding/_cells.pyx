@@ -61,7 +61,7 @@ def load_columns(const input_t[:, :] X, value_t[:, ::1] out):
 
 
 def any_infinite(const value_t[:, :] X):
-    """Whether a cell is infinite. O(cells), in the order of memory."""
+    """Tell whether a cell is infinite. O(cells), in the order of memory."""
     cdef Py_ssize_t rows = X.shape[0], columns = X.shape[1], i, j
     cdef Py_ssize_t outer = X.strides[0], inner = X.strides[1], swap
     cdef const char* line

@@ -345,7 +345,7 @@ class CodeBook:
         return encode_dense(self, table, wanted, run)
 
     def read_labels(self, column: Labels, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """What the labels of a categorical or hybrid column are. O(labels), not rows.
+        """Codes and numbers of the labels of a categorical or hybrid column. O(labels), not rows.
 
         Parameters
         ----------
@@ -511,7 +511,7 @@ class CodeBook:
         return object_array(known)[codes]
 
     def name(self, column: int) -> str:
-        """How messages call a column."""
+        """Name of a column in messages."""
         names = self.feature_names
         return f"{names[column]!r}" if names is not None else f"{column}"
 
@@ -520,7 +520,7 @@ class CodeBook:
         return UNITS[self.units[column]]
 
     def without_values(self) -> Self:
-        """The same book for prediction: values of ordered columns are left out.
+        """The book for prediction: values of ordered columns are left out.
 
         Hybrid columns keep theirs, since they are coded at prediction. A book of many rows shrinks
         from the size of the table to almost nothing.

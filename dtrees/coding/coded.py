@@ -224,7 +224,7 @@ class CodedMatrix(SmallArraysInside):
         return codes
 
     def has_missing(self, j: int) -> bool:
-        """Whether a column has missing values.
+        """Tell whether a column has missing values.
 
         O(n_rows), or O(stored cells); O(1) where the rows are known in the order of their codes.
         """
@@ -268,7 +268,7 @@ class CodedMatrix(SmallArraysInside):
         return by_row.indptr.astype(np.int64), of_slot[by_row.indices]
 
     def take(self, rows: np.ndarray) -> CodedMatrix:
-        """The same columns for other rows (numbers, repeats allowed, or a boolean mask)."""
+        """The columns for other rows (numbers, repeats allowed, or a boolean mask)."""
         rows = np.asarray(rows)
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows
         if not (rows[1:] > rows[:-1]).all():
@@ -276,7 +276,7 @@ class CodedMatrix(SmallArraysInside):
         return self._taken(rows, None)
 
     def take_each(self, parts: Iterable[np.ndarray]) -> Iterator[CodedMatrix]:
-        """The same columns for the rows of each of some parts, one after the other, as `take`."""
+        """The columns for the rows of each of some parts, one after the other, as `take`."""
         by_row = None
         if len(self.sparse_rows):
             stored = (self.sparse_codes, self.sparse_rows, self.sparse_indptr)
@@ -315,7 +315,7 @@ class CodedMatrix(SmallArraysInside):
         rows: np.ndarray,
         codes: np.ndarray,
     ) -> CodedMatrix:
-        """The same columns for other rows: ``blocks`` of each width, and sparse ones."""
+        """The columns for other rows: ``blocks`` of each width, and sparse ones."""
         return replace(
             self,
             n_rows=n_rows,
@@ -363,7 +363,7 @@ ROWS = 16_384  # at a time, so that their sums stay in the cache
 
 
 def digest_of_rows(coded: CodedMatrix, first_row: int = 0) -> int:
-    """What some rows add to the number of their table.
+    """Digest of some rows: what they add to that of their table.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ class Columns:
 def categorical_mask(
     categorical_features: Any, n_columns: int, column_names: np.ndarray | None
 ) -> np.ndarray | None:
-    """Which columns the user calls categorical, bool (n_columns,); None: by their types."""
+    """Columns that the user calls categorical, bool (n_columns,); None: by their types."""
     n = n_columns
     if categorical_features is None:
         return np.zeros(n, dtype=bool)

@@ -87,7 +87,7 @@ def refuse_columns(table: Table, infinite: np.ndarray) -> None:
 
 
 def _holds_infinity(values: np.ndarray, run: Runner) -> bool:
-    """Whether a block of floats holds an infinity."""
+    """Tell whether a block of floats holds an infinity."""
     if values.dtype in (np.float32, np.float64):
         native = values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
         native = np.require(native, requirements="A")

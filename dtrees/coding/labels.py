@@ -64,7 +64,7 @@ class Labels:
         return cls(column, codes, distinct).without_missing().with_plain_numbers(name)
 
     def with_plain_numbers(self, name: str) -> Labels:
-        """The same with Python's integers and floats for numbers of all other types.
+        """The labels with Python's integers and floats for numbers of all other types.
 
         A Decimal or Fraction that is no integer is the nearest float64; numbers that become equal
         are one label.
@@ -78,7 +78,7 @@ class Labels:
         return Labels(self.column, codes, list(index), self.is_category)
 
     def without_missing(self) -> Labels:
-        """The same with -1 for labels that mean missing."""
+        """The labels with -1 for those that mean missing."""
         missing = np.fromiter(map(is_missing, self.labels), bool, len(self.labels))
         if not missing.any():
             return self
@@ -87,7 +87,7 @@ class Labels:
         return Labels(self.column, recode(index, self.codes, -1), kept, self.is_category)
 
     def present(self) -> np.ndarray:
-        """Which labels are in some row: bool (n_labels,)."""
+        """Labels that are in some row: bool (n_labels,)."""
         present = np.zeros(len(self.labels), dtype=bool)
         labels_present(self.codes, present.view(np.uint8))
         return present
@@ -217,7 +217,7 @@ def _rank_of_any(label: Any) -> tuple[int, float, str, str]:
 
 
 def is_hashable(value: Any) -> bool:
-    """Whether a dictionary takes it."""
+    """Tell whether a dictionary takes it."""
     try:
         hash(value)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Which rows are sampled, and the cuts that a sample gives.
+"""Samples of rows, and the cuts that a sample gives.
 
 A row is sampled when its hash, a draw of (seed, row id), is among the smallest: "bottom k". So
 samples of parts merge to that of the table, however the rows were cut into parts.
@@ -23,7 +23,7 @@ from dtrees.coding._binning import quantile_codes
 
 @dataclass(frozen=True, kw_only=True)
 class CutRules:
-    """How many codes, and which rows the cuts are read from.
+    """Limits of codes, and the rows that cuts are read from.
 
     Parameters
     ----------
@@ -123,18 +123,18 @@ class Sample:
 
     @cached_property
     def hashes(self) -> np.ndarray:
-        """Of all rows, uint64; kept once a column with missing values has asked for them."""
+        """Hashes of all rows, uint64; kept once a column with missing values has asked for them."""
         return self._all_hashes()
 
     @cached_property
     def is_in(self) -> np.ndarray:
-        """Whether each row is sampled in columns without missing values, bool."""
+        """Tell whether each row is sampled in columns without missing values, bool."""
         is_in = np.zeros(self.n_rows, dtype=bool)
         is_in[self.rows] = True
         return is_in
 
     def rows_of(self, values: np.ndarray) -> np.ndarray:
-        """Those that are sampled in a column with missing values, (n_rows,), of many rows."""
+        """Rows that are sampled in a column with missing values, (n_rows,), of many rows."""
         present = np.flatnonzero(~np.isnan(values))
         return present[bottom(self.hashes[present], self.rules.sample_rows)]
 

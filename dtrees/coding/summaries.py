@@ -125,7 +125,7 @@ class OrderedSummary:
 
     @property
     def has_enough(self) -> bool:
-        """Whether the sample is that of all rows."""
+        """Tell whether the sample is that of all rows."""
         if self.distinct is not None or self.cuts is not None:
             return True
         return len(self.hashes) >= min(self.sample_rows, self.n_values)
@@ -308,7 +308,7 @@ class SparseSummary:
 
     @property
     def has_enough(self) -> bool:
-        """Whether the samples are those of all rows."""
+        """Tell whether the samples are those of all rows."""
         cut = np.flatnonzero(self.has_too_many)
         if len(cut) == 0 or len(self.hashes) == self.n_rows:
             return True
@@ -510,7 +510,7 @@ class TableSummary:
 
     @property
     def has_enough(self) -> bool:
-        """Whether the samples are those of all rows."""
+        """Tell whether the samples are those of all rows."""
         if self.sparse is not None:
             return self.sparse.has_enough
         return all(part is None or part.has_enough for part in self.ordered)
@@ -629,6 +629,6 @@ def _merged(
 
 
 def _as_type(values: OrderedValues, dtype: np.dtype | type) -> OrderedValues:
-    """The same values as columns of a type are coded with."""
+    """Values in the type that columns of a type are coded with."""
     narrow: Any = tile_type(np.dtype(dtype))
     return replace(values, low=values.low.astype(narrow), high=values.high.astype(narrow))

@@ -123,12 +123,12 @@ def object_column(values: np.ndarray, j: int, name: str) -> Column:
 
 
 def _may_be_rounded(values: np.ndarray) -> bool:
-    """Whether floats may be integers that have lost digits: 2**53 is what 2**53 + 1 becomes."""
+    """Tell if floats may be integers that have lost digits: 2**53 is what 2**53 + 1 becomes."""
     return bool((np.abs(values) >= LARGEST_WHOLE).any())
 
 
 def is_beyond_floats(values: np.ndarray) -> bool:
-    """Whether integers of 64 bits, as they are, may have too many digits for a float64."""
+    """Tell whether integers of 64 bits, as they are, may have too many digits for a float64."""
     if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or values.size == 0:
         return False
     return int(values.max()) > LARGEST_WHOLE or int(values.min()) < -LARGEST_WHOLE
@@ -189,7 +189,7 @@ def pandas_column(series: Any, dtype: Any, j: int, name: str, pandas: Any) -> Co
 
 
 def _in_some_row(codes: np.ndarray, n_labels: int) -> tuple[np.ndarray | None, np.ndarray]:
-    """Which labels of a column's type are in some row, where there are many more of them than rows.
+    """Labels of a column's type that some row has, where there are many more of them than rows.
 
     What is in no row means nothing, and a row of a column of many categories is not to cost them
     all. Where there are few labels, or fewer than rows, all of them are kept.
@@ -333,7 +333,7 @@ class Table:
         return found
 
     def name(self, column: int) -> str:
-        """How messages call a column."""
+        """Name of a column in messages."""
         return f"{self.names[column]!r}" if self.names is not None else f"{column}"
 
     @property
@@ -462,7 +462,7 @@ def _root(array: np.ndarray) -> Any:
 
 
 def _continues(block: list[_Placed], placed: _Placed) -> bool:
-    """Whether a column lies in memory where the block's next column has to lie."""
+    """Tell whether a column lies in memory where the block's next column has to lie."""
     last = block[-1]
     if (
         placed.values.dtype != last.values.dtype
@@ -584,7 +584,7 @@ def _series(X: Any) -> list[Any]:
 
 
 def _leaves_zeros_out(dtype: Any, pandas: Any) -> bool:
-    """Whether a column is sparse as a matrix of SciPy is; others leave missing values out, say."""
+    """Tell whether a column is sparse as a matrix of SciPy is; others leave out missing values."""
     if not isinstance(dtype, pandas.SparseDtype) or pandas.isna(dtype.fill_value):
         return False
     return bool(dtype.fill_value == 0)

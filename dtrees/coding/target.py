@@ -137,7 +137,7 @@ def fixed_point_weights(weights: np.ndarray, spare_bits: int = 0) -> tuple[np.nd
 
 
 def cut_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
-    """What each row counts for where columns are cut at quantiles: its weight, in fixed point.
+    """Weights of rows in fixed point, for columns that are cut at quantiles.
 
     A row of weight zero counts as much as the lightest of the others. A fit that leaves rows out by
     weights of zero then has the codes of a fit to all rows, which training sets share.
@@ -315,7 +315,7 @@ def exact_sum(values: np.ndarray, weights: np.ndarray | None = None) -> int:
 
 
 def mean_draws(weights: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """How often each row is drawn into a bag of as many rows as weigh anything, on average.
+    """Mean numbers of draws of each row into a bag of as many rows as weigh anything.
 
     Parameters
     ----------
@@ -570,17 +570,17 @@ class Target(SmallArraysInside):
 
     @property
     def weight_unit(self) -> float:
-        """What one unit of the summed weight (times class multiplier) is in user units."""
+        """One unit of the summed weight (times class multiplier) in user units."""
         return math.ldexp(1.0, -self.w_exponent - self.class_exponent)
 
     @property
     def value_unit(self) -> float:
-        """What one unit of y is in user units."""
+        """One unit of y in user units."""
         return math.ldexp(1.0, -self.y_exponent)
 
     @property
     def wy_unit(self) -> float:
-        """What one unit of the summed weighted target is in user units."""
+        """One unit of the summed weighted target in user units."""
         return math.ldexp(1.0, -self.wy_exponent)
 
     def to_value(self, statistics: np.ndarray) -> np.ndarray:
@@ -607,7 +607,7 @@ class Target(SmallArraysInside):
 
     @property
     def has_weight(self) -> np.ndarray | None:
-        """Whether each row counts, bool (n_rows,); None: all do."""
+        """Tell whether each row counts, bool (n_rows,); None: all do."""
         if self.w is None and self.class_multiplier is None:
             return None
         live = np.ones(self.n_rows, dtype=bool) if self.w is None else self.w > 0
@@ -633,17 +633,17 @@ class Target(SmallArraysInside):
         return total * self.weight_unit
 
     def take(self, rows: np.ndarray | slice) -> Target:
-        """The same target, in the same units, for other rows (numbers, a mask, a stretch)."""
+        """The target of other rows (numbers, a mask, a stretch), in the same units."""
         return self._with_arrays(lambda name: getattr(self, name)[rows])
 
     def _with_arrays(self, array: Callable[[str], np.ndarray]) -> Target:
-        """The same target with other arrays where it has y, w, wy and means."""
+        """A target with other arrays where this one has y, w, wy and means."""
         names = [name for name in ("y", "w", "wy", "means") if getattr(self, name) is not None]
         changed: dict[str, Any] = {name: array(name) for name in names}
         return replace(self, **changed)
 
     def bagged(self, times: np.ndarray) -> Target:
-        """The same target for a bag, which holds each row a number of times.
+        """The target of a bag, which holds each row a number of times.
 
         Parameters
         ----------
@@ -669,13 +669,13 @@ class Target(SmallArraysInside):
 
     @property
     def times(self) -> np.ndarray | None:
-        """How often each row counts, uint16 (n_rows,), where nothing else weighs; else None."""
+        """Times that each row counts, uint16 (n_rows,), where nothing else weighs; else None."""
         if self.w is None or self.w.dtype != np.uint16 or self.class_multiplier is not None:
             return None
         return self.w
 
     def only(self, rows: np.ndarray) -> Target:
-        """The same target, in the same units: rows that are not chosen, bool, weigh nothing."""
+        """The target in the same units, in which rows that are not chosen, bool, weigh nothing."""
         if self.w is None:
             return replace(self, w=rows.astype(np.uint16), wy=None)
         return replace(self, w=self.w * rows, wy=None if self.wy is None else self.wy * rows)

@@ -37,7 +37,7 @@ MONTHS = 12
 
 
 class Form(NamedTuple):
-    """How dates are written."""
+    """A way to write dates."""
 
     format: str  # of pandas
     has_offset: bool  # values name their distance from UTC
@@ -45,14 +45,14 @@ class Form(NamedTuple):
 
     @property
     def order(self) -> int:
-        """Which of two orders they are read by: `MONTH_FIRST`, `DAY_FIRST`, or there is one."""
+        """Order by which they are read: `MONTH_FIRST`, `DAY_FIRST`, or there is one only."""
         if self.format.startswith("%m"):
             return MONTH_FIRST
         return DAY_FIRST if self.format.startswith(("%d/", "%d-")) else NO_ORDER
 
 
 def form_of(value: Any, *, dayfirst: bool = False) -> Form | None:
-    """How a value is written, if it is like a date."""
+    """The form of a value, if it is like a date."""
     match = DATE.fullmatch(value) if isinstance(value, str) else None
     if match is None or match["mark"] is None:
         return match and Form(ISO, match["offset"] is not None, is_open=False)
@@ -65,13 +65,13 @@ def form_of(value: Any, *, dayfirst: bool = False) -> Form | None:
 
 
 def look_like_dates(values: np.ndarray) -> bool:
-    """Whether most of some values are written like dates; a hundred of them are looked at."""
+    """Tell whether most of some values are written like dates; a hundred of them are looked at."""
     some = values[:: max(1, -(-len(values) // 100))]
     return sum(form_of(value) is not None for value in some) > len(some) / 2
 
 
 def forms_of(column: Any, *, dayfirst: bool = False) -> set[Form] | None:
-    """How the dates of a column are written.
+    """Forms of the dates of a column.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def forms_of(column: Any, *, dayfirst: bool = False) -> set[Form] | None:
 
 
 def _as_written(column: Any, dayfirst: bool) -> set[Form] | None:
-    """The same of how values are written, whether there is such a day or not."""
+    """Forms of the values of a column, whether there is such a day or not."""
     if column.isna().all():
         return set()
     if column.dtype.kind != "O":
@@ -111,7 +111,7 @@ def _as_written(column: Any, dayfirst: bool) -> set[Form] | None:
 
 
 def combined(forms: Iterable[set[Form] | None]) -> Form | None:
-    """How the dates in the parts of a column are written; None: no dates, or not all alike.
+    """The form of the dates in the parts of a column; None: no dates, or not all alike.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def parsed(column: Any, form: Form) -> Any:
 
 
 def _parsed_if_valid(column: Any, form: Form) -> Any:
-    """The same; None for values such as February 30 or the year 9999."""
+    """Dates as `parsed` makes them; None for values such as February 30 or the year 9999."""
     try:
         return parsed(column, form)
     except ValueError:
@@ -163,7 +163,7 @@ def dates_of(column: Any, *, dayfirst: bool = False) -> tuple[Any, Form] | None:
 
 
 def are_dates(values: Any, *, dayfirst: bool = False) -> Any:
-    """Which values of a column of text are dates by themselves; a Series of bool."""
+    """Tell which values of a column of text are dates by themselves; a Series of bool."""
     from pandas import to_datetime
 
     plain = values.reset_index(drop=True)  # labels may be there twice

@@ -1,4 +1,4 @@
-"""What grown trees have to say: importances, rules as text, and what several trees agree on."""
+"""Grown trees explained: importances, rules as text, and what several trees agree on."""
 
 from dtrees.inspection.alignment import NodeTest
 from dtrees.inspection.dependence import JointDependence, PartialDependence, partial_dependence

@@ -1,4 +1,4 @@
-"""Which nodes of several trees are one node, as in the shared forest of a cross-validation.
+"""Nodes of several trees that are one node, as in the shared forest of a cross-validation.
 
 Trees that have been grown from nearly the same rows mostly ask the same questions. Laid upon each
 other they are one tree with several models in each node, and where models ask about different
@@ -126,7 +126,7 @@ class Group:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the group is a leaf."""
+        """Tell whether the group is a leaf."""
         return self.is_cut or self.visits[0].test is None
 
 

@@ -1,4 +1,4 @@
-"""What a model predicts on average when a column has a given value: partial dependence.
+"""Partial dependence: mean predictions of a model when a column has a given value.
 
 A row that comes to a test of the column goes where the value says. At any other test it goes both
 ways, with the shares of the training rows [Friedman 2001, 8.2]::
@@ -93,7 +93,7 @@ def points_asked_for(
 def _values_of(
     trees: Sequence[Tree], book: CodeBook, column: int, resolution: int
 ) -> tuple[np.ndarray, Points]:
-    """Where the answers of trees change, a number above, and all categories."""
+    """Values where the answers of trees change, a number above, and all categories."""
     numbers = np.empty(0)
     if book.n_ordered[column] > 0:
         is_bool = book.unit(column) == "bool"

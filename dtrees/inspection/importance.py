@@ -1,4 +1,4 @@
-"""Which columns a model lives on, from its trees alone.
+"""Importances of columns, from the trees of a model alone.
 
 The importance of column j is the weighted impurity decrease of all nodes that test it::
 
@@ -341,7 +341,7 @@ def _values_and_sums(
 
 
 def _has_grown_from(tree: Tree, leaves: np.ndarray, y: np.ndarray, bag: np.ndarray) -> bool:
-    """Whether rows of these weights in the bag are as many in each leaf, and have its value."""
+    """Tell if rows of these weights in the bag are as many in each leaf, and have its value."""
     ends = tree.test == LEAF
     in_bag = np.bincount(leaves[bag > 0], minlength=tree.node_count)
     if not np.array_equal(in_bag[ends], tree.n_node_samples[ends]):

@@ -86,7 +86,7 @@ class SharedNode:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the node is a leaf."""
+        """Tell whether the node is a leaf."""
         return self.column is None
 
 

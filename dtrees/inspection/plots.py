@@ -158,7 +158,7 @@ def plot_shared_forest(
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where the boxes stand, in inches from the lower left.
+    """Places of the boxes, in inches from the lower left.
 
     Attributes
     ----------
@@ -301,7 +301,7 @@ class Pen:
             self._write(x + WIDTH + 0.06, y, "•••", 0.6)
 
     def draw_root_edges(self, forest: SharedForest) -> None:
-        """Where the models part at the root: dashed edges out of nothing."""
+        """Draw dashed edges out of nothing where the models part at the root."""
         ends = [self.layout.position[i] for i in forest.roots]
         start = ends[0][0] - FAN, (ends[0][1] + ends[-1][1]) / 2
         if len(ends) > 1:
@@ -320,7 +320,7 @@ class Pen:
                 self._write(start[0] + 0.04, start[1] + sign * 0.1, word)
 
     def draw_caption(self, forest: SharedForest) -> None:
-        """What colours and widths mean, and what is left out; of one model all are the same."""
+        """Tell what colours and widths mean, and what is left out; of one model all are alike."""
         if forest.n_models == 1:
             return
         words = f"darker, wider: more of the {forest.n_models} models"
@@ -357,7 +357,7 @@ def _label(node: SharedNode, is_classifier: bool) -> str:
 
 
 def _count(node: SharedNode, n_models: int) -> str:
-    """How many models and rows; and how many sets of categories, as one of them is written."""
+    """Numbers of models and rows; and of sets of categories, as one of them is written."""
     has_sets = node.interval is None and len(node.tests) > 1
     sets = [f"{len(node.tests)} sets"] if has_sets else []
     return "  ·  ".join([f"{len(node.models)}/{n_models}", *sets, f"{node.n_rows:,.0f} rows"])

@@ -1,4 +1,4 @@
-"""How stable a tree is: what the folds of a cross-validation have in common, in numbers.
+"""Stability of a tree: what the folds of a cross-validation have in common, in numbers.
 
 The models of the folds are compared node by node with a reference: the final model, or the first of
 them. The report shows how far down the tree would look the same on other rows of the same kind. A
@@ -122,7 +122,7 @@ class LevelCounts:
             self._count_tests(group.depth, np.array([[rows, together, len(same)]]))
 
     def levels(self) -> Iterator[LevelStability]:
-        """What has been counted, level by level."""
+        """Counts, level by level."""
         for depth in sorted(self.tests):
             rows, column, test = np.concatenate(self.tests[depth]).T
             yield LevelStability(

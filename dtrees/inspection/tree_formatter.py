@@ -32,7 +32,7 @@ def category_word(value: Any) -> str:
 
 
 def number_format(values: np.ndarray, decimals: int) -> Callable[[float], str]:
-    """How to print numbers so that the text can be trusted.
+    """A format of numbers whose text can be trusted.
 
     Distinct numbers look different, and rounding changes none of them by more than one in a
     hundred. Where more than eight decimals would be needed, numbers have significant digits, and
@@ -48,7 +48,7 @@ def number_format(values: np.ndarray, decimals: int) -> Callable[[float], str]:
 
 
 def date_format(values: np.ndarray, decimals: int) -> Callable[[float], str]:
-    """How to print nanoseconds since 1970 as dates: the coarsest unit that says enough.
+    """A format of nanoseconds since 1970 as dates: the coarsest unit that says enough.
 
     Days, minutes or seconds when that is exact; otherwise as fine as it takes to tell the dates
     apart.
@@ -70,7 +70,7 @@ def date_format(values: np.ndarray, decimals: int) -> Callable[[float], str]:
 
 
 def duration_format(values: np.ndarray, decimals: int) -> Callable[[float], str]:
-    """How to print nanoseconds as durations, to the microsecond: "1 day, 2:00:00"."""
+    """A format of nanoseconds as durations, to the microsecond: "1 day, 2:00:00"."""
     return lambda value: str(timedelta(microseconds=value / 1000))
 
 
@@ -146,12 +146,12 @@ class Reach:
 
     @property
     def has_categories(self) -> bool:
-        """Whether a category can come."""
+        """Tell whether a category can come."""
         return self.categories is None or len(self.categories) > 0
 
     @property
     def is_missing_only(self) -> bool:
-        """Whether nothing but missing values comes."""
+        """Tell whether nothing but missing values comes."""
         return self.missing and not self.numbers and not self.has_categories
 
 
@@ -327,7 +327,7 @@ class TreeFormatter:
         return tuple(words)
 
     def subset(self, node: int) -> np.ndarray:
-        """Whether a code goes left at a node that tests a set: bool, a multiple of 64 of them."""
+        """Tell which codes go left at a node that tests a set: bool, a multiple of 64 of them."""
         begin = self.tree.subset_offset[node]
         end = self.subset_starts[np.searchsorted(self.subset_starts, begin, side="right")]
         words = self.tree.subset_words[begin:end].astype("<u8")
@@ -356,7 +356,7 @@ def parts_of(decision_tree: Any) -> tuple[Tree, Any, Sequence | None]:
 
 
 def impurity_name(tree: Tree) -> str:
-    """What measures the impurity of nodes: Gini's where a criterion has none of its own."""
+    """Name of the impurity of nodes: Gini's where a criterion has none of its own."""
     row = CRITERIA.get(tree.criterion)
     return "gini" if row is not None and row.is_function else tree.criterion
 
@@ -413,5 +413,5 @@ def label_names(labels: Sequence, given: Sequence[str] | None) -> list[str]:
 
 
 def adds_steps(model: Any) -> bool:
-    """Whether a model is a boosted one, whose trees do not vote but add up."""
+    """Tell whether a model is a boosted one, whose trees do not vote but add up."""
     return bool(getattr(model, "_adds_steps", False))

@@ -72,7 +72,7 @@ class Node:
 
     @property
     def height(self) -> float:
-        """Of its box, in inches."""
+        """Height of its box, in inches."""
         return (len(self.first) + len(self.lines)) * LINE + BAR + 2 * PAD
 
     def all(self) -> list[Node]:
@@ -284,7 +284,7 @@ class Drawing:
             x += 0.45 + text.get_window_extent().width / self.ax.figure.dpi / self.canvas.scale
 
     def _colour(self, node: Node) -> Any:
-        """That of the largest class, paler where it is not alone; or of the mean."""
+        """Colour of the largest class, paler where it is not alone; or of the mean."""
         value = self.values[node.number]
         if not self.formatter.classes:
             share = (float(value[0]) - self.least) / ((self.largest - self.least) or 1.0)

@@ -112,7 +112,7 @@ def read_dated(
     as_text: Collection[str],
     thousands: str | None = None,
 ) -> tuple[Any, dict[str, Form]]:
-    """The same table, and how the dates of each column of a CSV file are written."""
+    """A table as `read_table` has it, and the forms of dates of the columns of a CSV file."""
     name, label = ".csv", "standard input"
     if isinstance(source, Path):
         name, label = source.name.lower(), str(source)
@@ -199,7 +199,7 @@ def _check_thousands(thousands: str, decimal: str) -> None:
 
 
 def _is_mark(mark: str) -> bool:
-    """Whether a number can hold it."""
+    """Tell whether a number can hold it."""
     return len(mark) == 1 and mark.isascii() and not mark.isalnum() and mark not in '"\r\n+-'
 
 

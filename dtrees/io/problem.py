@@ -86,7 +86,7 @@ def task_of(y: np.ndarray) -> Task:
 
 
 def is_number(y: np.ndarray) -> bool:
-    """Whether the array holds integers or floats (booleans are not numbers here)."""
+    """Tell whether the array holds integers or floats (booleans are not numbers here)."""
     return y.dtype.kind in "iuf"
 
 
@@ -174,7 +174,7 @@ def problem_of(
 
 
 def near(name: str, names: Iterable[str]) -> str:
-    """What a name that is none of the names was perhaps to be, for messages."""
+    """Suggest what a name that is none of the names was perhaps to be, for messages."""
     names = list(names)
     likely = _alike(str(name).strip().casefold(), names)
     if likely:

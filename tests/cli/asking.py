@@ -23,10 +23,16 @@ def ask(*args, text=None):
     return CliRunner().invoke(main, [*map(str, args)], input=text)
 
 
+def succeed(*args, text=None):
+    """The result of a command that comes to its end."""
+    result = ask(*args, text=text)
+    assert result.exit_code == 0, result.output
+    return result
+
+
 def ask_json(*args):
     """The document that a command prints with --json."""
-    result = ask(*args, "--json")
-    assert result.exit_code == 0, result.output
+    result = succeed(*args, "--json")
     return json.loads(result.stdout)
 
 
@@ -78,8 +84,7 @@ def fit_table(table, folder, *args, target="y"):
     """A model file of a DataFrame in a CSV file."""
     path, out = folder / "fit.csv", folder / "a.dtrees"
     table.to_csv(path, index=False)
-    result = ask("fit", path, "--target", target, "--out", out, *args)
-    assert result.exit_code == 0, result.output
+    succeed("fit", path, "--target", target, "--out", out, *args)
     return out
 
 
@@ -87,8 +92,7 @@ def predict(model, source, *args, text=None):
     """The predictions that go to standard output."""
     import pandas
 
-    result = ask("predict", model, source, *args, text=text)
-    assert result.exit_code == 0, result.output
+    result = succeed("predict", model, source, *args, text=text)
     assert result.stderr == ""
     return pandas.read_csv(io.StringIO(result.stdout))
 
@@ -105,6 +109,5 @@ def shown(result):
 
 
 def fit(csv, out, *args):
-    result = ask("fit", csv, "--out", out, *args)
-    assert result.exit_code == 0, result.output
+    result = succeed("fit", csv, "--out", out, *args)
     return result

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dtrees.export import load
-from tests.cli.asking import ask, ask_json, check_refused
+from tests.cli.asking import ask, ask_json, check_refused, succeed
 from tests.parallel.clusters import digest
 
 pd = pytest.importorskip("pandas")
@@ -125,11 +125,10 @@ def test_dates_in_csv_files(last, kind, address, tmp_path):
 
 def test_cv_on_workers_of_its_own(folder):
     """Two processes."""
-    result = ask(
+    result = succeed(
         *("cv", folder / "part-*.parquet", "--target", "amount", *FOREST),
         *("--cluster", "local:2", "--regime", "partitioned"),
     )
-    assert result.exit_code == 0, result.output
     assert f"{folder}/part-*.parquet: 600 rows, 4 columns" in result.stdout
     said = (
         r"regime partitioned \(asked for\): \d+ rounds?, \d+ passes over the codes, 0 workers lost"
@@ -140,11 +139,10 @@ def test_cv_on_workers_of_its_own(folder):
 @pytest.mark.parametrize("command", ["cv", "fit"])
 def test_rounds_without_workers(command, folder, tmp_path):
     out = ("--out", tmp_path / "model.dtrees") if command == "fit" else ("--folds", 3)
-    done = ask(
+    done = succeed(
         *(command, folder / "whole.parquet", "--target", "amount", "--model", "forest"),
         *("--trees", 3, "--regime", "partitioned", *out),
     )
-    assert done.exit_code == 0, done.output
     assert re.search(r"\nregime partitioned \(asked for\): \d+ rounds?\n", done.stdout)
 
 
@@ -152,19 +150,17 @@ def test_fit_and_report(folder, address, tmp_path):
     how = ("--target", "class", "--model", "forest", "--trees", 3)
     here, there = tmp_path / "here.dtrees", tmp_path / "there.dtrees"
     assert ask("fit", folder / "whole.parquet", *how, "--out", here).exit_code == 0
-    done = ask(
+    done = succeed(
         *("fit", folder / "part-*.parquet", *how, "--out", there),
         *("--cluster", address, "--regime", "partitioned"),
     )
-    assert done.exit_code == 0, done.output
     assert "\nregime partitioned (asked for): " in done.stdout
     assert digest(load(there).forest_.trees) == digest(load(here).forest_.trees)
     page = tmp_path / "page.html"
-    done = ask(
+    done = succeed(
         *("cv", folder / "part-*.parquet", "--target", "class", "--folds", 3, "--tune"),
         *("--cluster", address, "--report", page),
     )
-    assert done.exit_code == 0, done.output
     assert f"--cluster {address}" in done.stdout  # the command that may come next
     assert "part-" in page.read_text()
 
@@ -182,16 +178,6 @@ def test_cv_with_hash_folds_and_scorers(target, regime, folder, address):
     )
     assert told(found) == told(expected)
     assert list(found["scores"]) == [*scoring[target]]
-
-
-def test_lists_of_folds_are_worth_a_word_where_rows_are_many(folder, address, monkeypatch):
-    monkeypatch.setattr("dtrees.cli.cv.MANY_ROWS", 599)
-    how = ("cv", folder / "part-*.parquet", "--target", "amount", *FOREST, "--cluster", address)
-    said = "Note: the lists of 3 folds of 600 rows take 14.4 kB in this process; --hash-folds"
-    assert said in ask(*how, "--regime", "partitioned").stderr
-    assert ask(*how, "--hash-folds").stderr == ""
-    monkeypatch.setattr("dtrees.cli.cv.MANY_ROWS", 600)
-    assert ask(*how).stderr == ""
 
 
 @pytest.fixture(scope="module")
@@ -213,8 +199,7 @@ def test_predict_of_many_files(name, models, folder, address, tmp_path):
         out.parent.mkdir()
     assert ask("predict", models["class"], folder / "whole.parquet", *how, here).exit_code == 0
     parts = [folder / f"part-{part}.parquet" for part in range(3)]
-    done = ask("predict", models["class"], *parts, *how, there, "--cluster", address)
-    assert done.exit_code == 0, done.output
+    done = succeed("predict", models["class"], *parts, *how, there, "--cluster", address)
     assert done.stdout.startswith(f"{there}: 600 rows in ")
     assert "columns word, number, prediction, probability_no, probability_yes" in done.stdout
     if name == "p.parquet":
@@ -260,8 +245,9 @@ def test_predict_of_csv_files_knows_the_columns_of_the_fit(address, tmp_path):
     for part, (start, end) in enumerate([(0, 40), (40, 50), (50, 60)]):
         table[start:end].to_csv(tmp_path / f"part-{part}.csv", index=False)
     expected = ask("predict", model, whole, "--keep", "key")
-    found = ask(*("predict", model, tmp_path / "part-*.csv", "--keep", "key", "--cluster", address))
-    assert found.exit_code == 0, found.output
+    found = succeed(
+        *("predict", model, tmp_path / "part-*.csv", "--keep", "key", "--cluster", address)
+    )
     assert found.stdout == expected.stdout
 
 

@@ -32,6 +32,7 @@ from tests.cli.asking import (
     cv,
     cv_json,
     process,
+    succeed,
     without_seconds,
 )
 
@@ -99,8 +100,7 @@ def test_what_is_not_asked_for_is_as_before(csv, target):
 def test_all_scores_are_printed(csv, tmp_path):
     page = tmp_path / "page.html"
     names = scoring("f1_macro", "roc_auc", "f1_macro")
-    result = ask("cv", csv, *asked("class"), *names, "--report", page)
-    assert result.exit_code == 0, result.output
+    result = succeed("cv", csv, *asked("class"), *names, "--report", page)
     head = next(line for line in result.stdout.splitlines() if "fold" in line)
     assert head.split() == ["fold", "f1_macro", "roc_auc", "depth", "leaves"]
     lines = [line for line in result.stdout.splitlines() if "±" in line]

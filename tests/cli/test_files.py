@@ -22,7 +22,7 @@ from dtrees.cli.files import (
 from dtrees.cli.terminal import RequestError
 from dtrees.export import load
 from dtrees.io import read_table
-from tests.cli.asking import ROOT, ask, check_refused, cv, fit
+from tests.cli.asking import ROOT, ask, check_refused, cv, fit, succeed
 
 pd = pytest.importorskip("pandas")
 
@@ -180,8 +180,7 @@ def test_labels_that_are_signs(tmp_path, cluster):
     temperatures = ["-1,5", "+2,5", "0", "-3", "", "4"] * 5
     x = list(range(6)) * 5
     pd.DataFrame({"x": x, "t": temperatures, "class": labels}).to_csv(path, index=False)
-    fit = ask("fit", path, "--target", "class", "--drop", "t", "--out", model)
-    assert fit.exit_code == 0, fit.output
+    succeed("fit", path, "--target", "class", "--drop", "t", "--out", model)
     kept = ["--keep", "class", "--keep", "t"]
     result = ask("predict", model, path, "--out", out, *kept, *cluster)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -407,8 +406,7 @@ def test_the_whole_header_is_compared_however_long_and_quoted(tmp_path):
     assert ask("fit", source, *asked).exit_code == 0
     how = ("predict", model, source, "--out", out, "--keep", "a,\nb", "--proba")
     for _ in range(2):
-        result = ask(*how)
-        assert result.exit_code == 0, result.output
+        succeed(*how)
     text = out.read_text()
     out.write_text(text.replace("399th", "399th one", 1))
     check_refused(ask(*how), "add --force")

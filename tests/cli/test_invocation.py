@@ -7,14 +7,13 @@ import pytest
 
 import dtrees
 from dtrees.cli.invocation import stray_hint, words_of
-from tests.cli.asking import NOISY, ask, ask_json, check_refused
+from tests.cli.asking import NOISY, ask, ask_json, check_refused, succeed
 
 pd = pytest.importorskip("pandas")
 
 
 def test_the_command_that_is_named_saves_the_model(noisy, tmp_path):
-    result = ask("cv", noisy, *NOISY, "--tune", "--max-depth", 5)
-    assert result.exit_code == 0, result.output
+    result = succeed("cv", noisy, *NOISY, "--tune", "--max-depth", 5)
     assert "* chosen, by the folds that score it" in result.stdout
     assert result.stdout.count(" *\n") + result.stdout.count(" *  \n") == 1
     line = result.stdout.splitlines()[-1]

@@ -20,7 +20,7 @@ from dtrees.cli.terminal import RequestError
 from dtrees.io import problem_of, read_table
 from dtrees.model_selection import cross_validate
 from dtrees.model_selection.folds import shuffled_folds
-from tests.cli.asking import ask, ask_json, check_refused, cv_json
+from tests.cli.asking import ask, ask_json, check_refused, cv_json, succeed
 
 pd = pytest.importorskip("pandas")
 
@@ -40,8 +40,7 @@ def test_all_models_take_them(kind, ruled, tmp_path):
     size = {"tree": [], "boosting": ["--max-iter", 3]}.get(kind, ["--trees", 3])
     how = ["--target", "class", "--drop", "amount", "--model", kind, *size]
     how += ["--min-samples-leaf", 2]
-    result = ask("fit", ruled, *how, *RULES, "--out", out)
-    assert result.exit_code == 0, result.output
+    succeed("fit", ruled, *how, *RULES, "--out", out)
     model = dtrees.export.load(out)
     problem = problem_of(read_table(ruled), "class", drop=["amount"])
     rules = {"monotonic_cst": {"number": 1, "other": -1}, "interaction_cst": [["number", "word"]]}
@@ -144,8 +143,7 @@ def test_the_options_become_parameters(csv, tmp_path):
     options += ["--min-samples-leaf", 2, "--max-bins", "exact", "--criterion", "entropy"]
     options += ["--min-samples-split", 6, "--ccp-alpha", 0.001, "--max-leaf-nodes", 9]
     options += ["--jobs", 1, "--max-depth", 4, "--bootstrap"]
-    result = ask("fit", csv, "--target", "class", "--model", "forest", "--out", out, *options)
-    assert result.exit_code == 0, result.output
+    succeed("fit", csv, "--target", "class", "--model", "forest", "--out", out, *options)
     parameters = dtrees.export.load(out).get_params()
     assert {name: parameters[name] for name in PARAMETER_OF.values() if name in parameters} == {
         "n_estimators": 7,
@@ -174,8 +172,7 @@ def test_the_options_of_boosting_become_parameters(csv, tmp_path):
     options += ["--l2-regularization", 2, "--early-stopping", "--max-leaf-nodes", "all"]
     options += ["--min-samples-leaf", 2, "--max-bins", 9, "--max-depth", 3, "--jobs", 1]
     options += ["--subsample", "0.5", "--rising", "number", "--interaction", "number,word"]
-    result = ask("fit", csv, "--target", "amount", "--model", "boosting", "--out", out, *options)
-    assert result.exit_code == 0, result.output
+    succeed("fit", csv, "--target", "amount", "--model", "boosting", "--out", out, *options)
     parameters = dtrees.export.load(out).get_params()
     assert {name: parameters[name] for name in PARAMETER_OF.values() if name in parameters} == {
         "max_iter": 7,
@@ -323,8 +320,7 @@ def test_cv_of_a_forest_is_the_estimators_on_the_same_folds(csv):
 
 def test_cv_of_a_boosted_model(csv):
     args = ["--target", "class", "--model", "boosting", "--max-iter", 5, "--folds", 3]
-    result = ask("cv", csv, *args, "--early-stopping")
-    assert result.exit_code == 0, result.output
+    result = succeed("cv", csv, *args, "--early-stopping")
     assert "The boosted model on all rows: 5 iterations, 5 trees, depth up to" in result.stdout
     assert "best score of the held-out rows after " in result.stdout
     run = ask_json("cv", csv, *args)

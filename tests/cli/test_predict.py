@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dtrees.export import load
-from tests.cli.asking import ask, check_refused, fit_table, predict
+from tests.cli.asking import ask, check_refused, fit_table, predict, succeed
 
 pd = pytest.importorskip("pandas")
 
@@ -39,8 +39,7 @@ def test_the_formats_of_predictions(model, csv, tmp_path, name):
     if name.endswith(".parquet"):
         pytest.importorskip("pyarrow")
     out = tmp_path / name
-    result = ask("predict", model, csv, "--proba", "--out", out, "--keep", "word")
-    assert result.exit_code == 0, result.output
+    result = succeed("predict", model, csv, "--proba", "--out", out, "--keep", "word")
     assert result.stdout.startswith(f"{out}: 60 rows in ")
     assert "columns word, prediction, probability_no, probability_yes" in result.stdout
     written = pd.read_parquet(out) if name.endswith(".parquet") else pd.read_csv(out)

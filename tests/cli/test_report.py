@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from tests.cli.asking import ADULT, ask, check_refused
+from tests.cli.asking import ADULT, ask, check_refused, succeed
 from tests.cli.browser import browser, browser_path
 from tests.forked import run_forked
 
@@ -48,8 +48,7 @@ def reports(tmp_path_factory):
     pages = {}
     for name, words in wanted.items():
         pages[name] = folder / f"{name}.html"
-        result = ask("cv", *words, "--report", pages[name])
-        assert result.exit_code == 0, result.output
+        result = succeed("cv", *words, "--report", pages[name])
         assert result.stderr == ""
         assert f"{pages[name]}: " in result.stdout
     return pages
@@ -142,8 +141,7 @@ def test_evil_names_are_text(reports):
 def test_a_tree_that_asks_nothing_has_a_page(csv, tmp_path):
     out = tmp_path / "a.html"
     options = ["--target", "class", "--folds", 2, "--min-samples-leaf", 60, "--tune"]
-    result = ask("cv", csv, *options, "--report", out)
-    assert result.exit_code == 0, result.output
+    succeed("cv", csv, *options, "--report", out)
     assert "no column is used" in words_of(out)
 
 
@@ -170,8 +168,7 @@ def test_a_page_says_that_a_chosen_size_is_scored_too_well(csv, tmp_path, option
 def test_a_nested_standard_error_is_told(csv, tmp_path):
     page = tmp_path / "page.html"
     how = ("--target", "amount", "--folds", 3, "--nested-error", 2, "--max-depth", 2)
-    done = ask("cv", csv, *how, "--report", page)
-    assert done.exit_code == 0, done.output
+    done = succeed("cv", csv, *how, "--report", page)
     lines = [line for line in done.stdout.splitlines() if "nested cross-validation" in line]
     assert len(lines) == 1
     assert f'<p class="note">{lines[0]}.</p>' in page.read_text(encoding="utf-8")

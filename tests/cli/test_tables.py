@@ -9,7 +9,7 @@ from dtrees.cli.form import Form
 from dtrees.cli.tables import check_files, kinds_line, label_of, table_of
 from dtrees.cli.terminal import RequestError
 from dtrees.io import problem_of, read_table
-from tests.cli.asking import ask, check_refused, cv, cv_json, fit, without_seconds
+from tests.cli.asking import ask, check_refused, cv, cv_json, fit, succeed, without_seconds
 
 pd = pytest.importorskip("pandas")
 
@@ -152,11 +152,9 @@ def test_dates_are_read_alike_at_fit_and_at_prediction(form, options, tmp_path):
     else:
         table.to_csv(path, index=False)
     model, out = tmp_path / "m", tmp_path / "out.csv"
-    fitted = ask("fit", path, "--target", "t", "--out", model, *options)
-    assert fitted.exit_code == 0, fitted.output
+    fitted = succeed("fit", path, "--target", "t", "--out", model, *options)
     assert "columns: 1 ordered" in fitted.output
-    told = ask("predict", model, path, "--out", out)
-    assert told.exit_code == 0, told.output
+    told = succeed("predict", model, path, "--out", out)
     assert told.stderr == ""
     assert pd.read_csv(out)["prediction"].tolist() == table["t"].tolist()
 
@@ -172,8 +170,7 @@ def test_dates_of_the_other_order_are_named_and_are_no_ids(form, options, hint, 
     days = pd.date_range("2024-01-01", periods=60).strftime(form)
     path = tmp_path / "dates.csv"
     pd.DataFrame({"day": days, "t": np.arange(60) % 2}).to_csv(path, index=False)
-    fitted = ask("fit", path, "--target", "t", "--out", tmp_path / "m", *options)
-    assert fitted.exit_code == 0, fitted.output
+    fitted = succeed("fit", path, "--target", "t", "--out", tmp_path / "m", *options)
     assert hint in fitted.stderr
     assert "like an id" not in fitted.stderr
 
@@ -203,8 +200,7 @@ def test_many_classes_of_few_rows_have_to_be_asked_for(tmp_path):
 
 def test_a_table_from_standard_input(csv, tmp_path):
     text = csv.read_text()
-    result = ask("fit", "-", "--target", "class", "--out", tmp_path / "a.dtrees", text=text)
-    assert result.exit_code == 0, result.output
+    result = succeed("fit", "-", "--target", "class", "--out", tmp_path / "a.dtrees", text=text)
     assert result.stdout.startswith("-: 60 rows")
     fit(csv, tmp_path / "b.dtrees", "--target", "class")
     assert (tmp_path / "a.dtrees").read_bytes() == (tmp_path / "b.dtrees").read_bytes()

@@ -1,4 +1,4 @@
-"""Boosted models as text: the start, and the trees of the first iterations."""
+"""Trees and boosted models as text: what scikit-learn prints, and what a reader follows."""
 
 import re
 
@@ -62,14 +62,6 @@ def test_column_names_of_the_fit():
         "|--- age <= 35.00", "|   |--- class: no", "|--- age >  35.00", "|   |--- class: yes"
     )
     assert "|--- years <= 35.00" in report(frame, y, feature_names=["years"])
-
-
-def test_categories():
-    frame = pd.DataFrame({"colour": list("ABCABC")})
-    assert report(frame, [0, 1, 1, 0, 1, 1]).splitlines()[::2] in (
-        ["|--- colour in {A}", "|--- colour not in {A}"],
-        ["|--- colour in {B, C}", "|--- colour not in {B, C}"],
-    )
 
 
 def table_of_all_kinds(rng, n):
@@ -323,15 +315,3 @@ def test_options_of_the_trees_hold():
     assert all(line.startswith("|") or not line for line in said.split("\n")[3:-3])
     assert "1 iteration more" in said
     assert export_text(model, max_iter=0).endswith("\n\n2 iterations more\n")
-
-
-def test_errors_of_boosted_models():
-    with pytest.raises(NotFittedError):
-        export_text(GradientBoostingClassifier())
-    model = GradientBoostingClassifier(max_iter=1).fit(X, TWO)
-    with pytest.raises(ValueError, match="'max_iter' parameter of export_text must be an int"):
-        export_text(model, max_iter=-1)
-    with pytest.raises(ValueError, match="feature_names must contain 2 elements, got 1"):
-        export_text(model, feature_names=["a"])
-    with pytest.raises(ValueError, match="Got 3 while the tree was fitted with 2 classes"):
-        export_text(model, class_names=["a", "b", "c"])
