@@ -214,7 +214,7 @@ def test_a_child_of_a_process_that_grows_the_final_model():
 
         def work():
             assert found.final_estimator.tree_.node_count > 1
-            assert found.get("final_estimator") is found.final_estimator
+            assert found["final_estimator"] is found.final_estimator
 
         assert grow is not None
         found._grow = wait_and_grow

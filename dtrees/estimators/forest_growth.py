@@ -55,7 +55,7 @@ from dtrees.estimators.base import all_or_nothing
 from dtrees.estimators.fit_plan import Training
 from dtrees.estimators.resume import brought_along
 from dtrees.estimators.tree_view import columns_with_missing, missing_by_model, read_only
-from dtrees.parallel import are_known, grow_sets, grow_trees, learn_rows
+from dtrees.parallel import CodedPartitions, grow_sets, grow_trees, learn_rows
 from dtrees.typing import serial
 
 if TYPE_CHECKING:
@@ -439,7 +439,8 @@ class FitOfForest:
         forest that was to have more of them.
         """
         coded = self.training.encoded.coded
-        if not trees or facts is None or not are_known(coded):
+        is_unseen = isinstance(coded, CodedPartitions) and coded.facts is None
+        if not trees or facts is None or is_unseen:
             return None
         made = self.forest._unfitted()
         made.__dict__.update(

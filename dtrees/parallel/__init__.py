@@ -17,7 +17,7 @@ from dtrees.parallel.clusters import (
     write_csv,
     write_parquet,
 )
-from dtrees.parallel.coded_partitions import CodedPartitions, are_known, learn_rows, tables_kept
+from dtrees.parallel.coded_partitions import CodedPartitions, learn_rows, tables_kept
 from dtrees.parallel.dask_predict import Answer, map_parts, map_rows
 from dtrees.parallel.distributed_apply import PartitionedRows
 from dtrees.parallel.encoding import encode_partitions
@@ -48,7 +48,6 @@ __all__ = [
     "PartitionedRows",
     "PartitionedTable",
     "admitted",
-    "are_known",
     "boost_in_place",
     "check_lengths",
     "computed",

@@ -151,7 +151,10 @@ def cache() -> PositionCache:
     global _cache
     with _making:
         if _cache is None:
-            _cache = PositionCache(_room_here())
+            limit, n_threads, worker = None, CPU_COUNT, this_worker()
+            if worker is not None:
+                limit, n_threads = worker.memory_manager.memory_limit, worker.state.nthreads
+            _cache = PositionCache(room_of_positions(limit, n_threads))
         return _cache
 
 
@@ -162,24 +165,12 @@ def room_of_positions(memory_limit: int | None, n_threads: int) -> int:
     "dtrees.position-cache". A worker without a limit has the share of the machine that goes with
     its threads.
     """
+    room = memory_limit
+    if not room:
+        from distributed.system import MEMORY_LIMIT
 
-    def share() -> int:
-        room = memory_limit
-        if not room:
-            from distributed.system import MEMORY_LIMIT
-
-            room = int(MEMORY_LIMIT * min(1, n_threads / CPU_COUNT))
-        return int(POSITIONS_SHARE * free_bytes(room))
-
-    return configured_bytes("dtrees.position-cache", share)
-
-
-def _room_here() -> int:
-    """The same for the worker of this task, or for all of this process."""
-    worker = this_worker()
-    if worker is None:
-        return room_of_positions(None, CPU_COUNT)
-    return room_of_positions(worker.memory_manager.memory_limit, worker.state.nthreads)
+        room = int(MEMORY_LIMIT * min(1, n_threads / CPU_COUNT))
+    return configured_bytes("dtrees.position-cache", int(POSITIONS_SHARE * free_bytes(room)))
 
 
 Work = Counter[str]  # what a task did beside its result, by the names of `FitStatistics.counts`

@@ -78,12 +78,6 @@ def in_task() -> bool:
     return this_worker() is not None
 
 
-def threads_of_worker() -> int | None:
-    """Number of threads of the worker that runs this task; None outside tasks."""
-    worker = this_worker()
-    return None if worker is None else int(worker.state.nthreads)
-
-
 def has_seceded() -> bool:
     """Whether this task's thread has left its worker's pool, as within ``worker_client()``."""
     pool = sys.modules.get("distributed.threadpoolexecutor")
@@ -345,16 +339,18 @@ def address_of(client: Client) -> str:
     return str(getattr(client.scheduler, "address", "an unknown address"))
 
 
-def machines(client: Client) -> list[tuple[int | None, int]]:
-    """Bytes of each worker, None where it has no limit, and its threads."""
-    workers = _worker_infos(client).values()
-    return [(worker.get("memory_limit") or None, worker["nthreads"]) for worker in workers]
+def machines(client: Client) -> dict[str, tuple[int | None, int]]:
+    """Bytes of each worker by address, None where it has no limit, and its threads."""
+    found = call_with_timeout(client, partial(client.scheduler_info, n_workers=-1))["workers"]
+    return {
+        address: (worker.get("memory_limit") or None, worker["nthreads"])
+        for address, worker in found.items()
+    }
 
 
 def limits_of(client: Client) -> dict[str, int | None]:
     """Bytes of each worker by address, None where it has no limit."""
-    infos = _worker_infos(client)
-    return {address: worker.get("memory_limit") or None for address, worker in infos.items()}
+    return {address: limit for address, (limit, _) in machines(client).items()}
 
 
 def has_places() -> bool:
@@ -364,12 +360,7 @@ def has_places() -> bool:
 
 def memory_limits(client: Client) -> list[int]:
     """Bytes of the workers that have a limit."""
-    return [limit for limit, _ in machines(client) if limit is not None]
-
-
-def _worker_infos(client: Client) -> dict[str, Any]:
-    infos = call_with_timeout(client, partial(client.scheduler_info, n_workers=-1))
-    return dict(infos["workers"])
+    return [limit for limit, _ in machines(client).values() if limit is not None]
 
 
 def _workers(client: Client) -> dict[str, int]:

@@ -89,6 +89,8 @@ class CodedPartitions:
     n_rows, n_columns : int
     sample : CodedMatrix
         A row without values, whose columns are those of the table.
+    facts : PartFacts or None
+        What is known of all rows, once a growth has seen them, or `learn_rows`.
     """
 
     n_codes: np.ndarray
@@ -98,7 +100,7 @@ class CodedPartitions:
     each: Callable[[], list[Any]]
     reason: str
     collection: Any = None
-    _facts: PartFacts | None = field(default=None, init=False, repr=False)
+    facts: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def cut(cls, coded: CodedMatrix, reason: str) -> CodedPartitions:
@@ -132,7 +134,7 @@ class CodedPartitions:
     def sample(self) -> CodedMatrix:
         """A row of missing values; of a growth that has seen the rows, also which are sparse."""
         is_sparse = np.zeros(self.n_columns, dtype=bool)
-        if self.is_known:
+        if self.facts is not None:
             is_sparse = self.facts.fill >= 0
         storage = np.where(is_sparse, SPARSE, storage_for(self.n_codes)).astype(np.uint8)
         blocks = [
@@ -148,21 +150,6 @@ class CodedPartitions:
         """What says where its parts are made."""
         return [dask.delayed(None) if self.collection is None else self.collection]
 
-    @property
-    def facts(self) -> PartFacts:
-        """What is known of all rows, once a growth has seen them, or `learn_rows`."""
-        assert self._facts is not None
-        return self._facts
-
-    @property
-    def is_known(self) -> bool:
-        """Whether somebody has seen the codes."""
-        return self._facts is not None
-
-    def learn(self, facts: Sequence[PartFacts]) -> None:
-        """Take note of what was found out of all parts."""
-        self._facts = PartFacts.joined(facts)
-
     def groups(self, n_rows: int) -> list[tuple[list[Any], int]]:
         """Neighbouring partitions, of about so many rows, and how many rows they have."""
         found: list[tuple[list[Any], int]] = []
@@ -174,20 +161,14 @@ class CodedPartitions:
         return found
 
 
-def are_known(coded: CodedMatrix | CodedPartitions) -> bool:
-    """Whether all is known of the rows of a table that `learn_rows` would find out."""
-    return isinstance(coded, CodedMatrix) or coded.is_known
-
-
 def learn_rows(coded: CodedMatrix | CodedPartitions, stats: FitStatistics | None = None) -> None:
     """Find out what is to be known of rows that are not here, unless it is known; a pass over them.
 
     Raises ClusterError where a Dask cluster is in force and cannot be used, or loses results too
     often.
     """
-    if are_known(coded):
+    if isinstance(coded, CodedMatrix) or coded.facts is not None:
         return
-    assert isinstance(coded, CodedPartitions)
     parts, stats = coded, FitStatistics() if stats is None else stats
 
     def work(executor: Executor) -> list[PartFacts]:
@@ -200,7 +181,7 @@ def learn_rows(coded: CodedMatrix | CodedPartitions, stats: FitStatistics | None
         ]
         return executor.fetch(executor.hold(tasks))
 
-    parts.learn(run_with_retries(parts.collections(), work, stats))
+    parts.facts = PartFacts.joined(run_with_retries(parts.collections(), work, stats))
     stats.counts["passes"] += 1
 
 
@@ -230,49 +211,16 @@ class KeptTable:
     blocks: list[Any] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)
 
-    def in_parts(self, reason: str) -> CodedPartitions:
-        """The table in partitions; `reason`: why it is cut, where it is in one place."""
-        if self.parts is None:
-            is_whole = isinstance(self.coded, CodedMatrix)
-            self.parts = CodedPartitions.cut(self.coded, reason) if is_whole else self.coded
-        return self.parts
-
     def forget(self) -> None:
         """Bring it again the next time: what there was may be lost."""
         if self.client is not None:
             release(self.client, [*self.blocks, *([] if self.whole is None else [self.whole])])
         self.whole, self.blocks, self.lengths = None, [], []
 
-    def check(self) -> None:
-        """Forget what a cluster has lost meanwhile."""
-        futures = self.blocks if self.whole is None else [self.whole]
-        is_here = self.client is None
-        if not is_here and any(each.status not in ("pending", "finished") for each in futures):
-            self.forget()
 
-
-class KeptTables:
-    """The tables of a scope."""
-
-    def __init__(self) -> None:
-        self._tables: dict[tuple[int, int], KeptTable] = {}
-
-    def of(self, coded: Any, client: Client | None = None) -> KeptTable:
-        """That of some codes on a cluster, or here."""
-        key = id(coded), id(client)  # both are held
-        if key not in self._tables:
-            self._tables[key] = KeptTable(coded, client)
-        self._tables[key].check()
-        return self._tables[key]
-
-    def end(self) -> None:
-        """Let go of all."""
-        for table in self._tables.values():
-            table.forget()
-        self._tables = {}
-
-
-_scope: ContextVar[KeptTables | None] = ContextVar("kept_tables", default=None)
+_scope: ContextVar[dict[tuple[int, int], KeptTable] | None] = ContextVar(
+    "kept_tables", default=None
+)
 
 
 @contextmanager
@@ -281,24 +229,29 @@ def tables_kept() -> Iterator[None]:
     if _scope.get() is not None:
         yield
         return
-    kept = KeptTables()
-    token = _scope.set(kept)
+    tables: dict[tuple[int, int], KeptTable] = {}
+    token = _scope.set(tables)
     try:
         yield
     finally:
         _scope.reset(token)
-        kept.end()
+        for table in tables.values():
+            table.forget()
 
 
 @contextmanager
 def kept_table(coded: Any, client: Client | None = None) -> Iterator[KeptTable]:
     """The table of a growth; without a scope it is let go of when the growth is over."""
-    kept = _scope.get()
-    if kept is not None:
-        yield kept.of(coded, client)
+    tables = _scope.get()
+    if tables is None:
+        table = KeptTable(coded, client)
+        try:
+            yield table
+        finally:
+            table.forget()
         return
-    alone = KeptTables()
-    try:
-        yield alone.of(coded, client)
-    finally:
-        alone.end()
+    table = tables.setdefault((id(coded), id(client)), KeptTable(coded, client))  # which holds both
+    brought = table.blocks if table.whole is None else [table.whole]
+    if client is not None and any(each.status not in ("pending", "finished") for each in brought):
+        table.forget()  # a cluster has lost it meanwhile
+    yield table

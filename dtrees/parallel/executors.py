@@ -2,11 +2,11 @@
 
 The scheduler in force decides, as for ``X.compute()`` (`dask.base.get_scheduler`)::
 
-    LocalExecutor        threads, synchronous, processes     results are in this process at once
-    ClusterExecutor   a client's cluster                  results stay on the workers until fetched
+    LocalExecutor   threads, synchronous, processes     results are in this process at once
+    Tasks           a client's cluster                  results stay on the workers until fetched
 
 Work is a few rounds of tasks. The results of a round may be arguments of the next one
-(`ClusterExecutor.as_argument`) without coming here; they are there as long as somebody holds them.
+(`Tasks.as_argument`) without coming here; they are there as long as somebody holds them.
 Tasks are pure and have keys of their own. Where results are lost with their workers, all of the
 work is done again under new keys. That, and what else can happen to them, is the business of
 `dtrees.parallel.tasks`.
@@ -15,11 +15,10 @@ work is done again under new keys. That, and what else can happen to them, is th
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
@@ -27,14 +26,14 @@ from uuid import uuid4
 import dask
 from dask import threaded as dask_threads
 
-from dtrees.parallel.client import cluster_client, in_task, memory_limits, scheduler_of
+from dtrees.parallel.client import cluster_client, in_task, scheduler_of
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred
 from dtrees.parallel.lazy_collections import check_persisted, is_lazy, one_kind_at_a_time
 from dtrees.parallel.tasks import Tasks
 
 if TYPE_CHECKING:
-    from distributed import Client
+    pass
 
 T = TypeVar("T")
 
@@ -56,9 +55,8 @@ if hasattr(os, "register_at_fork"):
 class LocalExecutor:
     """Computes in this process, or in processes of its own, by the ``get`` of a Dask scheduler."""
 
-    def __init__(self, get: Callable[..., Any], collections: Sequence[Any] = ()) -> None:
+    def __init__(self, get: Callable[..., Any]) -> None:
         self._get = get
-        self._collections = collections
 
     def hold(self, tasks: Sequence[Any]) -> list[Any]:
         """Compute collections; returns their results."""
@@ -76,54 +74,8 @@ class LocalExecutor:
         """There are no workers."""
         return None
 
-    def run(self, work: Callable[[], T]) -> T:
-        """Do work: nothing is lost."""
-        try:
-            return work()
-        except Exception:
-            check_persisted(self._collections, None)
-            raise
 
-
-class ClusterExecutor:
-    """Computes on the workers of a cluster; the client is synchronous."""
-
-    def __init__(self, client: Client, stats: FitStatistics, collections: Sequence[Any]) -> None:
-        self._tasks = Tasks(client, stats, collections=lambda: collections)
-        self._tasks.begin()
-
-    def hold(self, tasks: Sequence[Any]) -> list[Any]:
-        """Compute collections of any kinds; returns their futures, all of which are finished."""
-        self._tasks.workers()
-        span = sys.modules["distributed"].span
-        with span("dtrees.fit"):  # not while collections are made: data frames warn of annotations
-            futures = self._tasks.compute(tasks)
-        self._tasks.wait(futures)
-        return futures
-
-    def fetch(self, held: Sequence[Any]) -> list[Any]:
-        """Results of futures."""
-        return self._tasks.gather(held)
-
-    def as_argument(self, held: Any) -> Any:
-        """The future itself."""
-        return held
-
-    def room(self) -> int | None:
-        """Memory of the smallest worker that has a limit."""
-        self._tasks.workers()
-        return min(memory_limits(self._tasks.client), default=None)
-
-    def run(self, work: Callable[[], T]) -> T:
-        """Do work; where results are lost, all of it again."""
-        return self._tasks.run(work)
-
-    def end(self) -> None:
-        """Leave nothing on the cluster."""
-        self._tasks.end()
-
-
-Executor = LocalExecutor | ClusterExecutor  # of graphs
+Executor = LocalExecutor | Tasks  # of graphs
 
 
 def run_with_retries(
@@ -134,8 +86,21 @@ def run_with_retries(
     `stats` are told what was lost, and how often all was done again. Raises ClusterError where the
     client is closed or asynchronous, there are no workers, or results were lost too often.
     """
-    with _executor(collections, FitStatistics() if stats is None else stats) as executor:
-        return executor.run(partial(work, executor))
+    stats = FitStatistics() if stats is None else stats
+    get, client = scheduler_of(collections[:1])
+    if client is None:
+        try:
+            return work(LocalExecutor(get))
+        except Exception:
+            check_persisted(collections, None)
+            raise
+    with cluster_client() if in_task() else nullcontext(client) as client, interrupts_deferred():
+        tasks = Tasks(client, stats, collections=collections)
+        tasks.begin()
+        try:
+            return tasks.run(partial(work, tasks))
+        finally:
+            tasks.end()
 
 
 def computed(*values: Any) -> list[Any]:
@@ -148,18 +113,3 @@ def computed(*values: Any) -> list[Any]:
         return list(values)
     found = iter(run_with_retries(lazy, lambda executor: executor.fetch(executor.hold(lazy))))
     return [next(found) if is_lazy(value) else value for value in values]
-
-
-@contextmanager
-def _executor(collections: Sequence[Any], stats: FitStatistics) -> Iterator[Executor]:
-    """Where Dask would compute the first of some collections, for all of them."""
-    get, client = scheduler_of(collections[:1])
-    if client is None:
-        yield LocalExecutor(get, collections)
-        return
-    with cluster_client() if in_task() else nullcontext(client) as client, interrupts_deferred():
-        executor = ClusterExecutor(client, stats, collections)
-        try:
-            yield executor
-        finally:
-            executor.end()

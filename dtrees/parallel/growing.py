@@ -23,6 +23,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dtrees.coding.coded import CodedMatrix
 from dtrees.core.grow.forest import ForestGrowth, Unit, units_of
 from dtrees.core.membership.resampling import Resampling, plain
 from dtrees.core.model.tree import Tree
@@ -240,13 +241,18 @@ def _in_blocks(
     stats: FitStatistics,
 ) -> Generator[tuple[int, list[Tree]]]:
     """Numbers and their trees by set, grown in rounds, in any order."""
-    if not choice.on_cluster:
-        with kept_table(growth.coded) as kept:
-            whole = PartitionedGrowth(growth, kept.in_parts(choice.reason), resampling)
+    place: AbstractContextManager[Client | None] = nullcontext()
+    if choice.on_cluster:
+        place = cluster_client()
+    with place as client, kept_table(growth.coded, client) as kept:
+        if kept.parts is None:
+            kept.parts = growth.coded
+            if isinstance(growth.coded, CodedMatrix):
+                kept.parts = CodedPartitions.cut(growth.coded, choice.reason)
+        whole = PartitionedGrowth(growth, kept.parts, resampling)
+        if client is None:
             yield from grow_here(whole, kept, numbers, run, stats)
-        return
-    with cluster_client() as client, kept_table(growth.coded, client) as kept:
-        whole = PartitionedGrowth(growth, kept.in_parts(choice.reason), resampling)
+            return
         grown = ended_early(grow_partitioned(whole, kept, numbers, client, stats))
         with closing(grown) as found:
             yield from found

@@ -41,7 +41,7 @@ import joblib
 from joblib.parallel import get_active_backend
 
 from dtrees.core.grow._team import Team
-from dtrees.parallel.client import threads_of_worker
+from dtrees.parallel.client import this_worker
 
 T = TypeVar("T")
 
@@ -322,7 +322,8 @@ def effective_n_jobs(n_jobs: int | None = None) -> int:
     its worker. Never more than the process has cores, unless a positive `n_jobs` says so: a joblib
     backend may count the workers of a whole cluster. Raises ValueError where `n_jobs` is 0.
     """
-    share = threads_of_worker()
+    worker = this_worker()
+    share = None if worker is None else int(worker.state.nthreads)
     if share is not None and n_jobs is None and _joblib_uses_dask():
         return 1
     n_threads = int(joblib.effective_n_jobs(n_jobs))

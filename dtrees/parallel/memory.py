@@ -9,7 +9,7 @@ collection is coded.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 from numbers import Integral
@@ -86,14 +86,13 @@ def resolution_of(n_rows: int) -> Resolution:
     return replace(RESOLUTION, n_intervals=n_intervals)
 
 
-def configured_bytes(key: str, default: int | str | Callable[[], int]) -> int:
-    """A number of bytes of ``dask.config``, in words or not; a default may be computed.
+def configured_bytes(key: str, default: int | str) -> int:
+    """A number of bytes of ``dask.config``, in words or not.
 
     Raises ValueError, which names the key, where it is none.
     """
     given = dask.config.get(key, None)
-    if given is None:
-        given = default() if callable(default) else default
+    given = default if given is None else given
     try:
         found = int(parse_bytes(given))
     except (TypeError, ValueError) as error:
@@ -246,7 +245,14 @@ def check_room(n_bytes: int, shape: tuple[int, int]) -> None:
 
     There is room for what the machine has free, or ``dask.config.get("dtrees.client-memory")``.
     """
-    room = configured_bytes("dtrees.client-memory", _left_here)
+    import psutil
+    from distributed.system import MEMORY_LIMIT
+
+    left = min(
+        psutil.virtual_memory().available,
+        MEMORY_LIMIT - psutil.Process().memory_info().rss,
+    )
+    room = configured_bytes("dtrees.client-memory", max(0, left))
     if COPIES * n_bytes > room:
         raise TableTooLargeError(
             f"The codes of X, {shape[0]} x {shape[1]} cells, take {format_bytes(n_bytes)}, and "
@@ -254,15 +260,6 @@ def check_room(n_bytes: int, shape: tuple[int, int]) -> None:
             "left. Fit where there is more memory, on fewer rows or columns, or with a smaller "
             "max_bins: at most 255 codes take a byte per cell."
         )
-
-
-def _left_here() -> int:
-    """Bytes that this process may still take."""
-    import psutil
-    from distributed.system import MEMORY_LIMIT
-
-    mine = psutil.Process().memory_info().rss
-    return max(0, min(psutil.virtual_memory().available, MEMORY_LIMIT - mine))
 
 
 def sample_bound(shape: tuple[int, int], rules: CutRules, room: int | None) -> int | None:

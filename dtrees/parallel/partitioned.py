@@ -89,7 +89,7 @@ from dtrees.parallel.client import (
     memory_limits,
     release,
 )
-from dtrees.parallel.coded_partitions import PART_BYTES, CodedPartitions, KeptTable
+from dtrees.parallel.coded_partitions import PART_BYTES, CodedPartitions, KeptTable, PartFacts
 from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred_inside
@@ -210,7 +210,7 @@ def grow_partitioned(
     """
     with sys.modules["distributed"].span("dtrees.fit"):
         blocks = BlocksOnWorkers(client, whole, kept, stats)
-        stats.expect_rounds()
+        stats.counts.update(rounds=0)  # also where there is none
         try:
             with stats.phase("blocks"):
                 blocks.make()
@@ -232,7 +232,7 @@ class BlocksOnWorkers:
         self, client: Client, growth: PartitionedGrowth, kept: KeptTable, stats: FitStatistics
     ) -> None:
         self._client = client
-        self._tasks = Tasks(client, stats, collections=growth.parts.collections)
+        self._tasks = Tasks(client, stats, collections=growth.parts.collections())
         self._growth = growth
         self._parts: CodedPartitions = growth.parts
         self._stats = stats
@@ -246,7 +246,6 @@ class BlocksOnWorkers:
         self._is_known = False  # to workers, under its name
         self._groups: list[tuple[str, list[int]]] = []
         self._grouped = 0.0
-        self._held: list[Future] = []
 
     # ---------------------------------------------------------------------------------------------
     # blocks: how they are made, where they are, and moved
@@ -262,8 +261,7 @@ class BlocksOnWorkers:
 
     def _make(self) -> None:
         self._rename(self._known.common)  # where workers have gone, blocks are cut elsewhere
-        self._sent, self._values, self._groups = [], None, []
-        self._held, self._rows = [], []
+        self._sent, self._values, self._groups, self._rows = [], None, [], []
         if self._kept.blocks:
             self._tasks.wait(self._kept.blocks)
         else:
@@ -279,7 +277,10 @@ class BlocksOnWorkers:
         tasks, facts = [], []
         lengths: list[int] = []
         for coded, n_rows in self._parts.groups(self._rows_of_block()):
-            parts = [self._sent_codes(each) for each in coded]
+            parts = [  # those that are here, as tasks that hold them
+                self._tasks.send("codes-of-block", part) if isinstance(part, CodedMatrix) else part
+                for part in coded
+            ]
             tasks.append(make(parts, dask_key_name=self._tasks.key("block")))
             key = self._tasks.key("facts")
             facts.append(learn(tasks[-1], sum(lengths), dask_key_name=key))
@@ -289,7 +290,7 @@ class BlocksOnWorkers:
         self._kept.lengths = lengths
         self._tasks.hand_over(self._kept.blocks)
         self._tasks.wait(facts)
-        self._parts.learn(self._tasks.gather(facts))
+        self._parts.facts = PartFacts.joined(self._tasks.fetch(facts))
         release(self._client, facts)
         self._stats.counts["passes"] += 1
 
@@ -306,7 +307,6 @@ class BlocksOnWorkers:
             first_row += n_rows
         self._rows = self._tasks.submit(calls)
         self._tasks.wait(self._rows)
-        self._held = []
 
     def _spread(self) -> None:
         """Move blocks until every thread has about as many rows, some at a time."""
@@ -332,13 +332,6 @@ class BlocksOnWorkers:
                 self._stats.counts["bytes_moved"] += int(per_row * self._lengths[number])
         self._groups = []
 
-    def _sent_codes(self, part: Any) -> Any:
-        """Codes that are here, as a task that holds them; a task as it is."""
-        if not isinstance(part, CodedMatrix):
-            return part
-        self._held.append(self._tasks.send("codes-of-block", part))
-        return self._held[-1]
-
     def _rows_of_block(self) -> int:
         """Rows that a block may have, where partitions are not larger."""
         threads = sum(self._tasks.workers().values())
@@ -359,12 +352,11 @@ class BlocksOnWorkers:
             some = slice(start, min(start + step, rows.stop))
             of_rows = values.take(some) if is_target else values[some].copy()
             sent.append(self._tasks.send("rows-of-block", of_rows))
-        self._held += sent
         return sent
 
     def end(self) -> None:
         """Leave nothing on the cluster."""
-        self._held, self._rows, self._sent, self._values = [], [], [], None
+        self._rows, self._sent, self._values = [], [], None
         self._tasks.end()
         self._forget()
 
@@ -390,11 +382,16 @@ class BlocksOnWorkers:
         return [half for n in group for half in (self._kept.blocks[n], self._rows[n])]
 
     def _by_worker(self) -> list[tuple[str, list[int]]]:
-        """Blocks by the worker that has them, a group for each of its threads."""
+        """Blocks by the worker that has them, a group for each of its threads.
+
+        There are more groups where blocks are on its disk: a task has all of its blocks in memory.
+        """
         now = time.monotonic()
         if self._groups and now < self._grouped + WATCH_SECONDS:
             return self._groups
         threads = self._tasks.workers()
+        per_block = self._parts.n_bytes / max(1, len(self._kept.blocks))
+        most = GROUP_SHARE * min(memory_limits(self._client), default=math.inf)
         of_worker: dict[str, list[int]] = defaultdict(list)
         holders = self._tasks.holders(self._kept.blocks)
         for number, worker in enumerate(share_out(self._lengths, holders, threads)):
@@ -402,26 +399,18 @@ class BlocksOnWorkers:
         self._groups = [
             (worker, group.tolist())
             for worker, blocks in of_worker.items()
-            for group in np.array_split(blocks, self._n_groups(len(blocks), threads[worker]))
-            if len(group) > 0
+            for group in np.array_split(
+                blocks,
+                min(len(blocks), max(threads[worker], math.ceil(len(blocks) * per_block / most))),
+            )
         ]
         self._grouped = now
         return self._groups
 
-    def _n_groups(self, n_blocks: int, n_threads: int) -> int:
-        """Tasks of a round on a worker: one for each thread, more where blocks are on its disk.
-
-        A task has all of its blocks in memory.
-        """
-        n_bytes = self._parts.n_bytes * n_blocks // max(1, len(self._kept.blocks))
-        limits = memory_limits(self._client)
-        most = min((int(GROUP_SHARE * limit) for limit in limits), default=n_bytes)
-        return min(n_blocks, max(n_threads, -(-n_bytes // max(1, most))))
-
     def tree_batches(self, numbers: Sequence[int]) -> list[Sequence[int]]:
         """Trees that grow together."""
         n_threads = sum(self._tasks.workers().values())
-        room = sum(room_of_positions(*machine) for machine in machines(self._client))
+        room = sum(room_of_positions(*machine) for machine in machines(self._client).values())
         return self._growth.tree_batches(numbers, room, n_threads)
 
     # ---------------------------------------------------------------------------------------------
@@ -563,7 +552,7 @@ class BlocksOnWorkers:
         most = bytes_of_batch(
             sum(node.n for node in nodes) * per_row,
             sum(self._tasks.workers().values()),
-            [limit / n_threads for limit, n_threads in machines(self._client) if limit is not None],
+            [limit / n_threads for limit, n_threads in machines(self._client).values() if limit],
         )
         batches: list[list[int]] = []
         used = 0
@@ -639,8 +628,8 @@ def _blocks_here(whole: PartitionedGrowth, kept: KeptTable, n_threads: int) -> l
         blocks.append(Block(codes.coded, whole.growth.target.take(rows), first, *own))
         facts.append(facts_of_codes(codes, first))
         first += length
-    if not parts.is_known:
-        parts.learn(facts)
+    if parts.facts is None:
+        parts.facts = PartFacts.joined(facts)
     return blocks
 
 
@@ -660,7 +649,7 @@ def grow_here(
 
     spec = replace(whole.round_spec(), run=run)
     local = LocalBlocks(blocks, growth.values, run, stats.counts)
-    stats.expect_rounds()
+    stats.counts.update(rounds=0)
     with stats.phase("rounds"):
         for batch in whole.tree_batches(numbers, room_of_positions(None, CPU_COUNT), run.n_threads):
             for number, trees in grow_in_rounds(spec, batch, local, hear, stats.counts):
@@ -677,7 +666,7 @@ def share_out(
     """
     loads = dict.fromkeys(threads, 0)
     workers = [""] * len(lengths)
-    for number in _largest_first(lengths):
+    for number in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
         have_it = [worker for worker in holders[number] if worker in threads]
         workers[number] = _freest(have_it or threads, loads, threads, lengths[number])
         loads[workers[number]] += lengths[number]
@@ -694,7 +683,7 @@ def even_moves(
     """
     loads = dict.fromkeys(threads, 0)
     held: dict[str, list[int]] = {worker: [] for worker in threads}
-    for number in _largest_first(lengths):
+    for number in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
         held[workers[number]].append(number)
         loads[workers[number]] += lengths[number]
     moves: dict[int, str] = {}
@@ -713,10 +702,6 @@ def even_moves(
         loads[full] -= size
         loads[free] += size
         moves[number] = free
-
-
-def _largest_first(lengths: Sequence[int]) -> list[int]:
-    return sorted(range(len(lengths)), key=lambda number: (-lengths[number], number))
 
 
 def _freest(

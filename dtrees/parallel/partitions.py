@@ -116,7 +116,12 @@ def admitted(
     """
     if not any(map(is_lazy, (X, *columns.values()))):
         return (X, *map(row_values, columns.values()))
-    _check_not_delayed(columns)
+    for name, value in columns.items():
+        if isinstance(value, Delayed):  # nothing is known of it, not even that it is of rows
+            raise TypeError(
+                f"{name} is a dask.delayed value. Give {name}.compute(), or a Dask array of it: "
+                f"dask.array.from_delayed({name}, shape=(n_rows,), dtype=...)."
+            )
     if is_lazy(X):
         X = _of_rows(X)
         lengths = _known_lengths(X)
@@ -183,16 +188,6 @@ def _of_rows(X: Any) -> Any:
         )
         return X.rechunk({1: -1})
     return X
-
-
-def _check_not_delayed(columns: Mapping[str, Any]) -> None:
-    """Refuse values of which nothing is known, not even that they are values of rows."""
-    for name, value in columns.items():
-        if isinstance(value, Delayed):
-            raise TypeError(
-                f"{name} is a dask.delayed value. Give {name}.compute(), or a Dask array of it: "
-                f"dask.array.from_delayed({name}, shape=(n_rows,), dtype=...)."
-            )
 
 
 def _known_lengths(X: Any) -> np.ndarray | None:

@@ -103,7 +103,13 @@ def choose_regime(
     """
     if kept is not None:
         return Choice("partitioned", kept)
-    requested = _requested(requested)
+    assert requested is None or requested in REGIMES, requested
+    if requested is None:
+        requested = dask.config.get("dtrees.regime", None)
+        if requested is not None and requested not in REGIMES:
+            raise ValueError(
+                f"dask.config has 'dtrees.regime' = {requested!r}; it must be one of {REGIMES}."
+            )
     if requested in ("local", "partitioned"):
         return Choice(requested, ASKED_FOR)
     is_free = requested is None
@@ -128,18 +134,6 @@ def is_free(requested: str | None) -> bool:
     """
     is_asked = requested is not None or dask.config.get("dtrees.regime", None) is not None
     return not is_asked and current_client() is None
-
-
-def _requested(requested: str | None) -> str | None:
-    """The regime that is asked for, by a parameter or by ``dask.config``; None: none is."""
-    assert requested is None or requested in REGIMES, requested
-    if requested is None:
-        requested = dask.config.get("dtrees.regime", None)
-        if requested is not None and requested not in REGIMES:
-            raise ValueError(
-                f"dask.config has 'dtrees.regime' = {requested!r}; it must be one of {REGIMES}."
-            )
-    return requested
 
 
 def _by_client(forced: bool) -> Choice:

@@ -55,6 +55,7 @@ from dtrees.parallel.client import (
     check_version,
     has_places,
     look,
+    memory_limits,
     release,
     results_of,
     sending_data,
@@ -154,7 +155,7 @@ class Missed(NamedTuple):
 
 
 class Faults:
-    """Faults of tasks: what has happened to one, and how often it may happen; told to `stats`.
+    """Faults of the tasks of a work: what has happened to one, and how often it may happen.
 
     They are told in several ways, and a task that kills its workers may be told of in each::
 
@@ -180,26 +181,17 @@ class Faults:
     def __init__(self, client: Client, stats: FitStatistics) -> None:
         self._client = client
         self._stats = stats
-        self._n_restarts = 0  # since the last result
+        self.n_restarts = 0  # since the last result that was not thrown away with others
         # by name and number of a task, and by kind
         self._n_faults: Counter[tuple[str, int, str]] = Counter()
-
-    def begin(self) -> None:
-        """Work begins: its tasks have no faults."""
-        self._n_restarts = 0
-        self._n_faults.clear()
-
-    def hear(self) -> None:
-        """A result has come that is not thrown away with others."""
-        self._n_restarts = 0
 
     def restart(self, error: LostResultsError) -> None:
         """What is lost is to be made again; raises WorkerLostError where that was too often."""
         check_open(self._client)
-        self._n_restarts += 1
-        if self._n_restarts > RESTARTS:
+        self.n_restarts += 1
+        if self.n_restarts > RESTARTS:
             raise WorkerLostError(
-                f"The Dask cluster has lost its data {self._n_restarts} times, without a result "
+                f"The Dask cluster has lost its data {self.n_restarts} times, without a result "
                 "in between. Its workers may have too little memory, or are restarted: see their "
                 f"logs. {error}"
             ) from error
@@ -289,7 +281,7 @@ class Tasks:
     client: Client  # synchronous
     stats: FitStatistics = field(default_factory=FitStatistics)  # told of what is lost
     name: str = field(default_factory=lambda: uuid4().hex)  # in the keys
-    collections: Callable[[], Sequence[Any]] = tuple  # of the user, that tasks are made from
+    collections: Sequence[Any] = ()  # of the user, that tasks are made from
     left_out: Callable[[], Collection[str]] = frozenset  # workers that must not get any of them
 
     def __post_init__(self) -> None:
@@ -334,11 +326,14 @@ class Tasks:
         return found
 
     def able(self) -> dict[str, int]:
-        """The same, but for those that are left out."""
-        return self._but(self.left_out())
-
-    def _but(self, left_out: Collection[str]) -> dict[str, int]:
+        """Threads of the workers that are not left out."""
+        left_out = self.left_out()
         return {each: n for each, n in self.workers().items() if each not in left_out}
+
+    def room(self) -> int | None:
+        """Memory of the smallest worker that has a limit."""
+        self.workers()
+        return min(memory_limits(self.client), default=None)
 
     def _places(self, workers: Sequence[str] | None) -> dict[str, Any]:
         """What says that tasks go to these workers, if they can, and to none that is left out.
@@ -348,9 +343,9 @@ class Tasks:
         """
         if has_places():
             return {}
-        if not (left_out := self.left_out()):
+        if not self.left_out():
             return {"workers": list(workers), "allow_other_workers": True} if workers else {}
-        able = self._but(left_out).keys()
+        able = self.able().keys()
         if not able:
             raise WorkerLostError(NO_ROOM.format(address_of(self.client)))
         self._able = able & set(workers or ()) or set(able)
@@ -552,7 +547,7 @@ class Tasks:
         """
         left = dict.fromkeys(range(n))
         is_lost = False
-        self._faults.begin()
+        self._faults = Faults(self.client, self.stats)
         while left:
             numbers = list(left)
             try:
@@ -560,7 +555,7 @@ class Tasks:
                     again()
                 for number, result in self.results(calls(numbers), at_once, numbers=numbers):
                     del left[number]
-                    self._faults.hear()
+                    self._faults.n_restarts = 0
                     yield number, result
             except LostResultsError as error:
                 self._restart(error)
@@ -569,7 +564,7 @@ class Tasks:
     def run(self, work: Callable[[], T], again: Callable[[], object] = lambda: None) -> T:
         """Do work; where results are lost, do it again, once `again` has made what it needs."""
         is_lost = False
-        self._faults.begin()
+        self._faults = Faults(self.client, self.stats)
         while True:
             try:
                 if is_lost:
@@ -579,8 +574,21 @@ class Tasks:
                 self._restart(error)
                 is_lost = True
             else:
-                self._faults.hear()
+                self._faults.n_restarts = 0
                 return found
+
+    def hold(self, tasks: Sequence[Any]) -> list[Any]:
+        """Compute collections of any kinds; returns their futures, all of which are finished."""
+        self.workers()
+        span = sys.modules["distributed"].span
+        with span("dtrees.fit"):  # not while collections are made: data frames warn of annotations
+            futures = self.compute(tasks)
+        self.wait(futures)
+        return futures
+
+    def as_argument(self, held: Any) -> Any:
+        """A future as an argument of other tasks: it is one."""
+        return held
 
     def wait(self, futures: Sequence[Future]) -> None:
         """Wait until futures of graphs are finished; raises as `results`."""
@@ -592,7 +600,7 @@ class Tasks:
                     raise self._faults.of_part(future)
                 pending.pop(future, None)
 
-    def gather(self, futures: Sequence[Future]) -> list[Any]:
+    def fetch(self, futures: Sequence[Future]) -> list[Any]:
         """Results of futures that are finished, in their order."""
         pending = dict.fromkeys(futures)
         found: dict[Future, Any] = {}
@@ -600,7 +608,8 @@ class Tasks:
         while pending:
             for future, result in self._await(pending):
                 if has_failed(future, result):
-                    raise self._faults.of_part(future, missed_of(result))
+                    missed = result if isinstance(result, Missed) else None
+                    raise self._faults.of_part(future, missed)
                 if result is not ENDED:
                     found[future] = result
                     pending.pop(future, None)
@@ -735,14 +744,14 @@ class Tasks:
     def _restart(self, error: LostResultsError) -> None:
         """Get ready to make again what is lost."""
         check_open(self.client)
-        check_persisted(self.collections(), self.client)
+        check_persisted(self.collections, self.client)
         self._faults.restart(error)
         self.end()
         self.begin()
 
     def _again(self, number: int, call: Call, future: Future, result: Any) -> Call:
         """A task that has failed, to be submitted again; raises as `Faults.of_call`."""
-        missed = missed_of(result)
+        missed = result if isinstance(result, Missed) else None
         again = self._faults.of_call(number, call, future, missed)
         if missed is None:
             return again
@@ -753,8 +762,3 @@ class Tasks:
 def has_failed(future: Future, result: Any) -> bool:
     """Whether a future has no result, and will have none."""
     return isinstance(result, Missed) or (result is ENDED and future.status in FAILED)
-
-
-def missed_of(result: Any) -> Missed | None:
-    """Why a result cannot be fetched; None: there is none."""
-    return result if isinstance(result, Missed) else None

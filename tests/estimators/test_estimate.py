@@ -128,7 +128,7 @@ def test_in_rounds_on_threads_of_this_process():
 def test_codes_that_are_too_many_for_a_worker(monkeypatch):
     frame = da.from_array(X, chunks=(500, 6))
     with connect(1, 1, False) as cluster, Client(cluster):
-        monkeypatch.setattr("dtrees.parallel.executors.ClusterExecutor.room", lambda self: 10_000)
+        monkeypatch.setattr("dtrees.parallel.tasks.Tasks.room", lambda self: 10_000)
         cost = estimate_cost(RandomForestClassifier(), frame)
     assert cost.regime == "partitioned"
     assert "more than" in cost.reason
@@ -210,7 +210,7 @@ class TestBoosting:
         frame = da.from_array(X, chunks=(500, 6))
         model = GradientBoostingClassifier()
         with connect(1, 1, False) as cluster, Client(cluster):
-            room = "dtrees.parallel.executors.ClusterExecutor.room"
+            room = "dtrees.parallel.tasks.Tasks.room"
             monkeypatch.setattr(room, lambda self: 10_000)  # for a worker they are too many
             assert estimate_cost(model, frame).regime == "local"
             assert model.fit(frame, Y).fit_report_["regime"] == "local"

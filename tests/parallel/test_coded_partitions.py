@@ -17,9 +17,7 @@ from dtrees.model_selection import GridSearchCV, cross_validate
 from dtrees.parallel import coded_partitions
 from dtrees.parallel.coded_partitions import (
     CodedPartitions,
-    KeptTables,
     PartFacts,
-    are_known,
     kept_table,
     learn_rows,
     tables_kept,
@@ -86,15 +84,14 @@ def test_groups_lie_one_behind_the_other(n_rows, expected, parts):
 
 def test_what_is_learned_does_not_depend_on_the_parts(parts):
     stats = FitStatistics()
-    assert not are_known(parts)
+    assert parts.facts is None
     learn_rows(parts, stats)
     whole = PartFacts.of(table(), 0)
-    assert are_known(parts)
     assert parts.facts.digest == whole.digest
     assert parts.facts.has_missing.tolist() == whole.has_missing.tolist() == [True, False]
     learn_rows(parts, stats)
     assert stats.counts["passes"] == 1
-    assert are_known(table())
+    learn_rows(table())
 
 
 TREE = DecisionTreeClassifier(random_state=0, max_bins=32)
@@ -237,9 +234,11 @@ class Fake:
 
 @pytest.mark.parametrize(("status", "is_kept"), [("finished", True), ("lost", False)])
 def test_what_is_lost_is_not_kept(status, is_kept):
-    kept, client, codes = KeptTables(), Fake("running"), object()
-    future = kept.of(codes, client).whole = Fake(status)
-    assert (kept.of(codes, client).whole is future) == is_kept
-    assert future.is_released == (not is_kept)
-    kept.end()
+    client, codes, future = Fake("running"), object(), Fake(status)
+    with tables_kept():
+        with kept_table(codes, client) as table:
+            table.whole = future
+        with kept_table(codes, client) as again:
+            assert (again.whole is future) == is_kept
+        assert future.is_released == (not is_kept)
     assert future.is_released

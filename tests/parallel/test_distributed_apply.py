@@ -257,7 +257,7 @@ def test_results_of_a_cluster(name, walks, processes):
 def test_codes_that_are_too_many_stay(monkeypatch, walks, processes):
     """Nobody asks for the regime: it follows from the size of the codes."""
     expected = CASES["forest"](X)
-    monkeypatch.setattr("dtrees.parallel.executors.ClusterExecutor.room", lambda executor: 1000)
+    monkeypatch.setattr("dtrees.parallel.tasks.Tasks.room", lambda executor: 1000)
     with processes.as_current(), dask.config.set(scheduler=processes):
         found = CASES["forest"](da.from_array(X, chunks=(CHUNKS, -1)))
     assert walks

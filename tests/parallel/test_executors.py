@@ -9,8 +9,9 @@ from distributed import Client
 from distributed.client import Future
 
 from dtrees.exceptions import ClusterError
-from dtrees.parallel.executors import ClusterExecutor, LocalExecutor, computed, run_with_retries
+from dtrees.parallel.executors import LocalExecutor, computed, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.tasks import Tasks
 from tests.parallel.clusters import ours
 
 
@@ -38,7 +39,7 @@ def test_here(scheduler):
 
 def test_on_a_cluster_results_stay_until_they_are_fetched(here):
     kind, held, found = run_with_retries([da.ones(1)], twice)
-    assert kind is ClusterExecutor
+    assert kind is Tasks
     assert held == [Future, Future]
     check_results(found)
     assert ours(here) == []
@@ -46,8 +47,8 @@ def test_on_a_cluster_results_stay_until_they_are_fetched(here):
 
 def test_what_is_wanted_in_memory_comes_by_the_same_loop(here, monkeypatch):
     """So predictions that a score asks for are not waited for without end."""
-    held, hold = [], ClusterExecutor.hold
-    monkeypatch.setattr(ClusterExecutor, "hold", lambda *a: held.append(a[1]) or hold(*a))
+    held, hold = [], Tasks.hold
+    monkeypatch.setattr(Tasks, "hold", lambda *a: held.append(a[1]) or hold(*a))
     found = computed(da.arange(3, chunks=2), "between", dask.delayed(sum)([1, 2]))
     assert [len(tasks) for tasks in held] == [2]
     np.testing.assert_array_equal(found[0], [0, 1, 2])

@@ -65,7 +65,7 @@ class OpenNode:
     n: int
     first: int = 0
     pair: Pair | None = None
-    columns: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    columns: np.ndarray = field(default_factory=partial(np.zeros, 0, np.int32))
 
     @property
     def depth(self) -> int:
