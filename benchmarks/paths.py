@@ -293,7 +293,7 @@ PATHS: Mapping[str, SpecialPath] = {
     ),
     "stored_bounds": SpecialPath(
         tuple(
-            f"stores/boosted/_stored_rows.pyx::{name}"
+            f"stores/boosted/_boosted_store.pyx::{name}"
             for name in (
                 "removal_of",
                 "begin_bounds_of",
@@ -301,7 +301,6 @@ PATHS: Mapping[str, SpecialPath] = {
                 "least_side",
                 "note_searched",
                 "most_promising",
-                "scores_of_child",
             )
         ),
         ("boosted texts",),

@@ -1,18 +1,27 @@
 """Python's views of functions of the kernels, for tests; nothing else imports them."""
 import numpy as np
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from dtrees.core.data._columns cimport STORED_SPARSE, Column
 from dtrees.core.data._structs cimport (
-    ENTROPY, GINI, POISSON, SQUARED, Inherited, RowStatistics, Totals
+    ENTROPY, GINI, GRADIENT, POISSON, SQUARED, Inherited, RowStatistics, Totals
 )
-from dtrees.core.histogram._layout cimport CLASSES, SUM
+from dtrees.core.histogram._layout cimport CLASSES, GRADIENTS, SUM, Layout
 from dtrees.core.search._bins cimport reserve_bins
 from dtrees.core.search._criterion cimport NONE, Criterion
+from dtrees.core.search._gradient_scan cimport scan_gradients
 from dtrees.core.search._intervals cimport Bounds, bound_intervals
 from dtrees.core.search._parameters cimport Limits
 from dtrees.core.search._search cimport Search, begin_column, begin_node, free_search, new_search
+from dtrees.core.stores.boosted._boosted_store cimport (
+    Removal, begin_bounds_of, bound_of, common_score, note_searched, removal_of, take_off_sums
+)
+from dtrees.core.stores.boosted._column_blocks cimport (
+    CELL, ColumnBlocks, RowsOfNode, StoredCells, StoredSums, complete_bundled, complete_column,
+    count_block, count_by_column, count_by_row, is_out, sum_by_row
+)
 from dtrees.core.stores.shared._shared_nodes cimport Partitioning, SharedNode, take_rows
 
 # ---------------------------------------------------------------------------------------------
@@ -141,3 +150,141 @@ def taken_rows(const uint32_t[::1] rows, const uint8_t[::1] cell, const uint8_t[
         p.full[c], p.new_cell[c] = full[c], new_cell[c]
     take_rows(&node, &side[0], <uint8_t>wanted, &p, &child)
     return np.asarray(to_rows)[:child.n], np.asarray(to_cell)[:child.n]
+
+
+def histogram_of(ColumnBlocks blocks not None, int64_t j, rows, const uint64_t[::1] derivatives):
+    """Sums by the codes of a column, as its block counts them.
+
+    Parameters
+    ----------
+    rows : uint32 (n,), ascending, or None
+        None: all of them.
+
+    Returns
+    -------
+    int64 (n_codes + 1, 3)
+        Rows, hessian, gradient.
+    """
+    cdef int64_t shift = 40
+    cdef const uint32_t[::1] some
+    cdef const uint32_t* first = NULL
+    cdef int64_t n = blocks.n_rows
+    cdef int64_t b
+    cdef int64_t[::1] cells = np.zeros(CELL * blocks.n_cells, dtype=np.int64)
+    cdef const StoredCells* stored
+    cdef int64_t[:, ::1] memory = np.empty((blocks.n_laid_out + 1, 5), dtype=np.int64)
+    cdef StoredSums* sums = <StoredSums*>&memory[0, 0]
+    cdef StoredSums* own_sums
+    cdef RowsOfNode node
+    cdef Totals totals
+    if rows is not None:
+        some = rows
+        first = &some[0]
+        n = len(rows)
+    node = RowsOfNode(first, n, &derivatives[0], <int>shift)
+    memset(&totals, 0, sizeof(Totals))
+    for row in range(n) if rows is None else rows:
+        totals.n += 1
+        totals.weight += <int64_t>(derivatives[row] & <uint64_t>0xFFFFFFFF)
+        totals.target += <int64_t>derivatives[row] >> 32
+    for b in range(blocks.n_blocks):
+        if blocks.blocks[b].is_sparse:
+            stored = &blocks.blocks[b].stored
+            own_sums = sums + (blocks.blocks[b].column - blocks.order)
+            if first == NULL:
+                count_by_column(stored, blocks.columns, &node, own_sums, &cells[0])
+            else:
+                sum_by_row(stored, &node, own_sums)
+                count_by_row(stored, blocks.columns, &node, own_sums, &cells[0])
+        else:
+            count_block(&blocks.blocks[b], blocks.columns, first, n, &derivatives[0], <int>shift,
+                        &cells[0])
+    if blocks.is_bundled[j]:
+        complete_bundled(blocks.columns + j, &totals, <int>shift, 0,
+                         &cells[CELL * blocks.cell_of_column[j]])
+    if blocks.columns[j].storage == STORED_SPARSE:
+        own_sums = sums + [blocks.order[k] for k in range(blocks.n_laid_out)].index(j)
+        complete_column(blocks.columns + j, own_sums, &totals, <int>shift,
+                        &cells[CELL * blocks.cell_of_column[j]])
+    begin = CELL * blocks.cell_of_column[j]
+    own = np.asarray(cells)[begin:begin + CELL * (blocks.columns[j].n_codes + 1)].reshape(-1, CELL)
+    return np.column_stack([own[:, 0] >> shift, own[:, 0] & ((<int64_t>1 << shift) - 1), own[:, 1]])
+
+
+def scores_of_child(const int64_t[:, ::1] sums, const int64_t[:, ::1] removed, int64_t fill,
+                    int64_t min_rows, int64_t min_weight, double l2):
+    """The best score of a column once rows are taken off, and what its bound says.
+
+    Parameters
+    ----------
+    sums : int64 (n_codes + 1, 4)
+        Of a node, by code: rows, hessian, gradient, gradient without signs.
+    removed : int64 (n_codes + 1, 4)
+        Of the rows that leave it.
+    fill : int
+        Of the column.
+
+    Returns
+    -------
+    score, bound : float
+        -1: there is no boundary; a bound of inf: it was not searched.
+    """
+    cdef int64_t n_codes = sums.shape[0] - 1
+    cdef int shift = 40
+    cdef Criterion criterion
+    cdef Limits limits
+    cdef Layout layout
+    cdef RowStatistics of_row
+    cdef Column column
+    cdef Totals[3] totals        # of the node, of the rows that leave, of the child
+    cdef StoredSums[3] of_column
+    cdef Removal removal
+    cdef Search* q
+    cdef int64_t[:, :, ::1] cells = np.zeros((3, n_codes + 1, CELL), dtype=np.int64)
+    cdef int64_t code, k
+    cdef int64_t[4] of_code
+    memset(&criterion, 0, sizeof(Criterion))
+    memset(&limits, 0, sizeof(Limits))
+    memset(&layout, 0, sizeof(Layout))
+    memset(&of_row, 0, sizeof(RowStatistics))
+    memset(&column, 0, sizeof(Column))
+    memset(&totals[0], 0, sizeof(totals))
+    memset(&of_column[0], 0, sizeof(of_column))
+    criterion.impurity, criterion.l2, criterion.gain_unit = GRADIENT, l2, 1.0
+    limits.min_rows, limits.min_weight = min_rows, min_weight
+    layout.kind, layout.n_words, layout.shift = GRADIENTS, CELL, shift
+    column.n_codes, column.n_ordered = <uint32_t>n_codes, <uint32_t>n_codes
+    column.fill = <uint32_t>fill
+    for k in range(3):
+        for code in range(n_codes + 1):
+            for i in range(4):
+                of_code[i] = (sums[code, i] if k == 0 else removed[code, i] if k == 1
+                              else sums[code, i] - removed[code, i])
+            cells[k, code, 0] = of_code[0] << shift | of_code[1]
+            cells[k, code, 1] = of_code[2]
+            totals[k].n += of_code[0]
+            totals[k].weight += of_code[1]
+            totals[k].target += of_code[2]
+            if code != fill:
+                of_column[k].first += <uint64_t>cells[k, code, 0]
+                of_column[k].second += <uint64_t>of_code[2]
+                of_column[k].size += <uint64_t>of_code[3]
+    q = new_search(&criterion, GRADIENTS, of_row, &limits)
+    if q == NULL:
+        raise MemoryError
+    try:
+        begin_bounds_of(&of_column[0], 1, shift, min_rows)
+        begin_node(q, &totals[0], NULL, 0, NULL)
+        scan_gradients(q, &layout, &cells[0, 0, 0], n_codes, 0)
+        if not is_out(&of_column[0]):
+            note_searched(q, &column, &cells[0, 0, 0], shift, common_score(q), &of_column[0])
+        removal = removal_of(q, &totals[1], &totals[2], shift)
+        take_off_sums(&removal, &of_column[1], 1, &of_column[0])
+        begin_node(q, &totals[2], NULL, 0, NULL)
+        scan_gradients(q, &layout, &cells[2, 0, 0], n_codes, 0)
+        bound = -1.0
+        if not is_out(&of_column[0]):
+            bound = bound_of(&of_column[0], common_score(q))
+        return (q.best if q.best > NONE else -1.0), bound
+    finally:
+        free_search(q)

@@ -23,8 +23,7 @@ from dtrees.coding.target import Target
 from dtrees.core.data.rules import BoostingRules
 from dtrees.core.data.scale import units_of
 from dtrees.core.grow.boosting import BoostedRows, Growing
-from dtrees.core.losses.losses import Loss
-from dtrees.core.losses.own import OwnLoss
+from dtrees.core.losses.losses import Loss, OwnLoss
 from dtrees.core.model.tree import Forest
 from dtrees.core.predict.binned import LeafLookup, Walked
 from dtrees.estimators.boosted_stopping import GivenRows, Held, Watch, is_wanted, scored, split

@@ -46,8 +46,7 @@ from dtrees.coding.codebook import CodeBook
 from dtrees.coding.tables import Table, row_values
 from dtrees.coding.target import Target, check_weights
 from dtrees.core.grow.boosting import BoostedRows, Growing
-from dtrees.core.losses.losses import Loss
-from dtrees.core.losses.own import OwnLoss
+from dtrees.core.losses.losses import Loss, OwnLoss
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows, Walked
 from dtrees.core.predict.raw import apply, raw_predictions, staged_raw_predictions

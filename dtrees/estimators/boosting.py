@@ -52,8 +52,7 @@ from dtrees.constraints import (
 )
 from dtrees.core.data.scale import units_of
 from dtrees.core.grow.boosting import TAKEN_BYTES
-from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss, initial_of_classes
-from dtrees.core.losses.own import OwnLoss
+from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss, OwnLoss, initial_of_classes
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows
 from dtrees.estimators import base

@@ -33,8 +33,7 @@ from dtrees._forks import cached_property
 from dtrees._warnings import warn
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.tables import Table, read_table
-from dtrees.core.losses.losses import Loss
-from dtrees.core.losses.own import OwnLoss
+from dtrees.core.losses.losses import Loss, OwnLoss
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.intervals import (

@@ -150,7 +150,7 @@ void free(void* block) {
     __libc_free(block);
 }
 
-/* Pages of the system (`data/pages.h`), of which all that is asked for counts. */
+/* Pages of the system (`data/memory.h`), of which all that is asked for counts. */
 void* mmap(void* at, size_t n, int protection, int flags, int file, off_t offset) {
     void* room;
     int mine = is_on && is_kernel(__builtin_return_address(0));

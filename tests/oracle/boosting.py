@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dtrees.core.losses._derivatives import logistic
+from dtrees.core.losses._derivatives import shares_of_two
 
 SMOOTHING = 10.0
 FEW, TOLD_APART = 11, 15
@@ -77,7 +77,7 @@ def derivatives_of(loss, y, raw, weight, rules):
 def logistic_of(x: float) -> float:
     import numpy as np
 
-    return float(logistic(np.array([x]))[0])
+    return float(shares_of_two(np.array([[x]]))[0, 1])
 
 
 def price_of_category(groups, sums, units):

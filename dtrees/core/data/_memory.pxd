@@ -4,8 +4,6 @@ from libc.string cimport memcpy
 
 cdef extern from "data/memory.h" nogil:
     void advise_large(void*, size_t)
-
-cdef extern from "data/pages.h" nogil:
     void* resize_pages(void*, size_t, size_t)
     void free_pages(void*, size_t)
 

@@ -28,4 +28,41 @@ static inline void advise_large(void *array, size_t n_bytes) {
 #endif
 }
 
+/* Pages of the system: memory that is there when it is written for the first time.
+
+   Room for twice as many records as there are costs nothing in pages, they grow without a copy, and
+   the system has them back at once from whatever thread. Heaps of threads keep what was freed. */
+#ifdef __linux__
+/* More room, with what there was (NULL: nothing); NULL without memory, and the old room stays. */
+static inline void *resize_pages(void *old, size_t old_bytes, size_t n_bytes) {
+    void *room;
+    if (old != NULL) {
+        room = mremap(old, old_bytes, n_bytes, MREMAP_MAYMOVE);
+        return room == MAP_FAILED ? NULL : room;
+    }
+    room = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED)
+        return NULL;
+    madvise(room, n_bytes, MADV_NOHUGEPAGE); /* or room that is not written yet is there, too */
+    return room;
+}
+
+static inline void free_pages(void *room, size_t n_bytes) {
+    munmap(room, n_bytes);
+}
+
+#else
+static inline void *resize_pages(void *old, size_t old_bytes, size_t n_bytes) {
+    (void)old;
+    (void)old_bytes;
+    (void)n_bytes;
+    return NULL;
+}
+
+static inline void free_pages(void *room, size_t n_bytes) {
+    (void)room;
+    (void)n_bytes;
+}
+#endif
+
 #endif

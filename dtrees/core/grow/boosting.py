@@ -62,8 +62,7 @@ from dtrees.core.grow._leaf_wise import (
 from dtrees.core.grow._team import Team
 from dtrees.core.grow.assembly import Thresholds, trees_of_records
 from dtrees.core.grow.node_record import PartialTree
-from dtrees.core.losses.losses import Loss
-from dtrees.core.losses.own import OwnLoss
+from dtrees.core.losses.losses import Loss, OwnLoss
 from dtrees.core.model.tree import Tree
 from dtrees.core.search._categories import FREE_CATEGORIES
 from dtrees.core.stores.boosted._column_blocks import ColumnBlocks

@@ -4,10 +4,8 @@
     y                  ──initial──────▶ the raw prediction without any tree
     raw predictions    ──link─────────▶ probabilities, or numbers
 
-    `losses`         the losses by name: beginnings, links, the loss of rows
-    `_derivatives`   their derivatives, row by row, as integers; shares of classes
-    `_sums`          means of rows that are the same in any order
-    `exponential.h`  an exponential function
+    `losses`        the losses by name, and the user's own: beginnings, links, the loss of rows
+    `_derivatives`  their derivatives, row by row, as integers; means in any order; exp(x)
 
 An exponential function is our own, as the logarithm is (`core.data._fixed_point`): those of the C
 libraries differ in the last bit, and then so would models. Only additions, multiplications and

@@ -1,6 +1,8 @@
 """The exponential function to one unit in the last place, and derivatives as integers."""
 
+import math
 from decimal import Decimal, getcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,12 +16,13 @@ from dtrees.core.losses._derivatives import (
     KINDS,
     exponential,
     logarithm,
-    logistic,
+    mean_in_any_order,
     shares_of_two,
     softmax,
+    sum_in_any_order,
+    sums_in_any_order,
 )
-from dtrees.core.losses.losses import CLASSES, NUMBERS
-from dtrees.core.losses.own import OwnLoss
+from dtrees.core.losses.losses import CLASSES, NUMBERS, OwnLoss
 
 ENDS = [0.0, -0.0, 1e-320, -1e-20, 709.78, 709.782712893384, 709.79, 710.5, 1e300, -708.3, -708.4]
 ENDS += [-744.44, -745.13, -745.14, -746.5, -1e300, np.inf, -np.inf]
@@ -57,10 +60,10 @@ class TestExponential:
     def test_the_same_bits_in_registers_of_any_width(self):
         x = np.concatenate([many_numbers(), ENDS, [np.nan]])
         raw = x[: len(x) // 3 * 3].reshape(3, -1)
-        wide = exponential(x), logistic(x), softmax(raw)
+        wide = exponential(x), shares_of_two(x[:, None]), softmax(raw)
         before = use_wide(False)
         try:
-            plain = exponential(x), logistic(x), softmax(raw)
+            plain = exponential(x), shares_of_two(x[:, None]), softmax(raw)
         finally:
             use_wide(before)
         for first, second in zip(wide, plain, strict=True):
@@ -83,7 +86,7 @@ def test_shares_of_classes_sum_to_one_however_large():
 def test_shares_of_two_classes_are_those_of_the_log_odds(n):
     log_odds = np.concatenate([ENDS, many_numbers()])[: 2 * n]
     for rows in (log_odds[:n, None], log_odds.reshape(-1, 2)[::-1]):
-        second = logistic(np.ascontiguousarray(rows[:, 0]))
+        second = 1.0 / (1.0 + exponential(-rows[:, 0]))
         found = shares_of_two(rows)
         assert found.tobytes() == np.column_stack([1.0 - second, second]).tobytes()
 
@@ -190,3 +193,87 @@ def test_logarithms():
     x = np.random.default_rng(0).uniform(1e-3, 1e3, 500)
     np.testing.assert_allclose(logarithm(x), np.log(x), rtol=1e-14, atol=1e-15)
     assert logarithm(np.ones(1)).tolist() == [0.0]
+
+
+# --------------------------------------------------------------------------------------------
+# sums against `math.fsum`, and against themselves in another order
+
+ANY_SIZE = st.floats(allow_nan=False, allow_infinity=False, width=64)
+ORDINARY = st.floats(-1e6, 1e6) | st.floats(1e-12, 1e12) | st.floats(-1e-3, 1e-3)
+
+
+def total(values):
+    return sum_in_any_order(np.array(values, dtype=np.float64))
+
+
+@given(st.lists(ORDINARY, max_size=300), st.randoms(use_true_random=False))
+def test_the_sum_of_all_bits_in_any_order(values, random):
+    found = total(values)
+    exact = sum(map(Fraction, values))
+    largest = max(map(abs, values), default=0.0)
+    allowed = Fraction(math.ulp(abs(found))) / 2 + len(values) * Fraction(largest) / 2**77
+    assert abs(Fraction(found) - exact) <= allowed
+    random.shuffle(values)
+    assert total(values) == found
+
+
+@given(st.lists(ANY_SIZE, max_size=30))
+def test_numbers_of_all_sizes(values):
+    try:
+        expected = math.fsum(values)
+    except OverflowError:
+        expected = math.inf * math.copysign(1, float(max(values, key=abs)))
+    largest = max(map(abs, values), default=0.0)
+    found = total(values)
+    if math.isinf(expected) or math.isinf(found):
+        assert abs(found) > 1e308
+        assert abs(expected) > 1e308
+    else:
+        np.testing.assert_allclose(found, expected, rtol=1e-15, atol=largest * 2.0**-70)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], 0.0),
+        ([0.1] * 10, 1.0),
+        ([1e16, 1.0, -1e16], 1.0),
+        ([5e-324, 5e-324], 1e-323),
+        ([1.0, math.inf], math.inf),
+        ([-math.inf, 3.0], -math.inf),
+        ([1.7e308, 1.7e308], math.inf),
+        ([-1.7e308, -1.7e308], -math.inf),
+    ],
+)
+def test_some_sums(values, expected):
+    assert total(values) == expected
+
+
+@pytest.mark.parametrize("values", [[math.nan, 1.0], [math.inf, -math.inf], [math.inf, math.nan]])
+def test_sums_that_are_no_number(values):
+    assert math.isnan(total(values))
+
+
+def test_more_than_are_added_at_once():
+    values = np.tile([1.0 + 2.0**-52, 2.0**-30], 2**21 + 3)
+    assert sum_in_any_order(values) == math.fsum(values)
+    assert sum_in_any_order(np.full(2**23, 1.999)) == 2**23 * 1.999
+
+
+def test_means():
+    values, weight = np.array([1.0, 2.0, 6.0]), np.array([2.0, 1.0, 1.0])
+    assert mean_in_any_order(values, None) == 3.0
+    assert mean_in_any_order(values, weight) == 2.5
+
+
+@given(st.lists(st.lists(ANY_SIZE, min_size=3, max_size=3), max_size=5))
+def test_sums_of_rows(values):
+    array = np.array(values, dtype=np.float64).reshape(-1, 3)
+    assert sums_in_any_order(array).tolist() == [total(row) for row in array]
+
+
+@pytest.mark.parametrize("weight", [None, np.array([2.0, 1.0, 0.5])])
+def test_means_of_rows(weight):
+    array = np.array([[1.0, 2.0, 6.0], [0.1, 0.2, 1e9], [math.nan, 1.0, 2.0]])
+    expected = [mean_in_any_order(row, weight) for row in array]
+    np.testing.assert_array_equal(mean_in_any_order(array, weight), expected)

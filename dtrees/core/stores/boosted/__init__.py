@@ -11,9 +11,7 @@ rows of its smaller child:
 
     `_column_blocks`   codes by row, which columns a thread takes together, and which share a byte
     `_gradient_scan`   the search of ordered columns, straight from the cells
-    `_stored_rows`     stored cells of sparse columns, row by row
-                       and what such a column can gain at most, so that most are not searched
-    `_boosted_store`   count, subtract, search and partition
+    `_boosted_store`   count, subtract, search and partition; what a sparse column can gain at most
 
 Columns of more than 8 bits are blocks of their own, read by column.
 """

@@ -1,13 +1,14 @@
 """A store of rows that grow leaf after leaf; see _boosted_store.pyx."""
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from dtrees.core.data._structs cimport Split
+from dtrees.core.data._columns cimport Column
+from dtrees.core.data._structs cimport Split, Totals
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores._partition cimport Route
 from dtrees.core.stores._store cimport Store
-from dtrees.core.stores.boosted._column_blocks cimport ColumnBlock, ColumnBlocks, Place
+from dtrees.core.stores.boosted._column_blocks cimport ColumnBlock, ColumnBlocks, Place, StoredSums
 
 cdef struct BoostedStore:
     Store store                 # its search: of the leader
@@ -39,6 +40,17 @@ cdef struct ChildSearch:
     const uint8_t* drawn_of_lesser  # by column, whether it is searched; NULL: all are
     const uint8_t* drawn_of_other
 
+cdef struct Removal:
+    # Rows that are taken off a node, which becomes its larger child; hessians with l2 once a side.
+    int shift
+    int64_t min_rows
+    double l2
+    double floor            # the least weight of a side, with l2
+    double weight           # of the child, with l2 of both sides
+    double taken            # weight that is taken off
+    double step             # gradient by weight of the node, without its sign
+    double moved            # how far that moves
+
 
 cdef enum:
     UNLIMITED = 0x7FFFFFFFFFFFFFFF
@@ -54,3 +66,13 @@ cdef int64_t* take_histogram(BoostedStore* s) noexcept nogil
 cdef void give_back_histogram(BoostedStore* s, OpenNode* node) noexcept nogil
 cdef void choose_split(BoostedStore* s, OpenNode* node, const Split* split) noexcept nogil
 cdef bint has_lost_splits(const BoostedStore* s) noexcept nogil
+cdef Removal removal_of(const Search* q, const Totals* lesser, const Totals* other,
+                        int shift) noexcept nogil
+cdef void begin_bounds_of(StoredSums* sums, int64_t n_columns, int shift,
+                          int64_t min_rows) noexcept nogil
+cdef void take_off_sums(const Removal* removal, const StoredSums* taken, int64_t n_columns,
+                        StoredSums* sums) noexcept nogil
+cdef double common_score(const Search* q) noexcept nogil
+cdef void note_searched(const Search* q, const Column* column, const int64_t* cells, int shift,
+                        double common, StoredSums* sums) noexcept nogil
+cdef double bound_of(const StoredSums* sums, double common) noexcept nogil

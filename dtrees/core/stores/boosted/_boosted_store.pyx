@@ -6,12 +6,35 @@ A job has a chunk for each block of columns, which no other touches::
                cells of the larger child = cells of the node - cells of the smaller child
                search both children in the columns of block b
 
-Of sparse columns, stored cells of the smaller child's rows are taken off those of the node
-(`_stored_rows`).
+Of sparse columns, stored cells of the smaller child's rows are taken off those of the node.
 
 The histogram of the node becomes that of its larger child. Histograms of leaves that are not
 searched any more are used again.
+
+Most sparse columns are not searched, as a bound says what they can gain at most in the larger child
+of a node. With l2 on each side, a boundary between sides of gradients s, t and hessians a, b (l2 in
+them) has the score::
+
+    s*s/a + t*t/b  =  (s + t)**2 / (a + b)  +  (s - a*m)**2 * (1/a + 1/b),    m = (s + t) / (a + b)
+
+The first summand is the same for all boundaries of a node. The root of the second one is what a
+boundary is worth. Rows that leave the node take x of s and y of a, and m moves. So with a - y for
+a, and so on, |s - a*m| grows by no more than ``|x| + y*|m| + (a - y) * |change of m|``.
+
+    a column keeps     most     a bound of what its boundaries are worth
+                       least    a bound of a, of the side without the fill cell
+
+    after a search     what its best boundary is worth
+    rows leave         the bound grows as above: a little, where few of them are stored
+    next search        left out if the bound is below the score of the best column so far
+
+Sides only lose rows, so a boundary that is allowed in a child was allowed in the node. A column
+without one is *out*, with all nodes below. Columns with categories, missing values and those of
+monotonic models have no bound, and are searched always.
+
+Bounds are rounded upwards, by much more than doubles may err.
 """
+from libc.math cimport INFINITY, fabs, fmax, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport malloc
 from libc.string cimport memcpy, memset
@@ -21,29 +44,30 @@ from dtrees.core.data._columns cimport (
 )
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._paths cimport PATH_IS_ON
-from dtrees.core.data._structs cimport ALL_ORDERED, GRADIENT, IN_SUBSET, NO_RANK, Split
+from dtrees.core.data._structs cimport ALL_ORDERED, GRADIENT, IN_SUBSET, NO_RANK, Split, Totals
 from dtrees.core.histogram._layout cimport GRADIENTS, decode_gradients, subtract_words, words_of
 from dtrees.core.search._bins cimport search_histogram
+from dtrees.core.search._criterion cimport NONE
 from dtrees.core.search._gradient_scan cimport scan_gradients
 from dtrees.core.search._open_node cimport OpenNode, open_children
 from dtrees.core.search._parameters cimport Limits, TrainParameters, may_use
-from dtrees.core.search._search cimport Search, begin_node
+from dtrees.core.search._search cimport Search, begin_node, is_bound
 from dtrees.core.stores._dataset cimport bind_constraints
 from dtrees.core.stores._partition cimport Route, goes_left
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.boosted._column_blocks cimport (
-    CELL, ColumnBlock, ColumnBlocks, Place, complete_bundled, count_block
-)
-from dtrees.core.stores.boosted._stored_rows cimport (
-    Removal, RowsOfNode, StoredSums, begin_bounds_of, bound_of, common_score, complete_column,
-    count_by_column, count_by_row, is_out, most_promising, note_searched, removal_of, sum_by_row,
-    take_off_stored, take_off_sums
+    CELL, ColumnBlock, ColumnBlocks, Place, RowsOfNode, StoredSums, complete_bundled,
+    complete_column, count_block, count_by_column, count_by_row, is_out, sum_by_row,
+    take_off_stored
 )
 
 cdef extern from "stores/partition.h" nogil:
     void fill_in_front() noexcept
     int64_t partition_eights_by_code(uint32_t*, int64_t, const uint8_t*, int64_t, const uint8_t*,
                                      uint32_t*) noexcept
+
+cdef double UPWARDS = 1.0 + 1e-9
+cdef double OUT = -1.0
 
 fill_in_front()
 
@@ -118,6 +142,126 @@ cdef void give_back_histogram(BoostedStore* s, OpenNode* node) noexcept nogil:
         s.free_histograms[s.n_free] = node.histogram
         s.n_free += 1
         node.histogram = NULL
+
+
+# ---------------------------------------------------------------------------------------------
+# bounds of sparse columns
+
+cdef Removal removal_of(const Search* q, const Totals* lesser, const Totals* other,
+                        int shift) noexcept nogil:
+    """What a node loses that becomes its larger child."""
+    cdef Removal found
+    cdef double l2 = q.criterion.l2
+    cdef double whole = <double>(lesser.weight + other.weight) + 2 * l2
+    cdef double rest = <double>other.weight + 2 * l2
+    cdef double before = <double>(lesser.target + other.target) / whole
+    cdef double after = <double>other.target / rest
+    found.shift = shift
+    found.min_rows = q.min_rows
+    found.l2 = l2
+    found.floor = <double>q.min_weight + l2
+    found.weight = rest
+    found.taken = <double>lesser.weight
+    found.step = fabs(before)
+    found.moved = fabs(after - before) + 1e-13 * (fabs(after) + fabs(before))
+    return found
+
+
+cdef void begin_bounds_of(StoredSums* sums, int64_t n_columns, int shift,
+                          int64_t min_rows) noexcept nogil:
+    """Columns of few rows are out, of the others nothing is known."""
+    cdef int64_t c
+    for c in range(n_columns):
+        sums[c].most = OUT if <int64_t>(sums[c].first >> shift) < min_rows else INFINITY
+        sums[c].least = 0
+
+
+cdef inline double weight_of(uint64_t first, int shift) noexcept nogil:
+    return <double><int64_t>(first & ((<uint64_t>1 << shift) - 1))
+
+
+cdef void take_off_sums(const Removal* removal, const StoredSums* taken, int64_t n_columns,
+                        StoredSums* sums) noexcept nogil:
+    """Take rows off the sums of a node, and raise its bounds. O(columns)."""
+    cdef const Removal* r = removal
+    cdef StoredSums* own
+    cdef double stored, gone, least, rest
+    cdef int64_t c
+    for c in range(n_columns):
+        own = sums + c
+        if is_out(own):
+            continue
+        own.first -= taken[c].first
+        own.second -= taken[c].second
+        own.size -= taken[c].size
+        if <int64_t>(own.first >> r.shift) < r.min_rows:
+            own.most = OUT
+            continue
+        if own.most == INFINITY:
+            continue
+        stored = weight_of(own.first, r.shift) + r.l2
+        gone = weight_of(taken[c].first, r.shift)
+        least = own.least - gone
+        if least < own.least / 1024:        # what rounding may have left of it
+            least = 0
+        least = fmax(least, r.floor)
+        rest = fmax(r.weight - stored, r.floor)
+        own.most = UPWARDS * (
+            own.most * sqrt(fmax(1.0 + gone / least, 1.0 + r.taken / rest))
+            + (<double>taken[c].size + gone * r.step) * sqrt(1.0 / least + 1.0 / rest)
+            + r.moved * sqrt(stored + stored * stored / rest)
+        )
+        own.least = least
+
+
+cdef double common_score(const Search* q) noexcept nogil:
+    """What all boundaries of a node score at least."""
+    return q.S * q.S / (q.W + 2 * q.criterion.l2)
+
+
+cdef double least_side(const int64_t* cells, int64_t first, int64_t end, int64_t step, int shift,
+                       int64_t min_rows) noexcept nogil:
+    """The weight of the first codes that have enough rows together; inf: all have too few."""
+    cdef uint64_t sums = 0
+    while first != end:
+        sums += <uint64_t>cells[CELL * first]
+        if <int64_t>(sums >> shift) >= min_rows:
+            return weight_of(sums, shift)
+        first += step
+    return INFINITY
+
+
+cdef void note_searched(const Search* q, const Column* column, const int64_t* cells, int shift,
+                        double common, StoredSums* sums) noexcept nogil:
+    """Keep what a column is worth that was searched just now."""
+    cdef double best = q.best
+    if is_bound(q) or last_ordered(column) != ALL_ORDERED or column.fill == 0 or cells[0] != 0:
+        return
+    if best <= NONE:
+        sums.most = OUT
+        return
+    sums.most = UPWARDS * sqrt(fmax(best * (1.0 + 1e-12) - common * (1.0 - 1e-12), 0.0))
+    sums.least = q.criterion.l2 + fmax(<double>q.min_weight, min(
+        least_side(cells, column.n_codes, column.fill, -1, shift, q.min_rows),
+        least_side(cells, 1, column.fill, 1, shift, q.min_rows),
+    ))
+
+
+cdef int64_t most_promising(const StoredSums* sums, int64_t n_columns) noexcept nogil:
+    """The column of the highest bound, of those that have one; -1: there is none."""
+    cdef int64_t found = -1
+    cdef int64_t c
+    for c in range(n_columns):
+        if sums[c].most < INFINITY and not is_out(sums + c) and (
+            found < 0 or sums[c].most > sums[found].most
+        ):
+            found = c
+    return found
+
+
+cdef double bound_of(const StoredSums* sums, double common) noexcept nogil:
+    """No boundary of the column has a score above it; it may be inf. common : `common_score`."""
+    return (common + sums.most * sums.most) * (1.0 + 1e-9)
 
 
 # ---------------------------------------------------------------------------------------------

@@ -1,13 +1,35 @@
 """Codes by row, in blocks of columns; see _column_blocks.pyx."""
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport Column, Columns
 from dtrees.core.data._structs cimport Totals
-from dtrees.core.stores.boosted._stored_rows cimport StoredCells
 
 cdef enum:
     WIDTH = 8               # bytes of a block in a row, at most
     CELL = 2                # words
+
+cdef struct StoredCells:
+    # Of the columns of a block.
+    int64_t n_columns
+    const int32_t* column       # (n_columns,)
+    const int64_t* first_cell   # (n_columns,), in a histogram of all columns
+    const int64_t* start        # (n_rows + 1,)
+    const uint32_t* cell        # of each stored cell: its place in the histogram
+    const uint16_t* place       # and the number of its column in the block
+
+cdef struct StoredSums:
+    # Of a column in a node, over its stored cells.
+    uint64_t first          # rows << shift | sum of hessians
+    uint64_t second         # sum of gradients
+    uint64_t size           # sum of what gradients are without their signs
+    double most             # bounds of its splits, and whether it is out
+    double least
+
+cdef struct RowsOfNode:
+    const uint32_t* rows        # ascending, (n,); NULL: the first n of the table
+    int64_t n
+    const uint64_t* derivatives     # by row: gradient << 32 | hessian
+    int shift
 
 cdef struct Byte:
     int64_t first_cell      # of the code 0, in a histogram of all columns
@@ -68,3 +90,18 @@ cdef void count_block(const ColumnBlock* block, const Column* columns, const uin
                       int64_t* histogram) noexcept nogil
 cdef bint complete_bundled(const Column* column, const Totals* totals, int shift, int64_t min_rows,
                            int64_t* cells) noexcept nogil
+cdef void count_by_column(const StoredCells* stored, const Column* columns, const RowsOfNode* node,
+                          StoredSums* sums, int64_t* histogram) noexcept nogil
+cdef void sum_by_row(const StoredCells* stored, const RowsOfNode* node,
+                     StoredSums* sums) noexcept nogil
+cdef void count_by_row(const StoredCells* stored, const Column* columns, const RowsOfNode* node,
+                       const StoredSums* sums, int64_t* histogram) noexcept nogil
+cdef void take_off_stored(const StoredCells* stored, const RowsOfNode* node,
+                          const StoredSums* sums, int64_t* histogram) noexcept nogil
+cdef void complete_column(const Column* column, const StoredSums* sums, const Totals* totals,
+                          int shift, int64_t* cells) noexcept nogil
+
+
+cdef inline bint is_out(const StoredSums* sums) noexcept nogil:
+    """Whether the column has no split in the node, nor below it."""
+    return sums.most < 0

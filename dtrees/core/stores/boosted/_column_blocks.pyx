@@ -19,7 +19,17 @@ codes by column. A fit that needs these no more lets the blocks have their memor
     after    | block 0                        | ...    the same bytes; partitions read every 3rd one
 
 Columns of more codes than a byte holds are blocks of their own, and read by column. Sparse columns
-stand in blocks of many, and their stored cells row by row (`_stored_rows`).
+stand in blocks of many, and their stored cells row by row::
+
+    row 17     column 3, code 2 | column 40, code 1 | column 977, code 6        its stored cells
+
+A node sums up the stored cells of its own rows by column, not those of all rows. What it reads it
+adds to the cells of columns that store at least `min_rows` of its rows. Others have no split,
+neither in the node nor below it. They are *out*, and nobody looks at their cells.
+
+The fill cell of a column is what the node has beyond its stored cells. It is computed when the
+column is searched. A larger child is its parent without the rows of the smaller one, whose stored
+cells are taken off one by one: most columns of a text are in few rows, and stay as they are.
 
 A bundle is of columns of which, in a row, at most one has another code than nearly all rows.
 Columns of indicators are such, and others of which most rows have the same code. A row adds to one
@@ -45,10 +55,6 @@ import numpy as np
 from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U16, STORED_U8, columns_of
 from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport NO_RANK, Totals
-from dtrees.core.stores.boosted._stored_rows cimport (
-    RowsOfNode, StoredSums, complete_column, count_by_column, count_by_row, stored_by_row,
-    sum_by_row
-)
 
 cdef extern from "stores/boosted/count_rows.h" nogil:
     void count_rows(int width, const uint32_t* rows, int64_t n, const uint8_t* codes,
@@ -297,6 +303,48 @@ cdef void copy_block(const ColumnBlock* block, const Column* columns,
 
 
 # ---------------------------------------------------------------------------------------------
+# sparse columns
+
+cdef list stored_by_row(const Column* columns, const int32_t* column, int64_t n_columns,
+                        const int64_t* first_cell, int64_t n_rows, StoredCells* out):
+    """Sort the stored cells of some columns by their rows; returns the arrays to be kept.
+
+    Stored cells of the fill code are left out. O(stored cells + rows).
+    """
+    cdef int64_t[::1] start = np.zeros(n_rows + 2, dtype=np.int64)
+    cdef uint32_t[::1] cell
+    cdef uint16_t[::1] place
+    cdef const Column* own
+    cdef const uint32_t* codes
+    cdef int64_t c, i, at
+    for c in range(n_columns):
+        own = columns + column[c]
+        codes = <const uint32_t*>own.codes
+        for i in range(own.stored):
+            start[own.rows[i] + 2] += codes[i] != own.fill
+    for i in range(1, n_rows + 2):
+        start[i] += start[i - 1]
+    cell = np.empty(start[n_rows + 1] + 1, dtype=np.uint32)
+    place = np.empty(start[n_rows + 1] + 1, dtype=np.uint16)
+    for c in range(n_columns):
+        own = columns + column[c]
+        codes = <const uint32_t*>own.codes
+        for i in range(own.stored):
+            if codes[i] != own.fill:
+                at = start[own.rows[i] + 1]
+                cell[at] = <uint32_t>(first_cell[c] + codes[i])
+                place[at] = <uint16_t>c
+                start[own.rows[i] + 1] = at + 1
+    out.n_columns = n_columns
+    out.column = column
+    out.first_cell = first_cell
+    out.start = &start[0]
+    out.cell = &cell[0]
+    out.place = &place[0]
+    return [start, cell, place]
+
+
+# ---------------------------------------------------------------------------------------------
 # bundles
 
 cdef void mark_others(const Column* column, int64_t n_rows, uint64_t* bits) noexcept nogil:
@@ -382,18 +430,123 @@ cdef bint complete_bundled(const Column* column, const Totals* totals, int shift
         second += <uint64_t>cells[CELL * code + 1]
     if <int64_t>(first >> shift) < min_rows:
         return False
-    common[0] = <int64_t>((<uint64_t>totals.n << shift) + <uint64_t>totals.weight - first)
-    common[1] = <int64_t>(<uint64_t>totals.target - second)
+    write_rest(totals, shift, first, second, common)
     return True
 
 
 # ---------------------------------------------------------------------------------------------
 # counts
 
-cdef inline void add_derivatives(int64_t* cell, uint64_t derivatives, int shift) noexcept nogil:
-    cell[0] = <int64_t>(<uint64_t>cell[0] + (<uint64_t>1 << shift)
-                        + (derivatives & <uint64_t>0xFFFFFFFF))
-    cell[1] += <int64_t>derivatives >> 32
+cdef inline void add_words(int64_t* cell, uint64_t first, uint64_t second) noexcept nogil:
+    """Rows beside hessians fill a word to its last bit, so words wrap around: no signs here."""
+    cell[0] = <int64_t>(<uint64_t>cell[0] + first)
+    cell[1] = <int64_t>(<uint64_t>cell[1] + second)
+
+
+cdef inline uint64_t first_of(uint64_t derivatives, int shift) noexcept nogil:
+    """A row and its hessian."""
+    return (<uint64_t>1 << shift) + (derivatives & <uint64_t>0xFFFFFFFF)
+
+
+cdef inline uint64_t second_of(uint64_t derivatives) noexcept nogil:
+    """Its gradient."""
+    return <uint64_t>(<int64_t>derivatives >> 32)
+
+
+cdef inline void write_rest(const Totals* totals, int shift, uint64_t first, uint64_t second,
+                            int64_t* cell) noexcept nogil:
+    """Write what a node has beyond some sums to a cell."""
+    cell[0] = <int64_t>((<uint64_t>totals.n << shift) + <uint64_t>totals.weight - first)
+    cell[1] = <int64_t>(<uint64_t>totals.target - second)
+
+
+cdef inline void add_to_sums(StoredSums* sums, uint64_t derivatives, int shift) noexcept nogil:
+    cdef int64_t gradient = <int64_t>derivatives >> 32
+    sums.first += first_of(derivatives, shift)
+    sums.second += <uint64_t>gradient
+    sums.size += <uint64_t>(-gradient if gradient < 0 else gradient)
+
+
+cdef void count_by_column(const StoredCells* stored, const Column* columns, const RowsOfNode* node,
+                          StoredSums* sums, int64_t* histogram) noexcept nogil:
+    """Sum and count all rows of the table, which needs no look at what stands by row.
+
+    O(stored cells + cells).
+    """
+    cdef const Column* column
+    cdef const uint32_t* codes
+    cdef StoredSums own
+    cdef int64_t* cell
+    cdef uint64_t derivatives
+    cdef int64_t c, i
+    for c in range(stored.n_columns):
+        column = columns + stored.column[c]
+        codes = <const uint32_t*>column.codes
+        cell = histogram + CELL * stored.first_cell[c]
+        memset(cell, 0, CELL * (<int64_t>column.n_codes + 1) * sizeof(int64_t))
+        memset(&own, 0, sizeof(StoredSums))
+        for i in range(column.stored):
+            if codes[i] != column.fill:
+                derivatives = node.derivatives[column.rows[i]]
+                add_to_sums(&own, derivatives, node.shift)
+                add_words(cell + CELL * <int64_t>codes[i], first_of(derivatives, node.shift),
+                          second_of(derivatives))
+        sums[c] = own
+
+
+cdef void sum_by_row(const StoredCells* stored, const RowsOfNode* node,
+                     StoredSums* sums) noexcept nogil:
+    """Sums of the rows of a node in each column; O(stored cells of the rows + columns)."""
+    cdef uint64_t derivatives
+    cdef int64_t i, k, row
+    memset(sums, 0, stored.n_columns * sizeof(StoredSums))
+    for i in range(node.n):
+        row = node.rows[i]
+        derivatives = node.derivatives[row]
+        for k in range(stored.start[row], stored.start[row + 1]):
+            add_to_sums(sums + stored.place[k], derivatives, node.shift)
+
+
+cdef inline void add_by_row(const StoredCells* stored, const RowsOfNode* node,
+                            const StoredSums* sums, uint64_t sign,
+                            int64_t* histogram) noexcept nogil:
+    """Add rows to a histogram, or take them off, in columns that are not out; sign : 1 or -1."""
+    cdef uint64_t first, second
+    cdef int64_t i, k, row
+    for i in range(node.n):
+        row = node.rows[i]
+        first = sign * first_of(node.derivatives[row], node.shift)
+        second = sign * second_of(node.derivatives[row])
+        for k in range(stored.start[row], stored.start[row + 1]):
+            if not is_out(sums + stored.place[k]):
+                add_words(histogram + CELL * <int64_t>stored.cell[k], first, second)
+
+
+cdef void count_by_row(const StoredCells* stored, const Column* columns, const RowsOfNode* node,
+                       const StoredSums* sums, int64_t* histogram) noexcept nogil:
+    """Count the rows of a node in the columns that are not out.
+
+    histogram : of all columns; cells of these may hold anything.
+    O(stored cells of the rows + cells of the columns that are counted).
+    """
+    cdef int64_t c
+    for c in range(stored.n_columns):
+        if not is_out(sums + c):
+            memset(histogram + CELL * stored.first_cell[c], 0,
+                   CELL * (<int64_t>columns[stored.column[c]].n_codes + 1) * sizeof(int64_t))
+    add_by_row(stored, node, sums, 1, histogram)
+
+
+cdef void take_off_stored(const StoredCells* stored, const RowsOfNode* node,
+                          const StoredSums* sums, int64_t* histogram) noexcept nogil:
+    """Take rows off a histogram that they are in. O(stored cells of the rows)."""
+    add_by_row(stored, node, sums, <uint64_t>-1, histogram)
+
+
+cdef void complete_column(const Column* column, const StoredSums* sums, const Totals* totals,
+                          int shift, int64_t* cells) noexcept nogil:
+    """Compute the fill cell of a column: what the node has beyond its stored cells."""
+    write_rest(totals, shift, sums.first, sums.second, cells + CELL * <int64_t>column.fill)
 
 
 cdef void count_wide(const Column* column, const uint32_t* rows, int64_t n,
@@ -407,7 +560,8 @@ cdef void count_wide(const Column* column, const uint32_t* rows, int64_t n,
             code = (<const uint16_t*>column.codes)[row]
         else:
             code = (<const uint32_t*>column.codes)[row]
-        add_derivatives(cells + CELL * <int64_t>code, derivatives[row], shift)
+        add_words(cells + CELL * <int64_t>code, first_of(derivatives[row], shift),
+                  second_of(derivatives[row]))
 
 
 cdef void count_block(const ColumnBlock* block, const Column* columns, const uint32_t* rows,
@@ -430,62 +584,3 @@ cdef void count_block(const ColumnBlock* block, const Column* columns, const uin
     else:
         count_wide(columns + block.column[0], rows, n, derivatives, shift,
                    histogram + CELL * block.first_cell)
-
-
-def histogram_of(ColumnBlocks blocks not None, int64_t j, rows, const uint64_t[::1] derivatives):
-    """Sums by the codes of a column, as its block counts them. For tests.
-
-    Parameters
-    ----------
-    rows : uint32 (n,), ascending, or None
-        None: all of them.
-
-    Returns
-    -------
-    int64 (n_codes + 1, 3)
-        Rows, hessian, gradient.
-    """
-    cdef int64_t shift = 40
-    cdef const uint32_t[::1] some
-    cdef const uint32_t* first = NULL
-    cdef int64_t n = blocks.n_rows
-    cdef int64_t b
-    cdef int64_t[::1] cells = np.zeros(CELL * blocks.n_cells, dtype=np.int64)
-    cdef const StoredCells* stored
-    cdef int64_t[:, ::1] memory = np.empty((blocks.n_laid_out + 1, 5), dtype=np.int64)
-    cdef StoredSums* sums = <StoredSums*>&memory[0, 0]
-    cdef StoredSums* own_sums
-    cdef RowsOfNode node
-    cdef Totals totals
-    if rows is not None:
-        some = rows
-        first = &some[0]
-        n = len(rows)
-    node = RowsOfNode(first, n, &derivatives[0], <int>shift)
-    memset(&totals, 0, sizeof(Totals))
-    for row in range(n) if rows is None else rows:
-        totals.n += 1
-        totals.weight += <int64_t>(derivatives[row] & <uint64_t>0xFFFFFFFF)
-        totals.target += <int64_t>derivatives[row] >> 32
-    for b in range(blocks.n_blocks):
-        if blocks.blocks[b].is_sparse:
-            stored = &blocks.blocks[b].stored
-            own_sums = sums + (blocks.blocks[b].column - blocks.order)
-            if first == NULL:
-                count_by_column(stored, blocks.columns, &node, own_sums, &cells[0])
-            else:
-                sum_by_row(stored, &node, own_sums)
-                count_by_row(stored, blocks.columns, &node, own_sums, &cells[0])
-        else:
-            count_block(&blocks.blocks[b], blocks.columns, first, n, &derivatives[0], <int>shift,
-                        &cells[0])
-    if blocks.is_bundled[j]:
-        complete_bundled(blocks.columns + j, &totals, <int>shift, 0,
-                         &cells[CELL * blocks.cell_of_column[j]])
-    if blocks.columns[j].storage == STORED_SPARSE:
-        own_sums = sums + [blocks.order[k] for k in range(blocks.n_laid_out)].index(j)
-        complete_column(blocks.columns + j, own_sums, &totals, <int>shift,
-                        &cells[CELL * blocks.cell_of_column[j]])
-    begin = CELL * blocks.cell_of_column[j]
-    own = np.asarray(cells)[begin:begin + CELL * (blocks.columns[j].n_codes + 1)].reshape(-1, CELL)
-    return np.column_stack([own[:, 0] >> shift, own[:, 0] & ((<int64_t>1 << shift) - 1), own[:, 1]])

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.coding.coded import CodedMatrix
-from dtrees.core.stores.boosted._column_blocks import ColumnBlocks, histogram_of
+from dtrees.core._testing import histogram_of
+from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
 from tests.coding.examples import coded_columns
 from tests.core.grow.boosted_cases import table_of
 from tests.oracle.boosting import Rules, boost
