@@ -72,10 +72,6 @@ class FittedSets:
         fitted = [model for model in self.models if not isinstance(model, Exception)]
         return any(len(trees_of(model)) > 1 for model in fitted)
 
-    def depth(self, number: int) -> int:
-        """Depth of a model's deepest tree."""
-        return max(tree.max_depth for tree in trees_of(self.models[number]))
-
     def values(self, number: int, rows: np.ndarray) -> np.ndarray:
         """What a model says of rows, int64 (n,): float64 (n, n_classes), or (n, 1) for regression.
 

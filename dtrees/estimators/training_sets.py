@@ -47,6 +47,7 @@ from dtrees.estimators.fit_plan import Encoded, FitPlan, Training, rows_of
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.parallel import tables_kept, threaded
+from dtrees.parallel.fit_statistics import SHARED
 
 logger = logging.getLogger(__name__)
 
@@ -143,7 +144,7 @@ def fit_table(
     codes = table.codes(plan, seed, run)
     stats = codes.stats.continued()
     if sets.n_sets > 1:
-        stats.expect_sets()
+        stats.counts.update(dict.fromkeys(SHARED, 0))  # also where that is nothing
     # rows out of bags walk within the growth, those that are scored do not
     own_rows = codes.rows if codes.rows.is_here else rows_of(encoded.coded, stats)
     training = Training(encoded, own_rows, table.y, run, stats=stats)
@@ -312,8 +313,4 @@ def _is_part(own: Target, whole: Target, rows: np.ndarray) -> bool:
     if expected.wy is None and own.wy is not None and expected.w is not None:
         expected = replace(expected, wy=expected.w.astype(np.int64) * expected.y)
     names = ("y", "w", "wy", "class_multiplier", "means")
-    return all(_same(getattr(own, name), getattr(expected, name)) for name in names)
-
-
-def _same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
-    return a is b if a is None or b is None else np.array_equal(a, b)
+    return all(np.array_equal(getattr(own, name), getattr(expected, name)) for name in names)

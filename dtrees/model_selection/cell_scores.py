@@ -68,8 +68,8 @@ def scores_by_leaves(
     several trees, or scikit-learn should be asked.
     """
     by_name = leaf_scores_of(scoring, of_classes=cells.classes is not None)
-    failed = [number for number in range(len(splits)) if cells.error(number) is not None]
-    if by_name is None or failed or cells.fitted.has_many_trees:
+    has_failed = any(isinstance(model, Exception) for model in cells.fitted.models[: len(splits)])
+    if by_name is None or has_failed or cells.fitted.has_many_trees:
         return None
     start = perf_counter()
     found: dict[tuple[str, str], np.ndarray] = {}

@@ -272,38 +272,22 @@ class BoostedCells(Cells):
         if self._sides:
             self._walk_sides()
         n_iterations = int(self.n_iterations(number)[candidate])
-        walked = self._walked_to(number, rows)
-        if walked is None or walked.n_iterations > n_iterations:
-            walked = self._begun(number, rows, run)
+        known, model = self._stages.setdefault(number, []), self.fitted.models[number]
+        is_same = [np.array_equal(each.rows, rows) for each in known]
+        at = is_same.index(True) if any(is_same) else len(known)
+        if at == len(known) or known[at].n_iterations > n_iterations:
+            if self.growth.is_whole:  # at the end, as no candidate is a prefix
+                raw = self.fitted.raw_of(model, rows, run)
+                begun = _Stages(rows.copy(), raw, iter(()), model.n_iter_)
+            else:
+                stages = self.fitted.stages_of(model, rows, run)
+                begun = _Stages(rows.copy(), first_raw(model, len(rows)), stages)
+            known[at : at + 1] = [begun]
+        walked = known[at]
         while walked.n_iterations < n_iterations:
             walked.raw = next(walked.stages)
             walked.n_iterations += 1
-        if walked.n_iterations == self.fitted.models[number].n_iter_:
+        if walked.n_iterations == model.n_iter_:
             walked.stages = iter(())  # which holds what many trees say
             walked.raw = walked.raw.copy()
         return walked.raw.copy()
-
-    def _walked_to(self, number: int, rows: np.ndarray) -> _Stages | None:
-        for walked in self._stages.get(number, []):
-            if np.array_equal(walked.rows, rows):
-                return walked
-        return None
-
-    def _begun(self, number: int, rows: np.ndarray, run: Runner | None) -> _Stages:
-        """Rows at the beginning, in the place of the same rows further on.
-
-        Where no candidate is a prefix, they are at the end.
-        """
-        model = self.fitted.models[number]
-        if self.growth.is_whole:
-            begun = _Stages(
-                rows.copy(), self.fitted.raw_of(model, rows, run), iter(()), model.n_iter_
-            )
-        else:
-            stages = self.fitted.stages_of(model, rows, run)
-            begun = _Stages(rows.copy(), first_raw(model, len(rows)), stages)
-        others = [
-            each for each in self._stages.get(number, []) if not np.array_equal(each.rows, rows)
-        ]
-        self._stages[number] = [*others, begun]
-        return begun

@@ -86,12 +86,6 @@ class HeldOut:
         found: np.ndarray = self.values.argmax(axis=1)
         return found
 
-    @property
-    def totals(self) -> np.ndarray:
-        """Rows of each class, or their weight; (n_classes,)."""
-        total: np.ndarray = self.counts[0]
-        return total
-
     @cached_property
     def total(self) -> float:
         """Number of rows, or their weight."""
@@ -319,7 +313,7 @@ def _mean(sums: np.ndarray, held_out: HeldOut) -> np.ndarray:
 
 
 def _mean_of_recalls(sums: np.ndarray, held_out: HeldOut) -> np.ndarray:
-    mean: np.ndarray = (sums / held_out.totals).mean(axis=1)
+    mean: np.ndarray = (sums / held_out.counts[0]).mean(axis=1)
     return mean
 
 
@@ -342,7 +336,7 @@ def _of_matrices(scorer: Any, sums: np.ndarray, held_out: HeldOut) -> np.ndarray
 
 
 def _lacks_classes(held_out: HeldOut) -> bool:
-    return not held_out.totals.all()
+    return not held_out.counts[0].all()
 
 
 def _is_constant_or_tiny(held_out: HeldOut) -> bool:

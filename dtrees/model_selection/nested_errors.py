@@ -202,18 +202,8 @@ def _nothing(model: Any, X: Any, y: Any) -> float:
     return 0.0
 
 
-Scores = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of y and what a model says, by row
-
-
-@dataclass(frozen=True)
-class OfShares:
-    """A score of rows, of numbers of classes and the shares that a model gives to each class."""
-
-    of_rows: Scores
-
-    def __call__(self, y: np.ndarray, shares: np.ndarray) -> np.ndarray:
-        """One number per row; the larger the better."""
-        return self.of_rows(y, shares)
+# Of y and what a model says, by row: predictions, or shares of all classes.
+Scores = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def _accuracy(y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
@@ -236,8 +226,8 @@ def _brier_score(y: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 OF_CLASSES: dict[str, Scores] = {
     "accuracy": _accuracy,
-    "neg_log_loss": OfShares(_log_loss),
-    "neg_brier_score": OfShares(_brier_score),
+    "neg_log_loss": _log_loss,
+    "neg_brier_score": _brier_score,
 }
 OF_NUMBERS: dict[str, Scores] = {
     "neg_mean_squared_error": lambda y, predicted: -((y - predicted) ** 2),
@@ -246,10 +236,7 @@ OF_NUMBERS: dict[str, Scores] = {
 
 
 def score_of_rows(scoring: Any, *, is_class: bool) -> Scores:
-    """The score of rows that `scoring` stands for; ValueError: there is none.
-
-    It is a function of the true values and the predictions, or `OfShares`.
-    """
+    """The score of rows that `scoring` stands for; ValueError: there is none."""
     if callable(scoring):
         found: Scores = scoring
         return found
@@ -578,7 +565,7 @@ def _of_repeat(models: Models, fold: np.ndarray, score: Scores) -> Repeat:
 def _scores(answers: Answers, number: int, rows: np.ndarray, score: Scores) -> np.ndarray:
     """The score of each row by a model."""
     y, classes = answers.y[rows], answers.classes
-    if isinstance(score, OfShares):
+    if score in (_log_loss, _brier_score):
         return score(y, answers.values(number, rows))
     if classes is None:
         said = score(y, answers.values(number, rows)[:, 0])

@@ -437,11 +437,6 @@ class SharedSearch:
         self.n_splits_ = n_splits
 
 
-def _looks_at_rows_only(cv: Any) -> bool:
-    """Whether a splitter asks X for its number of rows, and for nothing else."""
-    return cv is None or isinstance(cv, int) or type(cv).__module__.startswith("sklearn.")
-
-
 def search_rows(
     search: SharedSearch, table: TrainingTable, rows: np.ndarray
 ) -> tuple[Any, FittedSets] | Exception:
@@ -456,7 +451,9 @@ def search_rows(
         own._validate_params()  # scikit-learn's
         X, y = numbers[:, None], _safe_indexing(table.y, numbers)
         is_partitioned = isinstance(table.X, PartitionedTable)  # whose rows cannot be taken
-        if not is_partitioned and not _looks_at_rows_only(own.cv):
+        cv = own.cv  # scikit-learn's splitters ask X for its number of rows only
+        is_plain = cv is None or isinstance(cv, int) or type(cv).__module__.startswith("sklearn.")
+        if not (is_partitioned or is_plain):
             X = _safe_indexing(table.X, numbers)
         splits = own._draw(X, y, None)
         reason = unsupported_splits(splits, len(numbers))

@@ -74,18 +74,6 @@ class SearchScores:
             for name, scores in by_name.items():
                 self._put(side, name, (places, split), scores[places, 0])
 
-    @property
-    def seconds(self) -> np.ndarray:
-        """To fit and to score; float64 (n_candidates, n_splits)."""
-        return self.fit_time + self.score_time
-
-    def scores(
-        self, names: Sequence[str], has_train: bool
-    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """`test` and `train`; if nothing is known yet, scores of failures by these names."""
-        failed = {name: np.full(self.fit_time.shape, self.of_failures) for name in names}
-        return self.test or failed, (self.train or failed) if has_train else {}
-
     def outputs(self) -> list[dict[str, Any]]:
         """A dict for each candidate and split, as scikit-learn's loops make them."""
         columns: dict[str, list[Any]] = {
@@ -154,7 +142,9 @@ class FitLines:
         """Some candidates have scores; one scorer, "score", has no name."""
         if self.verbose <= 1:
             return
-        test, train = found.scores(self.names, self.has_train)
+        failed = {name: np.full(found.fit_time.shape, found.of_failures) for name in self.names}
+        test, train = found.test or failed, (found.train or failed) if self.has_train else {}
+        seconds = found.fit_time + found.score_time
         for place, split in self._fits(places):
             parameters = self._parameters(place)
             said = parameters + (";" if parameters else "")
@@ -163,7 +153,7 @@ class FitLines:
                     {name: scores[place, split] for name, scores in test.items()},
                     {name: scores[place, split] for name, scores in train.items()},
                 )
-            said += f" total time={short_format_time(found.seconds[place, split])}"
+            said += f" total time={short_format_time(seconds[place, split])}"
             name = f"{self._name(place, split)} END "
             print(name + said.rjust(WIDTH - len(name), "."))
 

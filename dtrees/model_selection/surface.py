@@ -316,8 +316,8 @@ def surface_of(
     grown = grow_splits(furthest, work)
     splits = work.splits
     if depths is None:
-        deepest = max(map(grown.fitted.depth, range(len(splits) + 1)))
-        depths = np.arange(1, max(1, deepest) + 1)
+        trees = [tree for model in grown.fitted.models for tree in trees_of(model)]
+        depths = np.arange(1, max(1, *(tree.max_depth for tree in trees)) + 1)
     if limits is None:
         n_rows = len(work.table.y) if work.rows is None else np.count_nonzero(work.rows)
         most = max(2, int(LARGEST_SHARE * n_rows))

@@ -199,7 +199,8 @@ def tune(
         path = surface.cost_complexity()
         choices += _prunings(path, estimator, grown, scoring)
     best = [choice for choice in choices if choice.rule == "best"]
-    way = max(best, key=lambda choice: (_rounded_mean(choice), -choice.n_leaves)).way
+    # without the last digits of a mean, which are of the order in which scores are added
+    way = max(best, key=lambda each: (round(float(each.scores.mean()), 12), -each.n_leaves)).way
     chosen = next(choice for choice in choices if (choice.way, choice.rule) == (way, rule))
     tuned = TunedSize(chosen, tuple(choices), surface.scores[-1, 0], surface, path)
     return tuned, grown.within(clone(estimator).set_params(**chosen.parameters))
@@ -267,11 +268,6 @@ def tuned_scores(
         if bar is not None:
             bar.advance(n_trees)
     return np.array(scores)
-
-
-def _rounded_mean(choice: SizeChoice) -> float:
-    """The mean without its last digits: those of the order in which scores are added."""
-    return round(float(choice.scores.mean()), 12)
 
 
 def _depths(most: int | None, has_few: bool) -> Sequence[int] | None:

@@ -65,10 +65,6 @@ class FitStatistics:
         """Add the seconds since a moment of `time.perf_counter` to those of a phase."""
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - began
 
-    def expect_sets(self) -> None:
-        """Say from now on what training sets have shared, also where that is nothing."""
-        self.counts.update(dict.fromkeys(SHARED, 0))
-
     def see_workers(self, addresses: Iterable[str], n_gone: int | None = None) -> None:
         """Count the workers that have gone since the last time; those at `addresses` are there.
 

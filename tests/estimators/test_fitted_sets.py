@@ -25,7 +25,6 @@ def test_a_tree_and_its_leaves():
     np.testing.assert_array_equal(fitted.values(1, rows), fitted.models[1].predict_proba(X[rows]))
     assert fitted.classes.tolist() == [0, 1, 2]
     assert fitted.n_live.tolist() == [75, 75]
-    assert fitted.depth(0) == fitted.models[0].get_depth()
     assert not fitted.has_many_trees
 
 

@@ -88,11 +88,6 @@ def test_trees_of_forests_are_decided_later_too():
     assert [growth.is_whole for growth in apart] == [True, True]
 
 
-def test_names_of_no_parameter():
-    with pytest.raises(ValueError, match="Invalid parameter 'deep'"):
-        growths_of(CLASSIFIER, [{"max_depth": 2}, {"deep": 2}])
-
-
 def test_values_that_have_no_hash_are_compared_as_well():
     weights = [{"class_weight": {0: 1.0}, "max_depth": depth} for depth in (1, 2)]
     growths, _ = growths_of(CLASSIFIER, [*weights, {"class_weight": {0: 2.0}}])

@@ -87,13 +87,6 @@ def test_what_a_path_says_of_itself():
     assert len(said) < 200
 
 
-def test_ten_stratified_folds_by_default():
-    estimator, X, y = DATA["wine"]
-    ours = cost_complexity_cv(estimator, X, y)
-    expected = cost_complexity_cv(estimator, X, y, cv=theirs.StratifiedKFold(10))
-    np.testing.assert_array_equal(ours.errors, expected.errors)
-
-
 def test_weights_are_for_the_models():
     estimator, X, y = DATA["cancer"]
     weight = np.where(y == 0, 3.0, 1.0)

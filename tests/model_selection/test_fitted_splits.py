@@ -1,6 +1,5 @@
 """Means and standard errors over the last axis, and what a pickle leaves behind."""
 
-import pickle
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import KFold
 
-from dtrees import DecisionTreeClassifier, RandomForestClassifier
+from dtrees import DecisionTreeClassifier
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.model_selection.fitted_splits import SplitScores, fit_splits, grow_splits
 from dtrees.model_selection.folds import mean_and_standard_error
@@ -37,42 +36,12 @@ def test_they_are_those_of_each_row_of_splits(shape):
         assert found._allowed(place) == found.mean[place] - found.standard_error[place]
 
 
-def test_one_split_has_no_error():
-    found = Scores(np.array([[0.5], [0.25]]))
-    assert np.isnan(found.standard_error).all()
-    assert found._allowed(1) == 0.25
-
-
-def test_a_pickle_leaves_behind_what_has_grown():
-    found = pickle.loads(pickle.dumps(Scores(np.ones((1, 2)), _grown=[1])))
-    assert found._grown is None
-    assert found.mean.tolist() == [1.0]
-
-
 X, Y = load_iris(return_X_y=True)
 SPLITS = list(KFold(3, shuffle=True, random_state=0).split(X))
 
 
 def work(y=Y, weight=None, **how):
     return SplitTable(TrainingTable(X, y, weight), SPLITS, **how)
-
-
-@pytest.mark.parametrize(
-    "estimator", [DecisionTreeClassifier(random_state=0), RandomForestClassifier(3, random_state=0)]
-)
-def test_models_and_what_they_say(estimator):
-    grown = grow_splits(estimator, work())
-    cells = grown.whole()
-    assert len(grown.models) == 3
-    for number, (train, test) in enumerate(SPLITS):
-        inside = np.isin(np.arange(150), train).astype(float)
-        alone = clone(estimator).fit(X, Y, sample_weight=inside)
-        expected = alone.predict_proba(X[test])
-        np.testing.assert_array_equal(cells.values(0, number, test), expected)
-        assert cells.error(number) is None
-        assert grown.scores()[number] == alone.score(X[test], Y[test])
-    expected = clone(estimator).fit(X, Y).predict(X)
-    np.testing.assert_array_equal(grown.final_estimator.predict(X), expected)
 
 
 def test_smaller_models_stand_inside():

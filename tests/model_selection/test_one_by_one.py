@@ -26,6 +26,7 @@ Y = (X[:, 0] + RNG.normal(size=120) > 0).astype(int)
 SPARSE = sp.csr_array(np.where(X > 0.5, X, 0.0))
 TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
 DRAWN = DecisionTreeClassifier(max_depth=2, max_features=2, random_state=0)
+BALANCED = DecisionTreeClassifier(class_weight="balanced")
 CUTS = ExtraTreesClassifier(2, random_state=0, max_bins=None)
 MOSTLY = RNG.normal(size=(120, 4))  # as many values as rows
 
@@ -44,36 +45,24 @@ def datasets(monkeypatch):
     return made
 
 
-CASES = {
-    "balanced": (
-        DecisionTreeClassifier(class_weight="balanced"),
-        *(X, Y),
-        "class_weight is counted in other units for each training side",
-    )
-}
-
-
 def lines(caplog):
     return [record.getMessage() for record in caplog.records if "one by one" in record.message]
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_log_says_why(name, caplog):
-    estimator, table, y, reason = CASES[name]
-    params = None
-    if name == "balanced":  # products with fractions are rounded row by row
-        params = {"sample_weight": np.linspace(0.1, 0.9, len(y))}
+def test_the_log_says_why(caplog):
+    """Products with fractions are rounded row by row."""
+    weight = np.linspace(0.1, 0.9, len(Y))
     with caplog.at_level(logging.INFO, "dtrees"):
-        cross_validate(estimator, table, y, cv=KFold(3), params=params)
+        cross_validate(BALANCED, X, Y, cv=KFold(3), params={"sample_weight": weight})
+    reason = "class_weight is counted in other units for each training side"
     assert lines(caplog) == [f"models are fitted one by one: {reason}"]
 
 
 def test_one_line_for_all_growths(caplog):
     grid = {"criterion": ["gini", "entropy"], "min_samples_leaf": [1, 2]}
     given = {"sample_weight": np.linspace(0.1, 0.9, len(Y))}
-    balanced = DecisionTreeClassifier(class_weight="balanced")
     with caplog.at_level(logging.INFO, "dtrees"):
-        GridSearchCV(balanced, grid, cv=3).fit(X, Y, **given)
+        GridSearchCV(BALANCED, grid, cv=3).fit(X, Y, **given)
     assert len(lines(caplog)) == 1
 
 

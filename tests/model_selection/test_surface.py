@@ -187,13 +187,6 @@ def test_the_path_from_the_same_growth(is_classes, given, grid):
         assert path.model(alpha).get_params() == alone.get_params()
 
 
-def test_a_forest_has_no_path():
-    forest = dtrees.RandomForestClassifier(2, max_bins=20, random_state=0)
-    surface = validation_surface(forest, *CANCER, max_depth=[2], min_samples_split=[2], cv=2)
-    with pytest.raises(TypeError, match="single tree"):
-        surface.cost_complexity()
-
-
 @pytest.mark.parametrize("task", ["Classifier", "Regressor"])
 @pytest.mark.parametrize("kind", ["DecisionTree", "RandomForest"])
 def test_a_pickle_leaves_the_table_behind(kind, task):

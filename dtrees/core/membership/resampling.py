@@ -29,7 +29,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dtrees._forks import cached_property
 from dtrees._random import BOOTSTRAP, ROUNDING, keyed_counts, keyed_draws, keyed_largest
 from dtrees.coding.target import Target, class_totals, exact_bincount
 from dtrees.core.membership.class_weights import ClassWeights, totals_of_cells
@@ -52,20 +51,16 @@ class Lacking:
     ----------
     cell : int32 (n_sets,)
         The cell that a set lacks; -1: none.
-    n_cells : int
+    shape : (int, int)
+        Number of sets and of cells.
     """
 
     cell: np.ndarray
-    n_cells: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of sets and of cells."""
-        return len(self.cell), self.n_cells
+    shape: tuple[int, int]
 
     def __getitem__(self, numbers: Any) -> np.ndarray:
         """Rows of the mix as bool."""
-        mix: np.ndarray = self.cell[numbers, ..., None] != np.arange(self.n_cells)
+        mix: np.ndarray = self.cell[numbers, ..., None] != np.arange(self.shape[1])
         return mix
 
 
@@ -118,8 +113,7 @@ class Resampling:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what can be found anew."""
-        kept = {name: own for name, own in self.__dict__.items() if name != "_rows_of_cell"}
-        return {**kept, "_apart": {}}
+        return {**self.__dict__, "_apart": {}}
 
     @property
     def n_sets(self) -> int:
@@ -143,7 +137,8 @@ class Resampling:
             return self
         own = None if self.class_weights is None else self.class_weights.some(numbers)
         if isinstance(self.mix, Lacking):
-            return Resampling(self.cells, Lacking(self.mix.cell[numbers], self.n_cells), own)
+            cell = self.mix.cell[numbers]
+            return Resampling(self.cells, Lacking(cell, (len(cell), self.n_cells)), own)
         return Resampling(self.cells, self.mix[numbers], own)
 
     def weighing(self, class_weights: ClassWeights) -> Resampling:
@@ -186,10 +181,6 @@ class Resampling:
             return self.cells == int(own[0])
         return self.cells != int(others[0]) if len(others) == 1 else has[self.cells]
 
-    @cached_property
-    def _rows_of_cell(self) -> np.ndarray:
-        return np.bincount(self.cells, minlength=self.n_cells)  # type: ignore[arg-type]
-
     def totals(self, numbers: np.ndarray | None = None) -> np.ndarray:
         """What a number per row adds up to over the rows of each set; int64 (n_sets,).
 
@@ -200,7 +191,7 @@ class Resampling:
         """
         assert self.cells is not None
         if numbers is None or (numbers.dtype == bool and numbers.all()):
-            of_cell = self._rows_of_cell
+            of_cell = np.bincount(self.cells, minlength=self.n_cells)
         elif self.n_cells <= FEW_CELLS:  # a bincount waits for the sum that it wrote last
             parts = [numbers * (self.cells == cell) for cell in range(self.n_cells)]
             of_cell = np.array([part.sum(dtype=np.int64) for part in parts])
@@ -265,7 +256,7 @@ def _mix(rows: Rows, first: np.ndarray) -> np.ndarray | Lacking:
         if len(lacks) > 1:
             return np.stack([rows[number][first] for number in range(n_sets)])
         lacking[number] = lacks[0] if len(lacks) else -1
-    return Lacking(lacking, len(first))
+    return Lacking(lacking, (n_sets, len(first)))
 
 
 def _by_first_row(
