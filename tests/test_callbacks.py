@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import io
 import logging
-import pickle
 import sys
 import threading
-import types
 from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -295,17 +292,6 @@ class TestErrors:
 
 
 class TestEstimator:
-    def test_callbacks_belong_to_a_fit(self):
-        # not to the estimator: clones, pickles and model files hold none
-        forest = RandomForestClassifier(3, random_state=0)
-        names = set(forest.get_params())
-        forest.fit(*IRIS, callbacks=[Listener()])
-        assert set(forest.get_params()) == names
-        assert not any("callback" in name for name in names)
-        again = pickle.loads(pickle.dumps(forest))
-        np.testing.assert_array_equal(again.predict(IRIS[0]), forest.predict(IRIS[0]))
-        assert not hasattr(clone(forest), "forest_")
-
     def test_through_a_pipeline(self):
         listener = Listener()
         pipeline = make_pipeline(StandardScaler(), RandomForestClassifier(3))
@@ -366,35 +352,6 @@ class TestProgressBar:
         forest.fit(*IRIS, callbacks=[ProgressBar(console)])
         assert f"OOB {forest.oob_score_:.4f}" in console.file.getvalue()
 
-    def test_in_a_notebook(self, monkeypatch):
-        shown = []
-
-        class Output:
-            def __enter__(self):
-                return self
-
-            def __exit__(self, *_):
-                pass
-
-            def clear_output(self, wait=False):
-                pass
-
-        ipython = types.ModuleType("IPython")
-        ipython.display = types.ModuleType("IPython.display")
-        ipython.display.display = lambda *what, **_: shown.extend(what)
-        widgets = types.ModuleType("ipywidgets")
-        widgets.Output = Output
-        for name, module in {
-            "IPython": ipython,
-            "IPython.display": ipython.display,
-            "ipywidgets": widgets,
-        }.items():
-            monkeypatch.setitem(sys.modules, name, module)
-        console = self.terminal(force_jupyter=True)
-        RandomForestClassifier(5).fit(*IRIS, callbacks=[ProgressBar(console)])
-        assert any(isinstance(thing, Output) for thing in shown)
-        assert len(shown) > 1
-
     def test_without_rich_lines_are_logged(self, caplog):
         with without("rich"), caplog.at_level(logging.INFO, "dtrees.callbacks"):
             RandomForestClassifier(200, verbose=1).fit(*IRIS)
@@ -434,18 +391,6 @@ class TestBar:
             bar.advance(1, "the last one")
         assert "growing trees" in console.file.getvalue()
         assert "40/40 the last one" in console.file.getvalue()
-
-    def test_without_rich_lines_are_logged(self, caplog):
-        with without("rich"), caplog.at_level(logging.INFO, "dtrees.callbacks"), Bar() as bar:
-            bar.expect(30)
-            bar.expect(30)
-            for _ in range(12):
-                bar.advance(5)
-        lines = [record.getMessage().strip() for record in caplog.records]
-        assert "pip install rich" in lines[0]
-        assert lines[1:3] == ["10 of 60 trees grown", "15 of 60 trees grown"]
-        assert lines[-1] == "60 of 60 trees grown"
-        assert len(lines) == 11
 
 
 @pytest.mark.parametrize("answer", [5, "stop", np.int64(1), [True]])

@@ -26,11 +26,13 @@ from dtrees.core.grow.boosting import BoostedRows, Growing
 from dtrees.core.losses.losses import Loss, OwnLoss
 from dtrees.core.model.tree import Forest
 from dtrees.core.predict.binned import LeafLookup, Walked
-from dtrees.estimators.boosted_stopping import GivenRows, Held, Watch, is_wanted, scored, split
+from dtrees.estimators.boosted_stopping import GivenRows, Held, Watch, scored, split
 from dtrees.estimators.column_rules import directions_of, interactions_of
 
 if TYPE_CHECKING:
     from dtrees.estimators.boosting import BaseBoosting
+
+ENOUGH_ROWS = 10_000  # more of them stop early by themselves, as in scikit-learn
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +122,10 @@ def sides_of(
         of_loss = target.y.astype(np.float64)
     loss.check(of_loss[counted])  # before rows are held out: of the parts it is not asked
     n_counted = target.n_rows if isinstance(counted, slice) else len(counted)
-    if shown or not is_wanted(model.early_stopping, n_counted):
+    is_early = model.early_stopping
+    if isinstance(is_early, str):  # "auto"
+        is_early = n_counted > ENOUGH_ROWS
+    if shown or not is_early:
         return Sides(loss, of_loss, counted, None)
     if model.validation_fraction is None:
         return Sides(loss, of_loss, counted, counted)

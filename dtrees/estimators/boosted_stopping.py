@@ -61,13 +61,6 @@ from dtrees.typing import Runner
 if TYPE_CHECKING:
     from dtrees.estimators.boosting import BaseBoosting
 
-ENOUGH_ROWS = 10_000  # more of them stop early by themselves, as in scikit-learn
-
-
-def is_wanted(early_stopping: Any, n_rows: int) -> bool:
-    """Whether a fit to so many rows may stop early."""
-    return n_rows > ENOUGH_ROWS if isinstance(early_stopping, str) else bool(early_stopping)
-
 
 def has_stopped(scores: list[float], n_iter_no_change: int, tol: float) -> bool:
     """Whether none of the last scores is better than the one before them.

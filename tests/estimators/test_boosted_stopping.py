@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.callbacks import BoostingFit, Callback
-from dtrees.estimators.boosted_stopping import best_iteration, has_stopped, is_wanted, split
+from dtrees.estimators.boosted_stopping import best_iteration, has_stopped, split
 from dtrees.export import load, save
 from dtrees.inspection import export_text
 from dtrees.losses import Loss
@@ -54,10 +54,10 @@ def test_the_rule_is_scikit_learns(scores, n_iter_no_change, tol):
     assert has_stopped(floats, n_iter_no_change, tol) == other._should_stop(floats)
 
 
-def test_when_it_is_wanted():
-    assert [is_wanted("auto", n) for n in (10_000, 10_001)] == [False, True]
-    assert is_wanted(True, 3)
-    assert not is_wanted(False, 10**6)
+def test_many_rows_stop_early_by_themselves():
+    for n in (10_000, 10_001):
+        model = GradientBoostingRegressor(max_iter=1).fit(np.arange(n)[:, None], np.arange(n))
+        assert model.do_early_stopping_ == (n > 10_000)
 
 
 def test_sides_part_the_rows_and_keep_shares():

@@ -91,7 +91,7 @@ class Loop:
                 scale_of_sums(total, 1, target.weight_unit, criterion).fixed_point,
             )
         if criterion == "poisson":  # the largest y of the rows in a bag decides, which nobody keeps
-            scale = scale_of([target], GrowthRules(criterion=criterion))
+            scale = scale_of(target, GrowthRules(criterion=criterion))
             bag = len(train) if getattr(self.model, "bootstrap", False) else 0
             found = (*found, scale.fixed_point, bag)
         if target.means is not None:  # how often a row is drawn depends on all weights of its side

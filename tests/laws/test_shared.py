@@ -101,7 +101,7 @@ def share_a_root(example: Example, rows: np.ndarray, sizes: list[int]) -> bool:
         if size > 1
     ]
     scales = Counter(
-        scale_of([example.target.only(mine)], example.rules).fixed_point
+        scale_of(example.target.only(mine), example.rules).fixed_point
         if example.criterion in LOGARITHMS and example.target.class_multiplier is None
         else None
         for mine in splits

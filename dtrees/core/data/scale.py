@@ -7,7 +7,6 @@ the rows that count overflows.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,14 +70,12 @@ def scale_of_sums(units: int, largest: int, weight_unit: float, criterion: str) 
     return Scale(fixed_point, units * weight_unit)
 
 
-def scale_of(targets: Sequence[Target], rules: GrowthRules) -> Scale:
+def scale_of(target: Target, rules: GrowthRules) -> Scale:
     """The scale of all rows that count."""
-    units = 0
+    weight = units_of(target)
+    units = target.n_rows if weight is None else int(weight.sum())
     largest = 1
-    for target in targets:
-        weight = units_of(target)
-        units += target.n_rows if weight is None else int(weight.sum())
-        if rules.criterion == "poisson":
-            y = target.y if target.w is None else target.y[target.w > 0]
-            largest = max(largest, int(y.max(initial=1)))
-    return scale_of_sums(units, largest, targets[0].weight_unit, rules.criterion)
+    if rules.criterion == "poisson":
+        y = target.y if target.w is None else target.y[target.w > 0]
+        largest = max(largest, int(y.max(initial=1)))
+    return scale_of_sums(units, largest, target.weight_unit, rules.criterion)

@@ -86,7 +86,7 @@ class DatasetSource:
         above : Above, default=FREE
             What the ancestors of the node allow it.
         """
-        scale = scale_of([self.target], self.rules) if self.scale is None else self.scale
+        scale = scale_of(self.target, self.rules) if self.scale is None else self.scale
         rows = self.coded, self.target, self.rules, scale, self.values
         dataset = Dataset(*rows, single=True, alone=True)
         how = self.tuning, self.arena, self.run, self.n_threads, self.cancelled

@@ -90,14 +90,5 @@ def test_units_are_weights_times_those_of_classes():
     target = Target.classification(y, [1.0, 2.0, 0.0, 3.0], {0: 1.0, 1: 0.5, 2: 4.0})
     found = units_of(target) * target.weight_unit
     np.testing.assert_allclose(found, [1.0, 1.0, 0.0, 12.0])
-    scale = scale_of([target], GrowthRules(criterion="entropy"))
+    scale = scale_of(target, GrowthRules(criterion="entropy"))
     assert scale.total_weight == pytest.approx(14.0)
-
-
-def test_parts_have_the_scale_of_the_whole():
-    rng = np.random.default_rng(0)
-    for criterion in ("squared_error", "poisson"):
-        rules = GrowthRules(criterion=criterion)
-        target = Target.regression(rng.gamma(2.0, size=50), rng.random(50), center=False)
-        parts = [target.take(rows) for rows in np.array_split(np.arange(50), 3)]
-        assert scale_of(parts, rules) == scale_of([target], rules)

@@ -26,7 +26,7 @@ def assert_same(piece, other):
 
 def test_the_subtree_of_one_set():
     rows = [GatheredRows(*part, None, EVERYONE) for part in cut_in_parts(EXAMPLE, 30, 30, 100)]
-    scale = scale_of([TARGET], RULES)
+    scale = scale_of(TARGET, RULES)
     (found,) = grow_gathered(rows, node(1, [scale]), None, Arena())
     assert_same(found, DatasetSource(MATRIX, TARGET, RULES, scale=scale).finish(2, 77))
 
@@ -46,7 +46,7 @@ def test_the_subtrees_of_sets():
     combination = np.random.default_rng(0).integers(0, 3, EXAMPLE.n_rows).astype(np.uint16)
     has = (masks[combination][:, None] >> np.arange(2, dtype=np.uint64)) & np.uint64(1) > 0
     targets = [TARGET.only(has[:, number]) for number in range(2)]
-    scales = [scale_of([target], RULES) for target in targets]
+    scales = [scale_of(target, RULES) for target in targets]
     ends = [40, 90]
     parts = zip(cut_in_parts(EXAMPLE, *ends), np.split(combination, ends), strict=True)
     rows = [GatheredRows(*part, own, masks) for part, own in parts]

@@ -96,7 +96,7 @@ def test_a_deviance_has_the_scale_of_one_place(draws):
     _, found = roots(example, draws)
     for root in found:
         target = example.target if draws is None else bagged(example, draws, root.number)[1]
-        assert root.fixed_point == scale_of([target], example.rules).fixed_point
+        assert root.fixed_point == scale_of(target, example.rules).fixed_point
 
 
 def test_sets_of_a_deviance_grow_together_where_scales_are_the_same():

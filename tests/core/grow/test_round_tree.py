@@ -33,7 +33,7 @@ class Growing:
         self.block = BlockOfRows(
             Block(self.matrix, self.target, 0), Common(example.rules, None, None)
         )
-        scale = scale_of([example.target], example.rules)
+        scale = scale_of(example.target, example.rules)
         root = Root(0, 0, fixed_point=scale.fixed_point)
         self.index = self.block.advance({}, SplitUpdate((root,)))
         dataset = self.dataset = Dataset(

@@ -71,7 +71,7 @@ def test_scales_are_those_of_the_rows_of_a_set(case):
     sets = Sets(example.target, [example.rules] * len(rows), of_sets(rows))
     for number, own in enumerate(rows):
         target = example.target.only(own)
-        assert sets.scales[number] == scale_of([target], example.rules)
+        assert sets.scales[number] == scale_of(target, example.rules)
         np.testing.assert_array_equal(sets.target(number).has_weight, target.has_weight)
 
 

@@ -225,7 +225,7 @@ def test_a_subtree_is_that_of_the_whole_tree(case, limits):
     """Of the rows of a node, with its depth, its key and the scale of all rows."""
     example = seeded(*case, n_rows=150, max_depth=6, **limits)
     matrix, target, rules = coded(example.table), example.target, example.rules
-    scale = scale_of([target], rules)
+    scale = scale_of(target, rules)
     whole = DatasetSource(matrix, target, rules).finish().nodes
     rows = rows_of_nodes(fit(example), example)
     at = {0: (0, ROOT)}  # depths and keys

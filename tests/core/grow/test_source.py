@@ -222,7 +222,7 @@ class TestLimits:
     def test_rows_of_weight_zero_do_not_set_the_scale(self):
         case = example([[1, 2, 3]], [0.3, 1.7, 1e6], "poisson", weight=[1, 2, 0])
         absent = case.target.take(np.array([0, 1]))
-        assert scale_of([case.target], case.rules) == scale_of([absent], case.rules)
+        assert scale_of(case.target, case.rules) == scale_of(absent, case.rules)
 
     @pytest.mark.parametrize(("least", "n_nodes"), [(1.5, 3), (1.6, 1)])
     def test_weight_of_a_leaf_is_in_user_units(self, least, n_nodes):

@@ -16,7 +16,7 @@ GINI = GrowthRules(criterion="gini")
 
 def shard(weight=None, class_weight=None, rules=GINI, **how):
     target = Target.classification(Y, weight, class_weight)
-    return Dataset(coded(TABLE), target, rules, scale_of([target], rules), **how)
+    return Dataset(coded(TABLE), target, rules, scale_of(target, rules), **how)
 
 
 @pytest.mark.parametrize(
