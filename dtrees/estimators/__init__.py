@@ -1,11 +1,16 @@
 """The scikit-learn skin: parameters in, one growth, attributes out."""
 
 from dtrees.constraints import InvalidParameterError
-from dtrees.estimators.bagging import BaggingClassifier, BaggingRegressor
 from dtrees.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.estimators.estimate import CostEstimate, estimate_cost
-from dtrees.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
-from dtrees.estimators.random_forest import RandomForestClassifier, RandomForestRegressor
+from dtrees.estimators.forest_kinds import (
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from dtrees.estimators.tree_view import TreeView
 from dtrees.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 

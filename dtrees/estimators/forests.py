@@ -14,8 +14,7 @@ number (`dtrees.core.grow.forest`). It does not matter which thread or worker gr
                             estimators_, out-of-bag predictions
 
 Adding trees (``warm_start``) therefore gives the forest that would have been grown at once.
-Parameters and defaults of the forests stand in `dtrees.estimators.random_forest`,
-`dtrees.estimators.extra_trees` and `dtrees.estimators.bagging`.
+Parameters and defaults of the forests stand in `dtrees.estimators.forest_kinds`.
 """
 
 from __future__ import annotations

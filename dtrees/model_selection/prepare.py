@@ -52,9 +52,7 @@ class NotShareableError(Exception):
 BOOSTING = "dtrees.estimators.boosting"
 MODULES = (  # and not what is made of them
     "dtrees.estimators.trees",
-    "dtrees.estimators.random_forest",
-    "dtrees.estimators.extra_trees",
-    "dtrees.estimators.bagging",
+    "dtrees.estimators.forest_kinds",
     BOOSTING,
 )
 

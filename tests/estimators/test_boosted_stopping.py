@@ -313,16 +313,13 @@ TABLE = pd.DataFrame({"x": RNG.normal(size=2 * N), "z": RNG.normal(size=2 * N).r
 )
 TABLE.loc[RNG.random(2 * N) < 0.1, "x"] = np.nan
 F = np.nan_to_num(TABLE["x"].to_numpy()) + (WORDS == "a") + RNG.normal(size=2 * N) / 2
-X_OF_BOOSTED_VALIDATION, X_VAL = TABLE[:N], TABLE[N:].reset_index(drop=True)
+ROWS, X_VAL = TABLE[:N], TABLE[N:].reset_index(drop=True)
 TABLES = {
-    "frames": (X_OF_BOOSTED_VALIDATION, X_VAL),
-    "numbers": (X_OF_BOOSTED_VALIDATION[["x", "z"]].to_numpy(), X_VAL[["x", "z"]].to_numpy()),
-    "sparse": tuple(
-        sp.csr_array(np.nan_to_num(t[["x", "z"]].to_numpy()))
-        for t in (X_OF_BOOSTED_VALIDATION, X_VAL)
-    ),
-    "other storage": (X_OF_BOOSTED_VALIDATION[["x", "z"]].to_numpy(), X_VAL[["x", "z"]]),
-    "words": tuple(t[["word", "z"]].astype(object) for t in (X_OF_BOOSTED_VALIDATION, X_VAL)),
+    "frames": (ROWS, X_VAL),
+    "numbers": (ROWS[["x", "z"]].to_numpy(), X_VAL[["x", "z"]].to_numpy()),
+    "sparse": tuple(sp.csr_array(np.nan_to_num(t[["x", "z"]].to_numpy())) for t in (ROWS, X_VAL)),
+    "other storage": (ROWS[["x", "z"]].to_numpy(), X_VAL[["x", "z"]]),
+    "words": tuple(t[["word", "z"]].astype(object) for t in (ROWS, X_VAL)),
 }
 TARGETS = {
     "two": (GradientBoostingClassifier, np.where(F > 0, "yes", "no")),
@@ -413,16 +410,14 @@ def test_beside_scikit_learn(fraction):
 def test_scorers_see_the_given_rows(scoring, measure):
     kind, y = TARGETS["two"]
     model = kind(scoring=scoring, use_best_model=False, **FEW)
-    model.fit(X_OF_BOOSTED_VALIDATION, y[:N], X_val=X_VAL, y_val=y[N:])
+    model.fit(ROWS, y[:N], X_val=X_VAL, y_val=y[N:])
     measure = measure or (lambda y, s: accuracy_score(y, np.where(s[:, 1] > 0.5, "yes", "no")))
     scores = [measure(y[N:], shares) for shares in model.staged_predict_proba(X_VAL)]
     np.testing.assert_allclose(model.validation_score_[1:], scores, rtol=1e-12)
 
 
 def test_a_loss_of_ones_own_and_a_pickle():
-    model = GradientBoostingRegressor(Squares(), **FEW).fit(
-        X_OF_BOOSTED_VALIDATION, F[:N], X_val=X_VAL, y_val=F[N:]
-    )
+    model = GradientBoostingRegressor(Squares(), **FEW).fit(ROWS, F[:N], X_val=X_VAL, y_val=F[N:])
     found = [-np.mean((F[N:] - f) ** 2) for f in model.staged_predict(X_VAL)]
     np.testing.assert_allclose(model.validation_score_[1:], found)
     again = pickle.loads(pickle.dumps(model))
@@ -432,14 +427,14 @@ def test_a_loss_of_ones_own_and_a_pickle():
 def test_class_weights_do_not_concern_them():
     kind, y = TARGETS["two"]
     model = kind(class_weight={"yes": 5, "no": 1}, **FEW)
-    model.fit(X_OF_BOOSTED_VALIDATION, y[:N], X_val=X_VAL, y_val=y[N:])
+    model.fit(ROWS, y[:N], X_val=X_VAL, y_val=y[N:])
     np.testing.assert_array_equal(model.validation_score_, losses_of(model, X_VAL, y[N:]))
 
 
 def test_a_class_that_is_not_among_them():
     kind, y = TARGETS["three"]
     few = y[N:] < 2
-    model = kind(**FEW).fit(X_OF_BOOSTED_VALIDATION, y[:N], X_val=X_VAL[few], y_val=y[N:][few])
+    model = kind(**FEW).fit(ROWS, y[:N], X_val=X_VAL[few], y_val=y[N:][few])
     found = losses_of(model, X_VAL[few], y[N:][few])
     np.testing.assert_array_equal(model.validation_score_, found)
 
@@ -449,19 +444,11 @@ def test_a_fit_that_goes_on_is_one_fit(target):
     kind, y = TARGETS[target]
     shown = {"X_val": X_VAL, "y_val": y[N:]}
     model = kind(n_iter_no_change=3, warm_start=True, **{**FEW, "max_iter": 4})
-    model.fit(X_OF_BOOSTED_VALIDATION, y[:N], **shown).set_params(max_iter=40).fit(
-        X_OF_BOOSTED_VALIDATION, y[:N], **shown
-    )
-    whole = kind(n_iter_no_change=3, **{**FEW, "max_iter": 40}).fit(
-        X_OF_BOOSTED_VALIDATION, y[:N], **shown
-    )
+    model.fit(ROWS, y[:N], **shown).set_params(max_iter=40).fit(ROWS, y[:N], **shown)
+    whole = kind(n_iter_no_change=3, **{**FEW, "max_iter": 40}).fit(ROWS, y[:N], **shown)
     np.testing.assert_array_equal(model.validation_score_, whole.validation_score_)
     assert len(model.forest_) == len(whole.forest_)
-    again = (
-        clone(model)
-        .fit(X_OF_BOOSTED_VALIDATION, y[:N], **shown)
-        .fit(X_OF_BOOSTED_VALIDATION, y[:N], **shown)
-    )
+    again = clone(model).fit(ROWS, y[:N], **shown).fit(ROWS, y[:N], **shown)
     assert again.n_iter_ == whole.n_iter_
 
 
@@ -473,7 +460,7 @@ def test_callbacks_hear_the_scores():
             heard.append(fit.scores[-1])
 
     model = GradientBoostingRegressor(**FEW)
-    model.fit(X_OF_BOOSTED_VALIDATION, F[:N], X_val=X_VAL, y_val=F[N:], callbacks=[Hears()])
+    model.fit(ROWS, F[:N], X_val=X_VAL, y_val=F[N:], callbacks=[Hears()])
     assert heard == model.validation_score_[1:].tolist()
 
 
@@ -496,9 +483,7 @@ def test_on_a_worker_and_of_dask_collections():
 def test_a_cross_validation_hands_them_to_each_fit():
     model = GradientBoostingRegressor(**FEW)
     shown = {"X_val": X_VAL, "y_val": F[N:]}
-    found = cross_validate(
-        model, X_OF_BOOSTED_VALIDATION, F[:N], cv=3, params=shown, return_estimator=True
-    )
+    found = cross_validate(model, ROWS, F[:N], cv=3, params=shown, return_estimator=True)
     assert all(len(each.validation_score_) == each.n_iter_ + 1 for each in found["estimator"])
     assert found["final_estimator"].validation_score_.size > 0
 
@@ -543,28 +528,24 @@ def test_what_is_refused_leaves_the_estimator_as_it_was(given_rows, error, messa
     model = GradientBoostingRegressor(**FEW)
     before = dict(vars(model))
     with pytest.raises(error, match=message):
-        model.fit(X_OF_BOOSTED_VALIDATION, F[:N], **given_rows)
+        model.fit(ROWS, F[:N], **given_rows)
     assert vars(model) == before
 
 
 def test_more_that_is_refused():
     shown = {"X_val": X_VAL, "y_val": F[N:]}
     with pytest.raises(ValueError, match="early_stopping is False"):
-        GradientBoostingRegressor(early_stopping=False).fit(X_OF_BOOSTED_VALIDATION, F[:N], **shown)
+        GradientBoostingRegressor(early_stopping=False).fit(ROWS, F[:N], **shown)
     with pytest.raises(ValueError, match="out of the valid range of the loss 'poisson'"):
-        GradientBoostingRegressor("poisson").fit(
-            X_OF_BOOSTED_VALIDATION, np.exp(F[:N]), X_val=X_VAL, y_val=F[N:]
-        )
+        GradientBoostingRegressor("poisson").fit(ROWS, np.exp(F[:N]), X_val=X_VAL, y_val=F[N:])
     kind, y = TARGETS["two"]
     with pytest.raises(ValueError, match=r"labels that are none of y: \['maybe'\]"):
-        kind().fit(
-            X_OF_BOOSTED_VALIDATION, y[:N], X_val=X_VAL, y_val=np.where(F[N:] > 2, "maybe", y[N:])
-        )
+        kind().fit(ROWS, y[:N], X_val=X_VAL, y_val=np.where(F[N:] > 2, "maybe", y[N:]))
 
 
 RNG = np.random.default_rng(0)
 X[RNG.random(X.shape) < 0.1] = np.nan
-EARLY_OF_BOOSTED_LISTENING = {
+PATIENT = {
     "early_stopping": True,
     "min_samples_leaf": 5,
     "max_leaf_nodes": 6,
@@ -644,9 +625,7 @@ class TestCallbacks:
             def on_iteration_end(self, fit, number):
                 found.append(list(fit.scores))
 
-        model = GradientBoostingRegressor(
-            random_state=0, use_best_model=False, **EARLY_OF_BOOSTED_LISTENING
-        )
+        model = GradientBoostingRegressor(random_state=0, use_best_model=False, **PATIENT)
         model.fit(X, NOISY, callbacks=[Scores()])
         assert [len(scores) for scores in found] == list(range(2, model.n_iter_ + 2))
         assert found[-1] == model.validation_score_.tolist()
@@ -683,9 +662,9 @@ class TestCallbacks:
     def test_a_bar_counts_iterations(self, monkeypatch, caplog):
         monkeypatch.setattr("dtrees.callbacks.find_spec", lambda name: None)
         with caplog.at_level(logging.INFO, "dtrees.callbacks"):
-            GradientBoostingRegressor(
-                max_iter=20, verbose=1, random_state=0, **EARLY_OF_BOOSTED_LISTENING
-            ).fit(X, NOISY)
+            GradientBoostingRegressor(max_iter=20, verbose=1, random_state=0, **PATIENT).fit(
+                X, NOISY
+            )
         assert "2 of 20 trees grown score -" in caplog.text
 
 
@@ -724,12 +703,10 @@ class TestWarmStart:
         np.testing.assert_array_equal(model.predict(table), whole.predict(table))
 
     def test_a_fit_that_has_stopped_early_stays(self):
-        model = of_loss("squared_error", warm_start=True, **EARLY_OF_BOOSTED_LISTENING).fit(
-            X, NOISY
-        )
+        model = of_loss("squared_error", warm_start=True, **PATIENT).fit(X, NOISY)
         before = model.n_iter_
         assert before < 100
-        assert_same(model, of_loss("squared_error", **EARLY_OF_BOOSTED_LISTENING).fit(X, NOISY))
+        assert_same(model, of_loss("squared_error", **PATIENT).fit(X, NOISY))
         trees = model.forest_.trees
         model.set_params(max_iter=200).fit(X, NOISY)
         assert all(a.equals(b) for a, b in zip(model.forest_.trees, trees, strict=True))

@@ -136,36 +136,34 @@ def test_a_fitted_model_does_not_keep_the_values_of_its_table():
 
 
 RNG = np.random.default_rng(0)
-X_OF_FITTED_BOOSTING = RNG.normal(size=(120, 3))
-Y = X_OF_FITTED_BOOSTING[:, 0] + RNG.normal(size=120)
+SMALL = RNG.normal(size=(120, 3))
+Y = SMALL[:, 0] + RNG.normal(size=120)
 
 
 def test_stages_check_the_table_before_the_first():
-    model = GradientBoostingRegressor(max_iter=2).fit(X_OF_FITTED_BOOSTING, Y)
+    model = GradientBoostingRegressor(max_iter=2).fit(SMALL, Y)
     with pytest.raises(ValueError, match="3 features"):
-        model.staged_predict(X_OF_FITTED_BOOSTING[:, :2])
+        model.staged_predict(SMALL[:, :2])
 
 
 def test_iterations_are_counted_of_a_fitted_model_only():
     with pytest.raises(NotFittedError):
         _ = GradientBoostingRegressor().n_iter_
-    assert GradientBoostingRegressor(max_iter=3).fit(X_OF_FITTED_BOOSTING, Y).n_iter_ == 3
+    assert GradientBoostingRegressor(max_iter=3).fit(SMALL, Y).n_iter_ == 3
 
 
 RNG = np.random.default_rng(0)
-X_OF_BOOSTING_BASE = RNG.normal(size=(600, 6)).round(1)
-X_OF_BOOSTING_BASE[RNG.random(X_OF_BOOSTING_BASE.shape) < 0.1] = np.nan
-F_OF_BOOSTING_BASE = np.nan_to_num(
-    X_OF_BOOSTING_BASE[:, 0] * X_OF_BOOSTING_BASE[:, 1]
-) + np.nan_to_num(X_OF_BOOSTING_BASE[:, 2])
+TABLE = RNG.normal(size=(600, 6)).round(1)
+TABLE[RNG.random(TABLE.shape) < 0.1] = np.nan
+FORM = np.nan_to_num(TABLE[:, 0] * TABLE[:, 1]) + np.nan_to_num(TABLE[:, 2])
 TARGETS = {
-    "log_loss": F_OF_BOOSTING_BASE > 0,
-    "classes": np.digitize(F_OF_BOOSTING_BASE, [-1, 1]),
-    "squared_error": F_OF_BOOSTING_BASE,
-    "absolute_error": F_OF_BOOSTING_BASE,
-    "huber": F_OF_BOOSTING_BASE,
-    "poisson": np.exp(F_OF_BOOSTING_BASE.round(1)),
-    "gamma": np.exp(F_OF_BOOSTING_BASE),
+    "log_loss": FORM > 0,
+    "classes": np.digitize(FORM, [-1, 1]),
+    "squared_error": FORM,
+    "absolute_error": FORM,
+    "huber": FORM,
+    "poisson": np.exp(FORM.round(1)),
+    "gamma": np.exp(FORM),
 }
 
 
@@ -186,42 +184,34 @@ def assert_same(model, other):
 class TestSameBits:
     def test_for_any_number_of_threads_and_any_registers(self, name):
         y = TARGETS[name]
-        model = model_of(name).fit(X_OF_BOOSTING_BASE, y)
-        assert_same(model, model_of(name, n_jobs=2).fit(X_OF_BOOSTING_BASE, y))
+        model = model_of(name).fit(TABLE, y)
+        assert_same(model, model_of(name, n_jobs=2).fit(TABLE, y))
         before = use_wide(False)
         try:
-            assert_same(model, model_of(name).fit(X_OF_BOOSTING_BASE, y))
+            assert_same(model, model_of(name).fit(TABLE, y))
         finally:
             use_wide(before)
 
     def test_in_any_order_of_the_rows(self, name):
-        order = np.random.default_rng(1).permutation(len(X_OF_BOOSTING_BASE))
+        order = np.random.default_rng(1).permutation(len(TABLE))
         y = TARGETS[name]
-        model, other = (
-            model_of(name).fit(X_OF_BOOSTING_BASE, y),
-            model_of(name).fit(X_OF_BOOSTING_BASE[order], y[order]),
-        )
+        model, other = (model_of(name).fit(TABLE, y), model_of(name).fit(TABLE[order], y[order]))
         assert_same(model, other)
 
     @pytest.mark.parametrize("class_weight", [None, "balanced"])
     def test_in_any_order_of_rows_with_fractional_weights(self, name, class_weight):
         rng = np.random.default_rng(1)
-        weight, order = (
-            rng.random(len(X_OF_BOOSTING_BASE)),
-            rng.permutation(len(X_OF_BOOSTING_BASE)),
-        )
+        weight, order = (rng.random(len(TABLE)), rng.permutation(len(TABLE)))
         model, other = model_of(name), model_of(name)
         if hasattr(model, "class_weight"):
             model.class_weight = other.class_weight = class_weight
         y = np.ceil(2.0 * TARGETS[name]) / 2  # rows of one target differ in weight
-        model.fit(X_OF_BOOSTING_BASE, y, weight)
-        assert_same(model, other.fit(X_OF_BOOSTING_BASE[order], y[order], weight[order]))
+        model.fit(TABLE, y, weight)
+        assert_same(model, other.fit(TABLE[order], y[order], weight[order]))
 
     @pytest.mark.parametrize("least", [1e-3, 4.0])
     def test_dense_and_sparse(self, name, least):
-        table = np.where(
-            np.abs(np.nan_to_num(X_OF_BOOSTING_BASE)) < 0.7, 0.0, np.nan_to_num(X_OF_BOOSTING_BASE)
-        )
+        table = np.where(np.abs(np.nan_to_num(TABLE)) < 0.7, 0.0, np.nan_to_num(TABLE))
         y = TARGETS[name]
         model, other = (
             model_of(name, min_child_weight=least).fit(each, y)
@@ -232,28 +222,18 @@ class TestSameBits:
 
     def test_when_a_column_is_stretched(self, name):
         y = TARGETS[name]
-        model, other = (
-            model_of(name).fit(X_OF_BOOSTING_BASE, y),
-            model_of(name).fit(8 * X_OF_BOOSTING_BASE + 1, y),
-        )
-        np.testing.assert_array_equal(
-            model.predict(X_OF_BOOSTING_BASE), other.predict(8 * X_OF_BOOSTING_BASE + 1)
-        )
+        model, other = (model_of(name).fit(TABLE, y), model_of(name).fit(8 * TABLE + 1, y))
+        np.testing.assert_array_equal(model.predict(TABLE), other.predict(8 * TABLE + 1))
 
     def test_pickled(self, name):
-        model = model_of(name).fit(X_OF_BOOSTING_BASE, TARGETS[name])
+        model = model_of(name).fit(TABLE, TARGETS[name])
         again = pickle.loads(pickle.dumps(model))
         assert_same(model, again)
-        np.testing.assert_array_equal(
-            again.predict(X_OF_BOOSTING_BASE), model.predict(X_OF_BOOSTING_BASE)
-        )
+        np.testing.assert_array_equal(again.predict(TABLE), model.predict(TABLE))
 
     def test_fewer_iterations_are_the_first_ones(self, name):
         y = TARGETS[name]
-        whole, few = (
-            model_of(name).fit(X_OF_BOOSTING_BASE, y),
-            model_of(name, max_iter=2).fit(X_OF_BOOSTING_BASE, y),
-        )
+        whole, few = (model_of(name).fit(TABLE, y), model_of(name, max_iter=2).fit(TABLE, y))
         for tree, other in zip(few.forest_.trees, whole.forest_.trees, strict=False):
             assert tree.equals(other)
 
@@ -264,7 +244,7 @@ def test_a_row_of_weight_two_is_a_row_given_twice(seed, name):
     rng = np.random.default_rng(seed)
     weight = rng.integers(0, 3, 60)
     weight[:3] = 1
-    table, y = X_OF_BOOSTING_BASE[:60], TARGETS[name][:60]
+    table, y = TABLE[:60], TARGETS[name][:60]
     rows = np.repeat(np.arange(60), weight)
     model = model_of(name, min_samples_leaf=1, max_iter=2).fit(table, y, weight)
     other = model_of(name, min_samples_leaf=1, max_iter=2).fit(table[rows], y[rows])
@@ -277,28 +257,24 @@ def test_a_row_of_weight_two_is_a_row_given_twice(seed, name):
 def test_a_weight_that_all_rows_have_changes_no_more_than_rounding(name, weight):
     y = TARGETS[name]
     models = [
-        model_of(name, min_samples_leaf=20, l2_regularization=0).fit(X_OF_BOOSTING_BASE, y, given)
+        model_of(name, min_samples_leaf=20, l2_regularization=0).fit(TABLE, y, given)
         for given in (None, np.full(600, weight))
     ]
-    raws = [model._predictor().raw(model.codebook_.check(X_OF_BOOSTING_BASE)) for model in models]
+    raws = [model._predictor().raw(model.codebook_.check(TABLE)) for model in models]
     np.testing.assert_allclose(raws[1], raws[0], rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("exponent", [-30, -64, -100])
 def test_weights_next_to_nothing_are_not_split(exponent):
     """Each side needs a hessian of 0.001, as in scikit-learn."""
-    model = model_of("squared_error").fit(
-        X_OF_BOOSTING_BASE, F_OF_BOOSTING_BASE, np.full(600, 2.0**exponent)
-    )
+    model = model_of("squared_error").fit(TABLE, FORM, np.full(600, 2.0**exponent))
     assert [tree.node_count for tree in model.forest_.trees] == [1] * 4
 
 
 @pytest.mark.parametrize("name", ["log_loss", "squared_error", "poisson"])
 def test_no_leaf_is_lighter_than_the_least_weight(name):
-    few = model_of(name, max_leaf_nodes=None).fit(X_OF_BOOSTING_BASE, TARGETS[name])
-    model = model_of(name, max_leaf_nodes=None, min_child_weight=12.5).fit(
-        X_OF_BOOSTING_BASE, TARGETS[name]
-    )
+    few = model_of(name, max_leaf_nodes=None).fit(TABLE, TARGETS[name])
+    model = model_of(name, max_leaf_nodes=None, min_child_weight=12.5).fit(TABLE, TARGETS[name])
     assert 1 < model.forest_[0].n_leaves < few.forest_[0].n_leaves
     leaf = model.forest_[0].feature < 0
     rows = model.forest_[0].n_node_samples[leaf]
@@ -307,33 +283,20 @@ def test_no_leaf_is_lighter_than_the_least_weight(name):
     elif name == "log_loss":  # before the first tree, all shares are one
         share = np.mean(TARGETS[name])
         assert rows.min() * share * (1 - share) >= 12.5
-    assert (
-        model_of(name, min_child_weight=1e300)
-        .fit(X_OF_BOOSTING_BASE, TARGETS[name])
-        .forest_[0]
-        .n_leaves
-        == 1
-    )
+    assert model_of(name, min_child_weight=1e300).fit(TABLE, TARGETS[name]).forest_[0].n_leaves == 1
 
 
 def test_rows_without_weight_are_not_there():
     keep = RNG.random(600) < 0.5
-    model = model_of("squared_error", max_bins=None).fit(
-        X_OF_BOOSTING_BASE, F_OF_BOOSTING_BASE, keep.astype(float)
-    )
-    other = model_of("squared_error", max_bins=None).fit(
-        X_OF_BOOSTING_BASE[keep], F_OF_BOOSTING_BASE[keep]
-    )
+    model = model_of("squared_error", max_bins=None).fit(TABLE, FORM, keep.astype(float))
+    other = model_of("squared_error", max_bins=None).fit(TABLE[keep], FORM[keep])
     np.testing.assert_allclose(
-        model.predict(X_OF_BOOSTING_BASE[keep]),
-        other.predict(X_OF_BOOSTING_BASE[keep]),
-        rtol=1e-6,
-        atol=1e-7,
+        model.predict(TABLE[keep]), other.predict(TABLE[keep]), rtol=1e-6, atol=1e-7
     )
 
 
 def test_importances_are_shares_of_what_splits_gain():
-    model = model_of("squared_error", max_iter=30).fit(X_OF_BOOSTING_BASE, F_OF_BOOSTING_BASE)
+    model = model_of("squared_error", max_iter=30).fit(TABLE, FORM)
     found = model.feature_importances_
     assert found.sum() == pytest.approx(1)
     assert found[:3].sum() > 0.95
@@ -344,7 +307,7 @@ def test_importances_are_shares_of_what_splits_gain():
 def test_categories_and_names():
     pd = pytest.importorskip("pandas")
     labels = np.array(["a", "b", "c", "d"])[RNG.integers(0, 4, 600)]
-    table = pd.DataFrame({"x": X_OF_BOOSTING_BASE[:, 0], "label": pd.Categorical(labels)})
+    table = pd.DataFrame({"x": TABLE[:, 0], "label": pd.Categorical(labels)})
     y = np.isin(labels, ["b", "d"]) + 0.1 * RNG.normal(size=600)
     model = GradientBoostingRegressor().fit(table, y)
     assert model.feature_names_in_.tolist() == ["x", "label"]
@@ -354,17 +317,14 @@ def test_categories_and_names():
 
 def test_dask_collections_are_fitted_and_predicted():
     da = pytest.importorskip("dask.array")
-    lazy = da.from_array(X_OF_BOOSTING_BASE, chunks=(200, -1))
+    lazy = da.from_array(TABLE, chunks=(200, -1))
     assert_same(
-        model_of("squared_error").fit(lazy, F_OF_BOOSTING_BASE),
-        model_of("squared_error").fit(X_OF_BOOSTING_BASE, F_OF_BOOSTING_BASE),
+        model_of("squared_error").fit(lazy, FORM), model_of("squared_error").fit(TABLE, FORM)
     )
-    model = model_of("classes").fit(X_OF_BOOSTING_BASE, TARGETS["classes"])
+    model = model_of("classes").fit(TABLE, TARGETS["classes"])
     for name in ("predict", "predict_proba", "decision_function"):
         method = getattr(model, name)
-        np.testing.assert_array_equal(
-            method(lazy).compute(scheduler="sync"), method(X_OF_BOOSTING_BASE)
-        )
+        np.testing.assert_array_equal(method(lazy).compute(scheduler="sync"), method(TABLE))
 
 
 class TestCodesThatAreTaken:
@@ -410,23 +370,12 @@ class TestCodesThatAreTaken:
     @pytest.mark.parametrize("fraction", [0.3, None])
     def test_rows_that_are_scored_keep_theirs(self, fraction):
         model = model_of("squared_error", early_stopping=True, validation_fraction=fraction)
-        assert self.taken(model, X_OF_BOOSTING_BASE, F_OF_BOOSTING_BASE) == [False]
+        assert self.taken(model, TABLE, FORM) == [False]
 
     def test_rows_that_are_given_to_be_scored(self):
         model = model_of("squared_error")
-        kept = clone(model).fit(
-            X_OF_BOOSTING_BASE,
-            F_OF_BOOSTING_BASE,
-            X_val=X_OF_BOOSTING_BASE[:50],
-            y_val=F_OF_BOOSTING_BASE[:50],
-        )
-        assert self.taken(
-            model,
-            X_OF_BOOSTING_BASE,
-            F_OF_BOOSTING_BASE,
-            X_val=X_OF_BOOSTING_BASE[:50],
-            y_val=F_OF_BOOSTING_BASE[:50],
-        ) == [True]
+        kept = clone(model).fit(TABLE, FORM, X_val=TABLE[:50], y_val=FORM[:50])
+        assert self.taken(model, TABLE, FORM, X_val=TABLE[:50], y_val=FORM[:50]) == [True]
         np.testing.assert_array_equal(model.validation_score_, kept.validation_score_)
 
     def test_more_iterations_and_who_hears_of_them(self):
@@ -436,19 +385,10 @@ class TestCodesThatAreTaken:
             def on_iteration_end(self, fit, number):
                 scores.append(fit.training_score())
 
-        whole = model_of("squared_error").fit(
-            X_OF_BOOSTING_BASE, F_OF_BOOSTING_BASE, callbacks=[Hears()]
-        )
+        whole = model_of("squared_error").fit(TABLE, FORM, callbacks=[Hears()])
         model = model_of("squared_error", max_iter=2, warm_start=True)
-        assert self.taken(model, X_OF_BOOSTING_BASE, F_OF_BOOSTING_BASE, callbacks=[Hears()]) == [
-            True
-        ]
-        assert self.taken(
-            model.set_params(max_iter=4),
-            X_OF_BOOSTING_BASE,
-            F_OF_BOOSTING_BASE,
-            callbacks=[Hears()],
-        ) == [True]
+        assert self.taken(model, TABLE, FORM, callbacks=[Hears()]) == [True]
+        assert self.taken(model.set_params(max_iter=4), TABLE, FORM, callbacks=[Hears()]) == [True]
         assert_same(model, whole)
         assert scores[:4] == scores[4:]
 
@@ -482,30 +422,28 @@ class TestErrors:
     )
     def test_parameters(self, parameters, message):
         with pytest.raises(ValueError, match=message):
-            model_of("squared_error", **parameters).fit(X_OF_BOOSTING_BASE, F_OF_BOOSTING_BASE)
+            model_of("squared_error", **parameters).fit(TABLE, FORM)
 
     def test_leave_the_estimator_as_it_was(self):
-        model = model_of("poisson").fit(X_OF_BOOSTING_BASE, TARGETS["poisson"])
+        model = model_of("poisson").fit(TABLE, TARGETS["poisson"])
         before = dict(vars(model))
         with pytest.raises(ValueError, match="valid range"):
-            model.fit(X_OF_BOOSTING_BASE, -TARGETS["poisson"])
+            model.fit(TABLE, -TARGETS["poisson"])
         assert vars(model) == before
 
     def test_not_fitted(self):
         for ask in ("predict", "staged_predict"):
             with pytest.raises(NotFittedError):
-                list(getattr(model_of("squared_error"), ask)(X_OF_BOOSTING_BASE))
+                list(getattr(model_of("squared_error"), ask)(TABLE))
         with pytest.raises(NotFittedError):
             _ = clone(model_of("squared_error")).feature_importances_
 
 
 RNG = np.random.default_rng(0)
-X_OF_BOOSTING = RNG.normal(size=(2_000, 5))
-X_OF_BOOSTING[RNG.random(X_OF_BOOSTING.shape) < 0.1] = np.nan
-SIGNAL = np.nan_to_num(X_OF_BOOSTING[:, 0]) * np.nan_to_num(X_OF_BOOSTING[:, 1]) + np.isnan(
-    X_OF_BOOSTING[:, 2]
-)
-NOISY = SIGNAL + 0.5 * RNG.normal(size=len(X_OF_BOOSTING))
+XS = RNG.normal(size=(2_000, 5))
+XS[RNG.random(XS.shape) < 0.1] = np.nan
+SIGNAL = np.nan_to_num(XS[:, 0]) * np.nan_to_num(XS[:, 1]) + np.isnan(XS[:, 2])
+NOISY = SIGNAL + 0.5 * RNG.normal(size=len(XS))
 TRAIN, TEST = slice(0, None, 2), slice(1, None, 2)
 COUNTS = RNG.poisson(np.exp(SIGNAL)).astype(float)
 
@@ -518,10 +456,7 @@ class TestBesideScikitLearn:
     def test_classes(self, n_classes):
         y = np.searchsorted(np.quantile(NOISY, np.arange(1, n_classes) / n_classes), NOISY)
         losses = [
-            log_loss(
-                y[TEST],
-                model.fit(X_OF_BOOSTING[TRAIN], y[TRAIN]).predict_proba(X_OF_BOOSTING[TEST]),
-            )
+            log_loss(y[TEST], model.fit(XS[TRAIN], y[TRAIN]).predict_proba(XS[TEST]))
             for model in (
                 GradientBoostingClassifier(max_iter=20),
                 HistGradientBoostingClassifier(max_iter=20, early_stopping=False),
@@ -543,7 +478,7 @@ class TestBesideScikitLearn:
         own = {"quantile": 0.8} if loss == "quantile" else {}
         measure = measure or (lambda y, found: np.mean(np.log(found) + y / found))
         losses = [
-            measure(y[TEST], model.fit(X_OF_BOOSTING[TRAIN], y[TRAIN]).predict(X_OF_BOOSTING[TEST]))
+            measure(y[TEST], model.fit(XS[TRAIN], y[TRAIN]).predict(XS[TEST]))
             for model in (
                 GradientBoostingRegressor(loss, max_iter=20, **own),
                 HistGradientBoostingRegressor(loss, max_iter=20, early_stopping=False, **own),
@@ -554,51 +489,43 @@ class TestBesideScikitLearn:
 
 class TestClasses:
     def test_two_classes_have_one_tree_an_iteration(self):
-        model = GradientBoostingClassifier(max_iter=3).fit(
-            X_OF_BOOSTING, np.where(NOISY > 0, "yes", "no")
-        )
+        model = GradientBoostingClassifier(max_iter=3).fit(XS, np.where(NOISY > 0, "yes", "no"))
         assert model.n_trees_per_iteration_ == 1
         assert len(model.forest_) == model.n_iter_ == 3
         assert model.classes_.tolist() == ["no", "yes"]
-        raw = model.decision_function(X_OF_BOOSTING)
+        raw = model.decision_function(XS)
         assert raw.shape == (2_000,)
-        shares = model.predict_proba(X_OF_BOOSTING)
+        shares = model.predict_proba(XS)
         np.testing.assert_allclose(shares[:, 1], 1 / (1 + np.exp(-raw)), rtol=1e-14)
-        np.testing.assert_array_equal(model.predict(X_OF_BOOSTING) == "yes", shares[:, 1] > 0.5)
+        np.testing.assert_array_equal(model.predict(XS) == "yes", shares[:, 1] > 0.5)
 
     def test_more_classes_have_one_each(self):
-        model = GradientBoostingClassifier(max_iter=3).fit(
-            X_OF_BOOSTING, np.digitize(NOISY, [-1, 1])
-        )
+        model = GradientBoostingClassifier(max_iter=3).fit(XS, np.digitize(NOISY, [-1, 1]))
         assert (model.n_trees_per_iteration_, model.n_iter_, len(model.forest_)) == (3, 3, 9)
-        raw = model.decision_function(X_OF_BOOSTING)
+        raw = model.decision_function(XS)
         shares = np.exp(raw) / np.exp(raw).sum(axis=1, keepdims=True)
-        np.testing.assert_allclose(model.predict_proba(X_OF_BOOSTING), shares, rtol=1e-12)
+        np.testing.assert_allclose(model.predict_proba(XS), shares, rtol=1e-12)
 
     def test_one_class(self):
-        model = GradientBoostingClassifier(max_iter=2).fit(
-            X_OF_BOOSTING, np.ones(len(X_OF_BOOSTING))
-        )
-        assert (model.predict(X_OF_BOOSTING) == 1).all()
-        np.testing.assert_array_equal(
-            model.predict_proba(X_OF_BOOSTING), np.ones((len(X_OF_BOOSTING), 1))
-        )
+        model = GradientBoostingClassifier(max_iter=2).fit(XS, np.ones(len(XS)))
+        assert (model.predict(XS) == 1).all()
+        np.testing.assert_array_equal(model.predict_proba(XS), np.ones((len(XS), 1)))
 
     @pytest.mark.parametrize("cuts", [[0], [-1, 1]])
     def test_stages(self, cuts):
-        model = GradientBoostingClassifier(max_iter=4).fit(X_OF_BOOSTING, np.digitize(NOISY, cuts))
-        few = GradientBoostingClassifier(max_iter=2).fit(X_OF_BOOSTING, np.digitize(NOISY, cuts))
+        model = GradientBoostingClassifier(max_iter=4).fit(XS, np.digitize(NOISY, cuts))
+        few = GradientBoostingClassifier(max_iter=2).fit(XS, np.digitize(NOISY, cuts))
         for staged, whole in (
             (model.staged_predict, few.predict),
             (model.staged_predict_proba, few.predict_proba),
             (model.staged_decision_function, few.decision_function),
         ):
-            stages = list(staged(X_OF_BOOSTING))
+            stages = list(staged(XS))
             assert len(stages) == 4
-            np.testing.assert_array_equal(stages[1], whole(X_OF_BOOSTING))
+            np.testing.assert_array_equal(stages[1], whole(XS))
 
     def test_class_weights_are_weights(self):
-        few = X_OF_BOOSTING.round(1)  # not cut: class weights do not count there
+        few = XS.round(1)  # not cut: class weights do not count there
         y = (NOISY > 1).astype(int)
         model = GradientBoostingClassifier(max_iter=3, class_weight={1: 3}).fit(few, y)
         other = GradientBoostingClassifier(max_iter=3).fit(few, y, np.where(y == 1, 3.0, 1.0))
@@ -612,11 +539,9 @@ class TestNumbers:
 
     def test_a_quantile_is_needed_and_used(self):
         with pytest.raises(ValueError, match="needs the parameter quantile"):
-            GradientBoostingRegressor("quantile").fit(X_OF_BOOSTING, NOISY)
-        model = GradientBoostingRegressor("quantile", quantile=0.9, max_iter=50).fit(
-            X_OF_BOOSTING, NOISY
-        )
-        assert np.mean(model.predict(X_OF_BOOSTING) >= NOISY) == pytest.approx(0.9, abs=0.03)
+            GradientBoostingRegressor("quantile").fit(XS, NOISY)
+        model = GradientBoostingRegressor("quantile", quantile=0.9, max_iter=50).fit(XS, NOISY)
+        assert np.mean(model.predict(XS) >= NOISY) == pytest.approx(0.9, abs=0.03)
 
     @pytest.mark.usefixtures("one_openmp_thread")
     @pytest.mark.parametrize("sign", [1, -1])
@@ -629,30 +554,26 @@ class TestNumbers:
         shape = {"max_iter": 50, "l2_regularization": 0}
         model = GradientBoostingRegressor("quantile", **shape, **turned)
         other = HistGradientBoostingRegressor(loss="quantile", max_iter=50, **plain)
-        found = sign * model.fit(X_OF_BOOSTING[TRAIN], sign * y[TRAIN]).predict(X_OF_BOOSTING[TEST])
-        expected = other.fit(X_OF_BOOSTING[TRAIN], y[TRAIN]).predict(X_OF_BOOSTING[TEST])
+        found = sign * model.fit(XS[TRAIN], sign * y[TRAIN]).predict(XS[TEST])
+        expected = other.fit(XS[TRAIN], y[TRAIN]).predict(XS[TEST])
         assert model._initial[0] == sign * y[TRAIN].max()
         losses = [mean_pinball_loss(y[TEST], each, alpha=plain["quantile"])
                   for each in (found, expected)]  # fmt: skip
         assert losses[0] < 1.03 * losses[1]
         if share > 0.5:
             median = GradientBoostingRegressor("absolute_error", **shape)
-            same = sign * median.fit(X_OF_BOOSTING[TRAIN], sign * y[TRAIN]).predict(
-                X_OF_BOOSTING[TEST]
-            )
+            same = sign * median.fit(XS[TRAIN], sign * y[TRAIN]).predict(XS[TEST])
             assert mean_pinball_loss(y[TEST], same) == pytest.approx(losses[0], rel=0.02)
 
     def test_huber_where_most_targets_are_equal(self):
         """scikit-learn's model is constant: its width is zero."""
-        y = np.maximum(np.nan_to_num(X_OF_BOOSTING[:, 0]) - 1.6, 0)
+        y = np.maximum(np.nan_to_num(XS[:, 0]) - 1.6, 0)
         assert 0.9 < np.mean(y == 0) < 0.97
-        assert (
-            GradientBoostingRegressor("huber").fit(X_OF_BOOSTING, y).score(X_OF_BOOSTING, y) > 0.7
-        )
+        assert GradientBoostingRegressor("huber").fit(XS, y).score(XS, y) > 0.7
 
     def test_huber_beside_scikit_learns_other_boosting(self):
-        y = SIGNAL + 0.2 * RNG.standard_t(1.2, size=len(X_OF_BOOSTING))
-        X0, shape = np.nan_to_num(X_OF_BOOSTING), {"max_leaf_nodes": 8, "min_samples_leaf": 20}
+        y = SIGNAL + 0.2 * RNG.standard_t(1.2, size=len(XS))
+        X0, shape = np.nan_to_num(XS), {"max_leaf_nodes": 8, "min_samples_leaf": 20}
         model = GradientBoostingRegressor("huber", max_iter=30, alpha=0.8, **shape)
         other = FriedmansRegressor(
             loss="huber", alpha=0.8, n_estimators=30, max_depth=None
@@ -667,11 +588,9 @@ class TestNumbers:
     @pytest.mark.parametrize("loss", ["poisson", "gamma"])
     def test_targets_out_of_range(self, loss):
         with pytest.raises(ValueError, match="out of the valid range of the loss"):
-            GradientBoostingRegressor(loss).fit(X_OF_BOOSTING, -np.exp(NOISY))
+            GradientBoostingRegressor(loss).fit(XS, -np.exp(NOISY))
 
     def test_stages(self):
-        model = GradientBoostingRegressor("poisson", max_iter=3).fit(X_OF_BOOSTING, COUNTS)
-        np.testing.assert_array_equal(
-            list(model.staged_predict(X_OF_BOOSTING))[-1], model.predict(X_OF_BOOSTING)
-        )
-        assert (model.predict(X_OF_BOOSTING) > 0).all()
+        model = GradientBoostingRegressor("poisson", max_iter=3).fit(XS, COUNTS)
+        np.testing.assert_array_equal(list(model.staged_predict(XS))[-1], model.predict(XS))
+        assert (model.predict(XS) > 0).all()

@@ -17,7 +17,7 @@ from dtrees import (
     RandomForestRegressor,
     callbacks,
 )
-from dtrees.estimators import bagging, extra_trees, random_forest, trees
+from dtrees.estimators import forest_kinds, trees
 
 TREES = [DecisionTreeClassifier, DecisionTreeRegressor]
 FORESTS = [
@@ -63,7 +63,7 @@ def test_no_placeholder_is_left(kind):
     assert all(len(line) <= 96 for line in text.splitlines())
 
 
-@pytest.mark.parametrize("module", [trees, random_forest, extra_trees, bagging, callbacks])
+@pytest.mark.parametrize("module", [trees, forest_kinds, callbacks])
 def test_examples(module):
     results = doctest.testmod(module)
     assert results.attempted > 5

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_diabetes, load_iris
+from sklearn.datasets import load_diabetes
 
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestClassifier
 from dtrees.coding import CodeBook
@@ -23,7 +23,7 @@ from dtrees.estimators.fit_plan import (
     rows_of_split,
 )
 from dtrees.parallel import threaded
-from tests.estimators.forest_cases import FORESTS
+from tests.estimators.forest_cases import FORESTS, IRIS
 
 
 def test_numbers_of_rows():
@@ -34,7 +34,6 @@ def test_numbers_of_rows():
     assert least_rows(1.0) == 1
 
 
-IRIS = load_iris(return_X_y=True)
 KINDS = [DecisionTreeClassifier, DecisionTreeRegressor, *FORESTS]
 
 

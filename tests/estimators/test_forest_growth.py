@@ -15,7 +15,6 @@ import sklearn.ensemble
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.metrics import mean_absolute_error, r2_score
 from sklearn.model_selection import KFold
 
@@ -30,16 +29,8 @@ from dtrees.estimators import forest_growth
 from dtrees.estimators.forest_growth import is_flat
 from dtrees.export import load, save
 from dtrees.model_selection import cross_validate
-from tests.estimators.forest_cases import FORESTS, assert_same, mixed_table
-from tests.estimators.test_out_of_bag import (
-    CANCER,
-    CLASSIFIERS,
-    DIABETES,
-    IRIS,
-    REGRESSORS,
-    fitted,
-    reference,
-)
+from tests.estimators.forest_cases import CANCER, DIABETES, FORESTS, IRIS, assert_same, mixed_table
+from tests.estimators.test_out_of_bag import CLASSIFIERS, REGRESSORS, fitted, reference
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 40])
@@ -196,10 +187,7 @@ def slowly_flat(scores, tol):
 
 
 class TestRule:
-    @given(
-        st.lists(st.integers(-3, 8), max_size=45),
-        st.sampled_from([0.0, 0.5, 2.0]),
-    )
+    @given(st.lists(st.integers(-3, 8), max_size=45), st.sampled_from([0.0, 0.5, 2.0]))
     def test_as_in_words(self, steps, tol):
         scores = [float(score) for score in np.cumsum(steps)]
         stop = next((t for t in range(len(scores) + 1) if is_flat(scores[:t], tol)), None)
@@ -353,24 +341,16 @@ class TestEarlyStopping:
             RandomForestClassifier(oob_tol=0.0, bootstrap=False).fit(*IRIS)
 
 
-CANCER_OF_FLAT_FORESTS = load_breast_cancer(return_X_y=True)
-DIABETES_OF_FLAT_FORESTS = load_diabetes(return_X_y=True)
 SHALLOW = {"max_depth": 4, "random_state": 0}
 CASES = {
-    "two classes": (RandomForestClassifier(90, oob_tol=0.004, **SHALLOW), CANCER_OF_FLAT_FORESTS),
+    "two classes": (RandomForestClassifier(90, oob_tol=0.004, **SHALLOW), CANCER),
     "balanced": (
         RandomForestClassifier(60, oob_tol=0.004, class_weight="balanced", **SHALLOW),
-        CANCER_OF_FLAT_FORESTS,
+        CANCER,
     ),
-    "numbers": (RandomForestRegressor(70, oob_tol=0.02, **SHALLOW), DIABETES_OF_FLAT_FORESTS),
-    "bagging": (
-        BaggingRegressor(n_estimators=50, oob_tol=0.03, random_state=0),
-        DIABETES_OF_FLAT_FORESTS,
-    ),
-    "none ends": (
-        RandomForestRegressor(25, oob_tol=0.0, max_depth=2, random_state=0),
-        DIABETES_OF_FLAT_FORESTS,
-    ),
+    "numbers": (RandomForestRegressor(70, oob_tol=0.02, **SHALLOW), DIABETES),
+    "bagging": (BaggingRegressor(n_estimators=50, oob_tol=0.03, random_state=0), DIABETES),
+    "none ends": (RandomForestRegressor(25, oob_tol=0.0, max_depth=2, random_state=0), DIABETES),
 }
 FACTS = ("oob_scores_", "oob_score_", "oob_decision_function_", "oob_prediction_")
 
@@ -448,7 +428,7 @@ def test_own_scores_and_their_errors():
     def fails(y, found):
         raise ValueError("too few rows")
 
-    X, y = DIABETES_OF_FLAT_FORESTS
+    X, y = DIABETES
     model = RandomForestRegressor(30, oob_tol=0.5, max_depth=4, random_state=0, n_jobs=2)
     splits = list(KFold(3).split(X))
     found = validated(model.set_params(oob_score=score), X, y, splits)

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.metrics import accuracy_score
 
 from dtrees import (
@@ -21,10 +20,8 @@ from dtrees import (
     RandomForestRegressor,
 )
 from dtrees.core.membership.resampling import Bags
+from tests.estimators.forest_cases import CANCER
 
-IRIS = load_iris(return_X_y=True)
-CANCER = load_breast_cancer(return_X_y=True)
-DIABETES = load_diabetes(return_X_y=True)
 CLASSIFIERS = [RandomForestClassifier, ExtraTreesClassifier, BaggingClassifier]
 REGRESSORS = [RandomForestRegressor, ExtraTreesRegressor, BaggingRegressor]
 
