@@ -11,20 +11,15 @@ import numpy as np
 import dtrees
 from dtrees._warnings import warn
 from dtrees.constraints import Boolean, InstanceOf, OneOf, checked
-from dtrees.core.data.criteria import CRITERIA
-from dtrees.core.model import packing
-from dtrees.core.model.flat import DTYPES, TYPES, Shape, flatten, split_trees
-from dtrees.core.model.tree import LEAF, UNITS, Tree
 from dtrees.exceptions import ModelFileError
 from dtrees.export.archive import LONGEST_REASON, Archive, Taken, write
 from dtrees.export.books import decode_book, encode_book, expect
-from dtrees.export.checks import check_attributes, check_flat, check_trees, is_name_of_bags
-from dtrees.export.parts import Parts
+from dtrees.export.parts import Parts, check_attributes, is_name_of_bags
+from dtrees.export.trees import LAYOUTS, check_trees, decode_trees, encode_trees, little
 from dtrees.export.values import Encoder, decode
 
 FORMAT = "dtrees model"
 VERSION = 1
-LAYOUTS = ("compact", "flat")
 # parameters that older files lack: what fitted them then
 LATER = {"category_penalty": 0.0, "min_child_weight": 1e-3, "use_best_model": False}
 ESTIMATORS = (
@@ -266,57 +261,3 @@ def _decode(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> An
     bags = attributes.get("_fit_bags")  # None where the fit had none
     expect(bags is None or is_name_of_bags(bags, attributes["_fit_seed"]), "_fit_bags")
     return kind._of_parts(parts)
-
-
-def little(array: np.ndarray) -> np.ndarray:
-    """An array's numbers in little-endian order."""
-    return array.astype(array.dtype.newbyteorder("<"), copy=False)
-
-
-def encode_trees(
-    trees: tuple[Tree, ...], layout: str
-) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Trees as JSON and arrays; flat where they cannot be packed."""
-    packed = packing.pack(trees) if layout == "compact" else None
-    if packed is not None:
-        arrays, facts = packed
-        return {"layout": "compact", **facts}, arrays
-    arrays, facts = flatten(trees)
-    return {"layout": "flat", **facts}, arrays
-
-
-def decode_trees(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> tuple[Tree, ...]:
-    """The trees behind a document and their arrays."""
-    layout = document["layout"]
-    expect(layout in LAYOUTS, "the layout of the trees")
-    expect(document["criterion"] in CRITERIA, "the criterion")
-    if layout == "compact":
-        return packing.unpack(arrays, document)
-    n_nodes, n_words = arrays["n_nodes"], arrays["n_words"]
-    units = {name: arrays[name] for name in UNITS}
-    for each in (n_nodes, n_words, *units.values()):
-        expect(each.shape == n_nodes.shape == (len(n_nodes),), "the number of trees")
-    expect(n_nodes.dtype == n_words.dtype == np.int64, "the number of nodes")
-    expect(all(each.dtype == np.float64 for each in units.values()), "the units")
-    weight_unit = units["weight_unit"]
-    expect(bool((np.isfinite(weight_unit) & (weight_unit > 0)).all()), "the unit of the weights")
-    expect(len(n_nodes) > 0 and 0 < n_nodes.min() <= n_nodes.max() < 2**31, "the number of nodes")
-    all_of = {name: arrays[name] for name in DTYPES}
-    words = all_of.pop("subset_words")
-    expect(0 <= n_words.min() <= n_words.max() <= len(words), "the number of words")
-    for name, array in all_of.items():
-        width = 2 if name == "statistics" else 1
-        expect(array.dtype in TYPES[name] and array.ndim == width, f"the array {name}")
-        expect(len(array) == n_nodes.sum(), f"the length of {name}")
-    expect(words.dtype == np.uint64 and words.shape == (int(n_words.sum()),), "the subsets")
-    shape = Shape(all_of["test"] != LEAF, n_nodes)
-    check_flat(all_of, shape, n_words)
-    return split_trees(
-        all_of,
-        words,
-        n_nodes,
-        n_words,
-        n_columns=int(document["n_columns"]),
-        criterion=document["criterion"],
-        units=units,
-    )

@@ -1,18 +1,31 @@
 """What a fitted estimator is made of: how estimators and model files talk to each other.
 
 Estimators give their parts and are made from them (``_parts``, ``_of_parts`` in
-`dtrees.estimators.base`); model files know parts, and no estimator.
+`dtrees.estimators.base`); model files know parts, and no estimator. What comes from a file has to
+fit together: a check raises a ValueError that names what cannot be. Types and ranges of single
+values are checked where they are read.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dtrees.coding.codebook import CodeBook
+from dtrees.coding.text_dates import DAY_FIRST
+from dtrees.coding.times import DATETIME
+from dtrees.core.data.criteria import REGRESSION
 from dtrees.core.model.tree import Tree
+from dtrees.export.books import expect, is_names
+
+_BAGS = re.compile(  # seed, rate, number of rows, checksum of their keys
+    r"(?P<seed>[0-9]+) (?P<rate>0x[01]\.[0-9a-f]{13}p(\+0|-[0-9]{1,4})) "
+    r"[1-9][0-9]{0,9} [0-9a-f]{32}"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,3 +49,40 @@ class Parts:
     trees: tuple[Tree, ...]
     book: CodeBook
     saw_missing: np.ndarray
+
+
+def is_name_of_bags(name: str, seed: int) -> bool:
+    """Whether it is what `core.membership.resampling.Bags.digest` says of a fit's bags."""
+    found = _BAGS.fullmatch(name)
+    if found is None:
+        return False
+    rate = float.fromhex(found["rate"])
+    return found["seed"] == str(seed) and rate.hex() == found["rate"] and 0 < rate <= 1
+
+
+def check_attributes(
+    attributes: Mapping[str, Any], kind: Any, trees: tuple[Tree, ...], book: CodeBook
+) -> None:
+    """Whether attributes fit the trees."""
+    expect(attributes["n_features_in_"] == book.n_columns, "n_features_in_")
+    names = attributes.get("feature_names_in_")
+    expect(names is None or is_names(names, book.n_columns), "feature_names_in_")
+    orders = attributes.get("_date_orders")
+    if orders is not None:
+        expect(len(orders) == book.n_columns and orders.max() <= DAY_FIRST, "_date_orders")
+        expect(bool((book.units[orders > 0] == DATETIME).all()), "_date_orders")
+    has_classes = "classes_" in kind._learns
+    is_regression = trees[0].criterion in REGRESSION
+    expect(not is_regression or trees[0].statistics.shape[1] == 2, "the statistics")
+    expect(is_regression == (kind._adds_steps or not has_classes), "the criterion")
+    if not has_classes:
+        return
+    classes = attributes["classes_"]
+    expect(isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_")
+    expect(kind._adds_steps or len(classes) == trees[0].n_values, "classes_")
+    try:
+        distinct = set(classes.tolist())
+    except TypeError:  # lists, say
+        distinct = set()
+    expect(0 < len(classes) == len(distinct), "classes_")
+    expect(attributes["n_classes_"] == len(classes), "n_classes_")

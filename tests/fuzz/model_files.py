@@ -50,7 +50,7 @@ from dtrees import (
     RandomForestRegressor,
 )
 from dtrees.exceptions import ModelFileError
-from dtrees.export import books, checks, load, models, save, values
+from dtrees.export import books, load, models, parts, save, trees, values
 from dtrees.export.archive import Archive, write_to
 from dtrees.inspection import export_text
 from tests.fuzz.children import outcomes
@@ -381,7 +381,7 @@ def run(
 
 def unchecked_trees() -> None:
     """Planted: trees may ask for columns, codes and subsets that are not there."""
-    models.expect = books.expect = checks.expect = lambda condition, what: None
+    models.expect = books.expect = parts.expect = trees.expect = lambda condition, what: None
 
 
 def unchecked_numbers() -> None:
