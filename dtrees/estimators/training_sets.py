@@ -15,7 +15,7 @@ table. Out-of-bag results come from the same codes, too, when the trees have gro
 
 A fit chooses the unit of its integers by the rows that it has (`dtrees.coding.target`). Sets share
 what rows add where their own fits would have the same integers, up to what is multiplied when sums
-are read (`dtrees.core.membership.class_weights`)::
+are read (`dtrees.core.membership.resampling`)::
 
     class weights            rows count the same in all sets, classes what they weigh in each
     the same units           what a row adds is the same in all sets that have it
@@ -38,8 +38,12 @@ from dtrees.callbacks import Bar
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target, class_integers
 from dtrees.core.grow.shared import n_alone
-from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
-from dtrees.core.membership.resampling import Resampling, of_sets
+from dtrees.core.membership.resampling import (
+    ClassWeights,
+    Resampling,
+    of_sets,
+    without_class_weights,
+)
 from dtrees.estimators.base import BaseModel
 from dtrees.estimators.boosted_sets import fit_boosted
 from dtrees.estimators.boosting import BaseBoosting

@@ -41,8 +41,12 @@ from dtrees.estimators.boosted_sets import FittedBoosts
 from dtrees.estimators.boosted_stopping import ByLoss, Held, has_stopped, scored
 from dtrees.estimators.boosting import first_iterations
 from dtrees.losses import Loss
-from dtrees.model_selection.cell_scores import refuse_unfit_scorer
-from dtrees.model_selection.fitted_splits import FittedSplits, SplitScores, grow_splits
+from dtrees.model_selection.fitted_splits import (
+    FittedSplits,
+    SplitScores,
+    grow_splits,
+    refuse_unfit_scorer,
+)
 from dtrees.model_selection.prepare import Arguments, SplitTable, prepare_shared
 from dtrees.parallel import threaded
 from dtrees.typing import serial

@@ -34,7 +34,7 @@ from dtrees.core.predict.intervals import Calibration, one_blas_thread
 from dtrees.estimators.base import BaseModel
 from dtrees.estimators.forests import BaseTrees
 from dtrees.estimators.prediction import ENDS, Predictor, scaled_errors, warn_of_infinite
-from dtrees.model_selection.cells import Cells
+from dtrees.model_selection.candidates import Cells
 from dtrees.model_selection.folds import RowsOfSides, Split
 from dtrees.model_selection.pipelines import last_step
 from dtrees.model_selection.prepare import Arguments

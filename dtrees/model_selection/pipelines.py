@@ -42,9 +42,15 @@ from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training_sets import fit_table
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.exceptions import ClusterError
-from dtrees.model_selection.candidates import Growth, Parameters, growths_of, key_of
-from dtrees.model_selection.cell_scores import ModelScores, score_models, scores_by_leaves
-from dtrees.model_selection.cells import BoostedCells, Cells
+from dtrees.model_selection.candidates import (
+    BoostedCells,
+    Cells,
+    Growth,
+    Parameters,
+    growths_of,
+    key_of,
+)
+from dtrees.model_selection.fitted_splits import ModelScores, score_models, scores_by_leaves
 from dtrees.model_selection.folds import Split
 from dtrees.model_selection.prepare import NotShareableError, is_any_of_dtrees, unsupported_reason
 from dtrees.model_selection.search_scores import SearchScores

@@ -26,7 +26,7 @@ from dtrees.estimators.scorers import with_labels
 from dtrees.model_selection.folds import Split
 
 if TYPE_CHECKING:
-    from dtrees.model_selection.cells import Cells
+    from dtrees.model_selection.candidates import Cells
     from dtrees.model_selection.search import FittedSearches
 
 

@@ -52,9 +52,8 @@ from dtrees.estimators.forests import BaseForest
 from dtrees.estimators.training_sets import fit_table
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.exceptions import ClusterError, NotSharedWarning
-from dtrees.model_selection.candidates import Growth, Parameters, growths_of
-from dtrees.model_selection.cell_scores import score_models, scores_by_leaves, warn_of_undefined
-from dtrees.model_selection.cells import Cells, cells_of
+from dtrees.model_selection.candidates import Cells, Growth, Parameters, cells_of, growths_of
+from dtrees.model_selection.fitted_splits import score_models, scores_by_leaves, warn_of_undefined
 from dtrees.model_selection.folds import RowsOfSides, Split
 from dtrees.model_selection.pipelines import (
     PipelineWork,

@@ -24,7 +24,7 @@ from joblib.logger import short_format_time
 from sklearn.exceptions import FitFailedWarning
 
 from dtrees._warnings import warn
-from dtrees.model_selection.cell_scores import ModelScores
+from dtrees.model_selection.fitted_splits import ModelScores
 
 
 @dataclass

@@ -31,9 +31,13 @@ from dtrees.core.model.nested_trees import PruningGrid
 from dtrees.core.model.pruning import PruningLimits
 from dtrees.estimators.fit_plan import depth_of
 from dtrees.estimators.fitted_sets import model_of_trees, trees_of
-from dtrees.model_selection.cell_scores import refuse_unfit_scorer
 from dtrees.model_selection.cost_complexity import CostComplexity, path_of
-from dtrees.model_selection.fitted_splits import FittedSplits, SplitScores, grow_splits
+from dtrees.model_selection.fitted_splits import (
+    FittedSplits,
+    SplitScores,
+    grow_splits,
+    refuse_unfit_scorer,
+)
 from dtrees.model_selection.leaf_scores import leaf_scores_of
 from dtrees.model_selection.prepare import Arguments, SplitTable, prepare_shared
 

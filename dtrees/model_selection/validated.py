@@ -31,9 +31,8 @@ from sklearn.model_selection import cross_validate
 from dtrees.callbacks import Bar
 from dtrees.estimators.scorers import with_labels
 from dtrees.io.problem import Task
-from dtrees.model_selection.cell_scores import undefined
 from dtrees.model_selection.cost_complexity import CostComplexity, path_of
-from dtrees.model_selection.fitted_splits import grow_splits
+from dtrees.model_selection.fitted_splits import grow_splits, undefined
 from dtrees.model_selection.folds import FoldResult, Split, fold_results
 from dtrees.model_selection.prepare import Arguments, prepare_shared
 from dtrees.model_selection.tuned_size import Rule, TunedSize, tune, tuned_scores

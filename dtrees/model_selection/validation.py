@@ -52,9 +52,13 @@ from dtrees.constraints import CV, Nothing, checked
 from dtrees.estimators.base import BaseModel
 from dtrees.estimators.forests import BaseForest, BaseTrees
 from dtrees.exceptions import ClusterError
-from dtrees.model_selection.cell_scores import scores_by_leaves, scores_by_score, warn_of_undefined
-from dtrees.model_selection.cells import Cells
-from dtrees.model_selection.fitted_splits import fit_splits
+from dtrees.model_selection.candidates import Cells
+from dtrees.model_selection.fitted_splits import (
+    fit_splits,
+    scores_by_leaves,
+    scores_by_score,
+    warn_of_undefined,
+)
 from dtrees.model_selection.folds import Split
 from dtrees.model_selection.intervals import (
     CrossValidation,

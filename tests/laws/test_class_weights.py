@@ -22,8 +22,12 @@ from dtrees.core.data import _cpu
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow.shared import grow
 from dtrees.core.grow.source import DatasetSource
-from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
-from dtrees.core.membership.resampling import Resampling, of_sets
+from dtrees.core.membership.resampling import (
+    ClassWeights,
+    Resampling,
+    of_sets,
+    without_class_weights,
+)
 from dtrees.core.model.tree import Tree
 from dtrees.model_selection import cross_val_predict
 from dtrees.parallel import LocalRunner

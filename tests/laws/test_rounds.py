@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.grow.round_spec import RoundSpec
 from dtrees.core.grow.rounds import LocalBlocks, grow_in_rounds
-from dtrees.core.membership.class_weights import without_class_weights
-from dtrees.core.membership.resampling import Bags, of_sets
+from dtrees.core.membership.resampling import Bags, of_sets, without_class_weights
 from dtrees.core.stores.blocks.block import Block, Common, Draws, Resolution
 from tests.laws.tables import coded, coded_mixed, coded_sparse, examples, grow_tree
 from tests.laws.test_class_weights import KINDS, tables, weighing

@@ -27,7 +27,7 @@ from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
 from dtrees.estimators.training_sets import fit_sets
 from dtrees.model_selection import GridSearchCV
 from dtrees.model_selection import cross_validate as ours
-from dtrees.model_selection.cell_scores import scores_by_leaves
+from dtrees.model_selection.fitted_splits import scores_by_leaves
 from dtrees.model_selection.leaf_scores import (
     errors_of_alphas,
     held_out_of,
@@ -35,7 +35,7 @@ from dtrees.model_selection.leaf_scores import (
     leaf_scores_of,
     scorer_of_classes,
 )
-from tests.model_selection.test_cell_scores import SPLITS, TREE, whole
+from tests.model_selection.test_fitted_splits import SPLITS, TREE, whole
 from tests.model_selection.test_search import (
     CANCER,
     CLASSIFIER,
@@ -160,7 +160,7 @@ def test_a_matrix_of_too_many_classes_is_not_made(monkeypatch, most, is_made):
         return made[-1]
 
     monkeypatch.setattr("dtrees.model_selection.leaf_scores.MOST_SUMS", most)
-    monkeypatch.setattr("dtrees.model_selection.cell_scores.leaf_scores", noted)
+    monkeypatch.setattr("dtrees.model_selection.fitted_splits.leaf_scores", noted)
     both(CLASSIFIER, FEW_LIMITS, IRIS, scoring="f1_macro")
     assert made
     assert all((found is not None) == is_made for found in made)

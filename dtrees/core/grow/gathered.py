@@ -16,8 +16,7 @@ from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.shared import pieces_of_sets
 from dtrees.core.grow.source import FREE, Above, DatasetSource
-from dtrees.core.membership.class_weights import ClassWeights
-from dtrees.core.membership.resampling import Resampling
+from dtrees.core.membership.resampling import ClassWeights, Resampling
 from dtrees.core.stores.blocks.block import EVERYONE, GatheredRows
 from dtrees.typing import Runner, serial
 

@@ -16,7 +16,7 @@ from dtrees.core.grow._round_tree import RoundTree
 from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.gathered import GatheredNode
 from dtrees.core.grow.node_record import PartialTree
-from dtrees.core.membership.class_weights import ClassWeights
+from dtrees.core.membership.resampling import ClassWeights
 from dtrees.core.membership.shares import Shares
 from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.blocks._node_counts import CLASS_0, HIGHEST, TARGET, WEIGHT, N

@@ -37,8 +37,7 @@ from dtrees.core.grow._shared_growth import (
 from dtrees.core.grow.assembly import Thresholds, join, trees_of
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.source import FREE, Above, DatasetSource, grow_tree
-from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
-from dtrees.core.membership.resampling import Resampling
+from dtrees.core.membership.resampling import ClassWeights, Resampling, without_class_weights
 from dtrees.core.model.tree import Forest
 from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.shared._shared_nodes import MOST_CELLS, MOST_SETS

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from functools import cache
@@ -31,7 +32,6 @@ import numpy as np
 
 from dtrees._random import BOOTSTRAP, ROUNDING, keyed_counts, keyed_draws, keyed_largest
 from dtrees.coding.target import Target, class_totals, exact_bincount
-from dtrees.core.membership.class_weights import ClassWeights, totals_of_cells
 
 MOST_BITS, LEAST_BITS = 12, 10  # sets that are looked at together
 BLOCK = 2**13  # rows
@@ -62,6 +62,90 @@ class Lacking:
         """Rows of the mix as bool."""
         mix: np.ndarray = self.cell[numbers, ..., None] != np.arange(self.shape[1])
         return mix
+
+
+Integers = Callable[[list[int]], tuple[np.ndarray | None, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassWeights:
+    """Class weights of several sets, as integers.
+
+    They multiply when sums are read: the sums themselves are of rows (and their own weights), and
+    the same for all sets. So sets grow together, whatever their classes weigh::
+
+        a cell of the shared node     |  12 |   3 |       rows of class 0 and 1, counted once
+        set 0, weights 0.6, 2.9       | 7.2 | 8.7 |       as integers, in the unit of its own fit
+        set 1, weights 0.7, 1.8       | 8.4 | 5.4 |
+
+    The integers are those of `dtrees.coding.target`: of a fit in which the rows outside of the set
+    weigh nothing.
+
+    Attributes
+    ----------
+    multiplier : int64 (n_sets, n_classes)
+        A class weighs nothing in all of the sets, or in none.
+    exponent : int64 (n_sets,)
+        ``class_weight = multiplier / 2**exponent``
+    """
+
+    multiplier: np.ndarray
+    exponent: np.ndarray
+
+    def __post_init__(self) -> None:
+        weighs = self.multiplier > 0
+        assert (weighs == weighs[:1]).all(), "a class weighs nothing in some sets only"
+
+    def some(self, numbers: Sequence[int] | np.ndarray) -> ClassWeights:
+        """Those of some of the sets."""
+        return ClassWeights(self.multiplier[numbers], self.exponent[numbers])
+
+    def with_those(self, others: ClassWeights) -> ClassWeights:
+        """Those of these sets, and of others behind them."""
+        multiplier = np.concatenate([self.multiplier, others.multiplier])
+        return ClassWeights(multiplier, np.concatenate([self.exponent, others.exponent]))
+
+    def of(self, target: Target, number: int) -> Target:
+        """A target without class weights, with those of a set."""
+        exponent = int(self.exponent[number])
+        return replace(target, class_multiplier=self.multiplier[number], class_exponent=exponent)
+
+    def unit(self, target: Target, number: int) -> float:
+        """Of the weights of a set; that of the target is without class weights."""
+        return math.ldexp(1.0, -target.w_exponent - int(self.exponent[number]))
+
+    @classmethod
+    def of_target(cls, target: Target, n_sets: int) -> ClassWeights | None:
+        """The class weights of a target, if it has any, the same in all sets."""
+        if target.class_multiplier is None:
+            return None
+        exponent = np.full(n_sets, target.class_exponent, dtype=np.int64)
+        return cls(np.tile(target.class_multiplier, (n_sets, 1)), exponent)
+
+    @classmethod
+    def of_totals(cls, totals: np.ndarray, integers: Integers) -> ClassWeights:
+        """Class weights as the fit of each set makes them.
+
+        Parameters
+        ----------
+        totals : int64 (n_sets, n_classes)
+            Weight of the rows of each class in each set.
+        integers : callable
+            Of the totals of a set: multipliers, None for ones, and their exponent.
+        """
+        found = [integers(own) for own in totals.tolist()]
+        ones = np.ones(totals.shape[1], dtype=np.int64)
+        multiplier = np.stack([ones if own is None else own for own, _ in found])
+        return cls(multiplier, np.array([exponent for _, exponent in found], dtype=np.int64))
+
+
+def without_class_weights(target: Target) -> Target:
+    """The target without class weights; rows of classes that weigh nothing do not count."""
+    if target.class_multiplier is None:
+        return target
+    plain = replace(target, class_multiplier=None, class_exponent=0)
+    counts = target.class_multiplier > 0
+    return plain if counts.all() else plain.only(counts[target.y])
 
 
 @dataclass(frozen=True)
@@ -163,7 +247,9 @@ class Resampling:
         if self.n_cells * target.n_classes > MOST_TOTALS + 8 * target.n_rows:
             parts = [target.take(self.rows(number)) for number in range(self.n_sets)]
             return np.array([class_totals(part.y, part.w, part.n_classes) for part in parts])
-        of_cell = totals_of_cells(target, self.cells, self.n_cells)
+        cell_and_class = self.cells.astype(np.int64) * target.n_classes + target.y
+        of_cell = exact_bincount(cell_and_class, target.w, self.n_cells * target.n_classes)
+        of_cell = of_cell.reshape(self.n_cells, target.n_classes)
         if isinstance(self.mix, Lacking):
             return of_cell.sum(axis=0) - np.pad(of_cell, ((0, 1), (0, 0)))[self.mix.cell]
         return np.array([of_cell[self.has(number)].sum(axis=0) for number in range(self.n_sets)])

@@ -14,8 +14,7 @@ from dtrees.core.grow.round_spec import (
     weighed,
 )
 from dtrees.core.grow.rounds import LocalBlocks
-from dtrees.core.membership.class_weights import ClassWeights
-from dtrees.core.membership.resampling import Bags
+from dtrees.core.membership.resampling import Bags, ClassWeights
 from dtrees.core.membership.shares import Shares
 from dtrees.core.stores.blocks._node_counts import CLASS_0, TARGET, WEIGHT, N
 from dtrees.core.stores.blocks.block import Draws
