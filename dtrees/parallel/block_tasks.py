@@ -340,17 +340,9 @@ class PackedPartialTrees:
             np.require(array, requirements=["A", "C"])
             for array in (self.nodes, self.statistics, self.words)
         )
-        node_ends, word_ends = np.cumsum(self.n_nodes), np.cumsum(self.n_words)
-        return [
-            PartialTree(nodes[end - n : end], statistics[end - n : end], words[last - m : last])
-            for end, n, last, m in zip(
-                node_ends.tolist(),
-                self.n_nodes.tolist(),
-                word_ends.tolist(),
-                self.n_words.tolist(),
-                strict=True,
-            )
-        ]
+        ends, word_ends = np.cumsum(self.n_nodes)[:-1], np.cumsum(self.n_words)[:-1]
+        parts = np.split(nodes, ends), np.split(statistics, ends), np.split(words, word_ends)
+        return [PartialTree(*part) for part in zip(*parts, strict=True)]
 
     @property
     def nbytes(self) -> int:

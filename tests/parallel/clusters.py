@@ -97,21 +97,3 @@ class Deadly:
             os.remove(self.path)
             os._exit(1)
         return self.thresholds(*args)
-
-
-@dataclass
-class Waiting:
-    """Thresholds that wait in a worker, as long as there is a file ``gate`` in a folder.
-
-    Whoever waits leaves a file of its process id there.
-    """
-
-    thresholds: object
-    folder: str
-
-    def __call__(self, *args):
-        folder = Path(self.folder)
-        while (folder / "gate").exists():
-            (folder / str(os.getpid())).touch()
-            time.sleep(0.01)
-        return self.thresholds(*args)

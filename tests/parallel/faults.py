@@ -16,7 +16,6 @@ from tests.parallel.clusters import ours
 from tests.parallel.test_collections import Folds, X, Y, cut, hash_of
 
 ROUNDS = {"dtrees.regime": "partitioned", "dtrees.gather-rows": 100}
-PHASES = ("blocks", "bags", "rounds", "subtrees")
 FOREST = RandomForestClassifier(2, random_state=5, max_bins=32, regime="partitioned")
 FOLDS = Folds(FOREST)
 WEIGHED = Folds(clone(FOREST).set_params(bootstrap=False, class_weight="balanced"))

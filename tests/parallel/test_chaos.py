@@ -19,14 +19,13 @@ from tests.parallel.clusters import connect
 from tests.parallel.faults import (
     FOLDS,
     FOREST,
-    ROUNDS,
     Fault,
     assert_nothing_is_left,
     expected,
     fitted,
     pids,
 )
-from tests.parallel.test_collections import CASES, LAYOUTS, hash_of, on, pool_of_processes
+from tests.parallel.test_collections import CASES, hash_of
 from tests.parallel.test_collections import fitted as fitted_case
 
 pytestmark = [
@@ -34,7 +33,6 @@ pytestmark = [
     pytest.mark.timeout(1200),
     pytest.mark.skipif(sys.platform == "win32", reason="there are no signals"),
 ]
-EVERY_LAYOUT = [None, *LAYOUTS]
 
 
 @pytest.fixture(scope="module")
@@ -59,30 +57,6 @@ def cluster(request, n_workers):
     """A client of so many workers."""
     with connect(n_workers, 1, request.param) as cluster, Client(cluster) as client:
         yield client
-
-
-@pytest.mark.parametrize("case", CASES)
-class TestOneHash:
-    @pytest.mark.parametrize("regime", ["local", "replicated", "partitioned"])
-    def test_clusters(self, case, regime, cluster, in_memory):
-        with on(cluster), dask.config.set({**ROUNDS, "dtrees.regime": regime}):
-            found = {layout: fitted_case(case, layout) for layout in EVERY_LAYOUT}
-        assert found == dict.fromkeys(EVERY_LAYOUT, in_memory[case])
-        assert_nothing_is_left(cluster)
-
-    @pytest.mark.parametrize("regime", ["local", "partitioned"])
-    @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
-    @pytest.mark.parametrize("n_threads", [1, 2, 8])
-    def test_schedulers(self, case, regime, scheduler, n_threads, in_memory):
-        with dask.config.set({**ROUNDS, "dtrees.regime": regime, "scheduler": scheduler}):
-            found = {layout: fitted_case(case, layout, n_jobs=n_threads) for layout in EVERY_LAYOUT}
-        assert found == dict.fromkeys(EVERY_LAYOUT, in_memory[case])
-
-    @pytest.mark.parametrize("regime", ["local", "partitioned"])
-    def test_processes(self, case, regime, in_memory):
-        with pool_of_processes(), dask.config.set({**ROUNDS, "dtrees.regime": regime}):
-            found = {layout: fitted_case(case, layout) for layout in EVERY_LAYOUT}
-        assert found == dict.fromkeys(EVERY_LAYOUT, in_memory[case])
 
 
 class TestFaults:

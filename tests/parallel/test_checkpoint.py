@@ -6,7 +6,6 @@ import json
 import signal
 import sys
 from contextlib import ExitStack
-from pathlib import Path
 
 import dask
 import dask.array as da
@@ -33,7 +32,6 @@ def forest(**parameters):
 WHOLE = digest(forest().fit(X, Y).forest_.trees)
 
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 KILLED = """
 import os, signal, sys
 import dask

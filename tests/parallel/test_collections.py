@@ -20,14 +20,12 @@ import scipy.sparse as sp
 from distributed import Client, worker_client
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.model_selection import GroupKFold
 
 from dtrees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreesRegressor,
     RandomForestClassifier,
-    RandomForestRegressor,
 )
 from dtrees.coding import CodeBook
 from dtrees.exceptions import ClusterError, TableTooLargeError
@@ -35,12 +33,11 @@ from dtrees.model_selection import (
     GridSearchCV,
     HashKFold,
     cost_complexity_cv,
-    cross_val_predict,
     cross_validate,
     tuned_size,
     validation_surface,
 )
-from dtrees.parallel import admitted, encode_partitions, tasks
+from dtrees.parallel import admitted, encode_partitions
 from tests.pairs import parametrize_pairs
 from tests.parallel.clusters import connect, digest, noted, ours
 
@@ -489,30 +486,6 @@ class TestBadInput:
         with pytest.raises(ValueError, match=r"Found array with 0 feature\(s\)"):
             DecisionTreeClassifier().fit(cut(X)[:, :0], Y)
 
-    @pytest.mark.parametrize("table", [X, cut(X)], ids=["numpy", "dask"])
-    @pytest.mark.parametrize("what", ["y", "sample_weight", "bootstrap_groups"])
-    def test_delayed_values_of_rows(self, what, table):
-        values = {"y": Y, "sample_weight": WEIGHTS, "bootstrap_groups": Y}
-        values[what] = dask.delayed(values[what])
-        model = RandomForestClassifier(2)
-        with pytest.raises(TypeError, match=rf"^{what} is a dask.delayed value. Give {what}.comp"):
-            model.fit(table, **values)
-        assert not hasattr(model, "forest_")
-
-    @pytest.mark.parametrize("table", [X, cut(X)], ids=["numpy", "dask"])
-    def test_delayed_values_of_a_cross_validation(self, table):
-        model = RandomForestClassifier(2)
-        lazy = dask.delayed(Y)
-        for function in (cross_validate, cross_val_predict, validation_surface):
-            with pytest.raises(TypeError, match="y is a dask"):
-                function(model, table, lazy)
-            with pytest.raises(TypeError, match="groups is a dask"):
-                function(model, table, Y, groups=lazy)
-            with pytest.raises(TypeError, match=r"params\['sample_weight'\] is a dask"):
-                function(model, table, Y, params={"sample_weight": lazy})
-        with pytest.raises(TypeError, match="groups is a dask"):
-            GridSearchCV(model, {"max_depth": [1, 2]}).fit(table, Y, groups=lazy)
-
     def test_other_collections(self):
         model = DecisionTreeClassifier()
         with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
@@ -536,29 +509,6 @@ class TestBadInput:
 
 
 class TestModelSelection:
-    def test_cross_validate(self):
-        model = RandomForestClassifier(2, random_state=0, max_bins=32)
-        expected = cross_validate(model, X, Y, cv=3, return_estimator=True)
-        found = cross_validate(model, cut(X, "64"), cut(Y, "2"), cv=3, return_estimator=True)
-        assert_array_equal(found["test_score"], expected["test_score"])
-        for one, other in zip(found["estimator"], expected["estimator"], strict=True):
-            assert hash_of(one) == hash_of(other)
-        assert hash_of(found["final_estimator"]) == hash_of(expected["final_estimator"])
-
-    def test_frames_with_weights_and_groups(self):
-        how = {"cv": GroupKFold(3), "scoring": "neg_log_loss"}
-        groups = np.arange(N_ROWS) // 7
-        model = DecisionTreeClassifier(max_depth=3)
-        params = {"sample_weight": WEIGHTS}
-        lazy = {"sample_weight": cut(WEIGHTS, "2")}
-        expected = cross_validate(model, FRAME, Y, params=params, groups=groups, **how)
-        found = cross_validate(model, parted(FRAME), cut(Y), params=lazy, groups=cut(groups), **how)
-        assert_array_equal(found["test_score"], expected["test_score"])
-        assert_array_equal(
-            cross_val_predict(model, parted(FRAME), cut(Y), cv=3),
-            cross_val_predict(model, FRAME, Y, cv=3),
-        )
-
     def test_searches(self):
         grid = {"max_depth": [2, 4], "min_samples_leaf": [1, 5]}
         expected = GridSearchCV(DecisionTreeClassifier(), grid, cv=3).fit(X, Y)
@@ -571,17 +521,6 @@ class TestModelSelection:
             for table in (X, cut(X))
         ]
         assert_array_equal(nested[0]["test_score"], nested[1]["test_score"])
-
-    def test_paths_and_surfaces(self):
-        model = DecisionTreeClassifier(random_state=0)
-        assert_array_equal(
-            cost_complexity_cv(model, cut(X), cut(Y), cv=3).errors,
-            cost_complexity_cv(model, X, Y, cv=3).errors,
-        )
-        assert_array_equal(
-            validation_surface(model, cut(X), cut(Y), cv=3, max_depth=[1, 3]).scores,
-            validation_surface(model, X, Y, cv=3, max_depth=[1, 3]).scores,
-        )
 
     def test_scorers_that_ask_for_rows(self):
         def score(model, X, y):
@@ -620,11 +559,6 @@ class TestForests:
             models.append(model.set_params(n_estimators=25).fit(table, y))
         assert hash_of(models[0]) == hash_of(models[1])
         assert models[0].oob_score_ == models[1].oob_score_
-
-    def test_predictions(self):
-        model = RandomForestRegressor(3, random_state=0).fit(parted(FRAME), cut(1.0 * Y))
-        assert list(model.feature_names_in_) == list(FRAME.columns)
-        assert_array_equal(model.predict(parted(FRAME)).compute(), model.predict(FRAME))
 
 
 class TestPlaces:
@@ -774,18 +708,6 @@ class TestFaults:
             processes.restart()
             (tmp_path / "gate").unlink()
             assert hash_of(fit.result(60)) == self.expected
-
-    def test_workers_that_always_die(self, processes, monkeypatch):
-        def die(block, path):
-            os._exit(1)
-
-        monkeypatch.setattr(tasks, "RESTARTS", 0)
-        allowed = processes.run_on_scheduler(allow_failures, 0)
-        try:
-            with pytest.raises(ClusterError, match="Workers have died while they coded"):
-                self.fit(processes, die, "")
-        finally:
-            processes.run_on_scheduler(allow_failures, allowed)
 
 
 def allow_failures(number, dask_scheduler):

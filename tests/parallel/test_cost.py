@@ -28,8 +28,6 @@ from dtrees.parallel.cost import (
 from dtrees.parallel.regimes import TOO_LARGE, Choice
 from tests.parallel.clusters import make_small
 
-HERE = {"n_workers": 1, "columns_drawn": 3}
-
 
 def cost(n_rows=10**6, n_columns=30, *, model=None, **how):
     how = {"n_trees": 10, "depth": 8, "n_workers": 2, "columns_drawn": 5, **how}

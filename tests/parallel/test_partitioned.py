@@ -373,26 +373,6 @@ class TestWorkersThatDie:
         assert model.fit_report_["regime"] == "local"
         assert_nothing_is_left(here)
 
-    @pytest.mark.parametrize("times", [3, 100])
-    def test_rounds_that_workers_always_die_of(self, times, here, monkeypatch):
-        counted, count = [], BlockOfRows.count
-
-        def die(*arguments):
-            counted.append(1)
-            if len(counted) <= times:
-                raise killed_worker()
-            return count(*arguments)
-
-        monkeypatch.setattr(BlockOfRows, "count", die)
-        if times == 3:
-            model = fitted(here)
-            assert hash_of(model) == EXPECTED
-            assert model.fit_report_["retries"] == 3
-        else:
-            with pytest.raises(WorkerLostError, match="died 4 times over in a task 'count-blocks'"):
-                fitted(here)
-        assert_nothing_is_left(here)
-
 
 def killed_worker():
     """What the scheduler says of a task whose workers have died."""
@@ -852,14 +832,6 @@ class TestAddUp:
         sums[:, LEAST], sums[:, MOST] = rng.integers(-9, 0, (3, 2)), rng.integers(0, 9, (3, 2))
         return Counts(sums, rng.integers(0, 100, 7))
 
-    @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
-    def test_order_and_grouping(self, order):
-        parts = [self.counts(seed) for seed in range(3)]
-        a, b, c = (parts[i] for i in order)
-        for found in (add_up([a, b, c]), add_up([a, add_up([b, c])]), add_up([add_up([a, b]), c])):
-            assert_array_equal(found.sums, add_up(parts).sums)
-            assert_array_equal(found.histogram, add_up(parts).histogram)
-
     @pytest.mark.parametrize("n_tasks", [1, 2, 5, 9])
     def test_in_stretches(self, n_tasks):
         """As workers add up large histograms; there may be more tasks than numbers."""
@@ -899,13 +871,6 @@ class TestBudgets:
         assert report["rounds"] == deepest + 1
         assert report["passes"] == 1 + report["rounds"]  # the codes are made in the first one
         assert report["rebuilds"] == 0
-
-    @chaos
-    def test_a_hundred_trees_of_depth_twelve(self, here):
-        report, deepest = self.report(here, 100)
-        assert deepest == 12
-        assert report["rounds"] == 14  # somewhere a draw of columns is extended
-        assert report["passes"] == 1 + 14
 
     @pytest.mark.one_of(2)
     @pytest.mark.parametrize("max_features", ["sqrt", None])
@@ -1076,16 +1041,6 @@ def test_shares_of_what_everyone_has(lengths, threads):
     for holders in (list(NAMES), []):
         workers = share_out(lengths, [holders] * len(lengths), threads)
         assert most(lengths, workers, threads) <= fair(lengths, threads)
-
-
-def test_two_workers():
-    lengths = [90] * 6 + [60]
-    threads = {"a": 1, "b": 1}
-    moves = even_moves(lengths, ["a"] * 7, threads)
-    assert set(moves.values()) == {"b"}
-    assert sum(lengths[number] for number in moves) in (270, 330)
-    assert even_moves(lengths, ["a", "b"] * 3 + ["a"], threads) == {}
-    assert share_out(lengths, [["a"]] * 6 + [["a", "b"]], threads)[6] == "b"
 
 
 N_ROWS = 900

@@ -20,7 +20,7 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from distributed import Client, KilledWorker, worker_client
+from distributed import Client, worker_client
 
 from dtrees import BaggingRegressor, ExtraTreesClassifier, RandomForestClassifier
 from dtrees.callbacks import Callback
@@ -311,35 +311,6 @@ class TestWorkersThatComeAndGo:
         assert len({table for _, table in SlowGrowth.grown}) == 1  # nobody has copied it
         assert ours(here) == []
 
-    def test_cancelled_by_somebody_else(self, here):
-        cancelled = []
-
-        def cancel(number, tree):
-            if not cancelled:
-                cancelled.extend(key for key in list(here.futures) if "grow-trees" in str(key))
-                here.cancel([distributed.Future(key, here) for key in cancelled], force=True)
-
-        growth = as_kind(SlowGrowth)
-        assert digest(grow_replicated(growth, range(20), here, on_tree=cancel)) == LOCAL
-        assert ours(here) == []
-
-    @pytest.mark.parametrize("times", [3, 100])
-    def test_a_batch_that_is_blamed(self, times, here, monkeypatch):
-        monkeypatch.setattr(FailingGrowth, "n_failures", times)
-        (worker,) = here.cluster.scheduler.workers.values()
-
-        def killed():
-            return KilledWorker(distributed.get_worker().get_current_task(), worker.clean(), 3)
-
-        monkeypatch.setattr(FailingGrowth, "error", staticmethod(killed), raising=False)
-        growth = as_kind(FailingGrowth)
-        if times == 3:
-            assert digest(grow_replicated(growth, range(20), here)) == LOCAL
-        else:
-            with pytest.raises(ClusterError, match=r"died 4 times over in .* \(trees"):
-                grow_replicated(growth, range(20), here)
-        assert ours(here) == []
-
 
 @pytest.mark.chaos
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
@@ -491,26 +462,6 @@ class TestWorkersThatHang:
         assert asked == [False] * 4
         assert ours(here) == []
 
-    def test_results_that_hang(self, here, monkeypatch):
-        """The worker has grown its trees, and is stopped before they are fetched."""
-        gather, go_on, calls = tasks.results_of, threading.Event(), []
-
-        def hang(*arguments, **options):
-            calls.append(arguments)
-            if len(calls) == 2:
-                go_on.wait(30)
-            return gather(*arguments, **options)
-
-        monkeypatch.setattr(tasks, "results_of", hang)
-        here.cluster.scale(2)
-        here.wait_for_workers(2, timeout=20)
-        try:
-            trees = grow_replicated(as_kind(SlowGrowth), range(20), here, units_per_task=1)
-        finally:
-            go_on.set()
-        assert digest(trees) == LOCAL
-        assert ours(here) == []
-
     def test_a_table_that_does_not_arrive(self, tmp_path, monkeypatch, caplog):
         """The worker that is to have it is stopped: it leaves, and another one gets the table."""
         gate = tmp_path / "gate"
@@ -552,29 +503,6 @@ class TestOnTheScheduler:
     def test_two_fits_at_a_time(self, here):
         fit = joblib.delayed(lambda: digest(forest().fit(X, Y).forest_.trees))
         assert joblib.Parallel(2, backend="threading")([fit(), fit()]) == [LOCAL] * 2
-        assert ours(here) == []
-
-    def test_results_that_cannot_be_fetched(self, here, monkeypatch):
-        def gather(*_, **__):
-            raise OSError("no way there")
-
-        monkeypatch.setattr(tasks, "results_of", gather)
-        told = r"trees 0 to 1\) could not be fetched 4 times over: OSError\('no way there'\)"
-        stats = FitStatistics()
-        with pytest.raises(WorkerLostError, match=told):
-            grow_replicated(GROWTH, range(2), here, units_per_task=2, stats=stats)
-        assert (stats.counts["retries"], stats.counts["restarts"]) == (3, 0)
-        assert ours(here) == []
-
-    def test_results_that_this_process_cannot_read(self, here, monkeypatch):
-        """They would be as large another time: the fit ends, and says so."""
-
-        def gather(*_, **__):
-            raise MemoryError("too large")
-
-        monkeypatch.setattr(tasks, "results_of", gather)
-        with pytest.raises(MemoryError, match="too large"):
-            grow_replicated(GROWTH, range(2), here, units_per_task=2)
         assert ours(here) == []
 
 
@@ -660,15 +588,6 @@ class TestCallbacks:
         np.testing.assert_array_equal(model.oob_scores_, alone.oob_scores_)
         np.testing.assert_array_equal(model.oob_decision_function_, alone.oob_decision_function_)
         assert ours(processes) == []
-
-    def test_in_a_task(self, here):
-        def task():
-            with worker_client():
-                return digest(forest().fit(X, Y, callbacks=[self.Stop(4)]).forest_.trees)
-
-        alone = digest(forest(n_estimators=5, regime="local").fit(X, Y).forest_.trees)
-        assert here.submit(task).result(30) == alone
-        assert ours(here) == []
 
 
 class TestNested:

@@ -10,11 +10,10 @@ import sys
 import threading
 import time
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 
 import dask
-import distributed
 import numpy as np
 import psutil
 import pytest
@@ -40,7 +39,7 @@ from dtrees.exceptions import ClusterError
 from dtrees.model_selection import cross_val_predict, cross_validate
 from dtrees.parallel import grow_sets, regimes, replicated, threaded
 from dtrees.parallel.regimes import choose_regime
-from tests.parallel.clusters import Deadly, Waiting, connect, digest, ours
+from tests.parallel.clusters import Deadly, connect, digest, ours
 
 
 def table(n_rows=600):
@@ -137,28 +136,6 @@ def assert_dead(pids):
             psutil.Process(pid).wait(60)
 
 
-@contextmanager
-def held_units(monkeypatch, n_free=4, until=lambda places: False):
-    """All units but a few wait for a word, and tell where they grow: in-process clusters only."""
-    grow, places = ForestGrowth.trees_of_sets, []
-    go_on = threading.Event()
-
-    def held(self, *arguments):
-        places.append(distributed.get_worker().address)
-        if until(places):
-            go_on.set()
-        if len(places) > n_free:
-            go_on.wait(60)
-        return grow(self, *arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(ForestGrowth, "trees_of_sets", held)
-        try:
-            yield places, go_on
-        finally:
-            go_on.set()
-
-
 @pytest.fixture
 def two(processes):
     """The client of two worker processes, both of which are there."""
@@ -189,11 +166,6 @@ class TestOneHash:
             for name in CASES:
                 assert digests(name) == expected[name], name
         assert ours(processes) == []
-
-    def test_one_process(self, expected):
-        with connect(1, 1, True) as cluster, Client(cluster), on_a_cluster():
-            for name in CASES:
-                assert digests(name) == expected[name], name
 
     def test_sparse(self, processes):
         stored = sp.csc_array(np.nan_to_num(X))
@@ -239,11 +211,9 @@ class TestWorkersThatComeAndGo:
     LARGE = table(6_000)
     ROWS = folds(6_000)
 
-    @pytest.mark.one_of(2)
-    @pytest.mark.parametrize("n_killed", [1, 2])
-    def test_killed_in_the_middle(self, n_killed, two, caplog):
+    def test_killed_in_the_middle(self, two, caplog):
         growth = growth_of(FOREST, *self.LARGE)
-        pids = sorted(two.run(os.getpid).values())[:n_killed]
+        pids = sorted(two.run(os.getpid).values())[:1]
         come = []
 
         def kill(n_trees):
@@ -272,120 +242,8 @@ class TestWorkersThatComeAndGo:
         (dead,) = before - set(two.run(os.getpid).values())
         assert_dead([dead])
 
-    def test_all_are_killed_while_a_tree_grows(self, two, tmp_path):
-        growth = growth_of(TREE, *self.LARGE)
-        pids = sorted(two.run(os.getpid).values())
-        gate = tmp_path / "gate"
-        gate.touch()
-        killed = []
-
-        def kill():
-            end = time.monotonic() + 60
-            while not all((tmp_path / str(pid)).exists() for pid in pids):  # a group each
-                if time.monotonic() > end:
-                    return
-                time.sleep(0.01)
-            for pid in pids:
-                os.kill(pid, signal.SIGKILL)
-                killed.append(pid)
-
-        def kill_and_open():
-            try:
-                kill()
-            finally:
-                gate.unlink()
-
-        killer = threading.Thread(target=kill_and_open)
-        killer.start()
-        waiting = replace(growth, thresholds=Waiting(growth.thresholds, str(tmp_path)))
-        found = growing(waiting, 1, self.ROWS, two)
-        killer.join()
-        assert killed == pids
-        assert_dead(pids)
-        assert found == growing_here(growth, 1, self.ROWS)
-
-    def test_restarted_in_the_middle(self, two):
-        growth = growth_of(FOREST, *self.LARGE)
-        restarted = []
-
-        def restart(n_trees):
-            if not restarted:
-                restarted.append(n_trees)
-                two.restart()
-
-        found = growing(growth, 12, self.ROWS, two, restart)
-        assert found == growing_here(growth, 12, self.ROWS)
-
-    def test_a_table_that_is_lost(self, here, monkeypatch, caplog):
-        lost = []
-
-        def lose(n_trees):
-            if not lost:
-                lost.extend(key for key in list(here.futures) if "coded-table" in str(key))
-                here.cancel([distributed.Future(key, here) for key in lost], force=True)
-                go_on.set()
-
-        growth = growth_of(FOREST, X, Y)
-        with caplog.at_level(logging.INFO, "dtrees"), held_units(monkeypatch) as (_, go_on):
-            found = growing(growth, 12, ROWS, here, lose)
-        assert found == growing_here(growth, 12, ROWS)
-        assert len(lost) == 1
-        assert "what is lost is made again" in caplog.text
-        assert ours(here) == []
-
-    def test_added_in_the_middle(self, here, monkeypatch):
-        def add(n_trees):
-            if len(here.cluster.workers) == 1:
-                here.cluster.scale(2)
-
-        growth = growth_of(FOREST, X, Y)
-        with held_units(monkeypatch, until=lambda places: len(set(places)) == 2) as (places, _):
-            found = growing(growth, 20, ROWS, here, add)
-        assert found == growing_here(growth, 20, ROWS)
-        assert len(set(places)) == 2
-        assert ours(here) == []
-
-    @pytest.mark.long
-    @pytest.mark.timeout(600)
-    def test_killed_again_and_again(self):
-        """Whoever has the table is killed, as soon as there are two workers again."""
-        growth, rows = growth_of(FOREST, *table(20_000)), folds(20_000)
-        killed = []
-
-        def kill(n_trees):
-            holders = [address for address, keys in client.has_what().items() if keys]
-            if len(client.nthreads()) < 2:
-                return
-            for nanny in cluster.workers.values():
-                process = nanny.process  # a nanny may lose a worker that is killed as it starts
-                if nanny.worker_address not in holders or process.status.name != "running":
-                    continue
-                pid = process.pid
-                if pid is not None and pid not in killed:
-                    killed.append(pid)
-                    os.kill(pid, signal.SIGKILL)
-                    return
-
-        with connect(2, 1, True) as cluster, Client(cluster, set_as_default=False) as client:
-            found = growing(growth, 400, rows, client, kill)
-            assert ours(client) == []
-        assert found == growing_here(growth, 400, rows)
-        assert len(killed) >= 3
-        assert_dead(killed)
-
 
 class TestNothingIsLeft:
-    @pytest.mark.parametrize("error", [ZeroDivisionError("told so"), KeyboardInterrupt()])
-    def test_after_an_error(self, error, here, monkeypatch):
-        def advance(n_trees):
-            raise error
-
-        with held_units(monkeypatch) as (places, _):
-            with pytest.raises(type(error)):
-                growing(growth_of(FOREST, X, Y), 20, ROWS, here, advance)
-            assert ours(here) == []
-        assert len(places) < 20
-
     @pytest.mark.parametrize("model", [FOREST, TREE], ids=["forest", "tree"])
     def test_after_ctrl_c(self, model, here, monkeypatch):
         """Units that would go on for half a minute end, as they look whether they are wanted."""

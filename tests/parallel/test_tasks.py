@@ -30,7 +30,6 @@ from dtrees.parallel.tasks import (
     TaskCancelled,
     TaskRunner,
     Tasks,
-    identity,
     run_call,
 )
 from tests.parallel.clusters import connect, noted, ours
@@ -360,11 +359,6 @@ def test_arguments_that_are_lost(here, monkeypatch):
         Tasks(here).submit([Call("t", max, (1, 2))])
 
 
-def test_names():
-    assert str(Call("grow", max, ())) == "a task 'grow'"
-    assert str(Call("grow", max, (), about="trees 0 to 4")) == "a task 'grow' (trees 0 to 4)"
-
-
 def test_run_call(here):
     assert run_call(dtrees.__version__, max, 3, 5) == 5
     with pytest.raises(ClusterError, match=r"has dtrees .*, the client has 9\.9"):
@@ -385,11 +379,6 @@ def test_who_is_not_waited_for_gives_the_task_back():
 
     with pytest.raises(distributed.Reschedule):
         run_call(dtrees.__version__, give_up)
-
-
-def test_identity():
-    thing = object()
-    assert identity(thing) is thing
 
 
 def test_work_of_a_task(here):
