@@ -20,7 +20,9 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -86,11 +88,7 @@ def size_of_rows(rows: GatheredRows) -> int:
     return sum(map(sizeof, (rows.coded, rows.target, rows.combination)))
 
 
-@sizeof.register(Counts)
-def size_of_counts(counts: Counts) -> int:
-    """Bytes of counts."""
-    return counts.nbytes
-
+sizeof.register(Counts, attrgetter("nbytes"))
 
 POSITIONS_SHARE = 0.25  # of what the process of a worker leaves, unless dask.config says otherwise
 REMEMBERED = 1000  # names of growths that are over
@@ -98,13 +96,17 @@ REMEMBERED = 1000  # names of growths that are over
 _lock = lock_of_process()  # of all caches: there is one in a process
 
 
+@dataclass(eq=False)
 class PositionCache:
     """Positions by growth and block, the most recent ones, of at most `limit` bytes."""
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._held: OrderedDict[tuple[str, int], tuple[int, PositionIndex, int]] = OrderedDict()
-        self._over: deque[str] = deque(maxlen=REMEMBERED)  # growths that are forgotten
+    limit: int
+    _held: OrderedDict[tuple[str, int], tuple[int, PositionIndex, int]] = field(
+        default_factory=OrderedDict, init=False
+    )
+    _over: deque[str] = field(  # growths that are forgotten
+        default_factory=partial(deque, maxlen=REMEMBERED), init=False
+    )
 
     def get(self, growth: str, block: int) -> tuple[int, PositionIndex]:
         """How many updates were taken, and the positions after them; 0 where nothing is known."""
@@ -124,7 +126,7 @@ class PositionCache:
                 return
             size = sum(held.nbytes for held in positions.values())
             self._held.pop(key, None)
-            room = self._limit - size - sum(held[2] for held in self._held.values())
+            room = self.limit - size - sum(held[2] for held in self._held.values())
             for other, (n, _, gone) in list(self._held.items()):
                 if room >= 0:
                     break

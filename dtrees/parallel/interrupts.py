@@ -21,6 +21,7 @@ import signal
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -30,12 +31,12 @@ T = TypeVar("T")
 END: Any = object()
 
 
+@dataclass(eq=False)
 class Holding:
     """Stands in the place of the handler of SIGINT meanwhile."""
 
-    def __init__(self, handler: Callable[..., Any]) -> None:
-        self.handler = handler
-        self._came: list[tuple[Any, ...]] = []
+    handler: Callable[..., Any]
+    _came: list[tuple[Any, ...]] = field(default_factory=list, init=False)
 
     def __call__(self, *call: Any) -> None:
         """Take note of the first; the second one is let through."""

@@ -163,7 +163,12 @@ def check_partitions(table: PartitionedTable, room: int | None) -> None:
     """
     if room is None or room <= PROCESS_BYTES:
         return
-    per_row = _least_bytes_of_row(table.collection)
+    types, collection = getattr(table.collection, "dtypes", None), table.collection
+    if types is None:  # as far as it is known before it is there
+        is_dense = isinstance(collection._meta, np.ndarray)
+        per_row = int(is_dense) * collection.dtype.itemsize * int(collection.shape[1])
+    else:
+        per_row = sum(int(getattr(each, "itemsize", 1)) for each in types)
     n_rows = int(table.lengths.max())
     free = KILLED_SHARE * room - PROCESS_BYTES
     if READING * n_rows * per_row <= free:
@@ -179,15 +184,6 @@ def check_partitions(table: PartitionedTable, room: int | None) -> None:
         f"{format_bytes(PROCESS_BYTES)}. Make smaller partitions where X is made, or by {cut}, or "
         "start workers with a larger memory_limit."
     )
-
-
-def _least_bytes_of_row(collection: Any) -> int:
-    """Bytes of a row of a partition, as far as they are known before it is there."""
-    types = getattr(collection, "dtypes", None)
-    if types is None:
-        is_dense = isinstance(collection._meta, np.ndarray)
-        return int(is_dense) * collection.dtype.itemsize * int(collection.shape[1])
-    return sum(int(getattr(each, "itemsize", 1)) for each in types)
 
 
 def holds(limit: int | None, n_bytes: int) -> bool:

@@ -238,7 +238,6 @@ class BlocksOnWorkers:
         self._stats = stats
         self._kept = kept
         self._rows: list[Future] = []  # of the blocks: what is not kept
-        self._lengths: list[int] = []  # their rows
         self._updates: list[SplitUpdate] = []
         self._sent: list[Future] = []  # the updates, as the workers have them
         self._values: Future | None = None
@@ -260,46 +259,39 @@ class BlocksOnWorkers:
         self._make()
 
     def _make(self) -> None:
+        """Make the codes of the blocks, which stay for the next growth, and what else they need."""
         self._rename(self._known.common)  # where workers have gone, blocks are cut elsewhere
         self._sent, self._values, self._groups, self._rows = [], None, [], []
         if self._kept.blocks:
             self._tasks.wait(self._kept.blocks)
         else:
-            self._make_codes()
-        self._lengths = self._kept.lengths
+            make = dask.delayed(make_codes, pure=False)
+            learn = dask.delayed(facts_of_codes, pure=False)
+            send, key = partial(self._tasks.send, "codes-of-block"), self._tasks.key
+            tasks, facts = [], []
+            lengths: list[int] = []
+            for coded, n_rows in self._parts.groups(self._rows_of_block()):
+                parts = [send(each) if isinstance(each, CodedMatrix) else each for each in coded]
+                tasks.append(make(parts, dask_key_name=key("block")))
+                facts.append(learn(tasks[-1], sum(lengths), dask_key_name=key("facts")))
+                lengths.append(n_rows)
+            futures = self._tasks.compute([*tasks, *facts])
+            self._kept.blocks, facts = futures[: len(tasks)], futures[len(tasks) :]
+            self._kept.lengths = lengths
+            self._tasks.hand_over(self._kept.blocks)
+            self._tasks.wait(facts)
+            self._parts.facts = PartFacts.joined(self._tasks.fetch(facts))
+            release(self._client, facts)
+            self._stats.counts["passes"] += 1
         self._spread()
         self._make_rows()
-
-    def _make_codes(self) -> None:
-        """Make the codes of the blocks, which stay for the next growth."""
-        make = dask.delayed(make_codes, pure=False)
-        learn = dask.delayed(facts_of_codes, pure=False)
-        tasks, facts = [], []
-        lengths: list[int] = []
-        for coded, n_rows in self._parts.groups(self._rows_of_block()):
-            parts = [  # those that are here, as tasks that hold them
-                self._tasks.send("codes-of-block", part) if isinstance(part, CodedMatrix) else part
-                for part in coded
-            ]
-            tasks.append(make(parts, dask_key_name=self._tasks.key("block")))
-            key = self._tasks.key("facts")
-            facts.append(learn(tasks[-1], sum(lengths), dask_key_name=key))
-            lengths.append(n_rows)
-        futures = self._tasks.compute([*tasks, *facts])
-        self._kept.blocks, facts = futures[: len(tasks)], futures[len(tasks) :]
-        self._kept.lengths = lengths
-        self._tasks.hand_over(self._kept.blocks)
-        self._tasks.wait(facts)
-        self._parts.facts = PartFacts.joined(self._tasks.fetch(facts))
-        release(self._client, facts)
-        self._stats.counts["passes"] += 1
 
     def _make_rows(self) -> None:
         """Send what else there is of the rows of the blocks, to where their codes are."""
         calls: list[Call] = []
         first_row, keys, cells = 0, self._growth.keys, self._growth.resampling.cells
         holders = self._tasks.holders(self._kept.blocks)
-        for n_rows, workers in zip(self._lengths, holders, strict=True):
+        for n_rows, workers in zip(self._kept.lengths, holders, strict=True):
             rows = slice(first_row, first_row + n_rows)
             targets = self._sent_rows(self._growth.growth.target, rows)
             own = self._sent_rows(keys, rows), self._sent_rows(cells, rows)
@@ -312,7 +304,8 @@ class BlocksOnWorkers:
         """Move blocks until every thread has about as many rows, some at a time."""
         threads = self._tasks.workers()
         holders = self._tasks.holders(self._kept.blocks)
-        moves = even_moves(self._lengths, share_out(self._lengths, holders, threads), threads)
+        lengths = self._kept.lengths
+        moves = even_moves(lengths, share_out(lengths, holders, threads), threads)
         wanted = [(number, to) for number, to in moves.items() if to not in holders[number]]
         per_row = self._parts.n_bytes / max(1, self._parts.n_rows)
         at_once = MOVES_AT_ONCE * len(threads)
@@ -329,7 +322,7 @@ class BlocksOnWorkers:
                 self._tasks.hand_over([future])
                 release(self._client, [self._kept.blocks[number]])  # the other worker forgets it
                 self._kept.blocks[number] = future
-                self._stats.counts["bytes_moved"] += int(per_row * self._lengths[number])
+                self._stats.counts["bytes_moved"] += int(per_row * lengths[number])
         self._groups = []
 
     def _rows_of_block(self) -> int:
@@ -358,23 +351,19 @@ class BlocksOnWorkers:
         """Leave nothing on the cluster."""
         self._rows, self._sent, self._values = [], [], None
         self._tasks.end()
-        self._forget()
+        self._rename(self._known.common)
 
     def _rename(self, common: Common) -> None:
-        """Take another name, under which no positions are known."""
-        self._forget()
-        self._known = GrowthOfBlocks(uuid4().hex, common)
-
-    def _forget(self) -> None:
-        """Let workers drop the positions of the growth."""
-        if not self._is_known:
+        """Let workers drop the positions of the growth, and take another name, that none knows."""
+        name, is_known = self._known.name, self._is_known
+        self._known, self._is_known = GrowthOfBlocks(uuid4().hex, common), False
+        if not is_known:
             return
-        self._is_known = False
-        cache().forget(self._known.name)  # in case that workers are here
+        cache().forget(name)  # in case that workers are here
         if self._client.status != "running":
             return
         with suppress(Exception):  # they go sooner or later anyway
-            forget = partial(self._client.run, _forget, self._known.name, on_error="ignore")
+            forget = partial(self._client.run, _forget, name, on_error="ignore")
             call_with_timeout(self._client, forget, RELEASE_SECONDS)
 
     def _futures(self, group: Sequence[int]) -> list[Future]:
@@ -394,7 +383,7 @@ class BlocksOnWorkers:
         most = GROUP_SHARE * min(memory_limits(self._client), default=math.inf)
         of_worker: dict[str, list[int]] = defaultdict(list)
         holders = self._tasks.holders(self._kept.blocks)
-        for number, worker in enumerate(share_out(self._lengths, holders, threads)):
+        for number, worker in enumerate(share_out(self._kept.lengths, holders, threads)):
             of_worker[worker].append(number)
         self._groups = [
             (worker, group.tolist())
@@ -556,8 +545,8 @@ class BlocksOnWorkers:
         )
         batches: list[list[int]] = []
         used = 0
-        for place in sorted(range(len(nodes)), key=lambda i: (nodes[i].tree, -nodes[i].n)):
-            size = nodes[place].n * per_row
+        for _, size, place in sorted((node.tree, -node.n, i) for i, node in enumerate(nodes)):
+            size *= -per_row
             if not batches or used + size > most:
                 batches.append([])
                 used = 0
@@ -688,8 +677,7 @@ def even_moves(
         loads[workers[number]] += lengths[number]
     moves: dict[int, str] = {}
     while True:
-        full = max(threads, key=lambda worker: loads[worker] / threads[worker])
-        most = loads[full] / threads[full]
+        most, full = max((loads[worker] / threads[worker], worker) for worker in threads)
         for number in held[full]:
             size = lengths[number]
             free = _freest(threads, loads, threads, size)
@@ -711,4 +699,4 @@ def _freest(
     size: int,
 ) -> str:
     """The worker that has the fewest rows for each of its threads, with so many more."""
-    return min(workers, key=lambda worker: ((loads[worker] + size) / threads[worker], worker))
+    return min(((loads[worker] + size) / threads[worker], worker) for worker in workers)[1]

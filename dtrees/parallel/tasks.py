@@ -154,6 +154,7 @@ class Missed(NamedTuple):
     error: Exception | None
 
 
+@dataclass(eq=False)
 class Faults:
     """Faults of the tasks of a work: what has happened to one, and how often it may happen.
 
@@ -178,16 +179,14 @@ class Faults:
     time. The error that says so is raised as it is, once it has been fetched `ATTEMPTS` times.
     """
 
-    def __init__(self, client: Client, stats: FitStatistics) -> None:
-        self._client = client
-        self._stats = stats
-        self.n_restarts = 0  # since the last result that was not thrown away with others
-        # by name and number of a task, and by kind
-        self._n_faults: Counter[tuple[str, int, str]] = Counter()
+    client: Client
+    stats: FitStatistics  # told of them
+    n_restarts: int = 0  # since the last result that was not thrown away with others
+    _n_faults: Counter[tuple[str, int, str]] = field(default_factory=Counter)  # by task and kind
 
     def restart(self, error: LostResultsError) -> None:
         """What is lost is to be made again; raises WorkerLostError where that was too often."""
-        check_open(self._client)
+        check_open(self.client)
         self.n_restarts += 1
         if self.n_restarts > RESTARTS:
             raise WorkerLostError(
@@ -196,7 +195,7 @@ class Faults:
                 f"logs. {error}"
             ) from error
         logger.info("what is lost is made again: %s", error)
-        self._stats.counts["restarts"] += 1
+        self.stats.counts["restarts"] += 1
 
     def of_part(self, future: Future, missed: Missed | None = None) -> LostResultsError:
         """Why a part of a graph has no result; raises what it has raised."""
@@ -244,7 +243,7 @@ class Faults:
         if missed is None and getattr(reason, "task", None) != future.key:
             raise LostResultsError(what) from reason
         logger.info("%s is submitted again: %s", call, what)
-        self._stats.counts["retries"] += 1
+        self.stats.counts["retries"] += 1
         return replace(call, workers=())
 
     def _reason(self, future: Future, missed: Missed | None) -> Any:
@@ -252,14 +251,14 @@ class Faults:
 
         Raises what the task has raised, and errors of this process.
         """
-        check_open(self._client)
+        check_open(self.client)
         if missed is not None:
             if missed.error is not None and not isinstance(missed.error, ON_THE_WAY):
                 raise missed.error
             return missed.error or NoAnswerError("no worker has sent it")
         if future.status != "error":
             return None
-        reason = call_with_timeout(self._client, future.exception)
+        reason = call_with_timeout(self.client, future.exception)
         scheduler = sys.modules["distributed.scheduler"]
         if isinstance(reason, scheduler.KilledWorker):
             return reason
@@ -280,11 +279,11 @@ class Tasks:
 
     client: Client  # synchronous
     stats: FitStatistics = field(default_factory=FitStatistics)  # told of what is lost
-    name: str = field(default_factory=lambda: uuid4().hex)  # in the keys
     collections: Sequence[Any] = ()  # of the user, that tasks are made from
     left_out: Callable[[], Collection[str]] = frozenset  # workers that must not get any of them
 
     def __post_init__(self) -> None:
+        self.name = uuid4().hex  # in the keys
         self._n_calls = 0
         self._able: set[str] = set()  # which were not left out, where some were
         self._liveness = Liveness(self.client, self.stats)

@@ -969,7 +969,7 @@ class TestPlacement:
             begin(self, common)
             of_worker = Counter()
             for worker, group in self._by_worker():
-                of_worker[worker] += sum(self._lengths[number] for number in group)
+                of_worker[worker] += sum(self._kept.lengths[number] for number in group)
             seen.append(sorted(of_worker.values()))
 
         monkeypatch.setattr(BlocksOnWorkers, "begin", look)

@@ -468,7 +468,7 @@ class TestFaults:
         told = r"The result of .* could not be fetched 2 times over: .* It has failed 4 times\."
         with pytest.raises(WorkerLostError, match=told):
             happen(faults, "a fetch")
-        assert faults._stats.counts == {"retries": 2, "restarts": 3}
+        assert faults.stats.counts == {"retries": 2, "restarts": 3}
 
     def test_what_a_task_raises(self, faults):
         with pytest.raises(ZeroDivisionError):
@@ -486,7 +486,7 @@ class TestFaults:
             faults.of_part(Failed("finished"), Missed(error))
 
     def test_a_client_that_is_closed_is_the_reason(self, faults):
-        faults._client.status = "closed"
+        faults.client.status = "closed"
         for future, missed in KINDS.values():
             with pytest.raises(SchedulerLostError):
                 faults.of_call(0, CALL, future, missed)

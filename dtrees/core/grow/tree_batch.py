@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -152,22 +152,13 @@ class WaitingNode:
         return sum(1 << number for number in self.asking)
 
 
-class Frontier:
+class Frontier(deque[OpenNode]):
     """Open nodes, first come, first served: depth by depth, but that no node waits for others.
 
-    A node that has found nothing in the columns of its draw is searched once more together with
-    the children of those that have; so the draws of the one cost the others no round.
+    Siblings of a pair stand side by side. A node that has found nothing in the columns of its draw
+    is searched once more together with the children of those that have; so the draws of the one
+    cost the others no round.
     """
-
-    def __init__(self) -> None:
-        self._open: deque[OpenNode] = deque()
-
-    def __bool__(self) -> bool:
-        return len(self._open) > 0
-
-    def extend(self, nodes: Iterable[OpenNode]) -> None:
-        """Open some nodes, siblings of a pair side by side."""
-        self._open.extend(nodes)
 
     def next_nodes(self, size_of: Callable[[OpenNode], int], budget: int) -> list[OpenNode]:
         """Take nodes whose histograms fit into `budget` bytes; at least one.
@@ -176,15 +167,15 @@ class Frontier:
         """
         nodes: list[OpenNode] = []
         used = 0
-        while self._open:
-            family = [self._open[0]]
-            if family[0].pair is not None and len(self._open) > 1:
-                family += [other for other in [self._open[1]] if other.pair is family[0].pair]
+        while self:
+            family = [self[0]]
+            if family[0].pair is not None and len(self) > 1:
+                family += [other for other in [self[1]] if other.pair is family[0].pair]
             size = sum(map(size_of, family))
             if nodes and used + size > budget:
                 break
             used += size
-            nodes += [self._open.popleft() for _ in family]
+            nodes += [self.popleft() for _ in family]
         return nodes
 
 
