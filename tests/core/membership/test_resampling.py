@@ -202,7 +202,7 @@ def test_classes_of_equal_weight_are_ones():
 
 
 def test_a_class_weighs_nothing_in_all_sets_or_in_none():
-    with pytest.raises(AssertionError, match="nothing in some some_sets"):
+    with pytest.raises(AssertionError, match="nothing in some sets"):
         ClassWeights(np.array([[1, 0], [1, 1]]), np.zeros(2, dtype=np.int64))
 
 
