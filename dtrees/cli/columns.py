@@ -29,16 +29,21 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dtrees.cli.files import PARQUET
-from dtrees.cli.form import LOOKED_AT, MOST, Form, is_text, other_forms, read_by
+from dtrees.cli.form import LOOKED_AT, MOST, CsvForm, is_text, other_forms, read_by
 from dtrees.cli.terminal import counted, note
 
 if TYPE_CHECKING:
-    from dtrees.cli.form import Form
+    from dtrees.cli.form import CsvForm
     from dtrees.coding.codebook import CodeBook
-    from dtrees.coding.text_dates import Form as DateForm
+    from dtrees.coding.text_dates import DateForm
 
 DATES = "datetime64[ns]"  # a unit
 SHOWN = 5  # names in a message
+MOST_NOTES = 5  # of columns with strays
+READ_MONTH_FIRST = (
+    "are read month first (01/02/2024 is a day of January), and could be read day first as well: "
+    "say which by --dayfirst or --no-dayfirst"
+)
 
 
 def codebook_of(model: Any) -> CodeBook:
@@ -83,7 +88,7 @@ def date_columns(book: CodeBook) -> list[str]:
     ]
 
 
-def remember_orders(model: Any, form: Form) -> None:
+def remember_orders(model: Any, form: CsvForm) -> None:
     """Let a model that was just fitted know by which order the dates of its columns were read."""
     import numpy as np
 
@@ -225,14 +230,7 @@ def refuse_words(column: Any, name: str, unit: str) -> None:
         raise ValueError(f"column {name!r} held {held} at fit, and holds {worst!r} now")
 
 
-MOST_NOTES = 5  # of columns with strays
-READ_MONTH_FIRST = (
-    "are read month first (01/02/2024 is a day of January), and could be read day first as well: "
-    "say which by --dayfirst or --no-dayfirst"
-)
-
-
-def note_ids(model: Any, n_rows: int, form: Form, files: Sequence[str]) -> None:
+def note_ids(model: Any, n_rows: int, form: CsvForm, files: Sequence[str]) -> None:
     """Say which columns of a fitted model have nearly as many categories as there are rows.
 
     Numbers in another form, and dates beside a few words, have had their note; but for Parquet.
@@ -260,7 +258,7 @@ def note_ids(model: Any, n_rows: int, form: Form, files: Sequence[str]) -> None:
         )
 
 
-def note_strays(table: Any, form: Form, noted: Collection[str], is_csv: bool) -> None:
+def note_strays(table: Any, form: CsvForm, noted: Collection[str], is_csv: bool) -> None:
     """Say in which columns of a DataFrame a few values are no numbers, or no dates.
 
     `noted` are columns of which enough was said. O(rows) for columns of words that begin like
@@ -277,7 +275,7 @@ def note_strays(table: Any, form: Form, noted: Collection[str], is_csv: bool) ->
         note(f"{counted(len(found) - MOST_NOTES, 'more column')} of the same kind")
 
 
-def strays_of(column: Any, form: Form, is_csv: bool) -> str | None:
+def strays_of(column: Any, form: CsvForm, is_csv: bool) -> str | None:
     """Words on what keeps a column of text from numbers or dates: a few values, or order."""
     if not is_text(column):
         return None
@@ -295,7 +293,7 @@ def strays_of(column: Any, form: Form, is_csv: bool) -> str | None:
         hint = "leave --dayfirst out" if form.dayfirst else "add --dayfirst"
         return f"is taken for words: its dates seem to be of the other order, {hint}"
 
-    def in_order(values: Any, form: Form) -> Any:
+    def in_order(values: Any, form: CsvForm) -> Any:
         return are_dates(values, dayfirst=bool(form.dayfirst))
 
     for what, told in (("number", are_numbers), ("date", in_order)):
@@ -350,7 +348,7 @@ def note_single_class(y: Any, target: str, task: str) -> None:
         )
 
 
-def are_numbers(values: Any, form: Form) -> Any:
+def are_numbers(values: Any, form: CsvForm) -> Any:
     """Tell which values of a column of text are numbers, as the file is read; Series of bool."""
     from pandas import to_numeric
 

@@ -75,6 +75,9 @@ USUAL = (  # scorers that a message lists first
 )
 ROWS_OF_A_CLASS = 2  # that a scorer is tried on
 ROWS_OF_NUMBERS = 1000
+CHOSEN_BY_TUNING = ("min_samples_split", "ccp_alpha")
+PAGES = (".html", ".htm")
+LEAST_NESTED = 3  # folds, of which two are left out
 
 
 def check_scoring(names: Sequence[str], quantile: float | None = None) -> dict[str, Any]:
@@ -141,11 +144,6 @@ def reason_of(error: Exception, name: str, task: str, known: Sequence[str]) -> s
     if "multiclass" in reason or "multi_class" in reason:
         return f"it is for two classes, and there are more. Try {others[0]}"
     return reason
-
-
-CHOSEN_BY_TUNING = ("min_samples_split", "ccp_alpha")
-PAGES = (".html", ".htm")
-LEAST_NESTED = 3  # folds, of which two are left out
 
 
 @click.command("cv")

@@ -36,6 +36,16 @@ STANDARD_STREAM = Path("-")
 PARQUET = ".parquet"
 TABLE_HEAD = 65_536  # bytes
 UNITS = ("bytes", "kB", "MB", "GB")
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+NUMBER = re.compile(
+    r"[-+]? (?: [.,]?\d[\d.,]* (?: e[-+]?\d+ )? %? | inf | infinity | nan )", re.I | re.X
+)
+MARKED_CELL = re.compile(rb"""[,\n] "? ' [-=+@\t\r]""", re.X)
+BLOCK = 1 << 20  # bytes of a file that are looked at at once
+OVERLAP = 3  # bytes of a marked cell's beginning that the block before may hold
+MODEL_HEAD = b'{"format":"dtrees model"'
+PAGE_HEAD = '<meta name="generator" content="dtrees">'
+HEAD_BYTES = 4096  # of a page that are looked at
 
 
 def is_stream(file: Path) -> bool:
@@ -155,15 +165,6 @@ def head_of(source: Path | io.BytesIO) -> bytes:
         return b""
 
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-NUMBER = re.compile(
-    r"[-+]? (?: [.,]?\d[\d.,]* (?: e[-+]?\d+ )? %? | inf | infinity | nan )", re.I | re.X
-)
-MARKED_CELL = re.compile(rb"""[,\n] "? ' [-=+@\t\r]""", re.X)
-BLOCK = 1 << 20  # bytes of a file that are looked at at once
-OVERLAP = 3  # bytes of a marked cell's beginning that the block before may hold
-
-
 def as_cell(label: Any) -> Any:
     """A label that a spreadsheet does not take for a formula when it opens a CSV file.
 
@@ -230,10 +231,6 @@ def holds_marked_cells(path: Path, *, packed: bool) -> bool:
                 return True
     return False
 
-
-MODEL_HEAD = b'{"format":"dtrees model"'
-PAGE_HEAD = '<meta name="generator" content="dtrees">'
-HEAD_BYTES = 4096  # of a page that are looked at
 
 force_option = click.option(
     "--force", is_flag=True, help="Replace the file that is written, whatever it holds."

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from dtrees._forks import cached_property
 
 if TYPE_CHECKING:
-    from dtrees.coding.text_dates import Form as DateForm
+    from dtrees.coding.text_dates import DateForm
 
 SEPARATORS = (",", ";", "\t", "|", ":")
 BYTE_ORDER_MARKS = (
@@ -35,10 +35,12 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+LOOKED_AT = 1_000  # values of a column
+MOST = 0.9  # of the values, from which on a column is meant to hold numbers
 
 
 @dataclass(frozen=True)
-class Form:
+class CsvForm:
     """The form of a CSV file as it was given; None: not given.
 
     And how its dates were found to be written, by column, when it was read.
@@ -59,7 +61,7 @@ class Form:
         return form if self.thousands is None else {**form, "thousands": self.thousands}
 
 
-def separator_hint(target: str, names: Collection[str], form: Form) -> str | None:
+def separator_hint(target: str, names: Collection[str], form: CsvForm) -> str | None:
     """The option under which a header has the target; None: no separator has it.
 
     `names` are the columns that are there, read by `form`; the target is not.
@@ -80,7 +82,7 @@ def header_hint(head: bytes) -> str | None:
     return _add_separator(separator) if count and "," not in header else None
 
 
-def names_given_twice(head: bytes, form: Form) -> list[str]:
+def names_given_twice(head: bytes, form: CsvForm) -> list[str]:
     """Names of columns that a header has more than once."""
     text = head.decode(form.encoding or "utf-8", errors="replace")
     separator = form.options()["separator"] or ","
@@ -113,10 +115,6 @@ def encoding_hint(head: bytes) -> str:
     except UnicodeDecodeError:
         return "it may be latin-1: add --encoding latin-1"
     return "it may be cp1252, as Western European Windows writes: add --encoding cp1252"
-
-
-LOOKED_AT = 1_000  # values of a column
-MOST = 0.9  # of the values, from which on a column is meant to hold numbers
 
 
 @dataclass(frozen=True)
@@ -165,12 +163,12 @@ OTHER_FORMS = (
 )
 
 
-def read_by(form: Form) -> NumberForm:
+def read_by(form: CsvForm) -> NumberForm:
     """The form by which numbers are read."""
     return NumberForm(form.decimal or ".", form.thousands or "")
 
 
-def other_forms(values: list[Any], form: Form) -> list[NumberForm]:
+def other_forms(values: list[Any], form: CsvForm) -> list[NumberForm]:
     """Forms under which most values are numbers and more than now; several fit equally well."""
     now = read_by(form)
     known = now.count(values)
@@ -191,7 +189,7 @@ def other_forms(values: list[Any], form: Form) -> list[NumberForm]:
     return found
 
 
-def number_hints(table: Any, form: Form, is_lazy: bool = False) -> dict[str, str]:
+def number_hints(table: Any, form: CsvForm, is_lazy: bool = False) -> dict[str, str]:
     """Hints on columns of words whose first values are numbers in another form, by name.
 
     Thousands separators are not for tables that a cluster reads (`is_lazy`).

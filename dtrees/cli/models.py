@@ -50,6 +50,36 @@ RULES = (
         "most two columns, or one.",
     ),
 )
+CRITERIA = {
+    "classification": ("gini", "entropy", "log_loss", "chi_square"),
+    "regression": ("squared_error", "poisson"),
+}
+LOSSES = {
+    "classification": ("log_loss",),
+    "regression": ("squared_error", "absolute_error", "quantile", "huber", "poisson", "gamma"),
+}
+OF_TASKS = {"criterion": CRITERIA, "loss": LOSSES}
+NAMED_ALIKE = (  # options and parameters
+    *("criterion", "max_depth", "max_leaf_nodes", "min_samples_leaf", "min_samples_split"),
+    *("ccp_alpha", "max_bins", "max_features", "max_iter", "learning_rate", "loss", "quantile"),
+    *("alpha", "min_child_weight", "l2_regularization", "subsample", "early_stopping"),
+    *("max_samples", "bootstrap"),
+)
+PARAMETER_OF = dict(zip(NAMED_ALIKE, NAMED_ALIKE, strict=True)) | {
+    "trees": "n_estimators",
+    "oob": "oob_score",
+    "seed": "random_state",
+    "jobs": "n_jobs",
+    "rising": "monotonic_cst",
+    "falling": "monotonic_cst",
+    "interaction": "interaction_cst",
+}
+OF_RULES = (*DIRECTIONS, "interaction")
+OF_ALL_KINDS = (
+    *("max_depth", "max_leaf_nodes", "min_samples_leaf", "max_bins", "seed", "jobs"),
+    *OF_RULES,
+)
+NO_LIMIT = ("all", "exact")  # words for None
 
 
 def rules_of(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,36 +179,6 @@ KINDS = {
     "bagging": Kind("Bagging", "forest", "forest"),
     "boosting": Kind("GradientBoosting", "boosted model", "boosting", all_columns=1.0),
 }
-CRITERIA = {
-    "classification": ("gini", "entropy", "log_loss", "chi_square"),
-    "regression": ("squared_error", "poisson"),
-}
-LOSSES = {
-    "classification": ("log_loss",),
-    "regression": ("squared_error", "absolute_error", "quantile", "huber", "poisson", "gamma"),
-}
-OF_TASKS = {"criterion": CRITERIA, "loss": LOSSES}
-NAMED_ALIKE = (  # options and parameters
-    *("criterion", "max_depth", "max_leaf_nodes", "min_samples_leaf", "min_samples_split"),
-    *("ccp_alpha", "max_bins", "max_features", "max_iter", "learning_rate", "loss", "quantile"),
-    *("alpha", "min_child_weight", "l2_regularization", "subsample", "early_stopping"),
-    *("max_samples", "bootstrap"),
-)
-PARAMETER_OF = dict(zip(NAMED_ALIKE, NAMED_ALIKE, strict=True)) | {
-    "trees": "n_estimators",
-    "oob": "oob_score",
-    "seed": "random_state",
-    "jobs": "n_jobs",
-    "rising": "monotonic_cst",
-    "falling": "monotonic_cst",
-    "interaction": "interaction_cst",
-}
-OF_RULES = ("rising", "falling", "interaction")
-OF_ALL_KINDS = (
-    *("max_depth", "max_leaf_nodes", "min_samples_leaf", "max_bins", "seed", "jobs"),
-    *OF_RULES,
-)
-NO_LIMIT = ("all", "exact")  # words for None
 
 
 class Amount(click.ParamType):

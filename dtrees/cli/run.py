@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from dtrees.model_selection.validated import ValidatedFolds
 
 CONFIDENCE = 0.9  # of the interval that is told beside a nested standard error
+STEPS_SHOWN = 10  # of a path
 
 
 @dataclass(frozen=True)
@@ -437,9 +438,6 @@ def nested_error_of(request: Request, estimator: Any) -> NestedStandardError:
             n_repeats=request.n_divisions,
             random_state=estimator.random_state,
         )
-
-
-STEPS_SHOWN = 10  # of a path
 
 
 def print_run(run: Run) -> None:

@@ -16,7 +16,7 @@ import click
 from dtrees.cli.columns import note_open_orders, note_single_class, note_strays
 from dtrees.cli.files import PARQUET, check_there, head_of, is_stream
 from dtrees.cli.form import (
-    Form,
+    CsvForm,
     encoding_hint,
     header_hint,
     names_given_twice,
@@ -102,13 +102,13 @@ def options(*declared: Callable[..., Any]) -> Callable[..., Any]:
     return decorate
 
 
-def form_of(given: dict[str, Any]) -> Form:
+def form_of(given: dict[str, Any]) -> CsvForm:
     """The form of a CSV file, taken out of what is given."""
     names = "sep", "encoding", "decimal", "thousands", "dayfirst"
-    return Form(*(given.pop(name) for name in names))
+    return CsvForm(*(given.pop(name) for name in names))
 
 
-def read(file: Path, form: Form, as_text: Collection[str] = ()) -> Any:
+def read(file: Path, form: CsvForm, as_text: Collection[str] = ()) -> Any:
     """The DataFrame in a file, or in the CSV on standard input."""
     from dtrees.io.files import read_dated
 
@@ -138,7 +138,7 @@ def read(file: Path, form: Form, as_text: Collection[str] = ()) -> Any:
 
 
 def problem_in(
-    table: Any, target: str, task: Any, *, drop: Sequence[str], form: Form, files: Sequence[str]
+    table: Any, target: str, task: Any, *, drop: Sequence[str], form: CsvForm, files: Sequence[str]
 ) -> Problem:
     """The problem in a table; says what to try where a CSV file seems to be written otherwise."""
     from dtrees.io import problem_of
@@ -197,7 +197,7 @@ def check_files(files: Sequence[str], cluster: str | None) -> None:
 @contextmanager
 def table_of(
     files: Sequence[str],
-    form: Form,
+    form: CsvForm,
     cluster: str | None,
     regime: str | None = None,
     as_text: Collection[str] = (),

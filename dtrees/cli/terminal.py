@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 # Control and format characters (escape sequences, text that runs the other way), halves of pairs,
 # and separators of lines.
 INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+LONGEST = 1_000  # letters of a message
+# Of `coding.input_validation`, of which `column_notes` says more.
+OWN_WORDS = "Columns? .* Is (this|each) an id|Values of columns? .* look like dates"
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
@@ -50,11 +53,6 @@ def visible(text: object) -> str:
         else letter
         for letter in text
     )
-
-
-LONGEST = 1_000  # letters of a message
-# Of `coding.input_validation`, of which `column_notes` says more.
-OWN_WORDS = "Columns? .* Is (this|each) an id|Values of columns? .* look like dates"
 
 
 class RequestError(click.ClickException):

@@ -47,6 +47,8 @@ from dtrees.exceptions import StatisticsOverflowError
 U8, U16, U32, SPARSE = 0, 1, 2, 3
 WIDTHS = (np.uint8, np.uint16, np.uint32)
 MAX_ROWS = 2**31 - 1
+STEP = np.uint64(0x9E3779B97F4A7C15)
+ROWS = 16_384  # at a time, so that their sums stay in the cache
 
 
 def storage_for(largest_code: Any) -> np.ndarray:
@@ -356,10 +358,6 @@ class CodedMatrix(SmallArraysInside):
             np.concatenate([getattr(part, name) for part in parts], out=stacked)
             blocks.append(stacked)
         return first._with_rows(n_rows, blocks, indptr, rows, codes)
-
-
-STEP = np.uint64(0x9E3779B97F4A7C15)
-ROWS = 16_384  # at a time, so that their sums stay in the cache
 
 
 def digest_of_rows(coded: CodedMatrix, first_row: int = 0) -> int:

@@ -47,6 +47,14 @@ if TYPE_CHECKING:
 ORDER_BYTES = 64 * 2**20
 LARGE_BUFFER = 4 * 2**20  # bytes from which on numpy asks for huge pages
 MOST_WASTE = 2**25  # bytes that may be written in huge pages for a few values
+NARROW_TYPES = ("float32", "float16", "int8", "uint8", "int16", "uint16", "bool")
+TILE_BYTES = 8 * 2**20
+TILE_COLUMNS = 16
+TILE_CELLS = 2**15  # of short columns, so many that a tile takes longer than to begin one
+TASKS = 8
+LEAST_TASKS = 4  # so that those of cheap columns and dear ones take turns
+SMALL_TABLE = 50_000  # cells below which tasks cost more than they save
+MANY_CUTS = 16  # per row, from which on rows are sorted instead of looking at every cut
 
 
 @contextmanager
@@ -171,15 +179,6 @@ def mapped_bytes(n_bytes: int) -> np.ndarray:
     with suppress(OSError):  # a kernel that knows no huge pages
         memory.madvise(mmap.MADV_NOHUGEPAGE)
     return np.frombuffer(memory, dtype=np.uint8)
-
-
-NARROW_TYPES = ("float32", "float16", "int8", "uint8", "int16", "uint16", "bool")
-TILE_BYTES = 8 * 2**20
-TILE_COLUMNS = 16
-TILE_CELLS = 2**15  # of short columns, so many that a tile takes longer than to begin one
-TASKS = 8
-LEAST_TASKS = 4  # so that those of cheap columns and dear ones take turns
-SMALL_TABLE = 50_000  # cells below which tasks cost more than they save
 
 
 def tile_type(dtype: np.dtype) -> type:
@@ -371,9 +370,6 @@ def join_values(
                 source = part.high if len(part.high) else part.low
                 high[at] = source[inside[k] : stop]
     return offsets, low, high, exact
-
-
-MANY_CUTS = 16  # per row, from which on rows are sorted instead of looking at every cut
 
 
 def code_dense(

@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 
 UNIT_WORDS = ("numbers or labels", "dates", "time spans", "booleans")  # in the order of `UNITS`
 TASK_CELLS = 4 * 2**20  # cells of a task that looks for infinities
+DRIFT_ROWS = 10  # with a value, of a column, below which a new category is nothing to warn of
+ID_SHARE = 0.9  # categories for each row, from which on a column is called an id
+ID_ROWS = 20  # of a table, below which no column is called an id
+NAMED = 5  # columns that a warning names
+OUTCOMES = {"missing": "count as missing", "majority": "go with the majority"}
 
 
 def check_names(fitted: np.ndarray | None, names: np.ndarray | None, estimator: str) -> None:
@@ -157,14 +162,6 @@ def as_fitted(book: CodeBook, table: Table) -> Table:
         else:
             labels.append(column)
     return replace(table, numbers=tuple(numbers), labels=tuple(labels))
-
-
-DRIFT_ROWS = 10  # with a value, of a column, below which a new category is nothing to warn of
-ID_SHARE = 0.9  # categories for each row, from which on a column is called an id
-ID_ROWS = 20  # of a table, below which no column is called an id
-NAMED = 5  # columns that a warning names
-
-OUTCOMES = {"missing": "count as missing", "majority": "go with the majority"}
 
 
 def warn_of_unseen(book: CodeBook, table: Table) -> None:

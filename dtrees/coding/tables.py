@@ -31,6 +31,12 @@ from dtrees.coding.times import BOOL, NUMBER, TIMEDELTA, time_column, time_objec
 LARGEST_WHOLE = 2.0**53  # up to which float64 holds every integer
 
 Column = tuple[np.ndarray | Labels, int]  # with the position of its unit in `UNITS`
+FEW_LABELS = 512  # of a column's type, which cost less than to find out which are in some row
+FEW_STRINGS = 64  # of a column, of which Python makes labels sooner than pandas does
+SMALL_FRAME = 2**26  # bytes of a DataFrame that may be copied
+ONE_MEMORY = (np.ndarray, bytes, bytearray, memoryview)  # they own one; pickles have the others
+FEW_ROWS = 500  # of a frame, whose numbers are copied sooner than a Series of each column is made
+FEW_COLUMNS = 20  # of a frame: a Series of each is made sooner than that of their types
 
 
 def as_array(X: Any) -> np.ndarray:
@@ -144,10 +150,6 @@ def integer_column(values: np.ndarray, missing: np.ndarray, j: int) -> np.ndarra
         return out
     distinct, codes = np.unique(values, return_inverse=True)
     return Labels(j, np.where(missing, -1, codes), distinct.tolist())
-
-
-FEW_LABELS = 512  # of a column's type, which cost less than to find out which are in some row
-FEW_STRINGS = 64  # of a column, of which Python makes labels sooner than pandas does
 
 
 def pandas_column(series: Any, dtype: Any, j: int, name: str, pandas: Any) -> Column:
@@ -270,12 +272,6 @@ def arrow_column(column: Any, j: int, name: str, pyarrow: Any) -> Column:
     dictionary = column.dictionary if used is None else column.dictionary.take(pyarrow.array(used))
     labels = Labels(j, codes, dictionary.to_pylist(), is_category)
     return labels.without_missing(), NUMBER
-
-
-SMALL_FRAME = 2**26  # bytes of a DataFrame that may be copied
-ONE_MEMORY = (np.ndarray, bytes, bytearray, memoryview)  # they own one; pickles have the others
-FEW_ROWS = 500  # of a frame, whose numbers are copied sooner than a Series of each column is made
-FEW_COLUMNS = 20  # of a frame: a Series of each is made sooner than that of their types
 
 
 @dataclass(eq=False)  # frozen ones take longer to make: of both, 0.9 of a row's 20 us

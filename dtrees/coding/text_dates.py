@@ -36,7 +36,7 @@ NO_ORDER, MONTH_FIRST, DAY_FIRST = range(3)  # of dates that are written in one 
 MONTHS = 12
 
 
-class Form(NamedTuple):
+class DateForm(NamedTuple):
     """A way to write dates."""
 
     format: str  # of pandas
@@ -51,17 +51,17 @@ class Form(NamedTuple):
         return DAY_FIRST if self.format.startswith(("%d/", "%d-")) else NO_ORDER
 
 
-def form_of(value: Any, *, dayfirst: bool = False) -> Form | None:
+def form_of(value: Any, *, dayfirst: bool = False) -> DateForm | None:
     """The form of a value, if it is like a date."""
     match = DATE.fullmatch(value) if isinstance(value, str) else None
     if match is None or match["mark"] is None:
-        return match and Form(ISO, match["offset"] is not None, is_open=False)
+        return match and DateForm(ISO, match["offset"] is not None, is_open=False)
     has_order = match["mark"] != "."
     places = "mdY" if has_order and not dayfirst else "dmY"
     date = match["mark"].join(f"%{place}" for place in places)
     time = match["time"] and (" %H:%M:%S" if match["seconds"] else " %H:%M")
     is_open = has_order and max(int(match["first"]), int(match["second"])) <= MONTHS
-    return Form(date + (time or ""), has_offset=False, is_open=is_open)
+    return DateForm(date + (time or ""), has_offset=False, is_open=is_open)
 
 
 def look_like_dates(values: np.ndarray) -> bool:
@@ -70,7 +70,7 @@ def look_like_dates(values: np.ndarray) -> bool:
     return sum(form_of(value) is not None for value in some) > len(some) / 2
 
 
-def forms_of(column: Any, *, dayfirst: bool = False) -> set[Form] | None:
+def forms_of(column: Any, *, dayfirst: bool = False) -> set[DateForm] | None:
     """Forms of the dates of a column.
 
     Parameters
@@ -81,7 +81,7 @@ def forms_of(column: Any, *, dayfirst: bool = False) -> set[Form] | None:
 
     Returns
     -------
-    set of Form, or None
+    set of DateForm, or None
         Empty for a column without values. None when a value is no date, or when one does not fit
         into nanoseconds (1677 to 2262).
 
@@ -95,7 +95,7 @@ def forms_of(column: Any, *, dayfirst: bool = False) -> set[Form] | None:
     return found if is_valid else None
 
 
-def _as_written(column: Any, dayfirst: bool) -> set[Form] | None:
+def _as_written(column: Any, dayfirst: bool) -> set[DateForm] | None:
     """Forms of the values of a column, whether there is such a day or not."""
     if column.isna().all():
         return set()
@@ -110,15 +110,15 @@ def _as_written(column: Any, dayfirst: bool) -> set[Form] | None:
     return found
 
 
-def combined(forms: Iterable[set[Form] | None]) -> Form | None:
+def combined(forms: Iterable[set[DateForm] | None]) -> DateForm | None:
     """The form of the dates in the parts of a column; None: no dates, or not all alike.
 
     Parameters
     ----------
-    forms : iterable of set of Form or None
+    forms : iterable of set of DateForm or None
         As `forms_of` tells them of each part.
     """
-    found: set[Form] = set()
+    found: set[DateForm] = set()
     for part in forms:
         if part is None:
             return None
@@ -127,14 +127,14 @@ def combined(forms: Iterable[set[Form] | None]) -> Form | None:
     return min(found) if is_alike else None  # one that the other order cannot read, if there is any
 
 
-def parsed(column: Any, form: Form) -> Any:
+def parsed(column: Any, form: DateForm) -> Any:
     """A column of dates in text as datetime64[ns], in UTC or of no zone."""
     from pandas import to_datetime
 
     return to_datetime(column, format=form.format, utc=form.has_offset).dt.as_unit("ns")
 
 
-def _parsed_if_valid(column: Any, form: Form) -> Any:
+def _parsed_if_valid(column: Any, form: DateForm) -> Any:
     """Dates as `parsed` makes them; None for values such as February 30 or the year 9999."""
     try:
         return parsed(column, form)
@@ -142,7 +142,7 @@ def _parsed_if_valid(column: Any, form: Form) -> Any:
         return None
 
 
-def dates_of(column: Any, *, dayfirst: bool = False) -> tuple[Any, Form] | None:
+def dates_of(column: Any, *, dayfirst: bool = False) -> tuple[Any, DateForm] | None:
     """The dates of a column of a CSV file, and how they are written.
 
     Parameters
@@ -153,7 +153,7 @@ def dates_of(column: Any, *, dayfirst: bool = False) -> tuple[Any, Form] | None:
 
     Returns
     -------
-    (Series, Form) or None
+    (Series, DateForm) or None
         datetime64[ns], in UTC where the values name their distance from it. None when the column
         holds no dates, or dates that are not written alike.
     """

@@ -37,6 +37,9 @@ from dtrees.inspection.importance import mean_importances, split_counts, summed_
 from dtrees.inspection.overlay import check_together
 from dtrees.inspection.tree_formatter import TreeFormatter, adds_steps, column_names, parts_of
 
+MOST_LEVELS, MOST_COLUMNS = 12, 20  # that are printed
+SINGLE_LEAF = "The reference asks nothing: it is a single leaf."
+
 
 @dataclass(frozen=True)
 class LevelStability:
@@ -167,10 +170,6 @@ def end_of_subtree(tree: Tree, node: int) -> int:
     while tree.test[node] != LEAF:
         node = int(tree.children_right[node])
     return node + 1
-
-
-MOST_LEVELS, MOST_COLUMNS = 12, 20  # that are printed
-SINGLE_LEAF = "The reference asks nothing: it is a single leaf."
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ FIXED_DECIMALS = 8
 SAFE_DIGITS = 15  # significant: with more of them 0.49 may become 0.48999999999999999
 NANOSECONDS = {"D": 86_400_000_000_000, "m": 60_000_000_000, "s": 1_000_000_000}
 SHORT = {"D": 10, "m": 16, "s": 19, "ms": 23, "us": 26, "ns": 29}
+LEAST_ROOM = 30  # columns for the members of a set, even where a line then gets too long
 
 
 def category_word(value: Any) -> str:
@@ -81,9 +82,6 @@ def _tells_apart(texts: list[str], values: np.ndarray) -> bool:
     shown = np.array([float(text) for text in texts])
     precise = np.all(np.abs(shown - values) <= 0.01 * np.abs(values))
     return bool(precise) and len(np.unique(shown)) == len(shown)
-
-
-LEAST_ROOM = 30  # columns for the members of a set, even where a line then gets too long
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from dtrees.coding.text_dates import Form, dates_of
+from dtrees.coding.text_dates import DateForm, dates_of
 from dtrees.constraints import Boolean, Having, InstanceOf, ListLike, Nothing, checked
+
+RAGGED = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")  # pandas
+FORMATS = (".csv", ".csv.gz", ".parquet")
 
 
 def extra(module: str, *, of: str = "cli", for_: str = "the command line") -> Any:
@@ -43,10 +46,6 @@ def extra(module: str, *, of: str = "cli", for_: str = "the command line") -> An
         raise ImportError(
             f"{for_} needs {module}, which is not installed: pip install 'dask-dtrees[{of}]'"
         ) from error
-
-
-RAGGED = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")  # pandas
-FORMATS = (".csv", ".csv.gz", ".parquet")
 
 
 @checked(
@@ -111,7 +110,7 @@ def read_dated(
     dayfirst: bool,
     as_text: Collection[str],
     thousands: str | None = None,
-) -> tuple[Any, dict[str, Form]]:
+) -> tuple[Any, dict[str, DateForm]]:
     """A table as `read_table` has it, and the forms of dates of the columns of a CSV file."""
     name, label = ".csv", "standard input"
     if isinstance(source, Path):

@@ -26,7 +26,7 @@ from uuid import uuid4
 
 import dask
 
-from dtrees.coding.text_dates import Form, combined, forms_of, parsed
+from dtrees.coding.text_dates import DateForm, combined, forms_of, parsed
 from dtrees.exceptions import ClusterError
 from dtrees.parallel.client import sending_data
 from dtrees.parallel.executors import Executor, run_with_retries
@@ -95,7 +95,7 @@ def read_files(
     dayfirst: bool = False,
     as_text: Collection[str] = (),
     dates: bool = True,
-) -> tuple[Any, dict[str, Form]]:
+) -> tuple[Any, dict[str, DateForm]]:
     """Files of one table as a Dask data frame, whose rows stand in the order of the files.
 
     Parameters
@@ -116,7 +116,7 @@ def read_files(
 
     Returns
     -------
-    (dask.dataframe.DataFrame, dict of str to Form)
+    (dask.dataframe.DataFrame, dict of str to DateForm)
         And how the columns of dates in CSV files are written.
 
     Raises
@@ -161,7 +161,7 @@ def read_files(
         raise ValueError(f"{label}: cannot be read: {reason}") from error
 
 
-def _dates_in(table: Any, as_text: Collection[str], dayfirst: bool) -> dict[str, Form]:
+def _dates_in(table: Any, as_text: Collection[str], dayfirst: bool) -> dict[str, DateForm]:
     """Columns of text that hold nothing but dates, and how these are written."""
     is_text = {name: table._meta[name].dtype.kind == "O" for name in table.columns}
     names = [name for name in table.columns if is_text[name] and name not in as_text]
@@ -183,12 +183,12 @@ def _forms_in(table: Any, n_rows: int | None, dayfirst: bool) -> list[Any]:
     return _computed(table, work)
 
 
-def _forms(part: Any, how: tuple[int | None, bool]) -> dict[str, set[Form] | None]:
+def _forms(part: Any, how: tuple[int | None, bool]) -> dict[str, set[DateForm] | None]:
     n_rows, dayfirst = how
     return {name: forms_of(part[name].iloc[:n_rows], dayfirst=dayfirst) for name in part.columns}
 
 
-def _parsed(part: Any, found: dict[str, Form]) -> Any:
+def _parsed(part: Any, found: dict[str, DateForm]) -> Any:
     part = part.copy(deep=False)
     for name, form in found.items():
         part[name] = parsed(part[name], form)

@@ -18,7 +18,7 @@ from dtrees.cli.columns import (
     strays_of,
     text_columns,
 )
-from dtrees.cli.form import Form
+from dtrees.cli.form import CsvForm
 from dtrees.export import load, save
 from tests.cli.asking import ask, check_refused, fit_table, predict, predict_text
 
@@ -353,17 +353,21 @@ def test_a_single_class_is_noted(table, notes_of):
 @pytest.mark.parametrize(
     ("values", "form", "expected"),
     [
-        (["1,5"] * 30 + ["n/k"], Form(decimal=","), "is taken for words: 1 of its 31 values is no"),
-        (["a", "b"], Form(), None),
-        (["1"] * 5 + ["a"] * 5, Form(), None),
-        ([*days(20), "2024-02-30"], Form(), "1 of its 21 values is no date, first '2024-02-30'"),
-        ([None, *["1"] * 20, "?"], Form(), "first '?' in row 22"),
-        ([*days(20), "31.12.2024"], Form(), "its dates are not all written in the same way"),
-        (["31/12/2024", "01/12/2024"], Form(), "of the other order, add --dayfirst"),
-        (["12/31/2024"], Form(dayfirst=True), "of the other order, leave --dayfirst out"),
-        ([1, 2, 3], Form(), None),
-        ([None], Form(), None),
-        ([[1], "2"], Form(), None),
+        (
+            ["1,5"] * 30 + ["n/k"],
+            CsvForm(decimal=","),
+            "is taken for words: 1 of its 31 values is no",
+        ),
+        (["a", "b"], CsvForm(), None),
+        (["1"] * 5 + ["a"] * 5, CsvForm(), None),
+        ([*days(20), "2024-02-30"], CsvForm(), "1 of its 21 values is no date, first '2024-02-30'"),
+        ([None, *["1"] * 20, "?"], CsvForm(), "first '?' in row 22"),
+        ([*days(20), "31.12.2024"], CsvForm(), "its dates are not all written in the same way"),
+        (["31/12/2024", "01/12/2024"], CsvForm(), "of the other order, add --dayfirst"),
+        (["12/31/2024"], CsvForm(dayfirst=True), "of the other order, leave --dayfirst out"),
+        ([1, 2, 3], CsvForm(), None),
+        ([None], CsvForm(), None),
+        ([[1], "2"], CsvForm(), None),
     ],
 )
 def test_strays(values, form, expected):
@@ -373,4 +377,4 @@ def test_strays(values, form, expected):
 
 
 def test_text_that_is_a_date_is_a_word_in_parquet():
-    assert strays_of(pd.Series([*days(20), "never"]), Form(), False) is None
+    assert strays_of(pd.Series([*days(20), "never"]), CsvForm(), False) is None

@@ -3,7 +3,7 @@
 import pytest
 
 from dtrees.cli.form import (
-    Form,
+    CsvForm,
     NumberForm,
     encoding_hint,
     names_given_twice,
@@ -62,14 +62,14 @@ def test_on_a_cluster(tmp_path, address):
 @pytest.mark.parametrize(
     ("names", "form", "expected"),
     [
-        (["a;target"], Form(), "';'"),
-        (["a\ttarget"], Form(), r"'\t'"),
-        (["a|b", "c|target"], Form(), "'|'"),
-        (["a,target"], Form(separator=";"), "','"),
-        (["a,target"], Form(separator=r"\t"), "','"),
-        (['"a";"target"'], Form(), "';'"),
-        (["a", "b"], Form(), None),
-        (["a;b"], Form(), None),
+        (["a;target"], CsvForm(), "';'"),
+        (["a\ttarget"], CsvForm(), r"'\t'"),
+        (["a|b", "c|target"], CsvForm(), "'|'"),
+        (["a,target"], CsvForm(separator=";"), "','"),
+        (["a,target"], CsvForm(separator=r"\t"), "','"),
+        (['"a";"target"'], CsvForm(), "';'"),
+        (["a", "b"], CsvForm(), None),
+        (["a;b"], CsvForm(), None),
     ],
 )
 def test_separators(names, form, expected):
@@ -130,8 +130,8 @@ def test_a_model_no_better_than_a_guess(tmp_path):
 )
 def test_names_given_twice_whatever_ends_a_line(end, header, expected):
     head = end.join([header, "1,2,1,2", ""]).encode()
-    assert names_given_twice(head, Form()) == expected
-    form = Form(separator=";", encoding="utf-16")
+    assert names_given_twice(head, CsvForm()) == expected
+    form = CsvForm(separator=";", encoding="utf-16")
     head = end.join(["", header.replace(",", ";"), "1;2;1;2"]).encode("utf-16")
     assert names_given_twice(head, form) == [name.replace(",", ";") for name in expected]
 
@@ -151,22 +151,22 @@ def written_numbers(tmp_path, values):
 @pytest.mark.parametrize(
     ("values", "form", "expected"),
     [
-        (["1,5", "2"], Form(), ["--decimal ,"]),
-        (["1,234", "0,5"], Form(), ["--decimal ,"]),
-        (GERMAN, Form(), ["--decimal , --thousands ."]),
-        (GERMAN, Form(decimal=","), ["--thousands ."]),
-        (GERMAN, Form(decimal=".", thousands=","), []),
-        (ENGLISH, Form(), ["--thousands ,"]),
-        (ENGLISH, Form(decimal=","), []),
-        (["1,234", "56"], Form(), ["--decimal ,", "--thousands ,"]),
-        (["1.234.567", "1.234"], Form(), ["--decimal , --thousands ."]),
-        (["5'377.19", "1.5"], Form(), ["--thousands ''\"'\"''"]),
-        ([*ENGLISH * 10, "n/k"], Form(), ["--thousands ,"]),
-        (["1", "2", "n/k"], Form(), []),
-        (["1.5", "2.5"], Form(), []),
-        (["a,b", "1,5"], Form(), []),
-        (["1,2,3", "4,5,6"], Form(), []),
-        ([], Form(), []),
+        (["1,5", "2"], CsvForm(), ["--decimal ,"]),
+        (["1,234", "0,5"], CsvForm(), ["--decimal ,"]),
+        (GERMAN, CsvForm(), ["--decimal , --thousands ."]),
+        (GERMAN, CsvForm(decimal=","), ["--thousands ."]),
+        (GERMAN, CsvForm(decimal=".", thousands=","), []),
+        (ENGLISH, CsvForm(), ["--thousands ,"]),
+        (ENGLISH, CsvForm(decimal=","), []),
+        (["1,234", "56"], CsvForm(), ["--decimal ,", "--thousands ,"]),
+        (["1.234.567", "1.234"], CsvForm(), ["--decimal , --thousands ."]),
+        (["5'377.19", "1.5"], CsvForm(), ["--thousands ''\"'\"''"]),
+        ([*ENGLISH * 10, "n/k"], CsvForm(), ["--thousands ,"]),
+        (["1", "2", "n/k"], CsvForm(), []),
+        (["1.5", "2.5"], CsvForm(), []),
+        (["a,b", "1,5"], CsvForm(), []),
+        (["1,2,3", "4,5,6"], CsvForm(), []),
+        ([], CsvForm(), []),
     ],
 )
 def test_options_under_which_values_are_numbers(values, form, expected):
@@ -178,7 +178,7 @@ def test_hints_name_columns():
     table = pd.DataFrame(
         {"a": GERMAN, "b": GERMAN, "c": ENGLISH, "d": list("vwxyz"), "e": range(5), "f": None}
     )
-    hints = number_hints(table, Form())
+    hints = number_hints(table, CsvForm())
     assert list(hints) == ["a", "b", "c"]
     assert hints["a"] == hints["b"]
     assert hints["a"].startswith("columns 'a', 'b' look like numbers with a thousands separator")
@@ -189,7 +189,7 @@ def test_no_option_is_named_that_a_cluster_refuses():
     table = pd.DataFrame(
         {"a": GERMAN, "b": ["1,5", "2"] * 2 + ["3"], "c": ["1,234", "56"] * 2 + ["7"]}
     )
-    hints = number_hints(table, Form(), is_lazy=True)
+    hints = number_hints(table, CsvForm(), is_lazy=True)
     assert not any("--thousands" in hint for hint in hints.values())
     assert hints["a"].endswith("write the table as Parquet, or read it without --cluster")
     assert hints["b"].endswith("with a decimal comma, taken for words: add --decimal ,")

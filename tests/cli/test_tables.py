@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from dtrees.cli.form import Form
+from dtrees.cli.form import CsvForm
 from dtrees.cli.tables import check_files, kinds_line, label_of, table_of
 from dtrees.cli.terminal import RequestError
 from dtrees.io import problem_of, read_table
@@ -219,10 +219,10 @@ def test_kinds_are_counted_in_one_order():
 def test_several_files_have_a_name_and_need_a_cluster():
     assert label_of(["a.csv"]) == "a.csv"
     assert label_of(["a.csv", "b.csv", "c.csv"]) == "a.csv and 2 more"
-    with pytest.raises(RequestError, match="add --cluster"), table_of(["a", "b"], Form(), None):
+    with pytest.raises(RequestError, match="add --cluster"), table_of(["a", "b"], CsvForm(), None):
         pass
     with pytest.raises(RequestError, match="cannot read standard input"):  # noqa: SIM117
-        with table_of(["-"], Form(), "local:1"):
+        with table_of(["-"], CsvForm(), "local:1"):
             pass
     check_files(["no.csv"], "local:1")  # workers look for theirs
     with pytest.raises(RequestError, match="no such file"):

@@ -10,7 +10,7 @@ from dtrees.coding.text_dates import (
     ISO,
     MONTH_FIRST,
     NO_ORDER,
-    Form,
+    DateForm,
     are_dates,
     combined,
     dates_of,
@@ -22,7 +22,7 @@ from dtrees.coding.text_dates import (
 pd = pytest.importorskip("pandas")
 
 
-BARE, ZONED = Form(ISO, False, False), Form(ISO, True, False)
+BARE, ZONED = DateForm(ISO, False, False), DateForm(ISO, True, False)
 
 
 def series(values):
