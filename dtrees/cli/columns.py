@@ -35,7 +35,7 @@ from dtrees.cli.terminal import counted, note
 if TYPE_CHECKING:
     from dtrees.cli.form import CsvForm
     from dtrees.coding.codebook import CodeBook
-    from dtrees.coding.text_dates import DateForm
+    from dtrees.coding.times import DateForm
 
 DATES = "datetime64[ns]"  # a unit
 SHOWN = 5  # names in a message
@@ -92,7 +92,7 @@ def remember_orders(model: Any, form: CsvForm) -> None:
     """Let a model that was just fitted know by which order the dates of its columns were read."""
     import numpy as np
 
-    from dtrees.coding.text_dates import NO_ORDER
+    from dtrees.coding.times import NO_ORDER
 
     orders = {name: each.order for name, each in form.date_forms.items()}
     names = column_names(codebook_of(model))
@@ -103,7 +103,7 @@ def remember_orders(model: Any, form: CsvForm) -> None:
 
 def day_first(model: Any) -> dict[str, bool]:
     """Tell whether dates of columns were read day first, of those whose order a model knows."""
-    from dtrees.coding.text_dates import DAY_FIRST, NO_ORDER
+    from dtrees.coding.times import DAY_FIRST, NO_ORDER
 
     names = column_names(codebook_of(model))
     orders = getattr(model, "_date_orders", [NO_ORDER] * len(names))
@@ -156,7 +156,7 @@ def as_dates(column: Any, name: str, dayfirst: bool = False) -> tuple[Any, DateF
     """A column of text as dates, and how they are written; ValueError: it holds something else."""
     from pandas import to_datetime
 
-    from dtrees.coding.text_dates import are_dates, dates_of
+    from dtrees.coding.times import are_dates, dates_of
 
     if column.isna().all():
         return to_datetime(column), None
@@ -237,8 +237,8 @@ def note_ids(model: Any, n_rows: int, form: CsvForm, files: Sequence[str]) -> No
     """
     from pandas import Series
 
-    from dtrees.coding.input_validation import nearly_ids
-    from dtrees.coding.text_dates import are_dates
+    from dtrees.coding.column_types import nearly_ids
+    from dtrees.coding.times import are_dates
 
     book = codebook_of(model)
     names, is_csv = column_names(book), not files[0].lower().endswith(PARQUET)
@@ -283,7 +283,7 @@ def strays_of(column: Any, form: CsvForm, is_csv: bool) -> str | None:
     given = column[present]
     if not len(given) or not all(isinstance(value, str) for value in given.iloc[:LOOKED_AT]):
         return None
-    from dtrees.coding.text_dates import are_dates
+    from dtrees.coding.times import are_dates
 
     few = given.iloc[:LOOKED_AT]
     now, other = (
@@ -330,7 +330,7 @@ def note_other_orders(
     forms: Mapping[str, DateForm], known: Mapping[str, bool], dayfirst: bool
 ) -> None:
     """Say which dates are read by another order than at fit; `known`: day first or not."""
-    from dtrees.coding.text_dates import NO_ORDER
+    from dtrees.coding.times import NO_ORDER
 
     with_order = (name for name, form in forms.items() if form.order != NO_ORDER)
     names = [repr(name) for name in with_order if known.get(name, dayfirst) != dayfirst]

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from dtrees._forks import cached_property
 
 if TYPE_CHECKING:
-    from dtrees.coding.text_dates import DateForm
+    from dtrees.coding.times import DateForm
 
 SEPARATORS = (",", ";", "\t", "|", ":")
 BYTE_ORDER_MARKS = (

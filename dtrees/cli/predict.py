@@ -67,7 +67,7 @@ from dtrees.cli.tables import (
 from dtrees.cli.terminal import RequestError, counted, note, notes, one_line_errors, say
 
 if TYPE_CHECKING:
-    from dtrees.coding.text_dates import DateForm
+    from dtrees.coding.times import DateForm
 
 PREDICTION = "prediction"
 PROBABILITY = "probability_"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # and separators of lines.
 INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 LONGEST = 1_000  # letters of a message
-# Of `coding.input_validation`, of which `column_notes` says more.
+# Of `coding.column_types`, of which `dtrees.cli.columns` says more.
 OWN_WORDS = "Columns? .* Is (this|each) an id|Values of columns? .* look like dates"
 
 

@@ -2,10 +2,9 @@
 
 tables            any table in memory as typed columns
 sparse_positions  damaged sparse matrices are refused before they are converted
-times             dates and time spans of any type as numbers (text_dates)
+times             dates and time spans of any type as numbers; dates in text
 labels            columns that are not numbers by their type
-column_types      which columns are ordered, categorical or hybrid
-input_validation  names, infinities, types of the fit; drift, columns of ids, dates in text
+column_types      ordered, categorical or hybrid columns; checks by those of the fit
 sampling          which rows cuts are read from
 dense_columns     codes of dense tables, a tile at a time
 sparse_columns    stored values to codes

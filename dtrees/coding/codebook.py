@@ -30,16 +30,18 @@ from dtrees.coding._binning import STATUS_INFINITE, cut_column
 from dtrees.coding._cells import any_infinite
 from dtrees.coding._thresholds import thresholds
 from dtrees.coding.coded import SPARSE, CodedMatrix
-from dtrees.coding.column_types import categorical_mask, columns_by_type, refuse_sparse_categories
-from dtrees.coding.dense_columns import OrderedValues, code_dense, encode_dense, join_values
-from dtrees.coding.input_validation import (
+from dtrees.coding.column_types import (
     as_fitted,
+    categorical_mask,
     check_names,
     check_units,
+    columns_by_type,
     refuse_columns,
     refuse_infinities,
+    refuse_sparse_categories,
     warn_of_unseen,
 )
+from dtrees.coding.dense_columns import OrderedValues, code_dense, encode_dense, join_values
 from dtrees.coding.labels import Labels, object_array
 from dtrees.coding.sampling import CutRules
 from dtrees.coding.sparse_columns import code_sparse, encode_sparse, read_sparse

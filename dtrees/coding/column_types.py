@@ -6,18 +6,42 @@ columns it names are categorical whatever they hold, all others have to be numbe
 
 Integers are exact as categories, whatever their size. All other numbers are categories as float64,
 those of Decimal and Fraction, too; ordered columns are float64 in any case.
+
+A table has to have the columns of the fit. Errors of column names, infinities and types use the
+words of scikit-learn for the same faults. There are three warnings of columns of categories::
+
+    none of its values was there at fit     the type changed ("7" then, 7 now), or the wrong column
+    nearly as many categories as rows       a name of each row, of which nothing can be learned
+    most categories look like dates         of which only an order would tell
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dtrees.coding.labels import Labels, object_array, recode, sort_labels
+from dtrees._warnings import warn
+from dtrees.coding._cells import any_infinite
+from dtrees.coding.labels import Labels, number_of, object_array, recode, sort_labels
 from dtrees.coding.tables import LARGEST_WHOLE, Numbers, Table, is_beyond_floats
+from dtrees.coding.times import DATETIME, TIMEDELTA, look_like_dates
+from dtrees.exceptions import UnseenCategoryError
+from dtrees.typing import Runner, serial
+
+if TYPE_CHECKING:
+    from dtrees.coding.codebook import CodeBook
+
+UNIT_WORDS = ("numbers or labels", "dates", "time spans", "booleans")  # in the order of `UNITS`
+TASK_CELLS = 4 * 2**20  # cells of a task that looks for infinities
+DRIFT_ROWS = 10  # with a value, of a column, below which a new category is nothing to warn of
+ID_SHARE = 0.9  # categories for each row, from which on a column is called an id
+ID_ROWS = 20  # of a table, below which no column is called an id
+NAMED = 5  # columns that a warning names
+OUTCOMES = {"missing": "count as missing", "majority": "go with the majority"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,3 +226,235 @@ def _categories(column: Labels, chosen: np.ndarray) -> Categories:
     rank = np.zeros(len(column.labels), dtype=np.int64)
     rank[[index[id(value)] for value in values]] = np.arange(1, len(values) + 1)
     return Categories(values, column, rank)
+
+
+def check_names(fitted: np.ndarray | None, names: np.ndarray | None, estimator: str) -> None:
+    """Compare the names of a table's columns with those that were fitted."""
+    if fitted is None and names is None:
+        return
+    if fitted is None:
+        warn(f"X has feature names, but {estimator} was fitted without feature names")
+        return
+    if names is None:
+        warn(f"X does not have valid feature names, but {estimator} was fitted with feature names")
+        return
+    if len(names) == len(fitted) and np.all(names == fitted):
+        return
+    message = "The feature names should match those that were passed during fit.\n"
+    unexpected = sorted(set(names) - set(fitted))
+    gone = sorted(set(fitted) - set(names))
+    for title, listed in (
+        ("Feature names unseen at fit time:\n", unexpected),
+        ("Feature names seen at fit time, yet now missing:\n", gone),
+    ):
+        if listed:
+            message += title + "".join(f"- {name}\n" for name in listed[:5])
+            message += "- ...\n" if len(listed) > 5 else ""
+    if not unexpected and not gone:
+        message += "Feature names must be in the same order as they were in fit.\n"
+    raise ValueError(message)
+
+
+def refuse_infinities(table: Table, run: Runner = serial) -> None:
+    """Raise when a cell is infinite. O(cells), in the order of memory; tasks of rows for `run`."""
+    for block in table.numbers:
+        values = block.values
+        if values.dtype.kind == "f" and _holds_infinity(values, run):
+            infinite = np.zeros(table.n_columns, dtype=bool)
+            infinite[block.columns] = np.isinf(values).any(axis=0)
+            refuse_columns(table, infinite)
+    if table.sparse is not None and table.sparse.dtype.kind == "f":
+        cells = np.flatnonzero(np.isinf(table.sparse.data))
+        infinite = np.zeros(table.n_columns, dtype=bool)
+        infinite[np.searchsorted(table.sparse.indptr, cells, "right") - 1] = True
+        refuse_columns(table, infinite)
+
+
+def refuse_columns(table: Table, infinite: np.ndarray) -> None:
+    """Raise when some columns, bool (n_columns,), hold an infinity."""
+    if infinite.any():
+        raise ValueError(
+            "Input X contains infinity or a value too large for dtype('float64'). "
+            f"(column {table.name(int(np.argmax(infinite)))}) Replace infinities by a large "
+            "number, or by NaN, which counts as missing."
+        )
+
+
+def _holds_infinity(values: np.ndarray, run: Runner) -> bool:
+    """Tell whether a block of floats holds an infinity."""
+    if values.dtype in (np.float32, np.float64):
+        native = values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
+        native = np.require(native, requirements="A")
+        if native.size <= TASK_CELLS:
+            return any_infinite(native)
+        parts = np.array_split(native, -(-native.size // TASK_CELLS))
+        return any(run([partial(any_infinite, part) for part in parts]))
+    return bool(np.isinf(values).any())
+
+
+def check_units(book: CodeBook, table: Table) -> None:
+    """Refuse numbers, dates and time spans in the place of one another."""
+    differs = (table.units != book.units) & (book.n_codes > 0)
+    if differs.any():  # one of them is a time
+        times = (DATETIME, TIMEDELTA)
+        differs &= np.isin(table.units, times) | np.isin(book.units, times)
+    if not differs.any():
+        return
+    present = np.full(table.n_columns, table.sparse is not None)
+    for block in table.numbers:
+        here = differs[block.columns]
+        values = block.values[:, here]
+        present[block.columns[here]] = (values == values).any(axis=0)
+    for column in table.labels:
+        present[column.column] = differs[column.column] and column.present().any()
+    differs &= present
+    if differs.any():
+        j = int(np.argmax(differs))
+        given, fitted = UNIT_WORDS[table.units[j]], UNIT_WORDS[book.units[j]]
+        if any(column.column == j for column in table.labels):
+            given = "strings or objects"
+        raise ValueError(
+            f"Column {table.name(j)} of X holds {given}, but {fitted} were fitted. Convert it "
+            "to what was fitted."
+        )
+
+
+def as_fitted(book: CodeBook, table: Table) -> Table:
+    """Numbers where ordered codes were fitted, labels where categories alone were."""
+    named = (book.n_ordered == 0) & (book.n_codes > 0)
+    if table.sparse is not None:
+        categorical = list(book.categories)
+        if categorical:
+            raise ValueError(
+                f"X is sparse, but column {book.name(categorical[0])} was fitted as "
+                "categories. Give X in the form that was fitted."
+            )
+        return table
+    numbers: list[Numbers] = []
+    labels: list[Labels] = []
+    for block in table.numbers:
+        if not named[block.columns].any():
+            numbers.append(block)
+            continue
+        for is_named, part in block.split(named):
+            if is_named:
+                cells = zip(part.columns.tolist(), part.values.T, strict=True)
+                labels.extend(labels_of_numbers(values, j) for j, values in cells)
+            else:
+                numbers.append(part)
+    for column in table.labels:
+        j = column.column
+        if book.n_ordered[j] == book.n_codes[j] > 0:
+            values = column.as_numbers(table.name(j))
+            refuse_strings(column, np.isnan(values) & column.present(), table.name(j))
+            numbers.append(numbers_of(column, values))
+        else:
+            labels.append(column)
+    return replace(table, numbers=tuple(numbers), labels=tuple(labels))
+
+
+def warn_of_unseen(book: CodeBook, table: Table) -> None:
+    """Warn of columns of which every value is a category that was not there at fit.
+
+    A warning takes at least 10 rows that have a value in the column: a single row, or a small block
+    of a collection, may hold a new category and nothing else without any drift. An error takes one.
+
+    Parameters
+    ----------
+    book : CodeBook
+    table : Table
+        To be coded by the book, as `CodeBook.check` makes it; all rows of it count as one.
+
+    Raises
+    ------
+    UnseenCategoryError
+        With ``handle_unknown="error"``.
+    """
+    for column in table.labels:
+        j = column.column
+        known = book.categories.get(j)
+        if known is None:
+            continue
+        label = _first_unseen(column, book.numbers_of_categories(j), book.n_ordered[j] > 0)
+        if label is None:
+            continue
+        if book.handle_unknown != "error" and np.count_nonzero(column.codes >= 0) < DRIFT_ROWS:
+            continue
+        fitted = known[0]
+        text = (
+            f"Column {table.name(j)} of X: none of its values was there at fit, such as "
+            f"{str(label)[:60]!r} of type {type(label).__name__}; fitted was, for example, "
+            f"{str(fitted)[:60]!r} of type {type(fitted).__name__}."
+        )
+        if book.handle_unknown == "error":
+            raise UnseenCategoryError(f"{text} Give the values in the form that was fitted.")
+        warn(
+            f"{text} All of its rows {OUTCOMES[book.handle_unknown]}. Give the values in the form "
+            "that was fitted; handle_unknown='error' at fit makes this an error."
+        )
+
+
+def _first_unseen(column: Labels, known: dict, has_numbers: bool) -> object:
+    """The first label that is in some row, if none of these is known; None otherwise."""
+    found = None
+    for i in np.flatnonzero(column.present()):
+        label = column.labels[i]
+        is_number = has_numbers and not np.isnan(number_of(label, ""))
+        if is_number or label in known:
+            return None
+        found = label if found is None else found
+    return found
+
+
+def warn_of_categories(book: CodeBook, n_rows: int) -> None:
+    """Warn once of all columns that are nearly ids, and once of all that look like dates.
+
+    Some values of each column of categories are looked at.
+    """
+    if not book.categories:
+        return
+    ids = nearly_ids(book, n_rows)
+    if ids:
+        count = f"{min(ids.values())} categories in {n_rows} rows"
+        if len(ids) == 1:
+            said = f"{count}. Is this an id? It is"
+        else:
+            said = f"at least {count}. Is each an id? They are"
+        warn(
+            f"Column{_names(book, ids)} of X: {said} not used. An id tells nothing of other rows: "
+            "leave it out, or give numbers as numbers."
+        )
+    dates = [j for j, values in book.categories.items() if look_like_dates(values)]
+    if dates:
+        warn(
+            f"Values of column{_names(book, dates)} look like dates, and count as categories: give "
+            "dates (pandas.to_datetime)."
+        )
+
+
+def _names(book: CodeBook, columns: Collection[int]) -> str:
+    """Names of the first few columns, as they go on after the word "column"."""
+    names = ", ".join(map(book.name, list(columns)[:NAMED]))
+    more = f" and {len(columns) - NAMED} more" if len(columns) > NAMED else ""
+    return f"{'s' if len(columns) > 1 else ''} {names}{more}"
+
+
+def nearly_ids(book: CodeBook, n_rows: int) -> dict[int, int]:
+    """Columns that have nearly as many categories as the table had rows, which no model uses.
+
+    Parameters
+    ----------
+    book : CodeBook
+    n_rows : int
+        Of the table that was fitted.
+
+    Returns
+    -------
+    dict of int to int
+        Number of categories by column, for columns of at least 0.9 categories for each row; none of
+        a table of less than 20 rows.
+    """
+    if n_rows < ID_ROWS:
+        return {}
+    counts = {j: len(values) for j, values in book.categories.items()}
+    return {j: count for j, count in counts.items() if count >= ID_SHARE * n_rows}

@@ -35,8 +35,7 @@ from dtrees.coding._binning import (
 )
 from dtrees.coding._cells import compact, compact_values, load_columns
 from dtrees.coding.coded import SPARSE, U8, U16, U32, WIDTHS, CodedMatrix, storage_for
-from dtrees.coding.column_types import Categories, Columns, category_array
-from dtrees.coding.input_validation import refuse_columns
+from dtrees.coding.column_types import Categories, Columns, category_array, refuse_columns
 from dtrees.coding.sampling import CutRules, Sample
 from dtrees.coding.tables import Numbers, Table
 from dtrees.typing import Runner, serial

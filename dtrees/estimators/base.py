@@ -79,7 +79,7 @@ MOST = LARGEST_SEED
 LEARNS_COLUMNS: Mapping[str, tuple[Constraint, ...]] = {
     "n_features_in_": (IntegerIn(1, MOST),),
     "feature_names_in_": (ArrayOf(1, np.dtype(object)),),
-    "_date_orders": (ArrayOf(1, np.dtype(np.uint8)),),  # of `dtrees.coding.text_dates`, by column
+    "_date_orders": (ArrayOf(1, np.dtype(np.uint8)),),  # of `dtrees.coding.times`, by column
 }
 LEARNS_CLASSES: Mapping[str, tuple[Constraint, ...]] = {
     "classes_": (ArrayOf(1),),

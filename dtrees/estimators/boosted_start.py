@@ -18,7 +18,7 @@ import numpy as np
 
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
-from dtrees.coding.input_validation import nearly_ids
+from dtrees.coding.column_types import nearly_ids
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import BoostingRules
 from dtrees.core.data.scale import units_of

@@ -33,7 +33,7 @@ from sklearn.utils import check_random_state, column_or_1d
 from dtrees._warnings import warn
 from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
 from dtrees.coding.coded import CodedMatrix
-from dtrees.coding.input_validation import nearly_ids, warn_of_categories
+from dtrees.coding.column_types import nearly_ids, warn_of_categories
 from dtrees.coding.tables import Table, read_table
 from dtrees.coding.target import Target, cut_weights
 from dtrees.constraints import check_values

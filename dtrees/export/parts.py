@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.coding.codebook import CodeBook
-from dtrees.coding.text_dates import DAY_FIRST
-from dtrees.coding.times import DATETIME
+from dtrees.coding.times import DATETIME, DAY_FIRST
 from dtrees.core.data.criteria import REGRESSION
 from dtrees.core.model.tree import Tree
 from dtrees.export.books import expect, is_names

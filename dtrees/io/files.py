@@ -1,7 +1,7 @@
 """Tables in files: CSV and Parquet to a DataFrame.
 
 Files are read by pandas, which is imported when a file is read. A CSV file does not say which of
-its columns hold dates, so that is found out here (`dtrees.coding.text_dates`).
+its columns hold dates, so that is found out here (`dtrees.coding.times`).
 
 Types are found out anew in every file, and a few rows can look like something else than many did:
 a column of words holds only digits, or only dates. Columns that are named as text (``as_text``)
@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from dtrees.coding.text_dates import DateForm, dates_of
+from dtrees.coding.times import DateForm, dates_of
 from dtrees.constraints import Boolean, Having, InstanceOf, ListLike, Nothing, checked
 
 RAGGED = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")  # pandas
@@ -75,7 +75,7 @@ def read_table(
         A path ends with one of `FORMATS`; a stream is CSV, and can be read again from its start. In
         a CSV file, what pandas takes for missing is missing (empty fields, ``NA``, ``NaN``,
         ``null``, ``None`` and the like), and columns of dates are told, as
-        `dtrees.coding.text_dates` says.
+        `dtrees.coding.times` says.
     separator : str, default=","
         What stands between two fields of a CSV file: one ASCII character.
     encoding : str, default="utf-8"

@@ -26,7 +26,7 @@ from uuid import uuid4
 
 import dask
 
-from dtrees.coding.text_dates import DateForm, combined, forms_of, parsed
+from dtrees.coding.times import DateForm, combined, forms_of, parsed
 from dtrees.exceptions import ClusterError
 from dtrees.parallel.client import sending_data
 from dtrees.parallel.executors import Executor, run_with_retries
@@ -111,7 +111,7 @@ def read_files(
         Columns of CSV files that are text whatever they look like; they need not be there.
     dates : bool, default=True
         Whether columns of text in CSV files that hold dates become dates, by the rule for one file
-        (`dtrees.coding.text_dates`). Where such a column begins like one, all of it is read now,
+        (`dtrees.coding.times`). Where such a column begins like one, all of it is read now,
         once more than otherwise, by the workers.
 
     Returns

@@ -1,4 +1,6 @@
-"""Columns that the user calls categorical."""
+"""Types of columns: those that the user calls categorical, and those of the fit."""
+
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -6,8 +8,9 @@ import pytest
 import scipy.sparse as sp
 
 from dtrees.coding import CodeBook
-from dtrees.coding.column_types import columns_by_type
+from dtrees.coding.column_types import columns_by_type, nearly_ids, warn_of_categories
 from dtrees.coding.tables import read_table
+from dtrees.exceptions import UnseenCategoryError
 from tests.coding.examples import code_column, fit, frame
 
 rng = np.random.default_rng(4)
@@ -102,3 +105,171 @@ def test_category_of_numbers_stays_categorical():
         assert (n_ordered, n_codes) == (0, 2)
         assert codes[2] == 0
         assert codes[0] == codes[3]
+
+
+def test_names_are_checked_in_the_words_of_scikit_learn():
+    table = pd.DataFrame(np.zeros((3, 3)), columns=["a", "b", "c"])
+    book, _ = fit(table)
+    assert book.check(table).n_columns == 3
+    with pytest.raises(ValueError, match="must be in the same order as they were in fit"):
+        book.check(table[["b", "a", "c"]])
+    with pytest.raises(ValueError, match="now missing:\n- c\n"):
+        book.check(table[["a", "b"]])
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- d\n.*missing:\n- c\n"):
+        book.check(table.rename(columns={"c": "d"}))
+    with pytest.warns(
+        UserWarning, match="X does not have valid feature names, but Tree was fitted"
+    ):
+        book.check(np.zeros((3, 3)), estimator="Tree")
+    other, _ = fit(np.zeros((3, 3)))
+    with pytest.warns(UserWarning, match="X has feature names, but CodeBook was fitted without"):
+        other.check(table)
+    wide = pd.DataFrame(np.zeros((1, 9)), columns=[f"x{i}" for i in range(9)])
+    with pytest.raises(ValueError, match=r"- x4\n- \.\.\.\n"):
+        book.check(wide)
+
+
+@pytest.mark.parametrize("X", [np.zeros((2, 3)), sp.csr_array((2, 3))])
+def test_number_of_columns(X):
+    book, _ = fit(np.zeros((2, 4)))
+    message = "X has 3 features, but DecisionTreeClassifier is expecting 4 features as input"
+    with pytest.raises(ValueError, match=message):
+        book.check(X, estimator="DecisionTreeClassifier")
+
+
+def test_strings_where_numbers_were_fitted():
+    book, _ = fit(np.array([[1.0, 2.0]]))
+    with pytest.raises(ValueError, match="could not convert string to float: 'a' in column 1"):
+        book.check(np.array([[1, "a"]], dtype=object))
+    checked = book.check(np.array([["1", "7"], [None, 3]], dtype=object))
+    assert checked.labels == ()
+
+
+@pytest.mark.parametrize("order", ["C", "F", "strided", "sparse", "f2", "object", "frame"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_infinities_at_prediction(order, dtype):
+    book, _ = fit(rng.normal(size=(40, 3)))
+    X = rng.normal(size=(40, 3)).astype(dtype)
+    X[4, 0] = np.nan
+    make = {
+        "C": np.ascontiguousarray,
+        "F": np.asfortranarray,
+        "strided": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+        "sparse": sp.csr_array,
+        "f2": lambda X: X.astype(np.float16),
+        "object": lambda X: X.astype(object),
+        "frame": lambda X: pd.DataFrame(X),
+    }[order]
+    book.check(make(X))
+    for value in (np.inf, -np.inf):
+        X[33, 2] = value
+        with pytest.raises(ValueError, match=r"Input X contains infinity.*column 2"):
+            book.check(make(X))
+
+
+def test_sparse_table_for_categories():
+    book, _ = fit(np.array([[1.0, 2.0]]), categorical_features=[1])
+    with pytest.raises(ValueError, match="X is sparse, but column 1 was fitted as categories"):
+        book.check(sp.csr_array(np.eye(2)))
+
+
+def test_all_missing_at_fit_reads_as_missing_at_prediction():
+    book, _ = fit(np.array([[np.nan, 1.0]]))
+    assert book.encode(np.array([[5.0, 1.0]])).column(0).tolist() == [0]
+    assert book.encode(np.array([["x", 1.0]], dtype=object)).column(0).tolist() == [0]
+    assert book.encode(sp.csr_array([[5.0, 1.0]])).column(0).tolist() == [0]
+
+
+def test_kinds_of_units_are_compared():
+    spans = np.array([[1], [2]], dtype="m8[D]")
+    columns = {
+        "dates": spans + np.datetime64("2020-01-01"),
+        "time spans": spans,
+        "numbers": np.array([[1.5], [2.5]]),
+        "booleans": np.array([[True], [False]]),
+        "numbers in strings": np.array([["1"], ["2"]]),
+        "numbers, sparse": sp.csr_array([[1.0], [2.0]]),
+    }
+    times = ("dates", "time spans")
+    for fitted, X in columns.items():
+        book, _ = fit(X)
+        for found, other in columns.items():
+            if found == fitted or (found not in times and fitted not in times):
+                book.check(other)
+                continue
+            with pytest.raises(ValueError, match=r"Column 0 of X holds .*, but .* were fitted"):
+                book.check(other)
+            with pytest.raises(ValueError, match=r"were fitted\. Convert it"):
+                book.encode(other)
+
+
+@pytest.mark.parametrize("missing", [[np.nan, np.nan], [None, None], pd.array([None] * 2, "Int64")])
+def test_missing_columns_are_of_any_kind(missing):
+    dates = pd.DataFrame({"a": pd.to_datetime(["2020", "2021"])})
+    book, _ = fit(dates)
+    assert book.encode(pd.DataFrame({"a": missing})).column(0).tolist() == [0, 0]
+    book, _ = fit(pd.DataFrame({"a": missing}))
+    assert book.encode(dates).column(0).tolist() == [0, 0]
+
+
+BOOK, _ = CodeBook.fit_encode(pd.DataFrame({"a": ["x", "y", "7"]}))
+
+
+def column(values):
+    return pd.DataFrame({"a": np.array(values, dtype=object)})
+
+
+def test_ten_rows_without_a_known_value():
+    with pytest.warns(UserWarning, match="Column 'a' of X: none of its values.*count as missing"):
+        BOOK.check(column(["z"] * 10))
+
+
+@pytest.mark.parametrize(
+    "values", [["z"] * 9, ["z"] * 9 + [None], ["z"] * 9 + ["x"], ["z"] * 9 + [8]]
+)
+def test_fewer_rows_or_a_known_value_or_a_number(values):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        BOOK.check(column(values))
+
+
+def test_one_row_is_an_error_where_unknown_values_are():
+    book, _ = CodeBook.fit_encode(column(["x", "y"]), handle_unknown="error")
+    with pytest.raises(UnseenCategoryError, match="'z' of type str"):
+        book.check(column(["z"]))
+
+
+def test_ids():
+    book, _ = CodeBook.fit_encode(column([f"id {i}" for i in range(18)] + ["id 0"] * 2))
+    assert nearly_ids(book, 20) == {0: 18}
+    assert nearly_ids(book, 21) == {}
+    assert nearly_ids(book, 19) == {}  # too few rows to tell
+
+
+def test_ids_are_not_used():
+    book, _ = CodeBook.fit_encode(column([f"id {i}" for i in range(20)]))
+    with pytest.warns(UserWarning, match=r"'a' of X: 20 categories in 20 .* It is not used."):
+        warn_of_categories(book, 20)
+    book, _ = CodeBook.fit_encode(np.array([[f"id {i}"] * 2 for i in range(20)], dtype=object))
+    with pytest.warns(UserWarning, match=r"at least 20 cat.* each an id\? They are not used\."):
+        warn_of_categories(book, 20)
+
+
+def test_categories_that_look_like_dates():
+    days = pd.date_range("2024-01-01", periods=20)
+    table = pd.DataFrame(
+        {
+            "iso": days.strftime("%Y-%m-%dT%H:%M"),
+            "words": [f"id {i}" for i in range(20)],
+            "most": [*days.strftime("%d.%m.%Y")[:15], *"abcde"],
+            "few": [*days.strftime("%d.%m.%Y")[:9], *"abcdefghijk"],
+        }
+    )
+    book, _ = CodeBook.fit_encode(table)
+    with pytest.warns(UserWarning, match="Values of columns 'iso', 'most' look like dates, and"):
+        warn_of_categories(book, 19)
+    book, _ = CodeBook.fit_encode(pd.DataFrame({f"d{i}": days.astype(str) for i in range(7)}))
+    with pytest.warns(UserWarning, match="'d3', 'd4' and 2 more look like dates"):
+        warn_of_categories(book, 19)
+    book, _ = CodeBook.fit_encode(table[["words", "few"]].assign(day=days))
+    warn_of_categories(book, 19)

@@ -25,7 +25,7 @@ from dtrees import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from dtrees.coding.input_validation import nearly_ids
+from dtrees.coding.column_types import nearly_ids
 from dtrees.exceptions import UnseenCategoryError
 from dtrees.export import load, save
 from dtrees.model_selection import cross_validate
