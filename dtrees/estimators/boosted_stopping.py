@@ -49,7 +49,7 @@ from dtrees.core.grow.boosting import BoostedRows, Growing
 from dtrees.core.losses.losses import Loss, OwnLoss
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows, Walked
-from dtrees.core.predict.raw import apply, raw_predictions, staged_raw_predictions
+from dtrees.core.predict.raw import apply, staged_raw_predictions
 from dtrees.estimators.fit_plan import one_target
 from dtrees.estimators.forest_growth import check_same_labels
 from dtrees.estimators.prediction import BoostedPredictor
@@ -563,37 +563,17 @@ def check_goes_on(model: BaseBoosting, book: CodeBook, classes: Any, loss: Any) 
         )
 
 
-@dataclass(frozen=True, eq=False)
-class KeptIterations:
-    """Trees that are there, and what they say of the table of this fit.
+def score_again(
+    watch: Watch, forest: Forest, initial: np.ndarray, book: CodeBook, table: Table, run: Runner
+) -> bool:
+    """Score each iteration that is there; whether one of them was the last.
 
-    Attributes
-    ----------
-    forest : Forest
-    initial : float64 (n_values,)
-        Raw predictions before the first tree.
-    book : CodeBook
-        Of this fit.
-    table : Table
+    `book` and `table` are those of this fit, and `initial` what the model began with.
     """
-
-    forest: Forest
-    initial: np.ndarray
-    book: CodeBook
-    table: Table
-
-    def raw_of(self, run: Runner) -> np.ndarray:
-        """Raw predictions of all rows, float64 (n_values, n_rows)."""
-        raw = raw_predictions(self.forest, self.initial, self.book, self.table, run)
-        return np.ascontiguousarray(raw.T)
-
-    def shown_to(self, watch: Watch, run: Runner) -> bool:
-        """Score each iteration; whether one of them was the last."""
-        is_last = False
-        table = watch.walked.table if isinstance(watch.walked, ValueRows) else self.table
-        stages = staged_raw_predictions(self.forest, self.initial, self.book, table, run)
-        n_values = len(self.initial)
-        for number, raw in enumerate(stages):
-            trees = self.forest.trees[number * n_values : (number + 1) * n_values]
-            is_last |= watch.see(trees, np.ascontiguousarray(raw[watch.rows]))
-        return is_last
+    is_last = False
+    table = watch.walked.table if isinstance(watch.walked, ValueRows) else table
+    n_values = len(initial)
+    for number, raw in enumerate(staged_raw_predictions(forest, initial, book, table, run)):
+        trees = forest.trees[number * n_values : (number + 1) * n_values]
+        is_last |= watch.see(trees, np.ascontiguousarray(raw[watch.rows]))
+    return is_last

@@ -55,18 +55,19 @@ from dtrees.core.grow.boosting import TAKEN_BYTES
 from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss, OwnLoss, initial_of_classes
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows
+from dtrees.core.predict.raw import raw_predictions
 from dtrees.estimators import base
 from dtrees.estimators.base import LEARNS_CLASSES, LEARNS_COLUMNS, MOST, BaseModel, all_or_nothing
 from dtrees.estimators.boosted_start import CodedTable, sides_of, start_of
 from dtrees.estimators.boosted_stopping import (
     GivenRows,
     Iterations,
-    KeptIterations,
     Watch,
     best_iteration,
     check_goes_on,
     in_memory,
     kept_forest,
+    score_again,
 )
 from dtrees.estimators.docstrings import documented
 from dtrees.estimators.fit_plan import FitPlan
@@ -229,17 +230,19 @@ class BaseBoosting(BaseModel):
         with stats.phase("coding"):
             book, coded = plan.code(table, seed, run, stats, sample_weight)
             assert isinstance(coded, CodedMatrix)
-        kept = None
+        kept, n_there = None, 0
         if there is not None:
             check_goes_on(self, book, target.classes, self._loss())
-            kept = KeptIterations(there, self._initial, book, in_memory(table))
+            n_there, began, here = self.n_iter_, self._initial, in_memory(table)
+            raw = raw_predictions(there, began, book, here, run)
+            kept = began, np.ascontiguousarray(raw.T)
         given = CodedTable(X, values, book, coded, CodedRows(coded), seed)
-        raw = None if kept is None else (kept.initial, kept.raw_of(run))
-        start = start_of(self, given, target, sides, raw, shown)
+        start = start_of(self, given, target, sides, kept, shown)
         del sides  # eight bytes a row
         watch, growing = start.watch, start.growing
-        n_there = 0 if kept is None else self.n_iter_
-        is_over = kept is not None and watch is not None and kept.shown_to(watch, run)
+        is_over = False
+        if there is not None and watch is not None:
+            is_over = score_again(watch, there, began, book, here, run)
         growing = replace(
             growing,
             n_iterations=0 if is_over else self.max_iter - n_there,
@@ -249,7 +252,7 @@ class BaseBoosting(BaseModel):
         fit = BoostingFit(
             self,
             range(n_there, n_there + growing.n_iterations),
-            [] if kept is None else list(kept.forest.trees),
+            [] if there is None else list(there.trees),
             len(growing.initial),
             [] if watch is None else watch.scores,
         )

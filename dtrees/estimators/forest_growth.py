@@ -39,7 +39,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -70,7 +70,6 @@ from dtrees.core.predict.out_of_bag import add_to_sums
 from dtrees.core.predict.raw import leaves_by_tree
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.parallel import LocalRunner, PartitionedTable, computed
-from dtrees.typing import Runner
 
 
 def check_bootstrap(forest: Any) -> None:
@@ -155,117 +154,47 @@ def is_flat(scores: Sequence[float], tol: float) -> bool:
 
 
 class OobStopping(Callback):
-    """Scores the forest after every tree (larger is better) and stops it when the score is flat."""
+    """Scores a forest after every tree (larger is better) and stops it when the score is flat.
 
-    def __init__(self, tol: float, score: Callable[[], float]) -> None:
-        self._tol = tol
-        self._score = score
+    Parameters
+    ----------
+    tol : float
+    score : callable () -> float
+        Of the trees so far.
+    scores : list of float
+        Of the first 1, 2, ... trees; gets longer.
+    """
 
-    def see(self, scores: list[float]) -> bool:
+    def __init__(self, tol: float, score: Callable[[], float], scores: list[float]) -> None:
+        self._tol, self._score, self.scores = tol, score, scores
+
+    def see(self) -> bool:
         """Add the score of the trees so far; returns whether they are enough."""
-        scores.append(self._score())
-        return is_flat(scores, self._tol)
+        self.scores.append(self._score())
+        return is_flat(self.scores, self._tol)
 
-    def ends(self, scores: list[float], n_trees: int) -> bool:
-        """Add the score of the trees so far; returns whether these are enough, and logs it.
-
-        n_trees : how many there might be.
-        """
-        flat = self.see(scores)
+    def ends(self, n_trees: int) -> bool:
+        """As `see`, and logs the end; `n_trees` is how many there might be."""
+        flat = self.see()
         if flat:
             logger.info(
                 "stopped after %d of %d trees: the out-of-bag score, %.6g, has not improved by "
                 "more than oob_tol=%g in the last %d trees",
-                len(scores),
+                len(self.scores),
                 n_trees,
-                scores[-1],
+                self.scores[-1],
                 self._tol,
-                len(scores) - len(scores) // 2,
+                len(self.scores) - len(self.scores) // 2,
             )
         return flat
 
     def on_tree_end(self, fit: ForestFit, number: int) -> bool:
         """Stop when the scores are flat."""
-        return self.ends(fit.oob_scores, fit.numbers.stop)
+        return self.ends(fit.numbers.stop)
 
 
 FIRST = 2 * WINDOW  # trees of the first wave
 SHARE = 5  # of the trees that are there: one more for so many
-
-
-@dataclass(eq=False)
-class FlatForest:
-    """The forest of one set.
-
-    Attributes
-    ----------
-    oob : OutOfBag
-    stopping : OobStopping
-    trees : list of Tree
-    scores : list of float
-        Of the first 1, 2, ... trees.
-    error : ValueError or None
-        Of the score, which ends the forest.
-    """
-
-    oob: OutOfBag
-    stopping: OobStopping
-    trees: list[Tree] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)
-    error: ValueError | None = None
-
-    def ends(self, n_trees: int) -> bool:
-        """Whether the trees that were added up are enough."""
-        try:
-            return self.stopping.ends(self.scores, n_trees)
-        except ValueError as error:
-            self.error = error
-            return True
-
-
-def grow_until_flat(
-    made: list[FlatForest],
-    n_trees: int,
-    resampling: Resampling,
-    grow: Callable[[ForestGrowth, range, Resampling], list[tuple[Tree, ...]]],
-    run: Runner,
-    advance: Callable[[int], object],
-) -> None:
-    """Grow the trees of forests, one for each set, until these have enough.
-
-    Parameters
-    ----------
-    made : list of FlatForest
-        Without trees, of one growth.
-    n_trees : int
-        The most of a forest.
-    resampling : Resampling
-        The sets.
-    grow : callable (growth, numbers, sets) -> trees by set
-    run : Runner
-        Adds up the trees, a set on a thread; scores are asked for there.
-    advance : callable (int) -> object
-        Hears of trees that are not wanted any more.
-    """
-    left = list(range(len(made)))
-    first = 0
-    while left and first < n_trees:
-        numbers = range(first, min(n_trees, max(FIRST, first + max(1, first // SHARE))))
-        sets = resampling if len(left) == len(made) else resampling.some(left)
-        mine = [made[number] for number in left]
-        trees = grow(mine[0].oob.growth, numbers, sets)
-        ended = [False] * len(left)
-
-        def enough(i: int, mine: list[FlatForest] = mine, ended: list[bool] = ended) -> bool:
-            ended[i] = mine[i].ends(n_trees)
-            return ended[i]
-
-        add_to_sums([each.oob for each in mine], numbers, trees, sets, run, enough)
-        for each, own in zip(mine, trees, strict=True):
-            each.trees += own[: len(each.scores) - len(each.trees)]
-        first = numbers.stop
-        advance(sum(ended) * (n_trees - first))
-        left = [number for number, end in zip(left, ended, strict=True) if not end]
 
 
 @dataclass(frozen=True, eq=False)
@@ -402,7 +331,7 @@ class FitOfForest:
         if forest.oob_score or forest.oob_tol is not None:
             oob = OutOfBag(self.growth, training.coded_rows)
             if forest.oob_tol is not None:
-                stopping = OobStopping(forest.oob_tol, partial(self._score, oob))
+                stopping = OobStopping(forest.oob_tol, partial(self._score, oob), fit.oob_scores)
                 callbacks = [stopping, *callbacks]  # first, so that the others see its scores
             _add_kept(fit, oob, stopping, kept)
         if kept.earlier:
@@ -460,7 +389,7 @@ class FitOfForest:
         if forest.oob_tol is not None:
             return self._flat_of_sets(resampling)
         numbers = range(forest.n_estimators)
-        models = self._models_of(self._grown(self.growth, numbers, resampling))
+        models = self._models_of(self._grown(numbers, resampling))
         if not forest.oob_score:
             return models
         trees = [model.forest_.trees for model in models]
@@ -472,31 +401,48 @@ class FitOfForest:
 
     def _flat_of_sets(self, resampling: Resampling) -> list[Any]:
         """Forests of sets that end each at a tree of its own (``oob_tol``)."""
-        forest, training = self.forest, self.training
+        forest, training, n_trees = self.forest, self.training, self.forest.n_estimators
         assert forest.oob_tol is not None
-        made = []
-        for _ in range(resampling.n_sets):
-            oob = OutOfBag(self.growth, training.coded_rows)
-            made.append(FlatForest(oob, OobStopping(forest.oob_tol, partial(self._score, oob))))
+        oobs = [OutOfBag(self.growth, training.coded_rows) for _ in range(resampling.n_sets)]
+        stops = [OobStopping(forest.oob_tol, partial(self._score, oob), []) for oob in oobs]
+        trees: list[list[Tree]] = [[] for _ in oobs]
+        errors: dict[int, ValueError] = {}  # of scores, which end a forest
         # a scorer may not be shared
         run = serial if callable(forest.oob_score) else training.run
-        n_trees = forest.n_estimators
-        grow_until_flat(made, n_trees, resampling, self._grown, run, training.advance)
-        models = self._models_of([tuple(each.trees) for each in made])
+        left, first = list(range(len(oobs))), 0
+        while left and first < n_trees:
+            numbers = range(first, min(n_trees, max(FIRST, first + max(1, first // SHARE))))
+            sets, ended = resampling.some(left), set[int]()
+            grown = self._grown(numbers, sets)
+
+            def enough(i: int, left: list[int] = left, ended: set[int] = ended) -> bool:
+                try:
+                    if not stops[left[i]].ends(n_trees):
+                        return False
+                except ValueError as error:
+                    errors[left[i]] = error
+                ended.add(left[i])
+                return True
+
+            add_to_sums([oobs[number] for number in left], numbers, grown, sets, run, enough)
+            for number, own in zip(left, grown, strict=True):
+                trees[number] += own[: len(stops[number].scores) - len(trees[number])]
+            first = numbers.stop
+            training.advance(len(ended) * (n_trees - first))  # that are not wanted
+            left = [number for number in left if number not in ended]
         found = []
-        for number, (model, each) in enumerate(zip(models, made, strict=True)):
-            model.oob_scores_ = np.array(each.scores)
-            found.append(each.error or self._with_out_of_bag(model, each.oob, resampling, number))
+        for number, model in enumerate(self._models_of([tuple(mine) for mine in trees])):
+            model.oob_scores_ = np.array(stops[number].scores)
+            whole = errors.get(number)
+            found.append(whole or self._with_out_of_bag(model, oobs[number], resampling, number))
         return found
 
-    def _grown(
-        self, growth: ForestGrowth, numbers: range, resampling: Resampling
-    ) -> list[tuple[Tree, ...]]:
+    def _grown(self, numbers: range, resampling: Resampling) -> list[tuple[Tree, ...]]:
         """Trees of these numbers, by set."""
         training = self.training
         how: dict[str, Any] = {"advance": training.advance, "stats": training.stats}
-        regime = self.forest.regime
-        return grow_sets(growth, numbers, resampling, training.run, regime=regime, **how)
+        how["regime"] = self.forest.regime
+        return grow_sets(self.growth, numbers, resampling, training.run, **how)
 
     def _models_of(self, grown: Sequence[tuple[Tree, ...]]) -> list[Any]:
         """Fitted forests of these trees."""
@@ -556,7 +502,7 @@ def _add_kept(fit: ForestFit, oob: OutOfBag, stopping: OobStopping | None, kept:
         rows = oob.rows(number)
         oob.add(tree, Votes(rows, found[rows]))
         if stopping is not None:
-            enough |= stopping.see(fit.oob_scores)
+            enough |= stopping.see()
     if enough:
         logger.info("no tree is added: the out-of-bag score of those that are there is flat")
         fit.numbers = fit.numbers[:0]
@@ -575,7 +521,7 @@ def _add_earlier(
         if oob is not None:
             oob.add(tree, oob.votes_of(number, tree))
         if stopping is not None:
-            enough = stopping.see(fit.oob_scores)
+            enough = stopping.see()
     fit.numbers = fit.numbers[:0] if enough else range(len(fit.trees), fit.numbers.stop)
 
 

@@ -70,7 +70,7 @@ from dtrees.estimators.prediction import (
     scaled_errors,
     warn_of_infinite,
 )
-from dtrees.estimators.resume import Saving, SoFar, earlier_trees, facts_of, seed_of
+from dtrees.estimators.resume import Saving, earlier_trees, facts_of, seed_of
 from dtrees.estimators.trees import (
     BaseDecisionTree,
     DecisionTreeClassifier,
@@ -256,8 +256,8 @@ class BaseForest(BaseModel):
             )
         self._check_parameters()
         given = {"sample_weight": sample_weight, "bootstrap_groups": bootstrap_groups}
-        so_far = SoFar(self.forest_.trees, self._fit_facts)
-        return self._fit(X, {"y": y, **given}, callbacks, checkpoint, (), self._fit_seed, so_far)
+        there = self.forest_.trees, self._fit_facts
+        return self._fit(X, {"y": y, **given}, callbacks, checkpoint, (), self._fit_seed, there)
 
     def _fit(
         self,
@@ -267,7 +267,7 @@ class BaseForest(BaseModel):
         checkpoint: Any,
         kept: tuple[Tree, ...],
         seed: int,
-        so_far: SoFar | None = None,
+        unfinished: tuple[tuple[Tree, ...], Mapping[str, Any]] | None = None,
     ) -> Any:
         """Grow the trees that are missing, and become the forest."""
         callbacks = check_callbacks(callbacks)
@@ -275,7 +275,7 @@ class BaseForest(BaseModel):
         saved = None
         if checkpoint is not None:
             saved = Checkpoint(checkpoint, trees_to_bytes)
-            if saved.facts is not None and self.random_state is None and not (kept or so_far):
+            if saved.facts is not None and self.random_state is None and not (kept or unfinished):
                 seed = seed_of(saved)
         run = threaded(self.n_jobs)
         stats = FitStatistics()
@@ -292,10 +292,10 @@ class BaseForest(BaseModel):
         if self.verbose > 0:
             callbacks = [ProgressBar(), *callbacks]
         earlier: tuple[Tree, ...] = ()
-        if saved is not None or so_far is not None:
+        if saved is not None or unfinished is not None:
             with stats.phase("coding"):
                 learn_rows(encoded.coded, stats)
-            earlier = earlier_trees(so_far, saved, facts(), encoded.book)[: self.n_estimators]
+            earlier = earlier_trees(unfinished, saved, facts(), encoded.book)[: self.n_estimators]
         if saved is not None:
             callbacks = [*callbacks, Saving(saved)]
         training = Training(encoded, rows_of(encoded.coded, stats), y, run, stats=stats)

@@ -20,9 +20,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -141,14 +141,6 @@ def in_words(value: Any) -> str:
     return repr(value)
 
 
-@dataclass(frozen=True, eq=False)
-class SoFar:
-    """The complete trees of a fit that has ended early, from number 0 on, and what they are of."""
-
-    trees: tuple[Tree, ...]
-    facts: Mapping[str, Any]
-
-
 def seed_of(saved: Checkpoint[Tree]) -> int:
     """The seed of the fit whose trees are in a checkpoint; ModelFileError: it is none."""
     seed = (saved.facts or {}).get("seed")
@@ -160,27 +152,29 @@ def seed_of(saved: Checkpoint[Tree]) -> int:
 
 
 def earlier_trees(
-    so_far: SoFar | None,
+    unfinished: tuple[Sequence[Tree], Mapping[str, Any]] | None,
     saved: Checkpoint[Tree] | None,
     mine: dict[str, Any],
     book: CodeBook,
 ) -> tuple[Tree, ...]:
     """The trees of this fit that are there: of a fit that has ended early, or in a checkpoint.
 
-    `mine` are the facts of this fit, which are written to a new checkpoint. Raises ValueError where
-    trees are of another fit, and ModelFileError where the checkpoint is damaged.
+    `unfinished` are the complete trees of a fit that has ended early, from number 0 on, and its
+    facts. `mine` are the facts of this fit, which are written to a new checkpoint. Raises
+    ValueError where trees are of another fit, and ModelFileError where the checkpoint is damaged.
     """
     trees: tuple[Tree, ...] = ()
-    if so_far is not None:
-        check_same(so_far.facts, mine, "The forest")
-        trees = so_far.trees
+    if unfinished is not None:
+        there, facts = unfinished
+        check_same(facts, mine, "The forest")
+        trees = tuple(there)
     if saved is not None:
         if saved.facts is not None:
             check_same(saved.facts, mine, f"The checkpoint {saved.path!r}")
         saved.begin(mine)
-        there = saved.trees(lambda data, name: trees_of_bytes(data, name, book))
-        logger.info("%d trees are in %s", len(there), saved.path)
-        trees = (*trees, *there[len(trees) :])
+        saved_trees = saved.trees(lambda data, name: trees_of_bytes(data, name, book))
+        logger.info("%d trees are in %s", len(saved_trees), saved.path)
+        trees = (*trees, *saved_trees[len(trees) :])
     return trees
 
 

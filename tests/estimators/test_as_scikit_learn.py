@@ -106,19 +106,6 @@ def test_shares_of_zero_divide_nothing(rows):
     assert np.isfinite(shares).all()
 
 
-def test_infinite_values_are_refused():
-    for value in (np.inf, -np.inf):
-        with pytest.raises(ValueError, match="infin"):
-            GradientBoostingRegressor().fit(np.array([[0.0], [value], [1.0]]), [1, 2, 3])
-
-
-def test_lengths_have_to_agree():
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        GradientBoostingRegressor().fit(X, Y[:-1])
-    with pytest.raises(ValueError, match="sample_weight"):
-        GradientBoostingRegressor().fit(X, Y, np.ones(3))
-
-
 @pytest.mark.parametrize("scoring", [None, "loss"])
 def test_targets_of_strings_stop_early(scoring):
     model = GradientBoostingClassifier(early_stopping=True, scoring=scoring, max_iter=5)
@@ -199,19 +186,6 @@ def test_order_of_categories_and_their_types_change_nothing():
     ]
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
-
-
-def test_nullable_types():
-    pd = pytest.importorskip("pandas")
-    table = pd.DataFrame({"a": [1, 2, None, 4] * 10}, dtype="Int64")
-    y = np.arange(40) % 2
-    assert np.isfinite(GradientBoostingClassifier(max_iter=2).fit(table, y).predict(table)).all()
-
-
-def test_integers_of_eight_bits_predict():
-    table = RNG.integers(0, 100, (50, 2)).astype(np.uint8)
-    model = GradientBoostingRegressor(max_iter=3).fit(table, table[:, 0])
-    np.testing.assert_array_equal(model.predict(table), model.predict(table.astype(float)))
 
 
 def test_cross_validation_of_scikit_learn_takes_them():

@@ -645,20 +645,6 @@ class TestCallbacks:
         assert vars(model) == before
         assert isinstance(listener.error, ZeroDivisionError)
 
-    def test_an_end_that_fails(self):
-        class Fails(Callback):
-            def on_fit_end(self, fit):
-                raise ZeroDivisionError
-
-        model = GradientBoostingRegressor(max_iter=3)
-        with pytest.raises(ZeroDivisionError):
-            model.fit(X, NOISY, callbacks=[Fails()])
-        assert not hasattr(model, "forest_")
-
-    def test_what_is_no_callback(self):
-        with pytest.raises(TypeError, match="callbacks must be"):
-            GradientBoostingRegressor().fit(X, NOISY, callbacks=[Listener])
-
     def test_a_bar_counts_iterations(self, monkeypatch, caplog):
         monkeypatch.setattr("dtrees.callbacks.find_spec", lambda name: None)
         with caplog.at_level(logging.INFO, "dtrees.callbacks"):

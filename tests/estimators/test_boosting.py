@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.ensemble import GradientBoostingRegressor as FriedmansRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, mean_pinball_loss, mean_poisson_deviance, mean_squared_error
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor, losses
@@ -144,12 +143,6 @@ def test_stages_check_the_table_before_the_first():
     model = GradientBoostingRegressor(max_iter=2).fit(SMALL, Y)
     with pytest.raises(ValueError, match="3 features"):
         model.staged_predict(SMALL[:, :2])
-
-
-def test_iterations_are_counted_of_a_fitted_model_only():
-    with pytest.raises(NotFittedError):
-        _ = GradientBoostingRegressor().n_iter_
-    assert GradientBoostingRegressor(max_iter=3).fit(SMALL, Y).n_iter_ == 3
 
 
 RNG = np.random.default_rng(0)
@@ -430,13 +423,6 @@ class TestErrors:
         with pytest.raises(ValueError, match="valid range"):
             model.fit(TABLE, -TARGETS["poisson"])
         assert vars(model) == before
-
-    def test_not_fitted(self):
-        for ask in ("predict", "staged_predict"):
-            with pytest.raises(NotFittedError):
-                list(getattr(model_of("squared_error"), ask)(TABLE))
-        with pytest.raises(NotFittedError):
-            _ = clone(model_of("squared_error")).feature_importances_
 
 
 RNG = np.random.default_rng(0)
