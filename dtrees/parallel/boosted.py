@@ -163,12 +163,10 @@ def boost_replicated(
     work: BoostedWork, client: Client, ends: Ends | None, stats: FitStatistics
 ) -> list[Tree]:
     """Grow a boosted model on a worker of a cluster; arguments as for `boost_in_place`."""
-    import distributed
-
     sent = SharedArrays((work, ends))
     tasks = Tasks(client, stats, left_out=partial(too_small, client, sys.getsizeof(sent)))
     stats.counts["bytes_moved"] += 0
-    with distributed.span("dtrees.fit"):
+    with sys.modules["distributed"].span("dtrees.fit"):
         try:
             tasks.begin()
             stats.counts["tasks"] += 1
@@ -202,26 +200,13 @@ def boost_on_worker(sent: SharedArrays) -> dict[str, Any]:
     work, ends = sent.value
     is_cancelled = TaskRunner().cancelled.is_set
     run = LocalRunner(max(1, get_worker().state.nthreads))
-    watch = None if ends is None else _Watch(ends.copied())  # the task may be done again
-    trees = boost(
-        work.rows,
-        work.growing,
-        work.thresholds,
-        run.led,
-        run.n_threads,
-        is_cancelled,
-        watch,
-    )
+    own = None if ends is None else ends.copied()  # the task may be done again
+
+    def watch(trees: list[Tree], raw: Any) -> bool:
+        return own is not None and bool(own(trees))
+
+    grown = work.rows, work.growing, work.thresholds
+    trees = boost(*grown, run.led, run.n_threads, is_cancelled, None if own is None else watch)
     if is_cancelled():
         raise CancelledError
     return pack(trees)
-
-
-@dataclass(frozen=True, eq=False)
-class _Watch:
-    """What growth tells of an iteration, told to who looks at the trees alone."""
-
-    ends: Ends
-
-    def __call__(self, trees: list[Tree], raw: Any) -> bool:
-        return bool(self.ends(trees))

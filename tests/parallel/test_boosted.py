@@ -16,7 +16,7 @@ from distributed import Client
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.callbacks import Callback
-from dtrees.exceptions import ClusterError, TableTooLargeError, WorkerLostError
+from dtrees.exceptions import ClusterError, TableTooLargeError
 from dtrees.losses import Loss
 from dtrees.parallel import boosted
 from dtrees.parallel.boosted import boost_replicated, place_of_boosting
@@ -174,20 +174,6 @@ class TestOneHash:
 
 
 class TestPlaces:
-    def test_the_worker_of_most_threads_gets_the_task(self):
-        class Some:
-            stats, client = FitStatistics(), None
-
-            def able(self):
-                return {"c": 2, "b": 4, "a": 1, "d": 4}
-
-            def send(self, name, value):
-                return name
-
-        (call,) = boosted._calls(Some(), boosted.SharedArrays(X), [0])
-        assert (call.workers, call.arguments) == (("b",), ("boosting-rows",))
-        assert Some.stats.counts["bytes_moved"] >= X.nbytes
-
     def test_a_client_alone_changes_nothing(self, processes):
         with processes.as_current():
             choice = place_of_boosting(None, "Model")
@@ -307,19 +293,6 @@ class TestFaults:
         assert digest(trees) == expected_of()[0]
         assert not path.exists()
         assert stats.counts["lost_workers"] == 1
-        assert ours(processes) == []
-
-    @pytest.mark.chaos
-    def test_a_model_that_kills_every_worker(self, processes):
-        class Always(Deadly):
-            def __call__(self, *args):
-                import os
-
-                os._exit(1)
-
-        work = work_of(*model_of(), thresholds=lambda each: Always(each, ""))
-        with pytest.raises(WorkerLostError, match="boosted model"):
-            boost_replicated(work, processes, None, FitStatistics())
         assert ours(processes) == []
 
     def test_an_error_in_the_task(self, here):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from distributed import Client
 
-from dtrees import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+from dtrees import RandomForestClassifier, RandomForestRegressor
 from dtrees.callbacks import Callback
 from dtrees.exceptions import ModelFileError
 from tests.forked import run_forked
@@ -119,13 +119,6 @@ class TestCheckpoint:
         assert digest(model.forest_.trees) == WHOLE
         assert 0 < heard.heard[0] <= 8
 
-    @pytest.mark.parametrize("model", [RandomForestRegressor, ExtraTreesRegressor])
-    def test_of_numbers(self, model, folder):
-        stopped_at(2, folder, model(5, random_state=0))
-        whole = model(5, random_state=0).fit(X, Y)
-        found = model(5, random_state=0, n_jobs=2).fit(X, Y, checkpoint=folder)
-        assert digest(found.forest_.trees) == digest(whole.forest_.trees)
-
     def test_anywhere_that_fsspec_knows(self):
         url = "memory://dtrees/saved"
         stopped_at(3, url)
@@ -158,13 +151,6 @@ class TestCheckpoint:
         model = forest(n_estimators=5, warm_start=True).fit(X, Y)
         model.set_params(n_estimators=8).fit(X, Y, checkpoint=folder)
         assert digest(forest().fit(X, Y, checkpoint=folder).forest_.trees) == WHOLE
-
-    def test_dask_collections(self, folder):
-        stopped_at(3, folder)
-        lazy = da.from_array(X, chunks=(90, 5))
-        with dask.config.set(scheduler="synchronous"):
-            model = forest(regime="partitioned").fit(lazy, Y, checkpoint=folder)
-        assert digest(model.forest_.trees) == WHOLE
 
     def test_dask_collections_with_scores_out_of_bag(self, folder):
         lazy = da.from_array(X, chunks=(90, 5))

@@ -20,9 +20,7 @@ from dtrees.parallel.cost import (
     CostModel,
     GrowthSize,
     Machines,
-    bytes_in_words,
     place_of,
-    seconds_in_words,
     size_of_table,
 )
 from dtrees.parallel.regimes import TOO_LARGE, Choice
@@ -142,13 +140,6 @@ class TestCost:
         assert rows < found.bytes_moved < 1.1 * rows + 2 * 8 * 10 * (5 * 256 * 2 + 10)
 
 
-class TestLimits:
-    def test_the_budget_of_the_settings(self):
-        plain = cost(10**7, depth=10)
-        with dask.config.set({"dtrees.histogram-budget": "64 kiB"}):
-            assert cost(10**7, depth=10).rounds > plain.rounds
-
-
 class TestColumnsOfManyCodes:
     HOW: ClassVar = {"n_trees": 1, "depth": 3, "columns_drawn": None, "n_columns": 4}
 
@@ -228,8 +219,3 @@ def test_codes_that_a_worker_cannot_hold(here, monkeypatch):
     choice, machines = place_of(size, None, 2)
     assert choice.regime == "replicated"
     assert machines == Machines(2, 2, None, is_cluster=True)  # those that can hold the table
-
-
-def test_words():
-    assert bytes_in_words(3 * 2**20) == "3.00 MiB"
-    assert seconds_in_words(90) == "90.00 s"

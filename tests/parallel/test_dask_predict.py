@@ -16,7 +16,6 @@ import scipy.sparse as sp
 from dask.utils import key_split
 from distributed import Client, LocalCluster
 from numpy.testing import assert_array_equal
-from sklearn.datasets import load_iris
 
 from dtrees import (
     BaggingRegressor,
@@ -27,7 +26,7 @@ from dtrees import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from dtrees.parallel import dask_predict, is_lazy
+from dtrees.parallel import dask_predict
 from dtrees.parallel.dask_predict import Sealed
 
 pd = pytest.importorskip("pandas")
@@ -155,11 +154,6 @@ class TestArrays:
         assert found.shape == expected.shape
         assert (found.compute() != expected).nnz == 0
 
-    def test_other_types_of_numbers(self):
-        model = CLASSIFIERS[1].fit(X, Y)
-        single = X.astype(np.float32)
-        assert_array_equal(model.predict(LAZY.astype(np.float32)).compute(), model.predict(single))
-
 
 class TestFrames:
     @pytest.mark.one_of(2)
@@ -227,26 +221,12 @@ class TestFrames:
         assert found.shape == (0, 3)
         assert (found.dtypes == np.float64).all()
 
-    def test_it_joins_with_its_frame(self):
-        frame, y = mixed()
-        model = REGRESSORS[1].fit(frame, y)
-        lazy = dd.from_pandas(frame, npartitions=4)
-        joined = lazy.assign(predicted=model.predict(lazy)).compute()
-        assert_array_equal(joined["predicted"].to_numpy(), model.predict(frame))
-
     def test_paths_are_an_array(self):
         frame, y = mixed()
         model = CLASSIFIERS[0].fit(frame, y)
         found = model.decision_path(dd.from_pandas(frame, npartitions=3))
         assert isinstance(found, da.Array)
         assert (found.compute() != model.decision_path(frame)).nnz == 0
-
-    def test_the_array_of_a_frame(self):
-        frame, y = mixed()
-        numbers = frame[["a", "b"]]
-        model = CLASSIFIERS[1].fit(numbers.to_numpy(), y)
-        lazy = dd.from_pandas(numbers, npartitions=3).to_dask_array()
-        assert_array_equal(model.predict(lazy).compute(), model.predict(numbers.to_numpy()))
 
 
 class TestScore:
@@ -294,13 +274,6 @@ class TestTheModel:
         small, large = (len(cloudpickle.dumps(graph(n_blocks))) for n_blocks in (2, 200))
         assert small < 2 * size
         assert (large - small) / 198 < 1_000 < size / 5  # bytes per block
-
-    def test_it_is_in_the_graph_of_a_frame_once(self):
-        frame, y = mixed()
-        model = RandomForestClassifier(50, random_state=0).fit(frame, y)
-        (best,) = dask.optimize(model.predict_proba(dd.from_pandas(frame, npartitions=20)))
-        graph = dict(best.__dask_graph__())
-        assert len([key for key in graph if "dtrees-model" in str(key)]) == 1
 
     def test_keys_follow_from_what_is_asked(self):
         model = RandomForestClassifier(5, random_state=0).fit(X, Y)
@@ -458,19 +431,3 @@ class TestBadInput:
         lazy = dd.from_pandas(frame.assign(a=np.inf), npartitions=2)
         with pytest.raises(ValueError, match="infinity"):
             model.predict(lazy).compute()
-
-    def test_unfitted(self):
-        for method in METHODS:
-            with pytest.raises(ValueError, match="not fitted"):
-                getattr(RandomForestClassifier(), method)(LAZY)
-
-
-def test_what_is_lazy():
-    assert is_lazy(LAZY)
-    assert not any(map(is_lazy, (X, pd.DataFrame(X), sp.csr_array(X), [[1]], None)))
-
-
-def test_single_rows_and_lists_are_answered_at_once():
-    iris = load_iris()
-    model = RandomForestClassifier(3, random_state=0).fit(iris.data, iris.target)
-    assert isinstance(model.predict([[5.1, 3.5, 1.4, 0.2]]), np.ndarray)

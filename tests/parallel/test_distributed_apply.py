@@ -1,9 +1,7 @@
 """Held-out rows of tables that stay in their partitions: the results of the table in memory."""
 
-import itertools
 import os
 import signal
-import sys
 from contextlib import contextmanager, suppress
 
 import dask
@@ -36,14 +34,9 @@ from dtrees.model_selection import (
     tuned_size,
     validation_surface,
 )
-from dtrees.parallel import PartitionedRows, distributed_apply, liveness
-from dtrees.parallel import client as clients
+from dtrees.parallel import PartitionedRows, distributed_apply
 from dtrees.parallel.coded_partitions import CodedPartitions
 from dtrees.parallel.distributed_apply import (
-    RequestedRows,
-    loads,
-    named,
-    numbers_of,
     walk_codes_of_part,
     walk_parts,
 )
@@ -329,21 +322,6 @@ class DeadlyWalk:
         return walk_codes_of_part(*args)
 
 
-def test_a_worker_dies_while_rows_walk(monkeypatch, tmp_path):
-    path = tmp_path / "deadly"
-    path.touch()
-    expected = CASES["forest"](X)
-    monkeypatch.setattr(distributed_apply, "walk_codes_of_part", DeadlyWalk(str(path)))
-    with partitioned(), connect(2, 1, True) as cluster, Client(cluster) as client:
-        before = set(client.run(os.getpid).values())
-        found = CASES["forest"](da.from_array(X, chunks=(CHUNKS, -1)))
-        client.wait_for_workers(2)
-        assert not path.exists()
-        assert set(client.run(os.getpid).values()) != before
-        assert not ours(client)
-    equal(found, expected)
-
-
 @pytest.mark.one_of(2)
 @pytest.mark.filterwarnings(OF_FEW_VOTES)
 @pytest.mark.parametrize("together", [False, True])
@@ -364,36 +342,6 @@ def test_a_worker_dies_while_rows_out_of_bags_walk(together, monkeypatch, tmp_pa
     assert not path.exists()
     assert model.oob_score_ == expected
     assert model.fit_report_["lost_workers"] == 1
-
-
-@pytest.mark.chaos
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
-def test_a_worker_hangs_while_rows_walk(monkeypatch, tmp_path, caplog):
-    path = tmp_path / "deadly"
-    path.touch()
-    expected = CASES["forest"](X)
-    monkeypatch.setattr(
-        distributed_apply, "walk_codes_of_part", DeadlyWalk(str(path), signal.SIGSTOP)
-    )
-    monkeypatch.setattr(
-        clients, "ANSWER_SECONDS", 2.0
-    )  # the other one may have to import: it is asked
-    monkeypatch.setattr(liveness, "SILENT_ROUNDS", 1000)  # as often as it takes
-    with (
-        dask.config.set({"dtrees.worker-patience": "8s"}),
-        partitioned(),
-        connect(2, 1, True) as cluster,
-        Client(cluster) as client,
-    ):
-        workers = client.run(os.getpid)
-        try:
-            found = CASES["forest"](da.from_array(X, chunks=(CHUNKS, -1)))
-        finally:
-            for pid in workers.values():
-                os.kill(pid, signal.SIGCONT)
-        assert not path.exists()
-        assert "do not answer, and are taken out of the cluster" in caplog.text
-    equal(found, expected)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -456,11 +404,6 @@ def test_answers_are_those_of_codes_that_are_here(lengths, sides, load, named, w
             np.testing.assert_array_equal(leaves, here.leaves(tree, side))
 
 
-def test_nothing_is_asked_for():
-    partitions = CodedPartitions.cut(MATRIX, "a test")
-    assert walk_parts(partitions, [], with_values=True) == []
-
-
 def test_answers_are_kept_until_they_are_taken():
     partitions = CodedPartitions.cut(MATRIX, "a test")
     rows, side = PartitionedRows(partitions), np.array([3, 1])
@@ -476,39 +419,3 @@ def test_answers_are_kept_until_they_are_taken():
     )
     partitions.groups = made
     np.testing.assert_array_equal(rows.leaves(TREES[0], side), here.leaves(TREES[0], side))
-
-
-@given(st.sets(st.integers(0, 499)), st.integers(500, 700))
-def test_rows_are_named_in_few_bytes(rows, length):
-    ascending = np.array(sorted(rows), dtype=np.int64)
-    sent = named(ascending, length)
-    np.testing.assert_array_equal(numbers_of(sent, length), ascending)
-    assert sent.nbytes <= min(4 * len(rows), -(-length // 8)) or sent.dtype == np.uint8
-    assert sent.nbytes <= -(-length // 8)
-
-
-@given(st.lists(st.integers(0, 99)))
-def test_sides_give_every_row_to_its_part(rows):
-    rows = np.array(rows, dtype=np.int64)
-    side = RequestedRows(rows)
-    parts = [numbers_of(side.of_part(i, 25), 25) + i for i in range(0, 100, 25)]
-    np.testing.assert_array_equal(side.in_order(np.concatenate(parts)), rows)
-
-
-def test_loads_have_every_tree_once_and_in_order(monkeypatch):
-    n_bytes = 2 * distributed_apply.NODE_BYTES * TREES[0].node_count
-    monkeypatch.setattr(distributed_apply, "LOAD_BYTES", n_bytes)
-    asked = [(TREES, np.arange(5)), (TREES[:2], np.arange(3)), (TREES[:1], np.arange(0))]
-    for with_values in (False, True):
-        made = list(loads(asked, with_values))
-        assert len(made) > 2
-        trees = [
-            (item.number, i) for load in made for item in load for i in range(item.first, item.last)
-        ]
-        assert trees == [
-            (number, i) for number, (some, _) in enumerate(asked) for i in range(len(some))
-        ]
-        assert all(
-            load[0].first == 0 or load[0].number in {i.number for i in before}
-            for before, load in itertools.pairwise(made)
-        )

@@ -71,12 +71,6 @@ class TestHeldBack:
 
         assert interrupted(work) == ["one"]
 
-    def test_nothing_comes_of_nothing(self, handler):
-        with interrupts_deferred():
-            raise_deferred_interrupt()
-        raise_deferred_interrupt()
-        assert signal.getsignal(signal.SIGINT) is handler
-
     def test_blocks_in_blocks(self):
         def work(seen):
             with interrupts_deferred():
@@ -149,11 +143,6 @@ class TestGenerator:
                 yield i
         finally:
             seen.append("end")
-
-    def test_it_is_the_generator(self):
-        seen = []
-        assert list(self.generate(seen, ())) == [0, 1, 2, 3]
-        assert seen == [0, 1, 2, 3, "end"]
 
     def test_it_comes_before_what_is_yielded(self):
         assert interrupted(lambda seen: list(self.generate(seen, (2,)))) == [0, 1, 2, "end"]

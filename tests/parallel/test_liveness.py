@@ -211,10 +211,6 @@ def where(_):
     return distributed.get_worker().address
 
 
-def square(number):
-    return number * number
-
-
 @pytest.fixture
 def two():
     """A client of two workers in this process, and the address of the one that will be paused.

@@ -27,11 +27,6 @@ def test_results_come_in_order(n_threads, n_tasks):
     assert not run.cancelled.is_set()
 
 
-@pytest.mark.parametrize("value", [None, (1, 2), [3], {"a": 1}, "dtrees-0", ("dtrees-0",)])
-def test_a_result_may_be_anything(value):
-    assert LocalRunner(2)([lambda: value] * 3) == [value] * 3
-
-
 def test_one_thread_or_one_task_stays_in_the_calling_thread():
     here = threading.get_ident()
     assert LocalRunner(1)([threading.get_ident] * 3) == [here] * 3

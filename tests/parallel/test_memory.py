@@ -201,23 +201,3 @@ def test_trees_of_a_wave_fit_and_are_not_too_much_work(n_rows, n_drawn, room, ro
         assert n_trees * n_rows * n_drawn <= memory.WAVE_CELLS * n_threads
     elif n_rows >= 1:  # one more would be too many
         assert 2 * n_rows * row_bytes > room or 2 * n_rows * n_drawn > memory.WAVE_CELLS * n_threads
-
-
-def test_bytes_of_a_row_in_an_open_node():
-    found = [memory.bytes_of_open_row(bags, sets) for bags in (0, 1) for sets in (0, 1)]
-    assert found == [4, 6, 6, 8]
-
-
-@pytest.mark.parametrize(
-    ("n_bytes", "n_workers", "expected"),
-    [(0, 4, 1), (1, 4, 1), (2**25, 4, 1), (2**25 + 1, 4, 2), (2**40, 4, 4)],
-)
-def test_stretches_are_as_few_as_will_do(n_bytes, n_workers, expected):
-    assert memory.n_stretches(n_bytes, n_workers) == expected
-
-
-def test_sizes_in_words_and_in_numbers():
-    with dask.config.set({"dtrees.histogram-budget": "3 MiB", "dtrees.client-histograms": 17}):
-        assert memory.histogram_budget() == 3 * 2**20
-        assert memory.client_bytes() == 17
-    assert memory.client_bytes() == 8 * 2**20
