@@ -9,14 +9,11 @@ from distributed import Client, get_worker
 from dtrees.exceptions import ClusterError, TableTooLargeError, WorkerLostError
 from dtrees.parallel import tasks, threaded
 from dtrees.parallel.fit_statistics import FitStatistics
-from dtrees.parallel.growing import ended_early, grow_sets, grow_trees, in_order
+from dtrees.parallel.growing import ended_early, grow_trees, in_order
 from dtrees.parallel.regimes import TOO_LARGE
 from dtrees.parallel.tasks import Tasks
 from tests.parallel.clusters import connect, digest, make_small, ours
 from tests.parallel.test_replicated import GROWTH, LOCAL, SlowGrowth, as_kind
-from tests.parallel.test_sets import FOREST, ROWS, growing_here, growth_of, of_sets
-from tests.parallel.test_sets import X as X_OF_SETS
-from tests.parallel.test_sets import Y as Y_OF_SETS
 
 
 def test_what_comes_early_waits():
@@ -122,19 +119,3 @@ def test_growth_that_ends_early(error, as_it_is, n_trees):
         assert next(found) == 0
         found.close()
         assert len(ended) == 2
-
-
-def test_no_trees():
-    assert list(grow_trees(GROWTH, [], threaded(1))) == []
-
-
-@pytest.mark.parametrize("regime", ["local", "partitioned"])
-def test_trees_of_sets(regime):
-    growth = growth_of(FOREST, X_OF_SETS, Y_OF_SETS)
-    heard = []
-    with dask.config.set({"dtrees.gather-rows": 100}):
-        found = grow_sets(
-            growth, range(2), of_sets(ROWS), threaded(2), regime=regime, advance=heard.append
-        )
-    assert [digest(trees) for trees in found] == growing_here(growth, 2, ROWS)
-    assert sum(heard) == 2 * len(ROWS)
