@@ -36,7 +36,6 @@ EXTENSIONS = [
     "dtrees.core.histogram._count",
     "dtrees.core.histogram._totals",
     "dtrees.core.search._criterion",
-    "dtrees.core.search._monotonic",
     "dtrees.core.search._open_node",
     "dtrees.core.search._search",
     "dtrees.core.search._sort",

@@ -204,7 +204,6 @@ PATHS: Mapping[str, SpecialPath] = {
     "entropy_of_two_classes": SpecialPath(
         (
             "search/_two_class_scan.pyx::scan_entropy",
-            "search/_two_class_scan.pyx::scan_entropy_down",
             "search/_two_class_scan.pyx::scan_entropy_of_bins",
         ),
         ("entropy",),

@@ -1,20 +1,22 @@
 """Python's views of functions of the kernels, for tests; nothing else imports them."""
 import numpy as np
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from dtrees.core.data._columns cimport STORED_SPARSE, Column
 from dtrees.core.data._structs cimport (
-    ENTROPY, GINI, GRADIENT, POISSON, SQUARED, Inherited, RowStatistics, Totals
+    ALL_ORDERED, ENTROPY, GINI, GRADIENT, LEAF, POISSON, SQUARED, Inherited, RowStatistics, Totals
 )
-from dtrees.core.histogram._layout cimport CLASSES, GRADIENTS, SUM, Layout
-from dtrees.core.search._bins cimport reserve_bins
+from dtrees.core.histogram._layout cimport CLASSES, GRADIENTS, SUM, CellKind, Layout
+from dtrees.core.search._bins cimport reserve_bins, search_histogram
 from dtrees.core.search._criterion cimport NONE, Criterion
 from dtrees.core.search._gradient_scan cimport scan_gradients
 from dtrees.core.search._intervals cimport Bounds, bound_intervals
 from dtrees.core.search._parameters cimport Limits
-from dtrees.core.search._search cimport Search, begin_column, begin_node, free_search, new_search
+from dtrees.core.search._search cimport (
+    Search, begin_column, begin_node, finish_node, free_search, new_search
+)
 from dtrees.core.stores.boosted._boosted_store cimport (
     Removal, begin_bounds_of, bound_of, common_score, note_searched, removal_of, take_off_sums
 )
@@ -26,6 +28,27 @@ from dtrees.core.stores.shared._shared_nodes cimport Partitioning, SharedNode, t
 
 # ---------------------------------------------------------------------------------------------
 # core.search
+
+cdef class SearchOfNode:
+    """The search of a node that stands alone, and what it refers to: all zero at first."""
+
+    cdef Criterion criterion
+    cdef Limits limits
+    cdef RowStatistics of_row
+    cdef Totals totals
+    cdef Inherited above
+    cdef Search* q
+
+    def __dealloc__(self):
+        free_search(self.q)
+
+    cdef Search* begin(self, CellKind kind, const int64_t* class_totals) except NULL:
+        self.q = new_search(&self.criterion, kind, self.of_row, &self.limits)
+        if self.q == NULL:
+            raise MemoryError
+        begin_node(self.q, &self.totals, class_totals, 0, &self.above)
+        return self.q
+
 
 cdef void fill_bins(Search* q, const int64_t[:, ::1] target, const int64_t[::1] n,
                     int64_t first) noexcept nogil:
@@ -68,12 +91,8 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
     at_end, inside : float64 (n_intervals,)
         Below -1e289: nothing is permitted.
     """
-    cdef Criterion criterion
-    cdef Limits limits
-    cdef RowStatistics of_row
-    cdef Totals totals
+    cdef SearchOfNode own = SearchOfNode()
     cdef Bounds bounds
-    cdef Inherited above
     cdef int K = <int>target.shape[1]
     cdef int64_t first = 0 if last[0] == 0 else 1
     cdef int64_t count = n.shape[0] + first
@@ -81,25 +100,18 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
     cdef const uint32_t[::1] ends = np.concatenate([[0] * first, last]).astype(np.uint32)
     cdef Search* q
     cdef int64_t i
-    memset(&criterion, 0, sizeof(Criterion))
-    memset(&limits, 0, sizeof(Limits))
-    memset(&of_row, 0, sizeof(RowStatistics))
-    memset(&totals, 0, sizeof(Totals))
     memset(&bounds, 0, sizeof(Bounds))
-    memset(&above, 0, sizeof(Inherited))
-    criterion.impurity = {"poisson": POISSON, "entropy": ENTROPY}.get(
+    own.criterion.impurity = {"poisson": POISSON, "entropy": ENTROPY}.get(
         impurity, GINI if K > 1 else SQUARED)
-    criterion.n_classes = K if K > 1 else 0
-    criterion.fixed_point = 2.0**30
-    limits.min_rows = min_rows
-    q = new_search(&criterion, CLASSES if K > 1 else SUM, of_row, &limits)
-    if q == NULL or not reserve_bins(q, count):
-        free_search(q)
+    own.criterion.n_classes = K if K > 1 else 0
+    own.criterion.fixed_point = 2.0**30
+    own.limits.min_rows = min_rows
+    own.totals.n = own.totals.weight = np.sum(n)
+    own.totals.target = of_class[0]
+    q = own.begin(CLASSES if K > 1 else SUM, &of_class[0])
+    if not reserve_bins(q, count):
         raise MemoryError
-    totals.n = totals.weight = np.sum(n)
-    totals.target = of_class[0]
     fill_bins(q, target, n, first)
-    begin_node(q, &totals, &of_class[0], 0, &above)
     begin_column(q, 0)
     bounds.lowest, bounds.highest = span
     bounds.least = 2 * NONE
@@ -108,9 +120,60 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
         for i in range(n.shape[0]):
             bounds.away[i + first] = away[1][i]
     bound_intervals(q, &ends[0], count, &bounds)
-    free_search(q)
     return (np.array([bounds.at_end[i] for i in range(first, count)]),
             np.array([bounds.inside[i] for i in range(first, count)]))
+
+
+def split_of_cells(const int64_t[:, ::1] sums, int64_t min_rows, int64_t min_weight, double l2,
+                   bint by_bins=False, tuple monotonic=None):
+    """The best split of a column of gradients.
+
+    Parameters
+    ----------
+    sums : int64 (n_codes + 1, 3)
+        Rows, hessian and gradient of each code.
+    by_bins : bool, default=False
+        As columns with categories are searched.
+    monotonic : (int, float, float) or None, default=None
+        Direction of the column, and bounds of the steps.
+
+    Returns
+    -------
+    dict or None
+    """
+    cdef SearchOfNode own = SearchOfNode()
+    cdef Layout layout
+    cdef Search* q
+    cdef int64_t n_codes = sums.shape[0] - 1
+    cdef int64_t[:, ::1] cells = np.zeros((n_codes + 1, 2), dtype=np.int64)
+    cdef int64_t i
+    cdef int8_t direction = 0
+    own.criterion.impurity, own.criterion.l2, own.criterion.gain_unit = GRADIENT, l2, 1.0
+    own.limits.min_rows, own.limits.min_weight = min_rows, min_weight
+    layout.kind, layout.n_classes, layout.n_words, layout.shift = GRADIENTS, 0, 2, 40
+    if monotonic is not None:
+        direction, own.above.lower, own.above.upper = monotonic
+        own.above.has_lower = own.above.has_upper = True
+        own.limits.monotonic = &direction
+    for i in range(n_codes + 1):
+        cells[i, 0] = sums[i, 0] << layout.shift | sums[i, 1]
+        cells[i, 1] = sums[i, 2]
+        own.totals.n += sums[i, 0]
+        own.totals.weight += sums[i, 1]
+        own.totals.target += sums[i, 2]
+    q = own.begin(GRADIENTS, NULL)
+    if by_bins:
+        search_histogram(q, &layout, &cells[0, 0], n_codes, 0, ALL_ORDERED)
+    else:
+        scan_gradients(q, &layout, &cells[0, 0], n_codes, 0)
+    finish_node(q)
+    if q.split.test == LEAF:
+        return None
+    return {
+        "score": q.split.score, "gain": q.split.gain, "boundary": q.split.boundary,
+        "beyond": q.split.beyond, "missing_left": q.split.missing_left,
+        "saw_missing": q.split.saw_missing,
+    }
 
 
 # ---------------------------------------------------------------------------------------------

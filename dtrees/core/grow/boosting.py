@@ -24,7 +24,7 @@ thread takes a whole one.
 Steps. A step is stored as the quotient of two integers, and rows are moved by that quotient.
 
 Steps keep the order of monotonic columns, to the last bit. The kernel splits nodes as the bounds of
-their steps allow (`dtrees.core.search._monotonic`), and steps of leaves are moved to these bounds
+their steps allow (`dtrees.core.search._open_node`), and steps of leaves are moved to these bounds
 here::
 
     node            bounds          step

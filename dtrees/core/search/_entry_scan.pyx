@@ -36,7 +36,7 @@ from dtrees.core.search._search cimport (
     BUFFER, Boundaries, Search, add_row, add_to_class, begin_column, begin_pass, by_class, consider,
     entropy_score, flush, heavy_enough, is_bound, take_best
 )
-from dtrees.core.search._two_class_scan cimport scan_entropy, scan_entropy_down, scan_two_classes
+from dtrees.core.search._two_class_scan cimport scan_entropy, scan_two_classes
 
 
 # scans of entries: the hot loops
@@ -155,11 +155,6 @@ cdef void scan(Search* q, const entry_t* entries, int64_t begin, int64_t end, in
                 and not down and begin < end and not is_bound(q)
                 and PATH_IS_ON("entropy_of_two_classes")):
             scan_entropy(q, entries, begin, end, ones, close != NOTHING)
-            if close != NOTHING:
-                consider(q, close, down)
-        elif (q.kind == CLASSES and q.criterion.n_classes == 2 and down and begin < end
-              and not is_bound(q) and PATH_IS_ON("entropy_of_two_classes")):
-            scan_entropy_down(q, entries, begin, end)
             if close != NOTHING:
                 consider(q, close, down)
         elif q.kind == CLASSES:

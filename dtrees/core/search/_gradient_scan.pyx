@@ -11,24 +11,14 @@ A cell is two sums side by side, so the sums up to a code are one addition of 12
 without rows repeat the boundary before them, and the first of equal scores wins. Boundaries are
 scored together, so that divisions run side by side.
 """
-import numpy as np
-
-from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
-from libc.string cimport memset
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from dtrees.core.data._cpu cimport is_wide
-from dtrees.core.data._structs cimport (
-    ALL_ORDERED, AT_MOST, GRADIENT, LEAF, Inherited, RowStatistics, Totals
-)
-from dtrees.core.histogram._layout cimport GRADIENTS, Layout
-from dtrees.core.search._bins cimport search_histogram
-from dtrees.core.search._criterion cimport Criterion
-from dtrees.core.search._parameters cimport Limits
+from dtrees.core.data._structs cimport AT_MOST
+from dtrees.core.histogram._layout cimport Layout
 from dtrees.core.search._search cimport (
-    Boundaries, Search, begin_column, begin_node, begin_pass, finish_node, flush, free_search,
-    is_bound, keep_boundary, new_search, take_best
+    Boundaries, Search, begin_column, begin_pass, flush, is_bound, keep_boundary, take_best
 )
-
 
 cdef extern from "search/gradients.h" nogil:
     const int64_t CODES_AT_ONCE, LANES_OF_SCORES
@@ -123,71 +113,3 @@ cdef void scan_gradients(Search* q, const Layout* layout, const int64_t* cells, 
         if cells[2 * code] != 0:
             q.split.beyond = <uint32_t>code
             break
-
-
-def split_of_cells(const int64_t[:, ::1] sums, int64_t min_rows, int64_t min_weight, double l2,
-                   bint by_bins=False, tuple monotonic=None):
-    """The best split of a column, for tests.
-
-    Parameters
-    ----------
-    sums : int64 (n_codes + 1, 3)
-        Rows, hessian and gradient of each code.
-    by_bins : bool, default=False
-        As columns with categories are searched.
-    monotonic : (int, float, float) or None, default=None
-        Direction of the column, and bounds of the steps.
-
-    Returns
-    -------
-    dict or None
-    """
-    cdef Criterion criterion
-    cdef Limits limits
-    cdef Layout layout
-    cdef RowStatistics of_row
-    cdef Totals totals
-    cdef Search* q
-    cdef int64_t n_codes = sums.shape[0] - 1
-    cdef int64_t[:, ::1] cells = np.zeros((n_codes + 1, 2), dtype=np.int64)
-    cdef int64_t i
-    cdef int8_t direction = 0
-    cdef Inherited above
-    memset(&above, 0, sizeof(Inherited))
-    memset(&criterion, 0, sizeof(Criterion))
-    memset(&limits, 0, sizeof(Limits))
-    memset(&layout, 0, sizeof(Layout))
-    memset(&of_row, 0, sizeof(RowStatistics))
-    memset(&totals, 0, sizeof(Totals))
-    criterion.impurity, criterion.l2, criterion.gain_unit = GRADIENT, l2, 1.0
-    limits.min_rows, limits.min_weight = min_rows, min_weight
-    layout.kind, layout.n_words, layout.shift = GRADIENTS, 2, 40
-    if monotonic is not None:
-        direction, above.lower, above.upper = monotonic
-        above.has_lower = above.has_upper = True
-        limits.monotonic = &direction
-    for i in range(n_codes + 1):
-        cells[i, 0] = sums[i, 0] << layout.shift | sums[i, 1]
-        cells[i, 1] = sums[i, 2]
-        totals.n += sums[i, 0]
-        totals.weight += sums[i, 1]
-        totals.target += sums[i, 2]
-    q = new_search(&criterion, GRADIENTS, of_row, &limits)
-    if q == NULL:
-        raise MemoryError
-    try:
-        begin_node(q, &totals, NULL, 0, &above)
-        if by_bins:
-            search_histogram(q, &layout, &cells[0, 0], n_codes, 0, ALL_ORDERED)
-        else:
-            scan_gradients(q, &layout, &cells[0, 0], n_codes, 0)
-        finish_node(q)
-        if q.split.test == LEAF:
-            return None
-        return {
-            "score": q.split.score, "gain": q.split.gain, "boundary": q.split.boundary,
-            "beyond": q.split.beyond, "missing_left": q.split.missing_left,
-            "saw_missing": q.split.saw_missing,
-        }
-    finally:
-        free_search(q)

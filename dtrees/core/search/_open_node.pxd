@@ -1,10 +1,23 @@
 """Nodes that have no split yet; see _open_node.pyx."""
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 
 from dtrees._random cimport hash64
-from dtrees.core.data._structs cimport Inherited, PresortedFeature, Totals
+from dtrees.core.data._structs cimport GRADIENT, Inherited, PresortedFeature, Totals
+from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._parameters cimport TrainParameters
 
+cdef extern from *:
+    """
+    #define DTREES_NOT_ALLOWED -2e290
+    """
+    const double NOT_ALLOWED "DTREES_NOT_ALLOWED"   # a score, below `_search.NONE`
+
+cdef struct Monotonic:
+    # What the values of both sides of a split have to keep.
+    const int8_t* of_column     # 1: values rise along it, -1: they fall; NULL: no column is bound
+    int direction               # that of the column at hand
+    double lower                # of the node
+    double upper
 
 cdef struct OpenNode:
     int64_t start           # rows[start .. start + n)
@@ -23,6 +36,12 @@ cdef struct OpenNode:
     double impurity
     Inherited above
 
+cdef void begin_bounds(Monotonic* m, const Inherited* above) noexcept nogil
+cdef double constrained_score(const Monotonic* m, const Criterion* criterion, double w,
+                              double rest, double s, double target_of_rest,
+                              double score) noexcept nogil
+cdef double loss_of_side(const Monotonic* m, const Criterion* criterion, double w,
+                         double s) noexcept nogil
 cdef void free_node(OpenNode* node) noexcept nogil
 cdef void describe(OpenNode* node, const TrainParameters* params) noexcept nogil
 cdef bint open_children(const OpenNode* node, int64_t n_left, int n_classes, OpenNode* left,
@@ -49,3 +68,10 @@ cdef inline void open_child(const OpenNode* node, bint is_left, OpenNode* child)
     child.parent = node.record
     child.is_left = is_left
     child.path = key_of_child(node.path, is_left)
+
+
+cdef inline double value_of(const Criterion* criterion, double w, double s) noexcept nogil:
+    """What a node of weight w and target s predicts, in their units."""
+    if criterion.impurity == GRADIENT:
+        return -s / (w + criterion.l2)
+    return s / w

@@ -28,8 +28,7 @@ from dtrees.core.histogram._layout cimport CLASSES, COUNT, SUM, CellKind, has_cl
 from dtrees.core.search._criterion cimport (
     NONE, Criterion, gradient_score, poisson_score, squared_score, xlogx
 )
-from dtrees.core.search._monotonic cimport Monotonic
-from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._open_node cimport Monotonic, OpenNode
 from dtrees.core.search._parameters cimport SPLITS, TIES, Limits, TrainParameters
 
 cdef enum:

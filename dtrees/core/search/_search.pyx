@@ -13,8 +13,7 @@ from dtrees.core.histogram._layout cimport (
     CLASSES, COUNT, SUM, WEIGHTED_CLASSES, CellKind, has_classes
 )
 from dtrees.core.search._criterion cimport Criterion, squared_score, xlogx
-from dtrees.core.search._monotonic cimport begin_bounds, constrained_score, loss_of_side
-from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._open_node cimport OpenNode, begin_bounds, constrained_score, loss_of_side
 from dtrees.core.search._parameters cimport Limits, TrainParameters
 
 

@@ -2,13 +2,11 @@
 from libc.stdint cimport int64_t, uint32_t
 
 from dtrees.core.data._paths cimport PATH_IS_ON
-from dtrees.core.data._structs cimport ENTROPY, entry_t
+from dtrees.core.data._structs cimport ENTROPY
 from dtrees.core.search._search cimport SMALL_WEIGHT, Keyed, Search, by_class, is_bound
 
 cdef void scan_entropy(Search* q, const uint32_t* entries, int64_t begin, int64_t end,
                        uint32_t ones, bint close) noexcept nogil
-cdef void scan_entropy_down(Search* q, const entry_t* entries, int64_t begin,
-                            int64_t end) noexcept nogil
 cdef int64_t scan_entropy_of_bins(Search* q, const Keyed* order, int64_t begin,
                                   int64_t end) noexcept nogil
 cdef void scan_two_classes(Search* q, const uint32_t* entries, int64_t begin, int64_t end,

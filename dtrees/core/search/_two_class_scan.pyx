@@ -17,12 +17,8 @@ is the greater quotient of x = 0 and x = 1: the quotient is the mean of 1 / (u (
 convex, over points between p and x, so it is convex in x. With D = W s - w S a split gains at most
 c D^2 / (W w rest), and only boundaries that reach so much get logarithms.
 """
-import numpy as np
+from libc.stdint cimport int64_t, uint32_t
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
-
-from dtrees.core.data._cpu cimport is_wide
-from dtrees.core.data._structs cimport entry_t
 from dtrees.core.search._criterion cimport NONE, Criterion, xlogx
 from dtrees.core.search._number_scan cimport least_reaching, look_at
 from dtrees.core.search._search cimport Bins, Keyed, Search, entropy_score, heavy_enough, offer
@@ -45,7 +41,6 @@ cdef extern from "search/two_classes.h" nogil:
     int64_t next_boundary(TwoClasses*, const uint32_t*, int64_t, int64_t, bint) noexcept
 
 cdef enum:
-    STRETCH = 16            # entries that are read at once
     LEAST_BOUNDED = 4       # bins that are worth a bound
 
 cdef double LAST_BITS = 2.0**-50        # of a large value of x log x
@@ -188,33 +183,6 @@ cdef void scan_entropy(Search* q, const uint32_t* entries, int64_t begin, int64_
     take_sums(q, m, t.s)
 
 
-cdef void scan_entropy_down(Search* q, const entry_t* entries, int64_t begin,
-                            int64_t end) noexcept nogil:
-    """The same from the end of a column, entry by entry: the side is the right one."""
-    cdef int64_t shift = 4 * sizeof(entry_t)
-    cdef entry_t mask = (<entry_t>1 << shift) - 1
-    cdef const entry_t* e = entries + end - 1
-    cdef const uint16_t* label = q.of_row.label
-    cdef int64_t m = end - begin
-    cdef int64_t first = max(q.min_rows - q.n, 1)
-    cdef int64_t stop = q.totals.n - q.min_rows - q.n + 1
-    cdef int64_t s = q.side[1]
-    cdef const int64_t* f = table_of(q)
-    cdef int64_t i, w
-    cdef double reach = least_square(q)
-    cdef double D
-    for i in range(m):
-        if first <= i < stop and e[-i] >> shift != e[1 - i] >> shift:
-            w = q.n + i
-            D = <double>(q.totals.weight * s - w * q.class_totals[1])  # rows weigh one each
-            if ((reach <= NONE or D * D >= reach * (<double>w * (q.W - <double>w)))
-                    and heavy_enough(q, w)
-                    and offer(q, score_of_side(q, f, w, s), end - i, True)):
-                reach = least_square(q)
-        s += label[e[-i] & mask]
-    take_sums(q, m, s)
-
-
 cdef inline void take_sums(Search* q, int64_t m, int64_t ones) noexcept nogil:
     """Note that m rows more are on the side, and that so many of all of them are of class 1."""
     q.n += m
@@ -269,51 +237,6 @@ cdef int64_t scan_entropy_of_bins(Search* q, const Keyed* order, int64_t begin,
 
 # ---------------------------------------------------------------------------------------------
 # Python's view
-
-def reaching_boundaries(const uint8_t[::1] label, const uint16_t[::1] rank, double reach, *,
-                        int64_t before=0, bint by_label=False):
-    """Boundaries of two classes whose scores reach, as 16 entries at a time are looked at.
-
-    Parameters
-    ----------
-    label : uint8 (n,)
-        Classes 0 and 1 of rows that weigh one each, by ascending rank.
-    rank : uint16 (n,)
-    reach : float
-        At most `NONE`: everything reaches.
-    before : int, default=0
-        How many rows of class 0 lie before the first one.
-    by_label : bool, default=False
-        Neighbours of one class are no boundary, and all ranks differ.
-
-    Returns
-    -------
-    list of (row behind the boundary, rows of class 1 before it) or None
-        None where there are no registers of 256 bits.
-    """
-    cdef int64_t n = label.shape[0]
-    cdef int64_t ones = n - np.sum(label)
-    cdef uint32_t[::1] entries = np.zeros(n + STRETCH, dtype=np.uint32)
-    cdef int64_t[2] place
-    cdef int64_t i
-    cdef TwoClasses t
-    if not is_wide:
-        return None
-    place[0] = 0
-    place[1] = ones
-    for i in range(n):
-        entries[i] = <uint32_t>rank[i] << 16 | <uint32_t>place[label[i]]
-        place[label[i]] += 1
-    t.W, t.S, t.reach, t.bounded = n + before, n - ones, reach, reach > NONE
-    t.n, t.s, t.ones, t.f = before, label[0], <uint32_t>ones, NULL
-    found = []
-    i = next_boundary(&t, &entries[0], 1, n, by_label)
-    while i < n:
-        found.append((i, t.s))
-        t.s += label[i]
-        i = next_boundary(&t, &entries[0], i + 1, n, by_label)
-    return found
-
 
 def steepest_of(int64_t zeros, int64_t ones, double fixed_point):
     """What KL(x, p) comes to at most, divided by (x - p)**2, in nats; p is the share of the ones.

@@ -7,47 +7,38 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees import DecisionTreeClassifier
-from dtrees.core.search._two_class_scan import reaching_boundaries, steepest_of
+from dtrees.core.data._cpu import use_wide
+from dtrees.core.data.tuning import Tuning
+from dtrees.core.search._two_class_scan import steepest_of
+from tests.laws.tables import Example, arrays_of, fit
 
-
-def scores(label):
-    """The score of the boundary before each row but the first."""
-    w, s = np.arange(1, len(label)), np.cumsum(label)[:-1]
-    W, S = len(label), label.sum()
-    return (W * s - w * S) ** 2 / (w * (W - w))
+SORTED, COUNTED = Tuning(counted_rows=1 << 40), Tuning(counted_rows=0)
 
 
 @given(
-    st.integers(2, 120),
+    st.integers(20, 200),
     st.floats(0, 1),
-    st.integers(0, 40),
-    st.sampled_from([1.0, 0.9, 0.3, 0.0]),
-    st.booleans(),
+    st.sampled_from(["gini", "entropy"]),
+    st.sampled_from([1, 5]),
     st.integers(0, 2**32 - 1),
 )
-def test_boundaries_of_two_classes(n, share, before, factor, by_label, seed):
-    """All that reach are found, with the sums before them, whatever is passed over."""
+def test_sixteen_at_a_time_find_what_one_at_a_time_finds(n, share, criterion, least, seed):
+    """In columns whose values all differ, in some that do not, and beside missing values."""
     rng = np.random.default_rng(seed)
-    label = (rng.random(n) < np.where(np.arange(n) < n // 2, share, share / 4)).astype(np.uint8)
-    rank = np.arange(n) if by_label else np.sort(rng.integers(0, n, n))
-    target = np.concatenate([np.zeros(before), label]).astype(np.int64)
-    found = [float(score) for score in scores(target)[before:]]
-    reach = max(found) * factor if factor > 0 else -1e300
-    expected = [
-        (i, int(label[:i].sum()))
-        for i, score in enumerate(found, start=1)
-        if rank[i] != rank[i - 1]
-        and not (by_label and label[i] == label[i - 1])
-        and (factor == 0 or score >= reach * (1 + 1e-12))
-    ]
-    given_reach = reach * (1 - 1e-12) if factor > 0 else reach
-    boundaries = reaching_boundaries(
-        label, rank.astype(np.uint16), given_reach, before=before, by_label=by_label
-    )
-    assert boundaries is None or set(expected) <= set(boundaries)
-    if boundaries is not None:
-        least = given_reach * (1 - 1e-12) if factor > 0 else -1
-        assert all(found[i - 1] >= least for i, _ in boundaries)
+    x = np.arange(n)
+    y = (rng.random(n) < np.where(x < n // 2, share, share / 4)).astype(int)
+    table = [x, rng.permutation(n), rng.integers(0, n, n), np.where(x % 5, 3.0, x)]
+    table = [column.astype(float).tolist() for column in table]
+    table.append([None if v < n // 8 else v for v in table[1]])
+    limits = {"min_samples_leaf": least, "max_depth": 3}
+    example = Example(table, y, None, criterion, limits)
+    found = [arrays_of(fit(example, tuning=tuning)) for tuning in (SORTED, COUNTED)]
+    before = use_wide(False)
+    try:
+        found.append(arrays_of(fit(example, tuning=SORTED)))
+    finally:
+        use_wide(before)
+    assert found == [found[0]] * 3
 
 
 def divergences(label, n_left):

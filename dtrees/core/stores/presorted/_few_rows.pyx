@@ -22,11 +22,11 @@ from dtrees.core.data._cpu cimport has_pext, is_wide
 from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport ALL_ORDERED, NO_RANK, SQUARED, PresortedFeature
 from dtrees.core.histogram._layout cimport COUNT, SUM
-from dtrees.core.search._criterion cimport NONE, Criterion, squared_score
+from dtrees.core.search._criterion cimport NONE, squared_score
 from dtrees.core.search._open_node cimport OpenNode, has_constraints
 from dtrees.core.search._parameters cimport TIES
 from dtrees.core.search._search cimport Search, key_of_tie, take_split
-from dtrees.core.stores._store cimport CodesOfRanks, Member, Store, only_member, prefetch_codes
+from dtrees.core.stores._store cimport CodesOfRanks, Member, Store, prefetch_codes
 from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.presorted._presorted_store cimport partition_rows
 
@@ -296,103 +296,3 @@ cdef void partition(Store* store, Member* member, uint64_t together) noexcept no
         store.search.out_of_memory |= right.few_columns == NULL
     part_columns(c, node.totals.n, order, s.n_left, <FewColumns*>left.few_columns,
                  <FewColumns*>right.few_columns)
-
-
-# ---------------------------------------------------------------------------------------------
-# Python's view
-
-cdef FewColumns* columns_of(const uint64_t[::1] order, const uint64_t[::1] rank) except NULL:
-    """Numbers of columns are their places; to be freed."""
-    cdef int64_t n = order.shape[0]
-    cdef FewColumns* c
-    if n > MOST_COLUMNS:
-        raise ValueError(f"{n} columns, at most {MOST_COLUMNS}")
-    c = new_columns(n)
-    if c == NULL:
-        raise MemoryError
-    for i in range(n):
-        c.order[i], c.rank[i], c.column[i] = order[i], rank[i], i
-    c.n = n
-    fill_up(c)
-    return c
-
-
-def split_of_few(const uint64_t[::1] order, const uint64_t[::1] rank, const int64_t[::1] target, *,
-                 int64_t min_rows=1):
-    """The best split of a node of few rows, by squared error; the lowest column wins a tie.
-
-    Parameters
-    ----------
-    order, rank : uint64 (n_columns,)
-        A digit of four bits for each row, the lowest one first: its number, and the rank of its
-        value. At most 4,096 columns. Those of two rows have to vary.
-    target : int64 (n,)
-        By number of the row; 2 to 16 rows that weigh one each.
-    min_rows : int, default=1
-        Of both sides.
-
-    Returns
-    -------
-    (column, rows on the left) or None
-        Column -1 where no split is permitted; None where the processor lacks what it takes.
-    """
-    cdef int64_t n = target.shape[0]
-    cdef FewRowsStore s = few_rows_store()
-    cdef FewColumns* c
-    cdef Search q
-    cdef Criterion criterion
-    cdef OpenNode node
-    cdef Member member
-    cdef int64_t i
-    cdef int64_t total = 0
-    if not (is_wide and has_pext):
-        return None
-    memset(&q, 0, sizeof(Search))
-    memset(&criterion, 0, sizeof(Criterion))
-    memset(&node, 0, sizeof(OpenNode))
-    criterion.impurity = SQUARED
-    q.criterion, q.kind, q.min_rows = &criterion, SUM, min_rows
-    q.split.column = -1
-    node.totals.n = n
-    for i in range(n):
-        s.target[i] = target[i]
-        total += target[i]
-    q.totals.weight = n
-    q.totals.target = total
-    s.store.search = &q
-    c = columns_of(order, rank)
-    node.few_columns = c
-    member = only_member(&node, NULL, &q, NULL, NULL)
-    search_node(&s.store, &member)
-    free(c)
-    return q.split.column, s.n_left
-
-
-def parted_few(const uint64_t[::1] order, const uint64_t[::1] rank, int64_t n, int64_t column,
-               int64_t n_left):
-    """Columns of n rows in the children of a split: those that vary there.
-
-    Returns
-    -------
-    list of list of (column, order, rank) or None
-        Of the child with the first n_left rows of the column, and of the other one.
-    """
-    cdef FewColumns* c
-    cdef FewColumns* of_child[2]
-    cdef int64_t i
-    if not (is_wide and has_pext):
-        return None
-    c = columns_of(order, rank)
-    of_child[0], of_child[1] = new_columns(c.n), new_columns(c.n)
-    if of_child[0] == NULL or of_child[1] == NULL:
-        free(of_child[0])
-        free(of_child[1])
-        free(c)
-        raise MemoryError
-    part_columns(c, n, c.order[column], n_left, of_child[0], of_child[1])
-    found = []
-    for child in of_child[:2]:
-        found.append([(child.column[i], child.order[i], child.rank[i]) for i in range(child.n)])
-        free(child)
-    free(c)
-    return found

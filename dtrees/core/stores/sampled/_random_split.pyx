@@ -12,7 +12,7 @@ Missing values go left or right by the toss of a coin as well.
 
 Tables whose rows fit a few lines of the cache are searched in another order of work, with the same
 splits. A node's rows are far apart in a column of codes, but the codes of one row are neighbours in
-the table by row (`RowCodes`), 32 of them in two registers, or in one:
+the table by row (`RowCodes`), 32 of them in a register of 256 bits:
 
     column      0    1    2    3   ...  31
     row 17    | 12 | 40 |  0 | 99 |   |    |        a slot for every column, drawn or not: the
@@ -28,7 +28,6 @@ from libc.string cimport memset
 
 from dtrees._random cimport hash64
 from dtrees.core.data._columns cimport STORED_U16, STORED_U8, Column, RowCodes, code_t, last_ordered
-from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._structs cimport AT_MOST, IN_SUBSET, Split
 from dtrees.core.histogram._layout cimport PACKED, decode
 from dtrees.core.search._bins cimport keep_best
@@ -297,14 +296,10 @@ cdef extern from "stores/sampled/random_split_simd.h" nogil:
         uint32_t* n
         uint32_t* w
         uint32_t* s
-    void simd_ranges_wide(SimdSplits*, const uint8_t*, int64_t, const uint64_t*, int64_t) noexcept
-    void simd_ranges_plain(SimdSplits*, const uint8_t*, int64_t, const uint64_t*, int64_t) noexcept
-    void simd_sums_wide(SimdSplits*, const uint8_t*, int64_t, const uint64_t*, int64_t, bint,
-                        int64_t) noexcept
-    void simd_sums_plain(SimdSplits*, const uint8_t*, int64_t, const uint64_t*, int64_t, bint,
-                         int64_t) noexcept
-    uint32_t simd_upto_wide(const double*, const double*, double) noexcept
-    uint32_t simd_upto_plain(const double*, const double*, double) noexcept
+    void simd_ranges(SimdSplits*, const uint8_t*, int64_t, const uint64_t*, int64_t) noexcept
+    void simd_sums(SimdSplits*, const uint8_t*, int64_t, const uint64_t*, int64_t, bint,
+                   int64_t) noexcept
+    uint32_t simd_upto(const double*, const double*, double) noexcept
 
 cdef enum:
     TOP = 255               # a missing code less one
@@ -313,7 +308,10 @@ cdef enum:
 cdef int64_t search_simd(ColumnLoader* loader, Search* q, const OpenNode* node,
                          const TrainParameters* params, int32_t* columns,
                          int64_t count) noexcept nogil:
-    """Search the drawn columns that have a slot; the others move to the front. Returns how many."""
+    """Search the drawn columns that have a slot; the others move to the front. Returns how many.
+
+    There are registers of 256 bits.
+    """
     cdef int64_t left = 0
     cdef int64_t i
     cdef int32_t block
@@ -354,10 +352,7 @@ cdef void search_block(ColumnLoader* loader, Search* q, const OpenNode* node,
             n_drawn += 1
     if n_drawn == 0:
         return
-    if is_wide:
-        simd_ranges_wide(&x, codes, width, item, n)
-    else:
-        simd_ranges_plain(&x, codes, width, item, n)
+    simd_ranges(&x, codes, width, item, n)
     memset(x.at, 0, SLOTS)
     memset(x.missing_left, 0, SLOTS)
     for i in range(n_drawn):
@@ -379,10 +374,7 @@ cdef void search_block(ColumnLoader* loader, Search* q, const OpenNode* node,
         n_varying += 1
     if n_varying == 0:
         return
-    if is_wide:
-        simd_sums_wide(&x, codes, width, item, n, any_missing, loader.most_times)
-    else:
-        simd_sums_plain(&x, codes, width, item, n, any_missing, loader.most_times)
+    simd_sums(&x, codes, width, item, n, any_missing, loader.most_times)
     for i in range(n_varying):
         column = drawn[i]
         slot = params.columns[column].row_slot - first
@@ -406,8 +398,7 @@ cdef inline uint32_t threshold_of_slot(const Search* q, const RowCodes* rows, in
     cdef const double* value = rows.value + 256 * slot
     cdef const double* pivot = rows.pivot + 16 * slot
     cdef double at = drawn_value(q, column, value[low - 1], value[high - 1])
-    cdef uint32_t count = simd_upto_wide(value, pivot, at) if is_wide else simd_upto_plain(
-        value, pivot, at)
+    cdef uint32_t count = simd_upto(value, pivot, at)
     if count < low:
         return low
     return count if count < high else high - 1

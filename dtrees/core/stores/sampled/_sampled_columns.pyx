@@ -13,8 +13,7 @@ and a drawn column is read from the codes of these rows:
 
 *By histogram*: a cell is as small as the sums of the node allow (`layout_of`). Cells of presorted
 nodes are kept and subtracted from each other; these are used up at once. They are all zero between
-two columns. Of a column of which most rows hold one common code the others are counted; that code
-gets what they leave of the node. Two classes fit one number per row, and a cell takes one addition.
+two columns. Two classes fit one number per row, and a cell takes one addition.
 
 *By sorted entries*: an entry is a code and the position of its row in the node.
 
@@ -46,9 +45,7 @@ from dtrees.core.histogram._layout cimport (
     CLASSES_PAIRED, PACKED, PAIRED, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout, add,
     has_classes, words_of
 )
-from dtrees.core.search._bins cimport (
-    bins_of_entries, drop_bin, read_bin, reserve_bins, rest_to_bin, search_bins
-)
+from dtrees.core.search._bins cimport bins_of_entries, read_bin, reserve_bins, search_bins
 from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._entry_scan cimport search_feature
 from dtrees.core.search._open_node cimport OpenNode
@@ -64,9 +61,6 @@ from dtrees.core.stores.sampled._column_loader cimport (
 # ---------------------------------------------------------------------------------------------
 # by histogram
 
-ctypedef fused narrow_t:
-    uint8_t
-    uint16_t
 
 cdef inline Layout layout_of(const ColumnLoader* loader, const Search* q) noexcept nogil:
     """Of the cells of a node: as small as its sums allow."""
@@ -86,11 +80,7 @@ cdef void bins_of_dense(ColumnLoader* loader, Search* q, const Column* column,
                         const OpenNode* node) noexcept nogil:
     """The codes of a dense column in the node, as bins of the search."""
     pack_rows(loader, node)
-    if column.common != NO_RANK and column.storage == STORED_U8:
-        bins_of_uncommon(loader, q, <const uint8_t*>column.codes, node, column)
-    elif column.common != NO_RANK and column.storage == STORED_U16:
-        bins_of_uncommon(loader, q, <const uint16_t*>column.codes, node, column)
-    elif column.storage == STORED_U8:
+    if column.storage == STORED_U8:
         bins_of_codes(loader, q, <const uint8_t*>column.codes, node, column.n_codes)
     elif column.storage == STORED_U16:
         bins_of_codes(loader, q, <const uint16_t*>column.codes, node, column.n_codes)
@@ -110,8 +100,9 @@ cdef void bins_of_codes(ColumnLoader* loader, Search* q, const code_t* codes, co
     cdef bint sparsely = n < n_codes
     cdef Layout layout = layout_of(loader, q)
     q.bins.count = 0
-    if not reserve_histogram(loader, q, n_codes, layout.n_words,
-                             n + 1 if sparsely else n_codes + 2):
+    if not reserve_cells(loader, n_codes, layout.n_words):
+        q.out_of_memory = True
+    if q.out_of_memory or not reserve_bins(q, n + 1 if sparsely else n_codes + 2):
         return
     if sparsely:
         count_codes(loader, q, codes, node, loader.hit)
@@ -121,14 +112,6 @@ cdef void bins_of_codes(ColumnLoader* loader, Search* q, const code_t* codes, co
         for code in range(n_codes + 1):
             g += take_cell(loader, q, &layout, code, g)
     q.bins.count = g
-
-
-cdef bint reserve_histogram(ColumnLoader* loader, Search* q, int64_t n_codes, int64_t n_words,
-                            int64_t n_bins) noexcept nogil:
-    """Cells and bins of a column; False without memory, which the search notes."""
-    if not reserve_cells(loader, n_codes, n_words):
-        q.out_of_memory = True
-    return not q.out_of_memory and reserve_bins(q, n_bins)
 
 
 cdef struct Cells:
@@ -263,47 +246,6 @@ cdef inline int64_t take_hit(ColumnLoader* loader, Search* q, const Layout* layo
             bits &= bits - 1
             g += 1
     return g
-
-
-# ---------------------------------------------------------------------------------------------
-# columns with a common code
-
-cdef void bins_of_uncommon(ColumnLoader* loader, Search* q, const narrow_t* codes,
-                           const OpenNode* node, const Column* column) noexcept nogil:
-    """The same for a column of which most rows hold one code: it gets what the others leave."""
-    cdef uint32_t common = column.common
-    cdef int64_t rest = 0
-    cdef Layout layout = layout_of(loader, q)
-    q.bins.count = 0
-    if not reserve_histogram(loader, q, column.n_codes, layout.n_words,
-                             min(node.totals.n, <int64_t>column.n_codes) + 2):
-        return
-    count_uncommon(loader, q, codes, node, common)
-    loader.hit[common >> 6] |= <uint64_t>1 << (common & 63)
-    q.bins.count = take_hit(loader, q, &layout, column.n_codes)
-    while q.bins.rank[rest] != common:
-        rest += 1
-    rest_to_bin(q, rest)
-    if q.bins.n[rest] == 0:
-        drop_bin(q, rest)
-
-
-cdef void count_uncommon(const ColumnLoader* loader, const Search* q, const narrow_t* codes,
-                         const OpenNode* node, uint32_t common) noexcept nogil:
-    """Add the rows of all codes but one, which most rows of the table hold."""
-    cdef Cells c = cells_of(loader, q, node)
-    cdef uint32_t* others = loader.codes
-    cdef uint64_t* hit = loader.hit
-    cdef int64_t m = 0
-    cdef int64_t i
-    cdef uint32_t code
-    for i in range(node.totals.n):
-        others[m] = <uint32_t>i
-        m += codes[<uint32_t>c.item[i]] != <narrow_t>common
-    for i in range(m):
-        code = codes[<uint32_t>c.item[others[i]]]
-        hit[code >> 6] |= <uint64_t>1 << (code & 63)
-        add_item(&c, c.kind, False, code, others[i])
 
 
 # ---------------------------------------------------------------------------------------------

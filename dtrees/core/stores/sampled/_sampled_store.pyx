@@ -8,6 +8,7 @@ from libc.string cimport memcpy, memset
 
 from dtrees.core.data._bits cimport prefetch
 from dtrees.core.data._columns cimport Column, last_ordered
+from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._memory cimport claim
 from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport IN_SUBSET, LEAF, RowStatistics
@@ -117,7 +118,7 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
         n_used += kept
         kept = drop_absent(s.loader, s.ascending, kept)
         store.work += count
-        if (s.loader.is_small and params.row_codes.codes != NULL
+        if (s.loader.is_small and params.row_codes.codes != NULL and is_wide
                 and PATH_IS_ON("random_splits_in_registers")):
             store.work += 2 * node.totals.n
             kept = search_simd(s.loader, q, node, params, s.ascending, kept)

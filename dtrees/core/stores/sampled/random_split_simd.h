@@ -1,8 +1,7 @@
 /* The codes of 32 columns of a row side by side, for `_random_split.pyx`.
 
-   `random_split_loops.h` is compiled for registers of 256 bits and for those that every x86-64 has; what
-   there is decides when it runs. Other machines, and the debug build, get loops in plain C. All of
-   it is integers and comparisons: the results are the same. */
+   Row i is at codes + width * (lower half of item[i]); its other halves are how often it is counted
+   and its class, as in _column_loader.pxd. All of it is integers and comparisons. */
 #ifndef DTREES_RANDOM_SPLIT_SIMD_H
 #define DTREES_RANDOM_SPLIT_SIMD_H
 
@@ -27,14 +26,8 @@ typedef struct {
     uint32_t s[SLOTS];
 } SimdSplits;
 
-#define JOIN_(a, b) a##_##b
-#define JOIN(a, b) JOIN_(a, b)
-#define NAME(name) JOIN(name, KIND)
-
 #ifdef DTREES_X86
 
-#define KIND wide
-#define TARGET WIDE
 #define V __m256i
 #define LOAD(p) _mm256_loadu_si256((const __m256i *)(p))
 #define STORE(p, x) _mm256_storeu_si256((__m256i *)(p), x)
@@ -46,109 +39,97 @@ typedef struct {
 #define EQUAL(x, y) _mm256_cmpeq_epi8(x, y)
 #define LESSER(x, y) _mm256_min_epu8(x, y)
 #define GREATER(x, y) _mm256_max_epu8(x, y)
-#include "stores/sampled/random_split_loops.h"
-#undef KIND
-#undef TARGET
-#undef V
-#undef LOAD
-#undef STORE
-#undef SPLAT
-#undef ADD
-#undef SUB
-#undef AND
-#undef OR
-#undef EQUAL
-#undef LESSER
-#undef GREATER
 
-typedef struct {
-    __m128i half[2];
-} Pair;
-
-static inline Pair pair_of(__m128i a, __m128i b) {
-    Pair pair = {{a, b}};
-    return pair;
+/* The range of the codes in every slot, and whether one is missing. */
+WIDE static void simd_ranges(SimdSplits *x, const uint8_t *codes, int64_t width,
+                                      const uint64_t *item, int64_t n) {
+    V one = SPLAT(1), least = SPLAT(255), most = SPLAT(0), greatest = SPLAT(0);
+    for (int64_t i = 0; i < n; i++) {
+        V row = LOAD(codes + width * (int64_t)(uint32_t)item[i]);
+        V less = SUB(row, one);
+        least = LESSER(least, less);
+        most = GREATER(most, row);
+        greatest = GREATER(greatest, less);
+    }
+    STORE(x->least, least);
+    STORE(x->most, most);
+    STORE(x->greatest, greatest);
 }
 
-#define OF_PAIR(f, x, y) pair_of(f((x).half[0], (y).half[0]), f((x).half[1], (y).half[1]))
-#define V Pair
-#define LOAD(p) \
-    pair_of(_mm_loadu_si128((const __m128i *)(p)), _mm_loadu_si128((const __m128i *)(p) + 1))
-#define STORE(p, x) \
-    (_mm_storeu_si128((__m128i *)(p), (x).half[0]), \
-     _mm_storeu_si128((__m128i *)(p) + 1, (x).half[1]))
-#define SPLAT(c) pair_of(_mm_set1_epi8((char)(c)), _mm_set1_epi8((char)(c)))
-#define ADD(x, y) OF_PAIR(_mm_add_epi8, x, y)
-#define SUB(x, y) OF_PAIR(_mm_sub_epi8, x, y)
-#define AND(x, y) OF_PAIR(_mm_and_si128, x, y)
-#define OR(x, y) OF_PAIR(_mm_or_si128, x, y)
-#define EQUAL(x, y) OF_PAIR(_mm_cmpeq_epi8, x, y)
-#define LESSER(x, y) OF_PAIR(_mm_min_epu8, x, y)
-#define GREATER(x, y) OF_PAIR(_mm_max_epu8, x, y)
+/* Add so few rows to the left sides that 8 bits hold their sums. Without `any_missing` no code is
+   0; without `weighted` all rows are counted once. */
+WIDE static inline __attribute__((always_inline)) void simd_add(
+    SimdSplits *x, const uint8_t *codes, int64_t width, const uint64_t *item, int64_t n,
+    int any_missing, int weighted) {
+    V one = SPLAT(1), zero = SPLAT(0), at = LOAD(x->at), missing_left = LOAD(x->missing_left);
+    V left = LOAD(x->left), right = LOAD(x->right), rows = zero, weights = zero, targets = zero;
+    uint8_t r[SLOTS], w[SLOTS], s[SLOTS];
+    for (int64_t i = 0; i < n; i++) {
+        uint8_t weight = (uint8_t)(item[i] >> 32);
+        uint8_t target = (uint8_t)(weight * (uint8_t)(item[i] >> 48));
+        V row = LOAD(codes + width * (int64_t)(uint32_t)item[i]);
+        V less = SUB(row, one);
+        V mask = EQUAL(LESSER(less, at), less);
+        if (any_missing)
+            mask = OR(mask, AND(EQUAL(row, zero), missing_left));
+        rows = SUB(rows, mask);
+        if (weighted)
+            weights = ADD(weights, AND(mask, SPLAT(weight)));
+        targets = ADD(targets, AND(mask, SPLAT(target)));
+        left = GREATER(left, AND(row, mask));
+        right = LESSER(right, OR(less, mask));
+    }
+    STORE(x->left, left);
+    STORE(x->right, right);
+    STORE(r, rows);
+    STORE(w, weighted ? weights : rows);
+    STORE(s, targets);
+    for (int j = 0; j < SLOTS; j++) {
+        x->n[j] += r[j];
+        x->w[j] += w[j];
+        x->s[j] += s[j];
+    }
+}
+
+/* What goes left in every slot, and the codes beside the threshold; no row counts more than most_times,
+   which is at most 255. */
+WIDE static void simd_sums(SimdSplits *x, const uint8_t *codes, int64_t width,
+                                    const uint64_t *item, int64_t n, int any_missing,
+                                    int64_t most_times) {
+    int64_t chunk = 255 / most_times;
+    STORE(x->left, SPLAT(0));
+    STORE(x->right, SPLAT(255));
+    for (int j = 0; j < SLOTS; j++)
+        x->n[j] = x->w[j] = x->s[j] = 0;
+    for (; n > 0; item += chunk, n -= chunk) {
+        int64_t count = chunk < n ? chunk : n;
+        if (any_missing)
+            simd_add(x, codes, width, item, count, 1, 1);
+        else if (most_times > 1)
+            simd_add(x, codes, width, item, count, 0, 1);
+        else
+            simd_add(x, codes, width, item, count, 0, 0);
+    }
+}
+
+/* How many of 256 ascending numbers are at most another; the last ones are not counted whatever it
+   is. pivot: each 16th. */
+WIDE static uint32_t simd_upto(const double *value, const double *pivot, double at) {
+    uint32_t blocks = 0, rest = 0;
+    for (int j = 0; j < PIVOTS - 1; j++)
+        blocks += pivot[j] <= at;
+    value += PIVOTS * blocks;
+    for (int j = 0; j < PIVOTS; j++)
+        rest += value[j] <= at;
+    return PIVOTS * blocks + rest;
+}
 
 #else
 
-/* Loops of a fixed length, which compilers turn into the registers of the machine. */
-typedef struct {
-    uint8_t code[SLOTS];
-} Block;
-
-#define BLOCK_OF(name, expression) \
-    static inline Block name(Block x, Block y) { \
-        Block out; \
-        for (int j = 0; j < SLOTS; j++) { \
-            uint8_t a = x.code[j], b = y.code[j]; \
-            out.code[j] = (uint8_t)(expression); \
-        } \
-        return out; \
-    }
-
-BLOCK_OF(block_add, a + b)
-BLOCK_OF(block_sub, a - b)
-BLOCK_OF(block_and, a & b)
-BLOCK_OF(block_or, a | b)
-BLOCK_OF(block_equal, a == b ? 255 : 0)
-BLOCK_OF(block_lesser, a < b ? a : b)
-BLOCK_OF(block_greater, a > b ? a : b)
-
-static inline Block block_load(const uint8_t *p) {
-    Block out;
-    for (int j = 0; j < SLOTS; j++)
-        out.code[j] = p[j];
-    return out;
-}
-
-static inline void block_store(uint8_t *p, Block x) {
-    for (int j = 0; j < SLOTS; j++)
-        p[j] = x.code[j];
-}
-
-static inline Block block_splat(uint8_t c) {
-    Block out;
-    for (int j = 0; j < SLOTS; j++)
-        out.code[j] = c;
-    return out;
-}
-
-#define V Block
-#define LOAD(p) block_load(p)
-#define STORE(p, x) block_store(p, x)
-#define SPLAT(c) block_splat((uint8_t)(c))
-#define ADD(x, y) block_add(x, y)
-#define SUB(x, y) block_sub(x, y)
-#define AND(x, y) block_and(x, y)
-#define OR(x, y) block_or(x, y)
-#define EQUAL(x, y) block_equal(x, y)
-#define LESSER(x, y) block_lesser(x, y)
-#define GREATER(x, y) block_greater(x, y)
-#define simd_ranges_wide simd_ranges_plain
-#define simd_sums_wide simd_sums_plain
-#define simd_upto_wide simd_upto_plain
+#define simd_ranges(...)
+#define simd_sums(...)
+#define simd_upto(...) 0
 
 #endif
-
-#define KIND plain
-#define TARGET
-#include "stores/sampled/random_split_loops.h"
 
 #endif

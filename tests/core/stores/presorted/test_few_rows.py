@@ -8,91 +8,42 @@ from hypothesis import strategies as st
 from dtrees import DecisionTreeRegressor
 from dtrees.core.data import _cpu
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.stores.presorted._few_rows import parted_few, split_of_few
 from tests.laws.tables import Example, arrays_of, coded_sparse, fit, grow_tree
 from tests.oracle.greedy import assert_tree_is_greedy
 
 
-def packed(digits):
-    """Digits of four bits in one integer, the lowest one first."""
-    return sum(int(digit) << 4 * i for i, digit in enumerate(digits))
-
-
-def columns_of(rng, n, n_columns):
-    """Orders and ranks of columns: of values that all differ, of few values, of one."""
-    orders, ranks = [], []
-    for _ in range(n_columns):
-        values = rng.integers(0, rng.choice([1, 2, 4, 1000]), n)
-        order = np.argsort(values, kind="stable")
-        orders.append(order)
-        ranks.append(np.unique(values, return_inverse=True)[1][order])
-    return orders, ranks
-
-
-def score(target, order, k):
-    """As `squared_score`, in doubles: two roundings may tell boundaries apart that are equal."""
-    n = len(target)
-    d = float(n) * float(sum(target[order[:k]].tolist())) - k * float(sum(target.tolist()))
-    return d * d / (k * (n - k))
-
-
-some = st.integers(0, 2**32 - 1)
-
-
-@given(st.integers(2, 16), st.integers(1, 40), st.integers(1, 3), st.integers(1, 52), some)
-def test_the_best_split_of_all(n, n_columns, least, bits, seed):
-    """Targets of few and of many digits, about a mean that may be far away."""
+@given(
+    st.integers(2, 16),
+    st.integers(1, 40),
+    st.integers(1, 3),
+    st.integers(1, 52),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+)
+def test_the_tree_of_entries(n, n_columns, least, bits, random_ties, seed):
+    """Columns of values that all differ, of few values, of one; targets of few and of many digits,
+    about a mean that may be far away."""
     rng = np.random.default_rng(seed)
-    orders, ranks = columns_of(rng, n, n_columns)
-    if n == 2:  # all columns have to vary
-        orders = rng.permuted(np.tile([[0, 1]], (n_columns, 1)), axis=1)
-        ranks = [[0, 1]] * n_columns
+    most = rng.choice([1, 2, 4, 1000], n_columns)
+    table = [rng.integers(0, k, n).astype(float).tolist() for k in most]
     offset = int(rng.choice([0, 2 ** (bits - 1)]))
-    target = rng.integers(0, 2 ** rng.integers(0, bits), n) + offset
-    found = split_of_few(
-        np.array([packed(order) for order in orders], dtype=np.uint64),
-        np.array([packed(rank) for rank in ranks], dtype=np.uint64),
-        target,
-        min_rows=least,
-    )
-    scores = {
-        (j, k): score(target, order, k)
-        for j, (order, rank) in enumerate(zip(orders, ranks, strict=True))
-        for k in range(least, n - least + 1)
-        if rank[k] != rank[k - 1]
-    }
-    best = max(scores, key=lambda at: (scores[at], -at[0], -at[1]), default=(-1, 0))
-    assert found is None or found == best
+    y = (rng.integers(0, 2 ** rng.integers(0, bits), n) + offset).astype(float)
+    limits = {"min_samples_leaf": least, "random_ties": random_ties, "seed": seed % 97}
+    example = Example(table, y, None, "squared_error", limits)
+    tree = fit(example)
+    before = _cpu.use_wide(False)
+    try:
+        assert arrays_of(tree) == arrays_of(fit(example))
+    finally:
+        _cpu.use_wide(before)
 
 
-@given(st.integers(2, 16), st.integers(1, 40), st.data(), some)
-def test_columns_of_children(n, n_columns, data, seed):
-    """Rows keep their order and ties; columns that are constant in a child are left out."""
-    rng = np.random.default_rng(seed)
-    orders, ranks = columns_of(rng, n, n_columns)
-    column = data.draw(st.integers(0, n_columns - 1))
-    n_left = data.draw(st.integers(1, n - 1))
-    children = parted_few(
-        np.array([packed(order) for order in orders], dtype=np.uint64),
-        np.array([packed(rank) for rank in ranks], dtype=np.uint64),
-        n,
-        column,
-        n_left,
-    )
-    goes_left = np.isin(np.arange(n), orders[column][:n_left])
-    for is_left, child in zip((True, False), children or [], strict=False):
-        expected = []
-        for j, (order, rank) in enumerate(zip(orders, ranks, strict=True)):
-            stays = goes_left[order] == is_left
-            if rank[stays][0] != rank[stays][-1]:
-                expected.append((j, packed(order[stays]), packed(rank[stays])))
-        assert child == expected
-
-
-def test_at_most_as_many_columns_as_there_is_room_for():
-    if split_of_few(np.zeros(1, np.uint64), np.zeros(1, np.uint64), np.arange(2)) is not None:
-        with pytest.raises(ValueError, match="4097 columns, at most 4096"):
-            split_of_few(np.zeros(4097, np.uint64), np.zeros(4097, np.uint64), np.arange(2))
+def test_more_columns_than_there_is_room_for():
+    rng = np.random.default_rng(0)
+    table = rng.integers(0, 3, (4097, 8)).astype(float).tolist()
+    example = Example(table, rng.normal(size=8), None, "squared_error")
+    tree = fit(example)
+    assert arrays_of(tree) == arrays_of(grow_tree(example, coded_sparse(example.table, 0)))
 
 
 def example_of(kinds, criterion, n, limits):
