@@ -43,11 +43,6 @@ TREES_OF_A_TASK = 4  # that rows go down, where there are threads for them
 class FittedBoosts(FittedSets):
     """Boosted models of several training sets."""
 
-    @property
-    def has_many_trees(self) -> bool:
-        """No score is a sum over the leaves of one tree."""
-        return True
-
     def values_of(self, model: Any, rows: np.ndarray) -> np.ndarray:
         """What a model says of rows: shares of classes, or a number."""
         found: np.ndarray = model._predictor().values_of(self.raw_of(model, rows))

@@ -66,12 +66,6 @@ class FittedSets:
             self._known[number] = rows, found
         return found
 
-    @property
-    def has_many_trees(self) -> bool:
-        """Whether a model is made of several trees."""
-        fitted = [model for model in self.models if not isinstance(model, Exception)]
-        return any(len(trees_of(model)) > 1 for model in fitted)
-
     def values(self, number: int, rows: np.ndarray) -> np.ndarray:
         """What a model says of rows, int64 (n,): float64 (n, n_classes), or (n, 1) for regression.
 

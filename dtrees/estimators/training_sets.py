@@ -77,11 +77,6 @@ class UnitGroup:
     numbers: list[int]
     class_weights: ClassWeights | None = None
 
-    def of(self, sets: Resampling) -> Resampling:
-        """Its sets, with what is multiplied when sums are read."""
-        own = sets.some(self.numbers)
-        return own if self.class_weights is None else own.weighing(self.class_weights)
-
     def take(self, number: int, own: Target, rows: np.ndarray) -> None:
         """Take in one more set of these rows, whose integers are in the same unit."""
         target, weighs = self.target, ClassWeights.of_target(own, 1)
@@ -156,7 +151,10 @@ def fit_table(
         bar.expect(plan.n_trees * sets.n_sets)
         training = replace(training, advance=bar.advance)
     models, groups = _grouped(plan, training, table, sets)
-    together = [(group, group.of(sets)) for group in groups]
+    together = []
+    for group in groups:  # with what is multiplied when sums are read
+        own, weighs = sets.some(group.numbers), group.class_weights
+        together.append((group, own if weighs is None else own.weighing(weighs)))
     if sets.n_sets > 1 and logger.isEnabledFor(logging.INFO):
         _tell_alone(plan, encoded, table, together, models)
     for group, own in together:

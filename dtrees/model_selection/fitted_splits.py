@@ -45,7 +45,7 @@ from dtrees.estimators.training_sets import fit_table
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.inspection.alignment import adds_steps
 from dtrees.inspection.importance import normalized, unseen_importances
-from dtrees.model_selection.candidates import Cells, Growth, cells_of
+from dtrees.model_selection.candidates import BoostedCells, Cells, Growth, cells_of
 from dtrees.model_selection.folds import RowsOfSides, Split
 from dtrees.model_selection.leaf_scores import (
     LeafScore,
@@ -91,8 +91,10 @@ def scores_by_leaves(
     several trees, or scikit-learn should be asked.
     """
     by_name = leaf_scores_of(scoring, of_classes=cells.classes is not None)
-    has_failed = any(isinstance(model, Exception) for model in cells.fitted.models[: len(splits)])
-    if by_name is None or has_failed or cells.fitted.has_many_trees:
+    models = cells.fitted.models[: len(splits)]
+    if by_name is None or isinstance(cells, BoostedCells):
+        return None
+    if any(isinstance(model, Exception) or len(trees_of(model)) > 1 for model in models):
         return None
     start = perf_counter()
     found: dict[tuple[str, str], np.ndarray] = {}

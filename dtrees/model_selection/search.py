@@ -160,21 +160,16 @@ class SharedSearch:
         given, self.cv = self.cv, with_collections(self.cv, y, groups)
         arguments = Arguments(type(self).__name__, self.estimator, self.cv, groups, params)
         try:
-            prepared = self._prepared(arguments, X, y)
+            reason = unsupported_reason(self.estimator, y, params) or unsupported_callbacks(self)
+            if reason is None:
+                self._validate_params()  # type: ignore[attr-defined]
+            else:
+                check_rows_can_be_taken(f"{arguments.who}.fit", X, reason)
+            prepared = prepare(arguments, X, y, reason=reason, draw=self._draw, checks_weight=True)
             self.cv = prepared.cv  # not drawn twice, from an iterator
             return self._fit(prepared, X, y)
         finally:
             self.cv = given
-
-    def _prepared(self, arguments: Arguments, X: Any, y: Any) -> Arguments:
-        """Checked arguments."""
-        reason = unsupported_reason(self.estimator, y, arguments.params)
-        reason = reason or unsupported_callbacks(self)
-        if reason is None:
-            self._validate_params()  # type: ignore[attr-defined]
-        else:
-            check_rows_can_be_taken(f"{arguments.who}.fit", X, reason)
-        return prepare(arguments, X, y, reason=reason, draw=self._draw, checks_weight=True)
 
     def _fit(self, prepared: Arguments, X: Any, y: Any) -> Any:
         """Search together, or by scikit-learn's own search."""

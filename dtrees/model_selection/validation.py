@@ -364,8 +364,9 @@ def cross_validate(
     if result is None:
         result = _by_sklearn(sklearn.model_selection.cross_validate, prepared, models, options)
     if is_classifier(estimator):
-        scorers = _scoring_of(estimator, scoring)
-        warn_of_undefined(_of_test_sides(result), prepared.cv, prepared.y, scorers)
+        if scoring is None and isinstance(estimator, SharedSearch):
+            scoring = scoring_of_search(estimator)
+        warn_of_undefined(_of_test_sides(result), prepared.cv, prepared.y, scoring)
     result["fit_time"] = np.full(n_splits, seconds / (n_splits + has_last))
     if return_estimator:
         result["estimator"] = [
@@ -403,20 +404,15 @@ def _by_sklearn(
     rows, options = RowNumbers(len(y), prepared.cv), dict(options)
     del options["n_jobs"]
     if "scoring" in options:
-        scoring = _scoring_of(prepared.estimator, options["scoring"])
+        scoring = options["scoring"]
+        if scoring is None and isinstance(prepared.estimator, SharedSearch):
+            scoring = scoring_of_search(prepared.estimator)
         options["scoring"] = scoring_of_proxies(scoring, prepared.X, models.classes)
     if isinstance(models, Cells):
         models.bring(rows, options.get("return_train_score", False))
     by_label = options.get("method", "predict") == "predict"
     proxy = PrefittedProxy(models, rows, prepared.estimator, by_label=by_label)
     return function(proxy, rows.table, y, cv=prepared.cv, **options)
-
-
-def _scoring_of(estimator: Any, scoring: Any) -> Any:
-    """The scorer: that of the call, or that of a search."""
-    if scoring is None and isinstance(estimator, SharedSearch):
-        return scoring_of_search(estimator)
-    return scoring
 
 
 def _scored_here(

@@ -25,12 +25,10 @@ def test_a_tree_and_its_leaves():
     np.testing.assert_array_equal(fitted.values(1, rows), fitted.models[1].predict_proba(X[rows]))
     assert fitted.classes.tolist() == [0, 1, 2]
     assert fitted.n_live.tolist() == [75, 75]
-    assert not fitted.has_many_trees
 
 
 def test_a_forest():
     fitted = fit_sets(RandomForestClassifier(4, random_state=0), X, Y, None, SETS)
-    assert fitted.has_many_trees
     assert len(trees_of(fitted.models[0])) == 4
     expected = fitted.models[0].predict_proba(X)
     np.testing.assert_array_equal(fitted.values(0, np.arange(150)), expected)

@@ -250,17 +250,6 @@ def test_parameters(kind, task, parameters):
     check(estimator, X, y, weight, sets(rng))
 
 
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_shares_of_the_rows(kind, task, weights):
-    X, y, rng = table(8)
-    y = y > 1 if task == "Classifier" else y
-    estimator = estimator_of(kind, task, min_samples_leaf=0.021, min_samples_split=0.1)
-    check(estimator, X, y, WEIGHTS[weights](rng), sets(rng))
-
-
 @pytest.mark.one_of(3)
 @pytest.mark.parametrize("limit", ["min_samples_leaf", "min_samples_split"])
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -323,16 +312,6 @@ def test_shares_of_forests_are_of_the_table():
         for a, b in zip(trees_of(forest.fit(X, y, weight)), trees_of(same), strict=True):
             assert a.equals(b)
             assert a.node_count > 1
-
-
-@pytest.mark.parametrize("class_weight", ["balanced", "balanced_subsample", {0: 3.0, 1: 0.5}])
-@pytest.mark.parametrize("kind", ["DecisionTree", "RandomForest"])
-def test_class_weights_count_the_rows_of_the_set(kind, class_weight):
-    X, y, rng = table(2)
-    if kind == "DecisionTree" and class_weight == "balanced_subsample":
-        class_weight = "balanced"
-    estimator = estimator_of(kind, "Classifier", class_weight=class_weight)
-    check(estimator, X, (y > 2).astype(int), None, sets(rng))
 
 
 @pytest.mark.parametrize("criterion", ["entropy", "poisson"])

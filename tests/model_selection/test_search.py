@@ -721,15 +721,6 @@ def test_forests(forest):
     both(forest, grid, CANCER, scoring=["accuracy", "roc_auc"], refit="roc_auc")
 
 
-def test_bags():
-    forest = dtrees.RandomForestRegressor(5, random_state=0, max_bins=20)
-    grid = {"n_estimators": [2, 5], "min_samples_split": [2, 30], "max_samples": [0.5, 1.0]}
-    search = GridSearchCV(forest, grid, cv=theirs.KFold(3)).fit(*DIABETES)
-    by_weights(search, forest, DIABETES, theirs.KFold(3))
-    best = clone(forest).set_params(**search.best_params_).fit(*DIABETES)
-    same_model(search.best_estimator_, best)
-
-
 def test_forests_that_learn_more_than_trees():
     forest = dtrees.RandomForestClassifier(30, random_state=0, oob_score=True)
     search = GridSearchCV(forest, {"max_depth": [2, 5]}, cv=2).fit(*CANCER)
