@@ -310,19 +310,13 @@ def gather_nodes(
 
 @dataclass(frozen=True, eq=False)
 class PackedPartialTrees:
-    """Partial trees, one behind the other.
+    """Partial trees, one behind the other, in few arrays."""
 
-    Attributes
-    ----------
-    nodes, statistics, words : arrays, as those of `PartialTree`
-    n_nodes, n_words : int64 (n_trees,)
-    """
-
-    nodes: np.ndarray
+    nodes: np.ndarray  # as those of `PartialTree`, like the next two
     statistics: np.ndarray
     words: np.ndarray
-    n_nodes: np.ndarray
-    n_words: np.ndarray
+    n_nodes: np.ndarray  # int64 (n_trees,)
+    n_words: np.ndarray  # int64 (n_trees,)
 
     @classmethod
     def of(cls, trees: Sequence[PartialTree]) -> PackedPartialTrees:

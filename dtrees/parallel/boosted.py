@@ -56,22 +56,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class BoostedWork:
-    """All that a boosted model is grown from.
-
-    Attributes
-    ----------
-    rows : BoostedRows
-    growing : Growing
-    thresholds : callable
-        `dtrees.coding.CodeBook.thresholds`.
-    takes_codes : bool, default=False
-        Whether the codes may be taken from the rows, where it grows in this process.
-    """
+    """All that a boosted model is grown from."""
 
     rows: BoostedRows
     growing: Growing
-    thresholds: Thresholds
-    takes_codes: bool = False
+    thresholds: Thresholds  # `dtrees.coding.CodeBook.thresholds`
+    takes_codes: bool = False  # whether codes may be taken from the rows, in this process
 
 
 def place_of_boosting(regime: str | None, owner: str, *, side_by_side: bool = False) -> Choice:

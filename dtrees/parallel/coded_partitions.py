@@ -67,39 +67,17 @@ class PartFacts:
 
 @dataclass(eq=False)
 class CodedPartitions:
-    """A coded table whose codes are not here: made when they are asked for, where it suits.
+    """A coded table whose codes are not here: made when they are asked for, where it suits."""
 
-    Parameters
-    ----------
-    n_codes, n_ordered : int64 (n_columns,)
-        Of the columns.
-    lengths : tuple of int
-        Rows of each partition, at least one.
-    n_bytes : int
-        Of all codes, about.
-    each : callable () -> list
-        A `CodedMatrix` each: a task of Dask, or the matrix itself. Called as often as need be.
-    reason : str
-        Why they are not brought together.
-    collection : dask.array.Array, dask.dataframe.DataFrame or None, default=None
-        What they are made of, by `each`; None: the table was in one place.
-
-    Attributes
-    ----------
-    n_rows, n_columns : int
-    sample : CodedMatrix
-        A row without values, whose columns are those of the table.
-    facts : PartFacts or None
-        What is known of all rows, once a growth has seen them, or `learn_rows`.
-    """
-
-    n_codes: np.ndarray
-    n_ordered: np.ndarray
-    lengths: tuple[int, ...]
-    n_bytes: int
+    n_codes: np.ndarray  # int64 (n_columns,)
+    n_ordered: np.ndarray  # int64 (n_columns,)
+    lengths: tuple[int, ...]  # rows of each partition, at least one
+    n_bytes: int  # of all codes, about
+    # a `CodedMatrix` each: a task of Dask, or the matrix itself; called as often as need be
     each: Callable[[], list[Any]]
-    reason: str
-    collection: Any = None
+    reason: str  # why they are not brought together
+    collection: Any = None  # of Dask, what they are made of; None: the table was in one place
+    # `PartFacts` of all rows, once a growth has seen them, or `learn_rows`
     facts: Any = field(default=None, init=False, repr=False)
 
     @classmethod
@@ -187,29 +165,14 @@ def learn_rows(coded: CodedMatrix | CodedPartitions, stats: FitStatistics | None
 
 @dataclass(eq=False)
 class KeptTable:
-    """A coded table, as growths have brought it to where they grow.
+    """A coded table, as growths have brought it to where they grow."""
 
-    Attributes
-    ----------
-    coded : CodedMatrix or CodedPartitions
-    client : Client or None
-        None: it stays in this process.
-    whole : Future or None
-        All codes, of which every worker has a copy.
-    parts : CodedPartitions or None
-        The table in partitions.
-    blocks : list of Future or CodedMatrix
-        Codes of rows that lie one behind the other.
-    lengths : list of int
-        Rows of each.
-    """
-
-    coded: Any
-    client: Client | None = None
-    whole: Future | None = None
-    parts: CodedPartitions | None = None
-    blocks: list[Any] = field(default_factory=list)
-    lengths: list[int] = field(default_factory=list)
+    coded: CodedMatrix | CodedPartitions
+    client: Client | None = None  # None: it stays in this process
+    whole: Future | None = None  # all codes, of which every worker has a copy
+    parts: CodedPartitions | None = None  # the table in partitions
+    blocks: list[Any] = field(default_factory=list)  # codes of rows one behind the other, or tasks
+    lengths: list[int] = field(default_factory=list)  # rows of each
 
     def forget(self) -> None:
         """Bring it again the next time: what there was may be lost."""

@@ -293,64 +293,30 @@ class _Rounds(NamedTuple):
 
 @dataclass(frozen=True)
 class CostModel:
-    """Constants of a cluster, in seconds of one thread, unless said otherwise.
+    """Constants of a cluster, in seconds of one thread, unless said otherwise."""
 
-    Attributes
-    ----------
-    summarize, encode : float
-        Of a cell, in the first pass over the table and in the second.
-    target : float
-        Of a row, on the client: its y is fetched, made an integer and sent out.
-    bag : float
-        Of a row and tree: whether it is in the bag, and how often.
-    part : float
-        Of a row of a bag in an open node.
-    count : float
-        Of such a row and a column that is drawn.
-    finish : float
-        Of a row of a bag, a column and a level, in small nodes of a subtree that is finished in one
-        place; in large ones it is `count`.
-    gather : float
-        Of a byte of rows that are taken out of blocks and put together.
-    search : float
-        Of a node, on the client: its sums, its search, its children.
-    cell : float
-        Of a number of a histogram, on the client: added up and searched.
-    byte : float
-        Of a byte between two processes.
-    round : float
-        Of a round that does nothing.
-    task : float
-        Of a task, for the scheduler.
-    start : float
-        Of a fit that does nothing.
-    boost, boost_code : float
-        Of a boosted tree: of a row, a column and a level (half of one below the root, where one of
-        two children is counted); and of a code of a column that a leaf's histogram has.
-    node_byte : float
-        Of a byte of the weights of classes in nodes.
-    smaller_share : float
-        Of the rows of a node, on the side of a split that has fewer.
-    """
-
-    summarize: float = 1.5e-8
-    encode: float = 8.4e-9
-    target: float = 1.8e-7
-    bag: float = 1.1e-8
-    part: float = 4.3e-9
-    count: float = 2.6e-9
+    summarize: float = 1.5e-8  # of a cell, in the first pass over the table
+    encode: float = 8.4e-9  # of a cell, in the second one
+    target: float = 1.8e-7  # of a row, on the client: y is fetched, made an integer and sent out
+    bag: float = 1.1e-8  # of a row and tree: whether it is in the bag, and how often
+    part: float = 4.3e-9  # of a row of a bag in an open node
+    count: float = 2.6e-9  # of such a row and a column that is drawn
+    # of a row of a bag, a column and a level, in small nodes of a subtree that is finished in one
+    # place; in large ones it is `count`
     finish: float = 8.5e-9
-    gather: float = 3.5e-9
-    search: float = 1.2e-4
-    cell: float = 1e-9
-    byte: float = 1.4e-9
-    round: float = 0.015
-    task: float = 1.8e-3
-    start: float = 0.2
+    gather: float = 3.5e-9  # of a byte of rows that are taken out of blocks and put together
+    search: float = 1.2e-4  # of a node, on the client: its sums, its search, its children
+    cell: float = 1e-9  # of a number of a histogram, on the client: added up and searched
+    byte: float = 1.4e-9  # of a byte between two processes
+    round: float = 0.015  # of a round that does nothing
+    task: float = 1.8e-3  # of a task, for the scheduler
+    start: float = 0.2  # of a fit that does nothing
+    # of a boosted tree, of a row, a column and a level; below the root half of one is counted, as
+    # one of two children is
     boost: float = 9.5e-10
-    boost_code: float = 7e-9
-    node_byte: float = 2.5e-9
-    smaller_share: float = 0.24
+    boost_code: float = 7e-9  # of a boosted tree, of a code of a column in a leaf's histogram
+    node_byte: float = 2.5e-9  # of a byte of the weights of classes in nodes
+    smaller_share: float = 0.24  # of the rows of a node, on the side of a split that has fewer
 
     def on_threads(self) -> CostModel:
         """The same on threads of one process: nothing moves, and no scheduler is asked."""

@@ -23,38 +23,19 @@ from dtrees.typing import Runner, serial
 
 @dataclass(frozen=True)
 class GatheredNode:
-    """A node of few rows, whose subtrees are grown where its rows are gathered.
-
-    Attributes
-    ----------
-    node, tree : int
-    number : int
-        Of the tree.
-    sets : tuple of int
-    depth, path : int
-    n : int
-        Most rows that a set has here.
-    rules : tuple of GrowthRules
-        By set.
-    scales : tuple of Scale
-        By set.
-    class_weights : ClassWeights or None, default=None
-        By set, where rows are without them.
-    above : tuple of Above or None, default=None
-        By set, what ancestors allow it; None: anything.
-    """
+    """A node of few rows, whose subtrees are grown where its rows are gathered."""
 
     node: int
     tree: int
-    number: int
+    number: int  # of the tree
     sets: tuple[int, ...]
     depth: int
     path: int
-    n: int
-    rules: tuple[GrowthRules, ...]
-    scales: tuple[Scale, ...]
-    class_weights: ClassWeights | None = None
-    above: tuple[Above, ...] | None = None
+    n: int  # most rows that a set has here
+    rules: tuple[GrowthRules, ...]  # by set
+    scales: tuple[Scale, ...]  # by set
+    class_weights: ClassWeights | None = None  # by set, where rows are without them
+    above: tuple[Above, ...] | None = None  # by set, what ancestors allow it; None: anything
 
 
 def stacked(parts: Sequence[GatheredRows]) -> GatheredRows:

@@ -30,51 +30,24 @@ GATHER_ROWS = 65_536
 
 @dataclass(frozen=True, eq=False)
 class RoundSpec:
-    """What trees are grown from in rounds.
-
-    Attributes
-    ----------
-    common : Common
-    sample : CodedMatrix
-        At least one row of the table, whose columns are those of all, and as sparse.
-    target : Target
-        Of the same rows.
-    thresholds : callable
-        `CodeBook.thresholds`.
-    n_sets : int
-    n_rows : int64 (n_sets,)
-        Rows of positive weight of each training set.
-    shares : Shares, default=Shares()
-    may_be_empty : bool, default=False
-        Whether a bag could have no rows that count.
-    values : (float64, int64 (n_columns + 1,)) or None, default=None
-        `CodeBook.code_values`, for random splits.
-    histogram_budget : int
-        Bytes of the histograms of a round.
-    gather_rows : int
-        Nodes of at most so many rows are gathered in one place.
-    n_stored : int, default=0
-        Cells that the sparse columns of all rows store, about.
-    class_weights : ClassWeights or None, default=None
-        Of each set, where they are not those of the target, which then has none.
-    run : Runner, default=serial
-        Searches the codes of a node, a task for each set.
-    """
+    """What trees are grown from in rounds."""
 
     common: Common
-    sample: CodedMatrix
-    target: Target
-    thresholds: Thresholds
+    sample: CodedMatrix  # at least one row, whose columns are those of the table, and as sparse
+    target: Target  # of the same rows
+    thresholds: Thresholds  # `CodeBook.thresholds`
     n_sets: int
-    n_rows: np.ndarray
+    n_rows: np.ndarray  # int64 (n_sets,), rows of positive weight of each training set
     shares: Shares = field(default_factory=Shares)
-    may_be_empty: bool = False
+    may_be_empty: bool = False  # whether a bag could have no rows that count
+    # `CodeBook.code_values`, for random splits: float64, int64 (n_columns + 1,)
     values: tuple[np.ndarray, np.ndarray] | None = None
-    histogram_budget: int = HISTOGRAM_BUDGET
-    gather_rows: int = GATHER_ROWS
-    n_stored: int = 0
+    histogram_budget: int = HISTOGRAM_BUDGET  # bytes of the histograms of a round
+    gather_rows: int = GATHER_ROWS  # nodes of at most so many rows are gathered in one place
+    n_stored: int = 0  # cells that the sparse columns of all rows store, about
+    # of each set, where they are not those of the target, which then has none
     class_weights: ClassWeights | None = None
-    run: Runner = serial
+    run: Runner = serial  # searches the codes of a node, a task for each set
 
     @property
     def is_small(self) -> bool:
@@ -116,16 +89,10 @@ class Blocks(Protocol):
 
 @dataclass(frozen=True)
 class Roots:
-    """Where the trees of a batch begin.
-
-    Attributes
-    ----------
-    roots : list of Root
-    sums : list of int64 (n_sets, 10 + n_classes), or None
-        By tree, as blocks count; None: they have not been asked.
-    """
+    """Where the trees of a batch begin."""
 
     roots: list[Root]
+    # by tree, int64 (n_sets, 10 + n_classes), as blocks count; None: they have not been asked
     sums: list[np.ndarray] | None = None
 
 

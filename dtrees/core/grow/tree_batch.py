@@ -39,32 +39,17 @@ from dtrees.core.stores.sampled._sampled_columns import drawn_columns, n_first_d
 
 @dataclass(eq=False)
 class OpenNode:
-    """A node whose rows are spread, and that has no split yet.
+    """A node whose rows are spread, and that has no split yet."""
 
-    Attributes
-    ----------
-    node : int
-        Its number among those of all trees.
-    tree : int
-        Place of the tree among those that grow together.
-    of_sets : dict of int to RoundNode
-        The node as each training set has it.
-    n : int
-        Most rows that a set has here.
-    first : int
-        Draws of columns that were searched before, without finding a split. The node is recorded.
-    pair : Pair or None
-        Where the sibling is spread, too, and counting one of them is enough.
-    columns : int32 (k,)
-        That are searched in this round.
-    """
-
-    node: int
-    tree: int
-    of_sets: dict[int, RoundNode]
-    n: int
+    node: int  # its number among those of all trees
+    tree: int  # place of the tree among those that grow together
+    of_sets: dict[int, RoundNode]  # the node as each training set has it
+    n: int  # most rows that a set has here
+    # draws of columns that were searched before, without finding a split; the node is recorded
     first: int = 0
+    # where the sibling is spread, too, and counting one of them is enough
     pair: Pair | None = None
+    # int32 (k,), that are searched in this round
     columns: np.ndarray = field(default_factory=partial(np.zeros, 0, np.int32))
 
     @property
@@ -96,19 +81,11 @@ class OpenNode:
 
 @dataclass(eq=False)
 class Pair:
-    """Siblings that are both spread: the larger one is the parent less the smaller one.
+    """Siblings that are both spread: the larger one is the parent less the smaller one."""
 
-    Attributes
-    ----------
-    small, large : int
-        Their nodes.
-    histograms : dict of int to Histogram
-        By set: that of the parent, all columns.
-    """
-
-    small: int
+    small: int  # node
     large: int
-    histograms: dict[int, Histogram]
+    histograms: dict[int, Histogram]  # by set: that of the parent, all columns
 
 
 class WaitingNode:
