@@ -15,16 +15,12 @@ node that has them, to be ranked; the values of leaves come last::
 
 A child that is a leaf is the complement of the leaf's number in its tree.
 
-The thresholds of a slot are sorted by their bits, digit by digit, and equal ones have one rank. A
-double's bits, the sign turned over and those of negative numbers complemented, are in the order of
-the numbers; digits that all thresholds have in common, as those of float32 at the lower end, are
-skipped::
+The limit of a node follows from the rank of its threshold among those of the slot, of which equal
+ones have one rank::
 
     thresholds   7.0  0.5  1.25  0.5              of nodes 4, 9, 11, 30
     sorted       0.5  0.5  1.25  7.0
     rank         0    0    1     2                limits of nodes 9, 30: 1; of node 11: 2; of 4: 3
-
-Slots do not depend on each other. O(thresholds).
 
 Values are those of `dtrees.core.model.tree.Tree`, bit for bit: shares of classes, or means. Leaves
 of many classes have few that are not zero, as a rule one. Those alone are kept, since a sum of
@@ -43,27 +39,18 @@ those of these leaves alone: ten rows in a tree of 5,000 nodes cost ten leaves.
 """
 import numpy as np
 
-from cpython.mem cimport (
-    PyMem_Calloc, PyMem_Free, PyMem_Malloc, PyMem_RawFree, PyMem_RawMalloc
-)
+from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memset
 
 from dtrees.core.data._bits cimport prefetch
 from dtrees.core.data._structs cimport ABOVE, IN_SUBSET, LEAF
 
 cdef enum:
-    INSERTED = 32               # thresholds that are sorted by insertion
-    DIGITS = 8                  # of a byte
-    VALUES = 256                # of a digit
     AHEAD = 32                  # rows whose values are asked for
     EIGHT = 8                   # statistics that are looked at together
     FEW_VALUES = 2              # of a leaf, of which zeros are kept
     TOGETHER = 256              # rows whose sums stay in the caches
-
-cpdef enum:
-    MOST_THRESHOLDS = 65532
 
 cdef struct ColumnSlots:
     # Of a column, as `fill_nodes` gets them.
@@ -71,14 +58,6 @@ cdef struct ColumnSlots:
     int64_t code
     int64_t n_codes
     int64_t n_ordered
-
-cdef struct Ranked:
-    uint64_t key
-    int64_t node
-
-cdef union Bits:
-    double number
-    uint64_t bits
 
 
 cdef class GrownTrees:
@@ -508,62 +487,6 @@ cdef inline void _subset_node(PackedTrees forest, const Grown* tree, int64_t i, 
         rule.bits = word
 
 
-cdef inline uint64_t key_of(double threshold) noexcept nogil:
-    """Ascends as thresholds do; both zeros are one, and what is no number is above all."""
-    cdef Bits both
-    both.number = threshold + 0.0
-    if threshold != threshold:
-        return ~<uint64_t>0
-    return ~both.bits if both.bits >> 63 else both.bits | (<uint64_t>1 << 63)
-
-
-cdef inline double number_of(uint64_t key) noexcept nogil:
-    cdef Bits both
-    both.bits = key & ~(<uint64_t>1 << 63) if key >> 63 else ~key
-    return both.number
-
-
-cdef void insert(Ranked* items, int64_t n) noexcept nogil:
-    cdef int64_t i, j
-    cdef Ranked item
-    for i in range(1, n):
-        item = items[i]
-        j = i
-        while j > 0 and item.key < items[j - 1].key:
-            items[j] = items[j - 1]
-            j -= 1
-        items[j] = item
-
-
-cdef Ranked* sort_by_digits(Ranked* items, Ranked* scratch, int64_t n) noexcept nogil:
-    """Sort by digits of a byte; where the sorted items are, of both places."""
-    cdef uint32_t[DIGITS][VALUES] counts
-    cdef uint32_t* count
-    cdef uint32_t before, own
-    cdef int64_t i
-    cdef uint8_t digit
-    cdef int d
-    memset(counts, 0, sizeof(counts))
-    for i in range(n):
-        for d in range(DIGITS):
-            counts[d][<uint8_t>(items[i].key >> (8 * d))] += 1
-    for d in range(DIGITS):
-        count = counts[d]
-        if count[<uint8_t>(items[0].key >> (8 * d))] == n:
-            continue
-        before = 0
-        for i in range(VALUES):
-            own = count[i]
-            count[i] = before
-            before += own
-        for i in range(n):
-            digit = <uint8_t>(items[i].key >> (8 * d))
-            scratch[count[digit]] = items[i]
-            count[digit] += 1
-        items, scratch = scratch, items
-    return items
-
-
 cdef inline void put_limit(PackedTrees forest, int64_t k, int64_t below,
                            int64_t n_distinct) noexcept nogil:
     """Say which codes of a number go left.
@@ -585,65 +508,23 @@ cdef inline void put_limit(PackedTrees forest, int64_t k, int64_t below,
         rule.limit = <uint16_t>(rule.limit + more)
 
 
-def rank_thresholds(PackedTrees forest not None, double[::1] thresholds,
-                    const int64_t[::1] node_of, const int64_t[::1] first, int64_t begin,
-                    int64_t end, int64_t[::1] n_distinct):
-    """Write the limits of the nodes of some slots; callable from any thread, by stretches.
+def set_limits(PackedTrees forest not None, const int64_t[::1] node_of not None,
+               const int64_t[::1] n_below not None, const int64_t[::1] n_distinct not None):
+    """Write the limits of inner nodes; callable from any thread.
 
     Parameters
     ----------
-    thresholds : float64 (n_compared,), IN by slots, OUT distinct ones, ascending, at the beginning
-        of each slot
-    node_of : int64 (n_compared,)
-        Inner node of each.
-    first : int64 (n_number_slots + 1,)
-        Where the thresholds of a slot begin.
-    begin, end : int
-        The slots.
-    n_distinct : OUT int64 (n_number_slots,)
-        More than `MOST_THRESHOLDS`: limits of the slot do not count.
+    node_of, n_below, n_distinct : int64 (n,)
+        Nodes, how many thresholds of their slot are at most theirs, and how many it has.
     """
-    cdef int64_t s, i, n, a, distinct
-    cdef int64_t most = 0
-    cdef Ranked* items
-    cdef Ranked* sorted_items
-    if not (
-        0 <= begin <= end < first.shape[0] and n_distinct.shape[0] == first.shape[0] - 1
-        and first[first.shape[0] - 1] == thresholds.shape[0] == node_of.shape[0]
-    ):
+    cdef int64_t n_inner = forest.start[forest.n_trees]
+    cdef int64_t i
+    if not node_of.shape[0] == n_below.shape[0] == n_distinct.shape[0]:
         raise ValueError("The arrays of the forest differ in length.")
-    for s in range(begin, end):
-        most = max(most, first[s + 1] - first[s])
-    if most >= 0x7FFFFFFF:
-        raise ValueError(f"The forest compares a column {most} times.")
-    items = <Ranked*>PyMem_RawMalloc(2 * most * sizeof(Ranked))
-    if items == NULL:
-        raise MemoryError()
     with nogil:
-        for s in range(begin, end):
-            a = first[s]
-            n = first[s + 1] - a
-            for i in range(n):
-                items[i].key = key_of(thresholds[a + i])
-                items[i].node = node_of[a + i]
-            sorted_items = items
-            if n <= INSERTED:
-                insert(items, n)
-            else:
-                sorted_items = sort_by_digits(items, items + n, n)
-            distinct = 0
-            for i in range(n):
-                if i == 0 or sorted_items[i].key != sorted_items[i - 1].key:
-                    thresholds[a + distinct] = number_of(sorted_items[i].key)
-                    distinct += 1
-            n_distinct[s] = distinct
-            if distinct > MOST_THRESHOLDS:
-                continue
-            distinct = 0
-            for i in range(n):
-                distinct += i == 0 or sorted_items[i].key != sorted_items[i - 1].key
-                put_limit(forest, sorted_items[i].node, distinct, n_distinct[s])
-    PyMem_RawFree(items)
+        for i in range(node_of.shape[0]):
+            if 0 <= node_of[i] < n_inner:
+                put_limit(forest, node_of[i], n_below[i], n_distinct[i])
 
 
 cdef void dense_values(const Grown* tree, const int32_t* node_of_leaf, int64_t n_leaves,

@@ -41,14 +41,13 @@ from dtrees.core.predict._packed_forest import (
     MISSING,
     MOST_CODES,
     MOST_SLOTS,
-    MOST_THRESHOLDS,
     UNSEEN,
     GrownTrees,
     PackedTrees,
     are_dense,
     fill_leaves,
     fill_nodes,
-    rank_thresholds,
+    set_limits,
 )
 from dtrees.core.predict._walk import (
     add_numbers,
@@ -65,6 +64,7 @@ if TYPE_CHECKING:
     from dtrees.coding.coded import CodedMatrix
     from dtrees.coding.tables import Table
 
+MOST_THRESHOLDS = 65_532  # of a slot
 WORD_LIMIT = 2**32  # words of all subsets
 WORD_BITS = 64  # codes of a subset that fits into a rule
 FEW_ROWS = 64  # that cost the calls, not the cells
@@ -421,19 +421,32 @@ def pack_trees(trees: Sequence[Tree], book: CodeBook | CodedMatrix, run: Runner 
     columns = np.column_stack([number_slot, code_slot, book.n_codes, book.n_ordered])
     fill_nodes(packed, grown, columns.astype(np.int64), begins[:-1].copy(), compared, node_of)
     n_distinct = np.zeros(len(number_columns), dtype=np.int64)
-    rank = partial(rank_thresholds, packed, compared, node_of, begins)
+
+    def rank(begin: int, end: int) -> np.ndarray:
+        """Tell the nodes of some slots what goes left; returns the distinct thresholds."""
+        own = slice(begins[begin], begins[end])
+        slot = np.repeat(np.arange(end - begin, dtype=np.uint16), np.diff(begins[begin : end + 1]))
+        order = compared[own].argsort()
+        order = order[slot[order].argsort(kind="stable")]  # by slots, and by values within them
+        values, slot = compared[own][order], slot[order]
+        is_new = np.ones(len(order), dtype=bool)
+        is_new[1:] = (values[1:] != values[:-1]) | (slot[1:] != slot[:-1])
+        n_distinct[begin:end] = np.bincount(slot[is_new], minlength=end - begin)
+        n_upto = np.cumsum(n_distinct[begin:end])[slot]
+        n = n_distinct[begin:end][slot]
+        set_limits(packed, node_of[own][order], np.cumsum(is_new) - (n_upto - n), n)
+        return values[is_new]
+
     leaves = partial(fill_leaves, packed, grown, are_dense(grown))
     some_slots = _stretches(begins)
-    run(
-        [partial(rank, begin, end, n_distinct) for begin, end in some_slots]
+    found = run(
+        [partial(rank, begin, end) for begin, end in some_slots]
         + [partial(leaves, begin, end) for begin, end in _stretches(grown.first_leaf)]
     )
     if n_distinct.max(initial=0) > MOST_THRESHOLDS:
         return _halves(trees, book, run)
     first = np.append(0, np.cumsum(n_distinct))
-    ends = (begins[:-1] + n_distinct).tolist()
-    distinct = [compared[begin:end] for begin, end in zip(begins.tolist(), ends, strict=False)]
-    thresholds = np.concatenate([*distinct, [np.nan]])
+    thresholds = np.concatenate([*found[: len(some_slots)], [np.nan]])
     packed.set_thresholds(number_columns, thresholds, first, book.n_columns)
     slots = number_columns, number_slot, code_slot
     return [PackedForest(book, packed, *slots, thresholds, first)]
