@@ -39,7 +39,7 @@ class Bug:
         return text
 
 
-WALK = "dtrees/core/predict/_binned.pyx"
+WALK = "dtrees/core/predict/_walk.pyx"
 BUGS = {
     "overflow": Bug(
         "memory",
@@ -66,12 +66,12 @@ BUGS = {
             ("def find_leaves(", "cdef int64_t walked = 0\n\n\ndef find_leaves("),
             (
                 "    if leaf.shape[0] != grown.n_trees or",
-                "    global walked\n    cdef int64_t i\n    if leaf.shape[0] != grown.n_trees or",
+                "    global walked\n    if leaf.shape[0] != grown.n_trees or",
             ),
             (
-                "            fault = asked.go_down(grown.trees + t,",
-                "            for i in range(asked.n): walked += i\n"
-                "            fault = asked.go_down(grown.trees + t,",
+                "            fault = find_binned(grown.trees + t,",
+                "            for i in range(n): walked += i\n"
+                "            fault = find_binned(grown.trees + t,",
             ),
         ),
     ),

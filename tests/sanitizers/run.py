@@ -41,7 +41,7 @@ LIBRARIES = {"memory": ("libasan.so", "libubsan.so"), "threads": ("libtsan.so",)
 SHORT = ["tests/sanitizers/test_two_threads.py"]
 PROOF = [f"{SHORT[0]}::test_two_walks_at_the_same_time"]  # which goes where the bugs are planted
 LAWS = ["tests/core", "tests/laws", "tests/test_random.py", "tests/parallel/test_local.py"]
-CODING = ["tests/coding/test_ordered.py", "tests/coding/test_coded.py"]
+CODING = ["tests/coding/test_dense_columns.py", "tests/coding/test_coded.py"]
 # Figures of memory are those of the release build. Polars crashes as the thread sanitizer loads it.
 NOT_HERE = [
     *("--deselect", "tests/core/stores/shared/test_shared_nodes.py"),
