@@ -267,7 +267,6 @@ PATHS: Mapping[str, SpecialPath] = {
                     "bound_member",
                     "scan_alive",
                     "pick_alive",
-                    "gather_alive",
                     "gather",
                     "code_in",
                     "reserve_alive",

@@ -242,14 +242,14 @@ cdef int64_t scratch_of(const LossRows* rows) noexcept nogil:
     return rows.n_classes * ROWS_AT_ONCE if rows.n_classes > 1 else 1
 
 
-def exponential(const double[::1] x):
-    """exp(x) to one unit in the last place, the same bits everywhere; float64 (n,)."""
-    out = np.empty(x.shape[0])
-    cdef double[::1] to = out
-    if x.shape[0] > 0:
+def exponential(x):
+    """exp(x) to one unit in the last place, the same bits everywhere; float64, in its shape."""
+    cdef const double[::1] given = np.ascontiguousarray(x).reshape(-1)
+    cdef double[::1] to = np.empty(given.shape[0])
+    if given.shape[0] > 0:
         with nogil:
-            exponential_by_width(is_wide, x.shape[0], &x[0], &to[0])
-    return out
+            exponential_by_width(is_wide, given.shape[0], &given[0], &to[0])
+    return np.asarray(to).reshape(x.shape)
 
 
 def shares_of_two(const double[:, :] log_odds):
@@ -274,15 +274,15 @@ def shares_of_two(const double[:, :] log_odds):
     return out
 
 
-def logarithm(const double[::1] x):
-    """Natural logarithm of positive numbers, the same bits everywhere; float64 (n,)."""
+def logarithm(x):
+    """Natural logarithm of positive numbers, the same bits everywhere; float64, in its shape."""
+    cdef const double[::1] given = np.ascontiguousarray(x).reshape(-1)
+    cdef double[::1] to = np.empty(given.shape[0])
     cdef Py_ssize_t i
-    out = np.empty(x.shape[0])
-    cdef double[::1] to = out
     with nogil:
-        for i in range(x.shape[0]):
-            to[i] = natural_log(x[i])
-    return out
+        for i in range(given.shape[0]):
+            to[i] = natural_log(given[i])
+    return np.asarray(to).reshape(x.shape)
 
 
 def softmax(const double[:, ::1] raw):

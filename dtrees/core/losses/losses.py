@@ -194,7 +194,7 @@ class Loss:
         """The loss of each row, float64 (n_rows,)."""
         if raw.shape[1] > 1:
             most = raw.max(axis=1)
-            shares = exponential((raw - most[:, None]).ravel()).reshape(raw.shape)
+            shares = exponential(raw - most[:, None])
             own = raw[np.arange(len(y)), y.astype(np.intp)]
             found: np.ndarray = most + logarithm(shares.sum(axis=1)) - own
             return found
@@ -206,11 +206,11 @@ class Loss:
         one : float64 (n_rows,) or (n, n_rows), contiguous
         """
         if self.name == "log_loss":
-            return np.maximum(one, 0) + _logarithm(1.0 + _exponential(-np.abs(one))) - y * one
+            return np.maximum(one, 0) + logarithm(1.0 + exponential(-np.abs(one))) - y * one
         if self.name == "poisson":
-            return _exponential(one) - y * one
+            return exponential(one) - y * one
         if self.name == "gamma":
-            return one + y * _exponential(-one)
+            return one + y * exponential(-one)
         above = y - one
         if self.level is None:
             return 0.5 * above * above
@@ -228,16 +228,6 @@ class Loss:
     def shares(self, raw: np.ndarray) -> np.ndarray:
         """Shares of classes; see `shares_of_classes`."""
         return shares_of_classes(raw)
-
-
-def _exponential(values: np.ndarray) -> np.ndarray:
-    found: np.ndarray = exponential(values.ravel()).reshape(values.shape)
-    return found
-
-
-def _logarithm(values: np.ndarray) -> np.ndarray:
-    found: np.ndarray = logarithm(values.ravel()).reshape(values.shape)
-    return found
 
 
 def initial_of_classes(shares: np.ndarray) -> np.ndarray:

@@ -20,7 +20,6 @@ distributed, which is what a bootstrap's tends to with many rows; only its sum i
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,8 +33,6 @@ from dtrees._random import BOOTSTRAP, ROUNDING, keyed_counts, keyed_draws, keyed
 from dtrees.coding.target import Target, class_totals, exact_bincount
 
 MOST_BITS, LEAST_BITS = 12, 10  # sets that are looked at together
-BLOCK = 2**13  # rows
-FIRST_BLOCK = 2**10  # rows that mostly show every cell, so that no other block is sorted
 LARGEST_TABLE = 2**16  # keys that are numbered by a table
 FEW_CELLS = 4  # that are added up one by one
 MOST_TOTALS = 2**20  # of classes in cells, and some for each row
@@ -365,31 +362,17 @@ def _by_first_row(
         The first row of each.
     """
     n_rows, n_keys = len(cells), n_cells << n_bits
-    starts = [0, *range(FIRST_BLOCK, n_rows, BLOCK)]
-    blocks = [slice(*bounds) for bounds in itertools.pairwise([*starts, n_rows])]
-    distinct = np.zeros(0, dtype=np.int64)  # keys, where they are too many for a table
+    keys = (cells.astype(np.int64) << n_bits) | bits
     if n_keys > LARGEST_TABLE + 4 * n_rows:
-        distinct = np.unique((cells.astype(np.int64) << n_bits) | bits)
+        distinct, keys = np.unique(keys, return_inverse=True)
         n_keys = len(distinct)
-    number = np.full(n_keys, -1, dtype=np.int32)
-    first: list[np.ndarray] = []
-    n_found = 0
-    found = np.empty(n_rows, dtype=np.uint32)
-    for block in blocks:
-        keys = (cells[block].astype(np.int64) << n_bits) | bits[block]
-        if len(distinct) > 0:
-            keys = np.searchsorted(distinct, keys)
-        new = np.flatnonzero(number[keys] < 0)
-        if len(new) > 0:
-            _, where = np.unique(keys[new], return_index=True)
-            where = new[np.sort(where)]
-            number[keys[where]] = n_found + np.arange(len(where))
-            first.append(block.start + where)
-            n_found += len(where)
-        found[block] = number[keys]
-    if n_found <= 2**16:
-        found = found.astype(np.uint16)
-    return found, np.concatenate(first)
+    row_of_key = np.full(n_keys, n_rows)
+    row_of_key[keys[::-1]] = np.arange(n_rows - 1, -1, -1)  # what is written last stays
+    occurring = np.flatnonzero(row_of_key < n_rows)
+    occurring = occurring[np.argsort(row_of_key[occurring])]
+    number = np.zeros(n_keys, dtype=np.uint16 if len(occurring) <= 2**16 else np.uint32)
+    number[occurring] = np.arange(len(occurring))
+    return number[keys], row_of_key[occurring]
 
 
 def plain() -> Resampling:

@@ -100,15 +100,6 @@ cdef inline int64_t number_of(Combinations* combinations, uint64_t mask) noexcep
     return combinations.count - 1
 
 
-cdef masks_of(const Combinations* combinations):
-    """The mask of every number; uint64 (n_combinations,), at least one."""
-    cdef int64_t k
-    cdef uint64_t[::1] masks = np.zeros(max(combinations.count, 1), dtype=np.uint64)
-    for k in range(combinations.count):
-        masks[k] = combinations.masks[k]
-    return np.asarray(masks)
-
-
 # ---------------------------------------------------------------------------------------------
 # partition
 
@@ -140,9 +131,13 @@ cdef class Child:
 
     cdef taken(self):
         """(rows, times, combination, masks), copies of what is used."""
+        cdef uint64_t[::1] masks = np.zeros(max(self.masks.count, 1), dtype=np.uint64)
+        cdef int64_t k
         arrays = [None if each is None else np.asarray(each)[:self.out.n].copy()
                   for each in self.arrays]
-        return *arrays, masks_of(&self.masks)
+        for k in range(self.masks.count):
+            masks[k] = self.masks.masks[k]
+        return *arrays, np.asarray(masks)
 
 
 cdef struct Sides:

@@ -116,13 +116,6 @@ class Block:
     keys: np.ndarray | None = None
     cells: np.ndarray | None = None
 
-    @property
-    def row_keys(self) -> np.ndarray:
-        """Keys of the rows for the draws of bags; uint64 (n_rows,)."""
-        if self.keys is not None:
-            return self.keys
-        return np.arange(self.first_row, self.first_row + self.coded.n_rows, dtype=np.uint64)
-
 
 @dataclass(frozen=True)
 class Common:
@@ -231,7 +224,10 @@ class BlockOfRows:
         found = [self._count(positions[each.node], each) for each in requests]
         sums, histograms = zip(*found, strict=True)
         stored = None
-        if any(each.alive is not None or self._has_lists(each) for each in requests):
+        # whether a request could be of columns that are listed is the same for all blocks
+        if any(
+            each.alive is not None or (self._ways_of(each) == LISTED).any() for each in requests
+        ):
             stored = self._listed(positions, requests)
         return Counts(
             np.concatenate(sums), np.concatenate([each.ravel() for each in histograms]), stored
@@ -280,10 +276,6 @@ class BlockOfRows:
         """How the columns of a request are counted."""
         return self._ways_by_code if request.by_code else self._ways
 
-    def _has_lists(self, request: HistogramRequest) -> bool:
-        """Whether a request could be of columns that are listed: the same for all blocks."""
-        return bool((self._ways_of(request) == LISTED).any())
-
     def gather(self, positions: PositionIndex, nodes: Sequence[int]) -> list[GatheredRows]:
         """The rows of nodes. O(rows x columns), but for nodes of all rows."""
         gathered = []
@@ -329,7 +321,10 @@ class BlockOfRows:
             has_set = self._common.masks != 0
             if not has_set.all():
                 rows = rows[has_set.take(self._block.cells.take(rows))]
-        keys = self._block.row_keys
+        keys = self._block.keys
+        if keys is None:
+            first, n_rows = self._block.first_row, self._block.coded.n_rows
+            keys = np.arange(first, first + n_rows, dtype=np.uint64)
         return rows, keys if len(rows) == len(keys) else keys.take(rows)
 
     @cached_property

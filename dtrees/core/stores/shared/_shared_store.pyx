@@ -685,10 +685,13 @@ cdef void scan_alive(SharedStore* s, const SharedNode* node, int32_t number,
     The column is counted by interval, `width` of them, and `s.alive.of_interval` is filled.
     """
     cdef const Column* column = s.store.params.columns + number
+    cdef const uint8_t* numbers = <const uint8_t*>s.intervals[number].column.codes
     cdef Search* q
     cdef int m
     s.store.work += node.n + node.n_some
-    if not gather_alive(s, node, column, <const uint8_t*>s.intervals[number].column.codes):
+    s.alive.n = 0
+    if not (gather(s, column, numbers, node.rows, node.n, node.cell, node.without, NULL)
+            and gather(s, column, numbers, node.some, node.n_some, NULL, NULL, node.who)):
         s.store.out_of_memory = True
         return
     sort_alive(s, column.n_codes)
@@ -715,19 +718,13 @@ cdef inline int64_t pick_alive(const uint8_t* numbers, const uint32_t* rows, int
     return found
 
 
-cdef bint gather_alive(SharedStore* s, const SharedNode* node, const Column* column,
-                       const uint8_t* numbers) noexcept nogil:
-    """The alive rows of a node: code, number, and a bit for each member that has them, in an
-    interval that is alive for it. False without memory."""
-    s.alive.n = 0
-    return (gather(s, column, numbers, node.rows, node.n, node.cell, node.without, NULL)
-            and gather(s, column, numbers, node.some, node.n_some, NULL, NULL, node.who))
-
-
 cdef inline bint gather(SharedStore* s, const Column* column, const uint8_t* numbers,
                         const uint32_t* rows, int64_t n_rows, const uint8_t* cell,
                         const uint64_t* without, const uint64_t* who) noexcept nogil:
-    """Those of some rows, which have a cell, or members that have them."""
+    """Append rows in intervals that are alive: code, number, and the members that have them there.
+
+    The rows have a cell each, or members. False without memory.
+    """
     cdef uint32_t picked[PICKED]
     cdef int64_t first = 0
     cdef int64_t found, i, k, n
