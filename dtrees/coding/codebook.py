@@ -254,18 +254,8 @@ class CodeBook:
     ) -> None:
         """Compare names and number of columns with those of the table that was fitted.
 
-        Parameters
-        ----------
-        names : object (n_columns,) of str, or None
-        n_columns : int or None
-            None: not known yet.
-        estimator : str, default="CodeBook"
-            Name for messages.
-
-        Raises
-        ------
-        ValueError
-            In scikit-learn's words. Names on one side only are a warning, as there.
+        ValueError in scikit-learn's words. Names on one side only are a warning, as there. A number
+        of None is not known yet; `estimator` is a name for messages.
         """
         check_names(self.feature_names, names, estimator)
         if n_columns is not None and n_columns != self.n_columns:

@@ -356,19 +356,10 @@ def as_fitted(book: CodeBook, table: Table) -> Table:
 def warn_of_unseen(book: CodeBook, table: Table) -> None:
     """Warn of columns of which every value is a category that was not there at fit.
 
-    A warning takes at least 10 rows that have a value in the column: a single row, or a small block
-    of a collection, may hold a new category and nothing else without any drift. An error takes one.
-
-    Parameters
-    ----------
-    book : CodeBook
-    table : Table
-        To be coded by the book, as `CodeBook.check` makes it; all rows of it count as one.
-
-    Raises
-    ------
-    UnseenCategoryError
-        With ``handle_unknown="error"``.
+    All rows of the table, as `CodeBook.check` makes it, count as one. A warning takes at least 10
+    rows that have a value in the column: a single row, or a small block of a collection, may hold a
+    new category and nothing else without any drift. With ``handle_unknown="error"`` one row is an
+    UnseenCategoryError.
     """
     for column in table.labels:
         j = column.column
@@ -442,17 +433,8 @@ def _names(book: CodeBook, columns: Collection[int]) -> str:
 def nearly_ids(book: CodeBook, n_rows: int) -> dict[int, int]:
     """Columns that have nearly as many categories as the table had rows, which no model uses.
 
-    Parameters
-    ----------
-    book : CodeBook
-    n_rows : int
-        Of the table that was fitted.
-
-    Returns
-    -------
-    dict of int to int
-        Number of categories by column, for columns of at least 0.9 categories for each row; none of
-        a table of less than 20 rows.
+    Their numbers of categories, by column: at least 0.9 for each row of the table that was fitted,
+    of at least 20 rows.
     """
     if n_rows < ID_ROWS:
         return {}

@@ -317,18 +317,10 @@ def exact_sum(values: np.ndarray, weights: np.ndarray | None = None) -> int:
 def mean_draws(weights: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Mean numbers of draws of each row into a bag of as many rows as weigh anything.
 
-    Parameters
-    ----------
-    weights : int64 (n_rows,)
-        Not negative, not all zero, with a total of at most 2**61.
-
-    Returns
-    -------
-    counts : uint16 (n_rows,) or None
-        1 for rows that weigh anything; None: all do.
-    means : float64 (n_rows,) or None
-        None: all of these weigh the same. In proportion to the weights, at most `MOST_DRAWN`: then
-        all are less, and so is the bag.
+    weights : int64 (n_rows,), not negative, not all zero, with a total of at most 2**61. Returns 1
+    for rows that weigh anything, uint16 or None (all do), and the means, float64 or None (all of
+    these weigh the same). Means are in proportion to the weights, and at most `MOST_DRAWN`: then
+    all are less, and so is the bag.
     """
     live = weights > 0
     n_live = int(np.count_nonzero(live))

@@ -173,23 +173,11 @@ def look_like_dates(values: np.ndarray) -> bool:
 
 
 def forms_of(column: Any, *, dayfirst: bool = False) -> set[DateForm] | None:
-    """Forms of the dates of a column.
+    """Forms of the dates of a column; empty for a column without values.
 
-    Parameters
-    ----------
-    column : pandas.Series
-    dayfirst : bool, default=False
-        Whether 01/02/2024 is a day of February.
-
-    Returns
-    -------
-    set of DateForm, or None
-        Empty for a column without values. None when a value is no date, or when one does not fit
-        into nanoseconds (1677 to 2262).
-
-    Notes
-    -----
-    O(n_rows) for a column of dates; others end at their first value that is none.
+    None when a value is no date, or when one does not fit into nanoseconds (1677 to 2262). With
+    `dayfirst` 01/02/2024 is a day of February. O(n_rows) for a column of dates; others end at their
+    first value that is none.
     """
     found = _as_written(column, dayfirst)
     form = combined([found])
@@ -245,19 +233,10 @@ def _parsed_if_valid(column: Any, form: DateForm) -> Any:
 
 
 def dates_of(column: Any, *, dayfirst: bool = False) -> tuple[Any, DateForm] | None:
-    """The dates of a column of a CSV file, and how they are written.
+    """The dates of a column of a CSV file, datetime64[ns], and how they are written.
 
-    Parameters
-    ----------
-    column : pandas.Series
-    dayfirst : bool, default=False
-        Whether 01/02/2024 is a day of February.
-
-    Returns
-    -------
-    (Series, DateForm) or None
-        datetime64[ns], in UTC where the values name their distance from it. None when the column
-        holds no dates, or dates that are not written alike.
+    They are in UTC where the values name their distance from it. None when the column holds no
+    dates, or dates that are not written alike. With `dayfirst` 01/02/2024 is a day of February.
     """
     form = combined([_as_written(column, dayfirst)])
     dates = None if form is None else _parsed_if_valid(column, form)

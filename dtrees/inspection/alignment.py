@@ -227,18 +227,8 @@ def _labels(formatter: TreeFormatter, column: int, codes: np.ndarray | None) -> 
 def trees_of(model: Any, name: str = "model") -> Sequence[Any]:
     """The trees of a fitted model, as estimators; of a single tree the model itself.
 
-    Parameters
-    ----------
-    model : tree, forest or boosted model of dtrees, TreeView or Tree
-    name : str
-        Of the parameter, for messages.
-
-    Raises
-    ------
-    TypeError
-        `model` is no tree, forest or boosted model of dtrees.
-    sklearn.exceptions.NotFittedError
-        The estimator has not been fitted.
+    model : tree, forest or boosted model of dtrees, TreeView or Tree. TypeError when it is none of
+    these, called `name` in the message; NotFittedError when it has not been fitted.
     """
     if isinstance(model, Tree) or hasattr(model, "codebook"):
         return [model]

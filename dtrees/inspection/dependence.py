@@ -323,19 +323,10 @@ def partial_dependence(
 
 
 def mean_of_tree(tree: Tree, book: CodeBook, asked: Mapping[int, Points]) -> np.ndarray:
-    """Mean values of a tree.
+    """Mean values of a tree for points of one column or two.
 
-    Parameters
-    ----------
-    tree : Tree
-    book : CodeBook
-    asked : mapping of int to Points
-        Of one column or two.
-
-    Returns
-    -------
-    float64 (n_values, n_points), or (n_values, n_points, n_points of the second column)
-        O(nodes x points of a column + leaves x all of them).
+    Returns float64 (n_values, n_points), or (n_values, n_points, n_points of the second column).
+    O(nodes x points of a column + leaves x all of them).
     """
     formatter = TreeFormatter(tree, book, None)
     weight, leaves = tree.weighted_n_node_samples, tree.test == LEAF

@@ -291,19 +291,9 @@ def unseen_importances(
 ) -> np.ndarray:
     """Decrease of the squared error of rows that did not choose the splits, by column.
 
-    Parameters
-    ----------
-    tree : Tree
-    leaves : intp (n,)
-        Where the rows are.
-    y : int (n,) codes of classes, or float64 (n,)
-    weight : float64 (n,) or None, default=None
-        None: each row counts once.
-
-    Returns
-    -------
-    float64 (n_columns,)
-        Per row; all zero without a row that counts. O(nodes x classes + n).
+    leaves : intp (n,), where the rows are. y : codes of classes, or float64. weight : float64 (n,)
+    or None, each row counts once. Returns float64 (n_columns,), per row; all zero without a row
+    that counts. O(nodes x classes + n).
     """
     inner = np.flatnonzero(tree.test != LEAF)
     n = np.ones(len(leaves)) if weight is None else np.asarray(weight, dtype=np.float64)

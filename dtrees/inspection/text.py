@@ -192,23 +192,9 @@ def boosted_text(
 ) -> str:
     """The text of a boosted model.
 
-    Parameters
-    ----------
-    model : GradientBoostingClassifier or GradientBoostingRegressor
-    max_iter : int or None
-        Iterations that are written; None: all.
-    names : (sequence of str or None, sequence of str or None)
-        Of the columns, and of the classes.
-    text_of : callable (TreeFormatter) -> str
-        The text of a tree.
-    **options
-        Of `TreeFormatter`.
-
-    Raises
-    ------
-    sklearn.exceptions.NotFittedError
-    ValueError
-        Too many or too few names.
+    Iterations up to `max_iter` are written, None: all; `names` are of the columns and of the
+    classes; `text_of` gives the text of a tree; options are those of `TreeFormatter`.
+    NotFittedError, or ValueError for too many or too few names.
     """
     check_is_fitted(model)
     feature_names, class_names = names

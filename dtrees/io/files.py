@@ -25,20 +25,9 @@ FORMATS = (".csv", ".csv.gz", ".parquet")
 
 
 def extra(module: str, *, of: str = "cli", for_: str = "the command line") -> Any:
-    """Import a module of an extra, or say how to get it.
+    """Import a module of an extra, or say (ImportError) how to get it.
 
-    Parameters
-    ----------
-    module : str
-    of : str, default="cli"
-        The extra, or several with commas between them.
-    for_ : str, default="the command line"
-        What needs it, for the message.
-
-    Raises
-    ------
-    ImportError
-        It is not installed.
+    `of` is the extra, or several with commas between them; `for_` is what needs it.
     """
     try:
         return import_module(module)
@@ -161,12 +150,7 @@ def _reason(error: Exception) -> str:
 
 
 def _check_form(separator: str, encoding: str, decimal: str) -> None:
-    """Refuse what no CSV file is written with.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse (ValueError) what no CSV file is written with."""
     if len(separator) != 1 or not separator.isascii() or separator in '"\r\n':
         raise ValueError(
             f"the separator must be one ASCII character, no quote and no line end: {separator!r}"
@@ -180,12 +164,7 @@ def _check_form(separator: str, encoding: str, decimal: str) -> None:
 
 
 def _check_thousands(thousands: str, decimal: str) -> None:
-    """Refuse thousands that nothing separates, or what separates something else.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse (ValueError) thousands that nothing separates, or what separates something else."""
     if not _is_mark(thousands):
         raise ValueError(
             f"the thousands separator must be one ASCII character such as ',': {thousands!r}"
@@ -203,12 +182,7 @@ def _is_mark(mark: str) -> bool:
 
 
 def _check_there(source: Path | IO[bytes], label: str) -> None:
-    """Refuse a file that is not there, or empty.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse (ValueError) a file that is not there, or empty."""
     if isinstance(source, Path):
         if not source.is_file():
             raise ValueError(f"{label}: {'not a file' if source.exists() else 'no such file'}")

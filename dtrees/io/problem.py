@@ -63,19 +63,8 @@ class Problem:
 
 
 def task_of(y: np.ndarray) -> Task:
-    """Return what the target asks for, by the rule at the top of this module.
+    """Return what the target of rows without gaps asks for, by the rule at the top of this module.
 
-    Parameters
-    ----------
-    y : array of shape (n_rows,)
-        The target of the rows that have one (no missing values).
-
-    Returns
-    -------
-    task : 'classification' or 'regression'
-
-    Notes
-    -----
     O(n_rows log n_rows), for the distinct values.
     """
     if not is_number(y):
