@@ -162,17 +162,13 @@ def _grown(
 
     Sets that do not grow together come one bundle after the other.
     """
-
-    def seen(number: int, trees: list[Tree]) -> Any:
-        return None if look is None else look(number, trees[0])
-
     if choice.regime == "partitioned":
         for first in range(0, resampling.n_sets, MOST_SETS):  # a bit each
             sets = range(resampling.n_sets)[first : first + MOST_SETS]
             blocks = _in_blocks(growth, resampling.some(sets), numbers, run, choice, stats)
             with closing(blocks) as found:
                 for number, trees in in_order(numbers, found):
-                    yield sets, trees, seen(number, trees)
+                    yield sets, trees, None if look is None else look(number, trees[0])
         return
     place: AbstractContextManager[Client | None] = nullcontext()
     if choice.regime == "replicated":
@@ -192,9 +188,10 @@ def _grown(
             of_units = grow_replicated(growth, resampling, units, client, stats=stats)
             with closing(ended_early(of_units)) as come:
                 for unit, trees in in_order(units, come):
-                    yield unit.sets, trees, seen(unit.number, trees)
+                    seen = None if look is None else look(unit.number, trees[0])
+                    yield unit.sets, trees, seen
             return
-    yield from _grown_here(growth, resampling, units, run, stats, seen)
+    yield from _grown_here(growth, resampling, units, run, stats, look)
 
 
 def _threads_with_room(growth: ForestGrowth, choice: Choice, client: Client) -> int:
@@ -212,14 +209,14 @@ def _grown_here(
     units: Sequence[Unit],
     run: LocalRunner,
     stats: FitStatistics,
-    seen: Callable[[int, list[Tree]], Any],
+    look: Callable[[int, Tree], Any] | None,
 ) -> Generator[tuple[range, list[Tree], Any]]:
     """What `_grown` yields, of some units, grown on threads of this process."""
 
     def grow(unit: Unit, run: LocalRunner) -> tuple[list[Tree], Any, Counter[str]]:
         work: Counter[str] = Counter()
         trees = growth.trees(unit, resampling, run, run.n_threads, work)
-        return trees, seen(unit.number, trees), work
+        return trees, None if look is None else look(unit.number, trees[0]), work
 
     if len(units) == 1:
         results = (grow(unit, run) for unit in units)

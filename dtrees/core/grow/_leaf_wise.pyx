@@ -521,27 +521,6 @@ cdef int64_t pop_leaf(LeafHeap* heap, const Leaf* leaves) noexcept nogil:
     return first
 
 
-def order_of(gains, bint by_gain=True):
-    """The order in which leaves of some gains are split, int64 (n,); for tests."""
-    cdef int64_t n = len(gains)
-    cdef int64_t i
-    cdef LeafHeap heap = LeafHeap(NULL, 0, by_gain)
-    cdef Leaf* leaves = <Leaf*>calloc(n + 1, sizeof(Leaf))
-    found = np.empty(n, dtype=np.int64)
-    if leaves == NULL or not reserve_heap(&heap, n + 1):
-        free(leaves)
-        raise MemoryError
-    for i in range(n):
-        leaves[i].split.gain = gains[i]
-        leaves[i].node.record = i
-        push_leaf(&heap, leaves, i)
-    for i in range(n):
-        found[i] = pop_leaf(&heap, leaves)
-    free(leaves)
-    free(heap.leaves)
-    return found
-
-
 # ---------------------------------------------------------------------------------------------
 # steps of leaves
 

@@ -80,5 +80,5 @@ cdef inline int64_t words_of_subset(const Column* column) noexcept nogil:
     return (<int64_t>column.n_codes >> 6) + 1
 
 
-cdef object partial_tree_of(NodeBuffer* out, int n_statistics, lease=*)
+cdef object partial_tree_of(const NodeBuffer* out, int64_t n_statistics)
 cdef object lent_tree_of(const NodeBuffer* out, const Stretch* some, int64_t n_statistics, lease)

@@ -173,21 +173,6 @@ cdef void write_test(NodeBuffer* out, int64_t index, const TrainParameters* para
         words[n_words - 1] &= (<uint64_t>1 << (code + 1)) - 1
 
 
-cdef object partial_tree_of(NodeBuffer* out, int n_statistics, lease=None):
-    """The records as arrays: copies, or lent by a lease, which holds them.
-
-    Raises MemoryError where there was none for the tree.
-    """
-    cdef Stretch whole
-    if out.out_of_memory:
-        raise MemoryError
-    if lease is None:
-        return copied_tree_of(out, n_statistics)
-    whole.first = whole.first_word = 0
-    whole.end, whole.end_word = out.count, out.n_words
-    return lent_tree_of(out, &whole, n_statistics, lease)
-
-
 cdef object lent_tree_of(const NodeBuffer* out, const Stretch* some, int64_t n_statistics, lease):
     """Records and words of a stretch as arrays that are lent by a lease."""
     cdef int64_t n = some.end - some.first
@@ -199,13 +184,16 @@ cdef object lent_tree_of(const NodeBuffer* out, const Stretch* some, int64_t n_s
                             lease))
 
 
-cdef object copied_tree_of(const NodeBuffer* out, int64_t n_statistics):
-    """The records as arrays that share a stretch of memory."""
+cdef object partial_tree_of(const NodeBuffer* out, int64_t n_statistics):
+    """The records as arrays that share a stretch of memory; MemoryError: there was none for them.
+    """
     cdef size_t of_nodes = out.count * sizeof(Record)
     cdef size_t of_sums = out.count * n_statistics * sizeof(int64_t)
     cdef size_t of_words = out.n_words * sizeof(uint64_t)
     cdef size_t n_bytes = of_nodes + of_sums + of_words
     cdef uint8_t[::1] to
+    if out.out_of_memory:
+        raise MemoryError
     room = bytearray(n_bytes)
     if n_bytes > 0:
         to = room

@@ -901,7 +901,6 @@ cdef class SingleTree:
         """Go on with a growth that has begun to its end; None: it was cancelled."""
         cdef Growth* growth = memory.growth
         cdef bint more = True
-        lease = None
         try:
             while more:
                 if self.cancelled():
@@ -910,14 +909,13 @@ cdef class SingleTree:
                     more = grow_for(growth, SLICE)
                 if growth.has_left:
                     self.team.put(partial(self.grow_left, self.take_left(growth)))
-            if growth.out.out_of_memory:
-                raise MemoryError
-            if self.params.draws:
-                lease = ArenaLease(self.arena, memory)
-            return partial_tree_of(&growth.out, self.params.n_statistics, lease)
+            found = partial_tree_of(&growth.out, self.params.n_statistics)
         finally:
             with nogil:
                 end_growth(growth)
+        if self.params.draws:
+            self.arena.take_back(memory)
+        return found
 
     cdef LeftSubtree take_left(self, Growth* growth):
         """A node that a growth has left, and its rows."""

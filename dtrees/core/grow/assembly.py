@@ -164,7 +164,10 @@ def trees_of_records(
         return []
     threshold, code = thresholds(nodes["column"], nodes["boundary"], nodes["beyond"], fractions)
     roots = n_nodes.cumsum() - n_nodes
-    subset_offset, words, n_words = subsets_of_trees(records, roots, n_codes)
+    subset_offset = np.full(len(nodes), -1, dtype=np.int64)
+    words, n_words = records.words, np.zeros(len(roots), dtype=np.int64)
+    if len(words) > 0:
+        subset_offset, words, n_words = subsets_of_trees(records, roots, n_codes)
     arrays: dict[str, Any] = {
         **arrays_of(nodes),
         "code": code,
@@ -194,8 +197,6 @@ def subsets_of_trees(
     """
     nodes, words = records.nodes, records.words
     offset = np.full(len(nodes), -1, dtype=np.int64)
-    if len(words) == 0:
-        return offset, words, np.zeros(len(roots), dtype=np.int64)
     with_subset = np.flatnonzero(nodes["subset"] >= 0)
     length = n_codes[nodes["column"][with_subset]] // 64 + 1
     start = np.cumsum(length) - length

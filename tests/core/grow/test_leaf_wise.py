@@ -15,7 +15,6 @@ from dtrees.core.grow._leaf_wise import (
     GrownRecords,
     add_leaf_steps,
     newton_steps,
-    order_of,
     weights_of_leaves,
 )
 from dtrees.core.grow.assembly import join
@@ -215,18 +214,6 @@ def test_chosen_rows_are_a_table_of_their_own(seed, n_chosen):
     raw = np.zeros(60)
     among.add_steps(np.ones(len(among.leaves_of_tree())), raw)
     assert raw.sum() == raw[chosen].sum() == n_chosen
-
-
-@given(st.lists(st.integers(0, 9), max_size=40))
-def test_the_one_that_gains_most_comes_first(gains):
-    found = order_of([float(gain) for gain in gains]).tolist()
-    assert found == sorted(range(len(gains)), key=lambda i: (-gains[i], i))
-
-
-@given(st.lists(st.integers(0, 9), max_size=40))
-def test_without_a_limit_of_leaves_the_last_one_comes_first(gains):
-    found = order_of([float(gain) for gain in gains], False).tolist()
-    assert found == list(range(len(gains)))[::-1]
 
 
 N = 80
