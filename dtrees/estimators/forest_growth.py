@@ -50,7 +50,7 @@ from dtrees._warnings import warn
 from dtrees.callbacks import Callback, ForestFit, listening, told
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.model.tree import Forest
-from dtrees.core.predict.out_of_bag import OutOfBag, Votes, sums_of_sets
+from dtrees.core.predict.out_of_bag import OutOfBag, Votes, add_to_sums
 from dtrees.estimators.base import all_or_nothing
 from dtrees.estimators.fit_plan import Training
 from dtrees.estimators.resume import brought_along
@@ -66,7 +66,6 @@ from dtrees.coding.target import Target
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.model.tree import Tree
-from dtrees.core.predict.out_of_bag import add_to_sums
 from dtrees.core.predict.raw import leaves_by_tree
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.parallel import LocalRunner, PartitionedTable, computed
@@ -338,11 +337,13 @@ class FitOfForest:
             _add_earlier(fit, oob, stopping, kept.earlier)
         unfinished = partial(self._so_far, fit.trees, facts)
         with all_or_nothing(forest), listening(fit, callbacks), brought_along(unfinished):
-            look = oob.votes_of if oob is not None and oob.is_here else None
+            look = oob.votes_of if oob is not None and oob.coded_rows.is_here else None
             how: dict[str, Any] = {"regime": forest.regime, "look": look, "stats": stats}
             growing = grow_trees(self.growth, fit.numbers, training.run, **how)
             with stats.phase("growth"), closing(growing) as grown:
-                for number, tree, votes in grown if oob is None or oob.is_here else oob.seen(grown):
+                for number, tree, votes in (
+                    grown if oob is None or oob.coded_rows.is_here else oob.seen(grown)
+                ):
                     fit.trees.append(tree)
                     if oob is not None:
                         oob.add(tree, votes)
@@ -393,7 +394,8 @@ class FitOfForest:
         if not forest.oob_score:
             return models
         trees = [model.forest_.trees for model in models]
-        sums = sums_of_sets(self.growth, resampling, trees, training.coded_rows, training.run)
+        sums = [OutOfBag(self.growth, training.coded_rows) for _ in trees]
+        add_to_sums(sums, range(len(trees[0])), trees, resampling, training.run)
         return [
             self._with_out_of_bag(model, oob, resampling, number)
             for number, (model, oob) in enumerate(zip(models, sums, strict=True))

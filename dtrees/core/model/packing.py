@@ -79,7 +79,11 @@ def pack(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]] | None:
     if not trees or not _are_alike(trees):
         return None
     n_nodes = np.array([tree.node_count for tree in trees], dtype=np.int64)
-    all_of = {name: _joined(trees, name) for name in trees[0].arrays() if name != "subset_words"}
+    all_of = {
+        name: np.concatenate([getattr(tree, name) for tree in trees])
+        for name in trees[0].arrays()
+        if name != "subset_words"
+    }
     is_inner = all_of["test"] != LEAF
     try:
         shape = Shape(is_inner, n_nodes)
@@ -300,11 +304,6 @@ def _subset_lengths(trees: Sequence[Tree]) -> np.ndarray | None:
             return None
         lengths.append(own)
     return np.concatenate(lengths)
-
-
-def _joined(trees: Sequence[Tree], name: str) -> np.ndarray:
-    arrays = [getattr(tree, name) for tree in trees]
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def _are_alike(trees: Sequence[Tree]) -> bool:

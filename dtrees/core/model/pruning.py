@@ -126,10 +126,16 @@ class PruningLimits:
             is_leaf |= decrease(tree) < self.min_impurity_decrease
             tree, kept = truncate(tree, is_leaf)
         if self.max_leaf_nodes is not None:
-            tree, of_these = truncate(tree, best_first_leaves(tree, self.max_leaf_nodes))
+            is_leaf = np.ones(tree.node_count, dtype=bool)
+            is_leaf[best_first_order(tree, self.max_leaf_nodes - 1)] = False
+            tree, of_these = truncate(tree, is_leaf)
             kept = kept[of_these]
         if self.ccp_alpha > 0.0:
-            tree, of_these = truncate(tree, ccp_leaves(tree, self.ccp_alpha))
+            links, alphas, _ = weakest_links_of(tree)
+            n_broken = np.searchsorted(np.maximum.accumulate(alphas), self.ccp_alpha, "right")
+            is_leaf = np.zeros(tree.node_count, dtype=bool)
+            is_leaf[links[:n_broken]] = True
+            tree, of_these = truncate(tree, is_leaf)
             kept = kept[of_these]
         return tree, kept
 
@@ -148,13 +154,6 @@ WHOLE = PruningLimits()
 def decrease(tree: Tree) -> np.ndarray:
     """What ``min_impurity_decrease`` is compared with."""
     return tree.gain / tree.weighted_n_node_samples[0] + EPSILON
-
-
-def best_first_leaves(tree: Tree, n_leaves: int) -> np.ndarray:
-    """Where ``max_leaf_nodes`` prunes. O(nodes + n_leaves log n_leaves)."""
-    is_leaf = np.ones(tree.node_count, dtype=bool)
-    is_leaf[best_first_order(tree, n_leaves - 1)] = False
-    return is_leaf
 
 
 def best_first_order(tree: Tree, n_splits: int | None = None) -> np.ndarray:
@@ -185,14 +184,6 @@ def best_first_order(tree: Tree, n_splits: int | None = None) -> np.ndarray:
             if test[child] != LEAF:
                 heappush(frontier, (-gain[child], child))
     return np.array(order, dtype=np.int64)
-
-
-def ccp_leaves(tree: Tree, alpha: float) -> np.ndarray:
-    """Where a ``ccp_alpha`` above 0 prunes."""
-    is_leaf = np.zeros(tree.node_count, dtype=bool)
-    links, alphas, _ = weakest_links_of(tree)
-    is_leaf[links[: np.searchsorted(np.maximum.accumulate(alphas), alpha, "right")]] = True
-    return is_leaf
 
 
 def cost_complexity_path(tree: Tree) -> tuple[np.ndarray, np.ndarray]:

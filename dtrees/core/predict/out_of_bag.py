@@ -13,7 +13,7 @@ each row out of the bag of a tree that waits for its turn: a few per thread and 
 (`dtrees.parallel.local`).
 
 Trees of several training sets have the same bags, so which rows are out of them is asked once for
-all sets (`sums_of_sets`). This is done when the trees have grown, and each set is one thread's at a
+all sets (`add_to_sums`). This is done when the trees have grown, and each set is one thread's at a
 time, which adds up its trees in their order.
 """
 
@@ -136,21 +136,16 @@ class OutOfBag(SumsOfTrees):
         super().__init__(growth.target, growth.coded.n_rows)
         self.growth, self.coded_rows = growth, coded_rows
 
-    @property
-    def is_here(self) -> bool:
-        """Whether rows walk in this process."""
-        return self.coded_rows.is_here
-
     def rows(self, number: int) -> np.ndarray:
         """Rows out of the bag of a tree; int64 (n,), ascending. O(n_rows)."""
         return self.growth.rows_out(self.growth.times(number))
 
-    def votes_of(self, number: int, tree: Tree) -> Votes:
-        """The rows out of the bag of a tree of this growth, and their leaves; on any thread."""
-        return self.votes_of_rows(self.rows(number), tree)
+    def votes_of(self, number: int, tree: Tree, rows: np.ndarray | None = None) -> Votes:
+        """The rows out of the bag of a tree of this growth, and their leaves; on any thread.
 
-    def votes_of_rows(self, rows: np.ndarray, tree: Tree) -> Votes:
-        """The same, where it is known which rows these are."""
+        `rows`, where it is known which rows these are.
+        """
+        rows = self.rows(number) if rows is None else rows
         return Votes(rows, self.coded_rows.leaves(tree, rows))
 
     def seen(self, grown: Iterable[tuple[int, Tree, Any]]) -> Iterator[tuple[int, Tree, Votes]]:
@@ -168,38 +163,7 @@ class OutOfBag(SumsOfTrees):
                 [((tree,), mine) for (_, tree, _), mine in zip(some, rows, strict=True)]
             )
             for (number, tree, _), mine in zip(some, rows, strict=True):
-                yield number, tree, self.votes_of_rows(mine, tree)
-
-
-def sums_of_sets(
-    growth: ForestGrowth,
-    resampling: Resampling,
-    trees: Sequence[Sequence[Tree]],
-    coded_rows: LeafLookup,
-    run: Runner,
-) -> list[OutOfBag]:
-    """Sums of each training set, over its trees.
-
-    Parameters
-    ----------
-    growth : ForestGrowth
-        With bags.
-    resampling : Resampling
-        The sets, as for `ForestGrowth.trees_of_sets`.
-    trees : sequence of sequence of Tree
-        By set, and as many of each.
-    coded_rows : LeafLookup
-    run : Runner
-        Carries tasks for trees, and for sets.
-
-    Returns
-    -------
-    list of OutOfBag
-        The same bits as of a growth of the set alone.
-    """
-    sums = [OutOfBag(growth, coded_rows) for _ in trees]
-    add_to_sums(sums, range(len(trees[0])), trees, resampling, run)
-    return sums
+                yield number, tree, self.votes_of(number, tree, mine)
 
 
 def add_to_sums(
@@ -212,14 +176,20 @@ def add_to_sums(
 ) -> None:
     """Add the next trees of several training sets to their sums, of one growth and its rows.
 
+    The bits are those of a growth of each set alone.
+
     Parameters
     ----------
     sums : sequence of OutOfBag
-        By set.
+        By set; the growth has bags.
     numbers : range
         Of the trees.
-    trees, resampling, run
-        As for `sums_of_sets`; `trees` are those of the numbers.
+    trees : sequence of sequence of Tree
+        By set, and one for each number.
+    resampling : Resampling
+        The sets, as for `ForestGrowth.trees_of_sets`.
+    run : Runner
+        Carries tasks for trees, and for sets.
     enough : callable (int) -> bool
         Asked after every tree of a set, with the number of the set and on its thread; where it says
         True, the other trees of the set are left out.
@@ -236,7 +206,7 @@ def add_to_sums(
         for tree, of_sets in zip(trees[number][first:], rows, strict=False):
             if number in ended:
                 return
-            sums[number].add(tree, sums[number].votes_of_rows(of_sets[number], tree))
+            sums[number].add(tree, sums[number].votes_of(number, tree, of_sets[number]))
             if enough(number):
                 ended.add(number)
 
