@@ -311,23 +311,10 @@ class CodeBook:
     ) -> CodedMatrix:
         """Codes of another table by this book.
 
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns), or what `check` returned
-        columns : ints, default=all
-            Only these are coded; the others have no codes (``n_codes == 0``) and take no memory.
-        run : Runner, default=serial
-
-        Returns
-        -------
-        CodedMatrix
-            With ``handle_unknown="majority"`` a category that was not fitted has the code
-            ``n_codes + 1``.
-
-        Raises
-        ------
-        UnseenCategoryError
-            With ``handle_unknown="error"``.
+        X : table of shape (n_rows, n_columns), or what `check` returned. Of some `columns` only
+        these are coded; the others have no codes (``n_codes == 0``) and take no memory. With
+        ``handle_unknown="majority"`` a category that was not fitted has the code ``n_codes + 1``;
+        with "error" it is an UnseenCategoryError.
         """
         table = X if isinstance(X, Table) else self.check(X)
         wanted = np.zeros(self.n_columns, dtype=bool)
@@ -339,23 +326,10 @@ class CodeBook:
     def read_labels(self, column: Labels, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Codes and numbers of the labels of a categorical or hybrid column. O(labels), not rows.
 
-        Parameters
-        ----------
-        column : Labels
-        name : str
-            Of the column, for messages.
-
-        Returns
-        -------
-        codes : uint32 (n_labels,)
-            As `encode` gives them to rows; 0 for labels that are in no row and name no number.
-        numbers : float64 (n_labels,)
-            nan for what is no number, and where no number was fitted.
-
-        Raises
-        ------
-        UnseenCategoryError
-            A label of some row was not fitted, and ``handle_unknown="error"``.
+        Codes are uint32 (n_labels,), as `encode` gives them to rows; 0 for labels that are in no
+        row and name no number. Numbers are float64 (n_labels,); nan for what is no number, and
+        where no number was fitted. `name` is that of the column in messages. UnseenCategoryError: a
+        label of some row was not fitted, and ``handle_unknown="error"``.
         """
         j = column.column
         n_ordered, n_codes = int(self.n_ordered[j]), int(self.n_codes[j])

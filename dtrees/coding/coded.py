@@ -363,20 +363,8 @@ class CodedMatrix(SmallArraysInside):
 def digest_of_rows(coded: CodedMatrix, first_row: int = 0) -> int:
     """Digest of some rows: what they add to that of their table.
 
-    Parameters
-    ----------
-    coded : CodedMatrix
-    first_row : int, default=0
-        Number of the first of them.
-
-    Returns
-    -------
-    int
-        0 to 2**64 - 1; add them up modulo 2**64.
-
-    Notes
-    -----
-    About two nanoseconds for each cell that is stored.
+    `first_row` is the number of the first of them. An integer of 0 to 2**64 - 1; those of parts add
+    up modulo 2**64. About two nanoseconds for each cell that is stored.
     """
     weights = _mixed(np.arange(1, coded.n_columns + 1, dtype=np.uint64))
     sums = _of_sparse_columns(coded, weights)

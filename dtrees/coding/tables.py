@@ -589,18 +589,14 @@ def _leaves_zeros_out(dtype: Any, pandas: Any) -> bool:
 def row_values(values: Any) -> Any:
     """A value for each row as a NumPy array, where it is a column of another library.
 
-    Parameters
-    ----------
-    values : object
-        An extension array or an index of pandas, a column of Arrow or polars, or anything else that
-        has ``__array__``. Series and data frames of pandas stay, as scorers may ask for their
-        index; so does what is no array, such as a list.
+    Fits convert whatever they get. Splitters and scorers take rows by number, which columns of
+    other libraries answer in ways of their own, or not at all. So every entry point converts first
+    (`dtrees.parallel.admitted`): an extension array or an index of pandas, a column of Arrow or
+    polars, or anything else that has ``__array__``. Series and data frames of pandas stay, as
+    scorers may ask for their index; so does what is no array, such as a list.
 
-    Returns
-    -------
-    object
-        Python numbers of one type have that type instead of ``object``, and strings of variable
-        width are objects: scikit-learn knows no others.
+    Python numbers of one type have that type instead of ``object``, and strings of variable width
+    are objects: scikit-learn knows no others.
     """
     if not hasattr(values, "__array__"):
         return values

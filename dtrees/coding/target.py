@@ -103,21 +103,11 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
 
 
 def fixed_point_weights(weights: np.ndarray, spare_bits: int = 0) -> tuple[np.ndarray, int]:
-    """Weights as integers, and the exponent of their unit.
+    """Weights as integers, int64 (n_rows,), and the exponent of their unit.
 
-    Parameters
-    ----------
-    weights : float64 (n_rows,)
-        Not negative, finite, not all zero.
-    spare_bits : int, default=0
-        Fewer bits for the total, where rows may count more than once.
-
-    Returns
-    -------
-    w : int64 (n_rows,)
-        Positive where the weight is.
-    exponent : int
-        ``weight = w / 2**exponent``; 0, and exact, for integers with a total below 2**52.
+    weights : float64 (n_rows,), not negative, finite, not all zero. Integers are positive where the
+    weight is. A weight is ``w / 2**exponent``; the exponent is 0, and exact, for integers with a
+    total below 2**52. `spare_bits` are fewer bits for the total, where rows may count repeatedly.
     """
     largest = float(weights.max())
     if largest < LARGEST and np.all(weights == np.rint(weights)):
@@ -576,18 +566,10 @@ class Target(SmallArraysInside):
         return math.ldexp(1.0, -self.wy_exponent)
 
     def to_value(self, statistics: np.ndarray) -> np.ndarray:
-        """Statistics in the user's units.
+        """Statistics, int64 (..., n_statistics), in the user's units.
 
-        Parameters
-        ----------
-        statistics : int64 (..., n_statistics)
-
-        Returns
-        -------
-        float64 (..., n_classes)
-            Classification: weight per class; a class multiplier has to be in the statistics.
-        float64 (...)
-            Regression: the mean; ``offset`` where the weight is zero.
+        Classification: weight per class, float64 (..., n_classes); a class multiplier has to be in
+        the statistics. Regression: the mean, float64 (...); ``offset`` where the weight is zero.
         """
         statistics = np.asarray(statistics, dtype=np.int64)
         if self.kind == "classification":

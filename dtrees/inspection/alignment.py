@@ -135,22 +135,11 @@ def walk(
 ) -> Iterator[Group]:
     """The groups of several trees, in preorder.
 
-    Parameters
-    ----------
-    formatters : sequence of TreeFormatter
-        A tree each, of tables with the same columns.
-    max_depth : int or None, default=None
-        The walk ends at this depth: models that get there are one group, whatever is asked.
-    least : int, default=1
-        Groups of fewer models are yielded, but not what is below them.
+    Trees, one for each of `formatters`, are of tables with the same columns. The walk ends at
+    `max_depth`: models that get there are one group, whatever is asked. Groups of less than `least`
+    models are yielded, but not what is below them. Of groups side by side the one of most models
+    comes first, then the one of the lowest column.
 
-    Yields
-    ------
-    Group
-        Of groups side by side the one of most models first, then the one of the lowest column.
-
-    Notes
-    -----
     O(nodes of all trees that are walked), and O(categories) for each test of a set.
     """
     start = [visit_of(formatters, model, 0, {}) for model in range(len(formatters))]
