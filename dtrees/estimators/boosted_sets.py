@@ -99,30 +99,15 @@ def first_raw(model: Any, n_rows: int) -> np.ndarray:
 
 
 def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling) -> FittedBoosts:
-    """Fit a clone of an estimator to each training set.
+    """Fit a clone of an estimator, which is not fitted itself, to each training set.
 
-    Parameters
-    ----------
-    estimator : BaseBoosting
-        Not fitted itself.
-    table : TrainingTable
-    sets : Resampling
-        Whose cells are known.
+    Cells of the sets are known. Where a fit fails, its error stands in the place of the model.
+    ``fit_report_`` of all models is that of the growth; ``models_together`` counts those that were
+    grown in it.
 
-    Returns
-    -------
-    FittedBoosts
-        Where a fit fails, its error stands in the place of the model. ``fit_report_`` of all models
-        is that of the growth; ``models_together`` counts those that were grown in it.
-
-    Raises
-    ------
-    ValueError
-        A parameter or the table is not what it should be.
-    ClusterError
-        A cluster is asked for by ``regime`` and cannot be used. Otherwise models grow here.
-    TableTooLargeError
-        The codes of a Dask collection do not fit this process.
+    ValueError: a parameter or the table is not what it should be. ClusterError: a cluster is asked
+    for by ``regime`` and cannot be used; otherwise models grow here. TableTooLargeError: the codes
+    of a Dask collection do not fit this process.
     """
     estimator._check_parameters()
     place = place_of_boosting(estimator.regime, type(estimator).__name__, side_by_side=True)

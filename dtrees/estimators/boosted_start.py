@@ -37,20 +37,9 @@ ENOUGH_ROWS = 10_000  # more of them stop early by themselves, as in scikit-lear
 
 @dataclass(frozen=True, eq=False)
 class CodedTable:
-    """A table that boosted models are fitted to.
+    """A table that boosted models are fitted to: as given, and as codes.
 
-    Attributes
-    ----------
-    X : table
-        As given.
-    y : array (n_rows,)
-        As read.
-    book : CodeBook
-    coded : CodedMatrix
-    walked : LeafLookup
-        The same codes, ready to be walked.
-    seed : int
-        Of draws.
+    `y` is as read, `walked` are the codes, ready to be walked, and `seed` is that of draws.
     """
 
     X: Any
@@ -65,15 +54,8 @@ class CodedTable:
 class Sides:
     """What a loss learns from, and what it is scored on: known before the table is coded.
 
-    Attributes
-    ----------
-    loss : Loss or OwnLoss
-    y : float64 or uint8 (n_rows,)
-        Targets of all rows, as the loss wants them.
-    train : intp (n,) or slice
-        Rows that are grown from.
-    held : intp (n,), slice or None
-        Rows of the table that are scored; None: none of them.
+    `y` are targets of all rows, as the loss wants them. Rows of `train` are grown from, and rows of
+    `held` are scored; None: none of the table.
     """
 
     loss: Loss | OwnLoss
@@ -86,14 +68,8 @@ class Sides:
 class Start:
     """What a fit of a boosted model knows before its first tree.
 
-    Attributes
-    ----------
-    learned : dict
-        Attributes of the fitted model, but for those that depend on its trees.
-    rows : BoostedRows
-    growing : Growing
-    watch : Watch or None
-        Scores held-out rows.
+    `learned` are attributes of the fitted model, but for those that depend on its trees. `watch`
+    scores held-out rows.
     """
 
     learned: dict[str, Any]

@@ -63,15 +63,9 @@ if TYPE_CHECKING:
 
 
 def has_stopped(scores: list[float], n_iter_no_change: int, tol: float) -> bool:
-    """Whether none of the last scores is better than the one before them.
+    """Whether none of the last scores is better than the one before them, by more than `tol`.
 
-    Parameters
-    ----------
-    scores : list of float
-        Of 0, 1, 2, ... iterations; higher is better.
-    n_iter_no_change : int
-    tol : float
-        Less than that is not better.
+    `scores` are those of 0, 1, 2, ... iterations; higher is better.
     """
     if len(scores) <= n_iter_no_change:
         return False
@@ -91,21 +85,10 @@ def best_iteration(scores: Sequence[float] | np.ndarray) -> int:
 def split(
     counted: np.ndarray, labels: np.ndarray | None, validation_fraction: Any, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Training and held-out rows of those that count, both ascending.
+    """Training and held-out rows of those that count, intp (n,), both ascending.
 
-    Parameters
-    ----------
-    counted : intp (n,)
-        Numbers of rows.
-    labels : array (n,) or None
-        Of classes, whose shares are kept; None: numbers.
-    validation_fraction : float or int
-    seed : int
-
-    Raises
-    ------
-    ValueError
-        A side would have no row, or a class no row on one of them.
+    `counted` are numbers of rows. `labels` are those of classes, whose shares are kept; None:
+    numbers. ValueError: a side would have no row, or a class no row on one of them.
     """
     from sklearn.model_selection import train_test_split
 
@@ -136,14 +119,10 @@ class Watch:
     ----------
     predictor : BoostedPredictor
         Without trees.
-    walked : Walked
-        The table of the rows.
-    rows : intp (n,)
-        Numbers of those that are scored.
+    walked, rows
+        The table of the rows, and numbers of those that are scored.
     score : callable (raw, trees) -> float
         Higher is better. raw : float64 (n_rows, n_values); trees : all so far.
-    n_iter_no_change : int
-    tol : float
     is_apart : bool, default=True
         Whether none of the rows is grown from.
     scores : list of float
@@ -192,19 +171,9 @@ class Watch:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """Rows that scores are made of.
+    """Rows that scores are made of: their numbers in a table `X` of the fit, and their targets.
 
-    Attributes
-    ----------
-    X : table
-        Of the fit.
-    rows : intp (n,)
-        Their numbers.
-    y : array (n,)
-        Their targets, as the user gave them.
-    of_loss : float64 (n,)
-        The same as the loss wants them.
-    weight : float64 (n,) or None
+    `y` is as the user gave it, and `of_loss`, float64 (n,), as the loss wants it.
     """
 
     X: Any
@@ -219,14 +188,8 @@ def scored(
 ) -> Callable[[np.ndarray, list[Tree]], float]:
     """How a model is scored: by its loss, a scorer of scikit-learn, or a function of the user.
 
-    Parameters
-    ----------
-    estimator : BaseBoosting
-        With attributes of the fit, but for its trees.
-    predictor : BoostedPredictor
-    held : Held
-    scoring : str, callable or None
-        As the parameter of the estimator. ValueError: it is not defined for the classes.
+    `estimator` has attributes of the fit, but for its trees. `scoring` is its parameter;
+    ValueError: it is not defined for the classes.
     """
     if isinstance(scoring, str) and scoring == "loss":
         return ByLoss(predictor.loss, held.of_loss, held.weight)
@@ -338,12 +301,7 @@ SHOWN = 5  # labels in a message
 class ValueRows(Walked):
     """All rows of a table that was not coded, walked by their values; may be sent elsewhere.
 
-    Attributes
-    ----------
-    book : CodeBook
-        Of the trees.
-    table : Table
-        What ``book.check`` returned.
+    `table` is what ``book.check`` returned.
     """
 
     book: CodeBook
@@ -369,12 +327,8 @@ class GivenRows:
     ) -> GivenRows | None:
         """What was given; None: nothing.
 
-        Raises
-        ------
-        ValueError
-            A part is missing, or the fit is not to stop early.
-        TypeError
-            `X_val` is a Dask collection.
+        ValueError: a part is missing, or the fit is not to stop early. TypeError: a Dask
+        collection.
         """
         if X_val is None and y_val is None:
             if sample_weight_val is not None:
@@ -400,21 +354,9 @@ class GivenRows:
     ) -> tuple[Held, ValueRows]:
         """The rows as they are scored, and as they walk.
 
-        Parameters
-        ----------
-        book : CodeBook
-            Of the fit.
-        classes : array (n_classes,) or None
-            Labels of the fit; None: numbers.
-        loss : Loss or OwnLoss
-        owner : str
-            Name of the estimator, for messages.
-
-        Raises
-        ------
-        ValueError
-            Columns are not those of the fit, lengths differ, a label is none of the fit, or the
-            loss has no use for a target.
+        `classes` are the labels of the fit; None: numbers. `owner` is the estimator, for messages.
+        ValueError: columns are not those of the fit, lengths differ, a label is none of the fit, or
+        the loss has no use for a target.
         """
         table = book.check(self.X, estimator=owner)
         try:
@@ -449,19 +391,9 @@ def _numbers_of_classes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 @dataclass(eq=False)
 class Iterations:
-    """Hears of the trees of each iteration.
+    """Hears of the trees of each iteration: callbacks, and a `watch` that may end the fit.
 
-    Attributes
-    ----------
-    fit : BoostingFit
-    callbacks : sequence of Callback
-    watch : Watch or None
-        Scores held-out rows, and may end the fit.
-    growing : Growing
-    rows : BoostedRows
-        That are grown from.
-    is_heard : bool
-        Whether anybody listens.
+    `rows` are those that are grown from. `is_heard` says whether anybody listens.
     """
 
     fit: BoostingFit

@@ -22,26 +22,10 @@ TWO_CLASSES_ONLY = "Monotonicity constraints are not supported with multiclass c
 
 
 def directions_of(given: Any, book: CodeBook, target: Target) -> tuple[int, ...] | None:
-    """The direction of every column: 1, -1, or 0 where it has none.
+    """The direction of every column: 1, -1, or 0 where it has none; None: no column has one.
 
-    Parameters
-    ----------
-    given : array-like of shape (n_columns,), dict or None
-        ``monotonic_cst``: a direction for each column, or directions by name.
-    book : CodeBook
-        Of the table.
-    target : Target
-
-    Returns
-    -------
-    tuple of int or None
-        None: no column has one.
-
-    Raises
-    ------
-    ValueError
-        Not one for each column, other values or names, columns with categories, three classes or
-        more.
+    `given` is ``monotonic_cst``: a direction for each column, or directions by name. ValueError:
+    not one for each column, other values or names, columns with categories, three classes or more.
     """
     if given is None:
         return None
@@ -107,26 +91,11 @@ def _refuse_twice(parameter: str, names: Iterable[Any], book: CodeBook) -> None:
 def interactions_of(
     given: Any, book: CodeBook, barred: Collection[int] = ()
 ) -> tuple[tuple[int, ...], ...] | None:
-    """Sets of columns that may be tested on the way to one leaf.
+    """Sets of columns that may be tested on the way to one leaf; None: all interact.
 
-    Parameters
-    ----------
-    given : "pairwise", "no_interactions", sequence of lists, tuples or sets, or None
-        ``interaction_cst``: column numbers, or names; columns in none of the sets are one more.
-    book : CodeBook
-        Of the table.
-    barred : collection of int, default=()
-        Columns that no test may look at.
-
-    Returns
-    -------
-    tuple of tuple of int, or None
-        Each column that is not barred is in one. None: all interact.
-
-    Raises
-    ------
-    ValueError
-        No such sets, or no such columns.
+    `given` is ``interaction_cst``: "pairwise", "no_interactions", or sets of column numbers or
+    names; columns in none of the sets are one more. No test may look at `barred` columns. Each of
+    the others is in a set. ValueError: no such sets, or no such columns.
     """
     every = range(book.n_columns)
     if given is None:

@@ -155,13 +155,8 @@ def is_flat(scores: Sequence[float], tol: float) -> bool:
 class OobStopping(Callback):
     """Scores a forest after every tree (larger is better) and stops it when the score is flat.
 
-    Parameters
-    ----------
-    tol : float
-    score : callable () -> float
-        Of the trees so far.
-    scores : list of float
-        Of the first 1, 2, ... trees; gets longer.
+    `score` is asked for the score of the trees so far; `scores` are those of the first 1, 2, ...
+    trees.
     """
 
     def __init__(self, tol: float, score: Callable[[], float], scores: list[float]) -> None:

@@ -12,23 +12,12 @@ import numpy as np
 
 
 def with_labels(scoring: Any, classes: np.ndarray | None) -> Any:
-    """Scorers of shares that are told the classes of the model.
+    """Scorers of shares that are told the classes of the model; `scoring` as for `cross_validate`.
 
     Log-loss and Brier score are then defined for rows that lack a class. Without its labels, they
-    would have to guess the classes from these rows, and fail.
-
-    Parameters
-    ----------
-    scoring : str, callable, list, tuple, set, dict or None
-        As for `cross_validate`.
-    classes : array (n_classes,) or None
-        Sorted labels; None: regression.
-
-    Returns
-    -------
-    str, callable, dict or None
-        What is no scorer of scikit-learn with a parameter ``labels`` stays as it is. So do scorers
-        of predicted classes, where ``labels`` has another meaning.
+    would have to guess the classes from these rows, and fail. What is no scorer of scikit-learn
+    with a parameter ``labels`` stays as it is. So do scorers of predicted classes, where ``labels``
+    has another meaning. `classes` are sorted; None: regression.
     """
     if classes is None or scoring is None:
         return scoring

@@ -29,11 +29,8 @@ Thresholds = Callable[..., tuple[np.ndarray, np.ndarray]]  # `CodeBook.threshold
 def join(pieces: Sequence[PartialTree]) -> PartialTree:
     """One piece in preorder. O(nodes).
 
-    Parameters
-    ----------
-    pieces : sequence of PartialTree
-        Piece 0 holds the root as record 0, in any order of records; a record of it whose column is
-        ``SUBTREE`` stands for the piece numbered in its ``left``. The others are in preorder.
+    Piece 0 holds the root as record 0, in any order of records; a record of it whose column is
+    ``SUBTREE`` stands for the piece numbered in its ``left``. The others are in preorder.
     """
     top = pieces[0].nodes
     if len(top) == 1 and top["column"][0] == SUBTREE:
@@ -58,21 +55,10 @@ def trees_of(
 ) -> list[Tree]:
     """The frozen trees of pieces in preorder; their arrays are stretches of common ones.
 
-    Parameters
-    ----------
-    pieces : iterable of PartialTree
-        A tree each; not held longer than it takes to make the tree.
-    target : Target
-        For the units of the statistics.
-    n_codes : int64 (n_columns,)
-    thresholds : callable
-        `dtrees.coding.CodeBook.thresholds`.
-    rules : GrowthRules
-        Of all pieces: they are the same tree of a forest, grown on different sets of rows.
-    weight_units : sequence of float or None, default=None
-        Of the weights of each piece; None: that of the target.
-    units : sequence of float or None, default=None
-        The same of weighted targets.
+    A piece is a tree, and is not held longer than it takes to make it. All are the same tree of a
+    forest, of `rules`, grown on different sets of rows. `thresholds` is `CodeBook.thresholds`.
+    `weight_units` and `units` are those of the weights and weighted targets of each piece; None:
+    those of the target.
     """
     trees: list[Tree] = []
     for some in _together(pieces):  # their records are copied
@@ -152,12 +138,8 @@ def trees_of_records(
 ) -> list[Tree]:
     """The frozen trees of records that stand side by side; other parameters as for `trees_of`.
 
-    Parameters
-    ----------
-    records : RecordsOfTrees
-        Whose statistics are of the type that those of the trees have.
-    fractions : float64 (n_nodes of all,) or None
-        Of random cuts, as for `dtrees.coding.CodeBook.thresholds`.
+    Statistics of the records are of the type that those of the trees have. `fractions` are those of
+    random cuts, as for `CodeBook.thresholds`.
     """
     nodes, n_nodes = records.nodes, records.n_nodes
     if len(n_nodes) == 0:

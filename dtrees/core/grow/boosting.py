@@ -84,18 +84,10 @@ Watch = Callable[[list[Tree], np.ndarray], bool]
 class BoostedRows:
     """The rows of a table, and those of them that a fit has; all of these have a weight.
 
-    Attributes
-    ----------
-    coded : CodedMatrix
-    y : float64 or uint8 (n_rows,)
-        Numbers, or codes of classes; of a loss of the user's always float64.
-    weight : int64 (n_rows,) or None
-    weight_unit : float
-        What one unit of the weights is for the user.
-    chosen : uint32 (n_chosen,) or None
-        The rows of the fit, ascending; what is said of others is not looked at. None: all rows.
-    raw : float64 (n_values, n_rows) or None
-        Raw predictions by trees that are there. None: those that a model begins with.
+    `y` are numbers, or codes of classes; of a loss of the user's always float64. `weight` is in
+    units of `weight_unit`. `chosen` are the rows of the fit, uint32, ascending; None: all. `raw`,
+    float64 (n_values, n_rows), are raw predictions by trees that are there; None: those that a
+    model begins with.
     """
 
     coded: CodedMatrix
@@ -123,22 +115,10 @@ class BoostedRows:
 class Growing:
     """What is grown: a loss, its beginning, and how many trees of which kind.
 
-    Attributes
-    ----------
-    loss : Loss or OwnLoss
-    initial : float64 (n_values,)
-        Trees of an iteration, and the raw predictions before the first.
-    rules : BoostingRules
-    learning_rate : float
-    n_iterations : int
-    first : int, default=0
-        Number of the first of them.
-    subsample : float, default=1.0
-        How likely a row is among those that an iteration is grown from.
-    seed : int, default=0
-        Of these draws.
-    n_there : int, default=0
-        Trees that are there, whose number goes on: draws of columns depend on it.
+    `initial`, float64 (n_values,), has a raw prediction for each tree of an iteration. `first` is
+    the number of the first iteration. `subsample` says how likely a row is among those that an
+    iteration is grown from, by draws of `seed`. Numbers of trees go on behind the `n_there` that
+    are there: draws of columns depend on them.
     """
 
     loss: Loss | OwnLoss
@@ -162,33 +142,14 @@ def boost(
     watch: Watch | None = None,
     takes_codes: bool = False,
 ) -> list[Tree]:
-    """Grow a boosted model.
+    """Grow a boosted model, iteration by iteration.
 
-    Parameters
-    ----------
-    rows : BoostedRows
-    growing : Growing
-    thresholds : callable
-        `dtrees.coding.CodeBook.thresholds`.
-    run : Runner
-        Gets one task for each thread.
-    n_threads : int, default=1
-        Changes nothing but the time.
-    cancelled : callable () -> bool
-        Asked before each iteration; True ends the growth.
-    watch : callable (trees, raw) -> bool, or None
-        Told of the trees of each iteration, and of the raw predictions of the rows by all so far;
-        True: it was the last one. It is called by the task that leads.
-    takes_codes : bool, default=False
-        Whether the codes of 8 bits may be taken from the table, which has them no more then.
+    `run` gets one task for each thread; their number changes nothing but the time. `cancelled` is
+    asked before each iteration; True ends the growth. `watch` is told of the trees of each
+    iteration, and of the raw predictions of the rows by all so far; True: it was the last one. It
+    is called by the task that leads. With `takes_codes` the codes of 8 bits are taken from the
+    table, which has them no more.
 
-    Returns
-    -------
-    list of Tree
-        Iteration by iteration; without a watch ``n_iterations * n_values`` of them.
-
-    Notes
-    -----
     O(rows x columns) for each level of a balanced tree. Memory: a byte for each cell of columns of
     8 bits unless they are taken, 8 bytes a row for each value of raw predictions and for its
     derivatives, 8 for the order of the rows, and 16 bytes for each code of a column and open leaf.
@@ -239,22 +200,10 @@ def grow_model(
 
 
 class Booster:
-    """Grows the trees of one model, iteration by iteration.
+    """Grows the trees of one model, iteration by iteration; this thread is a member of `team`.
 
-    Parameters
-    ----------
-    rows : BoostedRows
-    growing : Growing
-    team : Team
-        Which this thread is a member of; the trees of an iteration grow on all who are free.
-    blocks : ColumnBlocks
-
-    Attributes
-    ----------
-    rows, growing
-        As given.
-    raw : float64 (n_values, n_rows)
-        Raw predictions of the rows of the table; of those that are not chosen, the first ones.
+    `raw`, float64 (n_values, n_rows), are raw predictions of the rows of the table; of those that
+    are not chosen, the first ones.
     """
 
     def __init__(
@@ -391,19 +340,9 @@ class Booster:
 
 @dataclass(frozen=True, eq=False)
 class LeafSteps:
-    """Makes steps of the sums of leaves, and moves rows by them.
+    """Makes steps of the sums of leaves, and moves the raw predictions of rows by them.
 
-    Attributes
-    ----------
-    rules : BoostingRules
-    learning_rate : float
-    y : float64 (n_rows,)
-    raw : float64 (n_values, n_rows)
-        Raw predictions, which are moved.
-    weight : int64 (n_rows,) or None
-    weight_unit : float
-    are_counts : bool
-        Whether a row of weight two has the gradients of two rows, rounded one by one.
+    `are_counts` says whether a row of weight two has the gradients of two rows, rounded one by one.
     """
 
     rules: BoostingRules
@@ -417,21 +356,9 @@ class LeafSteps:
     def of_tree(self, grower: LeafWiseGrower, k: int, shift: int, loss: Loss | OwnLoss) -> float:
         """Give the records of a tree steps instead of derivatives, and move its rows.
 
-        Parameters
-        ----------
-        grower : LeafWiseGrower
-            Which has grown it last.
-        k : int
-            The value whose raw predictions it moves.
-        shift : int
-            Bits of a unit of gradients, in those of a unit of hessians.
-        loss : Loss or OwnLoss
-            As it is in this iteration.
-
-        Returns
-        -------
-        float
-            The unit of its weighted steps.
+        `grower` has grown the tree last, `k` is the value whose raw predictions move, and `shift`
+        are bits of a unit of gradients, in those of a unit of hessians. Returns the unit of the
+        weighted steps.
         """
         monotonic = self.rules.monotonic
         piece, leaves = grower.piece(), grower.leaves_of_tree()
@@ -500,20 +427,9 @@ class LeafSteps:
 def bounds_of_nodes(
     piece: PartialTree, values: np.ndarray, monotonic: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Least and greatest step of the leaves below each node.
+    """Least and greatest step of the leaves below each node, float64 (n_nodes,) each.
 
-    Parameters
-    ----------
-    piece : PartialTree
-        Children stand behind their parents.
-    values : float64 (n_nodes,)
-        The step of each node, if it were a leaf.
-    monotonic : sequence of int
-        By column.
-
-    Returns
-    -------
-    lower, upper : float64 (n_nodes,)
+    Children stand behind their parents. `values` are the steps of nodes, if they were leaves.
     """
     lower = np.full(len(values), -math.inf)
     upper = np.full(len(values), math.inf)
@@ -551,17 +467,9 @@ def few_bits(weights: np.ndarray) -> np.ndarray:
 
 
 def stretches(piece: PartialTree, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """First row and number of rows of each node; rows lie leaf after leaf.
+    """First row and number of rows of each node, int64 (n_nodes,); rows lie leaf after leaf.
 
-    Parameters
-    ----------
-    piece : PartialTree
-    leaves : int64 (n_leaves, 3)
-        Node, first row, rows.
-
-    Returns
-    -------
-    first, n : int64 (n_nodes,)
+    leaves : int64 (n_leaves, 3), of node, first row, rows
     """
     first = np.zeros(len(piece.nodes), dtype=np.int64)
     n = np.zeros(len(piece.nodes), dtype=np.int64)

@@ -62,28 +62,12 @@ def units_of(numbers: Iterable[int], n_sets: int = 1, n_bundles: int = 1) -> lis
 class ForestGrowth:
     """What the trees of a forest are grown from.
 
-    Attributes
-    ----------
-    coded : CodedMatrix
-        Or what stands for one whose rows are elsewhere, for growth in rounds
-        (`dtrees.core.grow.rounds`).
-    target : Target
-        Of all rows, in units with room for the multiplicities of a bag.
-    rules : GrowthRules
-        ``tree`` is set to the number of each tree.
-    bags : Bags or None
-        None: every tree sees every row once.
-    thresholds : callable
-        `CodeBook.thresholds`.
-    values : (float64, int64 (n_columns + 1,)) or None, default=None
-        `CodeBook.code_values`, for random splits.
-    shares : Shares, default=Shares()
-        Limits that are shares of the rows of the table, or of the weight of the bag.
-    max_leaf_nodes : int or None, default=None
-    ccp_alpha : float, default=0.0
-        Decided on the grown tree (`dtrees.core.model.pruning`).
-    arena : Arena
-        Memory that a tree leaves to the next one.
+    `coded` may stand for a table whose rows are elsewhere, for growth in rounds. `target` is that
+    of all rows, in units with room for the multiplicities of a bag. ``rules.tree`` is set to the
+    number of each tree. Without `bags` every tree sees every row once. `values` is
+    `CodeBook.code_values`, for random splits. `shares` are limits that are shares of the rows of
+    the table, or of the weight of the bag. The last limits are decided on the grown tree. An arena
+    has memory that a tree leaves to the next one.
     """
 
     coded: Any
@@ -98,16 +82,7 @@ class ForestGrowth:
     arena: Arena = field(default_factory=Arena, repr=False)
 
     def tree(self, number: int, run: Runner = serial, n_threads: int = 1) -> Tree:
-        """Grow a tree.
-
-        Parameters
-        ----------
-        number : int
-            0, 1, 2, ...
-        run : Runner, default=serial
-        n_threads : int, default=1
-            Of this tree alone; a forest is better off with a tree per thread.
-        """
+        """Grow a tree, on `n_threads`; a forest is better off with a tree per thread."""
         target = self.target
         if self.bags is not None:
             target = target.bagged(self.times(number))
@@ -149,18 +124,9 @@ class ForestGrowth:
     ) -> list[Tree]:
         """Grow a tree for each training set: the one of a forest in which other rows weigh nothing.
 
-        Parameters
-        ----------
-        number : int
-            As for `tree`.
-        resampling : Resampling
-            Every set has a cell once or not at all, and rows of positive weight.
-        run : Runner, default=serial
-            Its event ``cancelled`` ends the growth.
-        n_threads : int, default=1
-            As for `tree`.
-        work : Counter or None, default=None
-            Told what the sets have shared (`dtrees.core.grow.shared`).
+        Every set has a cell once or not at all, and rows of positive weight. The runner's event
+        ``cancelled`` ends the growth. `work` is told what the sets have shared
+        (`dtrees.core.grow.shared.work_of`).
         """
         rules = replace(self.rules, tree=number)
         target = self.target

@@ -56,22 +56,10 @@ def grow(
     *,
     rules_of_sets: Sequence[GrowthRules] | None = None,
 ) -> Forest:
-    """Grow one tree per training set.
+    """Grow one tree per training set; `thresholds` is `CodeBook.thresholds`.
 
-    Parameters
-    ----------
-    source : DatasetSource
-    rules : GrowthRules
-    resampling : Resampling
-    thresholds : callable
-        `CodeBook.thresholds`.
-    rules_of_sets : sequence of GrowthRules or None, default=None
-        Several sets: the rules of each, which differ in limits of rows and weight only
-        (`dtrees.core.membership.shares`). None: `rules` for all of them.
-
-    Returns
-    -------
-    Forest
+    `rules_of_sets` are those of several sets, which differ in limits of rows and weight only
+    (`dtrees.core.membership.shares`); None: `rules` for all of them.
     """
     own = resampling.class_weights
     units = None

@@ -34,24 +34,11 @@ CANCELLED = "growth was cancelled"
 class DatasetSource:
     """Rows in this process.
 
-    Parameters
-    ----------
-    coded : CodedMatrix
-    target : Target
-    rules : GrowthRules
-    run : Runner, default=serial
-        May have an event ``cancelled``, which ends growth with `CancelledError`.
-    n_threads : int, default=1
-        How many threads the work is divided for. The model does not depend on it.
-    tuning : Tuning, default=Tuning()
-    values : (float64, int64 (n_columns + 1,)) or None, default=None
-        `CodeBook.code_values`, needed for random splits.
-    arena : Arena, default=Arena()
-        Shared by the growths of a forest.
-    scale : Scale or None, default=None
-        Of all rows of the tree, where these are the rows of one of its nodes; None: of the rows.
-    work : Counter or None, default=None
-        Told what several training sets share (`dtrees.core.grow.shared`), by this thread.
+    `run` may have an event ``cancelled``, which ends growth with `CancelledError`. The work is
+    divided for `n_threads`, on which the model does not depend. `values` is `CodeBook.code_values`,
+    needed for random splits. The arena is shared by the growths of a forest. `scale` is that of all
+    rows of the tree, where these are the rows of one of its nodes. `work` is told, by this thread,
+    what several training sets share (`dtrees.core.grow.shared`).
     """
 
     coded: CodedMatrix
@@ -77,14 +64,10 @@ class DatasetSource:
             raise CancelledError(CANCELLED)
 
     def finish(self, depth: int = 0, path: int = 0, above: Above = FREE) -> PartialTree:
-        """The whole subtree of a node that has all rows, in preorder.
+        """The whole subtree, in preorder, of a node at some `depth` that has all rows.
 
-        Parameters
-        ----------
-        depth, path : int, default=0
-            Of the node; `path` is the key of its draws. A tree begins with 0.
-        above : Above, default=FREE
-            What the ancestors of the node allow it.
+        `path` is the key of its draws; a tree begins with 0. `above` is what its ancestors allow
+        it.
         """
         scale = scale_of(self.target, self.rules) if self.scale is None else self.scale
         rows = self.coded, self.target, self.rules, scale, self.values

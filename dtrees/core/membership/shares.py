@@ -48,16 +48,9 @@ class Shares:
     min_weight_leaf: float = 0.0
 
     def rules(self, rules: GrowthRules, table: Target, bag: Target | None = None) -> GrowthRules:
-        """The rules of one training set.
+        """The rules of one training set: limits that are shares are replaced, whatever they were.
 
-        Parameters
-        ----------
-        rules : GrowthRules
-            Limits that are shares are replaced, whatever they were.
-        table : Target
-            Whose rows are counted.
-        bag : Target or None, default=None
-            Whose weight is counted; None: that of `table`.
+        Rows of `table` are counted, and the weight of `bag`; None: that of the table.
         """
         if max(self.min_samples_split, self.min_samples_leaf, self.min_weight_leaf) == 0:
             return rules
@@ -67,14 +60,9 @@ class Shares:
     def rules_of_sets(
         self, rules: GrowthRules, resampling: Resampling, table: Target, bag: Target | None = None
     ) -> list[GrowthRules]:
-        """The rules of each training set.
+        """The rules of each training set; arguments as for `rules`, of all rows.
 
-        Parameters
-        ----------
-        rules, table, bag
-            As for `rules`; of all rows.
-        resampling : Resampling
-            Every set has a cell once or not at all.
+        Every set has a cell once or not at all.
         """
         n_rows, weight = np.zeros(resampling.n_sets, dtype=np.int64), np.zeros(resampling.n_sets)
         if max(self.min_samples_split, self.min_samples_leaf) > 0:
