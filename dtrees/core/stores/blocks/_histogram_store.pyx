@@ -252,16 +252,12 @@ cdef int64_t listed_bins(HistogramStore* s, int32_t column, int64_t i) noexcept 
 # An interval is alive if a boundary inside of it may be the best one, or if it is next to a
 # boundary that may be. Codes are asked for of these only.
 
-cdef struct IntervalCells:
-    # The histogram of the intervals of a column.
-    const int64_t* cells
-    int64_t count           # of cells, with that of missing values
+cdef struct Stretch:
+    # Some intervals of a column that is counted by interval.
+    const int64_t* cells    # of all intervals, with that of missing values
+    int64_t count
     uint32_t n_codes
     uint8_t way             # `_node_counts`
-    const int64_t* of_class     # class weights, not in the cells; NULL: none
-
-
-cdef struct Stretch:
     int64_t first           # interval,
     int64_t end             # and the one behind the last
     int64_t* before         # sums of the intervals before it, missing values not among them,
@@ -269,146 +265,111 @@ cdef struct Stretch:
     uint32_t last[MOST_INTERVALS + 1]   # code of each rank
 
 
-cdef bint next_stretch(Search* q, const Layout* layout, const IntervalCells* column,
-                       Stretch* stretch) noexcept nogil:
+cdef void begin_stretches(HistogramStore* s, int32_t column, const int64_t* cells,
+                          Stretch* stretch) noexcept nogil:
+    """Begin in front of the first interval of a column."""
+    cdef int64_t words = s.layout.n_words
+    cdef int64_t i
+    stretch.cells = cells
+    stretch.n_codes = s.store.params.columns[column].n_codes
+    stretch.way = way_of(s, column)
+    stretch.count = cells_of(s.store.params.columns + column, stretch.way)
+    stretch.first = stretch.end = 1
+    stretch.before = s.cell
+    stretch.behind = s.cell + words
+    memset(s.cell, 0, 2 * words * sizeof(int64_t))
+    for i in range(1, stretch.count):
+        add_words(stretch.behind, cells + i * words, words)
+
+
+cdef bint next_stretch(HistogramStore* s, Stretch* stretch) noexcept nogil:
     """Make the next stretch the bins of the search; False: there is none, or no memory."""
-    cdef int64_t words = layout.n_words
-    cdef const int64_t* cells = column.cells
+    cdef Search* q = s.store.search
+    cdef CellKind kind = s.layout.kind
+    cdef int64_t words = s.layout.n_words
+    cdef const int64_t* cells = stretch.cells
     cdef int64_t g = 0
     cdef int64_t i
     for i in range(stretch.first, stretch.end):
         add_words(stretch.before, cells + i * words, words)
     stretch.first = stretch.end
-    if stretch.first >= column.count or not reserve_bins(q, MOST_INTERVALS + 1):
+    if stretch.first >= stretch.count or not reserve_bins(q, MOST_INTERVALS + 1):
         return False
-    stretch.end = min(stretch.first + STRETCH, column.count)
+    stretch.end = min(stretch.first + STRETCH, stretch.count)
     for i in range(stretch.first * words, stretch.end * words):
         stretch.behind[i % words] -= cells[i]
-    g += read_bin(q, cells, layout.kind, 0, g)
-    g += read_bin(q, stretch.before, layout.kind, BEFORE, g)
+    g += read_bin(q, cells, kind, 0, g)
+    g += read_bin(q, stretch.before, kind, BEFORE, g)
     stretch.last[0] = 0
-    stretch.last[BEFORE] = last_code(stretch.first - 1, column.way, column.n_codes)
+    stretch.last[BEFORE] = last_code(stretch.first - 1, stretch.way, stretch.n_codes)
     for i in range(stretch.first, stretch.end):
-        g += read_bin(q, cells + i * words, layout.kind, <uint32_t>(FIRST + i - stretch.first), g)
-        stretch.last[FIRST + i - stretch.first] = last_code(i, column.way, column.n_codes)
+        g += read_bin(q, cells + i * words, kind, <uint32_t>(FIRST + i - stretch.first), g)
+        stretch.last[FIRST + i - stretch.first] = last_code(i, stretch.way, stretch.n_codes)
     i = FIRST + stretch.end - stretch.first
-    stretch.last[i] = column.n_codes
-    g += read_bin(q, stretch.behind, layout.kind, <uint32_t>i, g)
+    stretch.last[i] = stretch.n_codes
+    g += read_bin(q, stretch.behind, kind, <uint32_t>i, g)
     q.bins.count = g
-    if column.of_class != NULL:
-        weigh_bins(q, column.of_class)
+    weigh(s)
     return True
 
 
-cdef void begin_stretches(const Layout* layout, const IntervalCells* column, int64_t* scratch,
-                          Stretch* stretch) noexcept nogil:
-    """scratch : two cells."""
-    cdef int64_t words = layout.n_words
-    cdef int64_t i
-    memset(scratch, 0, 2 * words * sizeof(int64_t))
-    for i in range(1, column.count):
-        add_words(scratch + words, column.cells + i * words, words)
-    stretch.first = 1
-    stretch.end = 1
-    stretch.before = scratch
-    stretch.behind = scratch + words
+cdef double bound_column(HistogramStore* s, int32_t column, const int64_t* cells,
+                         uint64_t* alive) noexcept nogil:
+    """The highest score that a boundary of a column may have, `NONE` where there is none.
 
-
-cdef inline bint is_inside(const Stretch* stretch, uint32_t rank) noexcept nogil:
-    return FIRST <= rank < FIRST + stretch.end - stretch.first
-
-
-cdef void bound_stretch(const Search* q, const Stretch* stretch, Bounds* bounds) noexcept nogil:
-    """Scores and bounds of the intervals of a stretch, by rank."""
-    cdef int64_t count = q.bins.count
-    bounds.least = 2 * NONE
-    bounds.has_away = False
-    if count > 0:
-        count = <int64_t>q.bins.rank[count - 1] + 1
-    bound_intervals(q, &stretch.last[0], count, bounds)
-
-
-cdef double bound_cells(Search* q, const Layout* layout, const IntervalCells* column,
-                        int64_t* scratch, Bounds* bounds, double* best) noexcept nogil:
-    """The highest score that a boundary of the column may have, `NONE` where there is none.
-
-    best : IN, OUT, of boundaries between intervals. scratch : two cells.
+    `s.best` gets the best boundary between intervals. alive : NULL, or zeros, a bit for each
+    interval; those that may hold a boundary as good as `s.best` are marked, and it stays.
     """
+    cdef Search* q = s.store.search
     cdef double highest = NONE
-    cdef Stretch stretch
-    cdef uint32_t rank
-    cdef int64_t i
-    begin_stretches(layout, column, scratch, &stretch)
-    while next_stretch(q, layout, column, &stretch):
-        bound_stretch(q, &stretch, bounds)
-        for i in range(q.bins.count):
-            rank = q.bins.rank[i]
-            if is_inside(&stretch, rank):
-                best[0] = max(best[0], least_at_end(q, bounds, bounds.at_end[rank]))
-                highest = max(highest, max(bounds.at_end[rank], bounds.inside[rank]))
-    return highest
-
-
-cdef void mark_cells(Search* q, const Layout* layout, const IntervalCells* column,
-                     int64_t* scratch, Bounds* bounds, double best,
-                     uint64_t* alive) noexcept nogil:
-    """Mark the intervals that may hold a boundary as good as the best one, a bit each.
-
-    alive : uint64 (count // 64 + 1,), zeros at the beginning.
-    """
     cdef bint next_one = False      # the next interval that occurs is beside such a boundary
     cdef bint at_end
+    cdef Bounds bounds
     cdef Stretch stretch
     cdef uint32_t rank
     cdef int64_t i, interval
-    begin_stretches(layout, column, scratch, &stretch)
-    while next_stretch(q, layout, column, &stretch):
-        bound_stretch(q, &stretch, bounds)
+    bounds.lowest, bounds.highest = s.lowest, s.highest
+    bounds.least = 2 * NONE
+    bounds.has_away = False
+    begin_column(q, column)
+    begin_stretches(s, column, cells, &stretch)
+    while next_stretch(s, &stretch):
+        if q.bins.count > 0:
+            bound_intervals(q, &stretch.last[0], <int64_t>q.bins.rank[q.bins.count - 1] + 1,
+                            &bounds)
         for i in range(q.bins.count):
             rank = q.bins.rank[i]
-            if not is_inside(&stretch, rank):
+            if not FIRST <= rank < FIRST + stretch.end - stretch.first:
+                continue
+            if alive == NULL:
+                s.best = max(s.best, least_at_end(q, &bounds, bounds.at_end[rank]))
+                highest = max(highest, max(bounds.at_end[rank], bounds.inside[rank]))
                 continue
             interval = stretch.first + rank - FIRST
-            at_end = bounds.at_end[rank] > NONE and bounds.at_end[rank] >= best
-            if next_one or at_end or bounds.inside[rank] > NONE and bounds.inside[rank] >= best:
+            at_end = bounds.at_end[rank] > NONE and bounds.at_end[rank] >= s.best
+            if next_one or at_end or bounds.inside[rank] > NONE and bounds.inside[rank] >= s.best:
                 alive[interval >> 6] |= <uint64_t>1 << (interval & 63)
             next_one = at_end
+    return highest
 
 
 # ---------------------------------------------------------------------------------------------
 # intervals, and their codes
 
-cdef IntervalCells intervals_of(const HistogramStore* s, int32_t column,
-                                const int64_t* cells) noexcept nogil:
-    cdef const Column* own = s.store.params.columns + column
-    return IntervalCells(cells, cells_of(own, way_of(s, column)), own.n_codes, way_of(s, column),
-                         s.of_class)
-
-
-cdef Bounds empty_bounds(const HistogramStore* s) noexcept nogil:
-    cdef Bounds bounds
-    bounds.lowest = s.lowest
-    bounds.highest = s.highest
-    return bounds
-
-
 cdef bint bound_intervals_of(HistogramStore* s) noexcept nogil:
     """What columns by interval may score, as `reach`, and `best`; whether one may be the best."""
     cdef const int64_t* histogram = s.histogram
-    cdef Bounds bounds = empty_bounds(s)
     cdef double highest = NONE
-    cdef IntervalCells cells
-    cdef Search* q = s.store.search
+    cdef int32_t column
     cdef int64_t k
     s.best = s.store.search.split.score
     for k in range(s.n_columns):
         s.reach[k] = NONE
-        if way_of(s, s.columns[k]) > 0 and may_use(&s.store.params.limits, q.sets, s.columns[k]):
-            cells = intervals_of(s, s.columns[k], histogram)
-            begin_column(q, s.columns[k])
-            s.reach[k] = bound_cells(q, s.layout, &cells, s.cell, &bounds, &s.best)
+        column = s.columns[k]
+        if way_of(s, column) > 0 and may_use(&s.store.params.limits, s.store.search.sets, column):
+            s.reach[k] = bound_column(s, column, histogram, NULL)
             highest = max(highest, s.reach[k])
-        histogram += sent_of(s, s.columns[k])
+        histogram += sent_of(s, column)
     s.best = lowest_best(s.best)
     return highest > NONE and highest >= s.best
 
@@ -420,10 +381,7 @@ cdef int64_t words_of_alive(const HistogramStore* s, int64_t k) noexcept nogil:
 
 cdef void mark_intervals_of(HistogramStore* s, int64_t k, uint64_t* alive) noexcept nogil:
     """Mark the intervals of column k whose codes are needed. alive : zeros."""
-    cdef Bounds bounds = empty_bounds(s)
-    cdef IntervalCells cells = intervals_of(s, s.columns[k], histogram_of(s, s.columns[k]))
-    begin_column(s.store.search, s.columns[k])
-    mark_cells(s.store.search, s.layout, &cells, s.cell, &bounds, s.best, alive)
+    bound_column(s, s.columns[k], histogram_of(s, s.columns[k]), alive)
 
 
 cdef const int64_t* histogram_of(const HistogramStore* s, int32_t column) noexcept nogil:
@@ -448,17 +406,19 @@ cdef void bins_of_alive(HistogramStore* s, const AliveColumn* own) noexcept nogi
     cdef Search* q = s.store.search
     cdef int64_t words = s.layout.n_words
     cdef uint8_t way = way_of(s, own.column)
-    cdef IntervalCells cells = intervals_of(s, own.column, histogram_of(s, own.column))
+    cdef const int64_t* cells = histogram_of(s, own.column)
+    cdef const Column* column = s.store.params.columns + own.column
     cdef int64_t i = first_place(s, &s.codes, own.column)
     cdef int64_t c, end
+    cdef uint32_t last
     q.bins.count = 0
-    for c in range(cells.count):
+    for c in range(cells_of(column, way)):
+        last = last_code(c, way, column.n_codes)
         if own.alive[c >> 6] >> (c & 63) & 1:
-            end = s.first[own.column] + (last_code(c, way, cells.n_codes) + <int64_t>1) * words
+            end = s.first[own.column] + (last + <int64_t>1) * words
             i = read_places(s, &s.codes, own.column, i, end)
         elif reserve_bins(q, q.bins.count + 1):
-            q.bins.count += read_bin(q, cells.cells + c * words, s.layout.kind,
-                                     last_code(c, way, cells.n_codes), q.bins.count)
+            q.bins.count += read_bin(q, cells + c * words, s.layout.kind, last, q.bins.count)
     if q.out_of_memory:
         q.bins.count = 0
     weigh(s)
