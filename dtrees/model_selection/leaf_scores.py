@@ -87,11 +87,6 @@ class HeldOut:
         return found
 
     @cached_property
-    def total(self) -> float:
-        """Number of rows, or their weight."""
-        return float(len(self.y) if self.weight is None else self.weight.sum())
-
-    @cached_property
     def center(self) -> float:
         """What sums of squares are taken around: the mean of the rows."""
         return float(np.average(self.y, weights=self.weight))
@@ -308,7 +303,8 @@ class LeafScore:
 
 
 def _mean(sums: np.ndarray, held_out: HeldOut) -> np.ndarray:
-    mean: np.ndarray = sums[:, 0] / held_out.total
+    total = len(held_out.y) if held_out.weight is None else held_out.weight.sum()
+    mean: np.ndarray = sums[:, 0] / float(total)
     return mean
 
 
@@ -385,22 +381,20 @@ def leaf_scores_of(scoring: Any, *, of_classes: bool) -> dict[str, LeafScore] | 
     else:
         asked = {"score": scoring}
     own = "accuracy" if of_classes else "r2"  # of the estimator
-    found = {name: _leaf_score_of(own if s is None else s) for name, s in asked.items()}
-    known = {name: score for name, score in found.items() if score is not None}
-    if len(known) < len(found) or any(score.of_classes != of_classes for score in known.values()):
-        return None
-    return known
-
-
-def _leaf_score_of(scorer: Any) -> LeafScore | None:
-    """A scorer, or one that a name stands for, as a function of sums; None: it is none."""
-    if isinstance(scorer, str) and scorer in SCORES:
-        return SCORES[scorer]
-    of_matrix = scorer_of_classes(scorer)
-    if of_matrix is None:
-        return None
-    score = partial(_of_matrices, of_matrix)
-    return LeafScore(str(scorer), True, _by_said, score, is_matrix=True)
+    found = {}
+    for name, scorer in asked.items():
+        if scorer is None or (isinstance(scorer, str) and scorer in SCORES):
+            score = SCORES[own if scorer is None else scorer]
+        else:
+            of_matrix = scorer_of_classes(scorer)
+            if of_matrix is None:
+                return None
+            scored = partial(_of_matrices, of_matrix)
+            score = LeafScore(str(of_matrix), True, _by_said, scored, is_matrix=True)
+        if score.of_classes != of_classes:
+            return None
+        found[name] = score
+    return found
 
 
 def leaf_scores(

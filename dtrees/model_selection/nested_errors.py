@@ -127,48 +127,31 @@ class Predictions:
 
 
 Answers = FromCodes | Predictions
-Models = Callable[[Rows, Sequence[np.ndarray]], Answers]  # of training sets, and other rows
-
-
-def models_of(prepared: Arguments) -> Models:
-    """What fits the models of some training sets, and answers of rows that they lack.
-
-    Raises TypeError where rows of a Dask collection would have to be taken.
-    """
-    estimator, params = prepared.estimator, prepared.params or {}
-    reason = unsupported_model(estimator, prepared.y, params)
-    if reason is not None:
-        replace(prepared, reason=reason).refuse_partitions()
-        return partial(_one_by_one, prepared)
-    table = prepared.shared().table
-    if isinstance(estimator, SharedSearch):
-        return partial(_searched, prepared, table)
-    return partial(_grown_together, estimator, table)
-
-
-def _grown_together(
-    estimator: Any, table: TrainingTable, sets: Rows, sides: Sequence[np.ndarray]
-) -> Answers:
-    """Answers of trees, forests or boosted models of all sets, from one growth."""
-    fitted = fit_table(estimator, table, of_sets(sets))
-    for model in fitted.models:
-        if isinstance(model, Exception):
-            raise model
-    fitted.bring_values(enumerate(sides))
-    return FromCodes([(fitted, model) for model in fitted.models])
 
 
 @tables_kept()
-def _searched(
-    prepared: Arguments, table: TrainingTable, sets: Rows, sides: Sequence[np.ndarray]
+def answers_of(
+    given: Arguments, table: TrainingTable | None, sets: Rows, sides: Sequence[np.ndarray]
 ) -> Answers:
-    """Answers of the best estimators of all sets: a search for each, on a table coded once."""
+    """Fit a model for each training set, and answer for the rows of each side by it.
+
+    `table` is coded once for all of them. None: each fit is scikit-learn's.
+    """
+    if table is None:
+        return _one_by_one(given, sets, sides)
+    if not isinstance(given.estimator, SharedSearch):
+        fitted = fit_table(given.estimator, table, of_sets(sets))
+        for model in fitted.models:
+            if isinstance(model, Exception):
+                raise model
+        fitted.bring_values(enumerate(sides))
+        return FromCodes([(fitted, model) for model in fitted.models])
     found = []
     for number in range(len(sets)):
         try:
-            searched = search_rows(prepared.estimator, table, sets[number])
+            searched = search_rows(given.estimator, table, sets[number])
         except NotShareableError:
-            return _one_by_one(prepared, sets, sides)
+            return _one_by_one(given, sets, sides)
         if isinstance(searched, Exception):
             raise searched
         search, fitted = searched
@@ -187,7 +170,7 @@ def _one_by_one(given: Arguments, sets: Rows, sides: Sequence[np.ndarray]) -> An
         *(X, y),
         cv=splits,
         params=given.params,
-        scoring=_nothing,
+        scoring=lambda model, X, y: 0.0,  # which costs nothing
         error_score="raise",
         return_estimator=True,
     )
@@ -195,11 +178,6 @@ def _one_by_one(given: Arguments, sets: Rows, sides: Sequence[np.ndarray]) -> An
     if is_classifier(given.estimator):
         classes, numbers = np.unique(numbers, return_inverse=True)
     return Predictions(found["estimator"], X, numbers.ravel(), classes)
-
-
-def _nothing(model: Any, X: Any, y: Any) -> float:
-    """A score that costs nothing."""
-    return 0.0
 
 
 # Of y and what a model says, by row: predictions, or shares of all classes.
@@ -458,9 +436,15 @@ def nested_standard_error(
     prepared = prepare(arguments, X, y, reason=None, draw=draw)
     if prepared.reason is not None:
         raise ValueError(f"Nested cross-validation needs folds: {prepared.reason}.")
-    models = models_of(prepared)
+    reason = unsupported_model(estimator, prepared.y, prepared.params or {})
+    table = None
+    if reason is None:
+        table = prepared.shared().table
+    else:
+        replace(prepared, reason=reason).refuse_partitions()
+    answers = partial(answers_of, prepared, table)
     folds = divisions(prepared.cv, len(prepared.y))
-    repeats = [_of_repeat(models, fold, score) for fold in folds]
+    repeats = [_of_repeat(answers, fold, score) for fold in folds]
     n_folds = {repeat.n_folds for repeat in repeats}
     if len(n_folds) > 1:
         raise ValueError(f"Every repeat needs as many folds: they have {sorted(n_folds)}.")
@@ -529,7 +513,7 @@ class WithoutFolds:
         return ~np.isin(self._fold, self.lacking[number])
 
 
-def _of_repeat(models: Models, fold: np.ndarray, score: Scores) -> Repeat:
+def _of_repeat(answers_of_sets: Callable[..., Answers], fold: np.ndarray, score: Scores) -> Repeat:
     """Fit all models of a division, and score them."""
     rows_of = [np.flatnonzero(fold == i) for i in range(int(fold.max()) + 1)]
     k, sizes = len(rows_of), np.array([len(rows) for rows in rows_of])
@@ -540,7 +524,7 @@ def _of_repeat(models: Models, fold: np.ndarray, score: Scores) -> Repeat:
         )
     sets = WithoutFolds(fold)
     sides = [np.concatenate([rows_of[i] for i in lacking]) for lacking in sets.lacking]
-    answers = models(sets, sides)
+    answers = answers_of_sets(sets, sides)
     outer: list[np.ndarray] = []
     inner_sum = np.zeros(k)
     for number, (lacking, rows) in enumerate(zip(sets.lacking, sides, strict=True)):

@@ -544,15 +544,6 @@ cdef bint reserve_weights(Buffers* view, const SharedStore* s) noexcept nogil:
             and (not view.classes.has_target or claim(<void**>&view.of_row.target, n_bytes)))
 
 
-cdef void free_view(Buffers* view) noexcept nogil:
-    """Free what views of sets have got."""
-    free(view.number)
-    free(view.rows)
-    if view.owns_statistics:
-        free(view.of_row.weight)
-        free(view.of_row.target)
-
-
 cdef Buffers* relocated(SharedStore* s, const SharedNode* node, const TrainParameters* params,
                         Buffers* view, OpenNode* root) noexcept nogil:
     """The rows of a set in buffers of their own, with the columns that vary, ascending: dense ones,
@@ -639,7 +630,6 @@ cdef inline void mark_listed(SharedStore* s, const Buffers* view, const OpenNode
 cdef class SharedTask:
     """A node whose subtrees another thread grows."""
     cdef SharedNode* node
-    cdef int64_t work
 
     def __dealloc__(self):
         if self.node != NULL:
@@ -696,7 +686,11 @@ cdef class SharedGrowth:
         if self.large != NULL:
             free_shared(self.large)
         free(self.n_offloaded)
-        free_view(&self.view)
+        free(self.view.number)
+        free(self.view.rows)
+        if self.view.owns_statistics:
+            free(self.view.of_row.weight)
+            free(self.view.of_row.target)
         free_store(&self.store)
 
     cdef list grow(self, sets, cancelled, team=None):
@@ -747,25 +741,21 @@ cdef class SharedGrowth:
         if self.store.store.out_of_memory:
             raise MemoryError
 
-    cdef void look_at(self, SharedGrowth top) noexcept nogil:
-        """Begin with a large node, beside others who search it."""
+    cdef void search_block(self, SharedGrowth top, const double* best, int64_t first,
+                           int64_t step) noexcept nogil:
+        """Search some of the columns of a large node, beside others who search it.
+
+        best : of each member, the best boundary of all columns, if intervals are searched inside.
+        """
         if self.searched != top.large:
             begin_members(take_node(&self.store, top.large), top.large.n_members)
             begin_search(&self.store, top.large)
             self.searched = top.large
         self.store.highest = top.store.own_highest
-
-    cdef void search_block(self, SharedGrowth top, int64_t first, int64_t step) noexcept nogil:
-        """Search some of the columns of a node, beside those that were searched before."""
-        self.look_at(top)
-        search_columns(&self.store, top.large, first, step)
-        self.store.highest = self.store.own_highest
-
-    cdef void search_block_inside(self, SharedGrowth top, const double* best, int64_t first,
-                                  int64_t step) noexcept nogil:
-        """The same, inside of intervals."""
-        self.look_at(top)
-        search_intervals(&self.store, top.large, best, first, step)
+        if best == NULL:
+            search_columns(&self.store, top.large, first, step)
+        else:
+            search_intervals(&self.store, top.large, best, first, step)
         self.store.highest = self.store.own_highest
 
     cdef list grow_task(self, SharedTask task, cancelled):
@@ -787,7 +777,6 @@ cdef class SharedGrowth:
             task.node = self.offloaded
             self.offloaded = task.node.below
             task.node.below = NULL
-            task.work = work_of(task.node)
             tasks.append(task)
         tasks.reverse()
         return tasks
@@ -1073,9 +1062,6 @@ class SharedTeam(Team):
         cdef int step = self.n_blocks
         cdef int m
         with nogil:
-            if best is None:
-                worker.search_block(top, first, step)
-            else:
-                worker.search_block_inside(top, &of_all[0], first, step)
+            worker.search_block(top, NULL if best is None else &of_all[0], first, step)
         searchers.append(worker)
         return [worker.store.best[m] for m in range(n)]

@@ -254,9 +254,11 @@ class Sets:
         scales: Sequence[Scale] | None = None,
     ) -> None:
         self.rules, self._criterion = rules, rules[0].criterion
-        self.counts = target = without_class_weights(given := target)
-        own = ClassWeights.of_target(given, resampling.n_sets) or resampling.class_weights
-        self.class_weights = own
+        own = resampling.class_weights
+        if target.class_multiplier is not None:
+            own = ClassWeights.of_target(target, resampling.n_sets)
+            target = without_class_weights(target)
+        self.counts, self.class_weights = target, own
         numbers = range(resampling.n_sets)
         self.units = [target.weight_unit if own is None else own.unit(target, i) for i in numbers]
         self.have_one_scale = self._criterion in LOGARITHMS and own is None
