@@ -279,17 +279,12 @@ class BoostedPredictor(ForestPredictor):
 
 def answered(predictor: Predictor, method: str, X: Any, n_jobs: int | None) -> Any:
     """A predictor's answer for a table; for a Dask collection a lazy one."""
-    if _is_small(X, n_jobs):
-        return getattr(predictor, method)(X)
+    is_valid = n_jobs is None or (type(n_jobs) is int and n_jobs > 0)
+    if is_valid and type(X) is np.ndarray and X.ndim == 2 and len(X) <= FEW_ROWS:
+        return getattr(predictor, method)(X)  # not worth the question how many threads there are
     if is_lazy(X):
         return map_rows(predictor, method, X)
     return getattr(predictor, method)(X, threaded(n_jobs))
-
-
-def _is_small(X: Any, n_jobs: Any) -> bool:
-    """Whether an array is not worth the question how many threads there are."""
-    is_valid = n_jobs is None or (type(n_jobs) is int and n_jobs > 0)
-    return is_valid and type(X) is np.ndarray and X.ndim == 2 and len(X) <= FEW_ROWS
 
 
 ENDS = ("lower", "upper")  # columns in a data frame

@@ -139,10 +139,6 @@ def _leaf(model: Any) -> Any:
     return dask.delayed(sealed, name=f"dtrees-model-{tokenize(sealed.pickled)}", traverse=False)
 
 
-def _task_name(method: str) -> str:
-    return method.replace("_", "-")
-
-
 def _map_array(model: Model, method: str, X: Any) -> Any:
     model.check_columns(None, None if np.isnan(X.shape[1]) else X.shape[1])
     if X.numblocks[1] > 1:
@@ -156,7 +152,7 @@ def _map_array(model: Model, method: str, X: Any) -> Any:
         chunks=(X.chunks[0],) if empty.ndim == 1 else (X.chunks[0], (empty.shape[1],)),
         dtype=empty.dtype,
         meta=empty,
-        name=f"{_task_name(method)}-{tokenize(X.name, leaf.key)}",
+        name=f"{method.replace('_', '-')}-{tokenize(X.name, leaf.key)}",
     )
 
 
@@ -172,7 +168,7 @@ def _map_frame(model: Model, method: str, X: Any) -> Any:
     labels = answer.empty if answer.labels is None else answer.labels
     dtype = pandas.Series(labels).dtype if answer.empty.ndim == 1 else None
     own = {"method": method, "empty": answer.empty, "columns": answer.columns, "dtype": dtype}
-    return map_parts(partial(_of_frame, **own), model, X, _task_name(method))
+    return map_parts(partial(_of_frame, **own), model, X, method.replace("_", "-"))
 
 
 def _of_frame(part: Any, model: Model, *, method: str, empty: Any, columns: Any, dtype: Any) -> Any:

@@ -243,7 +243,7 @@ class DenseReader:
             return
         for values, inside, columns in cells.numbers(packed.number_slot):
             if not is_walkable(values):
-                values, inside = values[:, _stretch(inside)], inside - inside[0]
+                values, inside = values[:, inside[0] : inside[-1] + 1], inside - inside[0]
             slots = packed.number_slot[columns].astype(np.int64)
             self._numbers.append((values, inside, slots))
         for values, inside, columns in cells.numbers(packed.code_slot):
@@ -357,10 +357,6 @@ def add_few_rows(forest: Forest, book: CodeBook, table: Table, total: np.ndarray
         add_numbers(part.trees, block, total, tree)
         tree += part.n_trees
     return True
-
-
-def _stretch(inside: np.ndarray) -> slice:
-    return slice(int(inside[0]), int(inside[-1]) + 1)
 
 
 Parts = Sequence[PackedForest | Tree]  # trees that follow each other

@@ -318,17 +318,6 @@ def test_threads_pack_the_same():
     check(forest, book, frame, rows, threaded(2))
 
 
-@pytest.mark.parametrize("offset", [-1, 10**12])
-def test_a_subset_that_is_not_there(offset):
-    frame, _ = mixed_frame(300, seed=6)
-    book, _ = CodeBook.fit_encode(frame)
-    tree = random_forest(book, seed=7, n_trees=1, n_leaves=40)[0]
-    offsets = np.where(tree.test == IN_SUBSET, offset, -1)
-    broken = Forest((tree, replace(tree, subset_offset=offsets)))
-    with pytest.raises(ValueError, match=r"Tree 1 is broken: node \d+ has no subset"):
-        raw.forest_values(broken, book, frame)
-
-
 @given(seed=SEEDS)
 def test_counts(seed):
     frame, _ = mixed_frame(60, seed)

@@ -163,15 +163,6 @@ class TestNumbers:
         expected = slow_leaves(tree, book, X.astype(float).tolist())
         np.testing.assert_array_equal(raw.apply(tree, book, laid), expected)
 
-    @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64", "bool"])
-    def test_whole_numbers(self, dtype):
-        X = np.abs(numbers(200, 4, seed=3, missing=0)).astype(dtype)
-        book, _ = CodeBook.fit_encode(X)
-        tree = random_tree(book, 20, seed=4)
-        leaves = raw.apply(tree, book, X)
-        assert leaves.dtype == np.intp
-        np.testing.assert_array_equal(leaves, slow_leaves(tree, book, X.astype(float).tolist()))
-
     @given(SEEDS, st.integers(1, 40), st.integers(1, 40))
     def test_any_size(self, seed, n_rows, n_leaves):
         X = numbers(n_rows, 3, seed)
@@ -188,22 +179,6 @@ class TestNumbers:
         X = np.array([[0.1]])
         assert raw.apply(tree, book, X)[0] == 1
         assert raw.apply(tree, book, X.astype(np.float32))[0] == 2
-
-    def test_a_frame_of_several_types(self):
-        X = numbers(200, 4, seed=5)
-        frame = pandas.DataFrame(
-            {
-                "a": X[:, 0].astype(np.float32),
-                "b": np.nan_to_num(X[:, 1]).astype(np.int64),
-                "c": X[:, 2],
-                "d": pandas.array(np.nan_to_num(X[:, 3]).astype(int), dtype="Int64"),
-            }
-        )
-        X[:, [1, 3]] = np.nan_to_num(X[:, [1, 3]])
-        book, _ = CodeBook.fit_encode(frame)
-        tree = random_tree(book, 30, seed=6)
-        expected = slow_leaves(tree, book, X.tolist())
-        np.testing.assert_array_equal(raw.apply(tree, book, frame), expected)
 
     def test_dates_are_nanoseconds(self):
         days = pandas.date_range("2020-01-01", periods=50, freq="D").to_series()
@@ -277,18 +252,6 @@ def mixed_frame(n_rows: int, seed: int, new: bool = False) -> tuple[object, list
 
 
 class TestMixed:
-    def test_many_rows_and_threads(self):
-        frame, _ = mixed_frame(500, seed=1)
-        book, _ = CodeBook.fit_encode(frame)
-        tree = random_tree(book, 40, seed=2)
-        other, rows = mixed_frame(5_000, seed=3, new=True)
-        expected = slow_leaves(tree, book, rows)
-        np.testing.assert_array_equal(raw.apply(tree, book, other), expected)
-        tall = pandas.concat([other] * 15, ignore_index=True)
-        assert len(tall) > 2 * raw.TASK_ROWS
-        got = raw.apply(tree, book, tall, threaded(2))
-        np.testing.assert_array_equal(got, np.tile(expected, 15))
-
     def test_numbers_as_categories(self):
         X = numbers(300, 3, seed=8, missing=0.1)
         book, _ = CodeBook.fit_encode(X, categorical_features=[1], handle_unknown="majority")
