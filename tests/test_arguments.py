@@ -17,9 +17,8 @@ from sklearn.exceptions import NotFittedError
 import dtrees
 from dtrees import DecisionTreeClassifier, GradientBoostingClassifier, RandomForestClassifier
 from dtrees.callbacks import BoostingFit, Callback, ForestFit, ProgressBar
-from dtrees.estimators import InvalidParameterError
 from dtrees.export import save
-from dtrees.inspection import partial_dependence, plot_shared_forest
+from dtrees.inspection import partial_dependence
 from dtrees.losses import Loss
 from dtrees.model_selection import (
     GridSearchCV,
@@ -266,9 +265,3 @@ def test_names_of_columns_in_any_array(kind):
     tree = clone(UNFITTED).fit(pd.DataFrame(X, columns=["a", "b"]), Y)
     assert partial_dependence(tree, column=kind(["a", "b"])).names == ("a", "b")
     assert partial_dependence(tree, column=kind(["b"])).name == "b"
-
-
-def test_colours_are_no_plain_function():
-    pytest.importorskip("matplotlib").use("agg")
-    with pytest.raises(InvalidParameterError, match="'cmap' parameter of plot_shared_forest"):
-        plot_shared_forest([TREE, TREE], cmap=lambda share: (share, 0, 0))

@@ -49,16 +49,6 @@ def test_sides_take_turns_and_the_first_work_does_not_count():
     assert names == ["now", "before", "now", "before", "before", "now", "now", "before"]
 
 
-def test_turns_of_all_pairs_count_together(capsys):
-    """The first side of each pair is the one of now."""
-    seconds = [1.0, 3.0], [3.0, 2.0], [1.5, 2.5]
-    pairs = [[FakeSide("a side", [], [9.0, own]) for own in pair] for pair in seconds]
-    pairs[0][0].prepared["lines"] = pairs[1][0].prepared["lines"] = ["a line", "new"]
-    found = compare_all(*(side for pair in pairs for side in pair), turns=1)
-    assert found == [("a line", Taken(1.5, None), Taken(2.5, None))]
-    assert capsys.readouterr().err == "new: not before\n"
-
-
 def test_short_work_is_done_several_times_in_a_turn():
     log = []
     now = FakeSide("now", log, [0.02, 0.1])
@@ -72,12 +62,6 @@ def test_no_turn_begins_when_the_budget_is_spent():
     now, before = (FakeSide(name, [], [1.0] * 9) for name in ("now", "before"))
     compare_all(now, before, turns=7, budget=3.0)
     assert len(now.seconds) == len(before.seconds) == 6  # one that does not count, and two
-
-
-def test_work_in_a_process_of_its_own_counts_from_the_first():
-    now = FakeSide("now", [], [1.0, 2.0, 3.0], mb=[10.0, 30.0, 20.0])
-    before = FakeSide("before", [], [1.0, 1.0, 1.0], mb=[40.0, 40.0, 40.0])
-    assert compare_all(now, before) == [("a line", Taken(2.0, 20.0), Taken(1.0, 40.0))]
 
 
 def test_what_a_side_cannot_do_is_told(capsys):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.__main__ import main
-from benchmarks.cases import Scale, Skipped
+from benchmarks.cases import Skipped
 from benchmarks.papers import (
     CASES,
     figures,
@@ -72,12 +72,6 @@ def test_the_tables_of_the_package_are_those_of_the_papers():
         assert len(np.unique(y)) == described.n_classes
 
 
-@pytest.mark.parametrize("name", ["Internet Ads", "no such set"])
-def test_what_cannot_be_had_is_named(name):
-    with pytest.raises(Skipped, match="not to be had"):
-        tables.named(tables.CV_SETS, name, Scale())
-
-
 def grown(X, y, **given):
     return DecisionTreeClassifier(max_bins=255, random_state=0, **given).fit(X, y).tree_.model
 
@@ -95,17 +89,6 @@ def test_sets_that_ask_the_same_are_read_once():
     assert levels_of([deep, deep, first])[1:] == [
         (2 * level.alone, level.alone) for level in alone[1:]
     ]
-
-
-def test_other_thresholds_part_sets_only_where_the_very_same_test_is_asked():
-    codes = np.arange(300.0)[:, None] % 100
-    early, late = (
-        grown(np.c_[codes, codes[::-1]], codes[:, 0] > cut, max_depth=1) for cut in (40, 60)
-    )
-    below = grown(np.c_[codes, codes[::-1]], (codes[:, 0] // 10) % 2, max_depth=4)
-    assert early.feature[0] == late.feature[0]
-    assert len(levels_of([early, late])) == len(levels_of([early, late], exact=True)) == 1
-    assert saved(levels_of([below, below])) == saved(levels_of([below] * 2, exact=True)) == 2.0
 
 
 @pytest.mark.usefixtures("frozen")
@@ -176,16 +159,3 @@ def test_generic_and_superfast_selection_find_the_test_of_dtrees(n_rows):
     tree = DecisionTreeClassifier(criterion="entropy", max_depth=1).fit(x[:, None], y)
     found = [search(x, y) for search in (sf_tables.generic, sf_tables.superfast)]
     assert np.allclose(found, tree.tree_.threshold[0])
-
-
-@pytest.mark.usefixtures("frozen")
-def test_a_tuned_tree_is_smaller_than_the_full_one():
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(600, 3))
-    y = ((X[:, 0] > 0) ^ (rng.random(600) < 0.2)).astype(int)
-    found = sf_tables.run(X, y, 0)
-    assert found["tuned_nodes"] < found["nodes"]
-    assert found["tuned_depth"] < found["depth"]
-    assert found["score"] > 0.6
-    found = sf_tables.run(X, X[:, 0] + rng.normal(size=600), 0)
-    assert 0 < found["mae"] < found["score"]

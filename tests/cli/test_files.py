@@ -12,14 +12,12 @@ from dtrees.cli import files
 from dtrees.cli.files import (
     as_cell,
     check_format,
-    file_errors,
     holds_marked_cells,
     in_units,
     safe_table,
     whole_file,
     write_table,
 )
-from dtrees.cli.terminal import RequestError
 from dtrees.export import load
 from dtrees.io import read_table
 from tests.cli.asking import ROOT, ask, check_refused, cv, fit, succeed
@@ -118,13 +116,6 @@ def test_a_table_is_written_as_its_name_says(tmp_path, name):
     start = {"t.csv": b"a,b", "t.csv.gz": b"\x1f\x8b", "T.PARQUET": b"PAR1"}[name]
     assert (tmp_path / name).read_bytes().startswith(start)
     assert read_table(tmp_path / name).values.tolist() == table.values.tolist()
-
-
-def test_what_the_system_has_against_a_file_is_one_line():
-    with pytest.raises(RequestError, match=r"^a: cannot be read: gone$"), file_errors("a", "read"):
-        raise FileNotFoundError(2, "gone")
-    with pytest.raises(BrokenPipeError), file_errors("a", "written"):
-        raise BrokenPipeError
 
 
 def test_cells():

@@ -138,22 +138,6 @@ def test_evil_names_are_text(reports):
     assert "<i>yes</i>" not in text
 
 
-def test_a_tree_that_asks_nothing_has_a_page(csv, tmp_path):
-    out = tmp_path / "a.html"
-    options = ["--target", "class", "--folds", 2, "--min-samples-leaf", 60, "--tune"]
-    succeed("cv", csv, *options, "--report", out)
-    assert "no column is used" in words_of(out)
-
-
-def test_json_beside_a_report(csv, tmp_path):
-    out = tmp_path / "a.html"
-    words = ["--target", "class", "--folds", 2]
-    with_page = ask("cv", csv, *words, "--json", "--report", out)
-    assert with_page.stdout.startswith("{")
-    assert with_page.stdout.rstrip().endswith("}")
-    assert out.is_file()
-
-
 @pytest.mark.parametrize("options", [[], ["--tune-nested"]], ids=str)
 def test_a_page_says_that_a_chosen_size_is_scored_too_well(csv, tmp_path, options):
     out = tmp_path / "a.html"

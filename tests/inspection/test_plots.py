@@ -180,14 +180,6 @@ def test_matplotlib_is_not_installed():
         plot_shared_forest(models)
 
 
-@pytest.mark.parametrize("share", [-0.1, 1.1])
-def test_no_share(share):
-    with pytest.raises(
-        ValueError, match=r"'min_share' parameter of plot_shared_forest must be .* \[0.0, 1.0\]"
-    ):
-        plot_shared_forest(stumps(0), min_share=share)
-
-
 def test_a_dollar_is_no_formula():
     X = np.random.default_rng(0).normal(size=(40, 1))
     tree = DecisionTreeClassifier(max_depth=1).fit(X, X[:, 0] > 0)
