@@ -9,9 +9,9 @@ outside of a set weigh nothing. What they say of rows of the table is read from 
                                              +---------- codes of any rows ------> answers
 
 Weights of a set are integers in the unit that its own fit would choose. Sets share sums where units
-agree. The others grow one by one from the same codes. So do sets where the
-growth of a table cannot be shared (`dtrees.core.grow.shared`). The log says so, and why, once for a
-table. Out-of-bag results come from the same codes, too, when the trees have grown.
+agree. The others grow one by one from the same codes. So do sets where the growth of a table cannot
+be shared (`dtrees.core.grow.shared`). The log says so, and why, once for a table. Out-of-bag
+results come from the same codes, too, when the trees have grown.
 
 A fit chooses the unit of its integers by the rows that it has (`dtrees.coding.target`). Sets share
 what rows add where their own fits would have the same integers, up to what is multiplied when sums
