@@ -23,15 +23,6 @@ def test_a_code_that_most_rows_hold_changes_no_split(case):
     assert_tree_is_greedy(tree, example.table, example.target, example.rules)
 
 
-@pytest.mark.parametrize("largest", [None, 300, 70_000], ids=["8 bits", "16 bits", "32 bits"])
-def test_every_width_is_read(largest):
-    example = seeded("gini", 2, "none", kinds=("ties", "distinct", "hybrid"), n_rows=60)
-    matrix = coded(example.table, largest)
-    assert set(matrix.storage.tolist()) == {{None: 0, 300: 1, 70_000: 2}[largest]}
-    tree = grow_tree(example, matrix)
-    assert_tree_is_greedy(tree, example.table, example.target, example.rules)
-
-
 def test_structs_live_as_long_as_their_matrix():
     example = seeded("gini", 2, "none", n_rows=20)
     matrix = coded_sparse(example.table, 1)

@@ -8,15 +8,11 @@ import scipy.sparse
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
-from sklearn.model_selection import KFold, ShuffleSplit
+from sklearn.model_selection import KFold
 
 from dtrees import (
     DecisionTreeClassifier,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
     RandomForestClassifier,
-    RandomForestRegressor,
 )
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow._shared_growth import SharedTeam
@@ -27,7 +23,6 @@ from dtrees.estimators.fit_plan import FitPlan
 from dtrees.model_selection import cross_validate
 from dtrees.parallel import LocalRunner
 from dtrees.typing import serial
-from tests.estimators.forest_cases import assert_same
 from tests.laws.tables import SEVEN_WAYS, coded_mixed, coded_sparse, examples, seeded
 from tests.laws.test_shared import (
     SEEDS,
@@ -233,16 +228,6 @@ def test_each_set_gets_the_tree_of_its_rows_drawn(case, draws, kind, shared_rows
     assert (sum(sets.n_shared_rows for sets in grown) > 100) == (shared_rows < 10**6)
 
 
-def text(n_rows=700, n_columns=400, seed=0):
-    """Words: a few are in most rows, most are in a few."""
-    rng = np.random.default_rng(seed)
-    share = 1 / (1 + np.arange(n_columns))
-    cells = rng.random((n_rows, n_columns)) < share
-    counts = np.where(cells, rng.integers(1, 5, cells.shape), 0).astype(float)
-    signal = counts[:, 1] + counts[:, 2] - counts[:, 5] + rng.normal(size=n_rows)
-    return sp.csr_array(counts), signal
-
-
 @pytest.mark.parametrize("shared_rows", [0, 60, 700])
 @pytest.mark.parametrize("case", [("gini", 2), ("gini", 4), ("squared_error", 0)], ids=str)
 def test_rows_of_long_columns_are_searched_for(case, shared_rows, grown):
@@ -252,37 +237,6 @@ def test_rows_of_long_columns_are_searched_for(case, shared_rows, grown):
     assert np.diff(matrix.sparse_indptr).max() > 700
     check_sets(example, folds(1500, 3, 0), matrix, tuning=Tuning(shared_rows=shared_rows))
     assert n_shared(grown) > 0
-
-
-MODELS = {
-    "forest": RandomForestClassifier(4, max_depth=6),
-    "balanced": ExtraTreesClassifier(4, class_weight="balanced"),
-    "extra trees": ExtraTreesClassifier(4, max_depth=6),
-    "numbers": RandomForestRegressor(4, max_features=0.2, max_depth=6),
-    "extra numbers": ExtraTreesRegressor(4, max_depth=5),
-}
-
-
-CVS = {"folds": KFold(4, shuffle=True, random_state=0), "shuffled": ShuffleSplit(3, random_state=0)}
-
-
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("cv", CVS.values(), ids=list(CVS))
-def test_the_loop_that_it_stands_for(name, cv, grown):
-    """Models of a cross-validation are those of fits with weights of zero, bit for bit."""
-    X, signal = text()
-    model = clone(MODELS[name]).set_params(random_state=0)
-    y = signal if "numbers" in name else np.digitize(signal, [0.5, 1.5])
-    splits = list(cv.split(y))
-    found = cross_validate(model, X, y, cv=splits, return_estimator=True)
-    assert n_shared(grown) >= 4
-    assert sum(sets.n_shared_rows for sets in grown) >= 700
-    for (train, _), ours in zip(splits, found["estimator"], strict=True):
-        weight = np.zeros(len(y))
-        weight[train] = 1
-        alone = clone(model).fit(X, y, sample_weight=weight)
-        assert_same(ours, alone)
 
 
 def test_columns_that_nobody_stores_drawn(grown):

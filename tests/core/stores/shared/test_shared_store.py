@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -126,8 +127,12 @@ CVS = {"folds": KFold(4, shuffle=True, random_state=0), "shuffled": ShuffleSplit
 
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("cv", CVS.values(), ids=list(CVS))
-def test_the_loop_that_it_stands_for(name, cv):
+@pytest.mark.parametrize(
+    ("cv", "is_sparse"),
+    [(CVS["folds"], False), (CVS["shuffled"], False), (CVS["folds"], True)],
+    ids=["folds", "shuffled", "sparse"],
+)
+def test_the_loop_that_it_stands_for(name, cv, is_sparse):
     """Models of a cross-validation are those of fits with weights of zero, bit for bit."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(1600, 5))
@@ -136,6 +141,8 @@ def test_the_loop_that_it_stands_for(name, cv):
     y = np.exp(signal) if name in ("numbers", "poisson") else np.digitize(signal, [0.5])
     if name == "five classes":
         y = np.digitize(signal, [-1, 0, 1, 2])
+    if is_sparse:
+        X = sp.csr_array(np.where(rng.random(X.shape) < 0.5, np.nan_to_num(X), 0))
     model = clone(MODELS[name]).set_params(random_state=0, max_bins=255)
     splits = list(cv.split(y))
     found = cross_validate(model, X, y, cv=splits, return_estimator=True)
