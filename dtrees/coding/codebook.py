@@ -267,33 +267,17 @@ class CodeBook:
     def check(self, X: Any, *, estimator: str = "CodeBook", run: Runner = serial) -> Table:
         """A table that has to have the columns of the one that was fitted.
 
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-        estimator : str, default="CodeBook"
-            Name for messages.
-        run : Runner, default=serial
+        In the table that is returned ordered columns are numbers, categorical ones labels.
+        `estimator` is a name for messages.
 
-        Returns
-        -------
-        Table
-            Ordered columns are numbers, categorical ones labels.
+        ValueError: other number, names or order of columns (in scikit-learn's words), strings where
+        numbers were fitted, dates or time spans where something else was fitted or the reverse,
+        infinities. A column that is all missing is of any kind. UnseenCategoryError, with
+        ``handle_unknown="error"``: none of a column's values was fitted, whether a tree asks or
+        not.
 
-        Raises
-        ------
-        ValueError
-            Other number, names or order of columns (in scikit-learn's words), strings where numbers
-            were fitted, dates or time spans where something else was fitted or the reverse,
-            infinities. A column that is all missing is of any kind.
-        UnseenCategoryError
-            With ``handle_unknown="error"``: none of a column's values was fitted, whether a tree
-            asks or not.
-
-        Warns
-        -----
-        UserWarning
-            None of a column's values was fitted, of ten or more, so that its type may have changed.
-            A table is judged as a whole, a Dask collection block by block when it is computed.
+        A warning: none of a column's values was fitted, of ten or more, so that its type may have
+        changed. A table is judged as a whole, a Dask collection block by block when it is computed.
         """
         plain = self._plain_table(X)
         if plain is not None:
@@ -401,23 +385,16 @@ class CodeBook:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Thresholds between neighbouring codes of nodes, and the last code that goes left.
 
-        Parameters
-        ----------
-        column : int (m,)
-        code_left, code_right : int (m,)
-            Greatest ordered code of the left side and least of the right side that are present
-            in the node: ``1 <= code_left < code_right <= n_ordered``. Where ``code_right`` is 0
-            all ordered codes go left; where ``code_left`` is 0 there is no threshold.
-        fractions : float64 (m,) or None, default=None
-            Where between the two codes a random cut was drawn: 0 is the value of the left one, 1
-            that of the right one, which is not reached. None: midpoints.
+        code_left, code_right : greatest ordered code of the left side and least of the right side
+        that are present in the node, ``1 <= code_left < code_right <= n_ordered``. Where
+        ``code_right`` is 0 all ordered codes go left, and the threshold is inf; where ``code_left``
+        is 0 there is none, nan.
 
-        Returns
-        -------
-        threshold : float64 (m,)
-            inf where all ordered codes go left, nan where there is none.
-        last_left_code : uint32 (m,)
-            The greatest code whose values are all at most the threshold; 0 where there is none.
+        fractions : where between the two codes random cuts were drawn; 0 is the value of the left
+        one, 1 that of the right one, which is not reached. None: midpoints.
+
+        Returns float64 thresholds, and uint32: the greatest code whose values are all at most the
+        threshold; 0 where there is none.
         """
         return thresholds(
             self.low,

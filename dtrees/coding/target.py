@@ -619,16 +619,9 @@ class Target(SmallArraysInside):
     def bagged(self, times: np.ndarray) -> Target:
         """The target of a bag, which holds each row a number of times.
 
-        Parameters
-        ----------
-        times : integers (n_rows,)
-            0: the row does not count. Below 2**16 where nothing else weighs.
-
-        Raises
-        ------
-        StatisticsOverflowError
-            The sums of the bag could overflow an int64; `classification` and `regression` leave
-            room for it with ``spare_bits``.
+        times : integers (n_rows,); 0: the row does not count. Below 2**16 where nothing else
+        weighs. StatisticsOverflowError: the sums of the bag could overflow an int64;
+        `classification` and `regression` leave room for it with ``spare_bits``.
         """
         for name, sums in (("weights", self.w), ("weighted targets", self.wy)):
             if sums is not None and bound_of_bag(sums, times) >= LARGEST_SUM:
@@ -670,27 +663,16 @@ class Target(SmallArraysInside):
         spare_bits: int = 0,
         drawn: bool = False,
     ) -> Target:
-        """Class labels as codes.
+        """Class labels (numbers, booleans or strings) as codes.
 
-        Parameters
-        ----------
-        y : array-like (n_rows,)
-            Labels: numbers, booleans or strings.
-        sample_weight : array-like (n_rows,), default=None
-            Not negative, finite, not all zero.
-        class_weight : {"balanced"}, dict or None, default=None
-            "balanced": ``total weight / (number of classes * weight of the class)``. A dict gives
-            weights by label; labels left out have weight one.
-        spare_bits : int, default=0
-            Room for rows that count more than once (`bagged`): bits taken from fractions.
-        drawn : bool, default=False
-            Whether weights say how often rows are drawn into bags, and nothing else.
+        Weights of rows are not negative, finite, not all zero. `class_weight` is "balanced":
+        ``total weight / (number of classes * weight of the class)``; or a dict of weights by label,
+        those left out being one. `spare_bits` are room for rows that count more than once
+        (`bagged`): bits taken from fractions. `drawn`: weights say how often rows are drawn into
+        bags, and nothing else.
 
-        Raises
-        ------
-        ValueError
-            Empty or missing labels, 65,536 classes or more, lengths that differ, weights out of
-            range.
+        ValueError: empty or missing labels, 65,536 classes or more, lengths that differ, weights
+        out of range.
         """
         labels = one_dimensional(y, "y")
         classes, codes = class_codes(labels)
@@ -752,24 +734,12 @@ class Target(SmallArraysInside):
     ) -> Target:
         """A real target in fixed point.
 
-        Parameters
-        ----------
-        y : array-like of numbers (n_rows,)
-        sample_weight : array-like (n_rows,), default=None
-        center : bool, default=True
-            Subtract the middle of the range first, which keeps most digits. False for the poisson
-            criterion, which needs sums that start at zero.
-        spare_bits : int, default=0
-            Room for rows that count more than once (`bagged`): bits taken from fractions.
-        drawn : bool, default=False
-            As for `classification`.
+        With `center` the middle of the range is subtracted first, which keeps most digits; not for
+        the poisson criterion, which needs sums that start at zero. Other arguments are as for
+        `classification`.
 
-        Raises
-        ------
-        ValueError
-            Empty, missing or infinite targets, lengths that differ, weights out of range.
-        StatisticsOverflowError
-            The squares of the target overflow a float64.
+        ValueError: empty, missing or infinite targets, lengths that differ, weights out of range.
+        StatisticsOverflowError: the squares of the target overflow a float64.
         """
         values = real_numbers(y, "y")
         check_finite(values, "y")
