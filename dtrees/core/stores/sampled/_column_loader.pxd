@@ -46,10 +46,6 @@ cdef inline int64_t target_at(const RowPartition* partition, int64_t i) noexcept
     return weight_at(partition, i) * (
         label_of(partition.item[i]) if partition.value == NULL else partition.value[i])
 
-cdef bint new_partition(RowPartition* partition, int64_t n, bint with_value) noexcept nogil
-cdef void fill_partition(RowPartition* partition, const RowStatistics* of_row, const uint32_t* rows,
-                         int64_t n) noexcept nogil
-cdef void free_partition(RowPartition* partition) noexcept nogil
 cdef void sum_items(const RowPartition* partition, int64_t start, int64_t n, Impurity impurity,
                     double fixed_point, int64_t n_classes, Totals* totals,
                     int64_t* class_totals) noexcept nogil
@@ -81,11 +77,8 @@ cdef struct ColumnLoader:
     bint is_packed          # the node's sums fit the packed fields
     bint has_packed
     bint is_paired          # rows and weights fit halves of a number
-    uint8_t* small_weight   # random splits, two classes: weight and weight of class 1, if small
-    uint8_t* small_target
-    bint is_small           # of this node; filled when they are asked for
-    bint has_small
-    int64_t most_times      # random splits: no row of the growth is counted more often
+    bint is_small           # random splits, two classes: each row of the node adds less than 256
+    int64_t most_times      # no row of the growth is counted more often
     bint knows_neighbours   # the split holds the codes beside its threshold
     int64_t* cells          # a histogram, all zero between two columns
     int64_t n_cells
@@ -114,7 +107,6 @@ cdef uint32_t* list_rows(const ColumnLoader* loader, const OpenNode* node) noexc
 cdef void note_positions(ColumnLoader* loader, const OpenNode* node) noexcept nogil
 cdef void free_loader(ColumnLoader* loader) noexcept nogil
 cdef void read_rows(ColumnLoader* loader, const Search* q, const OpenNode* node) noexcept nogil
-cdef void pack_small(ColumnLoader* loader, const OpenNode* node) noexcept nogil
 cdef void pack_rows(ColumnLoader* loader, const OpenNode* node) noexcept nogil
 cdef bint gather_statistics(ColumnLoader* loader, const OpenNode* node) noexcept nogil
 cdef bint reserve_entries(ColumnLoader* loader, int64_t count) noexcept nogil

@@ -42,46 +42,6 @@ from dtrees.core.stores._partition cimport Route, goes_left
 # ---------------------------------------------------------------------------------------------
 # the rows of a growth
 
-cdef bint new_partition(RowPartition* partition, int64_t n, bint with_value) noexcept nogil:
-    """Memory for n rows; False without. Given back by `free_partition`."""
-    cdef bint found
-    memset(partition, 0, sizeof(RowPartition))
-    found = claim(<void**>&partition.item, (n + 1) * sizeof(uint64_t))
-    found &= claim(<void**>&partition.spare, (n + 1) * sizeof(uint64_t))
-    found &= claim(<void**>&partition.side, n + 1)
-    if with_value:
-        found &= claim(<void**>&partition.value, (n + 1) * sizeof(int64_t))
-        found &= claim(<void**>&partition.spare_value, (n + 1) * sizeof(int64_t))
-    return found
-
-
-cdef void fill_partition(RowPartition* partition, const RowStatistics* of_row, const uint32_t* rows,
-                         int64_t n) noexcept nogil:
-    cdef int64_t i
-    cdef uint64_t row, times, label
-    partition.weight = of_row.weight
-    partition.target = NULL
-    if of_row.value != NULL and of_row.target != of_row.value:
-        partition.target = of_row.target
-    for i in range(n):
-        row = rows[i]
-        times = 1 if of_row.times == NULL else of_row.times[row]
-        label = 0 if of_row.label == NULL else of_row.label[row]
-        partition.item[i] = row | times << TIMES | label << LABEL
-    if partition.value != NULL:
-        for i in range(n):
-            partition.value[i] = of_row.value[rows[i]]
-
-
-cdef void free_partition(RowPartition* partition) noexcept nogil:
-    free(partition.item)
-    free(partition.value)
-    free(partition.spare)
-    free(partition.spare_value)
-    free(partition.side)
-    memset(partition, 0, sizeof(RowPartition))
-
-
 cdef void sum_items(const RowPartition* partition, int64_t start, int64_t n, Impurity impurity,
                     double fixed_point, int64_t n_classes, Totals* totals,
                     int64_t* class_totals) noexcept nogil:
@@ -232,9 +192,11 @@ cdef ColumnLoader* new_loader(const TrainParameters* params, const RowStatistics
     cdef CellKind kind = params.layout.kind
     cdef int64_t n_classes = params.criterion.n_classes
     cdef int64_t n_rows = n + n // 8  # the next bag may be larger
+    cdef RowPartition* partition
     cdef bint found
     if loader == NULL:
         return NULL
+    partition = &loader.partition
     loader.room = n_rows
     loader.n_table_rows = n_table_rows
     loader.kind = kind
@@ -243,17 +205,19 @@ cdef ColumnLoader* new_loader(const TrainParameters* params, const RowStatistics
     loader.is_weighted = is_weighted(of_row)
     loader.has_target = kind == SUM or kind == WEIGHTED_SUM
     loader.lists = params.lists
-    found = new_partition(&loader.partition, n_rows, of_row.value != NULL)
-    found &= claim(<void**>&loader.codes, (n_rows + 1) * sizeof(uint32_t))
+    found = claim(<void**>&loader.codes, (n_rows + 1) * sizeof(uint32_t))
+    found &= claim(<void**>&partition.item, (n_rows + 1) * sizeof(uint64_t))
+    found &= claim(<void**>&partition.spare, (n_rows + 1) * sizeof(uint64_t))
+    found &= claim(<void**>&partition.side, n_rows + 1)
+    if of_row.value != NULL:
+        found &= claim(<void**>&partition.value, (n_rows + 1) * sizeof(int64_t))
+        found &= claim(<void**>&partition.spare_value, (n_rows + 1) * sizeof(int64_t))
     if kind == CLASSES or kind == WEIGHTED_CLASSES:
         found &= claim(<void**>&loader.local_totals, (n_classes + 1) * sizeof(int64_t))
         found &= claim(<void**>&loader.local_number, n_classes * sizeof(uint16_t))
         found &= claim(<void**>&loader.label, (n_rows + 1) * sizeof(uint16_t))
     elif of_row.label != NULL:
         loader.packed = loader.partition.spare  # a node is searched before it is partitioned
-        if loader.random_splits:
-            found &= claim(<void**>&loader.small_weight, n_rows + 1)
-            found &= claim(<void**>&loader.small_target, n_rows + 1)
     if loader.lists.start != NULL:
         found &= claim(<void**>&loader.position, (n_table_rows + 1) * sizeof(uint32_t))
         if loader.position != NULL:
@@ -282,27 +246,31 @@ cdef bint serves(const ColumnLoader* loader, const TrainParameters* params,
 cdef void take_rows(ColumnLoader* loader, const TrainParameters* params,
                     const RowStatistics* of_row, const uint32_t* rows, int64_t n) noexcept nogil:
     """The rows of a growth; `rows` may be the loader's own scratch (`codes`)."""
+    cdef RowPartition* partition = &loader.partition
     cdef int64_t i
-    forget_positions(loader)
+    cdef uint64_t row, times, label
+    if loader.position != NULL:  # nobody has the rows of the growth before: O(these)
+        for i in range(loader.n_rows):
+            loader.position[row_of(partition.item[i])] = NO_POSITION
+        for i in range(n):
+            loader.position[rows[i]] = <uint32_t>i
     loader.n_rows = n
     loader.lists = params.lists
     loader.local = params.criterion
-    fill_partition(&loader.partition, of_row, rows, n)
     loader.most_times = 0
-    for i in range(n if loader.random_splits else 0):
-        if times_of(loader.partition.item[i]) > loader.most_times:
-            loader.most_times = times_of(loader.partition.item[i])
-    if loader.position != NULL:
+    partition.weight = of_row.weight
+    partition.target = NULL
+    if of_row.value != NULL and of_row.target != of_row.value:
+        partition.target = of_row.target
+    for i in range(n):
+        row = rows[i]
+        times = 1 if of_row.times == NULL else of_row.times[row]
+        label = 0 if of_row.label == NULL else of_row.label[row]
+        partition.item[i] = row | times << TIMES | label << LABEL
+        loader.most_times = max(loader.most_times, <int64_t>times)
+    if partition.value != NULL:
         for i in range(n):
-            loader.position[rows[i]] = <uint32_t>i
-
-
-cdef void forget_positions(ColumnLoader* loader) noexcept nogil:
-    """Nobody has the rows of the growth before. O(its rows), which may be few of the table's."""
-    cdef int64_t i
-    if loader.position != NULL:
-        for i in range(loader.n_rows):
-            loader.position[row_of(loader.partition.item[i])] = NO_POSITION
+            partition.value[i] = of_row.value[rows[i]]
 
 
 cdef uint32_t* list_rows(const ColumnLoader* loader, const OpenNode* node) noexcept nogil:
@@ -325,15 +293,17 @@ cdef void note_positions(ColumnLoader* loader, const OpenNode* node) noexcept no
 cdef void free_loader(ColumnLoader* loader) noexcept nogil:
     if loader == NULL:
         return
-    free_partition(&loader.partition)
+    free(loader.partition.item)
+    free(loader.partition.value)
+    free(loader.partition.spare)
+    free(loader.partition.spare_value)
+    free(loader.partition.side)
     free(loader.of_row.label)
     free(loader.of_row.weight)
     free(loader.of_row.target)
     free(loader.local_totals)
     free(loader.local_number)
     free(loader.label)
-    free(loader.small_weight)
-    free(loader.small_target)
     free(loader.cells)
     free(loader.hit)
     free(loader.counts)
@@ -357,8 +327,7 @@ cdef void read_rows(ColumnLoader* loader, const Search* q, const OpenNode* node)
         loader.is_packed = (node.totals.weight <= LARGEST_FIELD
                             and PATH_IS_ON("packed_cell_of_two_classes"))
         loader.has_packed = False
-        loader.has_small = False
-        loader.is_small = (loader.small_weight != NULL and loader.partition.weight == NULL
+        loader.is_small = (loader.random_splits and loader.partition.weight == NULL
                            and loader.is_paired and loader.most_times < 256)
 
 
@@ -391,47 +360,26 @@ cdef void pack_rows(ColumnLoader* loader, const OpenNode* node) noexcept nogil:
                                             label_of(item[i]))
 
 
-cdef void pack_small(ColumnLoader* loader, const OpenNode* node) noexcept nogil:
-    """The same in two numbers of 8 bits, for random splits."""
-    cdef const uint64_t* item = loader.partition.item + node.start
-    cdef uint64_t weight
-    cdef int64_t i
-    if loader.has_small:
-        return
-    loader.has_small = True
-    for i in range(node.totals.n):
-        weight = times_of(item[i])
-        loader.small_weight[i] = <uint8_t>weight
-        loader.small_target[i] = <uint8_t>(weight * <uint64_t>label_of(item[i]))
-
-
-cdef bint reserve_statistics(ColumnLoader* loader, int64_t count) noexcept nogil:
-    """Room for so many rows; False without memory."""
-    cdef bint found
-    if count <= loader.n_statistics:
-        return True
-    count = count + count // 2
-    loader.n_statistics = 0
-    found = claim(<void**>&loader.of_row.label, count * sizeof(uint16_t))
-    if loader.is_weighted:
-        found &= claim(<void**>&loader.of_row.weight, count * sizeof(int64_t))
-    if loader.has_target:
-        found &= claim(<void**>&loader.of_row.target, count * sizeof(int64_t))
-    if found:
-        loader.n_statistics = count
-    return found
-
-
 cdef bint gather_statistics(ColumnLoader* loader, const OpenNode* node) noexcept nogil:
     """What the rows of the node hold, one by one, if that is not there yet; False without memory.
     """
     cdef const RowPartition* partition = &loader.partition
     cdef int64_t start = node.start
+    cdef int64_t count = node.totals.n + node.totals.n // 2
     cdef int64_t i
+    cdef bint found
     if loader.has_statistics:
         return True
-    if not reserve_statistics(loader, node.totals.n):
-        return False
+    if node.totals.n > loader.n_statistics:
+        loader.n_statistics = 0
+        found = claim(<void**>&loader.of_row.label, count * sizeof(uint16_t))
+        if loader.is_weighted:
+            found &= claim(<void**>&loader.of_row.weight, count * sizeof(int64_t))
+        if loader.has_target:
+            found &= claim(<void**>&loader.of_row.target, count * sizeof(int64_t))
+        if not found:
+            return False
+        loader.n_statistics = count
     loader.has_statistics = True
     for i in range(node.totals.n):
         loader.of_row.label[i] = <uint16_t>label_of(partition.item[start + i])

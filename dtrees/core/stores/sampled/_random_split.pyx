@@ -40,7 +40,7 @@ from dtrees.core.search._search cimport (
     key_of_split, take_split
 )
 from dtrees.core.stores.sampled._column_loader cimport (
-    ColumnLoader, RowPartition, label_of, pack_rows, pack_small, target_at, weight_at
+    ColumnLoader, RowPartition, label_of, pack_rows, target_at, weight_at
 )
 from dtrees.core.stores.sampled._sampled_columns cimport bins_of_drawn
 
@@ -138,10 +138,7 @@ cdef bint draw_split(ColumnLoader* loader, Search* q, const OpenNode* node, cons
             return False
         search_random(q, number, last_ordered(column), value)
         return True
-    if loader.is_small:
-        pack_small(loader, node)
-    else:
-        pack_rows(loader, node)
+    pack_rows(loader, node)
     if column.storage == STORED_U8:
         varies = draw_threshold(loader, q, <const uint8_t*>column.codes, item, n, number, value,
                                 &drawn)
@@ -175,14 +172,8 @@ cdef inline bint draw_threshold(ColumnLoader* loader, Search* q, const code_t* c
     cdef code_t lowest = top
     cdef code_t at, code, less
     cdef uint32_t low, high
-    cdef uint32_t n_left = 0
-    cdef uint32_t w = 0
-    cdef uint32_t s = 0
     cdef uint64_t sums = 0
-    cdef uint8_t mask
     cdef uint8_t missing_left
-    cdef const uint8_t* weight = loader.small_weight
-    cdef const uint8_t* target = loader.small_target
     cdef int64_t i
     for i in range(n):
         own[i] = codes[<uint32_t>item[i]]
@@ -205,17 +196,7 @@ cdef inline bint draw_threshold(ColumnLoader* loader, Search* q, const code_t* c
     begin_pass(q, AT_MOST, drawn.missing_left)
     begin_column(q, number)
     q.floor = NONE
-    if loader.is_small:
-        for i in range(n):
-            less = <code_t>(own[i] - 1)
-            mask = <uint8_t>0 - <uint8_t>((less < at) | (missing_left & (own[i] == 0)))
-            n_left += mask & 1
-            w += mask & weight[i]
-            s += mask & target[i]
-        q.n = n_left
-        q.w = w
-        q.s = s
-    elif loader.is_packed:
+    if loader.is_packed:
         for i in range(n):
             less = <code_t>(own[i] - 1)
             sums += loader.packed[i] & (0 - <uint64_t>(
