@@ -24,10 +24,6 @@ def test_trees_come_back(n_trees):
         assert (mine.unit, mine.offset) == (theirs.unit, theirs.offset)
 
 
-def test_the_same_trees_are_the_same_bytes():
-    assert trees_to_bytes(FOREST.forest_.trees) == DATA
-
-
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
