@@ -341,7 +341,9 @@ class CostModel:
         """Estimate a growth."""
         levels = _levels(size.in_bag, size.depth, size.gathered_below, self.smaller_share)
         rounds = self._rounds(size, levels)
-        gathered = size.n_trees * _gathered(size.in_bag, levels, size.depth)
+        _, rows, is_last = levels[-1]
+        in_leaves = rows if is_last and size.depth is not None else 0.0  # that were counted
+        gathered = size.n_trees * (size.in_bag - in_leaves)
         n_bytes = gathered * (size.row_bytes + BESIDE_CODES)
         of_threads = []
         if size.memory_limit is not None:
@@ -449,9 +451,3 @@ def _levels(
             break
         found.append((nodes, rows, is_last))
     return found
-
-
-def _gathered(in_bag: float, levels: list[tuple[float, float, bool]], depth: int | None) -> float:
-    """Rows of a tree that are gathered: those that are in no leaf that was counted."""
-    _, rows, is_last = levels[-1]
-    return in_bag - rows if is_last and depth is not None else in_bag

@@ -160,7 +160,8 @@ def _grown(
 ) -> Generator[tuple[range, list[Tree], Any]]:
     """Sets, a tree of each, and what `look` has said of the first; in the order of the numbers.
 
-    Sets that do not grow together come one bundle after the other.
+    Sets that do not grow together come one bundle after the other. Raises TableTooLargeError where
+    workers are asked for, and none can hold the codes.
     """
     if choice.regime == "partitioned":
         for first in range(0, resampling.n_sets, MOST_SETS):  # a bit each
@@ -176,7 +177,10 @@ def _grown(
     with place as client:
         n_bundles = 1
         if client is not None:
-            n_threads = _threads_with_room(growth, choice, client)
+            coded: Any = growth.coded
+            n_threads = sum(able_workers(client, coded.nbytes).values())
+            if n_threads == 0 and choice.reason == ASKED_FOR:
+                raise too_large_for_workers(coded.nbytes, min(memory_limits(client)))
             n_bundles = max(1, min(resampling.n_sets, -(-n_threads // len(numbers))))
             if n_threads == 0:
                 client = None
@@ -192,15 +196,6 @@ def _grown(
                     yield unit.sets, trees, seen
             return
     yield from _grown_here(growth, resampling, units, run, stats, look)
-
-
-def _threads_with_room(growth: ForestGrowth, choice: Choice, client: Client) -> int:
-    """Threads of the workers that can hold the codes; raises TableTooLargeError if some have to."""
-    coded: Any = growth.coded
-    n_threads = sum(able_workers(client, coded.nbytes).values())
-    if n_threads == 0 and choice.reason == ASKED_FOR:
-        raise too_large_for_workers(coded.nbytes, min(memory_limits(client)))
-    return n_threads
 
 
 def _grown_here(

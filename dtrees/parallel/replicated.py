@@ -167,14 +167,10 @@ def _calls(
         workers = cycle((address,) for _, address in sorted(numbered))
     for number, those in zip(left, workers, strict=False):
         units = batches[number]
-        name = name_of(units, resampling.n_sets)
-        yield Call("grow-trees", grow_batch, (*sent, list(units)), those, name)
-
-
-def name_of(units: Sequence[Unit], n_sets: int) -> str:
-    """What some units are, for messages."""
-    trees = f"trees {units[0].number} to {units[-1].number}"
-    return trees if n_sets == 1 else f"{trees} of {n_sets} training sets"
+        about = f"trees {units[0].number} to {units[-1].number}"
+        if resampling.n_sets > 1:
+            about += f" of {resampling.n_sets} training sets"
+        yield Call("grow-trees", grow_batch, (*sent, list(units)), those, about)
 
 
 def grow_batch(

@@ -44,20 +44,11 @@ from dtrees.typing import Runner
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A model that is to be grown; arguments as for `dtrees.core.grow.boosting.boost`.
+    """A model that is to be grown; arguments as for `dtrees.core.grow.boosting.boost`."""
 
-    Attributes
-    ----------
-    rows : BoostedRows
-        Of the common table.
-    growing : Growing
-    watch : callable (trees, raw) -> bool, or None
-        The raw predictions are those of the rows of the model, where these are copied.
-    """
-
-    rows: BoostedRows
+    rows: BoostedRows  # of the common table
     growing: Growing
-    watch: Watch | None = None
+    watch: Watch | None = None  # told of raw predictions of the model's rows, where it copies them
 
 
 Turns = Generator[None, None, None]

@@ -372,12 +372,16 @@ class TreeBatch:
         in_order = None if node.first == 0 else node.columns
         dense, ways = self._plan.searched(node.columns, node.first > 0)
         searches: dict[int, RoundSearch] = {}
+        trees, first = self._trees[node.tree], self._plan.first
         for (number, own), row in zip(node.of_sets.items(), rows, strict=True):
-            is_leaf = node.first == 0 and self._record(node, number, row)
-            if not is_leaf and len(node.columns) > 0:
-                searches[number] = self._trees[node.tree][number].search(
-                    own, histograms[number], dense, ways, self._plan.first, in_order
-                )
+            if node.first == 0:  # it is recorded, and may stay a leaf
+                if number not in trees and not self._begin(node, number, row):
+                    continue
+                if trees[number].record(own, row):
+                    continue
+            if len(node.columns) > 0:
+                how = histograms[number], dense, ways, first, in_order
+                searches[number] = trees[number].search(own, *how)
         found = WaitingNode(node, searches, histograms)
         if found.wanted:
             self.waiting.append(found)
@@ -442,14 +446,6 @@ class TreeBatch:
 
     # ---------------------------------------------------------------------------------------------
     # nodes
-
-    def _record(self, node: OpenNode, number: int, sums: np.ndarray) -> bool:
-        """Record a node of a set; whether it stays a leaf."""
-        trees = self._trees[node.tree]
-        if number not in trees and not self._begin(node, number, sums):
-            return True
-        is_leaf: bool = trees[number].record(node.of_sets[number], sums)
-        return is_leaf
 
     def _begin(self, root: OpenNode, number: int, sums: np.ndarray) -> bool:
         """Begin the tree of a set, unless it has no row."""
