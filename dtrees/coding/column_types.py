@@ -48,14 +48,8 @@ OUTCOMES = {"missing": "count as missing", "majority": "go with the majority"}
 class Categories:
     """The categories of one column and the rows that hold them.
 
-    Attributes
-    ----------
-    values : list
-        In the order of their codes.
-    labels : Labels
-        The column.
-    rank : int64 (number of labels,)
-        1 + position of a label in ``values``; 0 for labels that are no category.
+    `values` stand in the order of their codes; `rank` is int64, 1 + the position of each of the
+    column's labels in them, 0 for labels that are no category.
     """
 
     values: list[Any]
@@ -67,11 +61,7 @@ class Categories:
 class Columns:
     """The columns of a table by kind; a hybrid column is in ``ordered`` and in ``categories``.
 
-    Attributes
-    ----------
-    ordered, numeric_categories : tuple of Numbers
-        Numbers to be ordered; numbers that are categories.
-    categories : tuple of Categories
+    `ordered` are numbers to be ordered, `numeric_categories` numbers that are categories.
     """
 
     ordered: tuple[Numbers, ...]

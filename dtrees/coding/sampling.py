@@ -88,15 +88,9 @@ def sampled_rows(hashes: np.ndarray, bound: int | None) -> tuple[np.ndarray, np.
 class Sample:
     """The rows that cuts are read from; found at the first column that needs them.
 
-    Parameters
-    ----------
-    rules : CutRules
-    n_rows : int
-        Of the table.
-    weights : int64 or None, default=None
-        Of the rows that there are; None: each counts once.
-    hashes : uint64 (n_kept,), default=None
-        Of the rows that there are, in their order; None: all rows of the table.
+    `n_rows` are those of the table. `weights` are those of the rows that there are, None: each
+    counts once. `hashes`, uint64, are those of the rows that there are, in their order; None: all
+    rows.
     """
 
     rows: np.ndarray | None

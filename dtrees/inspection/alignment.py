@@ -70,15 +70,8 @@ class NodeTest:
 class Visit:
     """A model at a node of its tree.
 
-    Attributes
-    ----------
-    model, node : int
-    reaches : dict of int to Reach
-        What tests above have left of the columns that they are about.
-    test : NodeTest or None
-        None: the tree ends here.
-    left, right : Reach or None
-        What the test sends to its sides.
+    `reaches` is what tests above have left of the columns that they are about. The test is None
+    where the tree ends. `left` and `right` are what it sends to its sides.
     """
 
     model: int
@@ -98,18 +91,10 @@ class Visit:
 class Group:
     """Models that share a node.
 
-    Attributes
-    ----------
-    number, above : int
-        Of this group and of the one above it, in the order of the walk; -1 above a root.
-    side : int
-        0: left of the group above, 1: right; 0 for a root.
-    depth : int
-        The root has 0.
-    visits : tuple of Visit
-        By model; all of the same key, but for groups that are cut.
-    is_cut : bool
-        Whether some tree goes on here, but the walk ends.
+    `number` is that of this group, and `above` that of the one above it, in the order of the walk;
+    -1 above a root. The `side` is 0 left of the group above, 1 right; 0 for a root, which has depth
+    0. Visits are by model; all have the same key, but for groups that are cut: some tree goes on
+    here, but the walk ends.
     """
 
     number: int

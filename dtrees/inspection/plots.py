@@ -158,16 +158,10 @@ def plot_shared_forest(
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Places of the boxes, in inches from the lower left.
+    """Places of the boxes, in inches from the lower left, and the size of the drawing.
 
-    Attributes
-    ----------
-    drawn : list of int
-        Nodes that are drawn, in preorder.
-    position : dict of int to (x, y)
-        Left end and middle of their boxes.
-    width, height : float
-        Of the drawing.
+    `drawn` are the nodes that are drawn, in preorder; `position` has left end and middle of their
+    boxes.
     """
 
     drawn: list[int]
@@ -212,13 +206,7 @@ def _drawn(forest: SharedForest, min_share: float) -> Iterator[int]:
 class Canvas:
     """Axes for a drawing of some inches, which is scaled as a whole, with its text.
 
-    Parameters
-    ----------
-    function : str
-        That draws, for messages.
-    ax : Axes or None
-        None: a new figure of this size.
-    width, height : float
+    Without axes they are those of a new figure of this size. `function` draws, for messages.
     """
 
     def __init__(self, function: str, ax: Any, width: float, height: float) -> None:
@@ -264,14 +252,7 @@ class Canvas:
 
 @dataclass(eq=False)
 class Pen:
-    """Draws the boxes and edges of a shared forest.
-
-    Attributes
-    ----------
-    canvas : Canvas
-    cmap : Colormap
-    layout : Layout
-    """
+    """Draws the boxes and edges of a shared forest."""
 
     canvas: Canvas
     cmap: Any

@@ -81,17 +81,10 @@ class LevelStability:
 class LevelCounts:
     """Sums by depth, over the trees of forests.
 
-    Attributes
-    ----------
-    n_models, reference : int
-        Models that are counted; number of the one they are compared with, which may be one of
-        them or stand behind them.
-    n_trees, n_rows : int
-        Trees of the reference so far, and the rows of their roots.
-    shared : Counter of int
-        Shared nodes by depth.
-    tests : dict of int to list of (rows, same column, same test)
-        Of the tests of the reference, by depth: int64 (n, 3) each.
+    `n_models` are counted; `reference` is the number of the one they are compared with, which may
+    be one of them or stand behind them. `n_trees` of the reference are counted so far, with
+    `n_rows` in their roots. `shared` has the shared nodes by depth; `tests` of the reference by
+    depth: int64 (n, 3) of (rows, same column, same test).
     """
 
     n_models: int

@@ -47,19 +47,9 @@ MOST_COUNTS = 3  # classes whose weights are written out
 class Node:
     """A node of the drawing.
 
-    Attributes
-    ----------
-    number : int
-        Of the tree.
-    depth : int
-    first, lines : list of str
-        Text of its box: the test or the prediction; and what is below.
-    children : list of Node
-        That of "yes", then that of "no"; none for a leaf, and where the drawing ends.
-    is_cut : bool
-        Whether the drawing ends before the tree does.
-    y : float
-        Middle of the box.
+    `first` is the text of its box, the test or the prediction, and `lines` what is below. The
+    children are that of "yes", then that of "no"; a leaf has none, nor has a node where the drawing
+    ends before the tree does (`is_cut`). `y` is the middle of the box.
     """
 
     number: int
