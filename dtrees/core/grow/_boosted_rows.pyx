@@ -160,17 +160,8 @@ cdef class RowDerivatives:
     def derive(self, double gradient_scale, double hessian_scale, bint measures=False):
         """Pack the derivatives of all rows.
 
-        Parameters
-        ----------
-        gradient_scale, hessian_scale : float
-            Powers of two.
-        measures : bool, default=False
-            Whether to find `largest`, of a loss of one value that is not given.
-
-        Returns
-        -------
-        int64 (n_values, 2)
-            Sums of gradients and of hessians.
+        Scales are powers of two. `measures` says whether to find `largest`, of a loss of one value
+        that is not given. Returns sums of gradients and of hessians, int64 (n_values, 2).
         """
         cdef Pass work
         cdef int64_t i, k
@@ -199,13 +190,8 @@ cdef class RowDerivatives:
 cdef class RowSquares:
     """The weights of the rows of a table, for squares of their gradients.
 
-    Parameters
-    ----------
-    weight : float64 (n_rows,) or None
-    heaviest : float
-        The largest weight of the rows that trees are grown from.
-    are_counts : bool
-        Whether weights are small whole numbers, so that a row of weight two is two rows.
+    `heaviest` is the largest weight of the rows that trees are grown from. `are_counts` says
+    whether weights are small whole numbers, so that a row of weight two is two rows.
     """
 
     def __cinit__(self, weight, double heaviest, bint are_counts):
@@ -248,15 +234,7 @@ cdef class RowSquares:
     def of_rows(self, const uint64_t[::1] derivatives not None, rows):
         """Sum of the squares of packed gradients, each divided by the weight of its row.
 
-        Parameters
-        ----------
-        derivatives : uint64 (n_rows,)
-            ``gradient << 32 | hessian``.
-        rows : uint32 (n,)
-
-        Returns
-        -------
-        float
+        derivatives : uint64 (n_rows,), ``gradient << 32 | hessian``. rows : uint32 (n,)
         """
         cdef const uint32_t[::1] some = np.asarray(rows, dtype=np.uint32)
         return <double>self.sum_of(&derivatives[0], &some[0], some.shape[0]) / self.heaviest
@@ -312,16 +290,8 @@ cdef int64_t draw_rows(const uint32_t* chosen, int64_t n_rows, uint64_t seed, ui
 cdef class RowDraws:
     """Draws rows of a table, iteration after iteration.
 
-    Parameters
-    ----------
-    n_rows : int
-    chosen : uint32 (n_rows,) or None
-        Rows of a table, ascending, by whose numbers they are drawn. None: 0, 1, 2, ...
-
-    Attributes
-    ----------
-    n_drawn : int
-        How many were drawn last; all of them before the first draw.
+    Rows are drawn by their numbers: those of `chosen`, uint32 (n_rows,), ascending; None: 0, 1, 2,
+    ... `n_drawn` is how many were drawn last; all of them before the first draw.
     """
 
     def __cinit__(self, int64_t n_rows, chosen=None):
@@ -390,11 +360,7 @@ cdef Route route_of_others(Record* record, const Column* column,
 cdef class ColumnDraws:
     """Draws for the two children of a node at a time.
 
-    Parameters
-    ----------
-    n_columns : int
-    share : float
-        From 0, which stands for one column, to 1: nothing is drawn.
+    `share` is from 0, which stands for one column, to 1: nothing is drawn.
     """
 
     def __cinit__(self, int64_t n_columns, double share):

@@ -83,20 +83,11 @@ cdef struct LeafHeap:
 
 
 cdef class LeafWiseGrower:
-    """Grows trees from one table.
+    """Grows trees from one table, whose blocks are filled.
 
-    Parameters
-    ----------
-    blocks : ColumnBlocks
-        Filled.
-    rules : dtrees.core.data.rules.BoostingRules
-    shift : int
-        Bits of the sum of the hessians of all rows; the number of rows fits the others.
-    team : Team
-    chosen : uint32 (n_rows,) or None, default=None
-        The rows of the table that trees are grown from, ascending. None: all of them.
-    squares : RowSquares or None, default=None
-        Of the rows of the table. None: many categories pay nothing.
+    `shift` are the bits of the sum of the hessians of all rows; the number of rows fits the others.
+    Trees are grown from the `chosen` rows, ascending; None: from all of them. `squares` are those
+    of the rows of the table; None: many categories pay nothing.
     """
     cdef ColumnBlocks blocks
     cdef Team team
@@ -183,20 +174,11 @@ cdef class LeafWiseGrower:
              uint64_t number=0, RowDraws row_draws=None, double row_hessian=1.0):
         """Grow one tree, whose records are `piece` then.
 
-        Parameters
-        ----------
-        derivatives : uint64 (rows of the table,)
-            ``gradient << 32 | hessian`` of each row, in their units.
-        hessian, gradient : int
-            Their sums, over all rows.
-        units : (float, float)
-            What one unit of a hessian, and of a gradient, is in the units of the loss.
-        number : int, default=0
-            Of the tree, for its draws of columns.
-        row_draws : RowDraws or None
-            The rows that it is grown from; None: all of them.
-        row_hessian : float, default=1.0
-            The mean hessian of a row, in units; where many categories pay.
+        `derivatives` are ``gradient << 32 | hessian`` of each row of the table, in `units`: what
+        one unit of a hessian, and of a gradient, is in the units of the loss. `hessian` and
+        `gradient` are the sums over all rows. `number` is that of the tree, for its draws of
+        columns. It is grown from the rows of `row_draws`; None: from all. `row_hessian` is the mean
+        hessian of a row, in units, where many categories pay.
         """
         cdef double unit = units[0]
         cdef double gradient_unit = units[1]
@@ -540,22 +522,9 @@ def newton_steps(const int64_t[:, ::1] sums not None, const double[::1] n_rounde
 
     So where they would by construction, as at the root of balanced classes, the classes tie.
 
-    Parameters
-    ----------
-    sums : int64 (n, 2)
-        Hessians and gradients.
-    n_rounded : float64 (n,)
-        Gradients that were rounded: rows, or counts of them.
-    l2 : float
-        In units of the hessians.
-    shift : int
-        Bits of a unit of gradients, in those of a unit of hessians.
-    most : float
-        No step is larger.
-
-    Returns
-    -------
-    float64 (n,)
+    sums : int64 (n, 2), hessians and gradients. n_rounded : float64 (n,), gradients that were
+    rounded: rows, or counts of them. l2 : in units of the hessians. shift : bits of a unit of
+    gradients, in those of a unit of hessians. most : no step is larger. Returns float64 (n,).
     """
     cdef double[::1] steps = np.zeros(sums.shape[0])
     cdef int64_t i
@@ -610,18 +579,8 @@ def add_leaf_steps(LeafWiseGrower grower not None, const double[::1] steps not N
     These are weights and weighted steps. A weighted step is rounded to an integer, and rows are
     moved by the quotient of that and the weight: by the very number that the stored tree gives.
 
-    Parameters
-    ----------
-    steps : float64 (n_leaves,)
-    weights : int64 (n_leaves,)
-    weight_unit : float
-        What one unit of the weights is for the user.
-    raw : float64 (rows of the table,), IN and OUT
-
-    Returns
-    -------
-    unit : float
-        Of weighted steps.
+    steps, weights : by leaf; `weight_unit` is what one unit of these is for the user. raw : float64
+    (rows of the table,), IN and OUT. Returns the unit of weighted steps.
     """
     cdef int64_t n = grower.n_leaves
     cdef double[::1] stored = np.array(steps)

@@ -775,26 +775,11 @@ def grow_piece(Dataset dataset, tuning, Arena arena, run, int n_threads, cancell
                int64_t depth=0, uint64_t path=0, above=(None, None, None)):
     """Grow the tree of all rows.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    tuning : Tuning
-    arena : Arena
-        Has the memory of trees before this one.
-    run : Runner
-    n_threads : int
-        Decides only how the work is divided.
-    cancelled : callable () -> bool
-        Asked between slices of work; True ends the growth.
-    depth, path : int, default=0
-        Of the root, where it is a node of a larger tree.
-    above : Above
-        What its ancestors allow it, as `dtrees.core.grow.source` has it.
-
-    Returns
-    -------
-    PartialTree or None
-        In preorder; None when the growth was cancelled.
+    The arena has the memory of trees before this one. The number of threads decides only how the
+    work is divided. `cancelled` is asked between slices of work; True ends the growth, which
+    returns None then. `depth` and `path` are those of the root, where it is a node of a larger
+    tree, and `above` is what its ancestors allow it, as `dtrees.core.grow.source` has it. Returns a
+    `PartialTree` in preorder.
     """
     cdef SingleTree tree = SingleTree(dataset, tuning, arena, n_threads, cancelled)
     grow = partial(tree.grow, depth, path, above)

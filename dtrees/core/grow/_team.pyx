@@ -56,17 +56,9 @@ cdef class Team:
                 self.do_next()
 
     def lead(self, task):
-        """Do a task, close the team, and do what the task has left.
+        """Do a task, close the team, and do what the task has left; returns what the task does.
 
-        Returns
-        -------
-        object
-            What the task returned.
-
-        Raises
-        ------
-        BaseException
-            That of a task that this thread did. What waits is dropped, and the team closed.
+        An error of a task that this thread did is raised. What waits is dropped then.
         """
         try:
             found = task()
@@ -122,24 +114,11 @@ cdef class Team:
         self.close()
 
     def share(self, work, int64_t n_chunks):
-        """Lead a job whose chunks are calls of Python.
+        """Lead a job whose chunks are calls of Python; returns what these have returned.
 
-        Parameters
-        ----------
-        work : callable (number)
-            Called once for each chunk, on any thread of the team, in the order of their numbers.
-        n_chunks : int
-            At most 2**20 - 1.
-
-        Returns
-        -------
-        list, of length `n_chunks`
-            What the calls have returned.
-
-        Raises
-        ------
-        BaseException
-            What the first chunk of those that failed has raised; the others are done.
+        `work` is called once for each of at most 2**20 - 1 chunks, on any thread of the team, in
+        the order of their numbers. Raises what the first chunk of those that failed has raised; the
+        others are done.
         """
         cdef list found = [None] * n_chunks
         cdef list errors = []
