@@ -286,10 +286,11 @@ def _readers(model: Forest | Tree, cells: RawCells, run: Runner) -> Readers:
 
 def _walks_raw(model: Forest | Tree, cells: RawCells) -> bool:
     """Whether rows of numbers pass the trees sooner than their many columns are coded."""
+    book, block = cells.book, cells.table.block
     if isinstance(model, Tree):
-        return cells.table.sparse is None and pack(model, cells.book) is not None
-    block = cells.table.block
-    if block is None or not is_walkable(block) or cells.book.categories:
+        is_dense = cells.table.sparse is None
+        return is_dense and (not book.categories or pack(model, book) is not None)
+    if block is None or not is_walkable(block) or book.categories:
         return False
     n_nodes = [tree.node_count for tree in model.trees]
     n_columns = min(cells.table.n_columns, sum(n_nodes) // 2)
