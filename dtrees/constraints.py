@@ -32,22 +32,9 @@ class InvalidParameterError(ValueError, TypeError):
 class Constraint:
     """A set of values, and the words for it.
 
-    Parameters
-    ----------
-    words : str
-        What a message calls the values.
-    types : type, or union or tuple of types, default=object
-        Of the values.
-    but : type or tuple of types, default=()
-        Subtypes that are refused.
-    low, high : number or None, default=None
-        Numbers are not below or above; None: no limit.
-    brackets : str, default="[]"
-        "[" and "]" include the limit, "(" and ")" do not.
-    options : tuple, default=()
-        The only values; empty: there are others.
-    test : callable, default=None
-        What else has to be true of a value.
+    A value is of `types`, and of none of the types in `but`. A number is between `low` and `high`;
+    "[" and "]" in `brackets` include these, "(" and ")" do not. If there are `options`, it is one
+    of them. And `test` says of it what else has to be true.
     """
 
     def __init__(

@@ -65,23 +65,11 @@ class BoostedWork:
 
 
 def place_of_boosting(regime: str | None, owner: str, *, side_by_side: bool = False) -> Choice:
-    """Where a boosted model grows.
+    """Where a boosted model grows; `regime` as for `choose_regime`.
 
-    Parameters
-    ----------
-    regime : {"local", "replicated", "partitioned"} or None
-        As for `choose_regime`.
-    owner : str
-        Name of the estimator, for messages.
-    side_by_side : bool, default=False
-        Whether it is one of several training sets. They grow in this process.
-
-    Raises
-    ------
-    ValueError
-        The partitioned regime is asked for.
-    ClusterError
-        The replicated one is, and there is no cluster that can be used.
+    `owner` is the estimator, for messages. With `side_by_side` it is one of several training sets,
+    which grow in this process. ValueError: the partitioned regime is asked for. ClusterError: the
+    replicated one is, and there is no cluster that can be used.
     """
     choice = choose_regime(regime, n_trees=1)
     if choice.regime == "partitioned":
@@ -108,29 +96,10 @@ def boost_in_place(
 ) -> list[Tree]:
     """Grow a boosted model where it is to be grown; the same trees anywhere.
 
-    Parameters
-    ----------
-    work : BoostedWork
-    choice : Choice
-        As `place_of_boosting` has it.
-    run : LocalRunner
-        In the local regime.
-    watch : callable (trees, raw) -> bool, or None
-        In the local regime, told of each iteration, as for `dtrees.core.grow.boosting.boost`.
-    ends : Ends or None
-        In the replicated regime, of which the worker has a copy that hears of each iteration.
-    stats : FitStatistics
-
-    Returns
-    -------
-    list of Tree
-
-    Raises
-    ------
-    ClusterError
-        There is a cluster, or one is asked for, and it cannot be used.
-    TableTooLargeError
-        No worker has room for the table.
+    In the local regime, `watch` is told of each iteration, as for
+    `dtrees.core.grow.boosting.boost`. In the replicated one, the worker has a copy of `ends` that
+    hears of each. ClusterError: there is a cluster, or one is asked for, and it cannot be used.
+    TableTooLargeError: no worker has room for the table.
     """
     stats.regime, stats.reason = choice.regime, choice.reason
     with stats.phase("growth"):

@@ -56,37 +56,17 @@ def grow_trees(
     look: Callable[[int, Tree], Any] | None = None,
     stats: FitStatistics | None = None,
 ) -> Generator[tuple[int, Tree, Any]]:
-    """Grow some trees of a forest.
+    """Grow some trees of a forest; yields number, tree, and what `look` has said of it, in order.
 
     Closing the iterator ends the growth: no task is left on a cluster, and `run` is cancelled.
-    Close it (`contextlib.closing`).
+    Close it (`contextlib.closing`). The caller may take its time: other trees grow meanwhile, in
+    the local regime a few per thread and no more.
 
-    Parameters
-    ----------
-    growth : ForestGrowth
-    numbers : sequence of int
-        Which trees.
-    run : LocalRunner
-        Runs the tasks in the local regime: a tree is a task, and a single one uses all threads.
-    regime : {"local", "replicated", "partitioned"} or None, default=None
-        None: see `dtrees.parallel.regimes`.
-    look : callable, default=None
-        Called with the number of every tree and the tree: in the local regime on the thread that
-        has grown it, in any order; otherwise in the calling thread, in the order of the numbers.
-    stats : FitStatistics or None, default=None
-        Where it is written down what was done.
-
-    Yields
-    ------
-    (int, Tree, object)
-        Number, tree and what `look` has said of it, in the order of the numbers; the same trees in
-        every regime. The caller may take its time: other trees grow meanwhile, in the local regime
-        a few per thread and no more.
-
-    Raises
-    ------
-    ClusterError
-        There is a cluster, or one is asked for, and it cannot be used.
+    The trees are the same in every `regime` (None: see `dtrees.parallel.regimes`). In the local one
+    a tree is a task of `run`, and a single tree uses all threads. `look` is called with number and
+    tree: there on the thread that has grown it, in any order; otherwise in the calling thread, in
+    the order of the numbers. `stats` are told what was done. ClusterError: there is a cluster, or
+    one is asked for, and it cannot be used.
     """
     if len(numbers) == 0:
         return

@@ -61,22 +61,9 @@ def grow_gathered(
 ) -> tuple[PartialTree, ...]:
     """Grow the subtrees of a node, a piece for each of its sets, on one thread.
 
-    Parameters
-    ----------
-    gathered : sequence of GatheredRows
-        All rows of the node, from all blocks.
-    node : GatheredNode
-    values : (float64, int64 (n_columns + 1,)) or None
-        `CodeBook.code_values`, for random splits.
-    arena : Arena
-    run : Runner, default=serial
-        Its event ``cancelled`` ends the growth.
-    work : Counter or None, default=None
-        Told what the sets have shared (`dtrees.core.grow.shared`).
-
-    Raises
-    ------
-    CancelledError
+    `gathered` are all rows of the node, from all blocks. `values` is `CodeBook.code_values`, for
+    random splits. The runner's event ``cancelled`` ends the growth by a `CancelledError`. `work` is
+    told what the sets have shared (`dtrees.core.grow.shared`).
     """
     rows, weights = stacked(gathered), node.class_weights
     how = {"run": run, "values": values, "arena": arena, "scale": node.scales[0], "work": work}

@@ -66,28 +66,13 @@ def boost_together(
 ) -> None:
     """Grow several models from the codes of one table.
 
-    Parameters
-    ----------
-    coded : CodedMatrix
-    models : sequence of callables (grow) -> generator
-        Called once each, on any thread and in any order, but begun in theirs. It makes a `Model`,
-        and asks ``yield from grow(model)`` for its trees, iteration by iteration. Its turns may be
-        those of different threads.
-    thresholds : callable
-        `dtrees.coding.CodeBook.thresholds`.
-    run : Runner
-        Gets one task for each thread, and begins them in their order without waiting for one to
-        end. The first one leads where there is one model; the others end when it has.
-    n_threads : int, default=1
-        Changes nothing but the time.
-    cancelled : callable () -> bool
-        Asked before each iteration; True ends all growth.
-    min_rows : int, default=1
-        Which all models have on each side of a split, at least: sparse columns that store fewer
-        are left out.
+    Each of `models` is called once, on any thread, in their order. It makes a `Model`, and asks
+    ``yield from grow(model)`` for its trees, iteration by iteration. Its turns may be those of
+    different threads. `run` gets one task for each thread, and begins them in their order without
+    waiting for one to end. The first one leads where there is one model; the others end when it
+    has. `cancelled` is asked before each iteration; True ends all growth. All models have
+    `min_rows` on each side of a split, at least: sparse columns that store fewer are left out.
 
-    Notes
-    -----
     Costs what the models cost one by one. Memory: all of `boost` for each model that grows, of
     which there are fewer than twice the threads.
     """

@@ -83,34 +83,15 @@ def pieces_of_sets(
     scales: Sequence[Scale] | None = None,
     above: Sequence[Above] | None = None,
 ) -> Iterator[PartialTree]:
-    """Grow the subtree of each set.
+    """Grow the subtree of each set; yields a tree in preorder, for each set in turn.
 
     What grows together has grown before the first tree is given out; the others grow when it is
     their turn, in the memory of those that are done with.
 
-    Parameters
-    ----------
-    source : DatasetSource
-        All rows, in units that are those of every set. Its counter is told what was shared.
-    rules : sequence of GrowthRules
-        Of each set; they differ in `min_samples_split`, `min_samples_leaf` and `min_weight_leaf`.
-    resampling : Resampling
-        Every set has a cell once or not at all, and some weight.
-    depth, path
-        As for `DatasetSource.finish`.
-    scales : sequence of Scale or None, default=None
-        Of each set; None: of its rows.
-    above : sequence of Above or None, default=None
-        By set, what the ancestors of the node allow it; None: anything.
-
-    Yields
-    ------
-    PartialTree
-        A tree in preorder, for each set in turn.
-
-    Raises
-    ------
-    CancelledError
+    The source has all rows, in units that are those of every set. `rules` of sets differ in
+    `min_samples_split`, `min_samples_leaf` and `min_weight_leaf`. Every set has a cell once or not
+    at all, and some weight. `scales` are those of the sets; None: of their rows. `above` is, by
+    set, what the ancestors of the node allow it.
     """
     coded, target, tuning = source.coded, source.target, source.tuning
     sets = Sets(target, rules, resampling, scales)
@@ -220,30 +201,10 @@ def n_alone(
 class Sets:
     """What the rows of every set add up to, and which sets may grow together.
 
-    Parameters
-    ----------
-    target : Target
-        Of all rows.
-    rules, resampling, scales
-        As for `pieces_of_sets`.
-
-    Attributes
-    ----------
-    resampling : Resampling
-        Whose cells are known.
-    cells : uint16 (n_rows,)
-    counts : Target
-        What rows add to the sums of all sets: the target without class weights.
-    rules : sequence of GrowthRules
-    scales : list of Scale
-        By set.
-    units : list of float
-        By set: of the weights.
-    class_weights : ClassWeights or None
-        Of the sets, if these have any.
-    have_one_scale : bool
-        Whether sets that grow together need the same scale of logarithms. Those that have class
-        weights do not: they read none from a common table.
+    `counts` is what rows add to the sums of all sets: the target without class weights. `scales`
+    and `units` (of weights) are by set. `have_one_scale` says whether sets that grow together need
+    the same scale of logarithms. Those that have class weights do not: they read none from a common
+    table.
     """
 
     def __init__(

@@ -176,23 +176,10 @@ def add_to_sums(
 ) -> None:
     """Add the next trees of several training sets to their sums, of one growth and its rows.
 
-    The bits are those of a growth of each set alone.
-
-    Parameters
-    ----------
-    sums : sequence of OutOfBag
-        By set; the growth has bags.
-    numbers : range
-        Of the trees.
-    trees : sequence of sequence of Tree
-        By set, and one for each number.
-    resampling : Resampling
-        The sets, as for `ForestGrowth.trees_of_sets`.
-    run : Runner
-        Carries tasks for trees, and for sets.
-    enough : callable (int) -> bool
-        Asked after every tree of a set, with the number of the set and on its thread; where it says
-        True, the other trees of the set are left out.
+    The bits are those of a growth of each set alone, which has bags. `sums` and `trees` are by set;
+    of each there is a tree for every number. `run` carries tasks for trees, and for sets. `enough`
+    is asked after every tree of a set, with the number of the set and on its thread; where it says
+    True, the other trees of the set are left out.
     """
     growth, coded_rows = sums[0].growth, sums[0].coded_rows
     ended: set[int] = set()
