@@ -42,9 +42,9 @@ class Holding:
         """Take note of the first; the second one is let through."""
         self._came.append(call)
         if len(self._came) > 1:
-            self.raise_deferred_interrupt()
+            self.let_through()
 
-    def raise_deferred_interrupt(self) -> None:
+    def let_through(self) -> None:
         """Do now what it would have done."""
         if self._came:
             call = self._came[-1]
@@ -75,7 +75,7 @@ def interrupts_deferred() -> Iterator[None]:
     finally:
         if signal.getsignal(signal.SIGINT) is holding:  # and nobody's whom the block has put there
             signal.signal(signal.SIGINT, handler)
-        holding.raise_deferred_interrupt()
+        holding.let_through()
 
 
 def raise_deferred_interrupt() -> None:
@@ -83,7 +83,7 @@ def raise_deferred_interrupt() -> None:
     if threading.current_thread() is threading.main_thread():
         holding = signal.getsignal(signal.SIGINT)
         if isinstance(holding, Holding):
-            holding.raise_deferred_interrupt()
+            holding.let_through()
 
 
 def interrupts_deferred_inside(generate: Callable[P, Generator[T]]) -> Callable[P, Generator[T]]:

@@ -138,23 +138,6 @@ def test_siblings_of_a_pair_go_together(budget):
     assert found == [[0], [1, 2], [3]]
 
 
-def test_the_larger_of_a_pair():
-    pair = Pair(1, 2, {})
-    assert [each.is_large for each in (node(0), node(1, pair=pair), node(2, pair=pair))] == [
-        False,
-        False,
-        True,
-    ]
-
-
-def test_members_are_a_bit_for_each_set():
-    assert node(0, (0, 3, 40)).members == 1 | 1 << 3 | 1 << 40
-
-
-def test_depth_and_path_are_those_of_its_sets():
-    assert (node(0, (2, 3)).depth, node(0, (2, 3)).path) == (1, 7)
-
-
 def test_sets_of_a_node_ask_together():
     """Of each column what one of them wants, columns ascending; who wants nothing, does not ask."""
 
