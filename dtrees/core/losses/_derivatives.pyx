@@ -197,7 +197,7 @@ cdef void derive_some(const LossRows* rows, int64_t begin, int64_t n, double* va
 
 cdef void derive_chosen(const LossRows* rows, int64_t begin, int64_t n, double* values,
                         int64_t* sums, double* largest) noexcept nogil:
-    """The same of chosen rows."""
+    """Pack the derivatives of chosen rows, which are gathered and scattered."""
     cdef Gathered some
     cdef double* raw = values + rows.n_classes * ROWS_AT_ONCE
     cdef uint64_t* packed = <uint64_t*>(raw + rows.n_classes * ROWS_AT_ONCE)
@@ -365,7 +365,7 @@ def sum_in_any_order(const double[::1] values not None):
 
 
 def sums_in_any_order(const double[:, ::1] values not None):
-    """The same of each row of an array: float64 (n_rows,)."""
+    """The sums of the rows of an array: float64 (n_rows,)."""
     cdef int64_t n = values.shape[1]
     cdef double[::1] sums = np.zeros(values.shape[0])
     cdef uint8_t[::1] is_known = np.ones(values.shape[0], dtype=np.uint8)
@@ -392,7 +392,7 @@ cdef object _sum_of(values):
 
 
 cdef object _slow(const double[::1] values):
-    """The same of numbers that are not finite, or very small."""
+    """The sum of numbers that are not finite, or very small."""
     try:
         return math.fsum(values)
     except (OverflowError, ValueError):  # infinities of both signs

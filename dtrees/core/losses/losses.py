@@ -95,15 +95,15 @@ class Loss:
 
     @property
     def largest_step(self) -> float:
-        """Of a leaf, before the learning rate."""
+        """The largest step of a leaf, before the learning rate."""
         return LARGEST_STEP if self.is_log or self.name == "log_loss" else math.inf
 
     def with_level(self, level: float) -> Loss:
-        """The same loss of another quantile."""
+        """A copy of the loss for another quantile."""
         return replace(self, level=level)
 
     def with_width(self, y: np.ndarray, raw: float | np.ndarray, weight: np.ndarray | None) -> Loss:
-        """The same loss, with the width of residuals; itself, if it is not Huber's."""
+        """A copy of the loss with the width of residuals; itself, if it is not Huber's."""
         if self.beyond is None:
             return self
         above = np.abs(y - raw)
@@ -118,7 +118,7 @@ class Loss:
         return replace(self, width=width)
 
     def step(self, residuals: np.ndarray, weight: np.ndarray | None) -> float:
-        """What a leaf adds, of a loss with a `level`.
+        """The step of a leaf, of a loss with a `level`.
 
         Parameters
         ----------
@@ -201,7 +201,7 @@ class Loss:
         return self._of_one(y, np.ascontiguousarray(raw[:, 0]))
 
     def _of_one(self, y: np.ndarray, one: np.ndarray) -> np.ndarray:
-        """The same of one raw prediction for each row, or of several of them, one a line.
+        """The losses of one raw prediction for each row, or of several of them, one a line.
 
         one : float64 (n_rows,) or (n, n_rows), contiguous
         """
@@ -281,7 +281,7 @@ def weighted_quantile(values: np.ndarray, weight: np.ndarray | None, level: floa
 
 
 def _quantile(values: np.ndarray, level: float) -> float:
-    """The same of values without weights."""
+    """The quantile of values without weights."""
     n = len(values)
     wanted = level * n
     at = min(max(math.ceil(wanted) - 1, 0), n - 1)
@@ -329,7 +329,7 @@ class OwnLoss:
 
     @property
     def name(self) -> str:
-        """Of its class."""
+        """The name of its class."""
         return type(self.own).__name__
 
     def check(self, y: np.ndarray) -> None:
@@ -348,7 +348,7 @@ class OwnLoss:
         return np.broadcast_to(found, (n_values,)).copy()
 
     def with_width(self, y: np.ndarray, raw: Any, weight: np.ndarray | None) -> OwnLoss:
-        """Itself."""
+        """The loss itself, which has no width."""
         return self
 
     def derivatives(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -390,14 +390,14 @@ class OwnLoss:
         return found.astype(np.float64)
 
     def measured(self, gradient: np.ndarray, hessian: np.ndarray, weight: float) -> OwnLoss:
-        """The same loss, with the largest derivatives; ValueError where weights overflow them."""
+        """A copy with the largest derivatives; ValueError where weights overflow them."""
         largest = float(np.abs(gradient).max()), float(hessian.max())
         if not math.isfinite(max(largest) * weight):
             raise ValueError(f"Derivatives of {self.name} times the weights are infinite.")
         return replace(self, largest_gradient=largest[0], largest_hessian=largest[1])
 
     def step(self, residuals: np.ndarray, weight: np.ndarray | None) -> float:
-        """It has no steps but Newton's."""
+        """Refuse: such a loss has no steps but Newton's."""
         raise NotImplementedError
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> float:

@@ -94,11 +94,11 @@ class ClassWeights:
         assert (weighs == weighs[:1]).all(), "a class weighs nothing in some sets only"
 
     def some(self, numbers: Sequence[int] | np.ndarray) -> ClassWeights:
-        """Those of some of the sets."""
+        """The class weights of some of the sets."""
         return ClassWeights(self.multiplier[numbers], self.exponent[numbers])
 
     def with_those(self, others: ClassWeights) -> ClassWeights:
-        """Those of these sets, and of others behind them."""
+        """The class weights of these sets, and of others behind them."""
         multiplier = np.concatenate([self.multiplier, others.multiplier])
         return ClassWeights(multiplier, np.concatenate([self.exponent, others.exponent]))
 
@@ -108,7 +108,7 @@ class ClassWeights:
         return replace(target, class_multiplier=self.multiplier[number], class_exponent=exponent)
 
     def unit(self, target: Target, number: int) -> float:
-        """Of the weights of a set; that of the target is without class weights."""
+        """The unit of the weights of a set; that of the target is without class weights."""
         return math.ldexp(1.0, -target.w_exponent - int(self.exponent[number]))
 
     @classmethod
@@ -208,11 +208,11 @@ class Resampling:
 
     @property
     def is_plain(self) -> bool:
-        """Whether this is one training set that holds every row once."""
+        """True if this is one training set that holds every row once."""
         return self.mix.shape == (1, 1) and self.mix[0][0] == 1
 
     def some(self, numbers: Sequence[int] | np.ndarray) -> Resampling:
-        """The same cells for some of the sets; all of them in their order are these."""
+        """A resampling of some of the sets; this one, if these are all in their order."""
         given = np.asarray(numbers)
         if given.dtype != bool and np.array_equal(given, np.arange(self.n_sets)):
             return self
@@ -223,7 +223,7 @@ class Resampling:
         return Resampling(self.cells, self.mix[numbers], own)
 
     def weighing(self, class_weights: ClassWeights) -> Resampling:
-        """The same sets with these class weights; what is known of the cells stays known."""
+        """A resampling of these sets with class weights; what is known of the cells stays known."""
         found = replace(self, class_weights=class_weights)
         object.__setattr__(found, "_apart", self._apart)
         return found
@@ -252,7 +252,7 @@ class Resampling:
         return np.array([of_cell[self.has(number)].sum(axis=0) for number in range(self.n_sets)])
 
     def has(self, number: int) -> np.ndarray:
-        """Which cells a set has; bool (n_cells,)."""
+        """The cells that a set has; bool (n_cells,)."""
         return np.asarray(self.mix[number] > 0)
 
     def rows(self, number: int) -> np.ndarray:
@@ -265,7 +265,7 @@ class Resampling:
         return self.cells != int(others[0]) if len(others) == 1 else has[self.cells]
 
     def totals(self, numbers: np.ndarray | None = None) -> np.ndarray:
-        """What a number per row adds up to over the rows of each set; int64 (n_sets,).
+        """Sum up a number per row over the rows of each set; int64 (n_sets,).
 
         Parameters
         ----------
@@ -331,7 +331,7 @@ def of_sets(rows: Rows) -> Resampling:
 
 
 def _mix(rows: Rows, first: np.ndarray) -> np.ndarray | Lacking:
-    """Which set has which cell, by the first row of each cell."""
+    """Make the mix of sets and cells, by the first row of each cell."""
     n_sets = len(rows)
     lacking = np.full(n_sets, -1, dtype=np.int32)
     for number in range(n_sets):
@@ -382,7 +382,7 @@ def plain() -> Resampling:
 
 @dataclass(frozen=True)
 class Bags:
-    """How often each row is in the bag of each tree.
+    """The number of times that each row is in the bag of each tree.
 
     Attributes
     ----------
@@ -403,7 +403,7 @@ class Bags:
 
     @property
     def by_row(self) -> bool:
-        """Whether the keys are the numbers of the rows."""
+        """True if the keys are the numbers of the rows."""
         return bool((self.row_id == np.arange(len(self.row_id), dtype=np.uint64)).all())
 
     def digest(self) -> str:

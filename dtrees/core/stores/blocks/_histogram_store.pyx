@@ -357,7 +357,7 @@ cdef double bound_column(HistogramStore* s, int32_t column, const int64_t* cells
 # intervals, and their codes
 
 cdef bint bound_intervals_of(HistogramStore* s) noexcept nogil:
-    """What columns by interval may score, as `reach`, and `best`; whether one may be the best."""
+    """Bound what columns by interval may score, as `reach`; True if one of them may be the best."""
     cdef const int64_t* histogram = s.histogram
     cdef double highest = NONE
     cdef int32_t column

@@ -1,4 +1,4 @@
-"""What the rows of a node in one block add up to: sums, histograms, and lists by code.
+"""Sums, histograms and lists of the rows of a node in one block.
 
 A column is counted by combination of training sets (`_node_partition`), and a set has the sum of
 the combinations that it is in: integers, exact. Blocks add up in the same way. What is sent stays
@@ -72,7 +72,7 @@ cdef enum:
 
 
 def ways_of(Dataset dataset, resolution):
-    """How each column is counted.
+    """Choose how each column is counted.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def ways_of(Dataset dataset, resolution):
 
 
 def without_intervals(ways):
-    """The same, but that columns are listed that else are counted by interval; uint8 (k,)."""
+    """Ways in which columns are listed that else are counted by interval; uint8 (k,)."""
     return np.where(ways > 0, LISTED, 0).astype(np.uint8)
 
 
@@ -128,7 +128,7 @@ def sizes_of(Dataset dataset, const uint8_t[::1] ways=None):
 
 def count(Dataset dataset, node, uint64_t members, const int32_t[::1] columns,
           const uint8_t[::1] ways=None):
-    """What the rows of a node add up to, for some of its sets, and by code of some columns.
+    """Count the rows of a node, for some of its sets, and by code of some columns.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def count(Dataset dataset, node, uint64_t members, const int32_t[::1] columns,
 
 
 cdef Layout layout_of_node(Dataset dataset, node):
-    """How the rows of a node are counted."""
+    """The layout in which the rows of a node are counted."""
     cdef Layout layout = dataset.params.layout
     if node.times is not None:  # rows also count a number of times
         if layout.kind == CLASSES:
@@ -213,7 +213,7 @@ cdef inline uint8_t way_of(const uint8_t[::1] ways, int32_t column) noexcept nog
 cdef void write_statistics(const RowStatistics* of_row, CellKind kind, const uint32_t* rows,
                            const uint16_t* times, int64_t n, int64_t* weight,
                            int64_t* target) noexcept nogil:
-    """What each row adds, one behind the other."""
+    """Write what each row adds, one behind the other."""
     cdef int64_t i, w, row
     cdef int64_t many = 1
     for i in range(n):
@@ -274,7 +274,7 @@ cdef void add_to_members(const uint64_t[::1] masks, uint64_t members, const int6
 
 cdef sum_members(Dataset dataset, const NodeRows* rows, const Layout* layout,
                  const uint64_t[::1] masks, uint64_t members, int64_t[:, ::1] sums):
-    """What the rows of a node add up to, by set."""
+    """Sum up the rows of a node, by set."""
     cdef int64_t K = layout.n_classes
     cdef int64_t n_combinations = len(masks)
     cdef Totals* totals = <Totals*>malloc(n_combinations * sizeof(Totals))
@@ -878,7 +878,7 @@ _making = lock_of_process()     # threads that ask for the same share what the f
 
 
 cdef StoredCells stored_cells_of(coded):
-    """Those of a coded matrix, remembered as long as it lives."""
+    """The stored cells of a coded matrix, remembered as long as it lives."""
     with _making:
         cells = _remembered.get(coded)
     if cells is None:
@@ -994,7 +994,7 @@ cdef class StoredCounter:
         return np.sort(numbers[numbers >= 0])
 
     cdef bint is_by_row(self, const uint32_t[::1] rows, const int32_t[::1] numbers):
-        """Whether marking the cells of some rows costs less than looking at all of the columns."""
+        """Tell if marking the cells of some rows costs less than looking at all of the columns."""
         cdef StoredCells cells = self.cells
         cdef int64_t of_columns = cells.n_stored if numbers is None else 0
         cdef double of_rows = <double>cells.n_stored * len(rows) / cells.n_rows  # about

@@ -58,7 +58,7 @@ FEW_CODES = 4096  # of a column whose tests are looked up by code
 
 @dataclass(frozen=True)
 class Draws:
-    """How the bags of trees are drawn; see `dtrees.core.membership.resampling.Bags`.
+    """The draws of the bags of trees; see `dtrees.core.membership.resampling.Bags`.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Draws:
 
 @dataclass(frozen=True)
 class Resolution:
-    """How finely columns of many codes are counted (`_node_counts`). No tree depends on it.
+    """The fineness in which columns of many codes are counted. No tree depends on it.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Common:
-    """What all blocks know.
+    """The facts that all blocks know.
 
     Attributes
     ----------
@@ -273,7 +273,7 @@ class BlockOfRows:
         return self._all_columns if request.columns is None else request.columns
 
     def _ways_of(self, request: HistogramRequest) -> np.ndarray:
-        """How the columns of a request are counted."""
+        """The ways in which the columns of a request are counted."""
         return self._ways_by_code if request.by_code else self._ways
 
     def gather(self, positions: PositionIndex, nodes: Sequence[int]) -> list[GatheredRows]:
@@ -292,7 +292,7 @@ class BlockOfRows:
         return gathered
 
     def bags(self, roots: Sequence[Root], n_sets: int = 1) -> list[tuple[Counts, list[int]]]:
-        """What the bag of each tree adds up to, by set, and the key of its largest draw, if any."""
+        """The sums of the bag of each tree, by set, and the key of its largest draw, if any."""
         return [self._bag_counts(root, n_sets) for root in roots]
 
     def _bag_counts(self, root: Root, n_sets: int) -> tuple[Counts, list[int]]:

@@ -1,4 +1,4 @@
-"""What a driver tells blocks of rows, and what they tell it: small, and the same for all blocks."""
+"""Messages between a driver and blocks of rows: small, and the same for all blocks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FoundSplit:
 
 @dataclass(frozen=True)
 class Root:
-    """Where a tree begins.
+    """The root of a tree.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Root:
 
 @dataclass(frozen=True)
 class NodeSplit:
-    """How the rows of a node go to two children.
+    """The tests by which the rows of a node go to two children.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class NodeSplit:
 
 @dataclass(frozen=True)
 class SplitUpdate:
-    """What changes a position index.
+    """The changes of a position index.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class StoredCounts(SmallArraysInside):
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """What some columns of a node add up to, by code, for one set.
+    """The sums of some columns of a node by code, for one set.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ class Histogram:
     values: np.ndarray
 
     def less(self, other: Histogram) -> Histogram:
-        """What is left of a node without the rows of another one, of the same columns."""
+        """The histogram of a node without the rows of another one, of the same columns."""
         mine, theirs = ((each.places, each.values, None) for each in (self, other))
         places, values, _ = merged(mine, theirs, -1)
         return Histogram(self.dense - other.dense, places, values)
@@ -214,7 +214,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Counts(SmallArraysInside):
-    """What blocks add up to, for some requests, one behind the other.
+    """The sums of blocks for some requests, one behind the other.
 
     Attributes
     ----------
@@ -284,7 +284,7 @@ class _StoredSums:
         self._sums.append((n, stored))
 
     def total(self) -> StoredCounts | None:
-        """All of it."""
+        """The sum of all lists."""
         total: StoredCounts | None = None
         for _, stored in reversed(self._sums):
             total = stored if total is None else stored.added(total)
@@ -294,7 +294,7 @@ class _StoredSums:
 def merge_bags(
     of_blocks: Sequence[Sequence[tuple[Counts, list[int]]]],
 ) -> list[tuple[Counts, list[int]]]:
-    """What `BlockOfRows.bags` says of several blocks, as one."""
+    """Merge what `BlockOfRows.bags` says of several blocks."""
     return [
         (add_up([counts for counts, _ in of_tree]), [key for _, keys in of_tree for key in keys])
         for of_tree in zip(*of_blocks, strict=True)
@@ -316,7 +316,7 @@ def ends_of_codes(tests: Sequence[FoundSplit], n_codes: int, n_ordered: int) -> 
 def codes_left(
     found: FoundSplit, n_codes: int, n_ordered: int, codes: np.ndarray | None = None
 ) -> np.ndarray:
-    """Which codes of a column go left; bool, missing first.
+    """Find the codes of a column that go left; bool, missing first.
 
     Parameters
     ----------

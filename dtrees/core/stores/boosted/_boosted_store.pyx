@@ -132,7 +132,7 @@ cdef int64_t* take_histogram(BoostedStore* s) noexcept nogil:
 
 cdef inline StoredSums* sums_of(BoostedStore* s, const ColumnBlock* block,
                                 int64_t* histogram) noexcept nogil:
-    """Of the columns of a sparse block; they stand behind the cells of all columns."""
+    """The sums of a sparse block, which stand behind the cells of all columns."""
     return <StoredSums*>(histogram + CELL * s.n_cells) + (block.column - s.order)
 
 
@@ -149,7 +149,7 @@ cdef void give_back_histogram(BoostedStore* s, OpenNode* node) noexcept nogil:
 
 cdef Removal removal_of(const Search* q, const Totals* lesser, const Totals* other,
                         int shift) noexcept nogil:
-    """What a node loses that becomes its larger child."""
+    """The rows that a node loses when it becomes its larger child."""
     cdef Removal found
     cdef double l2 = q.criterion.l2
     cdef double whole = <double>(lesser.weight + other.weight) + 2 * l2
@@ -215,7 +215,7 @@ cdef void take_off_sums(const Removal* removal, const StoredSums* taken, int64_t
 
 
 cdef double common_score(const Search* q) noexcept nogil:
-    """What all boundaries of a node score at least."""
+    """The least score of all boundaries of a node."""
     return q.S * q.S / (q.W + 2 * q.criterion.l2)
 
 
@@ -360,7 +360,7 @@ cdef void search_stored_block(BoostedStore* s, int64_t b, OpenNode* node, const 
 
 
 cdef void search_stored(ChildSearch* search, int64_t number, const uint32_t* rows) noexcept nogil:
-    """The same of a block of sparse columns: what is not searched is not counted."""
+    """Search a block of sparse columns: what is not searched is not counted."""
     cdef BoostedStore* s = search.s
     cdef const ColumnBlock* block = s.blocks + number
     cdef const Column* columns = s.store.params.columns
@@ -403,7 +403,7 @@ cdef void choose(Store* store, Member* member, uint64_t together) noexcept nogil
 
 
 cdef bint has_lost_splits(const BoostedStore* s) noexcept nogil:
-    """Whether a search of the store was without memory, so that what it found is lost."""
+    """Tell if a search of the store was without memory, so that its splits are lost."""
     cdef int64_t b
     for b in range(s.n_blocks + 1):
         if s.searches[b].out_of_memory:
@@ -416,7 +416,7 @@ cdef bint has_lost_splits(const BoostedStore* s) noexcept nogil:
 
 cdef void sides_of(const Column* column, const Place* place, const Route* route,
                    uint8_t* side) noexcept nogil:
-    """Where rows of each byte go. Bytes of other columns of a bundle stand for the common code."""
+    """Find the side of the rows of each byte. Other columns of a bundle hold the common code."""
     cdef int64_t code
     memset(side, goes_left(route, column.common) if column.common != NO_RANK else 0, 256)
     for code in range(<int64_t>column.n_codes + 1):
@@ -456,7 +456,7 @@ cdef inline int64_t partition_in(const Column* column, const Place* place, const
 
 cdef int64_t partition_narrow(const Column* column, const Place* place, const Route* route,
                               uint32_t* rows, int64_t n, uint32_t* scratch) noexcept nogil:
-    """The same by a column of 8 bits, eight rows at a time where registers are wide."""
+    """Partition by a column of 8 bits, eight rows at a time where registers are wide."""
     cdef uint8_t[256] side
     cdef int64_t left
     sides_of(column, place, route, side)

@@ -134,7 +134,7 @@ cdef class ColumnBlocks:
         PyMem_RawFree(self.places)
 
     cdef _lay_out(self, coded, int64_t min_rows, int64_t n_threads):
-        """Which columns are in which block, and where their cells and bytes are."""
+        """Choose the block of each column, and where its cells and bytes are."""
         cdef ColumnBlock* block = NULL
         cdef int64_t b, i, j, n_bytes, n_narrow
         storage = np.asarray(coded.storage)
@@ -449,7 +449,7 @@ cdef inline uint64_t first_of(uint64_t derivatives, int shift) noexcept nogil:
 
 
 cdef inline uint64_t second_of(uint64_t derivatives) noexcept nogil:
-    """Its gradient."""
+    """The gradient of a row."""
     return <uint64_t>(<int64_t>derivatives >> 32)
 
 

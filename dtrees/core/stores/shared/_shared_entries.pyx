@@ -373,7 +373,7 @@ cdef int64_t look_at_stored(const Column* column, const uint64_t* who_of,
 
 cdef int64_t look_rows_up(const Column* column, const SharedNode* node,
                           uint64_t* entries) noexcept nogil:
-    """The same, by binary search of each row of a node."""
+    """Search each row of a node; returns how many have other codes than the fill code."""
     cdef int64_t n = 0
     cdef int64_t at = 0
     cdef int64_t i
@@ -415,7 +415,7 @@ cdef bint sort_drawn(SharedStore* s, const PresortedFeature* feature,
 # who reads the entries of a node
 
 cdef bint needs_entries(const SharedNode* child) noexcept nogil:
-    """Whether somebody goes on from here."""
+    """Tell if a member goes on from this node."""
     cdef int m
     for m in range(child.n_members):
         if not child.open[m].is_leaf:
@@ -443,8 +443,10 @@ cdef bint share_entries(SharedNode* node, SharedNode* child) noexcept nogil:
 
 
 cdef inline bint wants_own(const SharedNode* node, bint in_place) noexcept nogil:
-    """Whether a node is better off with entries of its own: where those that it reads are of many
-    other rows, or, where they are nobody else's, of some.
+    """Tell if a node is better off with entries of its own.
+
+    It is, where those that it reads are of many other rows, or, where they are nobody else's, of
+    some.
 
     in_place : that is so.
     """
@@ -461,13 +463,13 @@ cdef SharedNode* sibling_of(const SharedStore* s, const SharedNode* node) noexce
 
 
 cdef bint has_other_readers(const SharedStore* s, const SharedNode* node) noexcept nogil:
-    """Whether others than a node that was taken from the stack and its sibling read its entries."""
+    """Tell if others than a node that was taken from the stack and its sibling read its entries."""
     return node.readers != NULL and (load_atomic(&node.readers.n_nodes, ACQUIRE)
                                      > 1 + (sibling_of(s, node) != NULL))
 
 
 cdef bint next_copies(const SharedStore* s, int64_t most_offloaded) noexcept nogil:
-    """Whether the next node of the stack will need memory for entries that others read, too.
+    """Tell if the next node of the stack will need memory for entries that others read, too.
 
     most_offloaded : work of a node that is left to others.
     """

@@ -183,8 +183,9 @@ cdef inline uint64_t left_members(const Partitioning* p, uint32_t code) noexcept
 
 cdef bint side_codes(const SharedNode* node, const Partitioning* p, int64_t width,
                      uint8_t* side_of) noexcept nogil:
-    """Where the rows of each code go, `BOTH` where members differ; False where that does not pay,
-    or nobody has the rows of a cell.
+    """Find the side of the rows of each code, `BOTH` where members differ.
+
+    False where that does not pay, or nobody has the rows of a cell.
 
     side_of : OUT (width,), at most `SHORT`
     """
@@ -206,7 +207,7 @@ cdef bint side_codes(const SharedNode* node, const Partitioning* p, int64_t widt
 
 cdef inline void side_rows(const SharedNode* node, const code_t* codes, const Partitioning* p,
                            int64_t width, uint8_t* side) noexcept nogil:
-    """Where each row goes, as the members that have it agree."""
+    """Find the side of each row, as the members that have it agree."""
     cdef const uint32_t* rows = node.rows
     cdef const uint8_t* cell = node.cell
     cdef uint8_t side_of[SHORT]
@@ -246,7 +247,7 @@ cdef void take_rows(const SharedNode* node, const uint8_t* side, uint8_t wanted,
 
 cdef void sum_sides(const SharedNode* node, const uint8_t* side, const int64_t* added,
                     Partitioning* p) noexcept nogil:
-    """What the rows of each cell of the children add up to."""
+    """Sum up the rows of each cell of the children."""
     cdef int64_t sums[4 * MOST_CELLS]
     cdef const uint8_t* cell = node.cell
     cdef int64_t i

@@ -193,8 +193,7 @@ cdef inline int64_t packed(const RowStatistics* of_row, uint32_t row) noexcept n
 
 
 cdef void gather_rows(SharedStore* s, const SharedNode* node) noexcept nogil:
-    """What the rows of a node add, one behind the other, where they are packed and a column is
-    dense."""
+    """Gather what the rows of a node add, where they are packed and a column is dense."""
     cdef const RowStatistics* of_row = s.of_row
     cdef int64_t n = node.n + node.n_some
     cdef int64_t* some
@@ -372,7 +371,7 @@ cdef void bins_of_member(SharedStore* s, Search* q, const SharedNode* node, int 
 # sums
 
 cdef void sum_cells(SharedStore* s, const SharedNode* node) noexcept nogil:
-    """What the rows of each cell add up to, in scratch."""
+    """Sum up the rows of each cell, in scratch."""
     cdef int64_t K = s.store.params.criterion.n_classes
     cdef int64_t i
     cdef int c
@@ -464,7 +463,7 @@ cdef void unpack_members(SharedStore* s, SharedNode* node) noexcept nogil:
 # columns of many codes: by interval, then those that are alive code by code
 
 cdef bint has_bounds(const SharedStore* s, const SharedNode* node, int64_t number) noexcept nogil:
-    """Whether a column is searched by intervals in a node."""
+    """Tell if a column is searched by intervals in a node."""
     return (s.intervals != NULL and s.intervals[number].column.codes != NULL
             and s.store.params.columns[number].n_codes >= s.interval_codes
             and node.n + node.n_some >= s.interval_rows
@@ -543,7 +542,7 @@ cdef void find_range(SharedStore* s, const SharedNode* node) noexcept nogil:
 
 
 cdef inline int64_t distance(const SharedStore* s, uint32_t row) noexcept nogil:
-    """Of the target of a row from the mean, for its weight."""
+    """The distance of the target of a row from the mean, for its weight."""
     cdef int64_t weight = 1 if s.of_row.weight == NULL else s.of_row.weight[row]
     cdef int64_t away = s.of_row.target[row] - s.bounds.mean * weight
     return -away if away < 0 else away
@@ -624,7 +623,7 @@ cdef void bound_column(SharedStore* s, const SharedNode* node, int32_t number) n
 
 cdef bint reaches(const SharedStore* s, const SharedNode* node, const double* floor,
                   int64_t number) noexcept nogil:
-    """Whether a column may have the best boundary of a member."""
+    """Tell if a column may have the best boundary of a member."""
     cdef double highest
     cdef int m
     for m in range(node.n_members):
@@ -709,7 +708,7 @@ cdef void scan_alive(SharedStore* s, const SharedNode* node, int32_t number,
 
 cdef inline int64_t pick_alive(const uint8_t* numbers, const uint32_t* rows, int64_t n,
                                const uint64_t* of_interval, uint32_t* picked) noexcept nogil:
-    """Which of n rows are in intervals that are alive; without a branch."""
+    """Pick those of n rows that are in intervals that are alive; without a branch."""
     cdef int64_t found = 0
     cdef int64_t i
     for i in range(n):
