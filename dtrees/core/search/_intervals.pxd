@@ -2,7 +2,7 @@
 from libc.stdint cimport int64_t, uint32_t
 
 from dtrees.core.data._columns cimport MOST_INTERVALS
-from dtrees.core.search._criterion cimport NONE, Criterion
+from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._search cimport Search
 
 cdef enum:
@@ -27,10 +27,3 @@ cdef void bound_intervals(const Search* q, const uint32_t* last, int64_t count,
                           Bounds* bounds) noexcept nogil
 cdef double lowest_best(double best) noexcept nogil
 cdef double least_at_end(const Search* q, const Bounds* bounds, double at_end) noexcept nogil
-
-
-cdef inline void clear_bounds(int64_t count, Bounds* bounds) noexcept nogil:
-    cdef int64_t i
-    for i in range(count):
-        bounds.at_end[i] = NONE
-        bounds.inside[i] = NONE

@@ -90,6 +90,13 @@ cdef double least_at_end(const Search* q, const Bounds* bounds, double at_end) n
     return at_end - lost if at_end > lost else NONE
 
 
+cdef inline void clear_bounds(int64_t count, Bounds* bounds) noexcept nogil:
+    cdef int64_t i
+    for i in range(count):
+        bounds.at_end[i] = NONE
+        bounds.inside[i] = NONE
+
+
 cdef void bound_intervals(const Search* q, const uint32_t* last, int64_t count,
                           Bounds* bounds) noexcept nogil:
     """Scores and bounds of intervals, by number; those that occur are the bins of a search.

@@ -2,7 +2,7 @@
 from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 
 from dtrees._random cimport hash64
-from dtrees.core.data._structs cimport GRADIENT, Inherited, PresortedFeature, Totals
+from dtrees.core.data._structs cimport Inherited, PresortedFeature, Totals
 from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._parameters cimport TrainParameters
 
@@ -68,10 +68,3 @@ cdef inline void open_child(const OpenNode* node, bint is_left, OpenNode* child)
     child.parent = node.record
     child.is_left = is_left
     child.path = key_of_child(node.path, is_left)
-
-
-cdef inline double value_of(const Criterion* criterion, double w, double s) noexcept nogil:
-    """What a node of weight w and target s predicts, in their units."""
-    if criterion.impurity == GRADIENT:
-        return -s / (w + criterion.l2)
-    return s / w

@@ -31,7 +31,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from dtrees.core.data._fixed_point cimport natural_log, spread_of
-from dtrees.core.data._structs cimport ENTROPY, POISSON, Inherited, Totals, int128_t
+from dtrees.core.data._structs cimport ENTROPY, GRADIENT, POISSON, Inherited, Totals, int128_t
 from dtrees.core.histogram._totals cimport subtract_totals
 from dtrees.core.search._criterion cimport xlogx
 from dtrees.core.search._parameters cimport Limits, TrainParameters
@@ -149,6 +149,13 @@ cdef void subtract_child(const OpenNode* node, const OpenNode* child, int n_clas
     subtract_totals(&node.totals, &child.totals, &other.totals)
     for k in range(n_classes):
         other.class_totals[k] = node.class_totals[k] - child.class_totals[k]
+
+
+cdef inline double value_of(const Criterion* criterion, double w, double s) noexcept nogil:
+    """What a node of weight w and target s predicts, in their units."""
+    if criterion.impurity == GRADIENT:
+        return -s / (w + criterion.l2)
+    return s / w
 
 
 cdef inline double value_of_node(const TrainParameters* params,

@@ -27,8 +27,10 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from dtrees._random cimport hash64
-from dtrees.core.data._columns cimport STORED_U16, STORED_U8, Column, RowCodes, code_t, last_ordered
-from dtrees.core.data._structs cimport AT_MOST, IN_SUBSET, Split
+from dtrees.core.data._columns cimport (
+    STORED_SPARSE, STORED_U16, STORED_U8, Column, RowCodes, code_t, last_ordered
+)
+from dtrees.core.data._structs cimport ALL_ORDERED, AT_MOST, IN_SUBSET, Split
 from dtrees.core.histogram._layout cimport PACKED, decode
 from dtrees.core.search._bins cimport keep_best
 from dtrees.core.search._categories cimport add_to_subset, begin_bins, clear_subset
@@ -53,6 +55,25 @@ cdef struct RandomSplit:
 
 # ---------------------------------------------------------------------------------------------
 # what is drawn
+
+cdef inline bint has_threshold(const Column* column) noexcept nogil:
+    """Whether a column is split without a look at its bins."""
+    return column.storage != STORED_SPARSE and last_ordered(column) == ALL_ORDERED
+
+
+cdef inline bint toss_missing(const Search* q, int32_t column, bint tossed) noexcept nogil:
+    """Whether missing values go left, by the toss of a coin; False when there is none to toss."""
+    return tossed and key_of_split(q, column) & 1
+
+
+cdef inline double drawn_value(const Search* q, int32_t column, double least,
+                               double most) noexcept nogil:
+    """A number between two, drawn by the key of the node and the column."""
+    cdef uint64_t draw = hash64(key_of_split(q, column), 0)
+    # halves: a difference of huge values is infinite
+    cdef double step = <double>(draw >> 11) * 1.1102230246251565e-16 * (most / 2 - least / 2)
+    return (least + step) + step
+
 
 cdef uint32_t threshold_code(const Search* q, int32_t column, uint32_t low, uint32_t high,
                              const double* value) noexcept nogil:
