@@ -65,11 +65,12 @@ class BoostedWork:
 
 
 def place_of_boosting(regime: str | None, owner: str, *, side_by_side: bool = False) -> Choice:
-    """Where a boosted model grows; `regime` as for `choose_regime`.
+    """Where a boosted model grows.
 
-    `owner` is the estimator, for messages. With `side_by_side` it is one of several training sets,
-    which grow in this process. ValueError: the partitioned regime is asked for. ClusterError: the
-    replicated one is, and there is no cluster that can be used.
+    `regime` is as for `choose_regime`, `owner` the name of the estimator, for messages. A model
+    that is `side_by_side` with others, one of several training sets, grows in this process. Raises
+    ValueError where the partitioned regime is asked for, and ClusterError where the replicated one
+    is, and there is no cluster that can be used.
     """
     choice = choose_regime(regime, n_trees=1)
     if choice.regime == "partitioned":
@@ -94,12 +95,12 @@ def boost_in_place(
     ends: Ends | None,
     stats: FitStatistics,
 ) -> list[Tree]:
-    """Grow a boosted model where it is to be grown; the same trees anywhere.
+    """Grow a boosted model where it is to be grown, as `place_of_boosting` has it; the same trees.
 
-    In the local regime, `watch` is told of each iteration, as for
-    `dtrees.core.grow.boosting.boost`. In the replicated one, the worker has a copy of `ends` that
-    hears of each. ClusterError: there is a cluster, or one is asked for, and it cannot be used.
-    TableTooLargeError: no worker has room for the table.
+    In the local regime `run` has its threads, and `watch` is told of each iteration, as for
+    `dtrees.core.grow.boosting.boost`. In the replicated one the worker has a copy of `ends` that
+    hears of each. Raises ClusterError where a cluster cannot be used, and TableTooLargeError where
+    no worker has room for the table.
     """
     stats.regime, stats.reason = choice.regime, choice.reason
     with stats.phase("growth"):

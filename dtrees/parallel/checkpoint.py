@@ -106,26 +106,14 @@ class Checkpoint(Generic[T]):
         return found
 
     def see(self, trees: Sequence[T]) -> None:
-        """Save trees, if it is time.
-
-        Parameters
-        ----------
-        trees : sequence of T
-            All from number 0 on.
-        """
+        """Save trees, all from number 0 on, if it is time."""
         now = time.monotonic()
         least = seconds_of("dtrees.checkpoint-every", EVERY)
         if now >= self._saved_at + max(least, SHARE * (now - self._began)):
             self.save(trees)
 
     def save(self, trees: Sequence[T]) -> None:
-        """Save the trees that are not there yet.
-
-        Raises
-        ------
-        OSError
-            They cannot be written.
-        """
+        """Save the trees that are not there yet; raises OSError where they cannot be written."""
         first, last = self._n_saved, len(trees)
         if last > first:
             self._write(f"trees-{first:09d}-{last:09d}.dtrees", self._encode(trees[first:]))

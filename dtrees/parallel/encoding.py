@@ -142,35 +142,14 @@ def encode_partitions(
 ) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
     """Learn the codes of a table whose partitions are computed by Dask, and code it.
 
-    Parameters
-    ----------
-    table : PartitionedTable
-    categorical_features, max_bins, handle_unknown, seed, sample_rows, weights
-        As for `CodeBook.fit_encode`.
-    regime : {"local", "replicated", "partitioned"} or None, default=None
-        Where trees are to be grown, as for `choose_regime`. Codes stay in their partitions, not
-        made yet, where that is "partitioned".
-    stats : FitStatistics or None, default=None
-        As for `dtrees.parallel.executors.run_with_retries`.
-
-    Returns
-    -------
-    book : CodeBook
-    coded : CodedMatrix or CodedPartitions
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `CodeBook.fit_encode`, and where a partition has not the rows that it should have.
-    TableTooLargeError
-        The codes do not fit this process.
-    ClusterError
-        A Dask cluster is in force and cannot be used.
-
-    Notes
-    -----
     The graph of the collection is computed twice; ``persist`` it where that is dear and there is
-    room for it.
+    room for it. Arguments are as for `CodeBook.fit_encode`, `regime` as for `choose_regime`: codes
+    stay in their partitions, not made yet, where that is "partitioned". `stats` are as for
+    `run_with_retries`.
+
+    Raises ValueError and TypeError as `CodeBook.fit_encode`, and where a partition has not the rows
+    that it should have; TableTooLargeError where the codes do not fit this process; and
+    ClusterError where a Dask cluster is in force and cannot be used.
     """
     rules = checked_rules(max_bins, handle_unknown, seed, sample_rows)
     mask = categorical_mask(categorical_features, table.n_columns, table.names)

@@ -56,17 +56,18 @@ def grow_trees(
     look: Callable[[int, Tree], Any] | None = None,
     stats: FitStatistics | None = None,
 ) -> Generator[tuple[int, Tree, Any]]:
-    """Grow some trees of a forest; yields number, tree, and what `look` has said of it, in order.
+    """Grow trees of a forest; yields numbers, trees and what `look` has said of each.
 
-    Closing the iterator ends the growth: no task is left on a cluster, and `run` is cancelled.
-    Close it (`contextlib.closing`). The caller may take its time: other trees grow meanwhile, in
-    the local regime a few per thread and no more.
+    They come in the order of the numbers, and are the same in every regime. The caller may take its
+    time: other trees grow meanwhile, in the local regime a few per thread and no more. Closing the
+    iterator ends the growth: no task is left on a cluster, and `run` is cancelled. Close it
+    (`contextlib.closing`).
 
-    The trees are the same in every `regime` (None: see `dtrees.parallel.regimes`). In the local one
-    a tree is a task of `run`, and a single tree uses all threads. `look` is called with number and
-    tree: there on the thread that has grown it, in any order; otherwise in the calling thread, in
-    the order of the numbers. `stats` are told what was done. ClusterError: there is a cluster, or
-    one is asked for, and it cannot be used.
+    `run` has the tasks of the local regime: a tree is a task, and a single one uses all threads.
+    `regime` None: see `dtrees.parallel.regimes`. `look` is called with the number of every tree and
+    the tree: in the local regime on the thread that has grown it, in any order; otherwise in the
+    calling thread, in the order of the numbers. `stats` are told what was done. Raises ClusterError
+    where there is a cluster, or one is asked for, and it cannot be used.
     """
     if len(numbers) == 0:
         return

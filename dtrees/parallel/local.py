@@ -52,17 +52,8 @@ WAKE = 0.1  # seconds after which a caller that waits can be interrupted, on any
 class LocalRunner:
     """Runs zero-argument tasks on at most `n_threads` threads; results come in order.
 
-    Parameters
-    ----------
-    n_threads : int
-        At least 1; with 1 the tasks run in the calling thread.
-
-    Attributes
-    ----------
-    n_threads : int
-        How many tasks run at the same time.
-    cancelled : threading.Event
-        Set when the tasks' work is not wanted any more; long tasks look at it.
+    With one thread the tasks run in the calling thread. The event ``cancelled`` is set when the
+    work of the tasks is not wanted any more; long tasks look at it.
     """
 
     def __init__(self, n_threads: int) -> None:
@@ -75,23 +66,10 @@ class LocalRunner:
         return f"{type(self).__name__}(n_threads={self.n_threads})"
 
     def __call__(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
-        """Run the tasks and return their results in order.
+        """Run tasks, in any order and at the same time; returns their results in order.
 
-        Parameters
-        ----------
-        tasks : sequence of callables without arguments
-            They may run at the same time and in any order.
-
-        Returns
-        -------
-        list, of the length of `tasks`
-
-        Raises
-        ------
-        BaseException
-            The first that a task or a signal raises; ``cancelled`` is set then.
-        CancelledError
-            The runner was cancelled, before or meanwhile.
+        Raises the first BaseException that a task or a signal raises, and ``cancelled`` is set
+        then; or CancelledError where the runner was cancelled, before or meanwhile.
         """
         results: list = [None] * len(tasks)
         n_threads = min(self.n_threads, len(tasks))
@@ -115,16 +93,9 @@ class LocalRunner:
     def led(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
         """As a call, but the first task runs in the calling thread, the others on threads.
 
-        Parameters
-        ----------
-        tasks : sequence of callables without arguments
-            At most `n_threads`; the others come to an end when the first one has. Where it fails,
-            nobody waits for them.
-
-        Returns
-        -------
-        list, of the length of `tasks`
-            What the first returns, and None for each of the others.
+        Of at most `n_threads` tasks the others come to an end when the first one has. Where it
+        fails, nobody waits for them. Returns what the first one returns, and None for each of the
+        others.
         """
         first, *others = tasks
         with self._cancelling():
@@ -145,26 +116,13 @@ class LocalRunner:
         return runner
 
     def stream(self, tasks: Sequence[Callable[[], T]]) -> Generator[T]:
-        """Run the tasks and yield their results in order, while other tasks run.
+        """Run tasks, begun in their order, and yield results in order, while other tasks run.
 
-        Closing the iterator before its end cancels the runner and waits for the tasks that run, so
-        long ones should look at ``cancelled``. Close it (`contextlib.closing`).
-
-        Parameters
-        ----------
-        tasks : sequence of callables without arguments
-            As for a call, and begun in this order. At most `AHEAD` per thread are begun beyond
-            those whose result the reader is done with.
-
-        Yields
-        ------
-        object
-            Results, in the order of the tasks. One that is early waits for those before it.
-
-        Raises
-        ------
-        BaseException, CancelledError
-            As a call, and at the reader's next look: results that wait do not come first.
+        At most `AHEAD` tasks per thread are begun beyond those whose result the reader is done
+        with. A result that is early waits for those before it. Raises as a call, at the reader's
+        next look: results that wait do not come first. Closing the iterator before its end cancels
+        the runner and waits for the tasks that run, so long ones should look at ``cancelled``.
+        Close it (`contextlib.closing`).
         """
         n_threads = min(self.n_threads, len(tasks))
         if n_threads <= 1:

@@ -97,8 +97,7 @@ def admitted(
     columns : mapping of str to array-like or None
         By the name of the argument: values of each row.
     stats : FitStatistics or None, default=None
-        Where it is written down what was done, in the phase "reading"; nothing is, where there are
-        no collections.
+        Told of the phase "reading", unless there are no collections.
 
     Returns
     -------
@@ -106,13 +105,10 @@ def admitted(
     columns : array-like or None
         In their order, as `row_values` makes them. Dask collections are in memory.
 
-    Raises
-    ------
-    ValueError
-        A collection has no rows, not two dimensions, an unknown number of columns, or another
-        number of rows than `X`, as far as that is known; the fit looks at the rest.
-    TypeError
-        `X` is a collection of another kind, or what belongs to its rows is delayed.
+    Raises ValueError where a collection has no rows, not two dimensions, an unknown number of
+    columns, or another number of rows than `X`, as far as that is known; the fit looks at the rest.
+    Raises TypeError where `X` is a collection of another kind, or what belongs to its rows is
+    delayed.
     """
     if not any(map(is_lazy, (X, *columns.values()))):
         return (X, *map(row_values, columns.values()))

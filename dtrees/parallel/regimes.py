@@ -94,12 +94,8 @@ def choose_regime(
     kept : str or None, default=None
         Why codes were left in their partitions, if they were: this is decided then.
 
-    Raises
-    ------
-    ClusterError
-        The client in force is closed, or a synchronous fit cannot use it for "replicated".
-    ValueError
-        ``dask.config`` asks for a regime that there is not.
+    Raises ClusterError where the client in force is closed, or a synchronous fit cannot use it for
+    "replicated"; and ValueError where ``dask.config`` asks for a regime that there is not.
     """
     if kept is not None:
         return Choice("partitioned", kept)
