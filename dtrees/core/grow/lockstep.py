@@ -100,15 +100,8 @@ def boost_together(
 class CommonBlocks:
     """The codes by row of a table, which are made when the first model asks for them.
 
-    Parameters
-    ----------
-    coded : CodedMatrix
-    min_rows : int
-        As for `boost_together`.
-    n_threads : int, default=1
-        Of each model: those of a tree have a block each.
-    is_of_one : bool, default=False
-        Whether there is one model, which then copies its rows of sparse columns, too.
+    `min_rows` is as for `boost_together`. Each model has `n_threads`: those of a tree have a block
+    each. Where there `is_of_one` model, it copies its rows of sparse columns, too.
     """
 
     def __init__(
@@ -136,15 +129,8 @@ class CommonBlocks:
 class TurnTaking:
     """Models that the members of a team grow to their end, the last ones in turns.
 
-    Parameters
-    ----------
-    n_models : int
-    n_threads : int
-        The last ``n_threads + n_models % n_threads`` models take turns.
-    begin : callable (number) -> generator
-        Begins a model, whose turns the generator takes.
-    team : Team
-        Closed when all models are grown.
+    The last ``n_threads + n_models % n_threads`` models take turns. ``begin(number)`` begins a
+    model, whose turns the generator takes. The team is closed when all models are grown.
     """
 
     def __init__(

@@ -176,18 +176,10 @@ def tree_of(
     sums: np.ndarray,
     class_weights: ClassWeights | None = None,
 ) -> RoundTree:
-    """A tree of a set whose root has these sums; without nodes.
+    """A tree of a set whose root has these sums, with class weights; without nodes.
 
-    Parameters
-    ----------
-    spec : RoundSpec
-    number : int
-        Of the tree.
-    training_set : int
-    sums : int64 (10 + n_classes,)
-        With class weights.
-    class_weights : ClassWeights or None, default=None
-        Of the sets, where blocks count without them.
+    `sums` are int64 (10 + n_classes,). `class_weights` are those of the sets, where blocks count
+    without them.
     """
     target = target_of(spec)
     if class_weights is not None:

@@ -63,26 +63,13 @@ def grow_in_rounds(
     heard: Callable[[str, int], object] = lambda what, n: None,
     work: Counter[str] | None = None,
 ) -> Generator[tuple[int, list[Tree]]]:
-    """Grow the trees of a batch.
+    """Grow the trees of a batch; yields numbers and trees by training set, in any order.
 
-    Parameters
-    ----------
-    spec : RoundSpec
-    numbers : sequence of int
-        Of the trees.
-    blocks : Blocks
-    heard : callable
-        Called with "round" and the least depth of its nodes before each of them; with "code round"
-        before a second request, and with "code request" for each node and column of it.
-    work : Counter or None, default=None
-        Told in how many nodes, and of how many rows, several sets were searched together: of each
-        node the rows of its largest set. What `blocks` finish is not part of it.
-
-    Yields
-    ------
-    number : int
-    trees : list of Tree
-        By training set, as soon as all of them are complete, in any order.
+    They come as soon as the trees of all sets are complete. `heard` is called with "round" and the
+    least depth of its nodes before each of them; with "code round" before a second request, and
+    with "code request" for each node and column of it. `work` is told in how many nodes, and of how
+    many rows, several sets were searched together: of each node the rows of its largest set. What
+    `blocks` finish is not part of it.
     """
     rules = spec.common.rules
     if CRITERIA[rules.criterion].is_function:
@@ -142,15 +129,8 @@ AT_ONCE = 64  # nodes whose rows are gathered at a time
 class LocalBlocks:
     """Blocks in this process, as `dtrees.core.grow.round_spec.Blocks`.
 
-    Parameters
-    ----------
-    blocks : sequence of Block
-    values : (float64, int64 (n_columns + 1,)) or None, default=None
-        `CodeBook.code_values`, for random splits.
-    run : Runner, default=serial
-        A block is a task in a round, and so is a node that is finished.
-    work : Counter or None, default=None
-        Told what training sets have shared in nodes that were finished.
+    `values` are `CodeBook.code_values`, for random splits. A block is a task of `run` in a round,
+    and so is a node that is finished. `work` is told what training sets have shared in these nodes.
     """
 
     def __init__(

@@ -89,22 +89,10 @@ class Pair:
 
 
 class WaitingNode:
-    """A node whose histograms were searched.
+    """A node whose histograms were searched, by set: `searches` and `histograms`.
 
-    Parameters
-    ----------
-    node : OpenNode
-    searches : dict of int to RoundSearch
-        By set.
-    histograms : dict of int to Histogram
-        By set.
-
-    Attributes
-    ----------
-    asking : dict of int to RoundSearch
-        Those that want the codes of some intervals.
-    wanted : dict of int to uint64 (n,)
-        By column, ascending: the intervals whose codes one of them wants, a bit each.
+    `asking` are the searches that want the codes of some intervals; `wanted` are, by column
+    ascending, the intervals whose codes one of them wants, a bit each: uint64 (n,).
     """
 
     def __init__(
@@ -159,20 +147,9 @@ class Frontier(deque[OpenNode]):
 class CountingPlan:
     """How each column is counted (`_node_counts`), and what that adds up to.
 
-    Parameters
-    ----------
-    spec : RoundSpec
-    dataset : Dataset
-        Of a tree; it tells how many words a cell has.
-    all_columns : int32 (n_columns,)
-        0, 1, 2, ...: the very array that requests of all columns have.
-    n_drawn : int
-        Columns of a node.
-
-    Attributes
-    ----------
-    first : int64 (n_columns + 1,)
-        Places of the columns before each one, if each code has a cell.
+    `dataset` is that of a tree; it tells how many words a cell has. `all_columns` is the very array
+    that requests of all columns have, 0, 1, 2, ...; a node draws `n_drawn` of them. `first` are the
+    places of the columns before each one, if each code has a cell: int64 (n_columns + 1,).
     """
 
     def __init__(
