@@ -281,11 +281,6 @@ cdef class PackedTrees:
             self.start[t] = start[t]
             self.first_leaf[t] = first_leaf[t]
 
-    @property
-    def with_rules(self):
-        """Whether tests are of several kinds."""
-        return self.rules != NULL
-
     def set_thresholds(self, const int64_t[::1] columns not None,
                        const double[::1] thresholds not None, const int64_t[::1] first not None,
                        int64_t n_columns):
