@@ -35,10 +35,6 @@ from dtrees.core.search._criterion cimport (
 )
 from dtrees.core.search._search cimport Search, constrain, heavy_enough, is_bound, offer
 
-cdef struct Reach:
-    # What a boundary has to reach.
-    double score            # at least
-    double limit            # of D*D / (w * rest), at least
 
 cdef inline void add_entry(const RowStatistics* of_row, entry_t row, CellKind kind, int64_t* w,
                            int64_t* s) noexcept nogil:
@@ -57,8 +53,9 @@ cdef double least_reaching(const Search* q) noexcept nogil:
     return best * (1 - 2.0**-48) if best > 0 else best * (1 + 2.0**-48)
 
 
-cdef inline double limit_of(const Search* q, double reach, bint squared) noexcept nogil:
-    """What D*D / (w * rest) has to reach, for a score to reach so much. `squared` is a constant."""
+cdef inline double limit_of(const Search* q, bint squared) noexcept nogil:
+    """What D*D / (w * rest) of a boundary has to reach. `squared` is a constant."""
+    cdef double reach = least_reaching(q)
     cdef double base
     if squared:
         return reach
@@ -66,11 +63,6 @@ cdef inline double limit_of(const Search* q, double reach, bint squared) noexcep
         return NONE
     base = q.S * (natural_log(q.S / q.W) + 2 * LAST_LOGARITHMS)
     return (reach - base) * q.S * (1 - 2.0**-50)
-
-
-cdef inline void find_reach(const Search* q, bint squared, Reach* reach) noexcept nogil:
-    reach.score = least_reaching(q)
-    reach.limit = limit_of(q, reach.score, squared)
 
 
 cdef bint look_at(Search* q, const entry_t* entries, int64_t at, int64_t w, int64_t s, bint down,
@@ -120,8 +112,7 @@ cdef inline void scan_kind(Search* q, const entry_t* entries, int64_t begin, int
     cdef int64_t stop = min(q.totals.n - q.min_rows - n + 1, m)
     cdef double left, rest, target, D
     cdef int64_t i, at
-    cdef Reach reach
-    find_reach(q, squared, &reach)
+    cdef double limit = limit_of(q, squared)
     # Entries before the first permitted boundary are added, those behind the last are not needed.
     for i in range(first):
         add_entry(&of_row, entries[end - 1 - i if down else begin + i] & mask, kind, &w, &s)
@@ -133,9 +124,9 @@ cdef inline void scan_kind(Search* q, const entry_t* entries, int64_t begin, int
         rest = <double>(w if down else W - w)
         target = <double>(S - s if down else s)
         D = most_of_difference(q.W, q.S, left, target)
-        if (D * D >= reach.limit * (left * rest)
+        if (D * D >= limit * (left * rest)
                 and look_at(q, entries, at, w, s, down, kind == COUNT and distinct)):
-            find_reach(q, squared, &reach)
+            limit = limit_of(q, squared)
         add_entry(&of_row, entries[at] & mask, kind, &w, &s)
     q.n = n + m
     q.w = w if kind == WEIGHTED_SUM else q.n
