@@ -145,8 +145,8 @@ class Watch:
 
     def __call__(self, trees: list[Tree]) -> bool:
         """Take the trees of an iteration; whether it is the last one."""
-        for k, tree in enumerate(trees):
-            self._raw[:, k] += tree.value_of(self.walked.leaves(tree, self.rows))[:, 0]
+        for k, steps in enumerate(self.walked.means(trees, self.rows)):
+            self._raw[:, k] += steps
         return self.see(trees, self._raw)
 
     @property

@@ -50,8 +50,9 @@ class CrossValidation(dict[str, Any]):
     """The result of `cross_validate`: scikit-learn's dict, a model of all rows, and intervals.
 
     Items are those of :func:`sklearn.model_selection.cross_validate`, and nothing else.
-    ``result["final_estimator"]`` gives the attribute `final_estimator`, which is no item. Pickling
-    and copying grow it, where it has not been. What ``result.copy()`` and ``|`` make are dicts.
+    ``result["final_estimator"]`` and ``get`` give the attribute `final_estimator`, which is no
+    item. Pickling and copying grow it, where it has not been. What ``result.copy()`` and ``|`` make
+    are dicts.
     """
 
     _held_out: Calibration | str  # or why there are no intervals
@@ -71,6 +72,10 @@ class CrossValidation(dict[str, Any]):
         if key == FINAL:
             return self.final_estimator
         raise KeyError(key)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The item of this name, or the final estimator; `default` where there is none."""
+        return self.final_estimator if key == FINAL else super().get(key, default)
 
     def _repr_html_(self) -> str:
         """A line for each fold, and their means; the final estimator is not grown for it."""

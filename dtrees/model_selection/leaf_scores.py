@@ -390,7 +390,7 @@ def leaf_scores_of(scoring: Any, *, of_classes: bool) -> dict[str, LeafScore] | 
             if of_matrix is None:
                 return None
             scored = partial(_of_matrices, of_matrix)
-            score = LeafScore(str(of_matrix), True, _by_said, scored, is_matrix=True)
+            score = LeafScore(str(scorer), True, _by_said, scored, is_matrix=True)
         if score.of_classes != of_classes:
             return None
         found[name] = score

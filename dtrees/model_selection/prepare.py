@@ -374,12 +374,17 @@ def _here(splits: Iterable[Any]) -> Iterator[Any]:
     """Splits as they come; from the first one that is a Dask collection on, all that follow."""
     splits = iter(splits)
     for split in splits:
-        if isinstance(split, tuple | list) and any(map(is_lazy, split)):
-            rest = [tuple(each) for each in (split, *splits)]
-            sides = iter(computed(*(side for each in rest for side in each)))
-            yield from (tuple(_as_side(next(sides)) for _ in each) for each in rest)
-        else:
+        if not _is_lazy_pair(split):
             yield split
+            continue
+        rest = [split, *splits]
+        sides = iter(computed(*(side for each in rest if _is_lazy_pair(each) for side in each)))
+        for each in rest:
+            yield tuple(_as_side(next(sides)) for _ in each) if _is_lazy_pair(each) else each
+
+
+def _is_lazy_pair(split: Any) -> bool:
+    return isinstance(split, tuple | list) and any(map(is_lazy, split))
 
 
 def _as_side(values: Any) -> np.ndarray:

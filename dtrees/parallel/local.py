@@ -128,6 +128,7 @@ class LocalRunner:
         if n_threads <= 1:
             with self._cancelling():
                 for task in tasks:
+                    self._check()
                     found = task()
                     self._check()
                     yield found

@@ -192,6 +192,16 @@ def test_lazy_sides_are_computed_once(asked):
     np.testing.assert_array_equal(found, ASKED[asked](KFold(4)))
 
 
+def test_what_is_no_pair_is_refused_in_words():
+    class Damaged(Lazy):
+        def split(self, X, y=None, groups=None):
+            return [next(super().split(X, y)), 7]
+
+    prepared = prepare(Arguments("f", CLASSIFIER, Damaged(2)), X, Y, reason=None)
+    assert prepared.reason == "a split is no pair of a training side and a test side"
+    assert prepared.cv[1] == 7
+
+
 def test_what_draws_in_memory_is_not_held():
     seen = []
 

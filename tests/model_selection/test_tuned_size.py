@@ -189,7 +189,7 @@ def test_a_forest_has_few_limits(most, depths):
         assert choice.scores.tolist() == pytest.approx(scores_of_fits(own, X, y, splits), abs=1e-12)
 
 
-@pytest.mark.parametrize("scoring", ["neg_brier_score", "roc_auc"])
+@pytest.mark.parametrize("scoring", ["neg_brier_score", "f1_macro", "roc_auc"])
 def test_every_choice_is_scored_by_the_scorer(scoring):
     X, y, splits = problem(is_classes=True)
     tree = DecisionTreeClassifier(random_state=0, max_depth=6)

@@ -200,6 +200,14 @@ def test_pickles_have_it(copied):
     assert again["final_estimator"].tree_.node_count == found["final_estimator"].tree_.node_count
 
 
+def test_get_knows_it():
+    found = cross_validate(TREE, X, Y, cv=2)
+    assert found.get("final_estimator") is found.final_estimator
+    assert found.get("test_score") is found["test_score"]
+    assert found.get("estimator") is None
+    assert found.get("estimator", 3) == 3
+
+
 @pytest.mark.parametrize("cv", [2, 10], ids=["late", "at once"])
 def test_items_are_those_of_arrays(cv):
     """So frames, means over all items and JSON of lists are what they are of scikit-learn's."""

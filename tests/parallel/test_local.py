@@ -255,6 +255,15 @@ class TestStream:
             list(results)
         wait_until(lambda: not members())
 
+    def test_on_one_thread_no_task_begins_after_that(self):
+        run, begun = LocalRunner(1), []
+        results = run.stream([partial(begun.append, i) for i in range(3)])
+        next(results)
+        run.cancelled.set()
+        with pytest.raises(CancelledError):
+            next(results)
+        assert begun == [0]
+
     def test_a_runner_of_its_own(self):
         run = LocalRunner(3)
         alone = run.alone()

@@ -40,6 +40,10 @@ class Walked(ABC):
     def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
         """Leaf of some rows, intp (n,)."""
 
+    def means(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
+        """Means of the leaves of some rows, of regression trees, float64 (n_trees, n)."""
+        return np.array([tree.value_of(self.leaves(tree, rows))[:, 0] for tree in trees])
+
 
 class LeafLookup(Walked):
     """The rows of a coded table, wherever its codes are.
@@ -57,10 +61,6 @@ class LeafLookup(Walked):
 
     def bring_values(self, asked: Sequence[Asked]) -> None:
         """Fetch the sums that will be asked for."""
-
-    def means(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
-        """Means of the leaves of some rows, of regression trees, float64 (n_trees, n)."""
-        return np.array([tree.value_of(self.leaves(tree, rows))[:, 0] for tree in trees])
 
     def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
         """Values of the leaves of some rows, added up in the order of the trees."""
