@@ -89,8 +89,8 @@ def check_scoring(names: Sequence[str], quantile: float | None = None) -> dict[s
         return {}
     from sklearn.metrics import get_scorer_names
 
+    from dtrees.estimators.scorers import PINBALL, pinball_scorer
     from dtrees.io.problem import near
-    from dtrees.model_selection.nested_errors import PINBALL, pinball_scorer
 
     scorers: dict[str, Any] = {name: name for name in names}
     if quantile is not None:

@@ -425,8 +425,8 @@ def validated(request: Request, estimator: Any, bar: Bar | None = None) -> Run:
 
 def nested_error_of(request: Request, estimator: Any) -> NestedStandardError:
     """The standard error of an estimator by nested cross-validation."""
+    from dtrees.estimators.scorers import pinball_of_rows
     from dtrees.model_selection import nested_standard_error
-    from dtrees.model_selection.nested_errors import pinball_of_rows
 
     scoring = None if request.quantile is None else pinball_of_rows(request.quantile)
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # check_folds notes it

@@ -1,14 +1,25 @@
-"""Scorers of scikit-learn and the classes of a model: which it has, and which one is positive."""
+"""Scorers of scikit-learn, and what they need to know of a model: its classes, or its quantile.
+
+A model of classes says which it has, and which one is positive. One that predicts a quantile is
+scored by minus the pinball loss, its own loss. A target above the prediction costs its distance
+times the quantile, one below times the rest. So the quantile of the targets costs least, as the
+mean does by squares::
+
+    quantile 0.9    prediction 10    target 12    loss 0.9 * 2 = 1.8
+                                     target  8    loss 0.1 * 2 = 0.2
+"""
 
 from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Any
 
 import numpy as np
+
+PINBALL = "neg_mean_pinball_loss"  # as scikit-learn would name the scorer
 
 
 def with_labels(scoring: Any, classes: np.ndarray | None) -> Any:
@@ -103,3 +114,33 @@ def _knowing(scorer: Any, classes: np.ndarray) -> str:
         given["greater_is_better"] = False
     words = [scorer._score_func.__name__, *(f"{k}={v!r}" for k, v in given.items())]
     return f"make_scorer({', '.join(words)})"
+
+
+def pinball_scorer(quantile: float) -> Any:
+    """A scorer of scikit-learn: minus the mean pinball loss."""
+    from sklearn.metrics import make_scorer, mean_pinball_loss
+
+    return make_scorer(mean_pinball_loss, alpha=quantile, greater_is_better=False)
+
+
+def pinball_of_rows(quantile: float) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """A score of each row, of the true values and the predictions: minus its pinball loss."""
+
+    def score(y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+        above = y - predicted
+        found: np.ndarray = -np.maximum(quantile * above, (quantile - 1) * above)
+        return found
+
+    return score
+
+
+def is_own_loss(scorer: Any, estimator: Any) -> bool:
+    """Whether a scorer is minus the loss by which a boosted model of a quantile grows."""
+    from sklearn.metrics import mean_pinball_loss
+
+    return (
+        getattr(estimator, "loss", None) == "quantile"
+        and getattr(scorer, "_score_func", None) is mean_pinball_loss
+        and scorer._sign == -1
+        and scorer._kwargs == {"alpha": estimator.quantile}
+    )

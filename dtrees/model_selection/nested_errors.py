@@ -24,13 +24,7 @@ Models grow together where they can, and are fitted one by one elsewhere::
     searches of dtrees             a search for each set, all on one coded table; from codes
     pipelines, other estimators    a fit for each set, and predictions of its rows
 
-Scores are a number for each row, and their mean is the score of a table. A model that predicts a
-quantile is scored by minus the pinball loss, its own loss. A target above the prediction costs its
-distance times the quantile, one below times the rest. So the quantile of the targets costs least,
-as the mean does by squares::
-
-    quantile 0.9    prediction 10    target 12    loss 0.9 * 2 = 1.8
-                                     target  8    loss 0.1 * 2 = 0.2
+Scores are a number for each row, and their mean is the score of a table.
 """
 
 from __future__ import annotations
@@ -47,7 +41,6 @@ from typing import Any
 import numpy as np
 import sklearn.model_selection
 from sklearn.base import is_classifier
-from sklearn.metrics import make_scorer, mean_pinball_loss
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state
 
@@ -232,35 +225,6 @@ def score_of_rows(scoring: Any, *, is_class: bool) -> Scores:
             "that returns a number for each row."
         )
     return known[name]
-
-
-PINBALL = "neg_mean_pinball_loss"  # as scikit-learn would name the scorer
-
-
-def pinball_scorer(quantile: float) -> Any:
-    """A scorer of scikit-learn: minus the mean pinball loss."""
-    return make_scorer(mean_pinball_loss, alpha=quantile, greater_is_better=False)
-
-
-def pinball_of_rows(quantile: float) -> Scores:
-    """The same of each row, of the true values and the predictions."""
-
-    def score(y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-        above = y - predicted
-        found: np.ndarray = -np.maximum(quantile * above, (quantile - 1) * above)
-        return found
-
-    return score
-
-
-def is_own_loss(scorer: Any, estimator: Any) -> bool:
-    """Whether a scorer is minus the loss by which a boosted model of a quantile grows."""
-    return (
-        getattr(estimator, "loss", None) == "quantile"
-        and getattr(scorer, "_score_func", None) is mean_pinball_loss
-        and scorer._sign == -1
-        and scorer._kwargs == {"alpha": estimator.quantile}
-    )
 
 
 N_REPEATS = 20  # where folds are drawn here

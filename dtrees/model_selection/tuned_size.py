@@ -34,12 +34,12 @@ from sklearn.base import clone, is_classifier
 
 from dtrees.constraints import ARRAY, CV, SCORER, OneOf, checked
 from dtrees.estimators.fit_plan import FitPlan
+from dtrees.estimators.scorers import is_own_loss
 from dtrees.model_selection.boosting_curve import BoostingCurve, grown_curve, has_loss_of_rows
 from dtrees.model_selection.cost_complexity import CostComplexity
 from dtrees.model_selection.fitted_splits import FittedSplits
 from dtrees.model_selection.folds import RowsOfSides, Split, mean_and_standard_error, size_of
 from dtrees.model_selection.leaf_scores import leaf_scores_of
-from dtrees.model_selection.nested_errors import is_own_loss
 from dtrees.model_selection.prepare import Arguments, SplitTable, is_boosted, prepare_shared
 from dtrees.model_selection.surface import ValidationSurface, surface_of
 

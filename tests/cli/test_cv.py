@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 
 import dtrees
+from dtrees.estimators.scorers import PINBALL, pinball_of_rows, pinball_scorer
 from dtrees.io import problem_of, read_table
 from dtrees.model_selection import (
     HashKFold,
@@ -21,7 +22,6 @@ from dtrees.model_selection import (
     tuned_size,
 )
 from dtrees.model_selection.folds import shuffled_folds
-from dtrees.model_selection.nested_errors import PINBALL, pinball_of_rows, pinball_scorer
 from tests.cli.asking import (
     ADULT,
     NOISY,

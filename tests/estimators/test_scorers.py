@@ -1,13 +1,31 @@
-"""Scorers of shares that know the classes of a model."""
+"""Scorers that know the classes of a model, or its quantile."""
 
 import pickle
 
 import numpy as np
 import pytest
-from sklearn.metrics import f1_score, fbeta_score, get_scorer, log_loss, make_scorer
+from sklearn.metrics import (
+    f1_score,
+    fbeta_score,
+    get_scorer,
+    log_loss,
+    make_scorer,
+    mean_pinball_loss,
+)
 
-from dtrees import DecisionTreeClassifier, GradientBoostingClassifier
-from dtrees.estimators.scorers import refuse_unfit, with_labels
+from dtrees import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+)
+from dtrees.estimators.scorers import (
+    is_own_loss,
+    pinball_of_rows,
+    pinball_scorer,
+    refuse_unfit,
+    with_labels,
+)
 
 X = np.array([[0.0], [1.0], [2.0], [2.0]])
 Y = np.array(["a", "b", "c", "b"])
@@ -96,3 +114,29 @@ def test_early_stopping_refuses_them():
         model.fit(np.zeros((40, 1)), y)
     with pytest.raises(ValueError, match="Take scoring='f1_macro'"):
         model.fit(np.zeros((40, 1)), np.tile(["a", "b", "c", "d"], 10))
+
+
+DRAWN = np.random.default_rng(0).exponential(size=200)
+
+
+@pytest.mark.parametrize("quantile", [0.0, 0.1, 0.5, 0.9, 1.0])
+def test_rows_have_the_mean_that_scikit_learn_tells(quantile):
+    for said in (0.3, 1.0, 2.5):
+        rows = pinball_of_rows(quantile)(DRAWN, np.full(len(DRAWN), said))
+        assert (rows <= 0).all()
+        assert -rows.mean() == pytest.approx(
+            mean_pinball_loss(DRAWN, 0 * DRAWN + said, alpha=quantile)
+        )
+
+
+def test_which_scorers_are_minus_the_loss_of_a_model():
+    model = GradientBoostingRegressor(loss="quantile", quantile=0.9)
+    assert is_own_loss(pinball_scorer(0.9), model)
+    others = [
+        *(None, "r2", pinball_scorer(0.8), mean_pinball_loss),
+        make_scorer(mean_pinball_loss, alpha=0.9),
+        make_scorer(mean_pinball_loss, alpha=0.9, sample_weight=DRAWN, greater_is_better=False),
+    ]
+    assert not any(is_own_loss(scorer, model) for scorer in others)
+    for other in (GradientBoostingRegressor(quantile=0.9), DecisionTreeRegressor()):
+        assert not is_own_loss(pinball_scorer(0.9), other)

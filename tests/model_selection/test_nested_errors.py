@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_iris, make_friedman1
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import brier_score_loss, log_loss, make_scorer, mean_pinball_loss
+from sklearn.metrics import brier_score_loss, log_loss
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -32,7 +32,6 @@ from sklearn.svm import LinearSVC
 from dtrees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
-    GradientBoostingRegressor,
     RandomForestClassifier,
 )
 from dtrees.core.grow import shared
@@ -49,9 +48,6 @@ from dtrees.model_selection.nested_errors import (
     NestedStandardError,
     WithoutFolds,
     divisions,
-    is_own_loss,
-    pinball_of_rows,
-    pinball_scorer,
 )
 from dtrees.model_selection.prepare import NotShareableError
 
@@ -450,29 +446,3 @@ def test_losses_of_shares(n_classes):
     assert math.isclose(-found, brier_score_loss(y, given_shares))
     found = OF_CLASSES["neg_log_loss"](y, shares).mean()
     assert math.isclose(-found, log_loss(y, shares))
-
-
-DRAWN = np.random.default_rng(0).exponential(size=200)
-
-
-@pytest.mark.parametrize("quantile", [0.0, 0.1, 0.5, 0.9, 1.0])
-def test_rows_have_the_mean_that_scikit_learn_tells(quantile):
-    for said in (0.3, 1.0, 2.5):
-        rows = pinball_of_rows(quantile)(DRAWN, np.full(len(DRAWN), said))
-        assert (rows <= 0).all()
-        assert -rows.mean() == pytest.approx(
-            mean_pinball_loss(DRAWN, 0 * DRAWN + said, alpha=quantile)
-        )
-
-
-def test_which_scorers_are_minus_the_loss_of_a_model():
-    model = GradientBoostingRegressor(loss="quantile", quantile=0.9)
-    assert is_own_loss(pinball_scorer(0.9), model)
-    others = [
-        *(None, "r2", pinball_scorer(0.8), mean_pinball_loss),
-        make_scorer(mean_pinball_loss, alpha=0.9),
-        make_scorer(mean_pinball_loss, alpha=0.9, sample_weight=DRAWN, greater_is_better=False),
-    ]
-    assert not any(is_own_loss(scorer, model) for scorer in others)
-    for other in (GradientBoostingRegressor(quantile=0.9), DecisionTreeRegressor()):
-        assert not is_own_loss(pinball_scorer(0.9), other)

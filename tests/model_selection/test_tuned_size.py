@@ -14,9 +14,9 @@ from dtrees import (
     GradientBoostingRegressor,
     RandomForestRegressor,
 )
+from dtrees.estimators.scorers import pinball_scorer
 from dtrees.model_selection import boosting_curve, cost_complexity_cv, cross_val_score, tuned_size
 from dtrees.model_selection.folds import shuffled_folds
-from dtrees.model_selection.nested_errors import pinball_scorer
 from dtrees.model_selection.tuned_size import alpha_of_step
 
 
