@@ -33,7 +33,6 @@ from dtrees.cli.form import LOOKED_AT, MOST, CsvForm, is_text, other_forms, read
 from dtrees.cli.terminal import counted, note
 
 if TYPE_CHECKING:
-    from dtrees.cli.form import CsvForm
     from dtrees.coding.codebook import CodeBook
     from dtrees.coding.times import DateForm
 

@@ -270,14 +270,21 @@ class CodeBook:
         In the table that is returned ordered columns are numbers, categorical ones labels.
         `estimator` is a name for messages.
 
-        ValueError: other number, names or order of columns (in scikit-learn's words), strings where
-        numbers were fitted, dates or time spans where something else was fitted or the reverse,
-        infinities. A column that is all missing is of any kind. UnseenCategoryError, with
-        ``handle_unknown="error"``: none of a column's values was fitted, whether a tree asks or
-        not.
+        Raises
+        ------
+        ValueError
+            Other number, names or order of columns (in scikit-learn's words), strings where numbers
+            were fitted, dates or time spans where something else was fitted or the reverse,
+            infinities. A column that is all missing is of any kind.
+        UnseenCategoryError
+            With ``handle_unknown="error"``: none of a column's values was fitted, whether a tree
+            asks or not.
 
-        A warning: none of a column's values was fitted, of ten or more, so that its type may have
-        changed. A table is judged as a whole, a Dask collection block by block when it is computed.
+        Warns
+        -----
+        UserWarning
+            None of a column's values was fitted, of ten or more, so that its type may have changed.
+            A table is judged as a whole, a Dask collection block by block when it is computed.
         """
         plain = self._plain_table(X)
         if plain is not None:

@@ -29,8 +29,8 @@ def group_keys(labels: Any) -> np.ndarray:
     """The key of every label, uint64, of the shape of `labels`.
 
     Labels are numbers, strings, bytes or dates, also mixed; a missing one is a ValueError, one of
-    another kind a TypeError. O(n) for numbers and dates; for strings and objects a dictionary look-
-    up each, and a hash for each distinct label.
+    another kind a TypeError. O(n) for numbers and dates; for strings and objects a dictionary
+    look-up each, and a hash for each distinct label.
     """
     if isinstance(labels, list | tuple):  # numpy would make strings of all, if one of them is
         values = np.fromiter(labels, dtype=object, count=len(labels))

@@ -373,8 +373,7 @@ def read_table(X: Any) -> Table:
     """
     if isinstance(X, Table):
         return X
-    if "sparse" in sys.modules:
-        X = in_scipy(X)
+    X = in_scipy(X)
     if scipy.sparse.issparse(X):
         return _from_sparse(X)
     pandas, polars, pyarrow = (sys.modules.get(m) for m in ("pandas", "polars", "pyarrow"))

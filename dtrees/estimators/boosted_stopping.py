@@ -123,6 +123,9 @@ class Watch:
         The table of the rows, and numbers of those that are scored.
     score : callable (raw, trees) -> float
         Higher is better. raw : float64 (n_rows, n_values); trees : all so far.
+    n_iter_no_change, tol
+        The fit ends when none of the last `n_iter_no_change` scores is better by more than `tol`
+        than the one before them.
     is_apart : bool, default=True
         Whether none of the rows is grown from.
     scores : list of float

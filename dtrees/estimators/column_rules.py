@@ -1,8 +1,7 @@
 """Rules for single columns: along which ones predictions rise or fall, and which ones interact.
 
 Both are given as in scikit-learn, by number or by name, and are resolved here once the table is
-read. What they do in a node stands in `dtrees.core.search._open_node` and
-`dtrees.core.search._open_node`.
+read. What they do in a node stands in `dtrees.core.search._open_node`.
 """
 
 from __future__ import annotations

@@ -266,7 +266,7 @@ class FitPlan:
             random_splits=own._random_cuts,
             random_ties=hasattr(own, "n_estimators") or own.random_state is not None,
             category_penalty=float(own.category_penalty),
-            in_bags=getattr(own, "bootstrap", False),
+            in_bags=self.draws_weights,
             seed=seed,
             handle_unknown="majority" if own.handle_unknown == "majority" else "missing",
             monotonic=directions_of(own.monotonic_cst, book, target),

@@ -20,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import dask
@@ -31,9 +31,6 @@ from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred
 from dtrees.parallel.lazy_collections import check_persisted, is_lazy, one_kind_at_a_time
 from dtrees.parallel.tasks import Tasks
-
-if TYPE_CHECKING:
-    pass
 
 T = TypeVar("T")
 

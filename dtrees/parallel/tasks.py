@@ -324,9 +324,9 @@ class Tasks:
         self.stats.see_workers(found)
         return found
 
-    def able(self) -> dict[str, int]:
-        """Threads of the workers that are not left out."""
-        left_out = self.left_out()
+    def able(self, left_out: Collection[str] | None = None) -> dict[str, int]:
+        """Threads of the workers that are not left out; None: who is left out is asked again."""
+        left_out = self.left_out() if left_out is None else left_out
         return {each: n for each, n in self.workers().items() if each not in left_out}
 
     def room(self) -> int | None:
@@ -342,9 +342,10 @@ class Tasks:
         """
         if has_places():
             return {}
-        if not self.left_out():
+        left_out = self.left_out()
+        if not left_out:
             return {"workers": list(workers), "allow_other_workers": True} if workers else {}
-        able = self.able().keys()
+        able = self.able(left_out).keys()
         if not able:
             raise WorkerLostError(NO_ROOM.format(address_of(self.client)))
         self._able = able & set(workers or ()) or set(able)

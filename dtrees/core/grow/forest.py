@@ -66,8 +66,8 @@ class ForestGrowth:
     of all rows, in units with room for the multiplicities of a bag. ``rules.tree`` is set to the
     number of each tree. Without `bags` every tree sees every row once. `values` is
     `CodeBook.code_values`, for random splits. `shares` are limits that are shares of the rows of
-    the table, or of the weight of the bag. The last limits are decided on the grown tree. An arena
-    has memory that a tree leaves to the next one.
+    the table, or of the weight of the bag. `max_leaf_nodes` and `ccp_alpha` prune the grown tree.
+    `arena` has memory that a tree leaves to the next one.
     """
 
     coded: Any
@@ -125,8 +125,7 @@ class ForestGrowth:
         """Grow a tree for each training set: the one of a forest in which other rows weigh nothing.
 
         Every set has a cell once or not at all, and rows of positive weight. The runner's event
-        ``cancelled`` ends the growth. `work` is told what the sets have shared
-        (`dtrees.core.grow.shared.work_of`).
+        ``cancelled`` ends the growth. `work` is told what the sets have shared.
         """
         rules = replace(self.rules, tree=number)
         target = self.target
