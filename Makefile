@@ -37,7 +37,7 @@ help:
 	@echo "make test        run the tests (PYTEST_ARGS='-k name' to choose)"
 	@echo "make test-oldest the tests with the oldest packages that are supported (PYTHON=python3.11)"
 	@echo "make test-long   what takes minutes and gigabytes, and 2,000 new examples of every law"
-	@echo "make chaos       faults of clusters at many moments, and one hash over all their layouts"
+	@echo "make chaos       faults of clusters at many moments, and one hash over all layouts of a table"
 	@echo "make golden      239 models in three ways each against the digests of tests/golden"
 	@echo "make fuzz-inputs tables of all kinds into every entry point (FUZZ_ARGS='--seed 7 --cases 9000')"
 	@echo "make lint        ruff, cython-lint, mypy, import-linter, codespell"

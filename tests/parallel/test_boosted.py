@@ -16,7 +16,7 @@ from distributed import Client
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.callbacks import Callback
-from dtrees.exceptions import ClusterError, TableTooLargeError
+from dtrees.exceptions import ClusterError, TableTooLargeError, WorkerLostError
 from dtrees.losses import Loss
 from dtrees.parallel import boosted
 from dtrees.parallel.boosted import boost_replicated, place_of_boosting
@@ -293,6 +293,19 @@ class TestFaults:
         assert digest(trees) == expected_of()[0]
         assert not path.exists()
         assert stats.counts["lost_workers"] == 1
+        assert ours(processes) == []
+
+    @pytest.mark.chaos
+    def test_a_model_that_kills_every_worker(self, processes):
+        class Always(Deadly):
+            def __call__(self, *args):
+                import os
+
+                os._exit(1)
+
+        work = work_of(*model_of(), thresholds=lambda each: Always(each, ""))
+        with pytest.raises(WorkerLostError, match="boosted model"):
+            boost_replicated(work, processes, None, FitStatistics())
         assert ours(processes) == []
 
     def test_an_error_in_the_task(self, here):

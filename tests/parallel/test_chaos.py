@@ -1,4 +1,4 @@
-"""The long forms: one hash over every layout of a cluster, and faults at many moments."""
+"""The long forms: one hash over every layout of a table, and faults at many moments."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from tests.parallel.clusters import connect
 from tests.parallel.faults import (
     FOLDS,
     FOREST,
+    ROUNDS,
     Fault,
     assert_nothing_is_left,
     expected,
     fitted,
     pids,
 )
-from tests.parallel.test_collections import CASES, hash_of
+from tests.parallel.test_collections import CASES, LAYOUTS, hash_of, on
 from tests.parallel.test_collections import fitted as fitted_case
 
 pytestmark = [
@@ -47,16 +48,20 @@ def forest():
     return expected()
 
 
-@pytest.fixture(scope="module", params=[1, 2, 8], ids="{} workers".format)
-def n_workers(request):
-    return request.param
-
-
-@pytest.fixture(scope="module", params=[False, True], ids=["in-process", "processes"])
-def cluster(request, n_workers):
-    """A client of so many workers."""
-    with connect(n_workers, 1, request.param) as cluster, Client(cluster) as client:
+@pytest.fixture(scope="module", params=[1, 8], ids="{} workers".format)
+def cluster(request):
+    """A client of so many workers, which are in this process."""
+    with connect(request.param, 1, False) as cluster, Client(cluster) as client:
         yield client
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("regime", ["replicated", "partitioned"])
+def test_clusters(case, regime, cluster, in_memory):
+    with on(cluster), dask.config.set({**ROUNDS, "dtrees.regime": regime}):
+        found = {layout: fitted_case(case, layout) for layout in [None, *LAYOUTS]}
+    assert found == dict.fromkeys([None, *LAYOUTS], in_memory[case])
+    assert_nothing_is_left(cluster)
 
 
 class TestFaults:

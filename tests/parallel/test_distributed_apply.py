@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from contextlib import contextmanager, suppress
 
 import dask
@@ -34,7 +35,8 @@ from dtrees.model_selection import (
     tuned_size,
     validation_surface,
 )
-from dtrees.parallel import PartitionedRows, distributed_apply
+from dtrees.parallel import PartitionedRows, distributed_apply, liveness
+from dtrees.parallel import client as clients
 from dtrees.parallel.coded_partitions import CodedPartitions
 from dtrees.parallel.distributed_apply import (
     walk_codes_of_part,
@@ -342,6 +344,34 @@ def test_a_worker_dies_while_rows_out_of_bags_walk(together, monkeypatch, tmp_pa
     assert not path.exists()
     assert model.oob_score_ == expected
     assert model.fit_report_["lost_workers"] == 1
+
+
+@pytest.mark.chaos
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
+def test_a_worker_hangs_while_rows_walk(monkeypatch, tmp_path, caplog):
+    path = tmp_path / "deadly"
+    path.touch()
+    expected = CASES["forest"](X)
+    stopping = DeadlyWalk(str(path), signal.SIGSTOP)
+    monkeypatch.setattr(distributed_apply, "walk_codes_of_part", stopping)
+    # The other worker may have to import first: it is asked as often as it takes.
+    monkeypatch.setattr(clients, "ANSWER_SECONDS", 2.0)
+    monkeypatch.setattr(liveness, "SILENT_ROUNDS", 1000)
+    with (
+        dask.config.set({"dtrees.worker-patience": "8s"}),
+        partitioned(),
+        connect(2, 1, True) as cluster,
+        Client(cluster) as client,
+    ):
+        workers = client.run(os.getpid)
+        try:
+            found = CASES["forest"](da.from_array(X, chunks=(CHUNKS, -1)))
+        finally:
+            for pid in workers.values():
+                os.kill(pid, signal.SIGCONT)
+        assert not path.exists()
+        assert "do not answer, and are taken out of the cluster" in caplog.text
+    equal(found, expected)
 
 
 # -------------------------------------------------------------------------------------------------

@@ -373,6 +373,15 @@ class TestWorkersThatDie:
         assert model.fit_report_["regime"] == "local"
         assert_nothing_is_left(here)
 
+    def test_rounds_that_workers_always_die_of(self, here, monkeypatch):
+        def die(*arguments):
+            raise killed_worker()
+
+        monkeypatch.setattr(BlockOfRows, "count", die)
+        with pytest.raises(WorkerLostError, match="died 4 times over in a task 'count-blocks'"):
+            fitted(here)
+        assert_nothing_is_left(here)
+
 
 def killed_worker():
     """What the scheduler says of a task whose workers have died."""

@@ -14,6 +14,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import replace
 
 import dask
+import distributed
 import numpy as np
 import psutil
 import pytest
@@ -38,6 +39,7 @@ from dtrees.estimators.training_sets import fit_sets
 from dtrees.exceptions import ClusterError
 from dtrees.model_selection import cross_val_predict, cross_validate
 from dtrees.parallel import grow_sets, regimes, replicated, threaded
+from dtrees.parallel.coded_partitions import tables_kept
 from dtrees.parallel.regimes import choose_regime
 from tests.parallel.clusters import Deadly, connect, digest, ours
 
@@ -238,6 +240,34 @@ class TestWorkersThatComeAndGo:
         two.wait_for_workers(2, timeout=60)
         (dead,) = before - set(two.run(os.getpid).values())
         assert_dead([dead])
+
+    @pytest.mark.parametrize("was_there", [False, True])
+    def test_a_table_that_is_lost(self, was_there, here, monkeypatch, caplog):
+        """It is sent again, also where an earlier growth has brought it; trees that came stay."""
+        grow, begun, lost, go_on = ForestGrowth.trees_of_sets, [], [], threading.Event()
+
+        def held(self, *arguments):
+            begun.append(1)
+            if len(begun) > 4:
+                go_on.wait(60)
+            return grow(self, *arguments)
+
+        def lose(n_trees):
+            if not lost:
+                lost.extend(key for key in list(here.futures) if "coded-table" in str(key))
+                here.cancel([distributed.Future(key, here) for key in lost], force=True)
+                go_on.set()
+
+        growth = growth_of(FOREST, X, Y)
+        expected = growing_here(growth, 12, ROWS)
+        with caplog.at_level(logging.INFO, "dtrees"), tables_kept():
+            if was_there:
+                growing(growth, 1, ROWS, here)
+            monkeypatch.setattr(ForestGrowth, "trees_of_sets", held)
+            assert growing(growth, 12, ROWS, here, lose) == expected
+        assert len(lost) == 1
+        assert "what is lost is made again" in caplog.text
+        assert ours(here) == []
 
 
 class TestNothingIsLeft:
