@@ -325,6 +325,21 @@ def test_what_is_written_is_read(described, mmap):
         assert not found[name].flags.writeable
 
 
+def test_a_check_that_fails_leaves_the_former_file(tmp_path):
+    path = tmp_path / "a"
+    write(path, {"n": 1}, {})
+    before = path.read_bytes()
+
+    def check(partial):
+        assert Archive(partial, False).document == {"n": 2}
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write(path, {"n": 2}, {}, check)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_arrays_that_nobody_asks_for_are_left():
     taken = Taken({"a": np.ones(1), "b": np.ones(2)})
     assert (len(taken), list(taken)) == (2, ["a", "b"])

@@ -217,6 +217,21 @@ def test_attributes_of_boosted_models_are_checked(name, value, tmp_path):
     assert name in refused(rewritten(tmp_path, change, made=boosted_file))
 
 
+@pytest.mark.parametrize("criterion", ["gini", "poisson"])
+def test_boosted_trees_are_of_numbers(criterion, tmp_path):
+    def change(document, arrays):
+        document["trees"]["criterion"] = criterion
+
+    refused(rewritten(tmp_path, change, made=boosted_file), match="criterion|not those of|damaged")
+
+
+def test_attributes_that_nobody_knows(tmp_path):
+    def change(document, arrays):
+        document["attributes"]["note_"] = "a"
+
+    assert "has the attribute 'note_'" in refused(changed(tmp_path, change))
+
+
 def test_save_refuses_what_load_would(tmp_path):
     model, _ = small_model()
     model.set_params(max_depth=-1)

@@ -316,6 +316,11 @@ def test_the_example():
 def test_every_public_estimator_is_in_the_list():
     names = [name for name in dtrees.__all__ if name.endswith(("Classifier", "Regressor"))]
     assert set(names) == set(models.ESTIMATORS)
+    known = {"_fit_bags", "_fit_report", "_fit_seed", "_saw_missing", "_initial", "_fit_loss"}
+    for name in names:
+        model = made(getattr(dtrees, name)).fit(*noisy(60))
+        private = {key for key in vars(model) if key.startswith("_")}
+        assert private <= known, "attributes that a file does not hold"
 
 
 # ---------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from dtrees.model_selection import (
     GridSearchCV,
     HashKFold,
     cost_complexity_cv,
+    cross_val_predict,
     cross_validate,
     tuned_size,
     validation_surface,
@@ -485,6 +486,31 @@ class TestBadInput:
             DecisionTreeClassifier().fit(cut(X)[cut(X)[:, 0] > 1e9], Y[:0])
         with pytest.raises(ValueError, match=r"Found array with 0 feature\(s\)"):
             DecisionTreeClassifier().fit(cut(X)[:, :0], Y)
+
+    @pytest.mark.parametrize(
+        ("name", "call"),
+        [
+            ("y", lambda model, X, lazy: cross_validate(model, X, lazy)),
+            ("groups", lambda model, X, lazy: cross_val_predict(model, X, Y, groups=lazy)),
+            (
+                r"params\['sample_weight'\]",
+                lambda model, X, lazy: cross_validate(model, X, Y, params={"sample_weight": lazy}),
+            ),
+            ("groups", lambda model, X, lazy: validation_surface(model, X, Y, groups=lazy)),
+            (
+                "groups",
+                lambda model, X, lazy: GridSearchCV(model, {"max_depth": [1, 2]}).fit(
+                    X, Y, groups=lazy
+                ),
+            ),
+            ("sample_weight", lambda model, X, lazy: model.fit(X, Y, sample_weight=lazy)),
+            ("bootstrap_groups", lambda model, X, lazy: model.fit(X, Y, bootstrap_groups=lazy)),
+        ],
+    )
+    def test_delayed_values(self, name, call):
+        for table in (X, cut(X)):
+            with pytest.raises(TypeError, match=f"{name} is a dask.delayed value. Give"):
+                call(RandomForestClassifier(2), table, dask.delayed(Y))
 
     def test_other_collections(self):
         model = DecisionTreeClassifier()

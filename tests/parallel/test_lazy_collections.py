@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import dask
 import dask.array as da
 import numpy as np
@@ -9,6 +12,7 @@ import pytest
 from distributed import Client, LocalCluster, wait
 from numpy.testing import assert_array_equal
 
+import dtrees
 from dtrees import DecisionTreeClassifier, GradientBoostingClassifier, RandomForestClassifier
 from dtrees.exceptions import ClusterError
 from dtrees.model_selection import cross_validate
@@ -19,6 +23,24 @@ from tests.parallel.test_mixes import N_ROWS, VALUES, given
 
 pd = pytest.importorskip("pandas")
 dd = pytest.importorskip("dask.dataframe")
+
+
+def test_one_place_asks_dask_for_several_results():
+    """Another call may get several kinds one day; there, the order of results is Dask's."""
+    calls = {
+        (file.stem, ast.unparse(node.func))
+        for file in Path(dtrees.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("compute", "persist", "optimize")
+    }
+    assert calls == {
+        ("executors", "dask.compute"),  # given to `one_kind_at_a_time`, as the next one
+        ("tasks", "self.client.compute"),
+        ("tasks", "self.compute"),  # which is `Tasks.compute`, as the next one
+        ("partitioned", "self._tasks.compute"),
+    }
 
 
 class TestOneKindAtATime:

@@ -15,6 +15,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn import inspection
 
 from dtrees import (
     GradientBoostingClassifier,
@@ -261,6 +262,35 @@ class TestLabelsAreReadOnce:
         reads.clear()
         forest.predict(tall)
         assert reads == ONCE
+
+    def test_of_each_block_of_a_collection(self, reads):
+        frame = pytest.importorskip("dask.dataframe")
+        X, y = table_of(300, seed=4)
+        forest = RandomForestClassifier(6, random_state=0).fit(X, y)
+        expected = forest.predict(X)
+        blocks = forest.predict(frame.from_pandas(X, npartitions=3))
+        reads.clear()
+        np.testing.assert_array_equal(blocks.compute(scheduler="sync"), expected)
+        assert reads == dict.fromkeys(ONCE, 3)
+
+    def test_when_scikit_learn_inspects(self, reads, monkeypatch):
+        X, y = table_of(60, seed=6)
+        X = X.drop(columns="hybrid").dropna().reset_index(drop=True)
+        forest = RandomForestClassifier(12, random_state=0).fit(X, y[: len(X)])
+        n_predictions, check = 0, CodeBook.check
+
+        def counting(self: CodeBook, *table, **options):
+            nonlocal n_predictions
+            n_predictions += 1
+            return check(self, *table, **options)
+
+        monkeypatch.setattr(CodeBook, "check", counting)
+        reads.clear()
+        inspection.permutation_importance(forest, X, y[: len(X)], n_repeats=2, random_state=0)
+        asked = {"categorical_features": ["town", "kind"], "grid_resolution": 100}
+        inspection.partial_dependence(forest, X, ["town"], **asked)
+        assert n_predictions > 2 * X.shape[1] + X["town"].nunique()
+        assert reads == dict.fromkeys([1, 3], n_predictions)
 
     def test_of_trees_that_are_kept(self, reads):
         X, y = table_of(300, seed=5)
