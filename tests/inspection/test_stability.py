@@ -121,9 +121,6 @@ def test_adult(real_data):
     assert_levels(report, expected_levels([[model] for model in models], [final]))
 
 
-IRIS = load_iris(return_X_y=True)
-
-
 def test_a_single_leaf_asks_nothing():
     X, y = np.zeros((6, 2)), np.arange(6) % 2
     leaf = DecisionTreeClassifier().fit(X, y)

@@ -1045,8 +1045,6 @@ def test_a_bar_counts_the_trees_of_all_growths(monkeypatch):
 
 
 FEW_ROWS = tuple(part[:250] for part in load_breast_cancer(return_X_y=True))
-DIABETES = load_diabetes(return_X_y=True)
-CLASSIFIER = dtrees.DecisionTreeClassifier(random_state=0)
 GRID_INSIDE = {"max_depth": [1, None], "ccp_alpha": [0.0, 0.01], "criterion": ["gini", "entropy"]}
 OUTER = theirs.KFold(3, shuffle=True, random_state=5)
 INNER = theirs.KFold(3, shuffle=True, random_state=0)
