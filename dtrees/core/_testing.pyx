@@ -1,10 +1,11 @@
 """Python's views of functions of the kernels, for tests; nothing else imports them."""
 import numpy as np
 
-from libc.stdint cimport int8_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from dtrees.core.data._columns cimport STORED_SPARSE, Column
+from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._structs cimport (
     ALL_ORDERED, ENTROPY, GINI, GRADIENT, LEAF, POISSON, SQUARED, Inherited, RowStatistics, Totals
 )
@@ -25,6 +26,31 @@ from dtrees.core.stores.boosted._column_blocks cimport (
     count_block, count_by_column, count_by_row, is_out, sum_by_row
 )
 from dtrees.core.stores.shared._shared_nodes cimport Partitioning, SharedNode, take_rows
+
+cdef extern from "search/squared.h" nogil:
+    ctypedef struct NumberScan:
+        double W
+        double S
+        double reach
+        bint bounded
+        int64_t mean
+        int64_t n
+        int64_t s
+        const int64_t* target
+    int64_t next_number(NumberScan*, const uint32_t*, int64_t, int64_t) noexcept
+    int STRETCH_OF_NUMBERS
+
+cdef extern from "search/two_classes.h" nogil:
+    ctypedef struct TwoClasses:
+        double W
+        double S
+        double reach
+        bint bounded
+        int64_t n
+        int64_t s
+        uint32_t ones
+        const int64_t* f
+    int64_t next_boundary(TwoClasses*, const uint32_t*, int64_t, int64_t, bint) noexcept
 
 # ---------------------------------------------------------------------------------------------
 # core.search
@@ -148,6 +174,7 @@ def split_of_cells(const int64_t[:, ::1] sums, int64_t min_rows, int64_t min_wei
     cdef int64_t[:, ::1] cells = np.zeros((n_codes + 1, 2), dtype=np.int64)
     cdef int64_t i
     cdef int8_t direction = 0
+    memset(&layout, 0, sizeof(Layout))
     own.criterion.impurity, own.criterion.l2, own.criterion.gain_unit = GRADIENT, l2, 1.0
     own.limits.min_rows, own.limits.min_weight = min_rows, min_weight
     layout.kind, layout.n_classes, layout.n_words, layout.shift = GRADIENTS, 0, 2, 40
@@ -174,6 +201,79 @@ def split_of_cells(const int64_t[:, ::1] sums, int64_t min_rows, int64_t min_wei
         "beyond": q.split.beyond, "missing_left": q.split.missing_left,
         "saw_missing": q.split.saw_missing,
     }
+
+
+def boundaries_of_numbers(const int64_t[::1] target, const uint16_t[::1] rank, double reach, *,
+                          int64_t before=0):
+    """Boundaries whose squared errors reach, as four entries at a time are looked at.
+
+    Parameters
+    ----------
+    target : int64 (n,)
+        Of rows that weigh one each, by ascending rank.
+    rank : uint16 (n,)
+    reach : float
+        At most `NONE`: everything reaches.
+    before : int, default=0
+        How many rows with a target of 0 lie before the first one.
+
+    Returns
+    -------
+    list of (row behind the boundary, sum of the targets before it) or None
+        None where there are no registers of 256 bits.
+    """
+    cdef int64_t n = target.shape[0]
+    cdef uint32_t[::1] entries = np.full(n + 4, 0xFFFFFFFF, dtype=np.uint32)
+    cdef int64_t i, total = np.sum(target)
+    cdef NumberScan t
+    if not is_wide:
+        return None
+    for i in range(n):
+        entries[i] = <uint32_t>rank[i] << 16 | <uint32_t>i
+    t.W, t.S, t.reach = n + before, <double>total, reach
+    t.bounded = reach > NONE and STRETCH_OF_NUMBERS * float(np.abs(target).max()) < 2.0**61
+    t.n, t.s, t.mean, t.target = before, target[0], total // (n + before), &target[0]
+    found = []
+    i = next_number(&t, &entries[0], 1, n)
+    while i < n:
+        found.append((i, t.s))
+        t.s += target[i]
+        i = next_number(&t, &entries[0], i + 1, n)
+    return found
+
+
+def boundaries_of_labels(const uint8_t[::1] label, const uint16_t[::1] rank, double reach, *,
+                         int64_t before=0, bint by_label=False):
+    """Boundaries of two classes whose scores reach, as 16 entries at a time are looked at.
+
+    Parameters
+    ----------
+    label : uint8 (n,)
+        Classes 0 and 1; other arguments and what is returned are as in `boundaries_of_numbers`.
+    by_label : bool, default=False
+        Neighbours of one class are no boundary, and all ranks differ.
+    """
+    cdef int64_t n = label.shape[0]
+    cdef int64_t ones = n - np.sum(label)
+    cdef uint32_t[::1] entries = np.zeros(n + 16, dtype=np.uint32)
+    cdef int64_t[2] place
+    cdef int64_t i
+    cdef TwoClasses t
+    if not is_wide:
+        return None
+    place[0], place[1] = 0, ones
+    for i in range(n):
+        entries[i] = <uint32_t>rank[i] << 16 | <uint32_t>place[label[i]]
+        place[label[i]] += 1
+    t.W, t.S, t.reach, t.bounded = n + before, n - ones, reach, reach > NONE
+    t.n, t.s, t.ones, t.f = before, label[0], <uint32_t>ones, NULL
+    found = []
+    i = next_boundary(&t, &entries[0], 1, n, by_label)
+    while i < n:
+        found.append((i, t.s))
+        t.s += label[i]
+        i = next_boundary(&t, &entries[0], i + 1, n, by_label)
+    return found
 
 
 # ---------------------------------------------------------------------------------------------

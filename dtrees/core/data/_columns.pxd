@@ -24,7 +24,7 @@ cdef struct Column:
     uint32_t n_codes
     uint32_t n_ordered
     uint32_t fill
-    uint32_t common         # u8, u16: a code that most rows hold, as far as is known; or NO_RANK
+    uint32_t common         # u8: a code that most rows hold, as far as is known; or NO_RANK
     int32_t row_slot        # u8: number among the codes of a row, where they stand by row; else -1
     uint8_t storage
 

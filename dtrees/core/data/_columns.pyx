@@ -138,7 +138,7 @@ cdef class Columns:
                 column.codes = codes + indptr[slot[j]] if column.stored > 0 else NULL
                 column.rows = rows + indptr[slot[j]] if column.stored > 0 else NULL
                 column.fill = fill[slot[j]]
-            if storage[j] <= STORED_U16:
+            if storage[j] == STORED_U8:
                 column.common = common_code(column, n_rows)
 
     cdef RowLists row_lists(self, coded):

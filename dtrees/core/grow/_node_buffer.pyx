@@ -194,12 +194,13 @@ cdef object partial_tree_of(const NodeBuffer* out, int64_t n_statistics):
     cdef uint8_t[::1] to
     if out.out_of_memory:
         raise MemoryError
-    room = bytearray(n_bytes)
+    room = np.empty(n_bytes, dtype=np.uint8)
     if n_bytes > 0:
         to = room
-        put(&to[0], out.nodes, of_nodes)
-        put(&to[0] + of_nodes, out.statistics, of_sums)
-        put(&to[0] + of_nodes + of_sums, out.words, of_words)
+        with nogil:     # a full tree has some megabytes, which trees of other threads do not wait for
+            put(&to[0], out.nodes, of_nodes)
+            put(&to[0] + of_nodes, out.statistics, of_sums)
+            put(&to[0] + of_nodes + of_sums, out.words, of_words)
     numbers = np.frombuffer(room, NUMBER, offset=of_nodes)
     n_sums = out.count * n_statistics
     return PartialTree(np.frombuffer(room, RECORD, out.count),
@@ -207,7 +208,7 @@ cdef object partial_tree_of(const NodeBuffer* out, int64_t n_statistics):
                        numbers[n_sums:].view(WORD))
 
 
-cdef inline void put(uint8_t* to, const void* start, size_t n_bytes) noexcept:
+cdef inline void put(uint8_t* to, const void* start, size_t n_bytes) noexcept nogil:
     if n_bytes > 0:     # else there may be no start
         memcpy(to, start, n_bytes)
 

@@ -1,11 +1,10 @@
 """Whole trees and subtrees in one call; see _single_tree.pyx."""
 from libc.stdint cimport int64_t
 
-from dtrees.core.data._columns cimport Column
 from dtrees.core.grow._node_buffer cimport NodeBuffer
 from dtrees.core.grow._team cimport Jobs
 from dtrees.core.search._open_node cimport OpenNode
-from dtrees.core.search._parameters cimport CountRule, TrainParameters
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores._store cimport Store
 from dtrees.core.stores.presorted._buffers cimport Buffers, entries_of_features

@@ -34,6 +34,7 @@ from dtrees.coding.target import Target, class_totals, exact_bincount
 
 MOST_BITS, LEAST_BITS = 12, 10  # sets that are looked at together
 LARGEST_TABLE = 2**16  # keys that are numbered by a table
+BLOCK_ROWS = 2**16  # whose keys are held
 FEW_CELLS = 4  # that are added up one by one
 MOST_TOTALS = 2**20  # of classes in cells, and some for each row
 MOST_OFTEN = 3  # times that a row is drawn, on average; from there on each draw counts more
@@ -362,17 +363,27 @@ def _by_first_row(
         The first row of each.
     """
     n_rows, n_keys = len(cells), n_cells << n_bits
-    keys = (cells.astype(np.int64) << n_bits) | bits
+    blocks = [slice(first, first + BLOCK_ROWS) for first in range(0, n_rows, BLOCK_ROWS)]
+
+    def keys_of(block: slice) -> np.ndarray:
+        keys: np.ndarray = (cells[block].astype(np.int64) << n_bits) | bits[block]
+        return keys
+
     if n_keys > LARGEST_TABLE + 4 * n_rows:
-        distinct, keys = np.unique(keys, return_inverse=True)
-        n_keys = len(distinct)
+        distinct, keys = np.unique(keys_of(slice(None)), return_inverse=True)
+        n_keys, keys_of = len(distinct), keys.__getitem__
     row_of_key = np.full(n_keys, n_rows)
-    row_of_key[keys[::-1]] = np.arange(n_rows - 1, -1, -1)  # what is written last stays
+    for block in reversed(blocks):  # what is written last stays
+        keys = keys_of(block)[::-1]
+        row_of_key[keys] = np.arange(block.start + len(keys) - 1, block.start - 1, -1)
     occurring = np.flatnonzero(row_of_key < n_rows)
     occurring = occurring[np.argsort(row_of_key[occurring])]
     number = np.zeros(n_keys, dtype=np.uint16 if len(occurring) <= 2**16 else np.uint32)
     number[occurring] = np.arange(len(occurring))
-    return number[keys], row_of_key[occurring]
+    found = np.empty(n_rows, dtype=number.dtype)
+    for block in blocks:
+        found[block] = number[keys_of(block)]
+    return found, row_of_key[occurring]
 
 
 def plain() -> Resampling:

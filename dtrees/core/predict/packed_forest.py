@@ -375,8 +375,11 @@ def pack_forest(forest: Forest | Tree, book: CodeBook, run: Runner = serial) -> 
     known = _packed.get(forest)
     if known is None or known[0] is not book:
         trees = forest.trees if isinstance(forest, Forest) else (forest,)
-        known = _packed[forest] = (book, pack_trees(trees, book, run))
-    return known[1]
+        parts = pack_trees(trees, book, run)
+        if parts and parts[0] is forest:
+            parts = ()  # or the tree would keep itself alive
+        known = _packed[forest] = (book, parts)
+    return known[1] or ((forest,) if isinstance(forest, Tree) else ())
 
 
 def pack_trees(trees: Sequence[Tree], book: CodeBook | CodedMatrix, run: Runner = serial) -> Parts:

@@ -96,27 +96,32 @@ def apply(tree: Tree, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarra
     -----
     O(n_rows x depth of the leaves); a tree is packed at its first use, O(nodes).
     """
-    leaves: np.ndarray = _leaves_of(tree, book, X, run)[0].astype(np.intp)
+    leaves: np.ndarray = _leaves_of(tree, _cells_of(book, X, run), run)[0].astype(np.intp)
     return leaves
 
 
 def forest_apply(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarray:
     """Leaf of every row in every tree; intp (n_rows, n_trees). As `apply`."""
-    leaves: np.ndarray = _leaves_of(forest, book, X, run).T.astype(np.intp)
+    leaves: np.ndarray = _leaves_of(forest, _cells_of(book, X, run), run).T.astype(np.intp)
     return leaves
 
 
-def _leaves_of(model: Forest | Tree, book: CodeBook, X: Any, run: Runner) -> np.ndarray:
+def _cells_of(book: CodeBook, X: Any, run: Runner) -> RawCells:
+    """The cells of a table that may be checked already."""
+    return RawCells(book, X if isinstance(X, Table) else book.check(X, run=run))
+
+
+def _leaves_of(model: Forest | Tree, cells: RawCells, run: Runner) -> np.ndarray:
     """Leaf of every row in every tree; int32 (n_trees, n_rows)."""
-    table = X if isinstance(X, Table) else book.check(X, run=run)
-    readers = _readers(model, RawCells(book, table), run)
+    readers = _readers(model, cells, run)
+    n_rows = cells.table.n_rows
     n_trees = len(model) if isinstance(model, Forest) else 1
-    leaves = np.empty((n_trees, table.n_rows), dtype=np.int32)
+    leaves = np.empty((n_trees, n_rows), dtype=np.int32)
 
     def block(first: int, end: int) -> None:
         _find_leaves(readers, first, end, leaves[:, first:end])
 
-    _in_blocks(block, table.n_rows, run, TASK_ROWS if isinstance(model, Tree) else FOREST_ROWS)
+    _in_blocks(block, n_rows, run, TASK_ROWS if isinstance(model, Tree) else FOREST_ROWS)
     return leaves
 
 
@@ -125,9 +130,9 @@ def leaves_by_tree(trees: Sequence[Tree], book: CodeBook, table: Table, run: Run
 
     As `forest_apply`, but the leaves of a few trees at a time are held.
     """
+    cells = RawCells(book, table)
     for first in range(0, len(trees), TREES_AT_ONCE):
-        some = Forest(tuple(trees[first : first + TREES_AT_ONCE]))
-        yield from _leaves_of(some, book, table, run)
+        yield from _leaves_of(Forest(tuple(trees[first : first + TREES_AT_ONCE])), cells, run)
 
 
 def forest_values(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarray:

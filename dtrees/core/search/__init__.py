@@ -3,7 +3,8 @@
     sums of a side ──▶ permitted? ──▶ score ──▶ better than the best?     `_search`, `_criterion`
 
     `_entry_scan`   presorted entries, one row after the other          O(rows)
-    `_number_scan`  the same, of one number per row; stretches that cannot win are passed over
+    `_number_scan`  entries with one number per row, several at a time; also `_two_class_scan`
+    `_gradient_scan`  sums of gradients by code                         O(codes)
     `_intervals`    which stretches of many codes may hold the best boundary
     `_bins`         distinct codes with their sums                      O(codes)
     `_categories`   which categories go left, and what they pay         O(codes log codes)

@@ -7,7 +7,7 @@
    sums before them       s     s-3    s+5    s+10
    D*D >= reach * w * rest ?      one comparison of four; D is rounded up
 
-   Stretches in which no boundary can reach the best score are passed over, as in `_number_scan`. */
+   Stretches in which no boundary can reach the best score are passed over. */
 #ifndef DTREES_SQUARED_H
 #define DTREES_SQUARED_H
 

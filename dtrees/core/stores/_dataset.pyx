@@ -16,6 +16,7 @@ from libc.stdint cimport int8_t, int64_t, uint16_t, uint64_t
 from libc.string cimport memset
 
 from dtrees.core.data._columns cimport columns_of, pointer
+from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._structs cimport BY_FUNCTION, ENTROPY, GINI, POISSON, SQUARED, RowStatistics
 from dtrees.core.histogram._layout cimport (
     CLASSES, COUNT, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, words_of
@@ -117,7 +118,8 @@ cdef class Dataset:
         self.bind_limits(target, rules, 1.0 if counts else scale.total_weight)
         if rules.random_splits and not counts:
             flat, first = values
-            if (self.params.layout.kind in (COUNT, WEIGHTED_SUM) and target.kind == "classification"
+            if (is_wide and self.params.layout.kind in (COUNT, WEIGHTED_SUM)
+                    and target.kind == "classification"
                     and (self.of_row.weight == NULL or target.times is not None)
                     and LEAST_BY_ROW <= coded.u8.shape[1]
                     <= MOST_BY_ROW * self.params.limits.max_features):

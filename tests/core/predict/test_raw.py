@@ -343,6 +343,19 @@ def test_a_packed_tree_is_forgotten_with_its_tree(pack):
     assert gone() is None
 
 
+def test_a_tree_that_is_too_large_to_pack_is_forgotten_too(monkeypatch):
+    monkeypatch.setattr(packed_forest, "MOST_THRESHOLDS", 2)
+    X = numbers(50, 3, seed=24)
+    book, _ = CodeBook.fit_encode(X)
+    tree = random_tree(book, 20, seed=25)
+    assert packed_forest.pack_forest(tree, book) == (tree,)
+    assert packed_forest.pack_forest(tree, book) == (tree,)
+    gone = weakref.ref(tree)
+    del tree
+    gc.collect()
+    assert gone() is None
+
+
 @pytest.mark.parametrize("n_rows", [1, 300, 9_000])
 def test_values_of_many_trees_block_by_block(n_rows):
     X, y = make_classification(max(n_rows, 200), random_state=0)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees import DecisionTreeClassifier
+from dtrees.core._testing import boundaries_of_labels
 from dtrees.core.data._cpu import use_wide
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.search._two_class_scan import steepest_of
@@ -103,3 +104,43 @@ def test_ties_of_entropy_are_decided_by_key(n_rows):
     ]
     assert len(set(found[0])) > 1
     assert found == [found[0]] * 4
+
+
+def scores(label):
+    """The score of the boundary before each row but the first."""
+    w, s = np.arange(1, len(label)), np.cumsum(label)[:-1]
+    W, S = len(label), label.sum()
+    return (W * s - w * S) ** 2 / (w * (W - w))
+
+
+@given(
+    st.integers(2, 120),
+    st.floats(0, 1),
+    st.integers(0, 40),
+    st.sampled_from([1.0, 0.9, 0.3, 0.0]),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+)
+def test_boundaries_of_two_classes(n, share, before, factor, by_label, seed):
+    """All that reach are found, with the sums before them, whatever is passed over."""
+    rng = np.random.default_rng(seed)
+    label = (rng.random(n) < np.where(np.arange(n) < n // 2, share, share / 4)).astype(np.uint8)
+    rank = np.arange(n) if by_label else np.sort(rng.integers(0, n, n))
+    target = np.concatenate([np.zeros(before), label]).astype(np.int64)
+    found = [float(score) for score in scores(target)[before:]]
+    reach = max(found) * factor if factor > 0 else -1e300
+    expected = [
+        (i, int(label[:i].sum()))
+        for i, score in enumerate(found, start=1)
+        if rank[i] != rank[i - 1]
+        and not (by_label and label[i] == label[i - 1])
+        and (factor == 0 or score >= reach * (1 + 1e-12))
+    ]
+    given_reach = reach * (1 - 1e-12) if factor > 0 else reach
+    boundaries = boundaries_of_labels(
+        label, rank.astype(np.uint16), given_reach, before=before, by_label=by_label
+    )
+    assert boundaries is None or set(expected) <= set(boundaries)
+    if boundaries is not None:
+        least = given_reach * (1 - 1e-12) if factor > 0 else -1
+        assert all(found[i - 1] >= least for i, _ in boundaries)

@@ -326,10 +326,7 @@ cdef void combine_cells(SharedStore* s, const SharedNode* node) noexcept nogil:
 
 cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* column,
                         int64_t width) noexcept nogil:
-    """Histograms of a column, cell by cell, of so many codes; False without memory.
-
-    node : or some of its rows, where what they add was not gathered.
-    """
+    """Histograms of a column, cell by cell, of so many codes; False without memory."""
     cdef NodeRows rows
     if not reserve_blocks(s, node, width):
         return False
