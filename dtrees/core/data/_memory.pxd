@@ -20,7 +20,7 @@ cdef inline bint claim(void** room, size_t n_bytes) noexcept nogil:
 
 
 cdef inline bint claim_zeros(void** room, size_t n_bytes) noexcept nogil:
-    """The same, all zero."""
+    """Zeros instead of what there was, which is forgotten; False and NULL without memory."""
     free(room[0])
     room[0] = calloc(n_bytes, 1)
     advise_large(room[0], n_bytes)
@@ -39,8 +39,8 @@ cdef inline bint resize(void** room, size_t n_bytes) noexcept nogil:
 
 cdef inline bint resize_in_pages(void** room, size_t* paged, size_t used,
                                  size_t n_bytes) noexcept nogil:
-    """The same in pages of its own, where there are such and it is large; what is not written yet
-    takes no memory then.
+    """Resize memory in pages of its own, where there are such and it is large; what is not written
+    yet takes no memory then.
 
     paged : bytes of the pages, 0: `room` is of the heap; `free_room` needs it. used : bytes that
     stay.

@@ -56,7 +56,7 @@ class RoundSpec:
         return depth != 0 and int(self.n_rows.max(initial=0)) <= self.gather_rows
 
     def some(self, numbers: Sequence[int]) -> RoundSpec:
-        """The same for some of the sets."""
+        """What a round asks of some of the sets."""
         assert self.common.masks is not None
         own = np.zeros_like(self.common.masks)
         for place, number in enumerate(numbers):

@@ -172,7 +172,7 @@ class CountingPlan:
         self._most_stored = int(places[self._is_sparse].sum())  # rows, and of all codes
 
     def searched(self, columns: np.ndarray, by_code: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Those of some columns that have a histogram, and how all columns are counted."""
+        """Which of some columns have a histogram, and how all columns are counted."""
         ways = self._ways[by_code]
         if columns is self._all_columns and not by_code:
             return self._with_histogram, ways

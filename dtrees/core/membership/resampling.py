@@ -363,15 +363,16 @@ def _by_first_row(
         The first row of each.
     """
     n_rows, n_keys = len(cells), n_cells << n_bits
+    if n_keys > LARGEST_TABLE + 4 * n_rows:
+        keys = (cells.astype(np.int64) << n_bits) | bits
+        distinct, cells = np.unique(keys, return_inverse=True)
+        n_keys, n_bits, bits = len(distinct), 0, np.zeros(n_rows, dtype=np.uint8)
     blocks = [slice(first, first + BLOCK_ROWS) for first in range(0, n_rows, BLOCK_ROWS)]
 
     def keys_of(block: slice) -> np.ndarray:
         keys: np.ndarray = (cells[block].astype(np.int64) << n_bits) | bits[block]
         return keys
 
-    if n_keys > LARGEST_TABLE + 4 * n_rows:
-        distinct, keys = np.unique(keys_of(slice(None)), return_inverse=True)
-        n_keys, keys_of = len(distinct), keys.__getitem__
     row_of_key = np.full(n_keys, n_rows)
     for block in reversed(blocks):  # what is written last stays
         keys = keys_of(block)[::-1]

@@ -191,7 +191,7 @@ def _in_order(tree: Tree, values: np.ndarray, limits: Sequence[PruningLimits]) -
 
 
 def sums_over_alphas(tree: Tree, values: np.ndarray, alphas: np.ndarray) -> np.ndarray:
-    """The same for all weakest links of at most each alpha, above 0.
+    """Sums for all weakest links of at most each alpha, above 0.
 
     Parameters
     ----------

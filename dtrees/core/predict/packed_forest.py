@@ -219,7 +219,7 @@ class PackedForest:
         return np.maximum(codes - shift, codes > 0).astype(np.uint16)
 
     def label_numbers(self, cells: LabelCells) -> np.ndarray:
-        """The same in the slot of numbers."""
+        """Codes of the numbers of labelled cells, in their slot."""
         slot = self.number_slot[cells.column]
         thresholds = self.thresholds[self.first[slot] : self.first[slot + 1]]
         below = np.searchsorted(thresholds, cells.numbers)

@@ -28,7 +28,7 @@ cdef inline int64_t read_bin(Search* q, const int64_t* cell, CellKind kind, uint
 
 cdef inline int64_t read_cell(Search* q, const int64_t* cell, CellKind kind, int64_t n_classes,
                               uint32_t code, int64_t g) noexcept nogil:
-    """The same with `n_classes` weights of classes, which packed cells have of two; 0: none."""
+    """Read a cell with `n_classes` weights of classes, which packed cells have of two; 0: none."""
     cdef Bins* bins = q.bins
     cdef int64_t n, weight, target
     bins.rank[g] = code

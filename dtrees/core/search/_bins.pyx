@@ -66,7 +66,7 @@ cdef inline void read_bins(Search* q, const int64_t* cells, CellKind kind, int64
 
 cdef void read_gradients(Search* q, const Layout* layout, const int64_t* cells,
                          int64_t n_cells) noexcept nogil:
-    """The same for cells of gradients, whose fields depend on the layout."""
+    """Read bins from cells of gradients, whose fields depend on the layout."""
     cdef Bins* bins = q.bins
     cdef int64_t g = 0
     cdef int64_t i

@@ -231,7 +231,7 @@ cdef double total_impurity(const Search* q) noexcept nogil:
 
 
 cdef double impurity_within(const Search* q, double total) noexcept nogil:
-    """The same, summed up over the bins."""
+    """Impurity within the bins, summed up."""
     cdef const Bins* g = q.bins
     cdef int64_t K = q.criterion.n_classes
     cdef const int64_t* of_class

@@ -57,7 +57,7 @@ cdef inline void add_one(const Search* q, int64_t* of_class, int64_t t, int64_t*
 cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, int64_t end,
                               int64_t close, bint down, bint weighted,
                               bint entropy) noexcept nogil:
-    """The same for classes; `down`, `weighted`, `entropy` are constants where this is inlined.
+    """Scan entries of classes; `down`, `weighted`, `entropy` are constants where this is inlined.
 
     One step of the outer loop adds the entries of one rank, then offers the boundary behind it.
     """

@@ -1,4 +1,4 @@
-"""Sorts by comparison: of entries in nodes of few rows, and of bins by their keys.
+"""Sorts: of entries of few rows and of bins by comparison, of entries of many rows by radix.
 
 Short stretches are sorted by insertion, then merged bottom up, from one array to another and back:
 
@@ -6,13 +6,13 @@ Short stretches are sorted by insertion, then merged bottom up, from one array t
     scratch    |       32 sorted       |     the rest     |
     items      |                   sorted                 |
 
-Entries of many rows are sorted by counting where they are read. O(n log n).
+O(n log n), and O(n) by radix.
 
 Of many bins, keys are first dealt to buckets of equal width, and buckets are sorted: O(n) where
 keys are spread evenly, and no worse than before where they are not.
 """
 from libc.math cimport INFINITY
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from dtrees.core.search._search cimport Keyed
@@ -113,3 +113,34 @@ cdef void merge_sort(sorted_t* items, sorted_t* scratch, int64_t n) noexcept nog
         width *= 2
     if source != items:
         memcpy(items, source, n * sizeof(sorted_t))
+
+
+cdef void sort_by_code(uint64_t* entries, uint64_t* scratch, int64_t n,
+                       uint32_t n_codes) noexcept nogil:
+    """Sort entries whose rows ascend, by radix where they are many. O(n)."""
+    cdef int64_t i, shift, t, total
+    cdef int64_t count[2048]
+    cdef uint64_t* source = entries
+    cdef uint64_t* sink = scratch
+    cdef uint64_t entry
+    if n < 64:
+        merge_sort(entries, scratch, n)
+        return
+    shift = 32
+    while shift < 64 and (<uint64_t>n_codes >> (shift - 32)) > 0:
+        memset(count, 0, sizeof(count))
+        for i in range(n):
+            count[(source[i] >> shift) & 2047] += 1
+        total = 0
+        for i in range(2048):
+            t = count[i]
+            count[i] = total
+            total += t
+        for i in range(n):
+            entry = source[i]
+            sink[count[(entry >> shift) & 2047]] = entry
+            count[(entry >> shift) & 2047] += 1
+        source, sink = sink, source
+        shift += 11
+    if source != entries:
+        memcpy(entries, source, n * sizeof(uint64_t))

@@ -146,7 +146,7 @@ cdef inline void note_best(Search* q, TwoClasses* t) noexcept nogil:
 
 cdef void scan_entropy(Search* q, const uint32_t* entries, int64_t begin, int64_t end,
                        uint32_t ones, bint close) noexcept nogil:
-    """The same for the entropy of two classes, both of which the node has, without constraints.
+    """Scan by the entropy of two classes, both of which the node has, without constraints.
 
     close : the sums of the side are asked for at the end.
     """

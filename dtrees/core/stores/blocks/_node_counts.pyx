@@ -59,8 +59,8 @@ from dtrees.core.histogram._layout cimport (
 )
 from dtrees.core.histogram._totals cimport add_label, add_value, clear_totals
 from dtrees.core.search._intervals cimport has_bounds_for
+from dtrees.core.search._sort cimport sort_by_code
 from dtrees.core.stores._dataset cimport Dataset
-from dtrees.core.stores.presorted._buffers cimport sort_by_code
 
 from dtrees._forks import LockOfObject, lock_of_process
 from dtrees.coding.coded import SPARSE

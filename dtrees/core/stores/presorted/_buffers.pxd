@@ -60,8 +60,6 @@ cdef Buffers* relocate(Buffers* old, const entry_t* entries, OpenNode* node, con
                        const CountRule* rule) noexcept nogil
 cdef int64_t sorted_entries(const Column* column, const uint8_t* live, uint64_t* entries,
                             uint64_t* scratch, int64_t n_rows) noexcept nogil
-cdef void sort_by_code(uint64_t* entries, uint64_t* scratch, int64_t n,
-                       uint32_t n_codes) noexcept nogil
 
 
 cdef inline int64_t entries_of_features(const PresortedFeature* features, int64_t n_features,

@@ -23,7 +23,7 @@ per entry of the largest relocated node.
 """
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy, memmove, memset
+from libc.string cimport memmove, memset
 
 from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, STORED_U8, Column, code_at
 from dtrees.core.data._memory cimport claim, resize
@@ -33,7 +33,7 @@ from dtrees.core.histogram._totals cimport weigh_row
 from dtrees.core.search._entry_scan cimport first_above
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport CountRule
-from dtrees.core.search._sort cimport merge_sort
+from dtrees.core.search._sort cimport sort_by_code
 
 cdef enum:
     READ_BEYOND = 16        # entries that scans read at once
@@ -386,7 +386,7 @@ cdef void count_narrow(const uint8_t* codes, const uint32_t* row_id, int64_t n, 
 
 cdef void count_wide(const uint16_t* codes, const uint32_t* row_id, int64_t n, int64_t n_codes,
                      uint32_t* count) noexcept nogil:
-    """The same of a uint16 column, whose codes are not kept."""
+    """Count the codes of a uint16 column, which are not kept."""
     cdef int64_t i
     memset(count, 0, (n_codes + 1) * sizeof(uint32_t))
     for i in range(n):
@@ -434,7 +434,7 @@ cdef int64_t entries_of_narrow(uint32_t* own, uint32_t* count, int64_t n, int64_
 
 cdef int64_t entries_of_wide(const Column* column, const uint32_t* row_id, int64_t n,
                              uint32_t* entries, uint32_t* scratch) noexcept nogil:
-    """The same for a uint16 column, by radix sort of all codes; without a majority. O(n).
+    """Entries of a uint16 column, by radix sort of all codes; without a majority. O(n).
 
     row_id : rows of the coded matrix; entry i stands for row_id[i].
     """
@@ -501,7 +501,7 @@ cdef int64_t sorted_entries(const Column* column, const uint8_t* live, uint64_t*
 cdef uint32_t entries_of_widest(const Column* column, const uint32_t* row_id, int64_t n,
                                 uint32_t* entries, uint64_t* scratch,
                                 PresortedFeature* feature) noexcept nogil:
-    """The same for a uint32 column, of ranks; returns the last rank, as `write_ranks`.
+    """Entries of a uint32 column, of ranks; returns the last rank, as `write_ranks`.
 
     scratch : (2 n,).
     """
@@ -511,37 +511,6 @@ cdef uint32_t entries_of_widest(const Column* column, const uint32_t* row_id, in
         scratch[i] = <uint64_t>codes[row_id[i]] << 32 | <uint64_t>i
     sort_by_code(scratch, scratch + n, n, column.n_codes)
     return write_ranks(<const uint64_t*>scratch, n, NULL, NO_RANK, entries, feature)
-
-
-cdef void sort_by_code(uint64_t* entries, uint64_t* scratch, int64_t n,
-                       uint32_t n_codes) noexcept nogil:
-    """Sort entries whose rows ascend, by radix where they are many. O(n)."""
-    cdef int64_t i, shift, t, total
-    cdef int64_t count[2048]
-    cdef uint64_t* source = entries
-    cdef uint64_t* sink = scratch
-    cdef uint64_t entry
-    if n < 64:
-        merge_sort(entries, scratch, n)
-        return
-    shift = 32
-    while shift < 64 and (<uint64_t>n_codes >> (shift - 32)) > 0:
-        memset(count, 0, sizeof(count))
-        for i in range(n):
-            count[(source[i] >> shift) & 2047] += 1
-        total = 0
-        for i in range(2048):
-            t = count[i]
-            count[i] = total
-            total += t
-        for i in range(n):
-            entry = source[i]
-            sink[count[(entry >> shift) & 2047]] = entry
-            count[(entry >> shift) & 2047] += 1
-        source, sink = sink, source
-        shift += 11
-    if source != entries:
-        memcpy(entries, source, n * sizeof(uint64_t))
 
 
 cdef int64_t leave_out_majority(uint32_t* entries, int64_t n, uint32_t* fill) noexcept nogil:

@@ -560,7 +560,7 @@ cdef bint search_drawn(ColumnLoader* loader, Search* q, const OpenNode* node, co
 
 cdef bint search_read(ColumnLoader* loader, Search* q, const OpenNode* node, const Column* column,
                       int32_t number) noexcept nogil:
-    """The same by sorted entries or by a histogram, whichever is cheaper."""
+    """Search a column of drawn rows by sorted entries or by a histogram, whichever is cheaper."""
     cdef RowStatistics of_row
     cdef bint varies
     if by_entries(loader, q, column, node.totals.n):

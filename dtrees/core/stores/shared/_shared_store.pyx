@@ -61,8 +61,8 @@ from dtrees.core.search._search cimport (
     Boundaries, Search, add_bin, begin_column, begin_pass, borrow_scratch, enlarge, free_bins,
     free_search, is_better, keep_ranks, new_search, take_best
 )
+from dtrees.core.search._sort cimport sort_by_code
 from dtrees.core.stores._store cimport Member, Store
-from dtrees.core.stores.presorted._buffers cimport sort_by_code
 from dtrees.core.stores.sampled._random_split cimport search_random
 from dtrees.core.stores.sampled._sampled_columns cimport draw_columns
 from dtrees.core.stores.shared._shared_entries cimport (
