@@ -197,7 +197,7 @@ cdef object partial_tree_of(const NodeBuffer* out, int64_t n_statistics):
     room = np.empty(n_bytes, dtype=np.uint8)
     if n_bytes > 0:
         to = room
-        with nogil:     # a full tree has some megabytes, which trees of other threads do not wait for
+        with nogil:     # some megabytes, which other threads need not wait for
             put(&to[0], out.nodes, of_nodes)
             put(&to[0] + of_nodes, out.statistics, of_sums)
             put(&to[0] + of_nodes + of_sums, out.words, of_words)

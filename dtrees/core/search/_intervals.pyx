@@ -320,8 +320,8 @@ cdef double gini_at(const Search* q, const int64_t* left, const int64_t* right,
 
 cdef double entropy_rise(const Search* q, const int64_t* near, const int64_t* far,
                          const int64_t* of_class, int64_t n, int64_t m) noexcept nogil:
-    """How far the entropy may rise: what all rows of a class change, if they come first, where that is
-    more than nothing.
+    """How far the entropy may rise: what all rows of a class change, if they come first, where that
+    is more than nothing.
 
     The weights of the sides make a row of a class worth less the later it comes.
     """
