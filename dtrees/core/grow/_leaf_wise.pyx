@@ -526,13 +526,31 @@ def newton_steps(const int64_t[:, ::1] sums not None, const double[::1] n_rounde
     rounded: rows, or counts of them. l2 : in units of the hessians. shift : bits of a unit of
     gradients, in those of a unit of hessians. most : no step is larger. Returns float64 (n,).
     """
-    cdef double[::1] steps = np.zeros(sums.shape[0])
+    cdef double[::1] steps = np.empty(sums.shape[0])
     cdef int64_t i
-    cdef double below
     for i in range(sums.shape[0]):
-        below = <double>sums[i, 0] + l2
-        if below > 0 and 2 * fabs(<double>sums[i, 1]) > n_rounded[i]:
-            steps[i] = min(max(-ldexp(<double>sums[i, 1], -shift) / below, -most), most)
+        steps[i] = newton_step(&sums[i, 0], n_rounded[i], l2, shift, most)
+    return np.asarray(steps)
+
+
+cdef inline double newton_step(const int64_t* sums, double n_rounded, double l2, int shift,
+                               double most) noexcept nogil:
+    cdef double below = <double>sums[0] + l2
+    if below <= 0 or 2 * fabs(<double>sums[1]) <= n_rounded:
+        return 0.0
+    return min(max(-ldexp(<double>sums[1], -shift) / below, -most), most)
+
+
+def newton_steps_of_leaves(LeafWiseGrower grower not None, const double[::1] n_rounded, int shift,
+                           double most):
+    """`newton_steps` of the leaves of the tree that was grown last; without `n_rounded`: rows."""
+    cdef double[::1] steps = np.empty(grower.n_leaves)
+    cdef double rounded
+    cdef int64_t i
+    for i in range(grower.n_leaves):
+        rounded = grower.leaves[i].node.totals.n if n_rounded is None else n_rounded[i]
+        steps[i] = newton_step(grower.out.statistics + 2 * grower.leaves[i].node.record, rounded,
+                               grower.l2, shift, most)
     return np.asarray(steps)
 
 

@@ -57,6 +57,7 @@ from dtrees.core.grow._leaf_wise import (
     LeafWiseGrower,
     add_leaf_steps,
     newton_steps,
+    newton_steps_of_leaves,
     weights_of_leaves,
 )
 from dtrees.core.grow._team import Team
@@ -361,56 +362,45 @@ class LeafSteps:
         weighted steps.
         """
         monotonic = self.rules.monotonic
-        piece, leaves = grower.piece(), grower.leaves_of_tree()
         weights = weights_of_leaves(grower, self.weight)
-        if monotonic is None:
-            counts = weights * self.weight_unit
-            steps = self._steps_of(grower, piece, leaves, counts, k, shift, loss)
+        if monotonic is not None:
+            steps, weights = self._monotonic_steps(grower, weights, k, shift, loss, monotonic)
+        elif loss.level is not None:
+            steps = self._quantiles_of(grower, grower.leaves_of_tree(), k, loss)
             steps *= self.learning_rate
         else:
-            every = np.arange(len(piece.nodes))
-            nodes = np.column_stack([every, *stretches(piece, leaves)])
-            values = self._steps_of(
-                grower, piece, nodes, self._counts_of(grower, nodes), k, shift, loss
-            )
-            values *= self.learning_rate
-            lower, upper = bounds_of_nodes(piece, values, monotonic)
-            own = leaves[:, 0]
-            steps, weights = within(values[own], lower[own], upper[own]), few_bits(weights)
+            is_weighted = self.are_counts and self.weight is not None
+            counts = weights * self.weight_unit if is_weighted else None
+            steps = newton_steps_of_leaves(grower, counts, shift, loss.largest_step)
+            steps *= self.learning_rate
         unit: float = add_leaf_steps(grower, steps, weights, self.weight_unit, self.raw[k])
         return unit
 
-    def _counts_of(self, grower: LeafWiseGrower, nodes: np.ndarray) -> np.ndarray:
-        """The weight of the rows of some nodes, as `_steps_of` has them; float64 (n,)."""
-        if self.weight is None:
-            return nodes[:, 2].astype(np.float64)
-        up_to = np.cumsum(np.append(0, self.weight[grower.rows_of_leaves])) * self.weight_unit
-        counts: np.ndarray = up_to[nodes[:, 1] + nodes[:, 2]] - up_to[nodes[:, 1]]
-        return counts
-
-    def _steps_of(
+    def _monotonic_steps(
         self,
         grower: LeafWiseGrower,
-        piece: PartialTree,
-        nodes: np.ndarray,
-        counts: np.ndarray,
+        weights: np.ndarray,
         k: int,
         shift: int,
         loss: Loss | OwnLoss,
-    ) -> np.ndarray:
-        """The best step of some nodes, within the bound of the loss.
-
-        nodes : int64 (n, 3)
-            Number, first row, rows.
-        counts : float64 (n,)
-            Weights of the nodes.
-        """
+        monotonic: Sequence[int],
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Steps of leaves within the bounds of the nodes above them, and weights of few bits."""
+        piece, leaves = grower.piece(), grower.leaves_of_tree()
+        nodes = np.column_stack([np.arange(len(piece.nodes)), *stretches(piece, leaves)])
         if loss.level is not None:
-            return self._quantiles_of(grower, nodes, k, loss)
-        is_weighted = self.are_counts and self.weight is not None
-        n_rounded = counts if is_weighted else nodes[:, 2].astype(np.float64)
-        sums = piece.statistics[nodes[:, 0]]
-        return newton_steps(sums, n_rounded, grower.l2, shift, loss.largest_step)
+            values = self._quantiles_of(grower, nodes, k, loss)
+        else:
+            counts = nodes[:, 2].astype(np.float64)
+            if self.are_counts and self.weight is not None:
+                up_to = np.cumsum(np.append(0, self.weight[grower.rows_of_leaves]))
+                up_to = up_to * self.weight_unit
+                counts = up_to[nodes[:, 1] + nodes[:, 2]] - up_to[nodes[:, 1]]
+            values = newton_steps(piece.statistics, counts, grower.l2, shift, loss.largest_step)
+        values *= self.learning_rate
+        lower, upper = bounds_of_nodes(piece, values, monotonic)
+        own = leaves[:, 0]
+        return within(values[own], lower[own], upper[own]), few_bits(weights)
 
     def _quantiles_of(
         self, grower: LeafWiseGrower, leaves: np.ndarray, k: int, loss: Loss | OwnLoss

@@ -15,6 +15,7 @@ from dtrees.core.grow._leaf_wise import (
     GrownRecords,
     add_leaf_steps,
     newton_steps,
+    newton_steps_of_leaves,
     weights_of_leaves,
 )
 from dtrees.core.grow.assembly import join
@@ -254,6 +255,22 @@ def test_weights_are_those_of_the_rows(tree, weight):
     rows = [grower.rows_of_leaves[at : at + n] for _, at, n in grower.leaves_of_tree().tolist()]
     expected = [len(own) if weight is None else weight[own].sum() for own in rows]
     assert found.tolist() == expected
+
+
+@pytest.mark.parametrize("n_rounded", [None, 1e6])
+def test_steps_of_leaves_are_those_of_their_sums(tree, n_rounded):
+    grower, _ = tree
+    leaves = grower.leaves_of_tree()
+    counts = None if n_rounded is None else np.full(len(leaves), n_rounded)
+    expected = newton_steps(
+        grower.piece().statistics[leaves[:, 0]],
+        leaves[:, 2].astype(float) if counts is None else counts,
+        grower.l2,
+        3,
+        0.5,
+    )
+    assert np.ptp(expected) > 0
+    assert newton_steps_of_leaves(grower, counts, 3, 0.5).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("unit", [1.0, 0.3])
