@@ -149,7 +149,6 @@ def keyed_largest(seed, stream, branch, const uint64_t[::1] numbers):
 
 
 SAMPLE_ROWS = STREAM_SAMPLE_ROWS
-FEATURES = STREAM_FEATURES
 BOOTSTRAP = STREAM_BOOTSTRAP
 ROUNDING = STREAM_ROUNDING
 FOLDS = 4  # which fold a row is held out in: a stream that no kernel draws from

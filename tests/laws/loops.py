@@ -18,8 +18,9 @@ from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import scale_of, scale_of_sums
 from dtrees.core.model.tree import Tree, total_of
 from dtrees.estimators.fit_plan import FitPlan
-from dtrees.estimators.training_sets import UNITS, fit_sets
+from dtrees.estimators.training_sets import UNITS
 from tests.laws.tables import fill_column, hash_of
+from tests.training import fit_sets
 
 FACTS = (
     *("children_left", "children_right", "feature", "missing_go_to_left"),

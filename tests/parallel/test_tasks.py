@@ -477,6 +477,7 @@ class TestFaults:
     @pytest.mark.parametrize("error", [OSError(), KeyError(), CancelledError()])
     def test_a_fetch_that_may_do_another_time(self, error, faults):
         faults.of_call(0, CALL, Failed("finished"), Missed(error))
+        assert faults.stats.counts["restarts"] == 0
 
     @pytest.mark.parametrize("error", [MemoryError(), TypeError(), ModuleNotFoundError()])
     def test_a_fetch_that_never_will(self, error, faults):
