@@ -41,6 +41,7 @@ from dtrees.core.grow.shared import n_alone
 from dtrees.core.membership.resampling import (
     ClassWeights,
     Resampling,
+    of_sets,
     without_class_weights,
 )
 from dtrees.estimators.base import BaseModel
@@ -95,6 +96,19 @@ class UnitGroup:
             weighs = None if self.class_weights is None else self.class_weights.some([at])
             found.append(UnitGroup(self.target.only(sets.rows(number)), [number], weighs))
         return found
+
+
+def fit_sets(
+    estimator: BaseModel,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    rows: np.ndarray,
+    *,
+    bar: Bar | None = None,
+) -> FittedSets:
+    """Fit a clone to each training set, bool (n_sets, n_rows), of a table used only here."""
+    return fit_table(estimator, TrainingTable(X, y, sample_weight), of_sets(rows), bar=bar)
 
 
 @tables_kept()

@@ -13,11 +13,11 @@ from sklearn.metrics import accuracy_score
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.estimators import boosted_sets
 from dtrees.estimators.base import BaseModel
+from dtrees.estimators.training_sets import fit_sets
 from dtrees.losses import Loss
 from dtrees.parallel import threaded
 from dtrees.typing import serial
 from tests.core.grow.boosted_cases import random_columns, table_of
-from tests.training import fit_sets
 
 pytest.importorskip("pandas")
 

@@ -10,7 +10,7 @@ import dtrees
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestClassifier
 from dtrees.core.model.pruning import PruningLimits
 from dtrees.estimators.fitted_sets import model_of_trees, trees_of
-from tests.training import fit_sets
+from dtrees.estimators.training_sets import fit_sets
 
 X, Y = load_iris(return_X_y=True)
 SETS = np.arange(150) % 2 != np.arange(2)[:, None]

@@ -14,9 +14,9 @@ from dtrees.coding.target import Target
 from dtrees.estimators import training_sets
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import trees_of
+from dtrees.estimators.training_sets import fit_sets
 from tests.laws.together import staying_together
 from tests.pairs import parametrize_pairs
-from tests.training import fit_sets
 
 TREE = FitPlan.of(dtrees.DecisionTreeClassifier())
 HALVES = np.array([0.5, 1.5, 2.25, 3.0])
@@ -152,7 +152,7 @@ def test_sets_without_rows_of_weight():
     rows = np.vstack([y == 0, np.zeros((1, N_ROWS), dtype=bool), sets(rng)])
     weights = {0: 0.0, 1: 2.0, 2: 1.0}
     tree = estimator_of("DecisionTree", "Classifier", class_weight=weights)
-    found = fit_sets(tree, X, y, None, rows)
+    found = dtrees.estimators.training_sets.fit_sets(tree, X, y, None, rows)
     assert "nothing is left to learn from" in str(found.models[0])
     assert isinstance(found.models[1], ValueError)
     check(tree, X, y, None, rows[2:])

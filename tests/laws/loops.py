@@ -18,9 +18,8 @@ from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import scale_of, scale_of_sums
 from dtrees.core.model.tree import Tree, total_of
 from dtrees.estimators.fit_plan import FitPlan
-from dtrees.estimators.training_sets import UNITS
+from dtrees.estimators.training_sets import UNITS, fit_sets
 from tests.laws.tables import fill_column, hash_of
-from tests.training import fit_sets
 
 FACTS = (
     *("children_left", "children_right", "feature", "missing_go_to_left"),

@@ -24,6 +24,7 @@ from sklearn.metrics import (
 
 import dtrees
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
+from dtrees.estimators.training_sets import fit_sets
 from dtrees.model_selection import GridSearchCV
 from dtrees.model_selection import cross_validate as ours
 from dtrees.model_selection.fitted_splits import scores_by_leaves
@@ -47,7 +48,6 @@ from tests.model_selection.test_search import (
     named,
     same,
 )
-from tests.training import fit_sets
 
 
 def of_half(estimator, X, y, weight=None):

@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse
 
 import dtrees
+from dtrees.estimators.training_sets import fit_sets
 from tests.no_memory.preload import answer_with
-from tests.training import fit_sets
 
 N_COLUMNS = 60
 

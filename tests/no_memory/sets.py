@@ -17,9 +17,9 @@ import scipy.sparse
 import dtrees
 from dtrees.core.data import _cpu
 from dtrees.estimators.fitted_sets import FittedSets, trees_of
+from dtrees.estimators.training_sets import fit_sets
 from tests.no_memory import FOREVER
 from tests.no_memory.preload import answer_with
-from tests.training import fit_sets
 
 N_ROWS = 1200
 WORKS = {

@@ -35,13 +35,13 @@ from dtrees.core.membership.resampling import of_sets
 from dtrees.estimators.fit_plan import FitPlan, Training, rows_of
 from dtrees.estimators.fitted_sets import trees_of
 from dtrees.estimators.forest_growth import FitOfForest, bags_of
+from dtrees.estimators.training_sets import fit_sets
 from dtrees.exceptions import ClusterError
 from dtrees.model_selection import cross_val_predict, cross_validate
 from dtrees.parallel import grow_sets, regimes, replicated, threaded
 from dtrees.parallel.coded_partitions import tables_kept
 from dtrees.parallel.regimes import choose_regime
 from tests.parallel.clusters import Deadly, connect, digest, ours
-from tests.training import fit_sets
 
 
 def table(n_rows=600):
