@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.__main__ import main
 from benchmarks.cases import Skipped
-from benchmarks.papers import (
-    CASES,
-    figures,
-    label_split,
-    sf_tables,
-    tables,
-)
+from benchmarks.papers import CASES, figures, label_split, sf_tables, tables
 from benchmarks.papers.cv_sizes import speedup
 from benchmarks.papers.levels import levels_of, saved
 from benchmarks.papers.sides import sides_of

@@ -86,10 +86,7 @@ class Loop:
         found = tuple(getattr(target, name) for name in UNITS)
         if criterion == "entropy" and target.class_multiplier is None:
             total = int(total_of(tree.statistics[:1], criterion)[0])
-            found = (
-                *found,
-                scale_of_sums(total, 1, target.weight_unit, criterion).fixed_point,
-            )
+            found = (*found, scale_of_sums(total, 1, target.weight_unit, criterion).fixed_point)
         if criterion == "poisson":  # the largest y of the rows in a bag decides, which nobody keeps
             scale = scale_of(target, GrowthRules(criterion=criterion))
             bag = len(train) if getattr(self.model, "bootstrap", False) else 0

@@ -31,12 +31,8 @@ from dtrees.parallel.block_tasks import (
 )
 from dtrees.parallel.memory import PROCESS_BYTES
 from tests.laws.tables import coded
-from tests.parallel.faults import (
-    fitted,
-)
-from tests.parallel.test_collections import (
-    hash_of,
-)
+from tests.parallel.faults import fitted
+from tests.parallel.test_collections import hash_of
 from tests.parallel.test_partitioned import EXPECTED
 
 

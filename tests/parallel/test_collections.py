@@ -667,10 +667,7 @@ class TestPlaces:
         with connect(1, 1, False) as cluster:
             client = Client(cluster, set_as_default=False)
             client.close()
-            with (
-                dask.config.set(scheduler=client),
-                pytest.raises(ClusterError, match="closed"),
-            ):
+            with dask.config.set(scheduler=client), pytest.raises(ClusterError, match="closed"):
                 DecisionTreeClassifier().fit(cut(X), Y)
             model = DecisionTreeClassifier()
             for work in (

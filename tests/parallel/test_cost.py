@@ -16,13 +16,7 @@ from hypothesis import strategies as st
 
 import dtrees
 from dtrees.coding import CodeBook
-from dtrees.parallel.cost import (
-    CostModel,
-    GrowthSize,
-    Machines,
-    place_of,
-    size_of_table,
-)
+from dtrees.parallel.cost import CostModel, GrowthSize, Machines, place_of, size_of_table
 from dtrees.parallel.regimes import TOO_LARGE, Choice
 from tests.parallel.clusters import make_small
 

@@ -38,10 +38,7 @@ from dtrees.model_selection import (
 from dtrees.parallel import PartitionedRows, distributed_apply, liveness
 from dtrees.parallel import client as clients
 from dtrees.parallel.coded_partitions import CodedPartitions
-from dtrees.parallel.distributed_apply import (
-    walk_codes_of_part,
-    walk_parts,
-)
+from dtrees.parallel.distributed_apply import walk_codes_of_part, walk_parts
 from tests.coding.examples import coded_columns
 from tests.parallel.clusters import connect, digest, ours
 

@@ -92,9 +92,5 @@ def test_dask_knows_what_to_spill():
     _, coded = CodeBook.fit_encode(X, **vars(RULES))
     target = Target.regression(X[:, 3])
     summary = TableSummary.of(read_table(X), rules=CutRules(max_bins=20, sample_rows=500))
-    for found, least in (
-        (coded, coded.nbytes),
-        (target, target.y.nbytes),
-        (summary, 7 * 8 * 300),
-    ):
+    for found, least in ((coded, coded.nbytes), (target, target.y.nbytes), (summary, 7 * 8 * 300)):
         assert least <= sizeof(found) <= 2 * least + 20_000

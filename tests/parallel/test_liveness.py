@@ -173,10 +173,7 @@ class TestNobodyAnswers:
     def test_a_short_patience_asks_as_often(self, seconds, monkeypatch):
         clock = Clock(monkeypatch, answers=False)
         found = Liveness(CLIENT, FitStatistics())
-        with (
-            dask.config.set({"dtrees.worker-patience": seconds}),
-            pytest.raises(WorkerLostError),
-        ):
+        with dask.config.set({"dtrees.worker-patience": seconds}), pytest.raises(WorkerLostError):
             found.await_answer()
         assert len(clock.asked) == liveness.SILENT_ROUNDS
 

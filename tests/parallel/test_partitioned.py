@@ -46,13 +46,7 @@ from dtrees.estimators.fitted_sets import trees_of
 from dtrees.exceptions import ClusterError, SchedulerLostError, WorkerLostError
 from dtrees.model_selection import cross_validate
 from dtrees.parallel import client as clients
-from dtrees.parallel import (
-    coded_partitions,
-    liveness,
-    memory,
-    partitioned,
-    tasks,
-)
+from dtrees.parallel import coded_partitions, liveness, memory, partitioned, tasks
 from dtrees.parallel.block_tasks import Work, add_counts, cut_counts, joined
 from dtrees.parallel.partitioned import BlocksOnWorkers, even_moves, share_out
 from tests.pairs import parametrize_pairs
@@ -1031,8 +1025,7 @@ def test_moves(blocks, threads):
 
 @given(
     st.lists(
-        st.tuples(st.integers(1, 50), st.lists(st.sampled_from("abcdxy"), unique=True)),
-        max_size=30,
+        st.tuples(st.integers(1, 50), st.lists(st.sampled_from("abcdxy"), unique=True)), max_size=30
     ),
     THREADS,
 )

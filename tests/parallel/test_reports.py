@@ -23,15 +23,7 @@ from dtrees.model_selection import (
 from dtrees.parallel.fit_statistics import SHARED, FitStatistics
 from dtrees.parallel.replicated import SharedArrays, pack, packed_bytes
 from tests.parallel.test_collections import on
-from tests.parallel.test_replicated import (
-    GROWTH,
-    X,
-    Y,
-    forest,
-    grow_replicated,
-    growth_of,
-    table,
-)
+from tests.parallel.test_replicated import GROWTH, X, Y, forest, grow_replicated, growth_of, table
 from tests.parallel.test_sets import assert_dead
 
 TREE = DecisionTreeClassifier(random_state=0, max_bins=32)

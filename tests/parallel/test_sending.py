@@ -17,9 +17,7 @@ from dtrees.model_selection import cross_validate
 from tests.parallel.clusters import connect, digest, ours
 from tests.parallel.faults import pids
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL"),
-]
+pytestmark = [pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")]
 
 N_WORKERS = 3
 
