@@ -157,14 +157,16 @@ class PartitionedGrowth:
         growth, sets = self.growth, self.resampling
         live = growth.target.has_weight
         n_rows = np.array([growth.target.n_live]) if sets.is_plain else sets.totals(live)
-        bags = growth.bags
+        bags, target = growth.bags, growth.target.take(np.zeros(1, dtype=np.intp))
+        if bags is not None:
+            target = target.bagged(np.ones(1, dtype=np.uint16))
         may_be_empty = bags is not None and (
             bags.rate * int(n_rows.min()) < 1000 or not bags.by_row or bags.means is not None
         )
         return RoundSpec(
             self.common(),
             self.parts.sample,
-            growth.target.take(np.zeros(1, dtype=np.intp)),
+            target,
             growth.thresholds,
             sets.n_sets,
             n_rows,

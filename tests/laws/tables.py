@@ -214,7 +214,10 @@ def spec_of(
     """What trees of all rows of some parts are grown from."""
     n_rows = np.array([sum(target.n_live for _, target in parts)])
     common = Common(rules, draws, None, resolution)
-    return RoundSpec(common, *parts[0], thresholds, 1, n_rows, **limits)
+    sample, target = parts[0]
+    if draws is not None:
+        target = target.bagged(np.ones(target.n_rows, dtype=np.uint16))
+    return RoundSpec(common, sample, target, thresholds, 1, n_rows, **limits)
 
 
 def cut_in_parts(example: Example, *ends: int) -> list[tuple[CodedMatrix, Target]]:

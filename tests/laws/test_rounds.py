@@ -61,6 +61,8 @@ def grow_sets_in_rounds(
         for rows in cut(example.n_rows, n_blocks, seed)
     ]
     values = example.values
+    if draws is not None:
+        target = target.bagged(np.ones(target.n_rows, dtype=np.uint16))
     spec = RoundSpec(
         common,
         matrix,

@@ -12,13 +12,11 @@ from dtrees._random import BOOTSTRAP, keyed_largest
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.scale import Scale, scale_of_sums
-from dtrees.core.grow._round_tree import RoundTree
 from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.gathered import GatheredNode
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.membership.resampling import ClassWeights
 from dtrees.core.membership.shares import Shares
-from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.blocks._node_counts import CLASS_0, HIGHEST, TARGET, WEIGHT, N
 from dtrees.core.stores.blocks.block import Common
 from dtrees.core.stores.blocks.messages import Counts, HistogramRequest, Root, SplitUpdate
@@ -34,7 +32,7 @@ class RoundSpec:
 
     common: Common
     sample: CodedMatrix  # at least one row, whose columns are those of the table, and as sparse
-    target: Target  # of the same rows
+    target: Target  # of the same rows, as one of a bag where there are bags
     thresholds: Thresholds  # `CodeBook.thresholds`
     n_sets: int
     n_rows: np.ndarray  # int64 (n_sets,), rows of positive weight of each training set
@@ -122,18 +120,17 @@ def roots_of(spec: RoundSpec, numbers: Sequence[int], blocks: Blocks) -> Roots:
             bags[index] = bag
     for index, (counts, _) in enumerate(bags):
         if is_poisson:  # the same for all sets (`sets_of_scales`)
-            scale = _scale_of(spec, spec.target, counts.sums[0])
+            scale = scale_of_root(spec, spec.target, counts.sums[0])
             roots[index] = replace(roots[index], fixed_point=scale.fixed_point)
     return Roots(roots, [counts.sums for counts, _ in bags])
 
 
 def sets_of_scales(spec: RoundSpec, begin: Roots) -> list[list[int]]:
-    """Sets whose trees can grow together: those of a deviance, where they have the same scales.
+    """Sets whose trees of a deviance can grow together: those that have the same scales.
 
-    What a row adds depends on the scale then. A set without a row in one of the bags is alone.
+    What a row adds depends on the scale. A set without a row in one of the bags is alone.
     """
-    if begin.sums is None or spec.common.rules.criterion != "poisson":
-        return [list(range(spec.n_sets))]
+    assert begin.sums is not None
     groups: dict[tuple[float, ...], list[int]] = {}
     alone = []
     for number in range(spec.n_sets):
@@ -141,23 +138,9 @@ def sets_of_scales(spec: RoundSpec, begin: Roots) -> list[list[int]]:
         if any(own[N] == 0 for own in rows):
             alone.append([number])
             continue
-        scales = tuple(_scale_of(spec, spec.target, own).fixed_point for own in rows)
+        scales = tuple(scale_of_root(spec, spec.target, own).fixed_point for own in rows)
         groups.setdefault(scales, []).append(number)
     return [*groups.values(), *alone]
-
-
-def target_of(spec: RoundSpec) -> Target:
-    """Some rows of the target of a bag, as blocks count it: for its units."""
-    target = spec.target
-    if spec.common.draws is not None:
-        target = target.bagged(np.ones(target.n_rows, dtype=np.uint16))
-    return target
-
-
-def columns_of(spec: RoundSpec, number: int) -> Dataset:
-    """What columns of a tree are drawn from. Nothing is searched in it, so it needs no scale."""
-    rules = replace(spec.common.rules, tree=number)
-    return Dataset(spec.sample, target_of(spec), rules)
 
 
 def weighed(sums: np.ndarray, class_weights: ClassWeights, sets: Sequence[int]) -> np.ndarray:
@@ -169,33 +152,11 @@ def weighed(sums: np.ndarray, class_weights: ClassWeights, sets: Sequence[int]) 
     return found
 
 
-def tree_of(
-    spec: RoundSpec,
-    number: int,
-    training_set: int,
-    sums: np.ndarray,
-    class_weights: ClassWeights | None = None,
-) -> RoundTree:
-    """A tree of a set whose root has these sums, with class weights; without nodes.
+def scale_of_root(spec: RoundSpec, target: Target, sums: np.ndarray) -> Scale:
+    """The scale of a tree whose root has these sums, int64 (10 + n_classes,).
 
-    `sums` are int64 (10 + n_classes,). `class_weights` are those of the sets, where blocks count
-    without them.
+    `target` is that of `spec`, with the class weights that are in the sums.
     """
-    target = target_of(spec)
-    if class_weights is not None:
-        target = class_weights.of(target, training_set)
-    scale = _scale_of(spec, target, sums)
-    n_rows = int(spec.n_rows[training_set])
-    rules = spec.shares.applied(spec.common.rules, n_rows, int(sums[WEIGHT]) * target.weight_unit)
-    rules = replace(rules, tree=number)
-    dataset = Dataset(spec.sample, target, rules, scale, spec.values)
-    if class_weights is None:
-        return RoundTree(dataset, rules, scale)
-    counted = columns_of(spec, number)
-    return RoundTree(dataset, rules, scale, counted, class_weights.multiplier[training_set])
-
-
-def _scale_of(spec: RoundSpec, target: Target, sums: np.ndarray) -> Scale:
     criterion = spec.common.rules.criterion
     weight, highest = sums[[WEIGHT, HIGHEST]].tolist()
     return scale_of_sums(weight, max(1, highest), target.weight_unit, criterion)

@@ -82,7 +82,7 @@ def grow_in_rounds(
         )
     blocks.begin(spec.common)
     begin = roots_of(spec, numbers, blocks)
-    groups = sets_of_scales(spec, begin)
+    groups = sets_of_scales(spec, begin) if rules.criterion == "poisson" else []
     if len(groups) > 1:
         of_set: dict[int, dict[int, Tree]] = {tree: {} for tree in numbers}
         for group in groups:

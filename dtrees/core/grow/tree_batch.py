@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -14,11 +14,12 @@ from dtrees.core.grow._round_tree import RoundNode, RoundSearch, RoundTree
 from dtrees.core.grow.assembly import join, trees_of
 from dtrees.core.grow.gathered import GatheredNode
 from dtrees.core.grow.node_record import PartialTree
-from dtrees.core.grow.round_spec import Roots, RoundSpec, columns_of, target_of, tree_of, weighed
+from dtrees.core.grow.round_spec import Roots, RoundSpec, scale_of_root, weighed
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.blocks._node_counts import (
     LISTED,
+    WEIGHT,
     N,
     of_sets,
     sizes_of,
@@ -58,25 +59,14 @@ class OpenNode:
         return int(next(iter(self.of_sets.values())).depth)
 
     @property
-    def path(self) -> int:
-        """Key of its draws."""
-        return int(next(iter(self.of_sets.values())).path)
-
-    @property
-    def sets(self) -> bytes | None:
-        """The sets of columns that its ancestors have left it."""
-        sets: bytes | None = next(iter(self.of_sets.values())).above[2]
-        return sets
-
-    @property
     def is_large(self) -> bool:
         """Whether its histogram is the parent's less that of its sibling."""
         return self.pair is not None and self.pair.large == self.node
 
-    @property
-    def members(self) -> int:
-        """A bit for each set."""
-        return sum(1 << number for number in self.of_sets)
+
+def bits_of(sets: Iterable[int]) -> int:
+    """A bit for each set."""
+    return sum(1 << number for number in sets)
 
 
 @dataclass(eq=False)
@@ -110,11 +100,6 @@ class WaitingNode:
             for column, alive in search.wanted.items():
                 wanted[column] = wanted[column] | alive if column in wanted else alive
         self.wanted = dict(sorted(wanted.items()))
-
-    @property
-    def members(self) -> int:
-        """A bit for each set that asks."""
-        return sum(1 << number for number in self.asking)
 
 
 class Frontier(deque[OpenNode]):
@@ -241,8 +226,9 @@ class TreeBatch:
         most = spec.common.rules.max_features
         self._n_drawn = n_columns if most is None else min(most, n_columns)
         self._all_columns = np.arange(n_columns, dtype=np.int32)
-        self._columns = [columns_of(spec, number) for number in numbers]
-        self._plan = CountingPlan(spec, self._columns[0], self._all_columns, self._n_drawn)
+        rules = [replace(spec.common.rules, tree=number) for number in numbers]
+        # what columns of each tree are drawn from: nothing is searched in it, so it has no scale
+        self._columns = [Dataset(spec.sample, spec.target, own) for own in rules]
         self._roots = begin.roots
         self._n_nodes = len(self._roots)
         self._trees: list[dict[int, RoundTree]] = [{} for _ in numbers]
@@ -260,11 +246,17 @@ class TreeBatch:
             for tree, root in enumerate(self._roots)
         ]
         if not spec.is_small:
+            self._plan = CountingPlan(spec, self._columns[0], self._all_columns, self._n_drawn)
             self.frontier.extend(opened)
             return
         assert begin.sums is not None
+        weights = spec.class_weights
         for root, sums in zip(opened, begin.sums, strict=True):
-            self._gather_root(root, self._weighed(root, sums))
+            rows = sums if weights is None else weighed(sums, weights, list(root.of_sets))
+            begun = [self._begin(root, number, own) for number, own in enumerate(rows)]
+            if any(begun):
+                of_sets = {each: root.of_sets[each] for each in np.flatnonzero(begun).tolist()}
+                self._gather(replace(root, of_sets=of_sets))
 
     # ---------------------------------------------------------------------------------------------
     # a round
@@ -296,7 +288,8 @@ class TreeBatch:
         n_numbers = n_sets * self._plan.n_numbers(asked, by_code)
         n_listed = n_sets * self._plan.n_listed(node.n, asked, by_code)
         columns = None if asked is self._all_columns else asked
-        return HistogramRequest(node.node, node.members, columns, n_numbers, n_listed, by_code)
+        members = bits_of(node.of_sets)
+        return HistogramRequest(node.node, members, columns, n_numbers, n_listed, by_code)
 
     def _columns_of(self, node: OpenNode) -> np.ndarray:
         """Columns that are searched next; none where the node is a leaf whatever it adds up to."""
@@ -305,9 +298,10 @@ class TreeBatch:
         if self._n_drawn == len(self._all_columns):
             return self._all_columns
         dataset, n_drawn = self._columns[node.tree], self._n_drawn
+        of_any = next(iter(node.of_sets.values()))
         if node.first == 0:
-            n_drawn = n_first_draws(dataset, node.path, node.sets)
-        drawn: np.ndarray = drawn_columns(dataset, node.path, node.first, n_drawn)
+            n_drawn = n_first_draws(dataset, of_any.path, of_any.above[2])
+        drawn: np.ndarray = drawn_columns(dataset, of_any.path, node.first, n_drawn)
         return np.sort(drawn) if node.first == 0 else drawn
 
     def _is_last(self, node: OpenNode) -> bool:
@@ -327,8 +321,9 @@ class TreeBatch:
             found = [Histogram(dense, *numbers) for dense, numbers in parts]
             histograms[node.node] = dict(zip(node.of_sets, found, strict=True))
         opened: list[OpenNode] = []
+        weights = self._spec.class_weights
         for node, counted in zip(nodes, sums, strict=True):
-            rows = self._weighed(node, counted)
+            rows = counted if weights is None else weighed(counted, weights, list(node.of_sets))
             of_node, pair = histograms[node.node], node.pair
             if pair is not None and node.is_large:
                 small = histograms[pair.small]
@@ -336,11 +331,6 @@ class TreeBatch:
                 of_node = {number: whole[number].less(own) for number, own in small.items()}
             opened += self._search(node, rows, of_node)
         self.frontier.extend(opened)
-
-    def _weighed(self, node: OpenNode, sums: np.ndarray) -> np.ndarray:
-        """Sums of the sets of a node, with what their classes weigh."""
-        weights = self._spec.class_weights
-        return sums if weights is None else weighed(sums, weights, list(node.of_sets))
 
     def _search(
         self, node: OpenNode, rows: np.ndarray, histograms: dict[int, Histogram]
@@ -409,8 +399,8 @@ class TreeBatch:
         columns = np.array(list(waiting.wanted), dtype=np.int32)
         alive = np.concatenate(list(waiting.wanted.values()))
         n_listed = self._plan.n_alive(waiting.node.n, waiting.wanted) * len(waiting.asking)
-        number = waiting.node.node
-        return HistogramRequest(number, waiting.members, columns, 0, n_listed, alive=alive)
+        number, members = waiting.node.node, bits_of(waiting.asking)
+        return HistogramRequest(number, members, columns, 0, n_listed, alive=alive)
 
     def take_codes(self, waiting: Sequence[WaitingNode], counts: Counts) -> None:
         """Search once more with the codes that have come, and open the children."""
@@ -425,22 +415,22 @@ class TreeBatch:
     # nodes
 
     def _begin(self, root: OpenNode, number: int, sums: np.ndarray) -> bool:
-        """Begin the tree of a set, unless it has no row."""
-        assert root.depth == 0
+        """Begin the tree of a set whose root has these sums, unless it has no row."""
         if sums[N] == 0:
             self.empty.append((root.tree, number))
             return False
-        weights = self._spec.class_weights
-        own = tree_of(self._spec, self._numbers[root.tree], number, sums, weights)
-        self._trees[root.tree][number] = own
+        spec, weights, target = self._spec, self._spec.class_weights, self._spec.target
+        if weights is not None:
+            target = weights.of(target, number)
+        scale = scale_of_root(spec, target, sums)
+        total = int(sums[WEIGHT]) * target.weight_unit
+        rules = spec.shares.applied(spec.common.rules, int(spec.n_rows[number]), total)
+        rules = replace(rules, tree=self._numbers[root.tree])
+        how = [Dataset(spec.sample, target, rules, scale, spec.values), rules, scale]
+        if weights is not None:  # without them blocks count
+            how += [self._columns[root.tree], weights.multiplier[number]]
+        self._trees[root.tree][number] = RoundTree(*how)
         return True
-
-    def _gather_root(self, root: OpenNode, rows: np.ndarray) -> None:
-        """Let a tree of few rows be grown where these are gathered."""
-        begun = [self._begin(root, number, sums) for number, sums in enumerate(rows)]
-        if any(begun):
-            of_sets = {number: root.of_sets[number] for number in np.flatnonzero(begun).tolist()}
-            self._gather(replace(root, of_sets=of_sets))
 
     def _open_children(
         self,
@@ -485,7 +475,8 @@ class TreeBatch:
             tree.reserve(own)
         self._put_off.append(node)
         number, sets = self._numbers[node.tree], tuple(node.of_sets)
-        identity = (node.node, node.tree, number, sets, node.depth, node.path, node.n)
+        of_any = next(iter(node.of_sets.values()))
+        identity = (node.node, node.tree, number, sets, of_any.depth, of_any.path, node.n)
         rules, scales = zip(*[(tree.rules, tree.scale) for tree in trees], strict=True)
         weights = self._spec.class_weights
         own = None if weights is None else weights.some(list(sets))
@@ -507,7 +498,7 @@ class TreeBatch:
         pieces = [join(each.pieces()) for each in growing.values()]
         spec = self._spec
         rules = replace(spec.common.rules, tree=self._numbers[tree])
-        target, own = target_of(spec), self._spec.class_weights
-        units = None if own is None else [own.unit(target, number) for number in growing]
-        trees = trees_of(pieces, target, spec.sample.n_codes, spec.thresholds, rules, units)
+        own, codes = spec.class_weights, spec.sample.n_codes
+        units = None if own is None else [own.unit(spec.target, number) for number in growing]
+        trees = trees_of(pieces, spec.target, codes, spec.thresholds, rules, units)
         return dict(zip(growing, trees, strict=True))

@@ -6,19 +6,11 @@ import numpy as np
 import pytest
 
 from dtrees.core.data.scale import scale_of
-from dtrees.core.grow.round_spec import (
-    columns_of,
-    roots_of,
-    sets_of_scales,
-    tree_of,
-    weighed,
-)
+from dtrees.core.grow.round_spec import roots_of, sets_of_scales, weighed
 from dtrees.core.grow.rounds import LocalBlocks
 from dtrees.core.membership.resampling import Bags, ClassWeights
-from dtrees.core.membership.shares import Shares
 from dtrees.core.stores.blocks._node_counts import CLASS_0, TARGET, WEIGHT, N
 from dtrees.core.stores.blocks.block import Draws
-from dtrees.core.stores.sampled._sampled_columns import drawn_columns
 from tests.laws.tables import blocks_of, cut_in_parts, seeded, spec_of
 
 EXAMPLE = seeded("gini", 2, "none")
@@ -105,34 +97,6 @@ def test_sets_of_a_deviance_grow_together_where_scales_are_the_same():
     blocks.begin(spec.common)
     begin = roots_of(spec, (0,), blocks)
     assert sets_of_scales(spec, begin) == [[0, 2], [1, 3], [4]]
-    rules = replace(spec.common.rules, criterion="squared_error")
-    other = replace(spec, common=replace(common, rules=rules))
-    assert sets_of_scales(other, begin) == [[0, 1, 2, 3, 4]]
-
-
-def test_columns_are_drawn_by_seed_and_number():
-    """Draws that go on are in the order of one long draw, without repetition."""
-    example = seeded("gini", 3, "none", max_features=3, seed=4)
-    spec = spec_of(cut_in_parts(example, 40), example.rules, None)
-    columns = columns_of(spec, 2)
-    n_columns = spec.sample.n_columns
-    whole = drawn_columns(columns, 99, 0, n_columns)
-    assert sorted(whole.tolist()) == list(range(n_columns))
-    stretches = [drawn_columns(columns, 99, first, 3) for first in range(0, n_columns, 3)]
-    np.testing.assert_array_equal(np.concatenate(stretches), whole)
-    np.testing.assert_array_equal(drawn_columns(columns_of(spec, 2), 99, 0, n_columns), whole)
-    others = [drawn_columns(columns_of(spec, number), 99, 0, n_columns) for number in (3, 4)]
-    assert all((other != whole).any() for other in others)
-
-
-def test_shares_are_those_of_the_set():
-    example = seeded("gini", 3, "integers")
-    spec = spec_of(cut_in_parts(example, 40), example.rules, None)
-    spec = replace(spec, shares=Shares(min_samples_leaf=0.1), n_rows=np.array([95]))
-    sums = np.array([95, 170, 0, 0, 0, 0, 0, 0, 60, 60, 50])
-    found = tree_of(spec, 5, 0, sums)
-    assert (found.rules.min_samples_leaf, found.rules.tree) == (10, 5)
-    assert found.scale.total_weight == 170 * spec.target.weight_unit
 
 
 def test_sums_of_sets_with_the_weights_of_their_classes():

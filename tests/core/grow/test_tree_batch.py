@@ -1,12 +1,13 @@
 """What a batch of trees asks of the blocks, round by round."""
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from dtrees.core.grow._round_tree import RoundNode
-from dtrees.core.grow.round_spec import columns_of, roots_of
+from dtrees.core.grow.round_spec import roots_of
 from dtrees.core.grow.rounds import LocalBlocks
 from dtrees.core.grow.tree_batch import (
     CountingPlan,
@@ -15,8 +16,12 @@ from dtrees.core.grow.tree_batch import (
     Pair,
     TreeBatch,
     WaitingNode,
+    bits_of,
 )
+from dtrees.core.membership.shares import Shares
+from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.blocks.block import Resolution
+from dtrees.core.stores.sampled._sampled_columns import drawn_columns
 from tests.laws.tables import blocks_of, cut_in_parts, fit, seeded, spec_of
 from tests.laws.test_growth import assert_equal
 
@@ -147,7 +152,7 @@ def test_sets_of_a_node_ask_together():
 
     searches = {0: search(), 2: search(c5=0b11, c7=0b1), 3: search(c1=0b100, c5=0b110)}
     found = WaitingNode(node(0, (0, 2, 3)), searches, {})
-    assert found.members == 0b1100
+    assert bits_of(found.asking) == 0b1100
     assert list(found.asking) == [2, 3]
     assert {column: alive.tolist() for column, alive in found.wanted.items()} == {
         1: [0b100],
@@ -197,7 +202,32 @@ def test_bytes_of_a_node_are_those_of_its_largest_columns():
     parts = cut_in_parts(example, 40)
     spec = spec_of(parts, example.rules, example.thresholds)
     columns = np.arange(len(example.table), dtype=np.int32)
-    plan = CountingPlan(spec, columns_of(spec, 0), columns, 2)
+    dataset = Dataset(spec.sample, spec.target, spec.common.rules)
+    plan = CountingPlan(spec, dataset, columns, 2)
     sizes = np.sort(spec.sample.n_codes + 1)
     assert plan.bytes_of_node(50) == 8 * 3 * int(sizes[-2:].sum())
     assert plan.n_numbers(columns, False) == 3 * int(sizes.sum())
+
+
+def test_columns_are_drawn_by_seed_and_number():
+    """Draws that go on are in the order of one long draw, without repetition."""
+    example = seeded("gini", 3, "none", max_features=3, seed=4)
+    batch, _ = batch_of(example, (2, 3, 4, 2))
+    n_columns = len(example.table)
+    whole, *others, again = [drawn_columns(own, 99, 0, n_columns) for own in batch._columns]
+    assert sorted(whole.tolist()) == list(range(n_columns))
+    stretches = [drawn_columns(batch._columns[0], 99, first, 3) for first in range(0, n_columns, 3)]
+    np.testing.assert_array_equal(np.concatenate(stretches), whole)
+    np.testing.assert_array_equal(again, whole)
+    assert all((other != whole).any() for other in others)
+
+
+def test_shares_are_those_of_the_set():
+    example = seeded("gini", 3, "integers")
+    batch, _ = batch_of(
+        example, (5,), shares=Shares(min_samples_leaf=0.1), gather_rows=example.n_rows
+    )
+    (node,) = batch.gathered
+    live = example.target.n_live
+    assert (node.rules[0].min_samples_leaf, node.rules[0].tree) == (math.ceil(0.1 * live), 5)
+    assert node.scales[0].total_weight == example.target.total_weight

@@ -221,27 +221,18 @@ class BlockOfRows:
 
     def count(self, positions: PositionIndex, requests: Sequence[HistogramRequest]) -> Counts:
         """Sums and histograms of nodes. O(rows x dense columns + their stored cells)."""
-        found = [self._count(positions[each.node], each) for each in requests]
-        sums, histograms = zip(*found, strict=True)
-        stored = None
-        # whether a request could be of columns that are listed is the same for all blocks
-        if any(
-            each.alive is not None or (self._ways_of(each) == LISTED).any() for each in requests
-        ):
-            stored = self._listed(positions, requests)
-        return Counts(
-            np.concatenate(sums), np.concatenate([each.ravel() for each in histograms]), stored
-        )
-
-    def _count(self, node: NodeRows, request: HistogramRequest) -> tuple[np.ndarray, np.ndarray]:
-        """Sums, and the histograms of the columns that have one."""
-        ways = self._ways_of(request)
-        columns = self._columns_of(request)
-        columns = columns[(ways[columns] != LISTED) & (request.alive is None)]
-        found: tuple[np.ndarray, np.ndarray] = count(
-            self._dataset, node, request.members, columns, ways
-        )
-        return found
+        all_sums, histograms = [], []
+        is_listed = False  # whether a column could be, which is the same for all blocks
+        for request in requests:
+            columns, ways = self._asked(request)
+            is_listed |= request.alive is not None or bool((ways == LISTED).any())
+            columns = columns[(ways[columns] != LISTED) & (request.alive is None)]
+            node = positions[request.node]
+            sums, histogram = count(self._dataset, node, request.members, columns, ways)
+            all_sums.append(sums)
+            histograms.append(histogram.ravel())
+        stored = self._listed(positions, requests) if is_listed else None
+        return Counts(np.concatenate(all_sums), np.concatenate(histograms), stored)
 
     def _listed(
         self, positions: PositionIndex, requests: Sequence[HistogramRequest]
@@ -254,7 +245,7 @@ class BlockOfRows:
 
     def _list_of(self, node: NodeRows, request: HistogramRequest, counter: Any) -> NumberList:
         """The list of a request: of sparse columns, and of dense ones."""
-        ways, columns = self._ways_of(request), self._columns_of(request)
+        columns, ways = self._asked(request)
         listed = np.sort(columns[~self._is_sparse[columns] & (ways[columns] == LISTED)])
         if request.alive is not None:
             listed, ways = columns, self._ways
@@ -269,12 +260,10 @@ class BlockOfRows:
         both: NumberList = merged(stored, dense)
         return both
 
-    def _columns_of(self, request: HistogramRequest) -> np.ndarray:
-        return self._all_columns if request.columns is None else request.columns
-
-    def _ways_of(self, request: HistogramRequest) -> np.ndarray:
-        """The ways in which the columns of a request are counted."""
-        return self._ways_by_code if request.by_code else self._ways
+    def _asked(self, request: HistogramRequest) -> tuple[np.ndarray, np.ndarray]:
+        """The columns of a request, and the ways in which all columns are counted."""
+        columns = self._all_columns if request.columns is None else request.columns
+        return columns, self._ways_by_code if request.by_code else self._ways
 
     def gather(self, positions: PositionIndex, nodes: Sequence[int]) -> list[GatheredRows]:
         """The rows of nodes. O(rows x columns), but for nodes of all rows."""
@@ -293,22 +282,20 @@ class BlockOfRows:
 
     def bags(self, roots: Sequence[Root], n_sets: int = 1) -> list[tuple[Counts, list[int]]]:
         """The sums of the bag of each tree, by set, and the key of its largest draw, if any."""
-        return [self._bag_counts(root, n_sets) for root in roots]
-
-    def _bag_counts(self, root: Root, n_sets: int) -> tuple[Counts, list[int]]:
-        nothing = HistogramRequest(root.node, (1 << n_sets) - 1, self._all_columns[:0], 0)
-        sums, histogram = self._count(self._all_rows(root), nothing)
-        counts = Counts(sums, histogram.ravel())
         draws = self._common.draws
         rows, keys = self._counting
-        if draws is None or len(keys) == 0:
-            return counts, []
-        if draws.heaviest is not None:  # the one of a bag that has no other
+        if draws is not None and draws.heaviest is not None:  # the one of a bag that has no other
             assert self._block.target.means is not None
             keys = keys[self._block.target.means.take(rows) == draws.heaviest]
-            if len(keys) == 0:
-                return counts, []
-        return counts, [int(keyed_largest(draws.seed, BOOTSTRAP, root.number, keys))]
+        members, columns, found = (1 << n_sets) - 1, self._all_columns[:0], []
+        for root in roots:
+            node = self._all_rows(root)
+            sums, histogram = count(self._dataset, node, members, columns, self._ways)
+            largest = []
+            if draws is not None and len(keys) > 0:
+                largest = [int(keyed_largest(draws.seed, BOOTSTRAP, root.number, keys))]
+            found.append((Counts(sums, histogram.ravel()), largest))
+        return found
 
     # ---------------------------------------------------------------------------------------------
 

@@ -250,10 +250,11 @@ def add_up(counts: Iterable[Counts]) -> Counts:
     """The counts of several blocks, of which one at a time is looked at; they are not changed."""
     rest = iter(counts)
     total = next(rest)
-    stored = _StoredSums(total.stored)
+    halves = [] if total.stored is None else [(1, total.stored)]
     is_own = False
     for other in rest:
-        stored.add(other.stored)
+        if other.stored is not None:
+            _add_lists(halves, other.stored)
         if not is_own:  # one copy, whatever their number
             total = Counts(np.array(total.sums), np.array(total.histogram))
             is_own = True
@@ -264,31 +265,21 @@ def add_up(counts: Iterable[Counts]) -> Counts:
         sums[:, LEAST], sums[:, MOST] = lowest, highest
         histogram = total.histogram
         histogram += other.histogram
-    return replace(total, stored=stored.total())
+    stored: StoredCounts | None = None
+    for _, half in reversed(halves):
+        stored = half if stored is None else half.added(stored)
+    return replace(total, stored=stored)
 
 
-class _StoredSums:
-    """Adds up lists by halves, so that each number is moved a few times however many there are."""
+def _add_lists(halves: list[tuple[int, StoredCounts]], stored: StoredCounts) -> None:
+    """Add the lists of a block to sums of so many blocks each, ever fewer.
 
-    def __init__(self, first: StoredCounts | None) -> None:
-        self._sums: list[tuple[int, StoredCounts]] = []  # of how many counts, ever fewer
-        self.add(first)
-
-    def add(self, stored: StoredCounts | None) -> None:
-        """Take the lists of another block."""
-        if stored is None:
-            return
-        n = 1
-        while self._sums and self._sums[-1][0] == n:
-            n, stored = 2 * n, self._sums.pop()[1].added(stored)
-        self._sums.append((n, stored))
-
-    def total(self) -> StoredCounts | None:
-        """The sum of all lists."""
-        total: StoredCounts | None = None
-        for _, stored in reversed(self._sums):
-            total = stored if total is None else stored.added(total)
-        return total
+    So each number is moved a few times, however many blocks there are.
+    """
+    n = 1
+    while halves and halves[-1][0] == n:
+        n, stored = 2 * n, halves.pop()[1].added(stored)
+    halves.append((n, stored))
 
 
 def merge_bags(
