@@ -8,52 +8,49 @@ dozen arrays, most of them as long as the table has columns: these go inside the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 LARGE = 4096  # bytes, from which on an array is a buffer of its own
+KINDS = "biufSU"  # of arrays without objects
 
 
 class SmallArraysInside:
-    """Pickles small arrays among its attributes as bytes; they come back as arrays."""
+    """Pickles small arrays among its attributes as bytes; they come back as read-only arrays."""
 
-    def _lock_arrays(self) -> None:
-        """Make all arrays read only."""
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(vars(self))
+        for name, array in state.items():
+            if isinstance(array, np.ndarray) and array.nbytes < LARGE and array.dtype.kind in KINDS:
+                order: Literal["C", "F"] = "C" if array.flags.c_contiguous else "F"
+                state[name] = Packed(array.tobytes(order), array.dtype.str, array.shape, order)
+        return state
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        for name, value in state.items():
+            if isinstance(value, Packed):
+                value = np.frombuffer(value.data, value.dtype).reshape(
+                    value.shape, order=value.order
+                )
+            vars(self)[name] = value
+
+
+class LockedArrays(SmallArraysInside):
+    """A dataclass whose arrays are read only."""
+
+    def __post_init__(self) -> None:
         for name, array in vars(self).items():
             if isinstance(array, np.ndarray):
                 array = array.view()
                 array.flags.writeable = False
                 vars(self)[name] = array
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: _Inside(value) if _is_small(value) else value
-            for name, value in vars(self).items()
-        }
 
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        for name, value in state.items():  # of a copy that was not pickled on the way
-            vars(self)[name] = value.array if isinstance(value, _Inside) else value
+class Packed(NamedTuple):
+    """An array as it is pickled."""
 
-
-class _Inside:
-    """An array that is pickled as its bytes, and comes back as itself, read only."""
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.array = array
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        order: Literal["C", "F"] = "C" if self.array.flags.c_contiguous else "F"
-        data = self.array.tobytes(order)
-        return _restored, (data, self.array.dtype.str, self.array.shape, order)
-
-
-def _restored(
-    data: bytes, dtype: str, shape: tuple[int, ...], order: Literal["C", "F"]
-) -> np.ndarray:
-    return np.frombuffer(data, dtype).reshape(shape, order=order)
-
-
-def _is_small(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.nbytes < LARGE and value.dtype.kind in "biufSU"
+    data: bytes
+    dtype: str
+    shape: tuple[int, ...]
+    order: Literal["C", "F"]

@@ -56,19 +56,6 @@ SAMPLE_ROWS = 200_000  # of a column, that quantiles are read from
 PLAIN_CELLS = 2**16  # of an array of floats; above it, the long way costs nothing
 
 
-def checked_rules(
-    max_bins: int | None, handle_unknown: str, seed: int, sample_rows: int
-) -> CutRules:
-    """Parameters of a coding, as for `CodeBook.fit_encode`; ValueError when out of range."""
-    if handle_unknown not in HANDLE_UNKNOWN:
-        raise ValueError(f"handle_unknown must be one of {HANDLE_UNKNOWN}, got {handle_unknown!r}.")
-    if max_bins is not None and not (isinstance(max_bins, (int, np.integer)) and max_bins > 1):
-        raise ValueError(f"max_bins must be an integer of at least 2 or None, got {max_bins!r}.")
-    if not (isinstance(sample_rows, (int, np.integer)) and sample_rows > 0):
-        raise ValueError(f"sample_rows must be a positive integer, got {sample_rows!r}.")
-    return CutRules(max_bins=max_bins, sample_rows=sample_rows, seed=seed)
-
-
 @dataclass(frozen=True, eq=False)
 class CodeBook:
     """Codes and their meaning, for every column of a table; made by `fit_encode`.
@@ -150,20 +137,21 @@ class CodeBook:
         Raises
         ------
         ValueError, TypeError
-            A table that cannot be read, infinities, parameters out of range.
+            A table that cannot be read, infinities.
 
         Notes
         -----
         O(cells). Above table and codes it holds a few columns per thread.
         """
-        rules = checked_rules(max_bins, handle_unknown, seed, sample_rows)
+        rules = CutRules(max_bins=max_bins, sample_rows=sample_rows, seed=seed)
         table = read_table(X)
         mask = categorical_mask(categorical_features, table.n_columns, table.names)
         categories: dict[int, np.ndarray] = {}
         if table.sparse is not None:
             refuse_sparse_categories(table, mask)
             coded, part, status = code_sparse(read_sparse(table), rules, run, weights)
-            refuse_columns(table, status == STATUS_INFINITE)
+            if (status == STATUS_INFINITE).any():
+                refuse_columns(table, status == STATUS_INFINITE)
             parts = [part]
         else:
             columns = columns_by_type(table, mask)
@@ -200,11 +188,19 @@ class CodeBook:
         units: np.ndarray,
         handle_unknown: str,
     ) -> CodeBook:
-        offsets, low, high, exact = join_values(parts, len(units))
-        n_ordered = np.diff(offsets)
+        n_ordered = np.zeros(len(units), dtype=np.int64)
+        exact = np.ones(len(units), dtype=bool)
+        for part in parts:
+            n_ordered[part.columns] = part.n_codes
+            exact[part.columns] = part.exact
         n_codes = n_ordered.copy()
-        for column, values in categories.items():
-            n_codes[column] += len(values)
+        for column, labels in categories.items():
+            n_codes[column] += len(labels)
+        offsets = np.concatenate([[0], np.cumsum(n_ordered)])
+        if len(parts) == 1 and len(parts[0].columns) == len(units) and exact.all():
+            low = high = parts[0].low
+        else:
+            low, high = join_values(parts, offsets, exact)
         return cls(
             n_columns=len(units),
             feature_names=names,

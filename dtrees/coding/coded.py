@@ -40,13 +40,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from dtrees._pickling import SmallArraysInside
+from dtrees._pickling import LockedArrays
 from dtrees.coding._cells import take_rows
-from dtrees.exceptions import StatisticsOverflowError
 
 U8, U16, U32, SPARSE = 0, 1, 2, 3
 WIDTHS = (np.uint8, np.uint16, np.uint32)
-MAX_ROWS = 2**31 - 1
 STEP = np.uint64(0x9E3779B97F4A7C15)
 ROWS = 16_384  # at a time, so that their sums stay in the cache
 
@@ -55,15 +53,6 @@ def storage_for(largest_code: Any) -> np.ndarray:
     """The narrowest dense store for columns whose codes go up to ``largest_code``: uint8."""
     largest = np.asarray(largest_code)
     return ((largest > 255).astype(np.uint8) + (largest > 65_535)).astype(np.uint8)
-
-
-def check_n_rows(n_rows: int) -> None:
-    """Raise when a table has more rows than a row number of 32 bits can count."""
-    if n_rows > MAX_ROWS:
-        raise StatisticsOverflowError(
-            f"X has {n_rows} rows; a table held in one place has at most 2**31 - 1 = {MAX_ROWS}. "
-            "Fit on fewer rows, or on a collection of chunks."
-        )
 
 
 def _rows_of(block: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -75,7 +64,7 @@ def _rows_of(block: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class CodedMatrix(SmallArraysInside):
+class CodedMatrix(LockedArrays):
     """A table as codes; every array is read only.
 
     Attributes
@@ -113,13 +102,12 @@ class CodedMatrix(SmallArraysInside):
     fill_code: np.ndarray
 
     def __post_init__(self) -> None:
-        check_n_rows(self.n_rows)
         assert len(self.n_codes) == len(self.n_ordered) == self.n_columns
         assert len(self.storage) == len(self.slot) == self.n_columns
         for block in (self.u8, self.u16, self.u32):
             assert block.flags.f_contiguous
             assert block.shape[0] == self.n_rows
-        self._lock_arrays()
+        super().__post_init__()
 
     @classmethod
     def dense(

@@ -392,8 +392,6 @@ def warn_of_categories(book: CodeBook, n_rows: int) -> None:
 
     Some values of each column of categories are looked at.
     """
-    if not book.categories:
-        return
     ids = nearly_ids(book, n_rows)
     if ids:
         count = f"{min(ids.values())} categories in {n_rows} rows"

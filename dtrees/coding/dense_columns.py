@@ -68,7 +68,7 @@ def borrowed(spare: list[np.ndarray], n_bytes: int) -> Iterator[np.ndarray]:
     except IndexError:
         buffer = np.empty(0, dtype=np.uint8)
     if len(buffer) < n_bytes:
-        buffer = mapped_bytes(n_bytes)
+        buffer = lazy_array(n_bytes, np.uint8, LARGE_BUFFER)
     try:
         yield buffer
     finally:
@@ -138,46 +138,33 @@ class CodeStore:
         storage = storage_for(largest)
         if coded is not None:
             storage[~coded] = SPARSE
-        shaped = []
-        order32 = None
-        for store in (U8, U16, U32):
+        ordered = len(self.order) > 0 and bool((storage == U32).any())
+        blocks = [*self.blocks, self.order] if ordered else self.blocks
+        moved = []
+        for store, block in zip((U8, U16, U32, U32), blocks, strict=False):
             members = np.flatnonzero(storage == store)
-            block = self.blocks[store]
-            shaped.append(self._together(block, members))
-            if store == U32 and len(members) and len(self.order):
-                order32 = self._together(self.order, members)
+            compact(block, members, self.n_rows)
+            block.resize(len(members) * self.n_rows, refcheck=False)
+            moved.append(block.reshape((self.n_rows, len(members)), order="F"))
         self.blocks = []
-        return CodedMatrix.dense(
-            self.n_rows, self.n_codes, self.n_ordered, storage, shaped, order32
-        )
-
-    def _together(self, block: np.ndarray, members: np.ndarray) -> np.ndarray:
-        """The columns ``members`` of a block, moved to its front, as (n_rows, k), Fortran."""
-        compact(block, members, self.n_rows)
-        block.resize(len(members) * self.n_rows, refcheck=False)
-        return block.reshape((self.n_rows, len(members)), order="F")
+        found = self.n_codes, self.n_ordered, storage
+        return CodedMatrix.dense(self.n_rows, *found, moved[:3], *moved[3:])
 
 
-def lazy_array(size: int, dtype: Any) -> np.ndarray:
-    """An array most of which may never be written, and then takes no memory.
+def lazy_array(size: int, dtype: Any, most: int = MOST_WASTE) -> np.ndarray:
+    """An array of more bytes than `most` in pages of its own, which are gone with the array.
 
-    numpy asks for huge pages, of which a few values per column would write every one: a table of
-    100,000 columns of few values would take as much for its values as for all of its cells. Small
-    arrays are written faster in huge pages.
+    Pages that are never written take no memory. numpy asks for huge pages, of which a few values
+    per column would write every one: a table of 100,000 columns of few values would take as much
+    for its values as for all of its cells. Small arrays are written faster in huge pages.
     """
-    if size * np.dtype(dtype).itemsize <= MOST_WASTE:
+    n_bytes = size * np.dtype(dtype).itemsize
+    if n_bytes <= most or not hasattr(mmap, "MADV_NOHUGEPAGE"):
         return np.empty(size, dtype=dtype)
-    return mapped_bytes(size * np.dtype(dtype).itemsize).view(dtype)
-
-
-def mapped_bytes(n_bytes: int) -> np.ndarray:
-    """Bytes, uint8 (n_bytes,): many of them in pages of their own, that are gone with the array."""
-    if n_bytes < LARGE_BUFFER or not hasattr(mmap, "MADV_NOHUGEPAGE"):
-        return np.empty(n_bytes, dtype=np.uint8)
     memory = mmap.mmap(-1, n_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with suppress(OSError):  # a kernel that knows no huge pages
         memory.madvise(mmap.MADV_NOHUGEPAGE)
-    return np.frombuffer(memory, dtype=np.uint8)
+    return np.frombuffer(memory, dtype=dtype)
 
 
 def tile_type(dtype: np.dtype) -> type:
@@ -335,25 +322,12 @@ def _code_tile(
 
 
 def join_values(
-    parts: Sequence[OrderedValues], n_columns: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Values of all columns in the order of the table.
+    parts: Sequence[OrderedValues], offsets: np.ndarray, exact: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Least and greatest values of all codes in the order of the table, whose columns begin there.
 
-    Returns
-    -------
-    offsets : int64 (n_columns + 1,)
-    low, high : float32 (when every part is) or float64 (offsets[-1],)
-        The same array when every column is exact.
-    exact : bool (n_columns,)
+    Float32 when every part is; the same array when every column is exact.
     """
-    counts = np.zeros(n_columns, dtype=np.int64)
-    exact = np.ones(n_columns, dtype=bool)
-    for part in parts:
-        counts[part.columns] = part.n_codes
-        exact[part.columns] = part.exact
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    if len(parts) == 1 and len(parts[0].columns) == n_columns and exact.all():
-        return offsets, parts[0].low, parts[0].low, exact
     narrow = bool(parts) and all(part.low.dtype == np.float32 for part in parts)
     low = np.empty(offsets[-1], dtype=np.float32 if narrow else np.float64)
     high = low if exact.all() else np.empty_like(low)
@@ -368,7 +342,7 @@ def join_values(
             if high is not low:
                 source = part.high if len(part.high) else part.low
                 high[at] = source[inside[k] : stop]
-    return offsets, low, high, exact
+    return low, high
 
 
 def code_dense(
@@ -381,7 +355,8 @@ def code_dense(
     store = CodeStore(n_rows, table.n_columns, largest)
     parts = code_numbers(columns.ordered, store, rules, run, weights)
     named = code_numbers(columns.numeric_categories, store, CutRules(), run)
-    refuse_columns(table, store.status == STATUS_INFINITE)
+    if (store.status == STATUS_INFINITE).any():
+        refuse_columns(table, store.status == STATUS_INFINITE)
     categories: dict[int, np.ndarray] = {}
     for block, part in zip(columns.numeric_categories, named, strict=True):
         bounds = np.cumsum(part.n_codes)[:-1]

@@ -23,11 +23,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from dtrees.coding.coded import check_n_rows
 from dtrees.coding.labels import DATES, SPANS, Labels, object_array
 from dtrees.coding.sparse_positions import checked_sparse, in_scipy, usual_values
 from dtrees.coding.times import BOOL, NUMBER, TIMEDELTA, time_column, time_objects
+from dtrees.exceptions import StatisticsOverflowError
 
+MAX_ROWS = 2**31 - 1  # that a number of 32 bits can count
 LARGEST_WHOLE = 2.0**53  # up to which float64 holds every integer
 
 Column = tuple[np.ndarray | Labels, int]  # with the position of its unit in `UNITS`
@@ -57,11 +58,6 @@ def as_array(X: Any) -> np.ndarray:
             f"X of type {type(X).__name__} does not form a 2D array: {error}. "
             "Give rows of equal length."
         ) from error
-    if array.dtype.kind == "c":
-        raise ValueError(
-            "Complex data not supported: X has dtype "
-            f"{array.dtype}. Give real and imaginary parts as separate columns."
-        )
     if array.ndim < 2:
         what = "1D" if array.ndim == 1 else "scalar"
         raise ValueError(
@@ -373,7 +369,8 @@ def read_table(X: Any) -> Table:
     """
     if isinstance(X, Table):
         return X
-    X = in_scipy(X)
+    if "sparse" in sys.modules:
+        X = in_scipy(X)
     if scipy.sparse.issparse(X):
         return _from_sparse(X)
     pandas, polars, pyarrow = (sys.modules.get(m) for m in ("pandas", "polars", "pyarrow"))
@@ -396,7 +393,15 @@ def read_table(X: Any) -> Table:
         )
     if isinstance(X, np.matrix):
         raise TypeError("X: np.matrix is not supported. Convert it with np.asarray(X).")
-    return _from_array(as_array(X))
+    array = X if type(X) is np.ndarray and X.ndim == 2 else as_array(X)
+    n_rows, n_columns = array.shape
+    if array.dtype.kind not in "biuf":
+        parts = {j: array_column(array[:, j], j, f"{j}") for j in range(n_columns)}
+        return _table(n_rows, n_columns, None, parts)
+    check_shape(array.shape)
+    units = np.full(n_columns, BOOL if array.dtype.kind == "b" else NUMBER, dtype=np.uint8)
+    block = Numbers(np.arange(n_columns, dtype=np.int64), array)
+    return Table(n_rows, n_columns, None, (block,), (), None, units)
 
 
 def feature_names(names: Iterable[Any]) -> np.ndarray | None:
@@ -498,20 +503,10 @@ def check_shape(shape: tuple[int, int]) -> None:
                 f"Found array with 0 {what}(s) (shape={tuple(shape)}) while a minimum of 1 is "
                 f"required. X needs at least one {'row' if what == 'sample' else 'column'}."
             )
-    check_n_rows(shape[0])
-
-
-def _from_array(X: np.ndarray) -> Table:
-    """A 2-d array of any dtype."""
-    n_rows, n_columns = X.shape
-    check_shape(X.shape)
-    if X.dtype.kind in "biuf":
-        units = np.full(n_columns, BOOL if X.dtype.kind == "b" else NUMBER, dtype=np.uint8)
-        columns = np.arange(n_columns, dtype=np.int64)
-        block = Numbers(columns, np.asarray(X))
-        return Table(n_rows, n_columns, None, (block,), (), None, units)
-    parts = {j: array_column(X[:, j], j, f"{j}") for j in range(n_columns)}
-    return _table(n_rows, n_columns, None, parts)
+    if shape[0] > MAX_ROWS:
+        raise StatisticsOverflowError(
+            f"X has {shape[0]} rows; a table has at most 2**31 - 1 = {MAX_ROWS}. Fit on fewer rows."
+        )
 
 
 def _from_sparse(X: Any) -> Table:
@@ -544,7 +539,7 @@ def _from_pandas(X: Any, pandas: Any) -> Table:
         kind = None  # types of many categories take long to compare
     if kind is not None and kind.kind in "iuf" and X.size * kind.itemsize < SMALL_FRAME:
         # one block as a rule, and then no copy; column by column costs more than a small copy
-        return replace(_from_array(X.to_numpy()), names=names)
+        return replace(read_table(X.to_numpy()), names=names)
     if dtypes and all(_leaves_zeros_out(dtype, pandas) for dtype in dtypes):
         return replace(_from_sparse(X.sparse.to_coo()), names=names)
     blocks: list[Numbers] = []

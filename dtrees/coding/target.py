@@ -47,11 +47,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from dtrees._pickling import SmallArraysInside
+from dtrees._pickling import LockedArrays
 from dtrees.coding._cells import distinct_rows
 from dtrees.coding.labels import is_missing, object_array
 from dtrees.exceptions import StatisticsOverflowError
@@ -423,7 +423,7 @@ def class_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if kind == "U" and labels.dtype.itemsize > 0:
         return _string_classes(labels)
     classes, codes = np.unique(labels, return_inverse=True)
-    return classes, codes.astype(_code_type(len(classes)))
+    return classes, codes.astype(np.min_scalar_type(len(classes) - 1))
 
 
 def _integer_classes(labels: np.ndarray, low: int, n_numbers: int) -> tuple[np.ndarray, np.ndarray]:
@@ -434,20 +434,16 @@ def _integer_classes(labels: np.ndarray, low: int, n_numbers: int) -> tuple[np.n
     """
     wide = np.dtype(np.int64 if labels.dtype.kind == "i" else np.uint64)
     lowest = wide.type(low)
-
-    def numbers(rows: slice) -> np.ndarray:
-        return (labels[rows].astype(wide, copy=False) - lowest).astype(np.intp)
-
     n_rows = len(labels)
     stretches = [slice(start, start + COUNTED_ROWS) for start in range(0, n_rows, COUNTED_ROWS)]
     present = np.zeros(n_numbers, dtype=bool)
     for rows in stretches:
-        present[numbers(rows)] = True
+        present[(labels[rows].astype(wide, copy=False) - lowest).astype(np.intp)] = True
     values = np.flatnonzero(present)
-    position: np.ndarray = (np.cumsum(present) - 1).astype(_code_type(len(values)))
+    position = (np.cumsum(present) - 1).astype(np.min_scalar_type(len(values) - 1))
     codes = np.empty(n_rows, dtype=position.dtype)
     for rows in stretches:
-        codes[rows] = position[numbers(rows)]
+        codes[rows] = position[(labels[rows].astype(wide, copy=False) - lowest).astype(np.intp)]
     return (values.astype(wide) + lowest).astype(labels.dtype), codes
 
 
@@ -456,7 +452,7 @@ def _string_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     native = np.ascontiguousarray(labels, dtype=labels.dtype.newbyteorder("="))
     first, number = distinct_rows(native.view(np.uint32).reshape(len(labels), -1))
     classes, place = np.unique(labels[first], return_inverse=True)
-    return classes, place.astype(_code_type(len(classes)))[number]
+    return classes, place.astype(np.min_scalar_type(len(classes) - 1))[number]
 
 
 def _object_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -475,7 +471,7 @@ def _object_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             "numbers or all strings. Convert y to one type."
         ) from error
     number = {value: i for i, value in enumerate(ordered)}
-    kind = np.dtype(_code_type(len(ordered)))
+    kind = np.min_scalar_type(len(ordered) - 1)
     codes = np.fromiter(map(number.__getitem__, values), kind, len(values))
     return object_array(ordered), codes
 
@@ -484,15 +480,8 @@ def _missing_label(label: Any) -> ValueError:
     return ValueError(f"Input y contains NaN: a missing label ({label!r}). Drop these rows first.")
 
 
-def _code_type(n_classes: int) -> type:
-    """The narrowest unsigned integer for so many classes."""
-    if n_classes <= 256:
-        return np.uint8
-    return np.uint16 if n_classes <= 65_536 else np.uint32
-
-
 @dataclass(frozen=True, eq=False)
-class Target(SmallArraysInside):
+class Target(LockedArrays):
     """y and the weights; every array is read only.
 
     Attributes
@@ -517,7 +506,7 @@ class Target(SmallArraysInside):
         None: once. Otherwise `w` says no more than which rows count.
     """
 
-    kind: str
+    kind: Literal["classification", "regression"]
     y: np.ndarray
     n_classes: int = 0
     classes: np.ndarray | None = None
@@ -530,10 +519,6 @@ class Target(SmallArraysInside):
     class_multiplier: np.ndarray | None = None
     class_exponent: int = 0
     means: np.ndarray | None = None
-
-    def __post_init__(self) -> None:
-        assert self.kind in ("classification", "regression")
-        self._lock_arrays()
 
     def __sizeof__(self) -> int:
         """With the arrays: Dask asks for it, to know what to spill."""

@@ -215,19 +215,21 @@ class FitPlan:
         sample_weight: Any = None,
     ) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
         """The table as codes; rows count by their weights where columns are cut."""
-        is_cut = self.estimator.max_bins is not None
         how: dict[str, Any] = {
             "categorical_features": self.estimator.categorical_features,
             "max_bins": self.estimator.max_bins,
             "handle_unknown": self.estimator.handle_unknown,
             "seed": seed,
-            "weights": cut_weights(sample_weight, table.n_rows) if is_cut else None,
+            "weights": None,
         }
+        if self.estimator.max_bins is not None and sample_weight is not None:
+            how["weights"] = cut_weights(sample_weight, table.n_rows)
         if isinstance(table, PartitionedTable):
             book, coded = encode_partitions(table, **how, regime=self.regime, stats=stats)
         else:
             book, coded = CodeBook.fit_encode(table, **how, run=run)
-        warn_of_categories(book, coded.n_rows)
+        if book.categories:
+            warn_of_categories(book, coded.n_rows)
         return book, coded
 
     def coding(self, n_rows: int, seed: int) -> tuple[Any, ...]:
@@ -246,7 +248,7 @@ class FitPlan:
     ) -> Encoded:
         """Codes and target, with the rules that the parameters are for them."""
         own = self.estimator
-        barred = nearly_ids(book, coded.n_rows)
+        barred = nearly_ids(book, coded.n_rows) if book.categories else {}
         n_columns = max(1, book.n_columns - len(barred))
         max_features = columns_per_split(own.max_features, n_columns)
         split, leaf = own.min_samples_split, own.min_samples_leaf

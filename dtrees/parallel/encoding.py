@@ -35,7 +35,7 @@ import dask
 import numpy as np
 from dask.utils import format_bytes
 
-from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook, checked_rules
+from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
 from dtrees.coding.coded import WIDTHS, CodedMatrix, storage_for
 from dtrees.coding.column_types import categorical_mask
 from dtrees.coding.sampling import CutRules
@@ -151,7 +151,7 @@ def encode_partitions(
     that it should have; TableTooLargeError where the codes do not fit this process; and
     ClusterError where a Dask cluster is in force and cannot be used.
     """
-    rules = checked_rules(max_bins, handle_unknown, seed, sample_rows)
+    rules = CutRules(max_bins=max_bins, sample_rows=sample_rows, seed=seed)
     mask = categorical_mask(categorical_features, table.n_columns, table.names)
     coding = Coding(table.n_columns, table.names, mask, rules, handle_unknown)
     code = partial(code_partitions, table, coding, regime, weights=weights)

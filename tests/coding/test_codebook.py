@@ -219,21 +219,6 @@ def test_string_categories_across_libraries():
         assert np.array_equal(book.encode(other).column(0), coded.column(0))
 
 
-@pytest.mark.parametrize(
-    ("message", "options"),
-    [
-        ("handle_unknown must be one of .*, got 'x'", {"handle_unknown": "x"}),
-        ("max_bins must be an integer of at least 2 or None, got 1", {"max_bins": 1}),
-        ("max_bins must be .* got 2.5", {"max_bins": 2.5}),
-        ("max_bins must be .* got True", {"max_bins": True}),
-        ("sample_rows must be a positive integer, got 0", {"sample_rows": 0}),
-    ],
-)
-def test_parameters_refused(message, options):
-    with pytest.raises(ValueError, match=message):
-        fit(np.zeros((2, 2)), **options)
-
-
 def test_seed_matters_only_for_the_sample():
     X = rng.normal(size=(5000, 1))
     a, b = (fit(X, max_bins=16, sample_rows=100, seed=s)[0] for s in (0, 1))

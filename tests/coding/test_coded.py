@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.coding import CodeBook, CodedMatrix
-from dtrees.coding.coded import ROWS, check_n_rows, digest_of_rows
-from dtrees.exceptions import StatisticsOverflowError
+from dtrees.coding.coded import ROWS, digest_of_rows
 from tests.coding.examples import coded_columns, coded_csc
 
 rng = np.random.default_rng(1)
@@ -51,12 +50,6 @@ def test_from_sparse_keeps_stored_fill_codes():
     coded = coded_csc(codes, [2, 3], [2, 3], [1, 2])
     assert coded.column(0).tolist() == [2, 1, 1]
     assert coded.column(1).tolist() == [2, 3, 2]
-
-
-def test_too_many_rows():
-    check_n_rows(2**31 - 1)
-    with pytest.raises(StatisticsOverflowError, match=r"2147483648 rows.*at most 2\*\*31 - 1"):
-        check_n_rows(2**31)
 
 
 def test_stored_columns_are_those_of_a_row_by_row_matrix():

@@ -11,7 +11,8 @@ import scipy.sparse as sp
 
 from dtrees.coding import CodeBook, tables
 from dtrees.coding.coded import digest_of_rows
-from dtrees.coding.tables import read_table, row_values
+from dtrees.coding.tables import check_shape, read_table, row_values
+from dtrees.exceptions import StatisticsOverflowError
 from tests.coding.examples import code_column, frame
 
 
@@ -409,3 +410,9 @@ def test_columns_of_pandas_are_arrays():
         found = row_values(values)
         assert type(found) is np.ndarray
         assert found.tolist() == ["a", "b"]
+
+
+def test_too_many_rows():
+    check_shape((2**31 - 1, 1))
+    with pytest.raises(StatisticsOverflowError, match=r"2147483648 rows.*at most 2\*\*31 - 1"):
+        check_shape((2**31, 1))

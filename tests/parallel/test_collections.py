@@ -304,18 +304,6 @@ def assert_same_books(found, book):
         assert_array_equal(found.categories[j], labels, strict=True)
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"handle_unknown": "x"}, {"max_bins": 1}, {"max_bins": True}, {"sample_rows": 0}]
-)
-def test_parameters_are_refused_as_those_of_a_table(wrong):
-    with pytest.raises(ValueError, match="must be") as expected:
-        CodeBook.fit_encode(X, **wrong)
-    (lazy,) = admitted(da.from_array(X, chunks=(100, -1)), {})
-    with pytest.raises(ValueError, match="must be") as found:
-        encode_partitions(lazy, **wrong)
-    assert str(found.value) == str(expected.value)
-
-
 class TestKindsOfColumns:
     """What a column is follows from all partitions, not from one."""
 
