@@ -223,8 +223,6 @@ def check_callbacks(callbacks: Any) -> list[Callback]:
     TypeError
         They are no sequence of callbacks.
     """
-    if callbacks is None:
-        return []
     rule = "callbacks must be a sequence of dtrees.callbacks.Callback objects or None"
     if not isinstance(callbacks, Sequence):
         raise TypeError(f"{rule}, got {callbacks!r}. Put it in a list.")

@@ -48,7 +48,6 @@ from benchmarks.validation.ratios import estimator_of
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.membership.resampling import of_sets, plain
 from dtrees.core.model.tree import LEAF, Tree
-from dtrees.core.predict.binned import CodedRows
 from dtrees.estimators.fit_plan import FitPlan, Training
 from dtrees.model_selection import cross_validate
 from dtrees.model_selection.folds import RowsOfSides
@@ -216,7 +215,7 @@ def _growth(tree: Any, X: Any, y: np.ndarray, cv: Any) -> Found:
     encoded = FitPlan.of(tree).encode(X, (y, None), 0, run)
     splits = [] if cv is None else list(cv.split(y))
     before = _resident_now()
-    training = Training(encoded, CodedRows(encoded.coded), y, run)
+    training = Training(encoded, y, run)
     sides = RowsOfSides(splits, len(y), np.ones(len(y), dtype=bool))
     models = tree._fit_sets(training, of_sets(sides) if splits else plain())
     peak = recorded_peak() - before

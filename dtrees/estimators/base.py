@@ -147,6 +147,8 @@ class BaseModel(BaseEstimator):
     categorical_features: Any
     handle_unknown: str
     category_penalty: float = 0.0  # of those that draw their splits: they choose no subset
+    class_weight: Any = None  # of classifiers
+    bootstrap: bool = False  # of forests: rows are drawn as weights say
     random_state: Any
     n_jobs: int | None
 
@@ -159,10 +161,6 @@ class BaseModel(BaseEstimator):
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         """`y` and the weights as integers."""
         raise NotImplementedError
-
-    def _class_weight_of_target(self) -> Any:
-        """Class weights that the target has; None: none, or those of a bag."""
-        return None
 
     @staticmethod
     def _learned_of(book: CodeBook, target: Target) -> dict[str, Any]:

@@ -54,7 +54,6 @@ from dtrees.estimators.fit_plan import one_target
 from dtrees.estimators.forest_growth import check_same_labels
 from dtrees.estimators.prediction import BoostedPredictor
 from dtrees.estimators.scorers import refuse_unfit, with_labels
-from dtrees.estimators.trees import classification_target
 from dtrees.parallel import computed, is_lazy
 from dtrees.typing import Runner
 
@@ -382,7 +381,7 @@ def _numbers(y: np.ndarray) -> np.ndarray:
 
 def _numbers_of_classes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Labels as numbers of the classes of a fit, float64."""
-    own = classification_target(y, None, None)
+    own = Target.classification(y)
     assert own.classes is not None
     known = {label: number for number, label in enumerate(classes.tolist())}
     labels = own.classes.tolist()

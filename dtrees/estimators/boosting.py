@@ -73,7 +73,7 @@ from dtrees.estimators.docstrings import documented
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.prediction import BoostedPredictor
 from dtrees.estimators.tree_view import columns_tested, read_only
-from dtrees.estimators.trees import DecisionTreeRegressor, classification_target
+from dtrees.estimators.trees import DecisionTreeRegressor
 from dtrees.export.parts import Parts
 from dtrees.inspection.importance import summed_importances
 from dtrees.parallel import (
@@ -216,10 +216,10 @@ class BaseBoosting(BaseModel):
         """
         self._check_parameters()
         shown = GivenRows.of(X_val, y_val, sample_weight_val, self.early_stopping)
-        callbacks, name = check_callbacks(callbacks), type(self).__name__
-        place, stats = place_of_boosting(self.regime, name), FitStatistics()
+        heard = [] if callbacks is None else check_callbacks(callbacks)
+        place, stats = place_of_boosting(self.regime, type(self).__name__), FitStatistics()
         if self.verbose > 0:
-            callbacks = [ProgressBar(), *callbacks]
+            heard = [ProgressBar(), *heard]
         there = kept_forest(self)
         plan, run = FitPlan(self), threaded(self.n_jobs)
         X, y, sample_weight = admitted(X, {"y": y, "sample_weight": sample_weight}, stats)
@@ -257,7 +257,7 @@ class BaseBoosting(BaseModel):
             [] if watch is None else watch.scores,
         )
         with all_or_nothing(self):
-            iterations = Iterations(fit, callbacks, watch, growing, start.rows)
+            iterations = Iterations(fit, heard, watch, growing, start.rows)
             return self._grow(start.learned, iterations, run, place, stats)
 
     def _grow(
@@ -615,7 +615,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         return CLASSES[self.loss] if isinstance(self.loss, str) else OwnLoss(self.loss)
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
-        return classification_target(y, sample_weight, self.class_weight)
+        return Target.classification(y, sample_weight, self.class_weight)
 
     def _begin(
         self, loss: Loss | OwnLoss, target: Target, y: np.ndarray, weight: np.ndarray | None

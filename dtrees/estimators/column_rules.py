@@ -26,8 +26,6 @@ def directions_of(given: Any, book: CodeBook, target: Target) -> tuple[int, ...]
     `given` is ``monotonic_cst``: a direction for each column, or directions by name. ValueError:
     not one for each column, other values or names, columns with categories, three classes or more.
     """
-    if given is None:
-        return None
     directions = _by_name(given, book) if isinstance(given, Mapping) else np.asarray(given)
     if directions.shape != (book.n_columns,):
         raise ValueError(

@@ -230,7 +230,7 @@ def estimate_cost(
         and not estimator._random_cuts,
         n_classes=n_classes if hasattr(estimator, "predict_proba") else 0,
         n_sets=n_sets,
-        bootstrap=bool(getattr(estimator, "bootstrap", False)),
+        bootstrap=bool(estimator.bootstrap),
         memory_limit=machines.memory,
     )
     if choice.regime == "partitioned":

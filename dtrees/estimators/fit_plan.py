@@ -30,6 +30,7 @@ import numpy as np
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state, column_or_1d
 
+from dtrees._forks import cached_property
 from dtrees._warnings import warn
 from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
 from dtrees.coding.coded import CodedMatrix
@@ -120,11 +121,15 @@ class Training:
     """A coded table, and where and for whom models are fitted to it."""
 
     encoded: Encoded
-    coded_rows: LeafLookup  # the same table, ready to be walked
     y: Any  # the target as given, for out-of-bag scores
     run: LocalRunner
     advance: Callable[[int], object] = lambda n_trees: None  # hears of trees that have come
     stats: FitStatistics = field(default_factory=FitStatistics)  # told what a fit did
+
+    @cached_property
+    def coded_rows(self) -> LeafLookup:
+        """The table, ready to be walked."""
+        return rows_of(self.encoded.coded, self.stats)
 
 
 def rows_of(coded: CodedMatrix | CodedPartitions, stats: FitStatistics | None = None) -> LeafLookup:
@@ -168,19 +173,11 @@ class FitPlan:
         return getattr(self.estimator, "n_estimators", 1)
 
     @property
-    def draws_weights(self) -> bool:
-        """Whether trees have bags, into which rows are drawn as weights say."""
-        return getattr(self.estimator, "bootstrap", False)
-
-    @property
     def class_weight(self) -> Any:
         """Class weights of the target, which a fit makes of the rows that it has."""
-        return self.estimator._class_weight_of_target()
-
-    @property
-    def spare_bits(self) -> int:
-        """Of the integers of the target."""
-        return self.estimator._spare_bits
+        own = self.estimator.class_weight
+        # bags are drawn by weight: balanced in the table is balanced in each of them
+        return "balanced" if own == "balanced_subsample" else own
 
     def target(self, y: np.ndarray, sample_weight: Any) -> Target:
         """`y` and weights as integers."""
@@ -252,6 +249,8 @@ class FitPlan:
         n_columns = max(1, book.n_columns - len(barred))
         max_features = columns_per_split(own.max_features, n_columns)
         split, leaf = own.min_samples_split, own.min_samples_leaf
+        directions, sets = own.monotonic_cst, own.interaction_cst
+        all_interact = sets is None and not barred
         shares = Shares(
             min_samples_split=0.0 if isinstance(split, Integral) else float(split),
             min_samples_leaf=0.0 if isinstance(leaf, Integral) else float(leaf),
@@ -268,11 +267,11 @@ class FitPlan:
             random_splits=own._random_cuts,
             random_ties=hasattr(own, "n_estimators") or own.random_state is not None,
             category_penalty=float(own.category_penalty),
-            in_bags=self.draws_weights,
+            in_bags=own.bootstrap,
             seed=seed,
             handle_unknown="majority" if own.handle_unknown == "majority" else "missing",
-            monotonic=directions_of(own.monotonic_cst, book, target),
-            interactions=interactions_of(own.interaction_cst, book, barred),
+            monotonic=None if directions is None else directions_of(directions, book, target),
+            interactions=None if all_interact else interactions_of(sets, book, barred),
         )
         rules = shares.rules(numbers, target)
         if target.n_classes >= MANY_CLASSES:

@@ -71,23 +71,6 @@ from dtrees.estimators.fit_plan import FitPlan
 from dtrees.parallel import LocalRunner, PartitionedTable, computed
 
 
-def check_bootstrap(forest: Any) -> None:
-    """Refuse (ValueError) out-of-bag scores and a size of bags where there are no bags."""
-    if forest.bootstrap:
-        return
-    if forest.max_samples is not None:
-        raise ValueError(
-            "`max_samples` cannot be set if `bootstrap=False`. Either switch to "
-            f"`bootstrap=True` or set `max_samples=None`: got {forest.max_samples!r}."
-        )
-    asked = f"oob_score={forest.oob_score!r}" if forest.oob_score else f"oob_tol={forest.oob_tol!r}"
-    if forest.oob_score or forest.oob_tol is not None:
-        raise ValueError(
-            f"Out of bag estimation only available if bootstrap=True: {type(forest).__name__} "
-            f"got {asked}, bootstrap=False."
-        )
-
-
 def bags_of(forest: Any, seed: int, target: Target, groups: Any = None) -> Bags | None:
     """The bags of a forest's trees; None: each sees all rows.
 

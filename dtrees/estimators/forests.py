@@ -51,13 +51,12 @@ from dtrees.core.predict.out_of_bag import OutOfBag
 from dtrees.criteria import Criterion
 from dtrees.estimators import base
 from dtrees.estimators.base import LEARNS_CLASSES, TREE_CONSTRAINTS, TREE_LEARNS, BaseModel
-from dtrees.estimators.fit_plan import LARGEST_SEED, FitPlan, Training, rows_of
+from dtrees.estimators.fit_plan import LARGEST_SEED, FitPlan, Training
 from dtrees.estimators.forest_growth import (
     FitOfForest,
     KeptTrees,
     TreeCounter,
     bags_of,
-    check_bootstrap,
     check_same_bags,
     check_same_labels,
     kept_trees,
@@ -75,7 +74,6 @@ from dtrees.estimators.trees import (
     BaseDecisionTree,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
-    classification_target,
     regression_target,
 )
 from dtrees.export.parts import Parts
@@ -270,8 +268,7 @@ class BaseForest(BaseModel):
         unfinished: tuple[tuple[Tree, ...], Mapping[str, Any]] | None = None,
     ) -> Any:
         """Grow the trees that are missing, and become the forest."""
-        callbacks = check_callbacks(callbacks)
-        check_bootstrap(self)
+        heard = [] if callbacks is None else check_callbacks(callbacks)
         saved = None
         if checkpoint is not None:
             saved = Checkpoint(checkpoint, trees_to_bytes)
@@ -290,21 +287,20 @@ class BaseForest(BaseModel):
             check_same_labels(self, encoded.book, encoded.target.classes)
             check_same_bags(self, bags)
         if self.verbose > 0:
-            callbacks = [ProgressBar(), *callbacks]
+            heard = [ProgressBar(), *heard]
         earlier: tuple[Tree, ...] = ()
         if saved is not None or unfinished is not None:
             with stats.phase("coding"):
                 learn_rows(encoded.coded, stats)
             earlier = earlier_trees(unfinished, saved, facts(), encoded.book)[: self.n_estimators]
         if saved is not None:
-            callbacks = [*callbacks, Saving(saved)]
-        training = Training(encoded, rows_of(encoded.coded, stats), y, run, stats=stats)
+            heard = [*heard, Saving(saved)]
+        training = Training(encoded, y, run, stats=stats)
         there = KeptTrees(kept, partial(leaves_of, self, kept, encoded.book, X, run), earlier)
-        FitOfForest(self, training, bags).grow(callbacks, there, facts)
+        FitOfForest(self, training, bags).grow(heard, there, facts)
         return self
 
     def _fit_coded(self, training: Training) -> Any:
-        check_bootstrap(self)
         bags = bags_of(self, training.encoded.seed, training.encoded.target)
         FitOfForest(self, training, bags).grow([TreeCounter(training.advance)])
         if self.n_estimators_ < self.n_estimators:
@@ -313,9 +309,24 @@ class BaseForest(BaseModel):
 
     def _fit_sets(self, training: Training, resampling: Resampling) -> list[Any]:
         """An estimator with these parameters, fitted to each training set; or the error of it."""
-        check_bootstrap(self)
         bags = bags_of(self, training.encoded.seed, training.encoded.target)
         return FitOfForest(self, training, bags).of_sets(resampling)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.bootstrap:
+            return
+        if self.max_samples is not None:
+            raise ValueError(
+                "`max_samples` cannot be set if `bootstrap=False`. Either switch to "
+                f"`bootstrap=True` or set `max_samples=None`: got {self.max_samples!r}."
+            )
+        if self.oob_score or self.oob_tol is not None:
+            asked = "oob_score" if self.oob_score else "oob_tol"
+            raise ValueError(
+                f"Out of bag estimation only available if bootstrap=True: {type(self).__name__} "
+                f"got {asked}={getattr(self, asked)!r}, bootstrap=False."
+            )
 
     def _rows_by_bag(
         self, y: Any, sample_weight: Any, bootstrap_groups: Any
@@ -436,14 +447,8 @@ class ForestClassifier(ClassifierMixin, BaseForest):
     predict_log_proba = base.predict_log_proba
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
-        weight = self._class_weight_of_target()
-        return classification_target(
-            y, sample_weight, weight, spare_bits=self._spare_bits, drawn=self.bootstrap
-        )
-
-    def _class_weight_of_target(self) -> Any:
-        # bags are drawn by weight: balanced in the table is balanced in each of them
-        return "balanced" if self.class_weight == "balanced_subsample" else self.class_weight
+        weight = FitPlan(self).class_weight
+        return Target.classification(y, sample_weight, weight, self._spare_bits, self.bootstrap)
 
     def _oob_score(self, mean: np.ndarray, y: np.ndarray, target: Target) -> float:
         voted = ~np.isnan(mean[:, 0])

@@ -47,7 +47,7 @@ from dtrees.core.membership.resampling import (
 from dtrees.estimators.base import BaseModel
 from dtrees.estimators.boosted_sets import fit_boosted
 from dtrees.estimators.boosting import BaseBoosting
-from dtrees.estimators.fit_plan import Encoded, FitPlan, Training, rows_of
+from dtrees.estimators.fit_plan import Encoded, FitPlan, Training
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.parallel import tables_kept, threaded
@@ -144,9 +144,7 @@ def fit_table(
     stats = codes.stats.continued()
     if sets.n_sets > 1:
         stats.counts.update(dict.fromkeys(SHARED, 0))  # also where that is nothing
-    # rows out of bags walk within the growth, those that are scored do not
-    own_rows = codes.rows if codes.rows.is_here else rows_of(encoded.coded, stats)
-    training = Training(encoded, own_rows, table.y, run, stats=stats)
+    training = Training(encoded, table.y, run, stats=stats)
     if bar is not None:
         bar.expect(plan.n_trees * sets.n_sets)
         training = replace(training, advance=bar.advance)
@@ -200,12 +198,13 @@ def _grouped(
             else:
                 plain = replace(own, class_multiplier=None, class_exponent=0)
                 by_unit[key] = UnitGroup(plain, [number], ClassWeights.of_target(own, 1))
-    if weight is not None and not plan.draws_weights and whole.w_exponent == 0 and first.numbers:
+    weighs_sums = weight is not None and whole.w_exponent == 0 and not plan.estimator.bootstrap
+    if weighs_sums and first.numbers:
         counts = without_class_weights(whole)
 
         def integers(totals: list[int]) -> tuple[np.ndarray | None, int]:
             assert whole.classes is not None
-            return class_integers(weight, whole.classes, totals, plan.spare_bits)
+            return class_integers(weight, whole.classes, totals, plan.estimator._spare_bits)
 
         totals = sets.some(first.numbers).class_totals(counts)
         first = UnitGroup(counts, first.numbers, ClassWeights.of_totals(totals, integers))
@@ -216,7 +215,7 @@ def _grouped(
             for each in (group.target.w, group.target.wy)
             if each is not None
         ]
-        overflows = max(sums) >= LARGEST_SUM / 2**plan.spare_bits
+        overflows = max(sums) >= LARGEST_SUM / 2**plan.estimator._spare_bits
         found += group.divided(sets) if overflows else [group]
     return models, found
 
@@ -249,9 +248,9 @@ def _tell_alone(
 def _reason_of_own_units(plan: FitPlan, sample_weight: Any) -> str:
     """Why the integers of a set are not those of all rows."""
     name = "y" if sample_weight is None else "sample_weight"
-    if getattr(plan.estimator, "class_weight", None) is not None:
+    if plan.class_weight is not None:
         name = "class_weight"
-    if name != "y" and plan.draws_weights:
+    if name != "y" and plan.estimator.bootstrap:
         return f"bags are drawn by {name}, which adds up to something else in each training side"
     return f"{name} is counted in other units for each training side"
 
@@ -286,7 +285,7 @@ def _targets(
         weighs_classes = whole.w_exponent != 0  # else classes weigh what they do in each set
     is_balanced = weighs_classes and whole.class_multiplier is not None
     weighs = sample_weight is not None or plan.class_weight is not None
-    same_units = not (weighs_classes or (weighs and plan.draws_weights)) and (
+    same_units = not (weighs_classes or (weighs and plan.estimator.bootstrap)) and (
         whole.w is None or (whole.kind == "classification" and whole.w_exponent == 0)
     )
     if same_units and encoded.rules.criterion == "poisson":

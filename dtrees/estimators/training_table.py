@@ -54,8 +54,8 @@ class TrainingTable:
         The target is kept for the next growth, if it depends on plain values.
         """
         y, own = self.read(plan), plan.estimator
-        weight = getattr(own, "class_weight", None)
-        key = type(own), plan.criterion == "poisson", weight, getattr(own, "bootstrap", None)
+        weight = own.class_weight
+        key = type(own), plan.criterion == "poisson", weight, own.bootstrap
         is_plain = weight is None or isinstance(weight, str)
         target = self._targets.get(key) if is_plain else None
         if target is None:

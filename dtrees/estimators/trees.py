@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Bunch
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from dtrees.coding.target import Target, check_finite
+from dtrees.coding.target import Target
 from dtrees.constraints import InstanceOf, Nothing, OneOf
 from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.forest import ForestGrowth
@@ -27,7 +26,7 @@ from dtrees.criteria import Criterion
 from dtrees.estimators import base
 from dtrees.estimators.base import LEARNS_CLASSES, TREE_CONSTRAINTS, TREE_LEARNS, BaseModel
 from dtrees.estimators.docstrings import documented
-from dtrees.estimators.fit_plan import Encoded, FitPlan, Training, rows_of
+from dtrees.estimators.fit_plan import Encoded, FitPlan, Training
 from dtrees.estimators.prediction import Predictor, TreePredictor
 from dtrees.estimators.tree_view import TreeView, missing_by_model
 from dtrees.export.parts import Parts
@@ -235,7 +234,7 @@ class BaseDecisionTree(BaseModel):
         X, y, sample_weight = admitted(X, {"y": y, "sample_weight": sample_weight}, stats)
         with stats.phase("coding"):
             encoded = plan.encode(X, (y, sample_weight), plan.seed(), run, stats)
-        return Training(encoded, rows_of(encoded.coded, stats), y, run, stats=stats)
+        return Training(encoded, y, run, stats=stats)
 
     def _grow(self, training: Training) -> Tree:
         """The tree before cost-complexity pruning."""
@@ -351,10 +350,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     predict_log_proba = base.predict_log_proba
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
-        return classification_target(y, sample_weight, self.class_weight)
-
-    def _class_weight_of_target(self) -> Any:
-        return self.class_weight
+        return Target.classification(y, sample_weight, self.class_weight)
 
 
 @documented("tree", "numbers")
@@ -443,16 +439,6 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         return regression_target(y, sample_weight, self.criterion)
-
-
-def classification_target(
-    y: np.ndarray, sample_weight: Any, class_weight: Any, **how: Any
-) -> Target:
-    """Labels as codes; raises as scikit-learn does when they are none."""
-    if y.dtype.kind == "f":
-        check_finite(y, "y")
-        check_classification_targets(y)
-    return Target.classification(y, sample_weight, class_weight, **how)
 
 
 def regression_target(y: np.ndarray, sample_weight: Any, criterion: Any, **how: Any) -> Target:

@@ -261,7 +261,6 @@ THREE = Target.classification(np.array([0, 1, 2]), None)
 
 class TestWhatIsGiven:
     def test_directions(self):
-        assert directions_of(None, BOOK, NUMBERS) is None
         assert directions_of([0, 0, 0], BOOK, THREE) is None
         assert directions_of({}, BOOK, THREE) is None
         assert directions_of(np.array([1.0, -1.0, 0.0]), BOOK, NUMBERS) == (1, -1, 0)

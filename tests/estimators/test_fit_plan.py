@@ -80,7 +80,7 @@ def test_the_steps_make_the_model_of_a_fit(kind):
     estimator = kind(random_state=4, max_depth=5)
     plan = FitPlan.of(estimator)
     encoded = plan.encode(X, (y, None), plan.seed(), threaded(1))
-    model = plan.fit(Training(encoded, rows_of(encoded.coded), y, threaded(1)))
+    model = plan.fit(Training(encoded, y, threaded(1)))
     assert model is not estimator
     assert not hasattr(estimator, "n_features_in_")
     np.testing.assert_array_equal(model.predict(X), estimator.fit(X, y).predict(X))
@@ -98,12 +98,9 @@ def test_a_plan_is_of_a_clone_with_checked_parameters():
 
 def test_class_weights_are_of_the_target():
     tree = FitPlan.of(DecisionTreeClassifier(class_weight={0: 2.0}))
-    assert (tree.class_weight, tree.spare_bits, tree.draws_weights) == ({0: 2.0}, 0, False)
+    assert tree.class_weight == {0: 2.0}
     forest = RandomForestClassifier(class_weight="balanced_subsample")
-    plan = FitPlan.of(forest)
-    assert (plan.class_weight, plan.spare_bits) == ("balanced", 5)
-    assert plan.draws_weights
-    assert not FitPlan.of(forest.set_params(bootstrap=False)).draws_weights
+    assert FitPlan.of(forest).class_weight == "balanced"
 
 
 def test_ties_of_a_tree_are_drawn_with_a_seed_only():

@@ -26,7 +26,7 @@ from dtrees import BaggingRegressor, ExtraTreesClassifier, RandomForestClassifie
 from dtrees.callbacks import Callback
 from dtrees.core.grow.forest import ForestGrowth, units_of
 from dtrees.core.membership.resampling import plain
-from dtrees.estimators.fit_plan import FitPlan, Training, rows_of
+from dtrees.estimators.fit_plan import FitPlan, Training
 from dtrees.estimators.forest_growth import FitOfForest, bags_of
 from dtrees.exceptions import ClusterError
 from dtrees.parallel import client as clients
@@ -56,7 +56,7 @@ def growth_of(model, X, y):
     """What a forest's trees are grown from."""
     plan = FitPlan.of(model)
     encoded = plan.encode(X, (y, None), plan.seed(), threaded(1))
-    training = Training(encoded, rows_of(encoded.coded), y, threaded(1))
+    training = Training(encoded, y, threaded(1))
     return FitOfForest(model, training, bags_of(model, encoded.seed, encoded.target)).growth
 
 

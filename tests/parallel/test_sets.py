@@ -32,7 +32,7 @@ from dtrees import (
 from dtrees.callbacks import Bar
 from dtrees.core.grow.forest import ForestGrowth, units_of
 from dtrees.core.membership.resampling import of_sets
-from dtrees.estimators.fit_plan import FitPlan, Training, rows_of
+from dtrees.estimators.fit_plan import FitPlan, Training
 from dtrees.estimators.fitted_sets import trees_of
 from dtrees.estimators.forest_growth import FitOfForest, bags_of
 from dtrees.estimators.training_sets import fit_sets
@@ -112,7 +112,7 @@ def growth_of(model, X, y):
         return ForestGrowth(
             encoded.coded, encoded.target, encoded.rules, None, encoded.book.thresholds
         )
-    training = Training(encoded, rows_of(encoded.coded), y, threaded(1))
+    training = Training(encoded, y, threaded(1))
     return FitOfForest(model, training, bags_of(model, 0, encoded.target)).growth
 
 
