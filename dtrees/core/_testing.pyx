@@ -22,7 +22,7 @@ from dtrees.core.stores.boosted._boosted_store cimport (
     Removal, begin_bounds_of, bound_of, common_score, note_searched, removal_of, take_off_sums
 )
 from dtrees.core.stores.boosted._column_blocks cimport (
-    CELL, ColumnBlocks, RowsOfNode, StoredCells, StoredSums, complete_bundled, complete_column,
+    CELL, ColumnBlocks, RowsOfNode, SparseCells, StoredSums, complete_bundled, complete_column,
     count_block, count_by_column, count_by_row, is_out, sum_by_row
 )
 from dtrees.core.stores.shared._shared_nodes cimport Partitioning, SharedNode, take_rows
@@ -334,7 +334,7 @@ def histogram_of(ColumnBlocks blocks not None, int64_t j, rows, const uint64_t[:
     cdef int64_t n = blocks.n_rows
     cdef int64_t b
     cdef int64_t[::1] cells = np.zeros(CELL * blocks.n_cells, dtype=np.int64)
-    cdef const StoredCells* stored
+    cdef const SparseCells* stored
     cdef int64_t[:, ::1] memory = np.empty((blocks.n_laid_out + 1, 5), dtype=np.int64)
     cdef StoredSums* sums = <StoredSums*>&memory[0, 0]
     cdef StoredSums* own_sums

@@ -38,7 +38,7 @@ cdef struct NodeBuffer:
     size_t paged_statistics
     bint out_of_memory      # once: the tree is lost, and reading it raises
 
-cdef struct Stretch:
+cdef struct RecordRange:
     # Of the records and words of a buffer: a subtree.
     int64_t first
     int64_t end
@@ -81,4 +81,5 @@ cdef inline int64_t words_of_subset(const Column* column) noexcept nogil:
 
 
 cdef object partial_tree_of(const NodeBuffer* out, int64_t n_statistics)
-cdef object lent_tree_of(const NodeBuffer* out, const Stretch* some, int64_t n_statistics, lease)
+cdef object lent_tree_of(const NodeBuffer* out, const RecordRange* some, int64_t n_statistics,
+                         lease)

@@ -173,7 +173,8 @@ cdef void write_test(NodeBuffer* out, int64_t index, const TrainParameters* para
         words[n_words - 1] &= (<uint64_t>1 << (code + 1)) - 1
 
 
-cdef object lent_tree_of(const NodeBuffer* out, const Stretch* some, int64_t n_statistics, lease):
+cdef object lent_tree_of(const NodeBuffer* out, const RecordRange* some, int64_t n_statistics,
+                         lease):
     """Records and words of a stretch as arrays that are lent by a lease."""
     cdef int64_t n = some.end - some.first
     cdef int64_t n_sums = n * n_statistics

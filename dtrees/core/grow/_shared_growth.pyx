@@ -35,7 +35,8 @@ from dtrees.core.grow._single_tree cimport (
     Arena, ArenaLease, Growth, GrowthMemory, RecordMemory, allow, begin_growth, end_growth, grow_for
 )
 from dtrees.core.grow._node_buffer cimport (
-    SUBTREE, NodeBuffer, Record, Stretch, free_node_buffer, lent_tree_of, stand_for, write_record
+    SUBTREE, NodeBuffer, Record, RecordRange, free_node_buffer, lent_tree_of, stand_for,
+    write_record
 )
 from dtrees.core.grow._node_step cimport record_members, search_members, split_members
 from dtrees.core.histogram._layout cimport (
@@ -291,7 +292,7 @@ cdef class SetRecords:
     """
     cdef Arena arena
     cdef NodeBuffer* of_set
-    cdef Stretch* begun     # by set: where the subtree that grows begins
+    cdef RecordRange* begun     # by set: where the subtree that grows begins
     cdef int n_sets
     cdef int n_statistics
     cdef bint in_pages
@@ -299,7 +300,7 @@ cdef class SetRecords:
 
     def __cinit__(self, int n_sets, int n_statistics, Arena arena):
         self.of_set = <NodeBuffer*>calloc(n_sets, sizeof(NodeBuffer))
-        self.begun = <Stretch*>calloc(n_sets, sizeof(Stretch))
+        self.begun = <RecordRange*>calloc(n_sets, sizeof(RecordRange))
         self.n_sets, self.n_statistics, self.arena = n_sets, n_statistics, arena
         if self.of_set == NULL or self.begun == NULL:
             raise MemoryError
@@ -333,11 +334,11 @@ cdef class SetRecords:
         cdef Subtree found = Subtree()
         if out.out_of_memory:
             raise MemoryError
-        found.records, found.s, found.stretch = self, s, self.begun[s]
+        found.records, found.s, found.extent = self, s, self.begun[s]
         found.n_statistics = self.n_statistics
-        found.stretch.end, found.stretch.end_word = out.count, out.n_words
+        found.extent.end, found.extent.end_word = out.count, out.n_words
         with nogil:
-            count_from(out.nodes, &found.stretch)
+            count_from(out.nodes, &found.extent)
         return found
 
     cdef lend(self):
@@ -353,7 +354,7 @@ cdef class Subtree:
     cdef ArenaLease lease   # of those of the set, instead
     cdef int n_statistics
     cdef int s
-    cdef Stretch stretch
+    cdef RecordRange extent
 
     cdef take_lease(self):
         """When the records are lent: those of other sets are given back without these."""
@@ -362,11 +363,11 @@ cdef class Subtree:
 
     def piece(self):
         """The subtree as a `PartialTree`."""
-        return lent_tree_of(&(<RecordMemory>self.lease.memory).records, &self.stretch,
+        return lent_tree_of(&(<RecordMemory>self.lease.memory).records, &self.extent,
                             self.n_statistics, self.lease)
 
 
-cdef void count_from(Record* nodes, const Stretch* some) noexcept nogil:
+cdef void count_from(Record* nodes, const RecordRange* some) noexcept nogil:
     """Let the numbers in the records of a subtree count from its first record, and word."""
     cdef int32_t first = <int32_t>some.first
     cdef int32_t first_word = <int32_t>some.first_word

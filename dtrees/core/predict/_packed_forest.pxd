@@ -82,7 +82,7 @@ cdef struct TreeValues:
     Entry* entries
     int64_t* first              # of each leaf, and their end
 
-cdef struct Totals:
+cdef struct LeafSums:
     # Sums of the values of leaves; steps count numbers.
     double* cells
     int64_t row_step
@@ -110,10 +110,10 @@ cdef class PackedTrees:
     cdef const double[::1] thresholds
     cdef const int64_t[::1] first           # threshold of each of these slots
 
-    cdef Totals as_totals(self, double[:, :] total, int64_t first_tree) except *
+    cdef LeafSums as_totals(self, double[:, :] total, int64_t first_tree) except *
 
 
 cdef void add_values(PackedTrees forest, int64_t tree, const int32_t* leaves, int64_t n,
-                     const Totals* to) noexcept nogil
+                     const LeafSums* to) noexcept nogil
 cdef void add_row(PackedTrees forest, const int32_t* leaves, int64_t row,
-                  const Totals* to) noexcept nogil
+                  const LeafSums* to) noexcept nogil

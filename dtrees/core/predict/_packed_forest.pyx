@@ -306,13 +306,13 @@ cdef class PackedTrees:
         self.n_columns = n_columns
         self.columns, self.thresholds, self.first = columns, thresholds, first
 
-    cdef Totals as_totals(self, double[:, :] total, int64_t first_tree) except *:
+    cdef LeafSums as_totals(self, double[:, :] total, int64_t first_tree) except *:
         """Where the values of the leaves of at least one row are added.
 
         first_tree : of those that were added to the same totals, the number of the first one here
         """
         cdef int64_t n_outputs = total.shape[1]
-        cdef Totals to
+        cdef LeafSums to
         if first_tree < 0 or not (
             n_outputs == self.width and total.strides[1] == sizeof(double)
             or n_outputs > 0 and self.width == 1
@@ -679,7 +679,7 @@ cdef inline void add_leaf(const TreeValues* own, int64_t width, int64_t leaf,
 
 
 cdef void add_values(PackedTrees forest, int64_t tree, const int32_t* leaves, int64_t n,
-                     const Totals* to) noexcept nogil:
+                     const LeafSums* to) noexcept nogil:
     """Add the values of the leaves of n rows in one tree."""
     cdef const TreeValues* own = forest.values + tree
     cdef int64_t width = forest.width
@@ -707,7 +707,7 @@ cdef void add_values(PackedTrees forest, int64_t tree, const int32_t* leaves, in
 
 
 cdef void add_row(PackedTrees forest, const int32_t* leaves, int64_t row,
-                  const Totals* to) noexcept nogil:
+                  const LeafSums* to) noexcept nogil:
     """Add the values of the leaves of one row in all trees, in their order."""
     cdef double* total = to.cells + row * to.row_step
     cdef int64_t output = to.output

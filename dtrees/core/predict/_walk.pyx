@@ -86,7 +86,7 @@ from dtrees.core.data._columns cimport (
 from dtrees.core.data._structs cimport ABOVE, AT_MOST, IN_SUBSET
 from dtrees.core.predict._packed_forest cimport (
     GONE_LEFT, IS_OTHER, IS_SUBSET, MISSING, MISSING_LEFT, UNSEEN, UNSEEN_LEFT, Grown,
-    GrownTrees, Node, PackedTrees, Rule, Totals, add_row, add_values, number_nodes
+    GrownTrees, LeafSums, Node, PackedTrees, Rule, add_row, add_values, number_nodes
 )
 from dtrees.core.stores._partition cimport Route, goes_left
 
@@ -514,7 +514,7 @@ cdef void walk_row(PackedTrees forest, const uint16_t* row, int32_t* leaves,
 
 
 cdef void values_of_rows(PackedTrees forest, const uint16_t* rows, int64_t n, bint with_missing,
-                         int32_t* leaves, const Totals* to) noexcept nogil:
+                         int32_t* leaves, const LeafSums* to) noexcept nogil:
     """Add the values of the leaves of n rows. leaves : scratch (max(n, n_trees),)."""
     cdef int64_t i, t
     if n <= ROWS_ALONE:
@@ -574,7 +574,7 @@ def walk_values(PackedTrees forest not None, const uint16_t[:, ::1] rows, double
     ``total`` is (n_rows, width); or (n_rows, n_outputs) of any strides, of which trees of one value
     have one in turn, the first tree that with the number ``first_tree % n_outputs``.
     """
-    cdef Totals to
+    cdef LeafSums to
     cdef int64_t n = rows.shape[0]
     cdef int32_t* leaves
     if rows.shape[1] != forest.n_slots or total.shape[0] != n:
@@ -671,7 +671,7 @@ def add_numbers(PackedTrees forest not None, const number_t[:, :] numbers, doubl
     cdef int64_t n = numbers.shape[0]
     cdef uint16_t* rows
     cdef int32_t* leaves
-    cdef Totals to
+    cdef LeafSums to
     if (total.shape[0] != n or numbers.shape[1] != forest.n_columns
             or forest.columns.shape[0] != forest.n_slots):
         raise ValueError("The rows do not fit the forest.")
@@ -813,7 +813,7 @@ def walk_sparse(PackedTrees forest not None, const int64_t[::1] row_first,
     cdef int64_t step = 0 if leaves is None else step_of(leaves, forest, n)
     cdef int32_t* scratch
     cdef uint16_t* rows
-    cdef Totals to
+    cdef LeafSums to
     cdef bint with_leaves = leaves is not None
     cdef bint with_total = total is not None
     cdef bint with_missing

@@ -497,7 +497,7 @@ def of_sets(const int64_t[::1] place, const int64_t[::1] value, const uint64_t[:
 # ---------------------------------------------------------------------------------------------
 # cells that are added up one after the other
 
-cdef struct Cells:
+cdef struct NodeCells:
     # Of a node: its rows, the cell that is added up, and the list.
     CellKind kind
     int64_t n_words             # of a cell
@@ -534,7 +534,7 @@ cdef class CellLists:
     members : int
         A bit for each of the sets that are asked for.
     """
-    cdef Cells cells
+    cdef NodeCells cells
     cdef list arrays            # whose memory it points to
 
     def __cinit__(self, Dataset dataset, node, uint64_t members):
@@ -546,7 +546,7 @@ cdef class CellLists:
         cdef int64_t[::1] target = np.empty(n, dtype=np.int64)
         cdef const uint16_t* times_of = NULL
         cdef Layout layout = layout_of_node(dataset, node)
-        cdef Cells* c = &self.cells
+        cdef NodeCells* c = &self.cells
         parts, number = np.unique(sets_of(node.masks, members), return_inverse=True)
         has_nobody = parts[0] == 0
         cdef const int32_t[::1] part_of = number.astype(np.int32) - np.int32(has_nobody)
@@ -602,7 +602,7 @@ cdef sets_of(const uint64_t[::1] masks, uint64_t members):
     return np.asarray(found)
 
 
-cdef inline bint take(Cells* c, int64_t cell, int64_t i) noexcept nogil:
+cdef inline bint take(NodeCells* c, int64_t cell, int64_t i) noexcept nogil:
     """Add row i of the node to a cell, whose cells come in ascending order; False: no memory."""
     cdef int32_t part = c.part_of[0 if c.combination == NULL else c.combination[i]]
     cdef int64_t word = 0
@@ -632,7 +632,7 @@ cdef inline bint take(Cells* c, int64_t cell, int64_t i) noexcept nogil:
     return True
 
 
-cdef bint end_cell(Cells* c) noexcept nogil:
+cdef bint end_cell(NodeCells* c) noexcept nogil:
     """Write the cell that is added up to the list; False without memory."""
     cdef int64_t t, i
     cdef uint64_t bits
@@ -653,7 +653,7 @@ cdef bint end_cell(Cells* c) noexcept nogil:
     return True
 
 
-cdef void sort_seen(Cells* c) noexcept nogil:
+cdef void sort_seen(NodeCells* c) noexcept nogil:
     """Parts ascend, as do their sets as numbers."""
     cdef int64_t i, k
     cdef int32_t part
@@ -666,7 +666,7 @@ cdef void sort_seen(Cells* c) noexcept nogil:
         c.seen[k] = part
 
 
-cdef bint list_word(Cells* c, int64_t w) noexcept nogil:
+cdef bint list_word(NodeCells* c, int64_t w) noexcept nogil:
     """Write a word of all parts that have rows in the cell."""
     cdef int64_t i
     cdef int64_t* word
@@ -763,7 +763,7 @@ cdef int64_t choose_rows(const uint32_t[::1] codes, uint8_t way, const uint64_t*
     return n
 
 
-cdef bint list_sorted(Cells* cells, const uint64_t* pairs, int64_t n,
+cdef bint list_sorted(NodeCells* cells, const uint64_t* pairs, int64_t n,
                       int64_t first) noexcept nogil:
     """Add the rows of a column, sorted by code, to the lists; False without memory.
 
@@ -899,7 +899,7 @@ cdef struct Counting:
     uint64_t* marks             # a bit for each cell; NULL: the columns are looked at
     const int64_t* start_of_row
     const uint32_t* cell_of_row
-    Cells* cells                # that are added up
+    NodeCells* cells            # that are added up
 
 
 cdef class StoredCounter:

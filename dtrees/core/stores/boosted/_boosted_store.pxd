@@ -8,7 +8,9 @@ from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores._partition cimport Route
 from dtrees.core.stores._store cimport Store
-from dtrees.core.stores.boosted._column_blocks cimport ColumnBlock, ColumnBlocks, Place, StoredSums
+from dtrees.core.stores.boosted._column_blocks cimport (
+    ColumnBlock, ColumnBlocks, StoredSums, StridedCodes
+)
 
 cdef struct BoostedStore:
     Store store                 # its search: of the leader
@@ -17,7 +19,7 @@ cdef struct BoostedStore:
     int64_t n_cells
     const int64_t* cell_of_column
     const uint8_t* is_bundled   # by column
-    const Place* places         # by column
+    const StridedCodes* places  # by column
     uint64_t* derivatives       # by row
     uint32_t* rows              # leaf after leaf, ascending in each
     uint32_t* scratch           # as many

@@ -56,7 +56,7 @@ from dtrees.core.stores._dataset cimport bind_constraints
 from dtrees.core.stores._partition cimport Route, goes_left
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.boosted._column_blocks cimport (
-    CELL, ColumnBlock, ColumnBlocks, Place, RowsOfNode, StoredSums, complete_bundled,
+    CELL, ColumnBlock, ColumnBlocks, RowsOfNode, StoredSums, StridedCodes, complete_bundled,
     complete_column, count_block, count_by_column, count_by_row, is_out, sum_by_row,
     take_off_stored
 )
@@ -414,7 +414,7 @@ cdef bint has_lost_splits(const BoostedStore* s) noexcept nogil:
 # ---------------------------------------------------------------------------------------------
 # partition
 
-cdef void sides_of(const Column* column, const Place* place, const Route* route,
+cdef void sides_of(const Column* column, const StridedCodes* place, const Route* route,
                    uint8_t* side) noexcept nogil:
     """Find the side of the rows of each byte. Other columns of a bundle hold the common code."""
     cdef int64_t code
@@ -423,9 +423,9 @@ cdef void sides_of(const Column* column, const Place* place, const Route* route,
         side[place.first + code] = goes_left(route, <uint32_t>code)
 
 
-cdef inline int64_t partition_in(const Column* column, const Place* place, const uint8_t* side,
-                                 const Route* route, int how, uint32_t* rows, int64_t n,
-                                 uint32_t* scratch) noexcept nogil:
+cdef inline int64_t partition_in(const Column* column, const StridedCodes* place,
+                                 const uint8_t* side, const Route* route, int how,
+                                 uint32_t* rows, int64_t n, uint32_t* scratch) noexcept nogil:
     """Rows that go left stay, in place; the others go behind them by way of the scratch.
 
     how : the storage of the column, a constant where it is called
@@ -454,7 +454,7 @@ cdef inline int64_t partition_in(const Column* column, const Place* place, const
     return left
 
 
-cdef int64_t partition_narrow(const Column* column, const Place* place, const Route* route,
+cdef int64_t partition_narrow(const Column* column, const StridedCodes* place, const Route* route,
                               uint32_t* rows, int64_t n, uint32_t* scratch) noexcept nogil:
     """Partition by a column of 8 bits, eight rows at a time where registers are wide."""
     cdef uint8_t[256] side

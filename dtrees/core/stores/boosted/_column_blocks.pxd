@@ -8,7 +8,7 @@ cdef enum:
     WIDTH = 8               # bytes of a block in a row, at most
     CELL = 2                # words
 
-cdef struct StoredCells:
+cdef struct SparseCells:
     # Of the columns of a block.
     int64_t n_columns
     const int32_t* column       # (n_columns,)
@@ -47,9 +47,9 @@ cdef struct ColumnBlock:
     int64_t n_cells
     const int32_t* column   # (n_columns,)
     const int64_t* cell     # first cell of each column
-    StoredCells stored      # of a sparse block
+    SparseCells stored      # of a sparse block
 
-cdef struct Place:
+cdef struct StridedCodes:
     # Where partitions read the codes of a column of 8 bits.
     const uint8_t* codes    # in row 0
     int64_t stride          # bytes from row to row
@@ -70,7 +70,7 @@ cdef class ColumnBlocks:
     cdef int64_t* cell_in_order
     cdef Byte* bytes
     cdef uint8_t* is_bundled            # (n_columns,)
-    cdef Place* places                  # (n_columns,)
+    cdef StridedCodes* places           # (n_columns,)
     cdef list kept                      # arrays whose memory is pointed to
     cdef readonly int64_t n_laid_out    # columns that may be split
     cdef readonly int64_t n_bundled     # columns that share a byte
@@ -90,13 +90,13 @@ cdef void count_block(const ColumnBlock* block, const Column* columns, const uin
                       int64_t* histogram) noexcept nogil
 cdef bint complete_bundled(const Column* column, const Totals* totals, int shift, int64_t min_rows,
                            int64_t* cells) noexcept nogil
-cdef void count_by_column(const StoredCells* stored, const Column* columns, const RowsOfNode* node,
+cdef void count_by_column(const SparseCells* stored, const Column* columns, const RowsOfNode* node,
                           StoredSums* sums, int64_t* histogram) noexcept nogil
-cdef void sum_by_row(const StoredCells* stored, const RowsOfNode* node,
+cdef void sum_by_row(const SparseCells* stored, const RowsOfNode* node,
                      StoredSums* sums) noexcept nogil
-cdef void count_by_row(const StoredCells* stored, const Column* columns, const RowsOfNode* node,
+cdef void count_by_row(const SparseCells* stored, const Column* columns, const RowsOfNode* node,
                        const StoredSums* sums, int64_t* histogram) noexcept nogil
-cdef void take_off_stored(const StoredCells* stored, const RowsOfNode* node,
+cdef void take_off_stored(const SparseCells* stored, const RowsOfNode* node,
                           const StoredSums* sums, int64_t* histogram) noexcept nogil
 cdef void complete_column(const Column* column, const StoredSums* sums, const Totals* totals,
                           int shift, int64_t* cells) noexcept nogil

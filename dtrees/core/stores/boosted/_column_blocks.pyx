@@ -110,7 +110,7 @@ cdef class ColumnBlocks:
         self.cell_in_order = <int64_t*>PyMem_RawCalloc(coded.n_columns + 1, sizeof(int64_t))
         self.bytes = <Byte*>PyMem_RawCalloc(coded.n_columns + 1, sizeof(Byte))
         self.is_bundled = <uint8_t*>PyMem_RawCalloc(coded.n_columns + 1, sizeof(uint8_t))
-        self.places = <Place*>PyMem_RawCalloc(coded.n_columns + 1, sizeof(Place))
+        self.places = <StridedCodes*>PyMem_RawCalloc(coded.n_columns + 1, sizeof(StridedCodes))
         if (self.cell_of_column == NULL or self.blocks == NULL or self.order == NULL
                 or self.cell_in_order == NULL or self.bytes == NULL or self.is_bundled == NULL
                 or self.places == NULL):
@@ -227,7 +227,7 @@ cdef class ColumnBlocks:
                 codes += self.n_rows * self.blocks[b].n_bytes
         for j in range(self.bound.n_columns):
             if self.columns[j].storage == STORED_U8:
-                self.places[j] = Place(<const uint8_t*>self.columns[j].codes, 1, 0)
+                self.places[j] = StridedCodes(<const uint8_t*>self.columns[j].codes, 1, 0)
 
     cdef _take_codes(self, uint8_t[::1] taken):
         """Make the blocks where the columns are, column after column, in their order.
@@ -264,7 +264,7 @@ cdef class ColumnBlocks:
             byte = block.bytes + j
             for k in range(byte.n_columns):
                 column = byte.column[k]
-                self.places[column] = Place(
+                self.places[column] = StridedCodes(
                     block.codes + j, block.n_bytes, self.cell_of_column[column] - byte.first_cell
                 )
 
@@ -306,7 +306,7 @@ cdef void copy_block(const ColumnBlock* block, const Column* columns,
 # sparse columns
 
 cdef list stored_by_row(const Column* columns, const int32_t* column, int64_t n_columns,
-                        const int64_t* first_cell, int64_t n_rows, StoredCells* out):
+                        const int64_t* first_cell, int64_t n_rows, SparseCells* out):
     """Sort the stored cells of some columns by their rows; returns the arrays to be kept.
 
     Stored cells of the fill code are left out. O(stored cells + rows).
@@ -467,7 +467,7 @@ cdef inline void add_to_sums(StoredSums* sums, uint64_t derivatives, int shift) 
     sums.size += <uint64_t>(-gradient if gradient < 0 else gradient)
 
 
-cdef void count_by_column(const StoredCells* stored, const Column* columns, const RowsOfNode* node,
+cdef void count_by_column(const SparseCells* stored, const Column* columns, const RowsOfNode* node,
                           StoredSums* sums, int64_t* histogram) noexcept nogil:
     """Sum and count all rows of the table, which needs no look at what stands by row.
 
@@ -494,7 +494,7 @@ cdef void count_by_column(const StoredCells* stored, const Column* columns, cons
         sums[c] = own
 
 
-cdef void sum_by_row(const StoredCells* stored, const RowsOfNode* node,
+cdef void sum_by_row(const SparseCells* stored, const RowsOfNode* node,
                      StoredSums* sums) noexcept nogil:
     """Sums of the rows of a node in each column; O(stored cells of the rows + columns)."""
     cdef uint64_t derivatives
@@ -507,7 +507,7 @@ cdef void sum_by_row(const StoredCells* stored, const RowsOfNode* node,
             add_to_sums(sums + stored.place[k], derivatives, node.shift)
 
 
-cdef inline void add_by_row(const StoredCells* stored, const RowsOfNode* node,
+cdef inline void add_by_row(const SparseCells* stored, const RowsOfNode* node,
                             const StoredSums* sums, uint64_t sign,
                             int64_t* histogram) noexcept nogil:
     """Add rows to a histogram, or take them off, in columns that are not out; sign : 1 or -1."""
@@ -522,7 +522,7 @@ cdef inline void add_by_row(const StoredCells* stored, const RowsOfNode* node,
                 add_words(histogram + CELL * <int64_t>stored.cell[k], first, second)
 
 
-cdef void count_by_row(const StoredCells* stored, const Column* columns, const RowsOfNode* node,
+cdef void count_by_row(const SparseCells* stored, const Column* columns, const RowsOfNode* node,
                        const StoredSums* sums, int64_t* histogram) noexcept nogil:
     """Count the rows of a node in the columns that are not out.
 
@@ -537,7 +537,7 @@ cdef void count_by_row(const StoredCells* stored, const Column* columns, const R
     add_by_row(stored, node, sums, 1, histogram)
 
 
-cdef void take_off_stored(const StoredCells* stored, const RowsOfNode* node,
+cdef void take_off_stored(const SparseCells* stored, const RowsOfNode* node,
                           const StoredSums* sums, int64_t* histogram) noexcept nogil:
     """Take rows off a histogram that they are in. O(stored cells of the rows)."""
     add_by_row(stored, node, sums, <uint64_t>-1, histogram)

@@ -114,7 +114,7 @@ cdef void bins_of_codes(ColumnLoader* loader, Search* q, const code_t* codes, co
     q.bins.count = g
 
 
-cdef struct Cells:
+cdef struct ColumnCells:
     # Of one column at one node: where its sums are, and what a row adds to them.
     CellKind kind
     int64_t n_words
@@ -127,10 +127,10 @@ cdef struct Cells:
     const int64_t* target
 
 
-cdef inline Cells cells_of(const ColumnLoader* loader, const Search* q,
-                           const OpenNode* node) noexcept nogil:
+cdef inline ColumnCells cells_of(const ColumnLoader* loader, const Search* q,
+                                 const OpenNode* node) noexcept nogil:
     cdef Layout layout = layout_of(loader, q)
-    cdef Cells c
+    cdef ColumnCells c
     c.kind = layout.kind
     c.n_words = layout.n_words
     c.cells = loader.cells
@@ -143,7 +143,7 @@ cdef inline Cells cells_of(const ColumnLoader* loader, const Search* q,
     return c
 
 
-cdef inline void add_item(const Cells* c, CellKind kind, bint plain, uint32_t code,
+cdef inline void add_item(const ColumnCells* c, CellKind kind, bint plain, uint32_t code,
                           int64_t i) noexcept nogil:
     """Add row i of the node to the cell of its code.
 
@@ -165,12 +165,12 @@ cdef inline void add_item(const Cells* c, CellKind kind, bint plain, uint32_t co
         add(cell, kind, w, w * (label_of(x) if c.value == NULL else c.value[i]))
 
 
-cdef inline int64_t n_words_of(const Cells* c, CellKind kind) noexcept nogil:
+cdef inline int64_t n_words_of(const ColumnCells* c, CellKind kind) noexcept nogil:
     """A constant where there is no number for each class."""
     return c.n_words if has_classes(kind) else words_of(kind, 0)
 
 
-cdef inline void count_as(const Cells* c, const code_t* codes, int64_t n, uint64_t* hit,
+cdef inline void count_as(const ColumnCells* c, const code_t* codes, int64_t n, uint64_t* hit,
                           CellKind kind, bint plain) noexcept nogil:
     """Add n rows to the cells; unless `hit` is NULL, note which codes occur."""
     cdef uint32_t code
@@ -185,7 +185,7 @@ cdef inline void count_as(const Cells* c, const code_t* codes, int64_t n, uint64
 cdef inline void count_codes(const ColumnLoader* loader, const Search* q, const code_t* codes,
                              const OpenNode* node, uint64_t* hit) noexcept nogil:
     """Pick the loop that was compiled for the kind of cells."""
-    cdef Cells c = cells_of(loader, q, node)
+    cdef ColumnCells c = cells_of(loader, q, node)
     cdef int64_t n = node.totals.n
     cdef bint plain = c.weight == NULL and c.target == NULL
     if c.kind == PACKED:
