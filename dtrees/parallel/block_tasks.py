@@ -18,6 +18,7 @@ Results tell Dask their sizes, which decide what a worker spills.
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -66,26 +67,21 @@ class StoredRows:
 
 
 @sizeof.register(StoredCodes)
-def size_of_codes(codes: StoredCodes) -> int:
-    """Bytes of codes, and of what goes with them.
+@sizeof.register(StoredRows)
+def size_of_half(half: StoredCodes | StoredRows) -> int:
+    """Bytes of half a block, and of what goes with it.
 
     Positions and copies of rows are memory of the process, which Dask does not count with results.
     Where blocks alone fill the share of a worker that it gives to results, there is no room for
     them, and the worker is killed.
     """
-    return int((1 + BESIDE_BLOCK) * sizeof(codes.coded))
-
-
-@sizeof.register(StoredRows)
-def size_of_rest(rows: StoredRows) -> int:
-    """Bytes of what else there is of a block, and of what goes with it."""
-    return int((1 + BESIDE_BLOCK) * sum(map(sizeof, (rows.target, rows.keys, rows.cells))))
+    return int((1 + BESIDE_BLOCK) * sum(map(sizeof, vars(half).values())))
 
 
 @sizeof.register(GatheredRows)
 def size_of_rows(rows: GatheredRows) -> int:
     """Bytes of gathered rows."""
-    return sum(map(sizeof, (rows.coded, rows.target, rows.combination)))
+    return sum(map(sizeof, vars(rows).values()))
 
 
 sizeof.register(Counts, attrgetter("nbytes"))
@@ -308,53 +304,15 @@ def gather_nodes(
     return [of_node[0] if len(of_node) == 1 else stacked(of_node) for of_node in nodes_of], work
 
 
-@dataclass(frozen=True, eq=False)
-class PackedPartialTrees:
-    """Partial trees, one behind the other, in few arrays."""
-
-    nodes: np.ndarray  # as those of `PartialTree`, like the next two
-    statistics: np.ndarray
-    words: np.ndarray
-    n_nodes: np.ndarray  # int64 (n_trees,)
-    n_words: np.ndarray  # int64 (n_trees,)
-
-    @classmethod
-    def of(cls, trees: Sequence[PartialTree]) -> PackedPartialTrees:
-        """Pack some."""
-        raw = [tree.nodes.view(np.uint8) for tree in trees]
-        return cls(
-            np.concatenate(raw).view(trees[0].nodes.dtype),
-            np.concatenate([tree.statistics for tree in trees]),
-            np.concatenate([tree.words for tree in trees]),
-            np.array([len(tree.nodes) for tree in trees], dtype=np.int64),
-            np.array([len(tree.words) for tree in trees], dtype=np.int64),
-        )
-
-    def trees(self) -> list[PartialTree]:
-        """The partial trees; their arrays are aligned."""
-        nodes, statistics, words = (
-            np.require(array, requirements=["A", "C"])
-            for array in (self.nodes, self.statistics, self.words)
-        )
-        ends, word_ends = np.cumsum(self.n_nodes)[:-1], np.cumsum(self.n_words)[:-1]
-        parts = np.split(nodes, ends), np.split(statistics, ends), np.split(words, word_ends)
-        return [PartialTree(*part) for part in zip(*parts, strict=True)]
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return sum(int(array.nbytes) for array in vars(self).values())
-
-
 def finish_nodes(
     gathered: Sequence[tuple[list[GatheredRows], Work]],
     nodes: Sequence[GatheredNode],
     values: tuple[np.ndarray, np.ndarray] | None,
-) -> tuple[PackedPartialTrees, Work]:
-    """The subtrees of some nodes, one for each node and set of it.
+) -> tuple[bytes, Work]:
+    """The subtrees of some nodes, one for each node and set of it, as the pickle of their list.
 
-    `gathered` is what `gather_nodes` has taken out of all blocks; `values` are as for
-    `grow_gathered`.
+    Dask sends it in one piece, however many arrays there are. `gathered` is what `gather_nodes` has
+    taken out of all blocks; `values` are as for `grow_gathered`.
     """
     arena, run = Arena(), TaskRunner()
     trees: list[PartialTree] = []
@@ -365,6 +323,6 @@ def finish_nodes(
         rows = [of_blocks[place] for of_blocks, _ in gathered]
         work["bytes_moved"] += sum(each.coded.nbytes for each in rows)
         trees += grow_gathered(rows, node, values, arena, run, work)
-    packed = PackedPartialTrees.of(trees)
-    work["bytes_moved"] += packed.nbytes
-    return packed, work
+    pickled = pickle.dumps(trees, protocol=5)
+    work["bytes_moved"] += len(pickled)
+    return pickled, work

@@ -76,7 +76,7 @@ class CodedPartitions:
     # a `CodedMatrix` each: a task of Dask, or the matrix itself; called as often as need be
     each: Callable[[], list[Any]]
     reason: str  # why they are not brought together
-    collection: Any = None  # of Dask, what they are made of; None: the table was in one place
+    collections: list[Any]  # of Dask, which say where the parts are made
     # `PartFacts` of all rows, once a growth has seen them, or `learn_rows`
     facts: Any = field(default=None, init=False, repr=False)
 
@@ -96,7 +96,8 @@ class CodedPartitions:
             rows = zip(starts, lengths, strict=True)
             return list(coded.take_each(np.arange(start, start + n) for start, n in rows))
 
-        return cls(coded.n_codes, coded.n_ordered, lengths, coded.nbytes, each, reason)
+        anywhere = [dask.delayed(None)]
+        return cls(coded.n_codes, coded.n_ordered, lengths, coded.nbytes, each, reason, anywhere)
 
     @property
     def n_rows(self) -> int:
@@ -123,10 +124,6 @@ class CodedPartitions:
         if not is_sparse.any():
             return sample
         return replace(sample, fill_code=self.facts.fill[is_sparse].astype(np.uint32))
-
-    def collections(self) -> list[Any]:
-        """What says where its parts are made."""
-        return [dask.delayed(None) if self.collection is None else self.collection]
 
     def groups(self, n_rows: int) -> list[tuple[list[Any], int]]:
         """Neighbouring partitions, of about so many rows, and how many rows they have."""
@@ -159,7 +156,7 @@ def learn_rows(coded: CodedMatrix | CodedPartitions, stats: FitStatistics | None
         ]
         return executor.fetch(executor.hold(tasks))
 
-    parts.facts = PartFacts.joined(run_with_retries(parts.collections(), work, stats))
+    parts.facts = PartFacts.joined(run_with_retries(parts.collections, work, stats))
     stats.counts["passes"] += 1
 
 

@@ -224,7 +224,7 @@ def walk_parts(
                 found[item.number] = before + answers
         return found
 
-    found = run_with_retries(parts.collections(), work, stats)
+    found = run_with_retries(parts.collections, work, stats)
     return [[side.in_order(each) for each in of] for side, of in zip(sides, found, strict=True)]
 
 

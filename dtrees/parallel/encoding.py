@@ -206,7 +206,7 @@ def code_partitions(
             n_bytes,
             make,
             choice.reason,
-            table.collection,
+            [table.collection],
         )
     check_room(n_bytes, table.shape)
     return book, book.stack_parts(executor.fetch(executor.hold(tasks(executor.as_argument(held)))))

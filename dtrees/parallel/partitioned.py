@@ -32,10 +32,11 @@ from __future__ import annotations
 
 import logging
 import math
+import pickle
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -179,9 +180,7 @@ class PartitionedGrowth:
             class_weights=sets.class_weights,
         )
 
-    def tree_batches(
-        self, numbers: Sequence[int], room: int, n_threads: int
-    ) -> list[Sequence[int]]:
+    def tree_batches(self, numbers: Sequence[int], room: int, n_threads: int) -> list[list[int]]:
         """Trees that grow together; `room` are bytes for the rows of open nodes."""
         common = self.common()
         share = 1.0 if common.draws is None else -math.expm1(-common.draws.rate)
@@ -192,8 +191,7 @@ class PartitionedGrowth:
             bytes_of_open_row(common.draws is not None, common.masks is not None),
             n_threads,
         )
-        batches = even_stretches(len(numbers), -(-len(numbers) // most))
-        return [numbers[start:end] for start, end in batches]
+        return [batch.tolist() for batch in np.array_split(numbers, -(-len(numbers) // most))]
 
 
 @interrupts_deferred_inside
@@ -216,8 +214,10 @@ def grow_partitioned(
         try:
             with stats.phase("blocks"):
                 blocks.make()
-            spec = whole.round_spec()
-            for batch in blocks.tree_batches(numbers):
+            spec, workers = whole.round_spec(), machines(client).values()
+            room = sum(room_of_positions(*worker) for worker in workers)
+            n_threads = sum(n for _, n in workers)
+            for batch in whole.tree_batches(numbers, room, n_threads):
                 with closing(
                     grow_in_rounds(spec, batch, blocks, blocks.hear, stats.counts)
                 ) as grown:
@@ -234,7 +234,7 @@ class BlocksOnWorkers:
         self, client: Client, growth: PartitionedGrowth, kept: KeptTable, stats: FitStatistics
     ) -> None:
         self._client = client
-        self._tasks = Tasks(client, stats, collections=growth.parts.collections())
+        self._tasks = Tasks(client, stats, collections=growth.parts.collections)
         self._growth = growth
         self._parts: CodedPartitions = growth.parts
         self._stats = stats
@@ -245,7 +245,7 @@ class BlocksOnWorkers:
         self._values: Future | None = None
         self._known = GrowthOfBlocks(uuid4().hex, growth.common())
         self._is_known = False  # to workers, under its name
-        self._groups: list[tuple[str, list[int]]] = []
+        self._groups: list[tuple[str, list[int], list[Future]]] = []
         self._grouped = 0.0
 
     # ---------------------------------------------------------------------------------------------
@@ -304,7 +304,10 @@ class BlocksOnWorkers:
 
     def _spread(self) -> None:
         """Move blocks until every thread has about as many rows, some at a time."""
+        self._groups = []
         threads = self._tasks.workers()
+        if len(threads) == 1:
+            return
         holders = self._tasks.holders(self._kept.blocks)
         lengths = self._kept.lengths
         moves = even_moves(lengths, share_out(lengths, holders, threads), threads)
@@ -325,7 +328,6 @@ class BlocksOnWorkers:
                 release(self._client, [self._kept.blocks[number]])  # the other worker forgets it
                 self._kept.blocks[number] = future
                 self._stats.counts["bytes_moved"] += int(per_row * lengths[number])
-        self._groups = []
 
     def _rows_of_block(self) -> int:
         """Rows that a block may have, where partitions are not larger."""
@@ -368,14 +370,11 @@ class BlocksOnWorkers:
             forget = partial(self._client.run, _forget, name, on_error="ignore")
             call_with_timeout(self._client, forget, RELEASE_SECONDS)
 
-    def _futures(self, group: Sequence[int]) -> list[Future]:
-        """Codes and the rest of each block, in turn."""
-        return [half for n in group for half in (self._kept.blocks[n], self._rows[n])]
-
-    def _by_worker(self) -> list[tuple[str, list[int]]]:
+    def _by_worker(self) -> list[tuple[str, list[int], list[Future]]]:
         """Blocks by the worker that has them, a group for each of its threads.
 
-        There are more groups where blocks are on its disk: a task has all of its blocks in memory.
+        Of each group the numbers of its blocks; then the codes and the rest of each, in turn. There
+        are more groups where blocks are on its disk: a task has all of its blocks in memory.
         """
         now = time.monotonic()
         if self._groups and now < self._grouped + WATCH_SECONDS:
@@ -387,8 +386,9 @@ class BlocksOnWorkers:
         holders = self._tasks.holders(self._kept.blocks)
         for number, worker in enumerate(share_out(self._kept.lengths, holders, threads)):
             of_worker[worker].append(number)
+        halves = list(zip(self._kept.blocks, self._rows, strict=True))
         self._groups = [
-            (worker, group.tolist())
+            (worker, group.tolist(), [half for n in group for half in halves[n]])
             for worker, blocks in of_worker.items()
             for group in np.array_split(
                 blocks,
@@ -397,12 +397,6 @@ class BlocksOnWorkers:
         ]
         self._grouped = now
         return self._groups
-
-    def tree_batches(self, numbers: Sequence[int]) -> list[Sequence[int]]:
-        """Trees that grow together."""
-        n_threads = sum(self._tasks.workers().values())
-        room = sum(room_of_positions(*machine) for machine in machines(self._client).values())
-        return self._growth.tree_batches(numbers, room, n_threads)
 
     # ---------------------------------------------------------------------------------------------
     # rounds
@@ -422,31 +416,26 @@ class BlocksOnWorkers:
     def bags(self, roots: Sequence[Root], n_sets: int) -> list[tuple[Counts, list[int]]]:
         """What bags add up to."""
 
-        def calls() -> list[Call]:
-            return [
-                Call(
-                    "sum-bags",
-                    sum_bags,
-                    (self._futures(group), self._known, roots, n_sets),
-                    (worker,),
-                )
-                for worker, group in self._by_worker()
-            ]
+        def work() -> list[list[list[tuple[Counts, list[int]]]]]:
+            return self._results(
+                [
+                    Call("sum-bags", sum_bags, (halves, self._known, roots, n_sets), (worker,))
+                    for worker, _, halves in self._by_worker()
+                ]
+            )
 
         with self._stats.phase("bags"):
-            found = [each for of_task in self._all(calls) for each in of_task]
+            found = self._tasks.run(work, self._make_again)
         self._stats.counts["passes"] += 1
-        return merge_bags(found)
+        return merge_bags([of_block for of_task in found for of_block in of_task])
 
     def count(self, update: SplitUpdate | None, requests: Sequence[HistogramRequest]) -> Counts:
         """What some nodes add up to."""
         n_numbers = sum(request.n_numbers for request in requests)
         of_stored = NUMBER_BYTES * sum(request.n_stored for request in requests)
         most = client_bytes()
-        merge: Callable[[Sequence[Counts]], Counts] = add_up
 
-        def calls() -> list[Call]:
-            nonlocal merge
+        def work() -> tuple[Counts, list[tuple[Counts, Work]]]:
             n_before = len(self._updates) - (update is not None)
             self._send_updates(n_before)
             before = self._sent[:n_before]
@@ -454,22 +443,22 @@ class BlocksOnWorkers:
                 Call(
                     "count-blocks",
                     count_blocks,
-                    (self._futures(group), group, self._known, before, update, list(requests)),
+                    (halves, group, self._known, before, update, list(requests)),
                     (worker,),
                 )
-                for worker, group in self._by_worker()
+                for worker, group, halves in self._by_worker()
             ]
             is_large = 8 * n_numbers * len(made) + of_stored > most
-            merge = joined if is_large else add_up
-            return self._added_on_workers(made, n_numbers) if is_large else made
+            found = self._results(self._added_on_workers(made, n_numbers) if is_large else made)
+            counts = [each for each, _ in found]
+            return joined(counts) if is_large else add_up(counts), found
 
         if update is not None:
             self._updates.append(update)
         with self._stats.phase("rounds" if update is not None else "codes"):
-            found: list[tuple[Counts, Work]] = self._all(calls)
-            total = merge([counts for counts, _ in found])
-        for counts, work in found:
-            self._stats.counts.update(work)
+            total, found = self._tasks.run(work, self._make_again)
+        for counts, done in found:
+            self._stats.counts.update(done)
             self._stats.counts["bytes_moved"] += counts.nbytes
             if update is None:
                 self._stats.counts["code_bytes"] += counts.nbytes
@@ -526,13 +515,12 @@ class BlocksOnWorkers:
         with self._stats.phase("subtrees"):
             calls = partial(self._subtrees, batches=batches, nodes=nodes)
             at_once = UNDER_WAY * sum(self._tasks.workers().values())
-            for number, (packed, work) in self._tasks.each(
+            for number, (pickled, work) in self._tasks.each(
                 len(batches), calls, self._make_again, at_once
             ):
-                batch = batches[number]
-                trees = iter(packed.trees())
+                trees = iter(pickle.loads(pickled))
                 self._stats.counts.update(work)
-                for place in batch:
+                for place in batches[number]:
                     yield place, tuple(next(trees) for _ in nodes[place].sets)
 
     # ---------------------------------------------------------------------------------------------
@@ -572,10 +560,10 @@ class BlocksOnWorkers:
                     Call(
                         "gather-nodes",
                         gather_nodes,
-                        (self._futures(group), group, self._known, self._sent, names),
+                        (halves, group, self._known, self._sent, names),
                         (worker,),
                     )
-                    for worker, group in groups
+                    for worker, group, halves in groups
                 ]
             )
             yield Call("finish-nodes", finish_nodes, (gathered, some, self._values))
@@ -586,15 +574,11 @@ class BlocksOnWorkers:
         for number in range(len(self._sent), len(self._updates) if last is None else last):
             self._sent.append(self._tasks.send("split-update", self._updates[number]))
 
-    def _all(self, calls: Callable[[], list[Call]]) -> list[Any]:
-        """Results of some tasks, in their order; where they are lost, all of it again."""
-
-        def work() -> list[Any]:
-            # the update that they make is for later rounds, none waits for it
-            found = dict(self._tasks.results(calls(), together=True, then=self._send_updates))
-            return [found[i] for i in range(len(found))]
-
-        return self._tasks.run(work, self._make_again)
+    def _results(self, calls: Sequence[Call]) -> list[Any]:
+        """Results of some tasks, in their order."""
+        # the update that they make is for later rounds, none waits for it
+        found = dict(self._tasks.results(calls, together=True, then=self._send_updates))
+        return [found[i] for i in range(len(found))]
 
 
 def _forget(name: str) -> None:
@@ -609,7 +593,10 @@ def _blocks_here(whole: PartitionedGrowth, kept: KeptTable, n_threads: int) -> l
         coded = iter(computed(*chain.from_iterable(codes for codes, _ in groups)))
         kept.lengths = [length for _, length in groups]
         kept.blocks = [make_codes([next(coded) for _ in codes]) for codes, _ in groups]
-    blocks, facts = [], []
+    if parts.facts is None:
+        firsts = np.cumsum([0, *kept.lengths[:-1]]).tolist()
+        parts.facts = PartFacts.joined(list(map(facts_of_codes, kept.blocks, firsts)))
+    blocks: list[Block] = []
     first = 0
     for codes, length in zip(kept.blocks, kept.lengths, strict=True):
         rows = slice(first, first + length)
@@ -617,10 +604,7 @@ def _blocks_here(whole: PartitionedGrowth, kept: KeptTable, n_threads: int) -> l
             each if each is None else each[rows] for each in (whole.keys, whole.resampling.cells)
         )
         blocks.append(Block(codes.coded, whole.growth.target.take(rows), first, *own))
-        facts.append(facts_of_codes(codes, first))
         first += length
-    if parts.facts is None:
-        parts.facts = PartFacts.joined(facts)
     return blocks
 
 
@@ -659,8 +643,9 @@ def share_out(
     workers = [""] * len(lengths)
     for number in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
         have_it = [worker for worker in holders[number] if worker in threads]
-        workers[number] = _freest(have_it or threads, loads, threads, lengths[number])
-        loads[workers[number]] += lengths[number]
+        size = lengths[number]
+        _, workers[number] = min(((loads[w] + size) / threads[w], w) for w in have_it or threads)
+        loads[workers[number]] += size
     return workers
 
 
@@ -682,8 +667,8 @@ def even_moves(
         most, full = max((loads[worker] / threads[worker], worker) for worker in threads)
         for number in held[full]:
             size = lengths[number]
-            free = _freest(threads, loads, threads, size)
-            if free != full and (loads[free] + size) / threads[free] < most:
+            least, free = min(((loads[w] + size) / threads[w], w) for w in threads)
+            if free != full and least < most:
                 break
         else:
             return {i: worker for i, worker in moves.items() if worker != workers[i]}
@@ -692,13 +677,3 @@ def even_moves(
         loads[full] -= size
         loads[free] += size
         moves[number] = free
-
-
-def _freest(
-    workers: Sequence[str] | Mapping[str, int],
-    loads: Mapping[str, int],
-    threads: Mapping[str, int],
-    size: int,
-) -> str:
-    """The worker that has the fewest rows for each of its threads, with so many more."""
-    return min(((loads[worker] + size) / threads[worker], worker) for worker in workers)[1]

@@ -22,7 +22,7 @@ from dtrees.exceptions import (
 )
 from dtrees.export import load, save
 from dtrees.parallel import tasks
-from dtrees.parallel.partitioned import BlocksOnWorkers
+from dtrees.parallel.partitioned import PartitionedGrowth
 from tests.parallel.clusters import connect, digest
 from tests.parallel.conftest import scheduler  # noqa: F401
 from tests.parallel.test_checkpoint import WHOLE, Ends, N, X, Y, forest
@@ -96,7 +96,7 @@ class TestResume:
     def test_the_scheduler_is_closed(self, regime, monkeypatch):
         monkeypatch.setattr("dtrees.parallel.replicated.ROWS_PER_BATCH", 1)
         monkeypatch.setattr(
-            BlocksOnWorkers, "tree_batches", lambda self, numbers: [[i] for i in numbers]
+            PartitionedGrowth, "tree_batches", lambda self, numbers, *_: [[i] for i in numbers]
         )
         with dask.config.set({"distributed.comm.timeouts.connect": "1 hour"}):
             so_far = self.unfinished(regime)  # its cluster is closed, so it is not waited for

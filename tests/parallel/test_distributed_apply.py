@@ -407,9 +407,8 @@ def test_answers_are_those_of_codes_that_are_here(lengths, sides, load, named, w
     ends = np.minimum(np.cumsum([*lengths, 60]), 60)
     lengths = [int(n) for n in np.diff([0, *ends]) if n > 0]
     parts = [MATRIX.take(rows) for rows in np.split(np.arange(60), np.cumsum(lengths)[:-1])]
-    partitions = CodedPartitions(
-        MATRIX.n_codes, MATRIX.n_ordered, lengths, MATRIX.nbytes, lambda: parts, "a test"
-    )
+    how = MATRIX.n_codes, MATRIX.n_ordered, lengths, MATRIX.nbytes, lambda: parts, "a test"
+    partitions = CodedPartitions(*how, [dask.delayed(None)])
     rows = [np.array(side, dtype=np.int64) for side in sides]
     asked = [(TREES[: 1 + i], side) for i, side in enumerate(rows)]
     here = CodedRows(MATRIX)

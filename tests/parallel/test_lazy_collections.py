@@ -159,9 +159,9 @@ def test_in_the_midst_of_a_growth(here):
     table = array().persist()
     forest = RandomForestClassifier(2, regime="partitioned")
     with pytest.MonkeyPatch.context() as patch:
-        from dtrees.parallel.partitioned import BlocksOnWorkers
+        from dtrees.parallel.partitioned import BlocksOnWorkers, PartitionedGrowth
 
-        patch.setattr(BlocksOnWorkers, "tree_batches", lambda self, numbers: [[0], [1]])
+        patch.setattr(PartitionedGrowth, "tree_batches", lambda self, numbers, *_: [[0], [1]])
         begin = BlocksOnWorkers.begin
 
         def lose(blocks, common):

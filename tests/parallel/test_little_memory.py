@@ -14,7 +14,7 @@ from distributed import Client
 from dtrees import RandomForestClassifier
 from dtrees.parallel import memory, partitioned
 from dtrees.parallel.block_tasks import room_of_positions
-from dtrees.parallel.partitioned import BlocksOnWorkers
+from dtrees.parallel.partitioned import BlocksOnWorkers, PartitionedGrowth
 from dtrees.parallel.tasks import Tasks
 from tests.parallel import test_collections as collections
 from tests.parallel.clusters import connect
@@ -61,15 +61,15 @@ def on_disk(client):
 def done(monkeypatch):
     """Blocks and batches of a growth, its rounds, and the names of its tasks."""
     done = {"blocks": [], "tree_batches": [], "rounds": 0, "tasks": Counter()}
-    make, tree_batches, submit = BlocksOnWorkers.make, BlocksOnWorkers.tree_batches, Tasks.submit
+    make, tree_batches, submit = BlocksOnWorkers.make, PartitionedGrowth.tree_batches, Tasks.submit
     hear = BlocksOnWorkers.hear
 
     def made(blocks):
         make(blocks)
         done["blocks"].append(len(blocks._kept.blocks))
 
-    def noted_batches(blocks, numbers):
-        done["tree_batches"].append(tree_batches(blocks, numbers))
+    def noted_batches(*args):
+        done["tree_batches"].append(tree_batches(*args))
         return done["tree_batches"][-1]
 
     def heard(blocks, what, depth):
@@ -81,7 +81,7 @@ def done(monkeypatch):
         return submit(tasks, calls)
 
     monkeypatch.setattr(BlocksOnWorkers, "make", made)
-    monkeypatch.setattr(BlocksOnWorkers, "tree_batches", noted_batches)
+    monkeypatch.setattr(PartitionedGrowth, "tree_batches", noted_batches)
     monkeypatch.setattr(BlocksOnWorkers, "hear", heard)
     monkeypatch.setattr(Tasks, "submit", submitted)
     return done

@@ -48,7 +48,7 @@ from dtrees.model_selection import cross_validate
 from dtrees.parallel import client as clients
 from dtrees.parallel import coded_partitions, liveness, memory, partitioned, tasks
 from dtrees.parallel.block_tasks import Work, add_counts, cut_counts, joined
-from dtrees.parallel.partitioned import BlocksOnWorkers, even_moves, share_out
+from dtrees.parallel.partitioned import BlocksOnWorkers, PartitionedGrowth, even_moves, share_out
 from tests.pairs import parametrize_pairs
 from tests.parallel import test_collections as collections
 from tests.parallel.clusters import connect, digest, noted
@@ -801,9 +801,9 @@ class TestWaves:
         cells = round(n_trees * drawn * in_bag)
         monkeypatch.setattr(memory, "WAVE_CELLS", cells)
         found = []
-        tree_batches = BlocksOnWorkers.tree_batches
+        tree_batches = PartitionedGrowth.tree_batches
         monkeypatch.setattr(
-            BlocksOnWorkers,
+            PartitionedGrowth,
             "tree_batches",
             lambda *args: found.append(tree_batches(*args)) or found[-1],
         )
@@ -971,13 +971,13 @@ class TestPlacement:
                 client.wait_for_workers(3, timeout=60)
             begin(self, common)
             of_worker = Counter()
-            for worker, group in self._by_worker():
+            for worker, group, _ in self._by_worker():
                 of_worker[worker] += sum(self._kept.lengths[number] for number in group)
             seen.append(sorted(of_worker.values()))
 
         monkeypatch.setattr(BlocksOnWorkers, "begin", look)
         monkeypatch.setattr(
-            BlocksOnWorkers, "tree_batches", lambda self, numbers: [[i] for i in numbers]
+            PartitionedGrowth, "tree_batches", lambda self, numbers, *_: [[i] for i in numbers]
         )
         monkeypatch.setattr(BlocksOnWorkers, "_rows_of_block", lambda self: 50)
         steady = dask.config.set({"distributed.scheduler.work-stealing": False})
