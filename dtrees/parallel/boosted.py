@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.boosting import BoostedRows, Growing, boost
 from dtrees.core.model.tree import Tree
-from dtrees.parallel.client import cluster_client, memory_limits
+from dtrees.parallel.client import cluster_client, limits_of
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred
 from dtrees.parallel.local import LocalRunner
@@ -146,7 +146,7 @@ def _calls(tasks: Tasks, sent: SharedArrays, left: Any) -> list[Call]:
     """
     threads, n_bytes = tasks.able(), sys.getsizeof(sent)
     if not threads:
-        raise too_large_for_workers(n_bytes, max(memory_limits(tasks.client)))
+        raise too_large_for_workers(n_bytes, max(filter(None, limits_of(tasks.client).values())))
     best = min(threads, key=lambda address: (-threads[address], address))
     tasks.stats.counts["bytes_moved"] += n_bytes
     future = tasks.send("boosting-rows", sent)

@@ -35,7 +35,6 @@ T = TypeVar("T")
 FORMAT = "dtrees checkpoint"
 VERSION = 1
 FACTS = "checkpoint.json"
-EVERY = "10s"  # at least, between two files
 SHARE = 0.05  # of the time of the fit, that may be lost
 STRETCH = re.compile(r"trees-(\d{9})-(\d{9})\.dtrees")
 
@@ -108,7 +107,7 @@ class Checkpoint(Generic[T]):
     def see(self, trees: Sequence[T]) -> None:
         """Save trees, all from number 0 on, if it is time."""
         now = time.monotonic()
-        least = seconds_of("dtrees.checkpoint-every", EVERY)
+        least = seconds_of("dtrees.checkpoint-every")
         if now >= self._saved_at + max(least, SHARE * (now - self._began)):
             self.save(trees)
 

@@ -41,7 +41,11 @@ T = TypeVar("T")
 RELEASE_SECONDS = 5.0  # seconds that cancelling may take
 POLL_SECONDS = 0.1  # seconds between two looks at the client
 ANSWER_SECONDS = 5.0  # seconds that a worker has to say which dtrees it has
-WORKERS_TIMEOUT = "30s"  # unless dask.config says otherwise, under "dtrees.workers-timeout"
+TIMES = {  # unless dask.config says otherwise
+    "dtrees.workers-timeout": "30s",  # until a first worker comes, or the scheduler comes back
+    "dtrees.worker-patience": "30s",  # that a worker may be silent
+    "dtrees.checkpoint-every": "10s",  # at least, between two files
+}
 CLUSTER_SCHEDULERS = ("dask.distributed", "distributed")  # names of it in dask.config
 
 logger = logging.getLogger(__name__)
@@ -58,24 +62,19 @@ def current_client(forced: bool = False) -> Client | None:
 
     `forced`: a scheduler that is set in ``dask.config`` and has no client is disregarded.
     """
-    distributed = _distributed()
-    if distributed is None:
+    client_class = getattr(sys.modules.get("distributed"), "Client", None)
+    if client_class is None:  # not loaded, or another thread imports it
         return None
     scheduler = dask.config.get("scheduler", None)
-    if isinstance(scheduler, distributed.Client):
+    if isinstance(scheduler, client_class):
         return scheduler
     by_name = isinstance(scheduler, str) and scheduler.lower() in CLUSTER_SCHEDULERS
     if scheduler is not None and not by_name and not forced:
         return None
     try:
-        return distributed.Client.current()
+        return client_class.current()
     except ValueError:
         return None
-
-
-def in_task() -> bool:
-    """Whether this is code that runs on a worker, and not on an ordinary thread."""
-    return this_worker() is not None
 
 
 def has_seceded() -> bool:
@@ -84,19 +83,13 @@ def has_seceded() -> bool:
     return pool is not None and not getattr(pool.thread_state, "proceed", True)
 
 
-def _distributed() -> Any:
-    """The package, if it is loaded; None also while another thread imports it."""
-    found = sys.modules.get("distributed")
-    return found if hasattr(found, "get_worker") else None
-
-
 def this_worker() -> Any:
     """The worker that runs this task; None outside tasks."""
-    distributed = _distributed()
-    if distributed is None:
+    get_worker = getattr(sys.modules.get("distributed"), "get_worker", None)
+    if get_worker is None:  # not loaded, or another thread imports it
         return None
     try:
-        worker = distributed.get_worker()
+        worker = get_worker()
     except ValueError:
         return None
     return worker if worker.monitor.proc.pid == os.getpid() else None  # none of a forked process
@@ -109,7 +102,7 @@ def cluster_client() -> Iterator[Client]:
     In a task, its thread leaves the worker's pool as long as the context lasts, so that tasks can
     run there which it waits for.
     """
-    if in_task():
+    if this_worker() is not None:
         with sys.modules["distributed"].worker_client() as client:
             yield client
     else:
@@ -149,7 +142,7 @@ def check_open(client: Client) -> None:
     if client.status == "connecting":
         since = _lost_since.setdefault(client, time.monotonic())
         status = getattr(getattr(client, "cluster", None), "status", None)
-        is_over = time.monotonic() > since + seconds_of("dtrees.workers-timeout", WORKERS_TIMEOUT)
+        is_over = time.monotonic() > since + seconds_of("dtrees.workers-timeout")
         if getattr(status, "name", "") not in ("closing", "closed", "failed") and not is_over:
             return
     raise SchedulerLostError(
@@ -174,8 +167,9 @@ def scheduler_of(collections: Iterable[Any]) -> tuple[Callable[..., Any], Client
             "a synchronous Client of the same scheduler, or under "
             "dask.config.set(scheduler='threads')."
         ) from error
-    distributed, client = _distributed(), getattr(get, "__self__", None)
-    if distributed is None or not isinstance(client, distributed.Client):
+    client_class = getattr(sys.modules.get("distributed"), "Client", None)
+    client = getattr(get, "__self__", None)
+    if client_class is None or not isinstance(client, client_class):
         return get, None
     check_open(client)
     return get, client
@@ -210,14 +204,14 @@ def call_with_timeout(client: Client, call: Callable[[], T], seconds: float | No
         raise
 
 
-def seconds_of(key: str, default: str) -> float:
-    """A time of ``dask.config``, in words or not; ValueError names a key that has none."""
-    given = dask.config.get(key, default)
+def seconds_of(key: str) -> float:
+    """A time of `TIMES` or ``dask.config``, in words or not; ValueError names a key without one."""
+    given = dask.config.get(key, TIMES[key])
     try:
         found: float = parse_timedelta(given)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
-            f"dask.config has {key!r} = {given!r}; it must be a time, such as {default!r}."
+            f"dask.config has {key!r} = {given!r}; it must be a time, such as {TIMES[key]!r}."
         ) from error
     return found
 
@@ -307,31 +301,30 @@ def await_workers(client: Client) -> dict[str, int]:
     Raises WorkerLostError when none comes for 30 seconds, or what ``dask.config`` says under
     "dtrees.workers-timeout".
     """
-    workers = _workers(client)
-    if workers:
-        return workers
-    address = address_of(client)
-    limit = seconds_of("dtrees.workers-timeout", WORKERS_TIMEOUT)
-    logger.info("waiting up to %s for a worker", format_time(limit))
-    # A cluster that adapts to its load starts workers for tasks only.
-    probe = client.submit(bool, key=f"await-workers-{uuid4().hex}")
+    probes: list[Future] = []
     began = time.monotonic()
     try:
-        while not workers:
+        while True:
+            with suppress(OSError):  # the client tries to connect again, for a while
+                workers: dict[str, int] = call_with_timeout(client, client.nthreads)
+                if workers:
+                    return workers
+            limit = seconds_of("dtrees.workers-timeout")
+            if not probes:  # a cluster that adapts to its load starts workers for tasks only
+                logger.info("waiting up to %s for a worker", format_time(limit))
+                probes = [client.submit(bool, key=f"await-workers-{uuid4().hex}")]
             if time.monotonic() > began + limit:
                 raise WorkerLostError(
-                    f"The Dask cluster at {address} has had no worker for "
+                    f"The Dask cluster at {address_of(client)} has had no worker for "
                     f"{limit:g} seconds. Start workers, wait longer with "
                     "dask.config.set({'dtrees.workers-timeout': '5 minutes'}), or fit with "
                     "regime='local'."
                 )
             raise_deferred_interrupt()
             time.sleep(POLL_SECONDS)
-            workers = _workers(client)
     finally:
-        if client.status == "running":
-            release(client, [probe])
-    return workers
+        if probes and client.status == "running":
+            release(client, probes)
 
 
 def address_of(client: Client) -> str:
@@ -356,19 +349,6 @@ def limits_of(client: Client) -> dict[str, int | None]:
 def has_places() -> bool:
     """Whether the user says on which workers tasks run (`dask.annotate`)."""
     return not {"workers", "resources"}.isdisjoint(dask.get_annotations())
-
-
-def memory_limits(client: Client) -> list[int]:
-    """Bytes of the workers that have a limit."""
-    return [limit for limit, _ in machines(client).values() if limit is not None]
-
-
-def _workers(client: Client) -> dict[str, int]:
-    try:
-        workers: dict[str, int] = call_with_timeout(client, client.nthreads)
-    except OSError:  # the client tries to connect again, for a while
-        return {}
-    return workers
 
 
 class Paused(NamedTuple):
@@ -401,49 +381,39 @@ def ask_workers(client: Client) -> dict[str, Paused | None]:
         begun = dask_worker.state.executing | dask_worker.state.long_running
         return version, why, {task.key for task in begun}
 
-    def answers(workers: list[str] | None) -> dict[str, Any]:
-        ask = partial(client.run, state, workers=workers, on_error="return")
-        found: dict[str, Any] = call_with_timeout(client, ask, ANSWER_SECONDS)
-        return found
+    ask = partial(client.run, state, on_error="return")
+    found: dict[str, Any] = {}
 
-    def alone(address: str) -> dict[str, Any]:
+    def ask_alone(address: str) -> None:
         try:
-            return answers([address])
+            found.update(call_with_timeout(client, partial(ask, workers=[address]), ANSWER_SECONDS))
         except NoAnswerError:
             logger.info("worker %s does not answer", address)
-            return {}
 
-    found: dict[str, Any] = {}
     try:
-        found |= answers(None)
+        found |= call_with_timeout(client, ask, ANSWER_SECONDS)
     except NoAnswerError:
         workers = list(await_workers(client))
         with ThreadPoolExecutor(len(workers)) as pool:
-            found = {
-                address: it for each in pool.map(alone, workers) for address, it in each.items()
-            }
+            list(pool.map(ask_alone, workers))
         if not found:
             raise
     here: dict[str, Paused | None] = {}
     for address, answer in sorted(found.items()):
         if not isinstance(answer, Exception):  # a worker that leaves cannot answer
             theirs, why, begun = answer
-            check_version(address, theirs)
+            if theirs != dtrees.__version__:
+                raise other_version(address, theirs, dtrees.__version__)
             here[address] = None if why is None else Paused(why, frozenset(begun))
     if found and not here:
         raise NoAnswerError(f"no worker tells its version, but {next(iter(found.values()))!r}")
     return here
 
 
-def check_version(address: str, theirs: str | None, mine: str | None = None) -> None:
-    """Raise ClusterError when a worker's version of dtrees is not that of the client.
-
-    `theirs` None: dtrees is not installed there. `mine` None: the version of this process.
-    """
-    mine = dtrees.__version__ if mine is None else mine
-    if theirs != mine:
-        has = "cannot import dtrees" if theirs is None else f"has dtrees {theirs}"
-        raise ClusterError(
-            f"Worker {address} {has}, the client has {mine}. Install the same version on all "
-            "workers, or fit with regime='local'."
-        )
+def other_version(address: str, theirs: str | None, mine: str) -> ClusterError:
+    """What is raised where a worker has another dtrees than the client; `theirs` None: none."""
+    has = "cannot import dtrees" if theirs is None else f"has dtrees {theirs}"
+    return ClusterError(
+        f"Worker {address} {has}, the client has {mine}. Install the same version on all "
+        "workers, or fit with regime='local'."
+    )

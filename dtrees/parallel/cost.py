@@ -46,7 +46,7 @@ from dtrees.parallel.client import await_workers, current_client, limits_of
 from dtrees.parallel.encoding import size_of_codes
 from dtrees.parallel.executors import run_with_retries
 from dtrees.parallel.lazy_collections import is_lazy
-from dtrees.parallel.local import effective_n_jobs
+from dtrees.parallel.local import threaded
 from dtrees.parallel.memory import (
     ADDED_AT_ONCE,
     BESIDE_CODES,
@@ -121,7 +121,7 @@ def place_of(
 ) -> tuple[Choice, Machines]:
     """Where trees would grow, and why there; raises ClusterError as a fit.
 
-    `regime` is as the estimator has it, `n_jobs` as for `dtrees.parallel.local.effective_n_jobs`,
+    `regime` is as the estimator has it, `n_jobs` as for `dtrees.parallel.local.threaded`,
     `n_trees` and `n_sets` as for `dtrees.parallel.regimes.choose_regime`.
     """
     room = None
@@ -137,12 +137,12 @@ def place_of(
     )
     client = current_client(forced=True) if choice.on_cluster else None
     if client is None:
-        return choice, Machines(1, effective_n_jobs(n_jobs), None)
+        return choice, Machines(1, threaded(n_jobs).n_threads, None)
     threads, limits = await_workers(client), limits_of(client)
     if choice.regime == "replicated":
         able = able_workers(client, size.n_bytes)
         if not able and choice.reason != ASKED_FOR:
-            return Choice("local", TOO_LARGE), Machines(1, effective_n_jobs(n_jobs), None)
+            return Choice("local", TOO_LARGE), Machines(1, threaded(n_jobs).n_threads, None)
         threads = able or threads
     memory = min(filter(None, map(limits.get, threads)), default=None)
     return choice, Machines(len(threads), sum(threads.values()), memory, is_cluster=True)

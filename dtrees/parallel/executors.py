@@ -26,7 +26,7 @@ from uuid import uuid4
 import dask
 from dask import threaded as dask_threads
 
-from dtrees.parallel.client import cluster_client, in_task, scheduler_of
+from dtrees.parallel.client import cluster_client, scheduler_of, this_worker
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred
 from dtrees.parallel.lazy_collections import check_persisted, is_lazy, one_kind_at_a_time
@@ -91,7 +91,8 @@ def run_with_retries(
         except Exception:
             check_persisted(collections, None)
             raise
-    with cluster_client() if in_task() else nullcontext(client) as client, interrupts_deferred():
+    place = nullcontext(client) if this_worker() is None else cluster_client()
+    with place as client, interrupts_deferred():
         tasks = Tasks(client, stats, collections=collections)
         tasks.begin()
         try:

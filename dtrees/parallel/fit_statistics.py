@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 SHARED = ("shared_nodes", "shared_rows", "bounded_columns", "alive_columns")
@@ -42,7 +43,7 @@ class FitStatistics:
 
     regime: str = "local"
     reason: str = ""
-    seconds: dict[str, float] = field(default_factory=dict)
+    seconds: defaultdict[str, float] = field(default_factory=partial(defaultdict, float))
     counts: Counter[str] = field(default_factory=Counter)
     _workers: frozenset[str] = field(default=frozenset(), init=False, repr=False)
     _n_gone: int | None = field(default=None, init=False, repr=False)
@@ -55,15 +56,11 @@ class FitStatistics:
         try:
             yield
         finally:
-            self.add(name, began)
+            self.seconds[name] += time.perf_counter() - began
 
     def see(self, what: str) -> None:
         """Count one of the things that `grow_in_rounds` tells."""
         self.counts[what.replace(" ", "_") + "s"] += 1
-
-    def add(self, name: str, began: float) -> None:
-        """Add the seconds since a moment of `time.perf_counter` to those of a phase."""
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - began
 
     def see_workers(self, addresses: Iterable[str], n_gone: int | None = None) -> None:
         """Count the workers that have gone since the last time; those at `addresses` are there.
@@ -84,7 +81,7 @@ class FitStatistics:
 
     def continued(self) -> FitStatistics:
         """Another one, of a growth that goes on from here."""
-        return replace(self, seconds=dict(self.seconds), counts=self.counts.copy())
+        return replace(self, seconds=self.seconds.copy(), counts=self.counts.copy())
 
     def report(self) -> dict[str, Any]:
         """All of it, as plain numbers and strings."""

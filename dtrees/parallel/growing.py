@@ -29,7 +29,7 @@ from dtrees.core.membership.resampling import Resampling, plain
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.shared._shared_nodes import MOST_SETS
 from dtrees.exceptions import ClusterError
-from dtrees.parallel.client import cluster_client, memory_limits
+from dtrees.parallel.client import cluster_client, limits_of
 from dtrees.parallel.coded_partitions import CodedPartitions, kept_table
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.local import LocalRunner
@@ -60,8 +60,8 @@ def grow_trees(
 
     They come in the order of the numbers, and are the same in every regime. The caller may take its
     time: other trees grow meanwhile, in the local regime a few per thread and no more. Closing the
-    iterator ends the growth: no task is left on a cluster, and `run` is cancelled. Close it
-    (`contextlib.closing`).
+    iterator ends the growth: no task is left on a cluster, and threads of `run` are cancelled.
+    Close it (`contextlib.closing`).
 
     `run` has the tasks of the local regime: a tree is a task, and a single one uses all threads.
     `regime` None: see `dtrees.parallel.regimes`. `look` is called with the number of every tree and
@@ -72,9 +72,7 @@ def grow_trees(
     if len(numbers) == 0:
         return
     stats = FitStatistics() if stats is None else stats
-    choice = _choice(regime, growth, stats)
-
-    with closing(_grown(growth, plain(), numbers, run, choice, stats, look)) as grown:
+    with closing(_grown(growth, plain(), numbers, run, regime, stats, look)) as grown:
         for number, (_, (tree,), seen) in zip(numbers, grown, strict=True):
             yield number, tree, seen
 
@@ -99,8 +97,8 @@ def grow_sets(
     """
     trees: list[list[Tree]] = [[] for _ in range(resampling.n_sets)]
     stats = FitStatistics() if stats is None else stats
-    choice = _choice(regime, growth, stats, len(numbers), resampling.n_sets)
-    with closing(_grown(growth, resampling, numbers, run, choice, stats)) as grown:
+    of_few = len(numbers)
+    with closing(_grown(growth, resampling, numbers, run, regime, stats, n_trees=of_few)) as grown:
         for sets, found, _ in grown:
             for number, tree in zip(sets, found, strict=True):
                 trees[number].append(tree)
@@ -109,41 +107,32 @@ def grow_sets(
     return [tuple(mine) for mine in trees]
 
 
-def _choice(
-    regime: str | None,
-    growth: ForestGrowth,
-    stats: FitStatistics,
-    n_trees: int | None = None,
-    n_sets: int = 1,
-) -> Choice:
-    """Where trees are grown, written down."""
-    coded: Any = growth.coded
-    choice = choose_regime(
-        regime,
-        n_trees=n_trees,
-        n_sets=n_sets,
-        n_cells=coded.n_rows * coded.n_columns,
-        kept=coded.reason if isinstance(coded, CodedPartitions) else None,
-    )
-    logger.info("regime %s: %s", choice.regime, choice.reason)
-    stats.regime, stats.reason = choice.regime, choice.reason
-    return choice
-
-
 def _grown(
     growth: ForestGrowth,
     resampling: Resampling,
     numbers: Sequence[int],
     run: LocalRunner,
-    choice: Choice,
+    regime: str | None,
     stats: FitStatistics,
     look: Callable[[int, Tree], Any] | None = None,
+    n_trees: int | None = None,
 ) -> Generator[tuple[range, list[Tree], Any]]:
     """Sets, a tree of each, and what `look` has said of the first; in the order of the numbers.
 
-    Sets that do not grow together come one bundle after the other. Raises TableTooLargeError where
-    workers are asked for, and none can hold the codes.
+    Sets that do not grow together come one bundle after the other. `n_trees` are as for
+    `choose_regime`. Raises TableTooLargeError where workers are asked for, and none can hold the
+    codes.
     """
+    coded: Any = growth.coded
+    choice = choose_regime(
+        regime,
+        n_trees=n_trees,
+        n_sets=resampling.n_sets,
+        n_cells=coded.n_rows * coded.n_columns,
+        kept=coded.reason if isinstance(coded, CodedPartitions) else None,
+    )
+    logger.info("regime %s: %s", choice.regime, choice.reason)
+    stats.regime, stats.reason = choice.regime, choice.reason
     if choice.regime == "partitioned":
         for first in range(0, resampling.n_sets, MOST_SETS):  # a bit each
             sets = range(resampling.n_sets)[first : first + MOST_SETS]
@@ -158,10 +147,11 @@ def _grown(
     with place as client:
         n_bundles = 1
         if client is not None:
-            coded: Any = growth.coded
             n_threads = sum(able_workers(client, coded.nbytes).values())
             if n_threads == 0 and choice.reason == ASKED_FOR:
-                raise too_large_for_workers(coded.nbytes, min(memory_limits(client)))
+                raise too_large_for_workers(
+                    coded.nbytes, min(filter(None, limits_of(client).values()))
+                )
             n_bundles = max(1, min(resampling.n_sets, -(-n_threads // len(numbers))))
             if n_threads == 0:
                 client = None
@@ -194,7 +184,7 @@ def _grown_here(
         trees = growth.trees(unit, resampling, run, run.n_threads, work)
         return trees, None if look is None else look(unit.number, trees[0]), work
 
-    if len(units) == 1:
+    if min(len(units), run.n_threads) == 1:  # here, and one unit has all threads
         results = (grow(unit, run) for unit in units)
     else:
         alone = run.alone()

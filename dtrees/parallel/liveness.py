@@ -39,7 +39,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -64,7 +64,6 @@ if TYPE_CHECKING:
 
     from dtrees.parallel.tasks import Call
 
-WORKER_PATIENCE = "30s"  # unless dask.config says otherwise, under "dtrees.worker-patience"
 PATIENCE = 5.0  # seconds without a result until workers are asked, at least
 SLOWER = 4  # or so many times the longest wait so far
 COPIES = 4  # of a task that are under way, at most
@@ -106,28 +105,31 @@ class AllPausedError(NoAnswerError):
     """Of all workers that could do a task, none begins one."""
 
 
+@dataclass(eq=False)
 class Liveness:
     """How long nothing has come from a cluster, and what its workers say to that.
 
-    `patience` are the seconds to wait until workers are asked.
+    `patience` are the seconds to wait until workers are asked, once a wait has begun.
     """
 
-    def __init__(self, client: Client, stats: FitStatistics) -> None:
-        self._client = client
-        self._stats = stats
-        self._longest: float | None = None  # wait so far
-        self.begin()
+    client: Client
+    stats: FitStatistics
+    patience: float = field(default=0.0, init=False)
+    _most: float = field(default=0.0, init=False)  # seconds that a worker may be silent
+    _longest: float | None = field(default=None, init=False)  # wait so far
+    _began: float = field(default=0.0, init=False)
+    _asked: float = field(default=0.0, init=False)
+    _n_silences: int = field(default=0, init=False)
+    _silent_since: float = field(default=0.0, init=False)  # where nobody has answered
+    _unmet: frozenset[str] = field(default=frozenset(), init=False)  # what no worker had last time
 
     def begin(self) -> None:
         """Begin to wait."""
         self._began = self._asked = time.monotonic()
-        self._n_silences = 0
-        self._silent_since = 0.0  # where nobody has answered
-        self._unmet: frozenset[str] = frozenset()  # what no worker had when they were asked last
-        most = worker_patience()
-        self.patience = most
+        self._n_silences, self._unmet = 0, frozenset()
+        self._most = self.patience = seconds_of("dtrees.worker-patience")
         if self._longest is not None:
-            self.patience = min(most, max(PATIENCE, SLOWER * self._longest))
+            self.patience = min(self._most, max(PATIENCE, SLOWER * self._longest))
 
     def hear(self) -> None:
         """Something has come."""
@@ -137,7 +139,7 @@ class Liveness:
     def is_over(self) -> bool:
         """Whether it is time to ask, perhaps for the last time."""
         now = time.monotonic()
-        is_last = self._n_silences > 0 and now > self._silent_since + _longest_silence()
+        is_last = self._n_silences > 0 and now > self._silent_since + SILENT_ROUNDS * self._most
         return is_last or now > self._asked + self.patience
 
     def await_answer(self) -> list[str]:
@@ -151,8 +153,8 @@ class Liveness:
             began = time.monotonic()
             if (found := self._answering()) is not None:
                 return [address for address, paused in found.items() if paused is None]
-            await_workers(self._client)
-            while time.monotonic() < began + min(ASK_SECONDS, worker_patience()):
+            await_workers(self.client)
+            while time.monotonic() < began + min(ASK_SECONDS, self._most):
                 raise_deferred_interrupt()
                 time.sleep(POLL_SECONDS)
 
@@ -164,11 +166,11 @@ class Liveness:
         """
         found = self._answering(keys)
         self._asked = time.monotonic()
-        self.patience = min(worker_patience(), 2 * self.patience)
+        self.patience = min(self._most, 2 * self.patience)
         if found is None:
             self._began = self._asked
             return None
-        hanging = frozenset(await_workers(self._client)).difference(found)
+        hanging = frozenset(await_workers(self.client)).difference(found)
         paused = frozenset(address for address, why in found.items() if why is not None)
         if hanging or paused:
             self._began = self._asked
@@ -179,18 +181,19 @@ class Liveness:
         """Workers that answer, as `ask_workers`; None: nobody can work, and not for long."""
         began = time.monotonic()
         try:
-            found = ask_workers(self._client)
-            self._check_able(found, *self._relieve(found, keys))
+            found = ask_workers(self.client)
+            if keys or None not in found.values():
+                self._check_able(found, *self._relieve(found, keys))
         except NoAnswerError as error:
             if self._n_silences == 0:
                 self._silent_since = began
             self._n_silences += 1
-            is_over = time.monotonic() > self._silent_since + _longest_silence()
+            is_over = time.monotonic() > self._silent_since + SILENT_ROUNDS * self._most
             if is_over and self._n_silences >= SILENT_ROUNDS:
-                times = f"{SILENT_ROUNDS} times {worker_patience():g} seconds"
+                times = f"{SILENT_ROUNDS} times {self._most:g} seconds"
                 what = ALL_PAUSED if isinstance(error, AllPausedError) else HANG
                 raise WorkerLostError(
-                    f"No worker of the Dask cluster at {address_of(self._client)} "
+                    f"No worker of the Dask cluster at {address_of(self.client)} "
                     f"{what.format(times, error)}"
                 ) from error
             logger.info("no worker can work: %s", error)
@@ -214,9 +217,9 @@ class Liveness:
         self._unmet = frozenset(words for words, there in asked.items() if not there)
         for words in sorted(self._unmet & before):
             if not has_places():  # only workers with room for the table are asked for then
-                raise WorkerLostError(NO_ROOM.format(address_of(self._client)))
+                raise WorkerLostError(NO_ROOM.format(address_of(self.client)))
             raise WorkerLostError(
-                f"No worker of the Dask cluster at {address_of(self._client)} has what tasks "
+                f"No worker of the Dask cluster at {address_of(self.client)} has what tasks "
                 f"ask for: {words}. Start one that has it, or fit outside of dask.annotate."
             )
         for there in [*filter(None, asked.values()), found]:
@@ -272,20 +275,20 @@ class Liveness:
         if not keys:
             return {}, []
         try:
-            ask = partial(self._client.run_on_scheduler, relieve)
-            n_moved, asked, at_work = call_with_timeout(self._client, ask, RELEASE_SECONDS)
+            ask = partial(self.client.run_on_scheduler, relieve)
+            n_moved, asked, at_work = call_with_timeout(self.client, ask, RELEASE_SECONDS)
         except Exception as error:  # it is asked again
-            check_open(self._client)
+            check_open(self.client)
             logger.warning("the scheduler does not look after tasks that wait: %r", error)
             return {}, list(begun)
         if n_moved:
             logger.info("%d tasks go from paused workers to others: %s", n_moved, sorted(begun))
-            self._stats.counts["retries"] += n_moved
+            self.stats.counts["retries"] += n_moved
         return asked, at_work
 
     def _remove(self, hanging: Collection[str]) -> frozenset[str]:
         """Take workers out of the cluster that the scheduler has not heard of for long."""
-        patience = worker_patience()
+        patience = self._most
 
         async def remove(dask_scheduler: Any) -> list[str]:  # by value: dtrees need not be there
             now = time.time()
@@ -302,18 +305,18 @@ class Liveness:
         removed: list[str] = []
         if hanging:
             with suppress(Exception):
-                ask = partial(self._client.run_on_scheduler, remove)
-                removed = call_with_timeout(self._client, ask, RELEASE_SECONDS)
+                ask = partial(self.client.run_on_scheduler, remove)
+                removed = call_with_timeout(self.client, ask, RELEASE_SECONDS)
         if removed:
             logger.warning("workers do not answer, and are taken out of the cluster: %s", removed)
-            self._stats.see_workers(await_workers(self._client))
+            self.stats.see_workers(await_workers(self.client))
         return frozenset(removed)
 
     def holders(self, futures: Collection[Future]) -> tuple[Holders, Holders]:
         """Workers that have a task to do, and workers that have its result, by key."""
-        processing = call_with_timeout(self._client, self._client.processing)
+        processing = call_with_timeout(self.client, self.client.processing)
         doing = {key: frozenset({address}) for address, keys in processing.items() for key in keys}
-        who_has = call_with_timeout(self._client, partial(self._client.who_has, list(futures)))
+        who_has = call_with_timeout(self.client, partial(self.client.who_has, list(futures)))
         return doing, {key: frozenset(addresses) for key, addresses in who_has.items()}
 
 
@@ -348,13 +351,3 @@ def copies_of(
         for number, call in copies.items()
         if (others := first - call.held or second)
     ]
-
-
-def worker_patience() -> float:
-    """Seconds that a worker may be silent."""
-    return seconds_of("dtrees.worker-patience", WORKER_PATIENCE)
-
-
-def _longest_silence() -> float:
-    """Seconds without an answer of anyone, until all workers are given up."""
-    return SILENT_ROUNDS * worker_patience()

@@ -86,7 +86,7 @@ class LocalRunner:
             if n_threads <= 1:
                 team.help()
             else:
-                self._begin([team.help] * n_threads).wait()
+                _Members(self, [team.help] * n_threads).start().wait()
         self._check()
         return results
 
@@ -99,7 +99,7 @@ class LocalRunner:
         """
         first, *others = tasks
         with self._cancelling():
-            members = self._begin(others)
+            members = _Members(self, others).start()
             found = first()
             members.wait()
         self._check()
@@ -162,11 +162,6 @@ class LocalRunner:
                 members.wait(heeds_errors=False)
             raise
 
-    def _begin(self, work: Sequence[Callable[[], Any]]) -> _Members:
-        members = _Members(self, work)
-        members.start()
-        return members
-
     @contextmanager
     def _cancelling(self) -> Iterator[None]:
         """Cancel this runner where its caller fails; CancelledError where it is cancelled."""
@@ -205,12 +200,13 @@ class _Members:
         self._n_there = len(work)
         self._told: queue.SimpleQueue[BaseException | bool] = queue.SimpleQueue()
 
-    def start(self) -> None:
-        """Begin."""
+    def start(self) -> _Members:
+        """Begin; returns these."""
         for i, work in enumerate(self._work):
             threading.Thread(
                 target=self._run, args=(work,), name=f"dtrees-{i}", daemon=False
             ).start()
+        return self
 
     def tell(self) -> None:
         """Wake the caller: there is a result; of a thread of these."""
@@ -265,30 +261,23 @@ class _Members:
 
 
 def threaded(n_jobs: int | None = None) -> LocalRunner:
-    """A new runner for one fit or prediction, of `effective_n_jobs` threads.
+    """A new runner for one fit or prediction, of as many threads as `n_jobs` asks for.
 
-    Serial, in the calling thread, where that is one. Raises ValueError where `n_jobs` is 0.
-    """
-    return LocalRunner(effective_n_jobs(n_jobs))
-
-
-def effective_n_jobs(n_jobs: int | None = None) -> int:
-    """The number of threads that `n_jobs` asks for, as scikit-learn counts them: at least 1.
-
-    -1 is every core that this process may use, -2 all but one, and so on. None asks for one, unless
-    a ``joblib.parallel_config`` says otherwise. Work that already runs inside a joblib worker gets
-    what joblib leaves to it, and work inside a Dask task its own thread, or with -1 all threads of
-    its worker. Never more than the process has cores, unless a positive `n_jobs` says so: a joblib
-    backend may count the workers of a whole cluster. Raises ValueError where `n_jobs` is 0.
+    They are counted as scikit-learn does. -1 is every core that this process may use, -2 all but
+    one, and so on. None asks for one, unless a ``joblib.parallel_config`` says otherwise. Work that
+    already runs inside a joblib worker gets what joblib leaves to it, and work inside a Dask task
+    its own thread, or with -1 all threads of its worker. Never more than the process has cores,
+    unless a positive `n_jobs` says so: a joblib backend may count the workers of a whole cluster.
+    Raises ValueError where `n_jobs` is 0.
     """
     worker = this_worker()
     share = None if worker is None else int(worker.state.nthreads)
     if share is not None and n_jobs is None and _joblib_uses_dask():
-        return 1
+        return LocalRunner(1)
     n_threads = int(joblib.effective_n_jobs(n_jobs))
     if n_threads > 1 and (n_jobs is None or n_jobs < 0):
         n_threads = min(n_threads, share or joblib.cpu_count() or os.cpu_count() or 1)
-    return max(1, n_threads)
+    return LocalRunner(max(1, n_threads))
 
 
 def _joblib_uses_dask() -> bool:

@@ -87,7 +87,6 @@ from dtrees.parallel.client import (
     RELEASE_SECONDS,
     call_with_timeout,
     machines,
-    memory_limits,
     release,
 )
 from dtrees.parallel.coded_partitions import PART_BYTES, CodedPartitions, KeptTable, PartFacts
@@ -277,11 +276,10 @@ class BlocksOnWorkers:
                 tasks.append(make(parts, dask_key_name=key("block")))
                 facts.append(learn(tasks[-1], sum(lengths), dask_key_name=key("facts")))
                 lengths.append(n_rows)
-            futures = self._tasks.compute([*tasks, *facts])
+            futures = self._tasks.hold([*tasks, *facts])
             self._kept.blocks, facts = futures[: len(tasks)], futures[len(tasks) :]
             self._kept.lengths = lengths
             self._tasks.hand_over(self._kept.blocks)
-            self._tasks.wait(facts)
             self._parts.facts = PartFacts.joined(self._tasks.fetch(facts))
             release(self._client, facts)
             self._stats.counts["passes"] += 1
@@ -334,8 +332,8 @@ class BlocksOnWorkers:
         threads = sum(self._tasks.workers().values())
         per_row = max(1, self._parts.n_bytes // max(1, self._parts.n_rows))
         even = -(-self._parts.n_rows // (BLOCKS_PER_THREAD * threads))
-        limits = memory_limits(self._client)
-        most = min([BLOCK_BYTES, *(int(BLOCK_SHARE * limit) for limit in limits)])
+        room = self._tasks.room()
+        most = BLOCK_BYTES if room is None else min(BLOCK_BYTES, int(BLOCK_SHARE * room))
         return max(1, min(most // per_row, even))
 
     def _sent_rows(self, values: Any, rows: slice) -> list[Any]:
@@ -381,7 +379,7 @@ class BlocksOnWorkers:
             return self._groups
         threads = self._tasks.workers()
         per_block = self._parts.n_bytes / max(1, len(self._kept.blocks))
-        most = GROUP_SHARE * min(memory_limits(self._client), default=math.inf)
+        most = GROUP_SHARE * (self._tasks.room() or math.inf)
         of_worker: dict[str, list[int]] = defaultdict(list)
         holders = self._tasks.holders(self._kept.blocks)
         for number, worker in enumerate(share_out(self._kept.lengths, holders, threads)):

@@ -38,8 +38,8 @@ from dtrees.parallel.client import (
     check_open,
     current_client,
     has_seceded,
-    in_task,
     is_inherited,
+    this_worker,
 )
 from dtrees.parallel.memory import PROCESS_BYTES
 
@@ -64,7 +64,7 @@ class Choice:
             return self.regime == "replicated"
         client = current_client(forced=True)
         is_ours = client is not None and not (client.asynchronous or is_inherited(client))
-        return in_task() or is_ours
+        return is_ours or this_worker() is not None
 
 
 def choose_regime(
@@ -134,7 +134,7 @@ def is_free(requested: str | None) -> bool:
 
 def _by_client(forced: bool) -> Choice:
     """Replicated, where there is a client for it; `forced`: or an error that says why not."""
-    if in_task():
+    if this_worker() is not None:
         if forced or has_seceded():
             return Choice("replicated", ASKED_FOR if forced else "within worker_client()")
         return Choice("local", "in a Dask task, on the task's thread")

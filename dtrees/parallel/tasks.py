@@ -36,7 +36,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count, islice
@@ -52,18 +52,19 @@ from dtrees.parallel.client import (
     await_workers,
     call_with_timeout,
     check_open,
-    check_version,
     has_places,
     look,
-    memory_limits,
+    machines,
+    other_version,
     release,
     results_of,
+    seconds_of,
     sending_data,
 )
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import raise_deferred_interrupt
 from dtrees.parallel.lazy_collections import check_persisted, one_kind_at_a_time
-from dtrees.parallel.liveness import NO_ROOM, Liveness, copies_of, worker_patience
+from dtrees.parallel.liveness import NO_ROOM, Liveness, copies_of
 from dtrees.typing import Task, serial
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def run_call(version: str, function: Callable[..., T], *arguments: Any) -> T:
     from distributed import Reschedule, get_worker
 
     if version != dtrees.__version__:
-        check_version(get_worker().address, dtrees.__version__, version)
+        raise other_version(get_worker().address, dtrees.__version__, version)
     try:
         return function(*arguments)
     except CancelledError:  # nobody waits for the rest
@@ -332,7 +333,7 @@ class Tasks:
     def room(self) -> int | None:
         """Memory of the smallest worker that has a limit."""
         self.workers()
-        return min(memory_limits(self.client), default=None)
+        return min((limit for limit, _ in machines(self.client).values() if limit), default=None)
 
     def _places(self, workers: Sequence[str] | None) -> dict[str, Any]:
         """What says that tasks go to these workers, if they can, and to none that is left out.
@@ -362,25 +363,20 @@ class Tasks:
     # ---------------------------------------------------------------------------------------------
     # what is submitted
 
-    def compute(self, collections: Sequence[Any]) -> list[Future]:
-        """Submit graphs; returns their futures in this order."""
-        return one_kind_at_a_time(collections, lambda same: self._keep(self.client.compute(same)))
-
     def send(self, name: str, value: Any) -> Future:
         """A value as a task of this name that holds it, so that it can be computed again."""
         self._n_calls += 1
-        submit = partial(
-            self.client.submit,
-            identity,
-            value,
-            key=f"{name}-{self.name}-{self._n_calls}",
-            pure=False,
-            # those that answer, if they can: if it were always said, and they had all gone by then,
-            # it would wait for them for ever
-            **self._places(self._answering),
-        )
-        with sending_data():
-            (future,) = self._guarded(lambda: [submit()])
+        with sending_data(), self._submitting():
+            future = self.client.submit(
+                identity,
+                value,
+                key=f"{name}-{self.name}-{self._n_calls}",
+                pure=False,
+                # those that answer, if they can: if it were always said, and they had all gone by
+                # then, it would wait for them for ever
+                **self._places(self._answering),
+            )
+        self._made.add(future)
         self._values[future] = name, value
         return future
 
@@ -391,15 +387,16 @@ class Tasks:
         for place, call in enumerate(calls):
             kinds.setdefault((call.name, call.function, call.workers), []).append(place)
         for (name, function, workers), places in kinds.items():
-            submit = partial(
-                self.client.map,
-                partial(run_call, dtrees.__version__, function),
-                *zip(*(calls[place].arguments for place in places), strict=True),
-                key=[self.key(name) for _ in places],
-                pure=False,
-                **self._places(workers),
-            )
-            futures.update(zip(places, self._guarded(submit), strict=True))
+            with self._submitting():
+                made = self.client.map(
+                    partial(run_call, dtrees.__version__, function),
+                    *zip(*(calls[place].arguments for place in places), strict=True),
+                    key=[self.key(name) for _ in places],
+                    pure=False,
+                    **self._places(workers),
+                )
+            self._made.update(made)
+            futures.update(zip(places, made, strict=True))
         return [futures[place] for place in range(len(calls))]
 
     def key(self, name: str) -> tuple[str, int]:
@@ -407,21 +404,16 @@ class Tasks:
         self._n_calls += 1
         return f"{name}-{self.name}", self._n_calls
 
-    def _guarded(self, submit: Callable[[], Iterable[Future]]) -> list[Future]:
-        """Futures that are submitted."""
+    @contextmanager
+    def _submitting(self) -> Iterator[None]:
+        """LostResultsError where what tasks need is lost; SchedulerLostError for other reasons."""
         try:
-            return self._keep(submit())
-        except CancelledError as error:  # what they need
+            yield
+        except CancelledError as error:
             raise self._lost() from error
         except Exception:
             check_open(self.client)
             raise
-
-    def _keep(self, futures: Iterable[Future]) -> list[Future]:
-        """Futures, all of which are released in the end."""
-        found = list(futures)
-        self._made.update(found)
-        return found
 
     def hand_over(self, futures: Iterable[Future]) -> None:
         """Leave futures to whoever keeps them beyond the end."""
@@ -474,7 +466,7 @@ class Tasks:
         *,
         numbers: Iterable[int] | None = None,
         together: bool = False,
-        then: Callable[[], object] = lambda: None,
+        then: Callable[[], object] | None = None,
     ) -> Iterator[tuple[int, Any]]:
         """Do tasks; yields the number of a call and its result, as they come.
 
@@ -496,7 +488,7 @@ class Tasks:
             for future, (number, call) in zip(futures, some, strict=True):
                 pending[future] = number, call
                 n_copies[number] += 1
-                self._listen([future])
+                future.add_done_callback(self._see_end)
 
         try:
             while True:
@@ -504,19 +496,20 @@ class Tasks:
                 if some := list(islice(waiting, room)):
                     submit(some)
                     self._done = []
-                    then()
+                    if then is not None:
+                        then()
                 if not pending:
                     return
                 for future, result in self._await(pending, submit):
                     if future not in pending:  # another copy was faster
                         continue
                     number, call = pending[future]
-                    if has_failed(future, result):
+                    if result is ENDED and future.status not in FAILED:
+                        ended[future] = None
+                    elif result is ENDED or isinstance(result, Missed):
                         del pending[future]
                         ended.pop(future, None)
                         submit([(number, self._again(number, call, future, result))])
-                    elif result is ENDED:
-                        ended[future] = None
                     else:
                         same = [future]
                         if n_copies.pop(number) > 1:
@@ -579,10 +572,16 @@ class Tasks:
 
     def hold(self, tasks: Sequence[Any]) -> list[Any]:
         """Compute collections of any kinds; returns their futures, all of which are finished."""
+
+        def submit(same: list[Any]) -> list[Future]:
+            futures: list[Future] = self.client.compute(same)
+            self._made.update(futures)
+            return futures
+
         self.workers()
         span = sys.modules["distributed"].span
         with span("dtrees.fit"):  # not while collections are made: data frames warn of annotations
-            futures = self.compute(tasks)
+            futures = one_kind_at_a_time(tasks, submit)
         self.wait(futures)
         return futures
 
@@ -593,7 +592,8 @@ class Tasks:
     def wait(self, futures: Sequence[Future]) -> None:
         """Wait until futures of graphs are finished; raises as `results`."""
         pending = dict.fromkeys(futures)
-        self._listen(futures)
+        for future in pending:
+            future.add_done_callback(self._see_end)
         while pending:
             for future, _ in self._await(pending):
                 if future.status in FAILED:
@@ -607,14 +607,13 @@ class Tasks:
         self._fetch(pending)
         while pending:
             for future, result in self._await(pending):
-                if has_failed(future, result):
-                    missed = result if isinstance(result, Missed) else None
-                    raise self._faults.of_part(future, missed)
-                if result is not ENDED:
+                if result is ENDED and future.status not in FAILED:
+                    self._fetch([future])  # it was lost, and is computed again
+                elif result is ENDED or isinstance(result, Missed):
+                    raise self._faults.of_part(future, None if result is ENDED else result)
+                else:
                     found[future] = result
                     pending.pop(future, None)
-                else:  # it was lost, and is computed again
-                    self._fetch([future])
         return [found[future] for future in futures]
 
     # ---------------------------------------------------------------------------------------------
@@ -632,6 +631,8 @@ class Tasks:
             raise_deferred_interrupt()
             try:
                 events = [self._events.get(timeout=POLL_SECONDS)]
+                while not self._events.empty():
+                    events.append(self._events.get_nowait())
             except queue.Empty:
                 check_open(self.client)
                 now = time.monotonic()
@@ -641,22 +642,21 @@ class Tasks:
                 if self._liveness.is_over:
                     self._look_after(pending, submit)
                 continue
-            with suppress(queue.Empty):
-                while True:
-                    events.append(self._events.get_nowait())
-            found = self._heard([event for event in events if event[0] in pending])
+            found = [event for event in events if event[0] in pending]
+            if any(isinstance(it, Missed) or each.status == "pending" for each, it in found):
+                found = self._without_missed(found)
             if found:
                 self._liveness.hear()
                 return found
 
-    def _heard(self, events: Sequence[tuple[Future, Any]]) -> list[tuple[Future, Any]]:
+    def _without_missed(self, events: Sequence[tuple[Future, Any]]) -> list[tuple[Future, Any]]:
         """Events of futures that have ended, or are here; what is missed is waited for again."""
         found, missed = [], []
         for future, result in events:
             is_missed = isinstance(result, Missed)
             is_pending = future.status == "pending"
             if is_pending and (result is ENDED or is_missed):  # it was lost, and is computed again
-                self._listen([future])
+                future.add_done_callback(self._see_end)
                 continue
             if is_missed and future.status == "finished":
                 self._misses[future] = self._misses.get(future, 0) + 1
@@ -669,9 +669,8 @@ class Tasks:
         self._fetch(missed)
         return found
 
-    def _listen(self, futures: Iterable[Future]) -> None:
-        for future in futures:
-            future.add_done_callback(lambda each: self._events.put((each, ENDED)))
+    def _see_end(self, future: Future) -> None:
+        self._events.put((future, ENDED))
 
     def _fetch(self, futures: Iterable[Future], seconds: float | None = None) -> None:
         """Fetch results in a thread of their own, which may wait for a worker that hangs.
@@ -679,8 +678,9 @@ class Tasks:
         After so many seconds, or "dtrees.worker-patience", they are fetched once more.
         """
         if some := list(futures):
+            seconds = seconds or seconds_of("dtrees.worker-patience")
             for future in some:  # when that began, and how long it may take
-                _, before = self._fetches.get(future, (0.0, (seconds or worker_patience()) / 2))
+                _, before = self._fetches.get(future, (0.0, seconds / 2))
                 self._fetches[future] = time.monotonic(), 2 * before
             threading.Thread(
                 target=self._gather, args=(some,), name="dtrees-fetch", daemon=True
@@ -757,8 +757,3 @@ class Tasks:
             return again
         others = set(self.workers()).difference(*self.holders([future]))
         return replace(again, workers=tuple(sorted(others)))
-
-
-def has_failed(future: Future, result: Any) -> bool:
-    """Whether a future has no result, and will have none."""
-    return isinstance(result, Missed) or (result is ENDED and future.status in FAILED)

@@ -202,7 +202,7 @@ class TestPlaces:
     def test_tables_that_no_worker_can_hold(self, limits, monkeypatch):
         """They would be killed one after the other; one that has room gets the table."""
         monkeypatch.setattr("dtrees.parallel.memory.limits_of", lambda client: limits)
-        monkeypatch.setattr(boosted, "memory_limits", lambda client: list(limits.values()))
+        monkeypatch.setattr(boosted, "limits_of", lambda client: limits)
         monkeypatch.setattr(boosted.sys, "getsizeof", lambda sent: 400 * 2**20)
         tasks = SimpleNamespace(
             client=None,

@@ -38,8 +38,6 @@ def test_one_place_asks_dask_for_several_results():
     assert calls == {
         ("executors", "dask.compute"),  # given to `one_kind_at_a_time`, as the next one
         ("tasks", "self.client.compute"),
-        ("tasks", "self.compute"),  # which is `Tasks.compute`, as the next one
-        ("partitioned", "self._tasks.compute"),
     }
 
 

@@ -98,6 +98,7 @@ class TestPatience:
         monkeypatch.setattr(liveness, "await_workers", lambda client: workers)
         monkeypatch.setattr(Liveness, "_remove", lambda self, hanging: frozenset())
         found = Liveness(CLIENT, FitStatistics())
+        found.begin()
         clock.now += 20.0
         found.ask()
         clock.now += 2.0
@@ -107,7 +108,9 @@ class TestPatience:
 
     def test_the_user_says_how_much_at_most(self):
         with dask.config.set({"dtrees.worker-patience": "2s"}):
-            assert Liveness(None, FitStatistics()).patience == 2.0
+            found = Liveness(None, FitStatistics())
+            found.begin()
+            assert found.patience == 2.0
 
 
 class Clock:
@@ -146,6 +149,7 @@ class TestNobodyAnswers:
     def test_in_the_midst(self, monkeypatch):
         clock = Clock(monkeypatch, answers=False)
         found = Liveness(CLIENT, FitStatistics())
+        found.begin()
 
         def wait():
             while not found.is_over or found.ask() is None:
@@ -161,6 +165,7 @@ class TestNobodyAnswers:
         """It is as if nobody had been asked before."""
         clock = Clock(monkeypatch, answers=False)
         found = Liveness(CLIENT, FitStatistics())
+        found.begin()
         for _ in range(10):
             clock.answers = False
             for _ in range(3):
@@ -267,7 +272,7 @@ class TestPausedWorkers:
         with dask.annotate(workers=[address], allow_other_workers=True):
             parts = [dask.delayed(where)(number) for number in range(3)]
         with dask.config.set(IMPATIENT, **{"optimization.fuse.active": False}):
-            (future,) = loop.compute([dask.delayed(list)(parts)])
+            (future,) = client.compute([dask.delayed(list)(parts)])
             while len(client.processing()[address]) <= len(parts):
                 time.sleep(0.01)
             paused(client, [address])

@@ -11,7 +11,7 @@ from functools import partial
 import joblib
 import pytest
 
-from dtrees.parallel.local import AHEAD, LocalRunner, effective_n_jobs, threaded
+from dtrees.parallel.local import AHEAD, LocalRunner, threaded
 from tests.forked import start_forked
 
 PATIENCE = 60  # seconds that an event is waited for; far more than it takes
@@ -69,18 +69,16 @@ def test_a_runner_runs_inside_threads_and_tasks():
     )
 
 
-def test_effective_n_jobs():
+def test_threads_that_n_jobs_asks_for():
     cores = joblib.cpu_count()
-    assert effective_n_jobs(None) == 1
-    assert effective_n_jobs(3) == 3
-    assert effective_n_jobs(-1) == cores
-    assert effective_n_jobs(-10_000) == 1
-    with joblib.parallel_config(backend="threading", n_jobs=2):
-        assert effective_n_jobs(None) == min(2, cores)
-    with pytest.raises(ValueError, match="n_jobs"):
-        effective_n_jobs(0)
-    assert threaded(3).n_threads == 3
     assert threaded(None).n_threads == 1
+    assert threaded(3).n_threads == 3
+    assert threaded(-1).n_threads == cores
+    assert threaded(-10_000).n_threads == 1
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        assert threaded(None).n_threads == min(2, cores)
+    with pytest.raises(ValueError, match="n_jobs"):
+        threaded(0)
     assert repr(threaded(2)) == "LocalRunner(n_threads=2)"
 
 

@@ -33,7 +33,6 @@ from dtrees.parallel import client as clients
 from dtrees.parallel import liveness, replicated, tasks, threaded
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.liveness import Liveness
-from dtrees.parallel.local import effective_n_jobs
 from dtrees.parallel.regimes import choose_regime
 from dtrees.parallel.replicated import _narrowed, _unpickled, aligned, pack, packed_bytes, unpack
 from tests.parallel.clusters import Deadly, connect, digest, make_small, ours
@@ -573,7 +572,7 @@ class TestNested:
 
     def test_in_joblib(self, here):
         def fit(n_jobs):
-            n_threads = effective_n_jobs(n_jobs)
+            n_threads = threaded(n_jobs).n_threads
             return n_threads, digest(forest(n_jobs=n_jobs).fit(X, Y).forest_.trees)
 
         with joblib.parallel_config(backend="dask"):

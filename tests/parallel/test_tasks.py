@@ -250,9 +250,7 @@ class TestCancelledOnTheWay:
 
     def test_parts_of_graphs(self, loop, cancelled_once):
         def work():
-            futures = loop.compute([dask.delayed(square)(2)])
-            loop.wait(futures)
-            return loop.fetch(futures)
+            return loop.fetch(loop.hold([dask.delayed(square)(2)]))
 
         assert loop.run(work) == [4]
         assert cancelled_once
@@ -267,9 +265,7 @@ class TestFuturesOfGraphs:
             raise OSError("no way there")
 
         def work():
-            futures = loop.compute([dask.delayed(square)(2)])
-            loop.wait(futures)
-            return loop.fetch(futures)
+            return loop.fetch(loop.hold([dask.delayed(square)(2)]))
 
         monkeypatch.setattr(tasks, "results_of", fail)
         told = r"5 times, .* Results cannot be fetched: OSError\('no way there'\)"
@@ -286,7 +282,7 @@ class TestFuturesOfGraphs:
 
     def test_an_error(self, loop):
         with pytest.raises(ZeroDivisionError):
-            loop.wait(loop.compute([dask.delayed(divmod)(1, 0)]))
+            loop.hold([dask.delayed(divmod)(1, 0)])
 
     def test_one_that_somebody_cancels(self, loop, here):
         future = here.submit(time.sleep, 5)
