@@ -40,6 +40,7 @@ from dask.utils import format_bytes, format_time
 
 from dtrees.coding.sparse_positions import in_scipy
 from dtrees.coding.tables import read_table
+from dtrees.core.grow.round_spec import HISTOGRAM_BUDGET
 from dtrees.core.stores.blocks.messages import NUMBER_BYTES
 from dtrees.parallel.block_tasks import room_of_positions
 from dtrees.parallel.client import await_workers, current_client, limits_of
@@ -50,13 +51,13 @@ from dtrees.parallel.local import threaded
 from dtrees.parallel.memory import (
     ADDED_AT_ONCE,
     BESIDE_CODES,
+    CLIENT_BYTES,
     ROWS_OF_INTERVAL,
     able_workers,
     bytes_of_batch,
     bytes_of_open_row,
-    client_bytes,
+    configured_bytes,
     gather_rows_of,
-    histogram_budget,
     n_stretches,
     resolution_of,
     trees_at_once,
@@ -259,11 +260,6 @@ class GrowthSize:
         return resolution.n_intervals if by_interval else 0
 
     @property
-    def gathered_below(self) -> int:
-        """Rows of a node that is gathered in one place, at most."""
-        return gather_rows_of(self.n_rows)
-
-    @property
     def in_bag(self) -> float:
         """Rows of a bag."""
         return self.n_rows * (DRAWN if self.bootstrap else 1.0)
@@ -339,7 +335,8 @@ class CostModel:
 
     def of(self, size: GrowthSize) -> Cost:
         """Estimate a growth."""
-        levels = _levels(size.in_bag, size.depth, size.gathered_below, self.smaller_share)
+        gather_rows = gather_rows_of(size.n_rows)
+        levels = _levels(size.in_bag, size.depth, gather_rows, self.smaller_share)
         rounds = self._rounds(size, levels)
         _, rows, is_last = levels[-1]
         in_leaves = rows if is_last and size.depth is not None else 0.0  # that were counted
@@ -354,7 +351,7 @@ class CostModel:
             / bytes_of_batch(n_bytes / size.tree_batches, size.slots, of_threads)
         )
         below = math.inf if size.depth is None else max(0, size.depth - len(levels) + 1)
-        of_cell = self.in_one_place(min(size.in_bag, size.gathered_below), below)
+        of_cell = self.in_one_place(min(size.in_bag, gather_rows), below)
         of_subtrees = n_batches * (size.slots + 1)
         working = gathered * size.drawn * size.n_sets * of_cell + n_bytes * self.gather
         working += n_bytes * (1 - 1 / size.n_workers) * self.byte
@@ -383,20 +380,22 @@ class CostModel:
         numbers = size.drawn * ((size.intervals or size.n_codes) + 1) * words
         sums = SUMS + size.n_classes
         tree_batches, slots, n_workers = size.tree_batches, size.slots, size.n_workers
+        budget = configured_bytes("dtrees.histogram-budget", HISTOGRAM_BUDGET)
+        most_on_client = configured_bytes("dtrees.client-histograms", CLIENT_BYTES)
         rounds = code_rounds = tasks = 0
         moved = working = alone = 0.0
         for nodes, rows, is_last in levels:
             asked = 0 if is_last else numbers
             per_tree_batch = size.n_trees / tree_batches * nodes * size.n_sets
             n_bytes = 8 * per_tree_batch * asked
-            n_rounds = tree_batches * max(1, math.ceil(n_bytes / max(1, histogram_budget())))
+            n_rounds = tree_batches * max(1, math.ceil(n_bytes / max(1, budget)))
             rounds += n_rounds
             of_row = self.part + (0 if is_last else self.count * size.drawn)
             working += size.n_trees * rows * of_row
             n_nodes = size.n_trees * nodes * size.n_sets
             sent = 8 * n_nodes * (asked + sums)
             per_round = 8 * per_tree_batch * asked * tree_batches / n_rounds
-            on_client = slots * per_round <= client_bytes()
+            on_client = slots * per_round <= most_on_client
             to_client = sent * (slots if on_client else 1)
             between = 0 if on_client else sent * (n_workers - 1)
             moved += to_client + between

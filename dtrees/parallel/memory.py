@@ -20,7 +20,7 @@ import numpy as np
 from dask.utils import format_bytes, parse_bytes
 
 from dtrees.coding.sampling import CutRules, hash_bound
-from dtrees.core.grow.round_spec import GATHER_ROWS, HISTOGRAM_BUDGET
+from dtrees.core.grow.round_spec import GATHER_ROWS
 from dtrees.core.stores.blocks.block import Resolution
 from dtrees.exceptions import TableTooLargeError
 from dtrees.parallel.client import await_workers, has_places, limits_of
@@ -40,7 +40,7 @@ BLOCK_SHARE = 1 / 24  # of the memory of a worker, for the codes of a block or a
 BATCH_BYTES = 16 * 2**20  # of rows that are gathered by a task, where memory is little
 EVEN_BATCHES = 32  # at least, to even out; where threads are more, one for each
 PROCESS_BYTES = 200 * 2**20  # of a worker that holds nothing yet
-CLIENT_BYTES = "8 MiB"  # of histograms that the client adds up itself
+CLIENT_BYTES = "8 MiB"  # of what all threads send in a round, above which workers add it up
 STRETCH_BYTES = 32 * 2**20  # of a histogram that a task adds up, at most
 ADDED_AT_ONCE = 8  # counts that a task adds up
 
@@ -48,16 +48,6 @@ ADDED_AT_ONCE = 8  # counts that a task adds up
 RESOLUTION = Resolution()
 ROWS_OF_INTERVAL = 1024  # of a column of many codes
 MOST_INTERVALS = 1023
-
-
-def histogram_budget() -> int:
-    """Bytes of the histograms of a round."""
-    return configured_bytes("dtrees.histogram-budget", HISTOGRAM_BUDGET)
-
-
-def client_bytes() -> int:
-    """Bytes of what all threads send in a round, above which workers add it up."""
-    return configured_bytes("dtrees.client-histograms", CLIENT_BYTES)
 
 
 def gather_rows_of(n_rows: int) -> int:

@@ -53,7 +53,7 @@ from dtrees.coding.target import Target
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.grow.gathered import GatheredNode
 from dtrees.core.grow.node_record import PartialTree
-from dtrees.core.grow.round_spec import RoundSpec
+from dtrees.core.grow.round_spec import HISTOGRAM_BUDGET, RoundSpec
 from dtrees.core.grow.rounds import LocalBlocks, grow_in_rounds
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.model.tree import Tree
@@ -98,12 +98,12 @@ from dtrees.parallel.memory import (
     ADDED_AT_ONCE,
     BESIDE_CODES,
     BLOCK_SHARE,
+    CLIENT_BYTES,
     bytes_of_batch,
     bytes_of_open_row,
-    client_bytes,
+    configured_bytes,
     even_stretches,
     gather_rows_of,
-    histogram_budget,
     n_stretches,
     resolution_of,
     trees_at_once,
@@ -130,12 +130,6 @@ class PartitionedGrowth:
     growth: ForestGrowth
     parts: CodedPartitions
     resampling: Resampling
-
-    @property
-    def keys(self) -> np.ndarray | None:
-        """Key of every row in its bags; None: its number, or there are no bags."""
-        bags = self.growth.bags
-        return None if bags is None or bags.by_row else bags.row_id
 
     def common(self) -> Common:
         """What all blocks know."""
@@ -173,7 +167,7 @@ class PartitionedGrowth:
             shares=growth.shares,
             may_be_empty=may_be_empty,
             values=growth.values,
-            histogram_budget=histogram_budget(),
+            histogram_budget=configured_bytes("dtrees.histogram-budget", HISTOGRAM_BUDGET),
             gather_rows=gather_rows_of(self.parts.n_rows),
             n_stored=self.parts.facts.n_stored,
             class_weights=sets.class_weights,
@@ -208,11 +202,13 @@ def grow_partitioned(
     (`contextlib.closing`). Raises WorkerLostError, SchedulerLostError, ClusterError.
     """
     with sys.modules["distributed"].span("dtrees.fit"):
-        blocks = BlocksOnWorkers(client, whole, kept, stats)
+        tasks = Tasks(client, stats, collections=whole.parts.collections)
+        blocks = BlocksOnWorkers(tasks, whole, kept)
         stats.counts.update(rounds=0)  # also where there is none
         try:
             with stats.phase("blocks"):
-                blocks.make()
+                tasks.begin()
+                tasks.run(blocks.make, kept.forget)
             spec, workers = whole.round_spec(), machines(client).values()
             room = sum(room_of_positions(*worker) for worker in workers)
             n_threads = sum(n for _, n in workers)
@@ -229,14 +225,12 @@ def grow_partitioned(
 class BlocksOnWorkers:
     """Blocks of rows on the workers of a cluster, as `dtrees.core.grow.round_spec.Blocks`."""
 
-    def __init__(
-        self, client: Client, growth: PartitionedGrowth, kept: KeptTable, stats: FitStatistics
-    ) -> None:
-        self._client = client
-        self._tasks = Tasks(client, stats, collections=growth.parts.collections)
+    def __init__(self, tasks: Tasks, growth: PartitionedGrowth, kept: KeptTable) -> None:
+        self._client = tasks.client
+        self._tasks = tasks
         self._growth = growth
         self._parts: CodedPartitions = growth.parts
-        self._stats = stats
+        self._stats = tasks.stats
         self._kept = kept
         self._rows: list[Future] = []  # of the blocks: what is not kept
         self._updates: list[SplitUpdate] = []
@@ -250,16 +244,11 @@ class BlocksOnWorkers:
     # ---------------------------------------------------------------------------------------------
     # blocks: how they are made, where they are, and moved
 
-    def make(self) -> None:
-        """Make the blocks from the partitions, and wait for them."""
-        self._tasks.begin()
-        self._tasks.run(self._make, self._kept.forget)
-
     def _make_again(self) -> None:
         self._kept.forget()
-        self._make()
+        self.make()
 
-    def _make(self) -> None:
+    def make(self) -> None:
         """Make the codes of the blocks, which stay for the next growth, and what else they need."""
         self._rename(self._known.common)  # where workers have gone, blocks are cut elsewhere
         self._sent, self._values, self._groups, self._rows = [], None, [], []
@@ -289,7 +278,8 @@ class BlocksOnWorkers:
     def _make_rows(self) -> None:
         """Send what else there is of the rows of the blocks, to where their codes are."""
         calls: list[Call] = []
-        first_row, keys, cells = 0, self._growth.keys, self._growth.resampling.cells
+        first_row, bags, cells = 0, self._growth.growth.bags, self._growth.resampling.cells
+        keys = None if bags is None or bags.by_row else bags.row_id
         holders = self._tasks.holders(self._kept.blocks)
         for n_rows, workers in zip(self._kept.lengths, holders, strict=True):
             rows = slice(first_row, first_row + n_rows)
@@ -431,7 +421,7 @@ class BlocksOnWorkers:
         """What some nodes add up to."""
         n_numbers = sum(request.n_numbers for request in requests)
         of_stored = NUMBER_BYTES * sum(request.n_stored for request in requests)
-        most = client_bytes()
+        most = configured_bytes("dtrees.client-histograms", CLIENT_BYTES)
 
         def work() -> tuple[Counts, list[tuple[Counts, Work]]]:
             n_before = len(self._updates) - (update is not None)
@@ -594,13 +584,13 @@ def _blocks_here(whole: PartitionedGrowth, kept: KeptTable, n_threads: int) -> l
     if parts.facts is None:
         firsts = np.cumsum([0, *kept.lengths[:-1]]).tolist()
         parts.facts = PartFacts.joined(list(map(facts_of_codes, kept.blocks, firsts)))
+    bags, cells = whole.growth.bags, whole.resampling.cells
+    keys = None if bags is None or bags.by_row else bags.row_id
     blocks: list[Block] = []
     first = 0
     for codes, length in zip(kept.blocks, kept.lengths, strict=True):
         rows = slice(first, first + length)
-        own = (
-            each if each is None else each[rows] for each in (whole.keys, whole.resampling.cells)
-        )
+        own = (each if each is None else each[rows] for each in (keys, cells))
         blocks.append(Block(codes.coded, whole.growth.target.take(rows), first, *own))
         first += length
     return blocks

@@ -15,6 +15,7 @@ from dtrees import DecisionTreeClassifier, RandomForestRegressor
 from dtrees.model_selection import GridSearchCV, cross_validate
 from dtrees.parallel import memory
 from dtrees.parallel.block_tasks import room_of_positions
+from dtrees.parallel.cost import CostModel, GrowthSize
 from dtrees.parallel.memory import PROCESS_BYTES, check_partitions, check_room
 from dtrees.parallel.partitions import PartitionedTable, admitted
 from tests.parallel.clusters import connect, ours
@@ -158,10 +159,14 @@ def test_settings_that_say_nothing(key, given, words):
         forest.fit(X, X[:, 0] > 9)
 
 
+SIZE = GrowthSize(n_rows=10**6, n_columns=3, n_trees=1, depth=3, n_workers=2)
+
+
 @pytest.mark.parametrize(
     ("key", "ask"),
     [
-        ("dtrees.client-histograms", memory.client_bytes),
+        ("dtrees.client-histograms", lambda: CostModel().of(SIZE)),
+        ("dtrees.histogram-budget", lambda: CostModel().of(SIZE)),
         ("dtrees.client-memory", lambda: check_room(1, (1, 1))),
         ("dtrees.position-cache", lambda: room_of_positions(2**30, 1)),
     ],
