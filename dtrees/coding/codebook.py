@@ -175,7 +175,8 @@ class CodeBook:
         ValueError
             Infinities, or dates in the place of numbers.
         """
-        _refuse_summary(summary, feature_names)
+        if (summary.clashes | summary.infinite).any():
+            _refuse_summary(summary, feature_names)
         parts, categories = summary.ordered_values(), summary.labels()
         return cls._of(parts, categories, feature_names, summary.units, handle_unknown)
 
@@ -216,13 +217,16 @@ class CodeBook:
         )
 
     def encode_part(self, table: Table) -> CodedMatrix:
-        """Codes of some rows of the table that the book is of, for `stack_parts`."""
+        """Codes of some rows of the table that the book is of, for `stack_parts`.
+
+        What `check` would refuse was refused when the rows were summarized.
+        """
         # All categories are known, and no room is left for others. Values are known, too: they are
         # cuts themselves.
         known = replace(
             self, handle_unknown="missing", exact=np.zeros_like(self.exact), _numbers={}
         )
-        return known.encode(self.check(table))
+        return known.encode(as_fitted(known, table))
 
     def stack_parts(self, parts: Sequence[CodedMatrix]) -> CodedMatrix:
         """The coded table that the book is of, from all of its parts in order.

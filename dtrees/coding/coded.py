@@ -45,6 +45,7 @@ from dtrees.coding._cells import take_rows
 
 U8, U16, U32, SPARSE = 0, 1, 2, 3
 WIDTHS = (np.uint8, np.uint16, np.uint32)
+ROW_ARRAYS = ("u8", "u16", "u32", "sparse_indptr", "sparse_rows", "sparse_codes")  # of a matrix
 STEP = np.uint64(0x9E3779B97F4A7C15)
 ROWS = 16_384  # at a time, so that their sums stay in the cache
 
@@ -53,14 +54,6 @@ def storage_for(largest_code: Any) -> np.ndarray:
     """The narrowest dense store for columns whose codes go up to ``largest_code``: uint8."""
     largest = np.asarray(largest_code)
     return ((largest > 255).astype(np.uint8) + (largest > 65_535)).astype(np.uint8)
-
-
-def _rows_of(block: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Some rows of a Fortran ordered block, which is read column by column."""
-    taken = np.empty((len(rows), block.shape[1]), dtype=block.dtype, order="F")
-    if taken.size > 0:
-        take_rows(np.require(block, requirements=["A"]), rows.astype(np.uint32, copy=False), taken)
-    return taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,14 +273,20 @@ class CodedMatrix(LockedArrays):
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows
         if len(rows) and not (rows.min() >= 0 and rows.max() < self.n_rows):
             raise IndexError(f"rows of a table of {self.n_rows} are 0 to {self.n_rows - 1}")
-        blocks = [_rows_of(block, rows) for block in (self.u8, self.u16, self.u32)]
+        blocks = []
+        for block in (self.u8, self.u16, self.u32):
+            taken = np.empty((len(rows), block.shape[1]), dtype=block.dtype, order="F")
+            if taken.size > 0:
+                numbers = rows.astype(np.uint32, copy=False)
+                take_rows(np.require(block, requirements=["A"]), numbers, taken)
+            blocks.append(taken)
         indptr, stored_rows, codes = self.sparse_indptr, self.sparse_rows, self.sparse_codes
         if by_row is not None:
-            taken = by_row[rows].tocsc()
-            taken.sort_indices()
-            indptr = taken.indptr.astype(np.int64)
-            stored_rows = taken.indices.astype(np.int32, copy=False)
-            codes = taken.data
+            stored = by_row[rows].tocsc()
+            stored.sort_indices()
+            indptr = stored.indptr.astype(np.int64)
+            stored_rows = stored.indices.astype(np.int32, copy=False)
+            codes = stored.data
         elif len(stored_rows) > 0:
             place = np.full(self.n_rows, -1, dtype=np.int32)
             place[rows] = np.arange(len(rows), dtype=np.int32)
@@ -295,28 +294,10 @@ class CodedMatrix(LockedArrays):
             kept = stored_rows >= 0
             indptr = np.concatenate([[0], np.cumsum(kept)])[indptr]
             stored_rows, codes = stored_rows[kept], codes[kept]
-        return self._with_rows(len(rows), blocks, indptr, stored_rows, codes)
-
-    def _with_rows(
-        self,
-        n_rows: int,
-        blocks: Sequence[np.ndarray],
-        indptr: np.ndarray,
-        rows: np.ndarray,
-        codes: np.ndarray,
-    ) -> CodedMatrix:
-        """The columns for other rows: ``blocks`` of each width, and sparse ones."""
-        return replace(
-            self,
-            n_rows=n_rows,
-            u8=blocks[0],
-            u16=blocks[1],
-            u32=blocks[2],
-            order32=None,
-            sparse_indptr=indptr,
-            sparse_rows=rows,
-            sparse_codes=codes,
+        found: dict[str, Any] = dict(
+            zip(ROW_ARRAYS, (*blocks, indptr, stored_rows, codes), strict=True)
         )
+        return replace(self, n_rows=len(rows), order32=None, **found)
 
     @staticmethod
     def stack(parts: Sequence[CodedMatrix]) -> CodedMatrix:
@@ -340,12 +321,13 @@ class CodedMatrix(LockedArrays):
             codes = stored.data.astype(np.uint32)
         n_rows = sum(part.n_rows for part in parts)
         blocks = []
-        for name in ("u8", "u16", "u32"):
+        for name in ROW_ARRAYS[:3]:
             block = getattr(first, name)
             stacked = np.empty((n_rows, block.shape[1]), dtype=block.dtype, order="F")
             np.concatenate([getattr(part, name) for part in parts], out=stacked)
             blocks.append(stacked)
-        return first._with_rows(n_rows, blocks, indptr, rows, codes)
+        found: dict[str, Any] = dict(zip(ROW_ARRAYS, (*blocks, indptr, rows, codes), strict=True))
+        return replace(first, n_rows=n_rows, order32=None, **found)
 
 
 def digest_of_rows(coded: CodedMatrix, first_row: int = 0) -> int:
@@ -355,7 +337,7 @@ def digest_of_rows(coded: CodedMatrix, first_row: int = 0) -> int:
     up modulo 2**64. About two nanoseconds for each cell that is stored.
     """
     weights = _mixed(np.arange(1, coded.n_columns + 1, dtype=np.uint64))
-    sums = _of_sparse_columns(coded, weights)
+    sums = _of_sparse_columns(coded, weights) if len(coded.fill_code) else None
     dense = np.flatnonzero(coded.storage != SPARSE)
     blocks = (coded.u8, coded.u16, coded.u32)
     total = 0
@@ -371,11 +353,9 @@ def digest_of_rows(coded: CodedMatrix, first_row: int = 0) -> int:
     return total % 2**64
 
 
-def _of_sparse_columns(coded: CodedMatrix, weights: np.ndarray) -> np.ndarray | None:
+def _of_sparse_columns(coded: CodedMatrix, weights: np.ndarray) -> np.ndarray:
     """Sums of the sparse columns, uint64 (n_rows,); what is not stored is the fill code."""
     columns = np.flatnonzero(coded.storage == SPARSE)
-    if len(columns) == 0:
-        return None
     of_slot = weights[columns[np.argsort(coded.slot[columns])]]
     fill = coded.fill_code.astype(np.uint64)
     beyond = coded.sparse_codes - np.repeat(fill, np.diff(coded.sparse_indptr))

@@ -38,11 +38,6 @@ class CutRules:
     seed: int = 0
 
 
-def row_hashes(first_row: int, n_rows: int, seed: int) -> np.ndarray:
-    """The sampling hash of rows ``first_row ..``, uint64 (n_rows,). O(n_rows), 2 ns a row."""
-    return keyed_uint64(seed, SAMPLE_ROWS, first_row, n_rows)
-
-
 def bottom(hashes: np.ndarray, k: int) -> np.ndarray:
     """Positions of the k smallest hashes, ascending; all that equal the k-th are in."""
     if len(hashes) <= k:
@@ -77,8 +72,15 @@ def hash_bound(k: int, n_rows: int, times: float = 2.0) -> int | None:
     return bound if bound < 2**64 else None
 
 
-def sampled_rows(hashes: np.ndarray, bound: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the rows whose hashes are at most the bound, and their hashes."""
+def sampled_rows(
+    rules: CutRules, first_row: int, n_rows: int, bound: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows whose hashes are at most the bound, counted from the first one, and their hashes.
+
+    None where every value has a code. O(n_rows), 2 ns a row.
+    """
+    n_hashes = 0 if rules.max_bins is None else n_rows
+    hashes = keyed_uint64(rules.seed, SAMPLE_ROWS, first_row, n_hashes)
     if bound is None:
         return np.arange(len(hashes)), hashes
     rows = np.flatnonzero(hashes <= np.uint64(bound))
@@ -113,7 +115,7 @@ class Sample:
     def _all_hashes(self) -> np.ndarray:
         if self._given is not None:
             return self._given
-        return row_hashes(0, self.n_rows, self.rules.seed)
+        return keyed_uint64(self.rules.seed, SAMPLE_ROWS, 0, self.n_rows)
 
     @cached_property
     def hashes(self) -> np.ndarray:

@@ -43,7 +43,6 @@ from dtrees.coding.sampling import (
     Sample,
     bottom,
     codes_of_sample,
-    row_hashes,
     sampled_rows,
 )
 from dtrees.coding.sparse_columns import SparseCodes, read_sparse
@@ -106,7 +105,10 @@ class OrderedSummary:
         ``rows`` are the numbers of those that may be sampled, with their hashes and weights.
         O(n_rows), and one sort of the distinct values.
         """
-        distinct, is_infinite = _distinct(values, cap)
+        # some partitions of a collection have no rows
+        found, status = distinct_values(values, cap) if len(values) else (np.empty(0), 0)
+        distinct = None if status == STATUS_TOO_MANY else found.astype(np.float64)
+        is_infinite = status == STATUS_INFINITE or (distinct is None and np.isinf(values).any())
         n_missing = int(np.count_nonzero(values != values))
         sample = values[rows].astype(np.float64)
         if n_missing:
@@ -115,20 +117,15 @@ class OrderedSummary:
         kept = bottom(hashes, sample_rows)
         if len(kept) < len(hashes):
             hashes, weights, sample = hashes[kept], _of(weights, kept), sample[kept]
-        found = distinct, hashes, weights, sample
-        return cls(cap, sample_rows, *found, len(values), n_missing, is_infinite)
-
-    @property
-    def n_values(self) -> int:
-        """Rows that have a value."""
-        return self.n_rows - self.n_missing
+        rest = len(values), n_missing, bool(is_infinite)
+        return cls(cap, sample_rows, distinct, hashes, weights, sample, *rest)
 
     @property
     def has_enough(self) -> bool:
         """Tell whether the sample is that of all rows."""
         if self.distinct is not None or self.cuts is not None:
             return True
-        return len(self.hashes) >= min(self.sample_rows, self.n_values)
+        return len(self.hashes) >= min(self.sample_rows, self.n_rows - self.n_missing)
 
     def settled(self) -> OrderedSummary:
         """The summary of all rows without the sample, which has been read. It merges no more."""
@@ -198,16 +195,6 @@ def _of(weights: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
     return None if weights is None else weights[rows]
 
 
-def _distinct(values: np.ndarray, cap: int) -> tuple[np.ndarray | None, bool]:
-    """Distinct values as float64 (None: more than ``cap``), and whether one is infinite."""
-    if len(values) == 0:
-        return np.empty(0), False
-    found, status = distinct_values(values, cap)
-    if status == STATUS_TOO_MANY:
-        return None, bool(np.isinf(values).any())
-    return found.astype(np.float64), status == STATUS_INFINITE
-
-
 @dataclass(frozen=True, eq=False)
 class SparseSummary:
     """All columns of a sparse table.
@@ -258,8 +245,7 @@ class SparseSummary:
         codes.n_codes[codes.status != 0] = 0
         indptr = codes.indptr
         missing = np.concatenate([[0], np.cumsum(np.isnan(matrix.data))])
-        hashes = row_hashes(first_row, 0 if rules.max_bins is None else n_rows, rules.seed)
-        rows, hashes = sampled_rows(hashes, bound)
+        rows, hashes = sampled_rows(rules, first_row, n_rows, bound)
         return cls(
             rules,
             n_rows,
@@ -317,8 +303,8 @@ class SparseSummary:
         wanted = np.minimum(self.rules.sample_rows, self.n_rows - self.n_missing[cut])
         return bool(np.all(len(self.hashes) - np.array(missing) >= wanted))
 
-    def values(self) -> OrderedValues:
-        """Least and greatest value of every code of every column, float64."""
+    def values(self, kind: Any) -> OrderedValues:
+        """Least and greatest value of every code of every column, in a type."""
         sample = Sample(self.rules, self.n_rows, self.weights, self.hashes)
         lows = np.split(self.distinct, self.start[1:-1])
         highs = list(lows)
@@ -329,8 +315,8 @@ class SparseSummary:
         return OrderedValues(
             columns,
             n_codes,
-            np.concatenate(lows).astype(np.float64),
-            np.concatenate(highs).astype(np.float64),
+            np.concatenate(lows).astype(kind),
+            np.concatenate(highs).astype(kind),
             ~self.has_too_many,
         )
 
@@ -433,8 +419,7 @@ class TableSummary:
             return cls(table.n_rows, nothing, nothing, dtypes, table.units, ~none, none, sparse)
         columns = columns_by_type(table, mask)
         cap = EVERY if rules.max_bins is None else rules.max_bins
-        hashes = row_hashes(first_row, 0 if cap == EVERY else table.n_rows, rules.seed)
-        rows, hashes = sampled_rows(hashes, bound)
+        rows, hashes = sampled_rows(rules, first_row, table.n_rows, bound)
         weights = None if weights is None else weights[rows]
         how = rules.sample_rows, rows, hashes, weights
         ordered: list[OrderedSummary | None] = list(nothing)
@@ -532,19 +517,21 @@ class TableSummary:
 
         Float32 where the columns of the whole table would be coded as such.
         """
+        kinds: list[Any] = [np.float64 if each is None else tile_type(each) for each in self.dtypes]
         if self.sparse is not None:
-            dtype = self.dtypes[0]
-            return [_as_type(self.sparse.values(), np.float64 if dtype is None else dtype)]
+            return [self.sparse.values(kinds[0])]
         found = []
-        for j, (part, dtype) in enumerate(zip(self.ordered, self.dtypes, strict=True)):
+        for j, (part, kind) in enumerate(zip(self.ordered, kinds, strict=True)):
             labels = self.categories[j]
-            if part is None or (part.n_values == 0 and labels is not None and labels.counts):
+            if part is None or (
+                part.n_missing == part.n_rows and labels is not None and labels.counts
+            ):
                 continue
             low, high, is_exact = part.codes()
-            values = OrderedValues(
-                np.array([j]), np.array([len(low)]), low, high, np.array([is_exact])
+            one = np.array([j]), np.array([len(low)])
+            found.append(
+                OrderedValues(*one, low.astype(kind), high.astype(kind), np.array([is_exact]))
             )
-            found.append(_as_type(values, np.float64 if dtype is None else dtype))
         return found
 
     def labels(self) -> dict[int, np.ndarray]:
@@ -626,9 +613,3 @@ def _merged(
         there = [part for part in of_column if part is not None]
         found.append(merge_all(there) if there else None)
     return tuple(found)
-
-
-def _as_type(values: OrderedValues, dtype: np.dtype | type) -> OrderedValues:
-    """Values in the type that columns of a type are coded with."""
-    narrow: Any = tile_type(np.dtype(dtype))
-    return replace(values, low=values.low.astype(narrow), high=values.high.astype(narrow))

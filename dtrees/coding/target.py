@@ -44,7 +44,7 @@ of the classes have a common multiple that fits; otherwise roundings leave the f
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -524,8 +524,7 @@ class Target(LockedArrays):
 
     def __sizeof__(self) -> int:
         """With the arrays: Dask asks for it, to know what to spill."""
-        arrays = (self.y, self.w, self.wy, self.means)
-        return object.__sizeof__(self) + sum(each.nbytes for each in arrays if each is not None)
+        return object.__sizeof__(self) + sum(array.nbytes for array in self._of_rows().values())
 
     @property
     def n_rows(self) -> int:
@@ -595,13 +594,13 @@ class Target(LockedArrays):
 
     def take(self, rows: np.ndarray | slice) -> Target:
         """The target of other rows (numbers, a mask, a stretch), in the same units."""
-        return self._with_arrays(lambda name: getattr(self, name)[rows])
+        taken: dict[str, Any] = {name: array[rows] for name, array in self._of_rows().items()}
+        return replace(self, **taken)
 
-    def _with_arrays(self, array: Callable[[str], np.ndarray]) -> Target:
-        """A target with other arrays where this one has y, w, wy and means."""
-        names = [name for name in ("y", "w", "wy", "means") if getattr(self, name) is not None]
-        changed: dict[str, Any] = {name: array(name) for name in names}
-        return replace(self, **changed)
+    def _of_rows(self) -> dict[str, np.ndarray]:
+        """Those of y, w, wy and means that there are."""
+        arrays = {"y": self.y, "w": self.w, "wy": self.wy, "means": self.means}
+        return {name: array for name, array in arrays.items() if array is not None}
 
     def bagged(self, times: np.ndarray) -> Target:
         """The target of a bag, which holds each row a number of times.
@@ -637,9 +636,11 @@ class Target(LockedArrays):
     @staticmethod
     def stack(parts: Sequence[Target]) -> Target:
         """The rows of several targets in the same units, one behind the other."""
-        return parts[0]._with_arrays(
-            lambda name: np.concatenate([getattr(part, name) for part in parts])
-        )
+        joined: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in parts[0]._of_rows()
+        }
+        return replace(parts[0], **joined)
 
     @classmethod
     def classification(

@@ -6,7 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.coding._binning import quantile_codes
-from dtrees.coding.sampling import bottom, row_hashes
+from dtrees.coding.sampling import CutRules, bottom, sampled_rows
+
+
+def row_hashes(first_row, n_rows, seed):
+    return sampled_rows(CutRules(max_bins=2, seed=seed), first_row, n_rows)[1]
 
 
 def test_sample_is_keyed_by_row_and_seed():

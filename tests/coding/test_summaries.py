@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.coding import CodeBook
-from dtrees.coding.sampling import CutRules, hash_bound, row_hashes
+from dtrees.coding.sampling import CutRules, hash_bound, sampled_rows
 from dtrees.coding.summaries import OrderedSummary, TableSummary
 from dtrees.coding.tables import read_table
 from tests.coding.examples import sparse_table
 
 
 def summaries(values, bounds, cap, sample_rows, seed):
-    hashes = row_hashes(0, len(values), seed)
+    hashes = sampled_rows(CutRules(max_bins=cap, seed=seed), 0, len(values))[1]
     return [
         OrderedSummary.of(values[a:b] + 0.0, cap, sample_rows, np.arange(b - a), hashes[a:b])
         for a, b in zip([0, *bounds], [*bounds, len(values)], strict=True)
