@@ -6,9 +6,7 @@ from benchmarks import data
 from benchmarks.cases import Case, Contest, Scale
 from dtrees.coding import CodeBook, Target
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.grow.shared import grow
-from dtrees.core.grow.source import DatasetSource
-from dtrees.core.membership.resampling import plain
+from dtrees.core.grow.source import DatasetSource, grow_tree
 from dtrees.parallel import threaded
 
 
@@ -26,7 +24,7 @@ def _grow(task: str, max_depth: int | None, n_threads: int, scale: Scale) -> Con
     def one_tree():
         run = threaded(n_threads)
         source = DatasetSource(coded, target, rules, run=run, n_threads=n_threads)
-        return grow(source, rules, plain(), book.thresholds)[0]
+        return grow_tree(source, book.thresholds)
 
     return Contest(one_tree, remark=lambda tree, _: f"{tree.node_count:,} nodes")
 

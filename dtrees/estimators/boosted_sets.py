@@ -113,11 +113,8 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     place = place_of_boosting(estimator.regime, type(estimator).__name__, side_by_side=True)
     plan = FitPlan(clone(estimator))
     run = threaded(estimator.n_jobs)
-    seed = table.seed_of(plan)  # the same draws for all sets, and all growths of a search
-    values = table.read(plan)
-    target = estimator._encode_target(values, table.sample_weight)
-    codes = table.codes(plan, seed, run)
-    coded = codes.coded
+    codes = table.coded(plan, run)  # the same draws for all sets, and all growths of a search
+    coded, values, target, seed = codes.coded, codes.values, codes.target, codes.seed
     assert isinstance(coded, CodedMatrix)
     assert sets.cells is not None
     if len(sets.cells) != coded.n_rows:

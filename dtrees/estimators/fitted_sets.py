@@ -39,7 +39,7 @@ class FittedSets:
 
     models: list[Any]  # a fitted estimator for each set, or the error that its fit would raise
     book: CodeBook  # of the table
-    target: Target  # of all rows
+    target: Target  # of all rows; knows the classes
     coded_rows: LeafLookup  # the table, ready to be walked
     y: np.ndarray  # numbers of classes, or the target as given; (n_rows,)
     n_live: np.ndarray  # rows of positive weight in each set, int64 (n_sets,)
@@ -50,12 +50,6 @@ class FittedSets:
     _values: dict[int, tuple[np.ndarray, np.ndarray]] = field(
         default_factory=dict, init=False, repr=False
     )
-
-    @property
-    def classes(self) -> np.ndarray | None:
-        """Labels of the classes, sorted; None for regression."""
-        target = self.target
-        return target.classes if target.kind == "classification" else None
 
     def leaves(self, number: int, rows: np.ndarray, keeps: bool = True) -> np.ndarray:
         """Leaves of some rows in the tree of a set; `keeps`: they are at hand when asked again."""
@@ -78,7 +72,7 @@ class FittedSets:
         if self._has_leaves(number, rows):
             return trees_of(self.models[number])[0].value_of(self._known[number][1])
         found = self.values_of(self.models[number], rows)
-        if self.classes is None or not self.coded_rows.is_here:
+        if self.target.classes is None or not self.coded_rows.is_here:
             self._values[number] = rows, found
         return found
 

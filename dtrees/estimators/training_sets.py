@@ -130,17 +130,16 @@ def fit_table(
         return fit_boosted(estimator, table, sets)
     plan = FitPlan.of(estimator)
     run = threaded(plan.estimator.n_jobs)
-    seed = table.seed_of(plan)  # the same draws for all sets, and all growths of a search
-    encoded = table.encoded(plan, seed, run)
+    codes = table.coded(plan, run)  # the same draws for all sets, and all growths of a search
+    encoded = plan.resolve(codes.book, codes.coded, codes.target, codes.seed)
     n_rows = encoded.coded.n_rows
     assert sets.cells is not None
     if len(sets.cells) != n_rows:
         raise ValueError(f"X has {n_rows} rows, but the sets are of {len(sets.cells)}.")
     if encoded.target.kind == "classification":
-        values = encoded.target.y.astype(np.int64)
+        y = encoded.target.y.astype(np.int64)
     else:
-        values = table.read(plan).astype(np.float64)
-    codes = table.codes(plan, seed, run)
+        y = codes.values.astype(np.float64)
     stats = codes.stats.continued()
     if sets.n_sets > 1:
         stats.counts.update(dict.fromkeys(SHARED, 0))  # also where that is nothing
@@ -148,7 +147,7 @@ def fit_table(
     if bar is not None:
         bar.expect(plan.n_trees * sets.n_sets)
         training = replace(training, advance=bar.advance)
-    models, groups = _grouped(plan, training, table, sets)
+    models, groups = _grouped(plan, training, (codes.values, table.sample_weight), sets)
     together = []
     for group in groups:  # with what is multiplied when sums are read
         own, weighs = sets.some(group.numbers), group.class_weights
@@ -168,18 +167,21 @@ def fit_table(
     for model in models:
         if not isinstance(model, Exception):
             model._fit_report = stats.report()
-    return FittedSets(models, encoded.book, encoded.target, codes.rows, values, n_live)
+    return FittedSets(models, encoded.book, encoded.target, codes.rows, y, n_live)
 
 
 def _grouped(
-    plan: FitPlan, training: Training, table: TrainingTable, sets: Resampling
+    plan: FitPlan, training: Training, columns: tuple[np.ndarray, Any], sets: Resampling
 ) -> tuple[list[Any], list[UnitGroup]]:
-    """Models of sets that are fitted one by one, None for the others; and the groups of these."""
+    """Models of sets that are fitted one by one, None for the others; and the groups of these.
+
+    `columns` are the target as it was read, and the weights.
+    """
     models: list[Any] = [None] * sets.n_sets
     whole, weight = training.encoded.target, plan.class_weight
     first = UnitGroup(whole, [])  # of sets that have the integers of all rows
     by_unit: dict[Any, UnitGroup] = {}
-    for number, own in enumerate(_targets(plan, training.encoded, table, sets)):
+    for number, own in enumerate(_targets(plan, training.encoded, columns, sets)):
         if own is None:
             first.numbers.append(number)
         elif not isinstance(own, Target):
@@ -270,14 +272,14 @@ def _fitted(plan: FitPlan, training: Training, target: Target) -> Any:
 
 
 def _targets(
-    plan: FitPlan, encoded: Encoded, table: TrainingTable, sets: Resampling
+    plan: FitPlan, encoded: Encoded, columns: tuple[np.ndarray, Any], sets: Resampling
 ) -> Iterator[Target | Exception | None]:
     """For each set None where its target is that of all rows, less the rows outside; else its own.
 
     Where classes weigh what they do in each set, None says so of the target without class weights.
     The target of a set is what `fit` makes of the weights times 0 and 1.
     """
-    whole, sample_weight = encoded.target, table.sample_weight
+    whole, (values, sample_weight) = encoded.target, columns
     weight = np.ones(whole.n_rows) if sample_weight is None else np.asarray(sample_weight, float)
     counts = sets.totals(whole.has_weight) > 0
     weighs_classes = plan.class_weight is not None
@@ -296,7 +298,7 @@ def _targets(
             continue
         mine = sets.rows(number)
         try:
-            own = plan.target(table.read(plan), weight * mine)
+            own = plan.target(values, weight * mine)
         except ValueError as error:
             yield error
             continue

@@ -14,14 +14,17 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table
 from dtrees.coding.target import Target
 from dtrees.core.predict.binned import LeafLookup
-from dtrees.estimators.fit_plan import Encoded, FitPlan, rows_of
+from dtrees.estimators.fit_plan import FitPlan, rows_of
 from dtrees.parallel import CodedPartitions, FitStatistics, LocalRunner, PartitionedTable, admitted
 
 
 @dataclass(frozen=True, eq=False)
 class Codes:
-    """A table as one way of coding has it."""
+    """A table and its target as one way of coding has them."""
 
+    values: np.ndarray  # the target as it was read
+    target: Target
+    seed: int  # of a fit
     book: CodeBook
     coded: CodedMatrix | CodedPartitions
     rows: LeafLookup  # the same codes, ready to be walked
@@ -43,51 +46,39 @@ class TrainingTable:
         columns = {"y": y, "sample_weight": sample_weight}
         self.X, self.y, self.sample_weight = admitted(X, columns, self._stats)
         self._read: tuple[Table | PartitionedTable, np.ndarray] | None = None
-        self._seed: int | None = None
-        self._codes: dict[Hashable, Codes] = {}
+        self._seed: int | None = None  # of all fits without a random state
+        self._codes: dict[Hashable, tuple[Any, ...]] = {}
         self._targets: dict[Hashable, Target] = {}
         self.told: set[str] = set()  # what was logged of it
 
-    def encoded(self, plan: FitPlan, seed: int, run: LocalRunner) -> Encoded:
-        """What a fit to all rows grows from; ValueError: an input is not what it should be.
+    def coded(self, plan: FitPlan, run: LocalRunner) -> Codes:
+        """What a fit to all rows grows from; made when it is asked for first.
 
-        The target is kept for the next growth, if it depends on plain values.
+        The target is kept for the next growth, if it depends on plain values. ValueError: an input
+        is not what it should be.
         """
-        y, own = self.read(plan), plan.estimator
-        weight = own.class_weight
-        key = type(own), plan.criterion == "poisson", weight, own.bootstrap
+        own, seed = plan.estimator, self._seed
+        if seed is None or own.random_state is not None:
+            seed = plan.seed()
+            if own.random_state is None:
+                self._seed = seed
+        if self._read is None:
+            self._read = plan.read(self.X, self.y)
+        table, values = self._read
+        weight, criterion = getattr(own, "class_weight", None), getattr(own, "criterion", None)
+        key: Hashable = type(own), criterion == "poisson", weight, getattr(own, "bootstrap", None)
         is_plain = weight is None or isinstance(weight, str)
         target = self._targets.get(key) if is_plain else None
         if target is None:
-            target = plan.target(y, self.sample_weight)
+            target = plan.target(values, self.sample_weight)
             if is_plain:
                 self._targets[key] = target
-        codes = self.codes(plan, seed, run)
-        return plan.resolve(codes.book, codes.coded, target, seed)
-
-    def read(self, plan: FitPlan) -> np.ndarray:
-        """The target; ValueError: it, or the table, is not what it should be."""
-        if self._read is None:
-            self._read = plan.read(self.X, self.y)
-        return self._read[1]
-
-    def codes(self, plan: FitPlan, seed: int, run: LocalRunner) -> Codes:
-        """The codes of a table that has been read; made when they are asked for first."""
-        assert self._read is not None
-        coding = plan.coding(self._read[0].n_rows, seed)
+        coding = plan.coding(table.n_rows, seed)
         are_plain = all(value is None or type(value) in (str, int) for value in coding)
-        key: Hashable = coding if are_plain else str(joblib.hash(coding))  # of lists of columns
+        key = coding if are_plain else str(joblib.hash(coding))  # of lists of columns
         if key not in self._codes:
             stats = self._stats.continued()
             with stats.phase("coding"):
-                book, coded = plan.code(self._read[0], seed, run, stats, self.sample_weight)
-            self._codes[key] = Codes(book, coded, rows_of(coded), stats)
-        return self._codes[key]
-
-    def seed_of(self, plan: FitPlan) -> int:
-        """A seed for a fit; without a random state, the same for all of this table."""
-        if plan.estimator.random_state is not None:
-            return plan.seed()
-        if self._seed is None:
-            self._seed = plan.seed()
-        return self._seed
+                book, coded = plan.code(table, seed, run, stats, self.sample_weight)
+            self._codes[key] = book, coded, rows_of(coded), stats
+        return Codes(values, target, seed, *self._codes[key])

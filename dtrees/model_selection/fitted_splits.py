@@ -66,6 +66,7 @@ from dtrees.typing import serial
 
 logger = logging.getLogger(__name__)
 
+AS_THEY_ARE = PruningGrid.of([WHOLE])  # no tree ends earlier than it has grown
 MANY_SUMS = 2**18  # rows times nested trees, below which threads wait for the interpreter
 
 
@@ -392,7 +393,7 @@ class FittedSplits:
     def whole(self) -> Cells:
         """The models as they are: one candidate."""
         growth = Growth(self.estimator, self.estimator, range(1), [{}], is_whole=True)
-        return cells_of(growth, self.fitted, PruningGrid.of([WHOLE]))
+        return cells_of(growth, self.fitted, AS_THEY_ARE)
 
     def within(self, estimator: Any) -> FittedSplits:
         """The models of an estimator of narrower limits, whose trees stand inside of these."""

@@ -143,27 +143,23 @@ class Splits(DrawnSplits):
         return np.flatnonzero(is_other)
 
 
+@dataclass(frozen=True, eq=False)
 class RowsOfSides:
     """Sides of splits as sets of rows, made one at a time; `final` is one set more."""
 
-    def __init__(
-        self,
-        splits: Sequence[Split],
-        n_rows: int,
-        final: np.ndarray | None = None,
-        side: str = "train",
-    ) -> None:
-        self._splits, self._n_rows, self._final = splits, n_rows, final
-        self._side = ("train", "test").index(side)
+    splits: Sequence[Split]
+    n_rows: int
+    final: np.ndarray | None = None
+    side: int = 0  # of each split: 0 the training side, 1 the test side
 
     def __len__(self) -> int:
-        return len(self._splits) + (self._final is not None)
+        return len(self.splits) + (self.final is not None)
 
     def __getitem__(self, number: int) -> np.ndarray:
-        if number == len(self._splits) and self._final is not None:
-            return self._final
-        rows = np.zeros(self._n_rows, dtype=bool)
-        side = self._splits[number][self._side]
+        if number == len(self.splits) and self.final is not None:
+            return self.final
+        rows = np.zeros(self.n_rows, dtype=bool)
+        side = self.splits[number][self.side]
         if len(side) > 0:
             rows[side] = True
         return rows

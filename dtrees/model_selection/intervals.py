@@ -322,7 +322,7 @@ def held_out_errors(
             errors = np.abs(y[counts] - means)
     if votes.max(initial=0) <= 1:
         return Calibration(errors, None, model[counts], is_scaled=is_scaled)
-    sets = of_sets(RowsOfSides(splits, n_rows, side="test"))
+    sets = of_sets(RowsOfSides(splits, n_rows, side=1))
     assert sets.cells is not None
     used, pattern = np.unique(sets.cells[counts], return_inverse=True)
     unseen = np.stack([sets.has(number)[used] for number in range(sets.n_sets)], axis=1)

@@ -81,7 +81,7 @@ class FromCodes:
     @property
     def classes(self) -> np.ndarray | None:
         """Labels of the classes; None for regression."""
-        return self.models[0][0].classes
+        return self.models[0][0].target.classes
 
     def values(self, number: int, rows: np.ndarray) -> np.ndarray:
         """Shares of all classes, or predictions in one column, of a model."""

@@ -269,7 +269,7 @@ class PipelineWork:
     ) -> ModelScores:
         """Scores of the candidates of a growth."""
         rows = TransformedRows(transformed, fitted.book, type(growth.given).__name__)
-        y = self._values(fitted.classes)
+        y = self._values(fitted.target.classes)
         kind = BoostedPipelineCells if isinstance(fitted, FittedBoosts) else PipelineCells
         cells = kind(growth, replace(fitted, coded_rows=rows, y=y), transformed.steps)
         return self._scores_of_leaves(cells, split) or score_models(
@@ -305,7 +305,7 @@ class PipelineWork:
         """Scores that are sums over leaves; None: scikit-learn should compute them."""
         fitted = cells.fitted
         y = fitted.y[np.asarray(split[1])]
-        if not np.isfinite(y).all() or (fitted.classes is not None and (y < 0).any()):
+        if not np.isfinite(y).all() or (fitted.target.classes is not None and (y < 0).any()):
             return None  # a missing target, or a label that the training side lacks
         try:
             return scores_by_leaves(cells, [split], self.scoring, self.return_train_score)

@@ -507,7 +507,7 @@ class FittedSearches:
     def classes(self) -> np.ndarray | None:
         """Labels of the classes; None for regression."""
         fitted = [found[1] for found in self._found if not isinstance(found, Exception)]
-        return fitted[0].classes if fitted else None
+        return fitted[0].target.classes if fitted else None
 
     def error(self, number: int) -> Exception | None:
         """Why there is no search of a set."""

@@ -23,7 +23,7 @@ def test_a_tree_and_its_leaves():
     np.testing.assert_array_equal(leaves, fitted.models[1].apply(X[rows]))
     assert fitted.leaves(1, rows) is leaves  # at hand
     np.testing.assert_array_equal(fitted.values(1, rows), fitted.models[1].predict_proba(X[rows]))
-    assert fitted.classes.tolist() == [0, 1, 2]
+    assert fitted.target.classes.tolist() == [0, 1, 2]
     assert fitted.n_live.tolist() == [75, 75]
 
 
@@ -36,7 +36,7 @@ def test_a_forest():
 
 def test_numbers_have_no_classes():
     fitted = fit_sets(DecisionTreeRegressor(max_depth=1), X, Y, None, SETS)
-    assert fitted.classes is None
+    assert fitted.target.classes is None
     assert fitted.y.dtype == np.float64
 
 

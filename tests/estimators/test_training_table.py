@@ -22,18 +22,18 @@ def test_estimators_share_codes_that_are_equal():
             RandomForestClassifier(random_state=0, max_bins=5),
         )
     ]
-    first, same, other = (table.encoded(plan, 0, run).coded for plan in plans)
+    first, same, other = (table.coded(plan, run).coded for plan in plans)
     assert first is same
     assert other is not first
-    np.testing.assert_array_equal(table.read(plans[0]), IRIS[1])
+    np.testing.assert_array_equal(table.coded(plans[0], run).values, IRIS[1])
 
 
 def test_without_a_random_state_there_is_one_seed():
-    table = TrainingTable(*IRIS, None)
-    one, other = (table.seed_of(FitPlan.of(DecisionTreeClassifier())) for _ in range(2))
+    table, run = TrainingTable(*IRIS, None), threaded(1)
+    plans = [FitPlan.of(DecisionTreeClassifier(random_state=seed)) for seed in (None, 5, None)]
+    one, given, other = (table.coded(plan, run).seed for plan in plans)
     assert one == other
-    given = table.seed_of(FitPlan.of(DecisionTreeClassifier(random_state=5)))
-    assert given == FitPlan.of(DecisionTreeClassifier(random_state=5)).seed()
+    assert given == plans[1].seed()
 
 
 def test_estimators_share_targets_that_are_equal():
@@ -51,10 +51,10 @@ def test_estimators_share_targets_that_are_equal():
     ]
     for estimator in estimators:
         plan = FitPlan.of(estimator)
-        found, expected = table.encoded(plan, 0, run).target, plan.target(IRIS[1], None)
+        found, expected = table.coded(plan, run).target, plan.target(IRIS[1], None)
         for name in ("y", "w", "class_multiplier"):
             np.testing.assert_equal(getattr(found, name), getattr(expected, name))
         assert found.class_exponent == expected.class_exponent
         other = FitPlan.of(clone(estimator).set_params(criterion="entropy"))
         is_plain = not isinstance(estimator.class_weight, dict)
-        assert (table.encoded(other, 0, run).target is found) == is_plain
+        assert (table.coded(other, run).target is found) == is_plain

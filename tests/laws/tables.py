@@ -22,9 +22,8 @@ from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow.round_spec import GATHER_ROWS, HISTOGRAM_BUDGET, RoundSpec
 from dtrees.core.grow.rounds import LocalBlocks, grow_in_rounds
-from dtrees.core.grow.shared import grow
 from dtrees.core.grow.source import DatasetSource
-from dtrees.core.membership.resampling import plain
+from dtrees.core.grow.source import grow_tree as tree_of_source
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.blocks.block import Block, Common, Draws, Resolution
 from tests.coding.examples import coded_columns, coded_csc
@@ -188,7 +187,7 @@ def grow_parts(
     thresholds = example.thresholds
     if len(parts) == 1:
         dataset = DatasetSource(*parts[0], example.rules, values=values, **source)
-        return grow(dataset, example.rules, plain(), thresholds)[0]
+        return tree_of_source(dataset, thresholds)
     limits = {"gather_rows": gather_rows, "histogram_budget": histogram_budget}
     return grow_blocks(parts, example.rules, thresholds, values=values, **limits)
 

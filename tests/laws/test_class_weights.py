@@ -28,6 +28,7 @@ from dtrees.core.membership.resampling import (
     of_sets,
     without_class_weights,
 )
+from dtrees.core.membership.shares import Shares
 from dtrees.core.model.tree import Tree
 from dtrees.model_selection import cross_val_predict
 from dtrees.parallel import LocalRunner
@@ -78,11 +79,11 @@ def check_sets(example, rows, kind, *, matrix=None, shares=None, **source) -> li
     matrix = coded(example.table) if matrix is None else matrix
     target = without_class_weights(example.target)
     sets = weighing(target, of_sets(rows), kind, len(rows))
-    own = None if shares is None else shares.rules_of_sets(example.rules, sets, target)
+    own = (shares or Shares()).rules_of_sets(example.rules, sets, target)
     source = {"tuning": TOGETHER, "values": example.values, **source}
     here = DatasetSource(matrix, target, example.rules, **source)
     thresholds = example.thresholds
-    trees = grow(here, example.rules, sets, thresholds, rules_of_sets=own).trees
+    trees = grow(here, own, sets, thresholds)
     for number, tree in enumerate(trees):
         mine = sets.target_of(number, target)
         alone = example

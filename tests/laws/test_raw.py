@@ -11,9 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dtrees.coding.codebook import CodeBook
-from dtrees.core.grow.shared import grow
-from dtrees.core.grow.source import DatasetSource
-from dtrees.core.membership.resampling import plain
+from dtrees.core.grow.source import DatasetSource, grow_tree
 from dtrees.core.model.tree import AT_MOST, IN_SUBSET, LEAF, Tree
 from dtrees.core.predict.binned import CodedRows
 from dtrees.core.predict.raw import apply
@@ -40,7 +38,7 @@ def floats(table: list[list]) -> np.ndarray:
 def fit_raw(example: Example, X) -> tuple[Tree, CodeBook]:
     book, matrix = CodeBook.fit_encode(X)
     source = DatasetSource(matrix, example.target, example.rules)
-    return grow(source, example.rules, plain(), book.thresholds)[0], book
+    return grow_tree(source, book.thresholds), book
 
 
 class TestCoding:
@@ -120,7 +118,7 @@ class TestPrediction:
         book, matrix = CodeBook.fit_encode(X, max_bins=max_bins)
         values = book.code_values()
         source = DatasetSource(matrix, example.target, example.rules, values=values)
-        tree = grow(source, example.rules, plain(), book.thresholds)[0]
+        tree = grow_tree(source, book.thresholds)
         rows = np.flatnonzero(np.arange(example.n_rows) % 3)
         np.testing.assert_array_equal(
             CodedRows(matrix).leaves(tree, rows), apply(tree, book, X)[rows]

@@ -21,6 +21,7 @@ from dtrees.core.grow.shared import LOGARITHMS, MOST_NUMBERS, Sets, grow
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import Resampling, of_sets
 from dtrees.core.membership.shares import Shares
+from dtrees.core.model.tree import Forest
 from dtrees.core.stores.shared._shared_nodes import MOST_SETS
 from dtrees.parallel import LocalRunner
 from tests.conftest import training_sets_seen
@@ -54,11 +55,9 @@ def grow_sets(example: Example, matrix, rows: np.ndarray, resampling=None, share
     resampling = of_sets(rows) if resampling is None else resampling
     source.setdefault("values", example.values)
     rules, thresholds = example.rules, example.thresholds
-    own = None if shares is None else shares.rules_of_sets(rules, resampling, example.target)
-    if own is not None and resampling.is_plain:  # one set of all rows, whose rules are the rules
-        (rules,), own = own, None
+    own = (shares or Shares()).rules_of_sets(rules, resampling, example.target)
     rows_here = DatasetSource(matrix, example.target, rules, **source)
-    return grow(rows_here, rules, resampling, thresholds, rules_of_sets=own)
+    return Forest(tuple(grow(rows_here, own, resampling, thresholds)))
 
 
 def check(example: Example, rows: np.ndarray, matrix=None, shares=None, **source) -> None:
@@ -282,7 +281,7 @@ class TestResampling:
         resampling = of_sets(rows)
         for number, mine in enumerate(rows):
             np.testing.assert_array_equal(resampling.rows(number), mine)
-        assert len(np.unique(rows, axis=1).T) == resampling.n_cells
+        assert len(np.unique(rows, axis=1).T) == resampling.mix.shape[1]
         first = np.unique(resampling.cells, return_index=True)[1]
         assert (np.diff(first) > 0).all()
 

@@ -107,13 +107,13 @@ def test_shares_of_classes_that_a_training_side_lacks():
 
 def test_searches_code_the_table_once(monkeypatch):
     coded = []
-    encoded = TrainingTable.encoded
+    encoded = TrainingTable.coded
 
     def watched(self, *arguments):
         coded.append(id(self))
         return encoded(self, *arguments)
 
-    monkeypatch.setattr(TrainingTable, "encoded", watched)
+    monkeypatch.setattr(TrainingTable, "coded", watched)
     nested_standard_error(GridSearchCV(TREE, DEPTHS, cv=3), *noisy(60, 0), cv=3)
     assert len(coded) > 6
     assert len(set(coded)) == 1

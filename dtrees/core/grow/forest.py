@@ -100,12 +100,13 @@ class ForestGrowth:
         work: Counter[str] | None = None,
     ) -> list[Tree]:
         """Grow the trees of a unit, one for each of its sets; arguments as for `trees_of_sets`."""
-        if resampling.is_plain and resampling.class_weights is None:
-            return [self.tree(unit.number, run, n_threads)]
-        own = resampling.some(unit.sets)
-        if len(unit.sets) == 1 and not own.is_plain:  # shares nothing
-            return [self.of_set(own, 0).tree(unit.number, run, n_threads)]
-        return self.trees_of_sets(unit.number, own, run, n_threads, work)
+        if len(unit.sets) > 1:
+            own = resampling.some(unit.sets)
+            return self.trees_of_sets(unit.number, own, run, n_threads, work)
+        growth = self  # a set alone shares nothing
+        if not resampling.is_plain or resampling.class_weights is not None:
+            growth = self.of_set(resampling, unit.sets[0])
+        return [growth.tree(unit.number, run, n_threads)]
 
     def pruned(self, tree: Tree) -> Tree:
         """A grown tree, pruned by the limits that are decided afterwards."""
@@ -141,7 +142,7 @@ class ForestGrowth:
             source = DatasetSource(self.coded, target, rules, run=run, n_threads=n_threads, **how)
             some = resampling.some(together)
             own = self.shares.rules_of_sets(rules, some, self.target, target)
-            grown = grow(source, rules, some, self.thresholds, rules_of_sets=own).trees
+            grown = grow(source, own, some, self.thresholds)
             trees = dict(zip(together.tolist(), map(self.pruned, grown), strict=True))
         for i in np.flatnonzero(apart).tolist():
             trees[i] = self.of_set(resampling, i).tree(number, run, n_threads)

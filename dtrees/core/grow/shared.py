@@ -36,9 +36,9 @@ from dtrees.core.grow._shared_growth import (
 )
 from dtrees.core.grow.assembly import Thresholds, join, trees_of
 from dtrees.core.grow.node_record import PartialTree
-from dtrees.core.grow.source import FREE, Above, DatasetSource, grow_tree
+from dtrees.core.grow.source import FREE, Above, DatasetSource
 from dtrees.core.membership.resampling import ClassWeights, Resampling, without_class_weights
-from dtrees.core.model.tree import Forest
+from dtrees.core.model.tree import Tree
 from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.shared._shared_nodes import MOST_CELLS, MOST_SETS
 
@@ -50,28 +50,18 @@ MOST_UNITS = 2**62  # no leaf weighs more
 
 def grow(
     source: DatasetSource,
-    rules: GrowthRules,
+    rules: Sequence[GrowthRules],
     resampling: Resampling,
     thresholds: Thresholds,
-    *,
-    rules_of_sets: Sequence[GrowthRules] | None = None,
-) -> Forest:
-    """Grow one tree per training set; `thresholds` is `CodeBook.thresholds`.
+) -> list[Tree]:
+    """Grow one tree per training set, as `pieces_of_sets`.
 
-    `rules_of_sets` are those of several sets, which differ in limits of rows and weight only
-    (`dtrees.core.membership.shares`); None: `rules` for all of them.
+    `thresholds` is `CodeBook.thresholds`.
     """
-    own = resampling.class_weights
-    units = None
-    if own is not None:
-        units = [own.unit(source.target, number) for number in range(resampling.n_sets)]
-    elif resampling.is_plain:
-        assert rules_of_sets is None, "the rules of one set of all rows are `rules`"
-        return Forest((grow_tree(source, thresholds),))
-    by_set = [rules] * resampling.n_sets if rules_of_sets is None else rules_of_sets
-    pieces = pieces_of_sets(source, by_set, resampling)
-    n_codes = source.coded.n_codes
-    return Forest(tuple(trees_of(pieces, source.target, n_codes, thresholds, rules, units)))
+    own, target, n_codes = resampling.class_weights, source.target, source.coded.n_codes
+    units = None if own is None else [own.unit(target, i) for i in range(resampling.n_sets)]
+    pieces = pieces_of_sets(source, rules, resampling)
+    return trees_of(pieces, target, n_codes, thresholds, rules[0], units)
 
 
 def pieces_of_sets(
@@ -88,10 +78,10 @@ def pieces_of_sets(
     What grows together has grown before the first tree is given out; the others grow when it is
     their turn, in the memory of those that are done with.
 
-    The source has all rows, in units that are those of every set. `rules` of sets differ in
-    `min_samples_split`, `min_samples_leaf` and `min_weight_leaf`. Every set has a cell once or not
-    at all, and some weight. `scales` are those of the sets; None: of their rows. `above` is, by
-    set, what the ancestors of the node allow it.
+    The source has all rows, in units that are those of every set. `rules` of sets differ in limits
+    of rows and weight (`dtrees.core.membership.shares`). Every set has a cell once or not at all,
+    and some weight. `scales` are those of the sets; None: of their rows. `above` is, by set, what
+    the ancestors of the node allow it.
     """
     coded, target, tuning = source.coded, source.target, source.tuning
     sets = Sets(target, rules, resampling, scales)
@@ -241,7 +231,7 @@ class Sets:
         largest = [1] * resampling.n_sets
         if self._criterion == "poisson":
             counts = slice(None) if target.w is None else target.w > 0
-            of_cell = np.ones(resampling.n_cells, dtype=np.int64)
+            of_cell = np.ones(resampling.mix.shape[1], dtype=np.int64)
             np.maximum.at(of_cell, self.cells[counts], target.y[counts])
             own_cells = map(resampling.has, range(resampling.n_sets))
             largest = [int(of_cell[has].max(initial=1)) for has in own_cells]

@@ -203,11 +203,6 @@ class Resampling:
         return self.mix.shape[0]
 
     @property
-    def n_cells(self) -> int:
-        """Number of cells that rows are counted in."""
-        return self.mix.shape[1]
-
-    @property
     def is_plain(self) -> bool:
         """True if this is one training set that holds every row once."""
         return self.mix.shape == (1, 1) and self.mix[0][0] == 1
@@ -220,7 +215,7 @@ class Resampling:
         own = None if self.class_weights is None else self.class_weights.some(numbers)
         if isinstance(self.mix, Lacking):
             cell = self.mix.cell[numbers]
-            return Resampling(self.cells, Lacking(cell, (len(cell), self.n_cells)), own)
+            return Resampling(self.cells, Lacking(cell, (len(cell), self.mix.shape[1])), own)
         return Resampling(self.cells, self.mix[numbers], own)
 
     def weighing(self, class_weights: ClassWeights) -> Resampling:
@@ -242,12 +237,13 @@ class Resampling:
         int64 (n_sets, n_classes)
         """
         assert self.cells is not None
-        if self.n_cells * target.n_classes > MOST_TOTALS + 8 * target.n_rows:
+        n_cells = self.mix.shape[1]
+        if n_cells * target.n_classes > MOST_TOTALS + 8 * target.n_rows:
             parts = [target.take(self.rows(number)) for number in range(self.n_sets)]
             return np.array([class_totals(part.y, part.w, part.n_classes) for part in parts])
         cell_and_class = self.cells.astype(np.int64) * target.n_classes + target.y
-        of_cell = exact_bincount(cell_and_class, target.w, self.n_cells * target.n_classes)
-        of_cell = of_cell.reshape(self.n_cells, target.n_classes)
+        of_cell = exact_bincount(cell_and_class, target.w, n_cells * target.n_classes)
+        of_cell = of_cell.reshape(n_cells, target.n_classes)
         if isinstance(self.mix, Lacking):
             return of_cell.sum(axis=0) - np.pad(of_cell, ((0, 1), (0, 0)))[self.mix.cell]
         return np.array([of_cell[self.has(number)].sum(axis=0) for number in range(self.n_sets)])
@@ -274,13 +270,14 @@ class Resampling:
             None: every row adds one.
         """
         assert self.cells is not None
+        n_cells = self.mix.shape[1]
         if numbers is None or (numbers.dtype == bool and numbers.all()):
-            of_cell = np.bincount(self.cells, minlength=self.n_cells)
-        elif self.n_cells <= FEW_CELLS:  # a bincount waits for the sum that it wrote last
-            parts = [numbers * (self.cells == cell) for cell in range(self.n_cells)]
+            of_cell = np.bincount(self.cells, minlength=n_cells)
+        elif n_cells <= FEW_CELLS:  # a bincount waits for the sum that it wrote last
+            parts = [numbers * (self.cells == cell) for cell in range(n_cells)]
             of_cell = np.array([part.sum(dtype=np.int64) for part in parts])
         else:
-            of_cell = exact_bincount(self.cells, numbers, self.n_cells)
+            of_cell = exact_bincount(self.cells, numbers, n_cells)
         if isinstance(self.mix, Lacking):
             return of_cell.sum() - np.append(of_cell, 0)[self.mix.cell]
         if self.mix.dtype == bool:  # which a product would make eight times as large
@@ -328,19 +325,14 @@ def of_sets(rows: Rows) -> Resampling:
             bits |= np.left_shift(rows[start + bit], bit, dtype=np.uint16)
         cells, first = _by_first_row(cells, len(first), bits, n_bits)
         start += n_bits
-    return Resampling(cells, _mix(rows, first))
-
-
-def _mix(rows: Rows, first: np.ndarray) -> np.ndarray | Lacking:
-    """Make the mix of sets and cells, by the first row of each cell."""
-    n_sets = len(rows)
     lacking = np.full(n_sets, -1, dtype=np.int32)
     for number in range(n_sets):
         lacks = np.flatnonzero(~rows[number][first])
         if len(lacks) > 1:
-            return np.stack([rows[number][first] for number in range(n_sets)])
-        lacking[number] = lacks[0] if len(lacks) else -1
-    return Lacking(lacking, (n_sets, len(first)))
+            return Resampling(cells, np.stack([rows[each][first] for each in range(n_sets)]))
+        if len(lacks) == 1:
+            lacking[number] = lacks[0]
+    return Resampling(cells, Lacking(lacking, (n_sets, len(first))))
 
 
 def _by_first_row(
@@ -368,22 +360,17 @@ def _by_first_row(
         distinct, cells = np.unique(keys, return_inverse=True)
         n_keys, n_bits, bits = len(distinct), 0, np.zeros(n_rows, dtype=np.uint8)
     blocks = [slice(first, first + BLOCK_ROWS) for first in range(0, n_rows, BLOCK_ROWS)]
-
-    def keys_of(block: slice) -> np.ndarray:
-        keys: np.ndarray = (cells[block].astype(np.int64) << n_bits) | bits[block]
-        return keys
-
     row_of_key = np.full(n_keys, n_rows)
     for block in reversed(blocks):  # what is written last stays
-        keys = keys_of(block)[::-1]
-        row_of_key[keys] = np.arange(block.start + len(keys) - 1, block.start - 1, -1)
+        keys = (cells[block].astype(np.int64) << n_bits) | bits[block]
+        row_of_key[keys[::-1]] = np.arange(block.start + len(keys) - 1, block.start - 1, -1)
     occurring = np.flatnonzero(row_of_key < n_rows)
     occurring = occurring[np.argsort(row_of_key[occurring])]
     number = np.zeros(n_keys, dtype=np.uint16 if len(occurring) <= 2**16 else np.uint32)
     number[occurring] = np.arange(len(occurring))
     found = np.empty(n_rows, dtype=number.dtype)
     for block in blocks:
-        found[block] = number[keys_of(block)]
+        found[block] = number[(cells[block].astype(np.int64) << n_bits) | bits[block]]
     return found, row_of_key[occurring]
 
 

@@ -52,7 +52,7 @@ class Shares:
 
         Rows of `table` are counted, and the weight of `bag`; None: that of the table.
         """
-        if max(self.min_samples_split, self.min_samples_leaf, self.min_weight_leaf) == 0:
+        if self == Shares():
             return rules
         weighed = table if bag is None else bag
         return self.applied(rules, table.n_live, weighed.total_weight)
@@ -64,6 +64,8 @@ class Shares:
 
         Every set has a cell once or not at all.
         """
+        if self == Shares():
+            return [rules] * resampling.n_sets
         n_rows, weight = np.zeros(resampling.n_sets, dtype=np.int64), np.zeros(resampling.n_sets)
         if max(self.min_samples_split, self.min_samples_leaf) > 0:
             n_rows = resampling.totals(table.has_weight)
@@ -83,7 +85,7 @@ class Shares:
             limits["min_samples_leaf"] = max(1, rows_of_share(self.min_samples_leaf, n_rows))
         if self.min_weight_leaf > 0:
             limits["min_weight_leaf"] = self.min_weight_leaf * weight
-        return replace(rules, **limits) if limits else rules
+        return replace(rules, **limits)
 
 
 def _weights_of_sets(resampling: Resampling, target: Target) -> np.ndarray:

@@ -56,11 +56,12 @@ def test_sets_are_forests_of_their_rows():
 
 
 @pytest.mark.parametrize("n_bundles", [1, 2, 5])
-def test_units_have_every_tree_of_every_set_once(n_bundles):
-    units = units_of([3], len(ROWS), n_bundles)
-    assert [k for unit in units for k in unit.sets] == list(range(len(ROWS)))
-    found = [tree for unit in units for tree in growth().trees(unit, of_sets(ROWS))]
-    for tree, other in zip(found, growth().trees_of_sets(3, of_sets(ROWS)), strict=True):
+@pytest.mark.parametrize("rows", [ROWS, np.ones_like(ROWS)], ids=["folds", "all rows"])
+def test_units_have_every_tree_of_every_set_once(rows, n_bundles):
+    units = units_of([3], len(rows), n_bundles)
+    assert [k for unit in units for k in unit.sets] == list(range(len(rows)))
+    found = [tree for unit in units for tree in growth().trees(unit, of_sets(rows))]
+    for tree, other in zip(found, growth().trees_of_sets(3, of_sets(rows)), strict=True):
         assert_equal(tree, other)
 
 

@@ -12,9 +12,10 @@ from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import scale_of
 from dtrees.core.grow._single_tree import Arena
-from dtrees.core.grow.shared import grow, pieces_of_sets
+from dtrees.core.grow.shared import pieces_of_sets
 from dtrees.core.grow.source import DatasetSource
-from dtrees.core.membership.resampling import of_sets, plain
+from dtrees.core.grow.source import grow_tree as tree_of_source
+from dtrees.core.membership.resampling import of_sets
 from dtrees.core.model.tree import AT_MOST, IN_SUBSET, LEAF
 from dtrees.typing import serial
 from tests.laws.tables import (
@@ -338,7 +339,5 @@ class TestStorage:
         matrix = coded([[1.0, 2.0, 2.0]])
         target = Target.classification([0, 1, 0], [0.0, 1.0, 1.0])
         source = DatasetSource(matrix, target, GrowthRules(criterion="gini"))
-        tree = grow(
-            source, GrowthRules(criterion="gini"), plain(), thresholds_of([[1.0, 2.0, 2.0]])
-        )[0]
+        tree = tree_of_source(source, thresholds_of([[1.0, 2.0, 2.0]]))
         assert tree.node_count == 1

@@ -22,7 +22,7 @@ from dtrees.core.membership.resampling import (
 
 def test_plain():
     resampling = plain()
-    assert (resampling.n_sets, resampling.n_cells) == (1, 1)
+    assert resampling.mix.shape == (1, 1)
     assert resampling.is_plain
     assert resampling.cells is None
 
@@ -31,7 +31,7 @@ def test_folds_and_final():
     k = 4
     mix = np.vstack([1 - np.eye(k, dtype=np.int64), np.ones((1, k), dtype=np.int64)])
     resampling = Resampling(np.arange(12, dtype=np.uint16) % k, mix)
-    assert (resampling.n_sets, resampling.n_cells) == (5, 4)
+    assert resampling.mix.shape == (resampling.n_sets, 4) == (5, 4)
     assert not resampling.is_plain
     y = np.arange(12)
     expected = [y[resampling.cells != fold].sum() for fold in range(k)] + [y.sum()]
@@ -66,7 +66,7 @@ def test_leave_one_out_takes_memory_by_rows():
     finally:
         tracemalloc.stop()
     assert peak < 64 * n_rows + 2**20  # a table of keys
-    assert (sets.n_sets, sets.n_cells) == (n_rows + 1, n_rows)
+    assert sets.mix.shape == (n_rows + 1, n_rows)
     assert totals.tolist() == [n_rows - 1] * n_rows + [n_rows]
     assert some.n_sets == n_rows // 2 + 1
     assert np.flatnonzero(~some.rows(7)).tolist() == [14]
@@ -94,7 +94,7 @@ def test_sets_that_lack_a_cell_are_as_good_as_their_mix(data):
 def assert_same_sets(sets, other, rows):
     numbers = np.arange(len(rows[0]))
     assert sets.is_plain == other.is_plain
-    assert (sets.n_sets, sets.n_cells) == (other.n_sets, other.n_cells) == sets.mix.shape
+    assert sets.mix.shape == other.mix.shape
     np.testing.assert_array_equal(sets.totals(numbers), other.totals(numbers))
     np.testing.assert_array_equal(sets.totals(numbers), rows @ numbers)
     for number, mine in enumerate(rows):

@@ -7,9 +7,7 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.grow.shared import grow
-from dtrees.core.grow.source import DatasetSource
-from dtrees.core.membership.resampling import plain
+from dtrees.core.grow.source import DatasetSource, grow_tree
 from tests.coding.examples import coded_columns
 from tests.laws.tables import (
     SEVEN_WAYS,
@@ -39,7 +37,7 @@ def tree_of(matrix: CodedMatrix, target: Target, criterion: str, max_depth: int)
     def thresholds(columns, left, right, places=None):
         return np.asarray(left, dtype=np.float64), np.asarray(left, dtype=np.uint32)
 
-    return grow(DatasetSource(matrix, target, rules), rules, plain(), thresholds)[0]
+    return grow_tree(DatasetSource(matrix, target, rules), thresholds)
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow.forest import ForestGrowth
-from dtrees.core.grow.shared import grow
 from dtrees.core.grow.source import DatasetSource
-from dtrees.core.membership.resampling import Bags, plain
+from dtrees.core.grow.source import grow_tree as tree_of_source
+from dtrees.core.membership.resampling import Bags
 from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.sampled._sampled_columns import drawn_columns
 from tests.core.walk import assert_drawn_tree_is_greedy
@@ -114,7 +114,7 @@ def test_every_way_gives_the_same_tree(max_bins, table, kind, weighted, random_s
     assert tree.node_count > 100
     bag = target.bagged(bags.multiplicity(0))
     levels = DatasetSource(coded, bag, rules, n_threads=2, tuning=EAGER, values=values)
-    assert grow(levels, rules, plain(), book.thresholds)[0].equals(tree)
+    assert tree_of_source(levels, book.thresholds).equals(tree)
     halves = [np.arange(0, 1100), np.arange(1100, N_ROWS)]
     parts = [(coded.take(rows), bag.take(rows)) for rows in halves]
     assert grow_blocks(parts, rules, book.thresholds, values, gather_rows=150).equals(tree)

@@ -202,7 +202,7 @@ def test_nodes_of_nearly_all_rows_have_no_entries_of_their_own(monkeypatch):
     groups = of_sets(np.repeat(rng.random((3, 20_000)) < 0.6, 4, axis=0))
     how = {"n_threads": 2, "tuning": Tuning(task_entries=1, level_entries=1, shared_rows=0)}
     source = DatasetSource(encoded.coded, encoded.target, encoded.rules, run=serial, **how)
-    grow(source, encoded.rules, groups, encoded.book.thresholds)
+    grow(source, [encoded.rules] * 12, groups, encoded.book.thresholds)
     assert len(seen) > 4
     assert max(seen) - seen[0] < 8 * X.nnz / 2
 
