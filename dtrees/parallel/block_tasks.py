@@ -141,13 +141,12 @@ class PositionCache:
 
 
 _cache: PositionCache | None = None
-_making = lock_of_process()
 
 
 def cache() -> PositionCache:
     """The positions that this process remembers."""
     global _cache
-    with _making:
+    with _lock:
         if _cache is None:
             limit, n_threads, worker = None, CPU_COUNT, this_worker()
             if worker is not None:

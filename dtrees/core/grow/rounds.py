@@ -96,8 +96,7 @@ def grow_in_rounds(
         heard("round", min(node.depth for node in nodes))
         batch.take(nodes, blocks.count(batch.take_update(), batch.requests(nodes)))
         while batch.waiting:
-            waiting = batch.take_waiting()
-            requests = batch.code_requests(waiting)
+            waiting, requests = batch.take_waiting()
             heard("code round", min(each.node.depth for each in waiting))
             for each in waiting:
                 for _ in each.wanted:

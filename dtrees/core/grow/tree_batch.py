@@ -177,11 +177,12 @@ class CountingPlan:
         of_dense = np.minimum(n * self._words, np.diff(self.first))[columns][listed[columns]]
         return int(stored) + int(of_dense.sum())
 
-    def bytes_of_node(self, n: int) -> int:
-        """Bytes of the histograms of a node of n rows and one set, about."""
+    def bytes_of_node(self, node: OpenNode) -> int:
+        """Bytes of the histograms of a node, about; of its dense columns, at most."""
         share = self._n_drawn / len(self._all_columns)
-        listed = self.n_listed(n, self._all_columns, False)
-        return 8 * self._most_numbers + NUMBER_BYTES * int(share * listed)
+        listed = self.n_listed(node.n, self._all_columns, False)
+        of_set = 8 * self._most_numbers + NUMBER_BYTES * int(share * listed)
+        return of_set * len(node.of_sets)
 
     def n_alive(self, n: int, wanted: Mapping[int, np.ndarray]) -> int:
         """Numbers of the codes of some intervals in a node of n rows, at most."""
@@ -263,12 +264,8 @@ class TreeBatch:
 
     def next_nodes(self) -> list[OpenNode]:
         """The nodes of the next round."""
-        nodes = self.frontier.next_nodes(self._bytes_of, self._spec.histogram_budget)
+        nodes = self.frontier.next_nodes(self._plan.bytes_of_node, self._spec.histogram_budget)
         return sorted(nodes, key=lambda node: node.tree)
-
-    def _bytes_of(self, node: OpenNode) -> int:
-        """Bytes of the histograms of a node, about; of its dense columns, at most."""
-        return self._plan.bytes_of_node(node.n) * len(node.of_sets)
 
     def take_update(self) -> SplitUpdate:
         """What has changed since the last one."""
@@ -380,27 +377,21 @@ class TreeBatch:
     # ---------------------------------------------------------------------------------------------
     # codes of some intervals
 
-    def take_waiting(self) -> list[WaitingNode]:
-        """Nodes whose codes fit into the budget; at least one."""
-        used, n = 0, 0
+    def take_waiting(self) -> tuple[list[WaitingNode], list[HistogramRequest]]:
+        """Nodes whose codes fit into the budget, at least one, and what blocks are asked for."""
+        used = 0
+        requests: list[HistogramRequest] = []
         for node in self.waiting:
-            used += NUMBER_BYTES * self._code_request(node).n_stored
-            if n > 0 and used > self._spec.histogram_budget:
+            n_listed = self._plan.n_alive(node.node.n, node.wanted) * len(node.asking)
+            used += NUMBER_BYTES * n_listed
+            if requests and used > self._spec.histogram_budget:
                 break
-            n += 1
+            asked = node.node.node, bits_of(node.asking), np.array(list(node.wanted), np.int32)
+            alive = np.concatenate(list(node.wanted.values()))
+            requests.append(HistogramRequest(*asked, 0, n_listed, alive=alive))
+        n = len(requests)
         taken, self.waiting = self.waiting[:n], self.waiting[n:]
-        return taken
-
-    def code_requests(self, waiting: Sequence[WaitingNode]) -> list[HistogramRequest]:
-        """What the blocks are asked for."""
-        return [self._code_request(node) for node in waiting]
-
-    def _code_request(self, waiting: WaitingNode) -> HistogramRequest:
-        columns = np.array(list(waiting.wanted), dtype=np.int32)
-        alive = np.concatenate(list(waiting.wanted.values()))
-        n_listed = self._plan.n_alive(waiting.node.n, waiting.wanted) * len(waiting.asking)
-        number, members = waiting.node.node, bits_of(waiting.asking)
-        return HistogramRequest(number, members, columns, 0, n_listed, alive=alive)
+        return taken, requests
 
     def take_codes(self, waiting: Sequence[WaitingNode], counts: Counts) -> None:
         """Search once more with the codes that have come, and open the children."""

@@ -190,8 +190,8 @@ def test_numbers_that_come(resolution, draws):
         counts, _ = taken(batch.take_update(), batch.requests(nodes))
         batch.take(nodes, counts)
         while batch.waiting:
-            some = batch.take_waiting()
-            counts, n_listed = taken(None, batch.code_requests(some))
+            some, requests = batch.take_waiting()
+            counts, n_listed = taken(None, requests)
             n_codes += n_listed
             batch.take_codes(some, counts)
     assert (n_codes > 0) == (resolution.interval_codes < 100 and resolution.n_intervals < 100)
@@ -205,7 +205,8 @@ def test_bytes_of_a_node_are_those_of_its_largest_columns():
     dataset = Dataset(spec.sample, spec.target, spec.common.rules)
     plan = CountingPlan(spec, dataset, columns, 2)
     sizes = np.sort(spec.sample.n_codes + 1)
-    assert plan.bytes_of_node(50) == 8 * 3 * int(sizes[-2:].sum())
+    node = OpenNode(0, 0, {3: RoundNode()}, 50)
+    assert plan.bytes_of_node(node) == 8 * 3 * int(sizes[-2:].sum())
     assert plan.n_numbers(columns, False) == 3 * int(sizes.sum())
 
 
