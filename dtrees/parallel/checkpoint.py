@@ -94,7 +94,9 @@ class Checkpoint(Generic[T]):
         file is damaged.
         """
         found: list[T] = []
-        for first, last, name in self._stretches():
+        names = self._names() if self._fs.exists(self._root) else []
+        matches = [match for match in map(STRETCH.fullmatch, names) if match]
+        for first, last, name in sorted((int(one[1]), int(one[2]), one[0]) for one in matches):
             if first <= len(found) < last:
                 path = f"{self._root}/{name}"
                 trees = decode(self._fs.cat_file(path), path)
@@ -148,13 +150,6 @@ class Checkpoint(Generic[T]):
                 f"checkpoint={self.path!r} is no checkpoint, and not empty. Give a folder that is "
                 "new or empty, or the one of this fit."
             )
-
-    def _stretches(self) -> list[tuple[int, int, str]]:
-        """First tree, last and one more, and name of the files of trees."""
-        if not self._fs.exists(self._root):
-            return []
-        matches = [match for match in map(STRETCH.fullmatch, self._names()) if match]
-        return sorted((int(match[1]), int(match[2]), match[0]) for match in matches)
 
     def _names(self) -> list[str]:
         return [str(path).rsplit("/", 1)[-1] for path in self._fs.ls(self._root, detail=False)]

@@ -19,9 +19,9 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.core.grow.forest import ForestGrowth, Unit, units_of
@@ -37,9 +37,6 @@ from dtrees.parallel.memory import able_workers, too_large_for_workers
 from dtrees.parallel.partitioned import PartitionedGrowth, grow_here, grow_partitioned
 from dtrees.parallel.regimes import ASKED_FOR, TOO_LARGE, Choice, choose_regime
 from dtrees.parallel.replicated import grow_replicated
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -97,9 +94,9 @@ def grow_sets(
     """
     trees: list[list[Tree]] = [[] for _ in range(resampling.n_sets)]
     stats = FitStatistics() if stats is None else stats
-    of_few = len(numbers)
-    with closing(_grown(growth, resampling, numbers, run, regime, stats, n_trees=of_few)) as grown:
-        for sets, found, _ in grown:
+    grown = _grown(growth, resampling, numbers, run, regime, stats, n_trees=len(numbers))
+    with closing(grown) as of_sets:
+        for sets, found, _ in of_sets:
             for number, tree in zip(sets, found, strict=True):
                 trees[number].append(tree)
             if advance is not None:
@@ -141,10 +138,7 @@ def _grown(
                 for number, trees in in_order(numbers, found):
                     yield sets, trees, None if look is None else look(number, trees[0])
         return
-    place: AbstractContextManager[Client | None] = nullcontext()
-    if choice.regime == "replicated":
-        place = cluster_client()
-    with place as client:
+    with cluster_client() if choice.regime == "replicated" else nullcontext() as client:
         n_bundles = 1
         if client is not None:
             n_threads = sum(able_workers(client, coded.nbytes).values())
@@ -204,9 +198,7 @@ def _in_blocks(
     stats: FitStatistics,
 ) -> Generator[tuple[int, list[Tree]]]:
     """Numbers and their trees by set, grown in rounds, in any order."""
-    place: AbstractContextManager[Client | None] = nullcontext()
-    if choice.on_cluster:
-        place = cluster_client()
+    place = cluster_client() if choice.on_cluster else nullcontext()
     with place as client, kept_table(growth.coded, client) as kept:
         if kept.parts is None:
             kept.parts = growth.coded
