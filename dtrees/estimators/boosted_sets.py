@@ -119,7 +119,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     assert sets.cells is not None
     if len(sets.cells) != coded.n_rows:
         raise ValueError(f"X has {coded.n_rows} rows, but the sets are of {len(sets.cells)}.")
-    common = CodedTable(table.X, values, codes.book, coded, codes.rows, seed)
+    common = CodedTable(table.X, values, codes.book, coded, seed)
     models: list[Any] = [None] * sets.n_sets
     has_missing = coded.missing_columns()
 

@@ -11,7 +11,7 @@ steps. Rows without weight are not there: none of them is counted, held out or a
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from dtrees.core.data.scale import units_of
 from dtrees.core.grow.boosting import BoostedRows, Growing
 from dtrees.core.losses.losses import Loss, OwnLoss
 from dtrees.core.model.tree import Forest
-from dtrees.core.predict.binned import LeafLookup, Walked
+from dtrees.core.predict.binned import CodedRows, Walked
 from dtrees.estimators.boosted_stopping import GivenRows, Held, Watch, scored, split
 from dtrees.estimators.column_rules import directions_of, interactions_of
 
@@ -39,14 +39,13 @@ ENOUGH_ROWS = 10_000  # more of them stop early by themselves, as in scikit-lear
 class CodedTable:
     """A table that boosted models are fitted to: as given, and as codes.
 
-    `y` is as read, `walked` are the codes, ready to be walked, and `seed` is that of draws.
+    `y` is as read, and `seed` is that of draws.
     """
 
     X: Any
     y: np.ndarray
     book: CodeBook
     coded: CodedMatrix
-    walked: LeafLookup
     seed: int
 
 
@@ -125,29 +124,46 @@ def start_of(
     kept : float64 (n_values,), and (n_values, n_rows)
         Before the first tree of all, and by the trees that are there.
     """
-    loss, of_loss, book, held = sides.loss, sides.y, given.book, sides.held
-    rules = _rules(model, given, target)
-    rows, growing = _rows_of(model, target, of_loss, given.coded, loss, rules, sides.train)
-    growing = replace(growing, seed=given.seed)
+    loss, of_loss, book, held, train = sides.loss, sides.y, given.book, sides.held, sides.train
+    units, chosen = units_of(target), None if isinstance(train, slice) else train.astype(np.uint32)
+    weight = None
+    if units is not None:
+        units = np.ascontiguousarray(units, dtype=np.int64)
+        weight = units[train] * target.weight_unit
+        if (weight == 1).all():
+            units = weight = None  # rows without weight are not there
+    own, y = target if chosen is None else target.take(train), of_loss[train]
+    initial, raw = model._begin(loss, own, y, weight), None
+    if loss.beyond is not None:
+        loss = loss.with_width(y, initial[0], weight)
     if kept is not None:
-        rows = replace(rows, raw=kept[1])
-        growing = replace(growing, initial=kept[0])
+        initial, raw = kept
+    rows = BoostedRows(given.coded, of_loss, units, target.weight_unit, chosen, raw)
+    growing = Growing(
+        loss,
+        initial,
+        _rules(model, given, target),
+        float(model.learning_rate),
+        int(model.max_iter),
+        subsample=float(model.subsample),
+        seed=given.seed,
+    )
     learned = {
         **model._learned_of(book, target),
-        "n_trees_per_iteration_": len(growing.initial),
+        "n_trees_per_iteration_": len(initial),
         "do_early_stopping_": shown is not None or held is not None,
         "codebook_": book,
-        "_initial": growing.initial,
-        "_fit_loss": growing.loss,
+        "_initial": initial,
+        "_fit_loss": loss,
         "_fit_seed": given.seed,
     }
     watch = None
     if shown is not None:
         classes = target.classes if target.kind == "classification" else None
-        own = shown.read(book, classes, loss, type(model).__name__)
-        watch = _watch(model, learned, *own)
+        watch = _watch(model, learned, *shown.read(book, classes, loss, type(model).__name__))
     elif held is not None:
-        watch = _watch(model, learned, _held(given, of_loss, target, held), given.walked)
+        walked = CodedRows(given.coded)
+        watch = _watch(model, learned, _held(given, of_loss, target, held), walked)
         watch.is_apart = model.validation_fraction is not None
     return Start(learned, rows, growing, watch)
 
@@ -188,33 +204,3 @@ def _rules(model: BaseBoosting, given: CodedTable, target: Target) -> BoostingRu
         max_features=float(model.max_features),
         seed=given.seed,
     )
-
-
-def _rows_of(
-    model: BaseBoosting,
-    target: Target,
-    y: np.ndarray,
-    coded: CodedMatrix,
-    loss: Loss | OwnLoss,
-    rules: BoostingRules,
-    rows: np.ndarray | slice,
-) -> tuple[BoostedRows, Growing]:
-    """The rows that are grown from, and what is grown; `y` is as the loss wants it."""
-    units = units_of(target)
-    if units is not None:
-        units = np.ascontiguousarray(units, dtype=np.int64)
-    own = target if isinstance(rows, slice) else target.take(rows)
-    weight = None if units is None else units[rows] * target.weight_unit
-    if weight is not None and (weight == 1).all():
-        units = weight = None  # rows without weight are not there
-    initial = model._begin(loss, own, y[rows], weight)
-    growing = Growing(
-        loss.with_width(y[rows], initial[0], weight),
-        initial,
-        rules,
-        float(model.learning_rate),
-        int(model.max_iter),
-        subsample=float(model.subsample),
-    )
-    chosen = None if isinstance(rows, slice) else rows.astype(np.uint32)
-    return BoostedRows(coded, y, units, target.weight_unit, chosen), growing

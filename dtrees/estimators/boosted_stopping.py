@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,11 +45,10 @@ from dtrees.callbacks import BoostingFit, Callback, told
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.tables import Table, row_values
 from dtrees.coding.target import Target, check_weights
-from dtrees.core.grow.boosting import BoostedRows, Growing
 from dtrees.core.losses.losses import Loss, OwnLoss
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows, Walked
-from dtrees.core.predict.raw import apply, staged_raw_predictions
+from dtrees.core.predict.raw import apply, raw_predictions, staged_raw_predictions
 from dtrees.estimators.fit_plan import one_target
 from dtrees.estimators.forest_growth import check_same_labels
 from dtrees.estimators.prediction import BoostedPredictor
@@ -58,6 +57,7 @@ from dtrees.parallel import computed, is_lazy
 from dtrees.typing import Runner
 
 if TYPE_CHECKING:
+    from dtrees.estimators.boosted_start import Start
     from dtrees.estimators.boosting import BaseBoosting
 
 
@@ -324,18 +324,14 @@ class GivenRows:
     sample_weight: Any
 
     @classmethod
-    def of(
-        cls, X_val: Any, y_val: Any, sample_weight_val: Any, early_stopping: Any
-    ) -> GivenRows | None:
-        """What was given; None: nothing.
+    def of(cls, X_val: Any, y_val: Any, sample_weight_val: Any, early_stopping: Any) -> GivenRows:
+        """What was given, of which something is not None.
 
         ValueError: a part is missing, or the fit is not to stop early. TypeError: a Dask
         collection.
         """
         if X_val is None and y_val is None:
-            if sample_weight_val is not None:
-                raise ValueError("sample_weight_val is provided without X_val and y_val.")
-            return None
+            raise ValueError("sample_weight_val is provided without X_val and y_val.")
         for name, other, value in (("X_val", "y_val", y_val), ("y_val", "X_val", X_val)):
             if value is None:
                 raise ValueError(f"{name} is provided, but {other} was not provided.")
@@ -391,23 +387,27 @@ def _numbers_of_classes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.array([known[label] for label in labels], dtype=np.float64)[own.y]
 
 
-@dataclass(eq=False)
 class Iterations:
-    """Hears of the trees of each iteration: callbacks, and a `watch` that may end the fit.
+    """Hears of the trees of each iteration: callbacks, and a watch that may end the fit.
 
-    `rows` are those that are grown from. `is_heard` says whether anybody listens.
+    `trees` are there already.
     """
 
-    fit: BoostingFit
-    callbacks: Sequence[Callback]
-    watch: Watch | None
-    growing: Growing
-    rows: BoostedRows
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self, model: BaseBoosting, start: Start, trees: list[Tree], callbacks: Sequence[Callback]
+    ) -> None:
+        self.callbacks, self.watch = callbacks, start.watch
+        self.rows, self.growing = start.rows, start.growing
+        first = self.growing.first
+        self.fit = BoostingFit(
+            model,
+            range(first, first + self.growing.n_iterations),
+            trees,
+            len(self.growing.initial),
+            [] if self.watch is None else self.watch.scores,
+            measure=self._training_score,
+        )
         self._raw = self.rows.raw
-        self.fit.measure = self._training_score
-        self.is_heard = self.watch is not None or len(self.callbacks) > 0
 
     def _so_far(self) -> np.ndarray:
         """Raw predictions after the last iteration, float64 (n_values, n_rows)."""
@@ -438,8 +438,6 @@ class Iterations:
 
     def replay(self, trees: list[Tree]) -> list[Tree]:
         """Hear of trees that have grown elsewhere; those up to the last one that is wanted."""
-        if not self.is_heard:
-            return trees
         n_values = self.fit.n_values
         raw, walked = self._so_far().copy(), CodedRows(self.rows.coded)
         everywhere = np.arange(len(self.rows.y))
@@ -454,14 +452,8 @@ class Iterations:
 
 
 def kept_forest(model: BaseBoosting) -> Forest | None:
-    """The trees that a fit goes on with, or None.
-
-    Raises
-    ------
-    ValueError
-        They are more than the fit may have.
-    """
-    if not (model.warm_start and hasattr(model, "forest_")):
+    """The trees that a fit with ``warm_start`` goes on with; ValueError: they are too many."""
+    if not hasattr(model, "forest_"):
         return None
     if model.max_iter < model.n_iter_:
         raise ValueError(
@@ -471,43 +463,47 @@ def kept_forest(model: BaseBoosting) -> Forest | None:
     return model.forest_
 
 
-def in_memory(table: Any) -> Table:
-    """A table whose rows are here.
+def kept_predictions(
+    model: BaseBoosting, book: CodeBook, classes: Any, table: Any, run: Runner
+) -> tuple[np.ndarray, np.ndarray]:
+    """Raw predictions before the first tree, (n_values,), and by all that are there, by value.
 
-    Raises
-    ------
-    TypeError
-        They are those of a Dask collection.
+    `book` and `table` are those of this fit. ValueError: the trees know columns, classes or the
+    loss by another number or meaning. TypeError: the table is not in memory.
     """
+    check_same_labels(model, book, classes)
+    if model._fit_loss != model._loss():
+        raise ValueError(
+            "warm_start=True keeps the trees that are there, so the loss must be that of the first "
+            "fit. Set warm_start=False to begin anew."
+        )
     if not isinstance(table, Table):
         raise TypeError(
             "warm_start=True walks the rows of X down the trees that are there, and X is a Dask "
             "collection. Give X.compute(), or set warm_start=False."
         )
-    return table
+    raw = raw_predictions(model.forest_, model._initial, book, table, run)
+    return model._initial, np.ascontiguousarray(raw.T)
 
 
-def check_goes_on(model: BaseBoosting, book: CodeBook, classes: Any, loss: Any) -> None:
-    """Refuse (ValueError) what the trees that are there know by another number or meaning."""
-    check_same_labels(model, book, classes)
-    if model._fit_loss != loss:
-        raise ValueError(
-            "warm_start=True keeps the trees that are there, so the loss must be that of the first "
-            "fit. Set warm_start=False to begin anew."
-        )
+def going_on(model: BaseBoosting, start: Start, table: Any, run: Runner) -> Start:
+    """The start of a fit that goes on: iterations that are there are scored, others are grown.
 
-
-def score_again(
-    watch: Watch, forest: Forest, initial: np.ndarray, book: CodeBook, table: Table, run: Runner
-) -> bool:
-    """Score each iteration that is there; whether one of them was the last.
-
-    `book` and `table` are those of this fit, and `initial` what the model began with.
+    None is, where one of those that are there was the last.
     """
-    is_last = False
-    table = watch.walked.table if isinstance(watch.walked, ValueRows) else table
-    n_values = len(initial)
-    for number, raw in enumerate(staged_raw_predictions(forest, initial, book, table, run)):
-        trees = forest.trees[number * n_values : (number + 1) * n_values]
-        is_last |= watch.see(trees, np.ascontiguousarray(raw[watch.rows]))
-    return is_last
+    n_there, growing, watch = model.n_iter_, start.growing, start.watch
+    n_values, is_over = len(growing.initial), False
+    if watch is not None:
+        table = watch.walked.table if isinstance(watch.walked, ValueRows) else table
+        book, trees = start.learned["codebook_"], model.forest_.trees
+        stages = staged_raw_predictions(model.forest_, growing.initial, book, table, run)
+        for number, raw in enumerate(stages):
+            own = trees[number * n_values : (number + 1) * n_values]
+            is_over |= watch.see(own, np.ascontiguousarray(raw[watch.rows]))
+    growing = replace(
+        growing,
+        n_iterations=0 if is_over else model.max_iter - n_there,
+        first=n_there,
+        n_there=n_there * n_values,
+    )
+    return replace(start, growing=growing)

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -32,7 +33,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees import losses
-from dtrees.callbacks import BoostingFit, Callback, ProgressBar, check_callbacks, listening
+from dtrees.callbacks import Callback, ProgressBar, check_callbacks, listening
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table
 from dtrees.coding.target import Target, class_totals
@@ -51,23 +52,20 @@ from dtrees.constraints import (
     RealIn,
 )
 from dtrees.core.data.scale import units_of
-from dtrees.core.grow.boosting import TAKEN_BYTES
+from dtrees.core.grow.boosting import TAKEN_BYTES, boost
 from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss, OwnLoss, initial_of_classes
 from dtrees.core.model.tree import Forest, Tree
-from dtrees.core.predict.binned import CodedRows
-from dtrees.core.predict.raw import raw_predictions
 from dtrees.estimators import base
 from dtrees.estimators.base import LEARNS_CLASSES, LEARNS_COLUMNS, MOST, BaseModel, all_or_nothing
-from dtrees.estimators.boosted_start import CodedTable, sides_of, start_of
+from dtrees.estimators.boosted_start import CodedTable, Start, sides_of, start_of
 from dtrees.estimators.boosted_stopping import (
     GivenRows,
     Iterations,
     Watch,
     best_iteration,
-    check_goes_on,
-    in_memory,
+    going_on,
     kept_forest,
-    score_again,
+    kept_predictions,
 )
 from dtrees.estimators.docstrings import documented
 from dtrees.estimators.fit_plan import FitPlan
@@ -77,12 +75,11 @@ from dtrees.estimators.trees import DecisionTreeRegressor
 from dtrees.export.parts import Parts
 from dtrees.inspection.importance import summed_importances
 from dtrees.parallel import (
-    BoostedWork,
     Choice,
     FitStatistics,
     LocalRunner,
     admitted,
-    boost_in_place,
+    boost_replicated,
     is_lazy,
     map_rows,
     place_of_boosting,
@@ -215,76 +212,68 @@ class BaseBoosting(BaseModel):
         Costs one coding of the table and, for each tree, about O(rows x columns x log leaves).
         """
         self._check_parameters()
-        shown = GivenRows.of(X_val, y_val, sample_weight_val, self.early_stopping)
-        heard = [] if callbacks is None else check_callbacks(callbacks)
-        place, stats = place_of_boosting(self.regime, type(self).__name__), FitStatistics()
+        own = X_val, y_val, sample_weight_val
+        is_shown = any(each is not None for each in own)
+        shown = GivenRows.of(*own, self.early_stopping) if is_shown else None
+        callbacks = [] if callbacks is None else check_callbacks(callbacks)
         if self.verbose > 0:
-            heard = [ProgressBar(), *heard]
-        there = kept_forest(self)
+            callbacks = [ProgressBar(), *callbacks]
+        place, stats = place_of_boosting(self.regime, type(self).__name__), FitStatistics()
+        there = kept_forest(self) if self.warm_start else None
         plan, run = FitPlan(self), threaded(self.n_jobs)
         X, y, sample_weight = admitted(X, {"y": y, "sample_weight": sample_weight}, stats)
         table, values = plan.read(X, y)
         target = self._encode_target(values, sample_weight)
         seed = plan.seed() if there is None else self._fit_seed
-        sides = sides_of(self, values, target, seed, shown is not None)
+        sides = sides_of(self, values, target, seed, is_shown)
         with stats.phase("coding"):
             book, coded = plan.code(table, seed, run, stats, sample_weight)
             assert isinstance(coded, CodedMatrix)
-        kept, n_there = None, 0
-        if there is not None:
-            check_goes_on(self, book, target.classes, self._loss())
-            n_there, began, here = self.n_iter_, self._initial, in_memory(table)
-            raw = raw_predictions(there, began, book, here, run)
-            kept = began, np.ascontiguousarray(raw.T)
-        given = CodedTable(X, values, book, coded, CodedRows(coded), seed)
+        classes = target.classes
+        kept = None if there is None else kept_predictions(self, book, classes, table, run)
+        given = CodedTable(X, values, book, coded, seed)
         start = start_of(self, given, target, sides, kept, shown)
         del sides  # eight bytes a row
-        watch, growing = start.watch, start.growing
-        is_over = False
-        if there is not None and watch is not None:
-            is_over = score_again(watch, there, began, book, here, run)
-        growing = replace(
-            growing,
-            n_iterations=0 if is_over else self.max_iter - n_there,
-            first=n_there,
-            n_there=n_there * len(growing.initial),
-        )
-        fit = BoostingFit(
-            self,
-            range(n_there, n_there + growing.n_iterations),
-            [] if there is None else list(there.trees),
-            len(growing.initial),
-            [] if watch is None else watch.scores,
-        )
-        with all_or_nothing(self):
-            iterations = Iterations(fit, heard, watch, growing, start.rows)
-            return self._grow(start.learned, iterations, run, place, stats)
+        if there is not None:
+            start = going_on(self, start, table, run)
+        heard = None
+        if start.watch is not None or callbacks:
+            heard = Iterations(self, start, [] if there is None else list(there.trees), callbacks)
+        listens = listening(heard.fit, callbacks) if heard is not None else nullcontext()
+        with all_or_nothing(self), listens:
+            return self._grow(start, there, heard, run, place, stats)
 
     def _grow(
         self,
-        learned: dict[str, Any],
-        iterations: Iterations,
+        start: Start,
+        there: Forest | None,
+        heard: Iterations | None,
         run: LocalRunner,
         place: Choice,
         stats: FitStatistics,
-    ) -> Any:
+    ) -> Self:
         """Grow the iterations that are missing, and become the model."""
-        fit, growing, rows = iterations.fit, iterations.growing, iterations.rows
-        has_missing = rows.coded.missing_columns()
-        with listening(fit, iterations.callbacks):
-            trees = list(fit.trees)
-            n_kept = len(trees)
-            if growing.n_iterations > 0:
-                watch = iterations.watch
-                takes_codes = place.regime == "local" and rows.coded.u8.nbytes >= TAKEN_BYTES
-                takes_codes = takes_codes and not (watch is not None and watch.reads_codes)
-                work = BoostedWork(rows, growing, learned["codebook_"].thresholds, takes_codes)
-                told = iterations if iterations.is_heard else None
-                found = boost_in_place(work, place, run, told, iterations.ends, stats)
-                trees += found if place.regime == "local" else iterations.replay(found)
-            before = self._saw_missing if n_kept > 0 else False
-            self._learn(learned, trees, iterations.watch, has_missing | before)
-            self._fit_report = stats.report()
+        rows, growing, watch = start.rows, start.growing, start.watch
+        thresholds = start.learned["codebook_"].thresholds
+        has_missing = rows.coded.missing_columns()  # growth may take the codes
+        trees = [] if there is None else list(there.trees)
+        if growing.n_iterations > 0:
+            stats.regime, stats.reason = place.regime, place.reason
+            is_here = place.regime == "local"
+            with stats.phase("growth"):
+                if is_here:
+                    takes_codes = rows.coded.u8.nbytes >= TAKEN_BYTES
+                    takes_codes = takes_codes and not (watch is not None and watch.reads_codes)
+                    led = run.led, run.n_threads, run.cancelled.is_set
+                    found = boost(rows, growing, thresholds, *led, heard, takes_codes)
+                else:
+                    ends = None if heard is None else heard.ends
+                    found = boost_replicated(rows, growing, thresholds, ends, stats)
+            trees += found if is_here or heard is None else heard.replay(found)
+        if there is not None:
+            has_missing |= self._saw_missing
+        self._learn(start.learned, trees, watch, has_missing)
+        self._fit_report = stats.report()
         return self
 
     def _learn(

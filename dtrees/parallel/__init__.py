@@ -5,8 +5,7 @@ its tasks.
 """
 
 from dtrees.parallel.boosted import (
-    BoostedWork,
-    boost_in_place,
+    boost_replicated,
     place_of_boosting,
 )
 from dtrees.parallel.checkpoint import Checkpoint
@@ -39,7 +38,6 @@ from dtrees.parallel.regimes import REGIMES, Choice, is_free
 __all__ = [
     "REGIMES",
     "Answer",
-    "BoostedWork",
     "Checkpoint",
     "Choice",
     "CodedPartitions",
@@ -48,7 +46,7 @@ __all__ = [
     "PartitionedRows",
     "PartitionedTable",
     "admitted",
-    "boost_in_place",
+    "boost_replicated",
     "check_lengths",
     "computed",
     "connected",

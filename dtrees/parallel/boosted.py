@@ -19,9 +19,8 @@ from __future__ import annotations
 import logging
 import sys
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.boosting import BoostedRows, Growing, boost
@@ -34,9 +33,6 @@ from dtrees.parallel.memory import too_large_for_workers, too_small
 from dtrees.parallel.regimes import TOO_LITTLE, Choice, choose_regime
 from dtrees.parallel.replicated import SharedArrays, pack, packed_bytes, unpack
 from dtrees.parallel.tasks import Call, TaskRunner, Tasks
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 
 class Ends(Protocol):
@@ -52,16 +48,6 @@ class Ends(Protocol):
 
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, eq=False)
-class BoostedWork:
-    """All that a boosted model is grown from."""
-
-    rows: BoostedRows
-    growing: Growing
-    thresholds: Thresholds  # `dtrees.coding.CodeBook.thresholds`
-    takes_codes: bool = False  # whether codes may be taken from the rows, in this process
 
 
 def place_of_boosting(regime: str | None, owner: str, *, side_by_side: bool = False) -> Choice:
@@ -87,56 +73,33 @@ def place_of_boosting(regime: str | None, owner: str, *, side_by_side: bool = Fa
     return choice
 
 
-def boost_in_place(
-    work: BoostedWork,
-    choice: Choice,
-    run: LocalRunner,
-    watch: Any,
+def boost_replicated(
+    rows: BoostedRows,
+    growing: Growing,
+    thresholds: Thresholds,
     ends: Ends | None,
     stats: FitStatistics,
 ) -> list[Tree]:
-    """Grow a boosted model where it is to be grown, as `place_of_boosting` has it; the same trees.
+    """Grow a boosted model on a worker, which has a copy of `ends` that hears of each iteration.
 
-    In the local regime `run` has its threads, and `watch` is told of each iteration, as for
-    `dtrees.core.grow.boosting.boost`. In the replicated one the worker has a copy of `ends` that
-    hears of each. Raises ClusterError where a cluster cannot be used, and TableTooLargeError where
-    no worker has room for the table.
+    The same trees as `dtrees.core.grow.boosting.boost`. ClusterError: a cluster cannot be used.
+    TableTooLargeError: no worker has room for the table.
     """
-    stats.regime, stats.reason = choice.regime, choice.reason
-    with stats.phase("growth"):
-        if choice.regime == "local":
-            return boost(
-                work.rows,
-                work.growing,
-                work.thresholds,
-                run.led,
-                run.n_threads,
-                run.cancelled.is_set,
-                watch,
-                work.takes_codes,
-            )
-        with cluster_client() as client, interrupts_deferred():
-            return boost_replicated(work, client, ends, stats)
-
-
-def boost_replicated(
-    work: BoostedWork, client: Client, ends: Ends | None, stats: FitStatistics
-) -> list[Tree]:
-    """Grow a boosted model on a worker of a cluster; arguments as for `boost_in_place`."""
-    sent = SharedArrays((work, ends))
-    tasks = Tasks(client, stats, left_out=partial(too_small, client, sys.getsizeof(sent)))
-    stats.counts["bytes_moved"] += 0
-    with sys.modules["distributed"].span("dtrees.fit"):
-        try:
-            tasks.begin()
-            stats.counts["tasks"] += 1
-            trees: list[Tree] = []
-            for _, packed in tasks.each(1, partial(_calls, tasks, sent)):
-                stats.counts["bytes_moved"] += packed_bytes(packed)
-                trees = list(unpack(packed))
-            return trees
-        finally:
-            tasks.end()
+    sent = SharedArrays((rows, growing, thresholds, ends))
+    with cluster_client() as client, interrupts_deferred():
+        tasks = Tasks(client, stats, left_out=partial(too_small, client, sys.getsizeof(sent)))
+        stats.counts["bytes_moved"] += 0
+        with sys.modules["distributed"].span("dtrees.fit"):
+            try:
+                tasks.begin()
+                stats.counts["tasks"] += 1
+                trees: list[Tree] = []
+                for _, packed in tasks.each(1, partial(_calls, tasks, sent)):
+                    stats.counts["bytes_moved"] += packed_bytes(packed)
+                    trees = list(unpack(packed))
+                return trees
+            finally:
+                tasks.end()
 
 
 def _calls(tasks: Tasks, sent: SharedArrays, left: Any) -> list[Call]:
@@ -157,7 +120,7 @@ def boost_on_worker(sent: SharedArrays) -> dict[str, Any]:
     """What the task does: grow the model on all threads of the worker, as long as it is wanted."""
     from distributed import get_worker
 
-    work, ends = sent.value
+    rows, growing, thresholds, ends = sent.value
     is_cancelled = TaskRunner().cancelled.is_set
     run = LocalRunner(max(1, get_worker().state.nthreads))
     own = None if ends is None else ends.copied()  # the task may be done again
@@ -165,8 +128,8 @@ def boost_on_worker(sent: SharedArrays) -> dict[str, Any]:
     def watch(trees: list[Tree], raw: Any) -> bool:
         return own is not None and bool(own(trees))
 
-    grown = work.rows, work.growing, work.thresholds
-    trees = boost(*grown, run.led, run.n_threads, is_cancelled, None if own is None else watch)
+    led = run.led, run.n_threads, is_cancelled
+    trees = boost(rows, growing, thresholds, *led, None if own is None else watch)
     if is_cancelled():
         raise CancelledError
     return pack(trees)

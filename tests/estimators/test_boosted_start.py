@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
-from dtrees.core.predict.binned import CodedRows
 from dtrees.estimators import boosted_start
 from dtrees.estimators.boosted_start import CodedTable
 from dtrees.estimators.fit_plan import FitPlan
@@ -21,7 +20,7 @@ def start_of(model, y=Y, weight=None, kept=None):
     plan = FitPlan(model)
     table, values = plan.read(X, y)
     book, coded = plan.code(table, 5, serial)
-    given = CodedTable(X, values, book, coded, CodedRows(coded), 5)
+    given = CodedTable(X, values, book, coded, 5)
     target = model._encode_target(values, weight)
     sides = boosted_start.sides_of(model, values, target, 5)
     return boosted_start.start_of(model, given, target, sides, kept)

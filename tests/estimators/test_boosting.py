@@ -17,9 +17,10 @@ from sklearn.metrics import log_loss, mean_pinball_loss, mean_poisson_deviance, 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor, losses
 from dtrees.callbacks import Callback
 from dtrees.core.data._cpu import use_wide
+from dtrees.core.grow import boosting as core
 from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss
 from dtrees.estimators import boosting
-from dtrees.estimators.boosting import boost_in_place, loss_of, said_of
+from dtrees.estimators.boosting import loss_of, said_of
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3)).round(1)
@@ -390,14 +391,14 @@ class TestCodesThatAreTaken:
         """Fit, as if the table were large; whether its codes were taken."""
         found = []
 
-        def boost(work, *others):
-            trees = boost_in_place(work, *others)
-            found.append(work.rows.coded.u8.shape[1] == 0)
+        def boost(rows, *others):
+            trees = core.boost(rows, *others)
+            found.append(rows.coded.u8.shape[1] == 0)
             return trees
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(boosting, "TAKEN_BYTES", 0)
-            patch.setattr(boosting, "boost_in_place", boost)
+            patch.setattr(boosting, "boost", boost)
             model.fit(*given, **named)
         return found
 

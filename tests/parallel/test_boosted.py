@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _thread
 import signal
-from dataclasses import replace
 from types import SimpleNamespace
 
 import dask
@@ -67,19 +66,16 @@ def found(model):
     return digest(model.forest_.trees), model.validation_score_.tolist()
 
 
-def work_of(model, y, thresholds=lambda each: each):
-    """What a model is grown from, with other thresholds."""
-    caught = []
+def boosted_with(thresholds, client, stats=None):
+    """The trees of a model that a worker grows with other thresholds."""
+    model, y = model_of(regime="replicated")
 
-    def catch(work, *others):
-        caught.append(work)
-        raise InterruptedError
+    def boost(rows, growing, own, ends, _stats):
+        return boost_replicated(rows, growing, thresholds(own), ends, stats or FitStatistics())
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dtrees.estimators.boosting.boost_in_place", catch)
-        with pytest.raises(InterruptedError):
-            model.fit(X, y, sample_weight=WEIGHT)
-    return replace(caught[0], thresholds=thresholds(caught[0].thresholds))
+    with pytest.MonkeyPatch.context() as patch, client.as_current():
+        patch.setattr("dtrees.estimators.boosting.boost_replicated", boost)
+        return model.fit(X, y, sample_weight=WEIGHT).forest_.trees
 
 
 class Heard(Callback):
@@ -287,9 +283,8 @@ class TestFaults:
     def test_a_worker_that_dies(self, processes, tmp_path):
         path = tmp_path / "alive"
         path.touch()
-        work = work_of(*model_of(), thresholds=lambda each: Deadly(each, str(path)))
         stats = FitStatistics()
-        trees = boost_replicated(work, processes, None, stats)
+        trees = boosted_with(lambda each: Deadly(each, str(path)), processes, stats)
         assert digest(trees) == expected_of()[0]
         assert not path.exists()
         assert stats.counts["lost_workers"] == 1
@@ -303,18 +298,16 @@ class TestFaults:
 
                 os._exit(1)
 
-        work = work_of(*model_of(), thresholds=lambda each: Always(each, ""))
         with pytest.raises(WorkerLostError, match="boosted model"):
-            boost_replicated(work, processes, None, FitStatistics())
+            boosted_with(lambda each: Always(each, ""), processes)
         assert ours(processes) == []
 
     def test_an_error_in_the_task(self, here):
         def fail(*args):
             raise OSError("of thresholds")
 
-        work = work_of(*model_of(), thresholds=lambda each: fail)
         with pytest.raises(OSError, match="of thresholds"):
-            boost_replicated(work, here, None, FitStatistics())
+            boosted_with(lambda each: fail, here)
         assert ours(here) == []
 
     def test_an_interrupt_leaves_nothing(self, here, monkeypatch):

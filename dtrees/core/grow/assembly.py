@@ -124,22 +124,25 @@ def frozen(
         np.array([len(piece.nodes) for piece in pieces]),
         np.full(len(pieces), target.wy_unit if units is None else units),
     )
-    return trees_of_records(records, target, n_codes, thresholds, rules, weight_units, fractions)
+    of_weights = target.weight_unit if weight_units is None else weight_units
+    criterion, offset = rules.criterion, target.offset
+    return trees_of_records(records, n_codes, thresholds, criterion, of_weights, offset, fractions)
 
 
 def trees_of_records(
     records: RecordsOfTrees,
-    target: Target,
     n_codes: np.ndarray,
     thresholds: Thresholds,
-    rules: GrowthRules,
-    weight_units: Sequence[float] | None = None,
+    criterion: str,
+    weight_units: float | Sequence[float],
+    offset: float = 0.0,
     fractions: np.ndarray | None = None,
 ) -> list[Tree]:
     """The frozen trees of records that stand side by side; other parameters as for `trees_of`.
 
-    Statistics of the records are of the type that those of the trees have. `fractions` are those of
-    random cuts, as for `CodeBook.thresholds`.
+    Statistics of the records are of the type that those of the trees have. `weight_units` is one of
+    each tree, or of all; `offset` is added to means. `fractions` are those of random cuts, as for
+    `CodeBook.thresholds`.
     """
     nodes, n_nodes = records.nodes, records.n_nodes
     if len(n_nodes) == 0:
@@ -160,13 +163,11 @@ def trees_of_records(
     }
     assert ((subset_offset >= 0) == (arrays["test"] == IN_SUBSET)).all()
     units = {
-        "weight_unit": np.full(
-            len(n_nodes), target.weight_unit if weight_units is None else weight_units
-        ),
+        "weight_unit": np.full(len(n_nodes), weight_units),
         "unit": records.units,
-        "offset": np.full(len(n_nodes), target.offset),
+        "offset": np.full(len(n_nodes), offset),
     }
-    facts: dict[str, Any] = {"n_columns": len(n_codes), "criterion": rules.criterion}
+    facts: dict[str, Any] = {"n_columns": len(n_codes), "criterion": criterion}
     return list(split_trees(arrays, words, n_nodes, n_words, **facts, units=units))
 
 

@@ -49,8 +49,7 @@ from functools import partial
 import numpy as np
 
 from dtrees.coding.coded import CodedMatrix
-from dtrees.coding.target import Target
-from dtrees.core.data.rules import BoostingRules, GrowthRules
+from dtrees.core.data.rules import BoostingRules
 from dtrees.core.grow._boosted_rows import RowDerivatives, RowDraws, RowSquares
 from dtrees.core.grow._leaf_wise import (
     GrownRecords,
@@ -227,6 +226,7 @@ class Booster:
         self._weight = weight
         heaviest = 1.0 if own is None else float(own.max())
         are_counts = heaviest <= PLAIN_WEIGHT and (own is None or bool((own == np.rint(own)).all()))
+        self._are_counts = are_counts  # a row of weight two has the gradients of two rows
         self._largest_weight = PLAIN_WEIGHT if are_counts else heaviest
         self._total_weight = float(n_rows) if own is None else float(math.fsum(own))
         self._derivatives = RowDerivatives(
@@ -247,15 +247,6 @@ class Booster:
         )
         self._growers = [self._new_grower()]  # those that grow no tree
         self._records = [GrownRecords() for _ in growing.initial]
-        self._steps = LeafSteps(
-            growing.rules,
-            growing.learning_rate,
-            rows.y,
-            self.raw,
-            rows.weight,
-            rows.weight_unit,
-            are_counts,
-        )
 
     def iterate(self) -> None:
         """Grow the trees of one iteration, one for each value, and move the raw predictions."""
@@ -282,7 +273,7 @@ class Booster:
                 self._draws,
                 hessian / self._total_weight,
             )
-            self._records[k].append(grower, self._steps.of_tree(grower, k, shift, self._loss))
+            self._records[k].append(grower, self._add_steps(grower, k, shift))
             self._growers.append(grower)
 
         self._team.share(grow, len(sums))
@@ -290,15 +281,9 @@ class Booster:
 
     def finished(self, thresholds: Thresholds) -> list[Tree]:
         """The trees that were grown since the last call, as trees of numbers."""
-        rows = self.rows
-        target = Target(
-            kind="regression",
-            y=np.empty(0, dtype=np.int64),
-            w_exponent=-math.frexp(rows.weight_unit)[1] + 1,
-        )
-        n_codes, rules = np.asarray(rows.coded.n_codes), GrowthRules(criterion="squared_error")
+        n_codes, unit = self.rows.coded.n_codes, self.rows.weight_unit
         of_values = [
-            trees_of_records(records.take(), target, n_codes, thresholds, rules)
+            trees_of_records(records.take(), n_codes, thresholds, "squared_error", unit)
             for records in self._records
         ]
         return [tree for trees in zip(*of_values, strict=True) for tree in trees]
@@ -338,79 +323,59 @@ class Booster:
             min(HESSIAN_BITS - of_hessian, self._hessian_bits - 1 - of_sum, MOST_EXPONENT),
         )
 
-
-@dataclass(frozen=True, eq=False)
-class LeafSteps:
-    """Makes steps of the sums of leaves, and moves the raw predictions of rows by them.
-
-    `are_counts` says whether a row of weight two has the gradients of two rows, rounded one by one.
-    """
-
-    rules: BoostingRules
-    learning_rate: float
-    y: np.ndarray
-    raw: np.ndarray
-    weight: np.ndarray | None
-    weight_unit: float
-    are_counts: bool
-
-    def of_tree(self, grower: LeafWiseGrower, k: int, shift: int, loss: Loss | OwnLoss) -> float:
+    def _add_steps(self, grower: LeafWiseGrower, k: int, shift: int) -> float:
         """Give the records of a tree steps instead of derivatives, and move its rows.
 
         `grower` has grown the tree last, `k` is the value whose raw predictions move, and `shift`
         are bits of a unit of gradients, in those of a unit of hessians. Returns the unit of the
         weighted steps.
         """
-        monotonic = self.rules.monotonic
-        weights = weights_of_leaves(grower, self.weight)
-        if monotonic is not None:
-            steps, weights = self._monotonic_steps(grower, weights, k, shift, loss, monotonic)
+        rows, loss, rate = self.rows, self._loss, self.growing.learning_rate
+        weights = weights_of_leaves(grower, rows.weight)
+        if self.growing.rules.monotonic is not None:
+            steps, weights = self._monotonic_steps(grower, weights, k, shift)
         elif loss.level is not None:
-            steps = self._quantiles_of(grower, grower.leaves_of_tree(), k, loss)
-            steps *= self.learning_rate
+            steps = rate * self._quantiles_of(grower, grower.leaves_of_tree(), k)
         else:
-            is_weighted = self.are_counts and self.weight is not None
-            counts = weights * self.weight_unit if is_weighted else None
-            steps = newton_steps_of_leaves(grower, counts, shift, loss.largest_step)
-            steps *= self.learning_rate
-        unit: float = add_leaf_steps(grower, steps, weights, self.weight_unit, self.raw[k])
+            is_weighted = self._are_counts and rows.weight is not None
+            counts = weights * rows.weight_unit if is_weighted else None
+            steps = rate * newton_steps_of_leaves(grower, counts, shift, loss.largest_step)
+        unit: float = add_leaf_steps(grower, steps, weights, rows.weight_unit, self.raw[k])
         return unit
 
     def _monotonic_steps(
-        self,
-        grower: LeafWiseGrower,
-        weights: np.ndarray,
-        k: int,
-        shift: int,
-        loss: Loss | OwnLoss,
-        monotonic: Sequence[int],
+        self, grower: LeafWiseGrower, weights: np.ndarray, k: int, shift: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Steps of leaves within the bounds of the nodes above them, and weights of few bits."""
-        piece, leaves = grower.piece(), grower.leaves_of_tree()
+        piece, leaves, monotonic = (
+            grower.piece(),
+            grower.leaves_of_tree(),
+            self.growing.rules.monotonic,
+        )
+        assert monotonic is not None
+        rows, loss = self.rows, self._loss
         nodes = np.column_stack([np.arange(len(piece.nodes)), *stretches(piece, leaves)])
         if loss.level is not None:
-            values = self._quantiles_of(grower, nodes, k, loss)
+            values = self._quantiles_of(grower, nodes, k)
         else:
             counts = nodes[:, 2].astype(np.float64)
-            if self.are_counts and self.weight is not None:
-                up_to = np.cumsum(np.append(0, self.weight[grower.rows_of_leaves]))
-                up_to = up_to * self.weight_unit
+            if self._are_counts and rows.weight is not None:
+                up_to = np.cumsum(np.append(0, rows.weight[grower.rows_of_leaves]))
+                up_to = up_to * rows.weight_unit
                 counts = up_to[nodes[:, 1] + nodes[:, 2]] - up_to[nodes[:, 1]]
             values = newton_steps(piece.statistics, counts, grower.l2, shift, loss.largest_step)
-        values *= self.learning_rate
+        values *= self.growing.learning_rate
         lower, upper = bounds_of_nodes(piece, values, monotonic)
         own = leaves[:, 0]
         return within(values[own], lower[own], upper[own]), few_bits(weights)
 
-    def _quantiles_of(
-        self, grower: LeafWiseGrower, leaves: np.ndarray, k: int, loss: Loss | OwnLoss
-    ) -> np.ndarray:
+    def _quantiles_of(self, grower: LeafWiseGrower, leaves: np.ndarray, k: int) -> np.ndarray:
         """The quantile of the residuals of each leaf, or what else a loss says of them."""
         steps = np.empty(len(leaves))
         for i, (_, first, n) in enumerate(leaves.tolist()):
-            rows = grower.rows_of_leaves[first : first + n]
-            weight = None if self.weight is None else self.weight[rows] * self.weight_unit
-            steps[i] = loss.step(self.y[rows] - self.raw[k][rows], weight)
+            own = grower.rows_of_leaves[first : first + n]
+            weight = None if self._weight is None else self._weight[own]
+            steps[i] = self._loss.step(self.rows.y[own] - self.raw[k][own], weight)
         return steps
 
 

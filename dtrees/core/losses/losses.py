@@ -68,6 +68,8 @@ class Loss:
         The quantile that leaves take of their residuals; None: a Newton step.
     largest_gradient, largest_hessian : float or None, default=None
         Of a row of weight one; None: not known, so the rows are asked before each tree.
+    largest_step : float, default=inf
+        Of a leaf, before the learning rate.
     is_log : bool, default=False
         Whether a raw prediction is the logarithm of a number.
     positive : {"", "y >= 0", "y > 0"}, default=""
@@ -82,6 +84,7 @@ class Loss:
     level: float | None = None
     largest_gradient: float | None = None
     largest_hessian: float | None = None
+    largest_step: float = math.inf
     is_log: bool = False
     positive: str = ""
     beyond: float | None = None
@@ -93,28 +96,19 @@ class Loss:
         number: int = KINDS[self.name]
         return number
 
-    @property
-    def largest_step(self) -> float:
-        """The largest step of a leaf, before the learning rate."""
-        return LARGEST_STEP if self.is_log or self.name == "log_loss" else math.inf
-
     def with_level(self, level: float) -> Loss:
         """A copy of the loss for another quantile."""
         return replace(self, level=level)
 
     def with_width(self, y: np.ndarray, raw: float | np.ndarray, weight: np.ndarray | None) -> Loss:
-        """A copy of the loss with the width of residuals; itself, if it is not Huber's."""
-        if self.beyond is None:
-            return self
+        """A copy of Huber's loss with the width of residuals."""
+        assert self.beyond is not None
         above = np.abs(y - raw)
         width = weighted_quantile(above, weight, self.beyond)
-        if (
-            width == 0 and above.any()
-        ):  # no row would have a slope: those at the prediction do not say
-            own = above > 0
-            width = weighted_quantile(
-                above[own], None if weight is None else weight[own], self.beyond
-            )
+        if width == 0 and above.any():  # no row would have a slope
+            own = above > 0  # those at the prediction do not say
+            of_own = None if weight is None else weight[own]
+            width = weighted_quantile(above[own], of_own, self.beyond)
         return replace(self, width=width)
 
     def step(self, residuals: np.ndarray, weight: np.ndarray | None) -> float:
@@ -291,14 +285,14 @@ def _quantile(values: np.ndarray, level: float) -> float:
     return float(np.partition(values, at)[at])
 
 
-CLASSES = {"log_loss": Loss("log_loss", None, 1.0, 0.25)}
+CLASSES = {"log_loss": Loss("log_loss", None, 1.0, 0.25, LARGEST_STEP)}
 NUMBERS = {
     "squared_error": Loss("squared_error", None, None, 1.0),
     "absolute_error": Loss("absolute_error", MEDIAN, 1.0, 1.0),
     "quantile": Loss("quantile", MEDIAN, 1.0, 1.0),
     "huber": Loss("huber", MEDIAN, None, 1.0, beyond=0.9),
-    "poisson": Loss("poisson", is_log=True, positive="y >= 0"),
-    "gamma": Loss("gamma", is_log=True, positive="y > 0"),
+    "poisson": Loss("poisson", largest_step=LARGEST_STEP, is_log=True, positive="y >= 0"),
+    "gamma": Loss("gamma", largest_step=LARGEST_STEP, is_log=True, positive="y > 0"),
 }
 
 
@@ -346,10 +340,6 @@ class OwnLoss:
                 + f". Got {found!r}."
             )
         return np.broadcast_to(found, (n_values,)).copy()
-
-    def with_width(self, y: np.ndarray, raw: Any, weight: np.ndarray | None) -> OwnLoss:
-        """The loss itself, which has no width."""
-        return self
 
     def derivatives(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gradients and hessians, both float64 (n_values, n_rows), as `raw`."""

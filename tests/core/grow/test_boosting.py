@@ -8,10 +8,13 @@ from hypothesis import strategies as st
 from sklearn.metrics import log_loss
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
+from dtrees.coding import CodeBook
 from dtrees.core.data.rules import BoostingRules
+from dtrees.core.grow import boosting
 from dtrees.core.grow._boosted_rows import RowDraws
 from dtrees.core.grow.boosting import (
-    LeafSteps,
+    BoostedRows,
+    Growing,
     bounds_of_nodes,
     few_bits,
     stretches,
@@ -19,9 +22,10 @@ from dtrees.core.grow.boosting import (
 )
 from dtrees.core.grow.node_record import RECORD, PartialTree
 from dtrees.core.losses.losses import NUMBERS
+from dtrees.core.predict.binned import CodedRows
 from dtrees.core.predict.raw import leaves_by_tree
 from dtrees.typing import serial
-from tests.core.grow.boosted_cases import grown, random_columns, table_of
+from tests.core.grow.boosted_cases import random_columns, table_of
 from tests.oracle.boosting import Rules, boost
 
 pytest.importorskip("pandas")
@@ -250,12 +254,6 @@ class TestSubsample:
 
 
 def test_a_cancelled_growth_ends():
-    from dtrees.coding import CodeBook
-    from dtrees.core.data.rules import BoostingRules
-    from dtrees.core.grow.boosting import BoostedRows, Growing, boost
-    from dtrees.core.losses.losses import NUMBERS
-    from dtrees.typing import serial
-
     book, coded = CodeBook.fit_encode(np.arange(100.0)[:, None])
     growing = Growing(NUMBERS["squared_error"], np.zeros(1), BoostingRules(), 0.1, 10)
     asked = []
@@ -264,10 +262,8 @@ def test_a_cancelled_growth_ends():
         asked.append(1)
         return len(asked) > 3
 
-    found = boost(
-        BoostedRows(coded, np.arange(100.0)), growing, book.thresholds, serial, 1, cancelled
-    )
-    assert len(found) == 3
+    rows = BoostedRows(coded, np.arange(100.0))
+    assert len(boosting.boost(rows, growing, book.thresholds, serial, 1, cancelled)) == 3
 
 
 N = 60
@@ -276,43 +272,41 @@ X = RNG.integers(0, 9, (N, 3)).astype(float)
 Y = RNG.normal(size=N)
 
 
-def made(loss="squared_error", weight=None, unit=1.0, **rules):
-    """A tree of integers of gradients, its steps, and the rows of its leaves."""
+def made(loss="squared_error", weight=None, **rules):
+    """A tree, raw predictions that it has moved, and the rows of its leaves."""
+    book, coded = CodeBook.fit_encode(X, max_bins=None)
     own = BoostingRules(min_samples_leaf=4, max_leaf_nodes=6, **rules)
-    gradient = np.rint(-Y * 2**20).astype(int)
-    grower, _ = grown(X, gradient, np.full(N, 2**20), own)
-    raw = np.zeros((1, N))
-    steps = LeafSteps(own, 0.1, Y, raw, weight, unit, True)
-    of_steps = steps.of_tree(grower, 0, 0, NUMBERS[loss])
-    leaves = {
-        record: grower.rows_of_leaves[first : first + n].copy()
-        for record, first, n in grower.leaves_of_tree().tolist()
-    }
-    return (grower.piece(), of_steps), raw[0], leaves
+    growing, moved = Growing(NUMBERS[loss], np.zeros(1), own, 0.1, 1), []
+    rows = BoostedRows(coded, Y, weight)
+    (tree,) = boosting.boost(
+        rows, growing, book.thresholds, serial, watch=lambda trees, raw: moved.append(raw[0])
+    )
+    leaf = CodedRows(coded).leaves(tree, np.arange(N))
+    return tree, moved[0], {node: np.flatnonzero(leaf == node) for node in set(leaf.tolist())}
 
 
 @pytest.mark.parametrize("weight", [None, RNG.integers(1, 5, N)])
 def test_a_step_is_minus_gradient_by_hessian(weight):
-    (piece, unit), raw, leaves = made(weight=weight)
+    tree, raw, leaves = made(weight=weight)
     assert len(leaves) == 6
-    for record, rows in leaves.items():
-        stored = piece.statistics[record, 1] * unit / piece.statistics[record, 0]
-        np.testing.assert_allclose(stored, 0.1 * Y[rows].mean(), atol=1e-6)
-        assert (raw[rows] == stored).all()
-        wanted = len(rows) if weight is None else weight[rows].sum()
-        assert piece.statistics[record, 0] == wanted
+    for leaf, rows in leaves.items():
+        of_rows = None if weight is None else weight[rows]
+        step = 0.1 * np.average(Y[rows], weights=of_rows)
+        np.testing.assert_allclose(tree.value[leaf], step, atol=1e-6)
+        assert (raw[rows] == tree.value[leaf]).all()
+        assert tree.statistics[leaf, 0] == (len(rows) if weight is None else of_rows.sum())
 
 
 def test_medians_are_those_of_the_rows():
     _, raw, leaves = made("absolute_error")
+    assert len(leaves) > 1
     for rows in leaves.values():
-        np.testing.assert_allclose(raw[rows], 0.1 * np.median(Y[rows]), atol=0.2)
-        assert len(set(raw[rows])) == 1
+        np.testing.assert_allclose(raw[rows], 0.1 * np.median(Y[rows]), atol=1e-9)
 
 
 def test_monotonic_steps_rise():
-    (piece, _), raw, _ = made(monotonic=(1, 0, 0))
-    assert len(piece.nodes) > 1
+    tree, raw, _ = made(monotonic=(1, 0, 0))
+    assert tree.node_count > 1
     for others in np.unique(X[:, 1:], axis=0):
         own = np.flatnonzero((X[:, 1:] == others).all(axis=1))
         assert (np.diff(raw[own[np.argsort(X[own, 0])]]) >= 0).all()
