@@ -18,6 +18,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from dask.utils import format_bytes, format_time
 
 from dtrees._html import html_table
 from dtrees.constraints import ARRAY, Having, InstanceOf, IntegerIn, Nothing, checked
@@ -33,9 +34,7 @@ from dtrees.parallel.cost import (
     GrowthSize,
     Machines,
     TableSize,
-    bytes_in_words,
     place_of,
-    seconds_in_words,
     size_of_table,
 )
 from dtrees.parallel.memory import check_least_room
@@ -93,18 +92,18 @@ class CostEstimate:
         return sum(self.seconds.values())
 
     def __str__(self) -> str:
-        of = "" if self.memory is None else f" of {bytes_in_words(self.memory)}"
+        of = "" if self.memory is None else f" of {format_bytes(self.memory)}"
         where = f"{_counted(self.n_workers, 'worker')}" if self.bytes_moved else "this process"
         threads = _counted(self.n_threads, "thread")
         lines = [
             f"{_counted(self.n_rows, 'row')} x {_counted(self.n_columns, 'column')}, "
             f"{_counted(self.n_trees, 'tree')}",
-            f"{bytes_in_words(self.code_bytes)} of codes, at most; "
-            f"{bytes_in_words(self.bytes_per_worker)} a worker{of}",
+            f"{format_bytes(self.code_bytes)} of codes, at most; "
+            f"{format_bytes(self.bytes_per_worker)} a worker{of}",
             f"regime {self.regime}, on {threads} of {where}: {self.reason}",
             f"{_counted(self.rounds, 'round')}, {_counted(self.passes, 'pass', 'passes')}, "
-            f"{bytes_in_words(self.bytes_moved)} between processes",
-            f"about {seconds_in_words(self.total_seconds)}",
+            f"{format_bytes(self.bytes_moved)} between processes",
+            f"about {format_time(self.total_seconds)}",
         ]
         return "\n".join(lines)
 
@@ -112,17 +111,17 @@ class CostEstimate:
 
     def _repr_html_(self) -> str:
         what = f"{_counted(self.n_rows, 'row')} x {_counted(self.n_columns, 'column')}"
-        phases = [[name, seconds_in_words(seconds)] for name, seconds in self.seconds.items()]
+        phases = [[name, format_time(seconds)] for name, seconds in self.seconds.items()]
         rows = [
             ["trees", f"{self.n_trees:,}"],
-            ["time, about", seconds_in_words(self.total_seconds)],
+            ["time, about", format_time(self.total_seconds)],
             *[[f"    {name}", seconds] for name, seconds in phases],
             ["regime", self.regime],
             ["threads", f"{self.n_threads:,}"],
             ["workers", f"{self.n_workers:,}"],
-            ["codes, at most", bytes_in_words(self.code_bytes)],
-            ["memory of a worker, at most", bytes_in_words(self.bytes_per_worker)],
-            ["between processes", bytes_in_words(self.bytes_moved)],
+            ["codes, at most", format_bytes(self.code_bytes)],
+            ["memory of a worker, at most", format_bytes(self.bytes_per_worker)],
+            ["between processes", format_bytes(self.bytes_moved)],
         ]
         return html_table(f"Cost of a fit: {what}", ["", "estimate"], rows, self.reason)
 

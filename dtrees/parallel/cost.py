@@ -36,7 +36,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
-from dask.utils import format_bytes, format_time
 
 from dtrees.coding.sparse_positions import in_scipy
 from dtrees.coding.tables import read_table
@@ -147,16 +146,6 @@ def place_of(
         threads = able or threads
     memory = min(filter(None, map(limits.get, threads)), default=None)
     return choice, Machines(len(threads), sum(threads.values()), memory, is_cluster=True)
-
-
-def bytes_in_words(n_bytes: float) -> str:
-    """A number of bytes for people."""
-    return str(format_bytes(int(n_bytes)))
-
-
-def seconds_in_words(seconds: float) -> str:
-    """A time for people."""
-    return str(format_time(seconds))
 
 
 def _types(X: Any, n_columns: int) -> list[Any]:

@@ -68,7 +68,8 @@ def loads(asked: Sequence[Asked], with_values: bool) -> Iterator[list[TreeRange]
         first = 0
         for place, tree in enumerate(trees):
             size = NODE_BYTES * tree.node_count
-            answer = len(rows) * (0 if with_values and place > first else _width(tree, with_values))
+            width = 8 * tree.n_values if with_values else narrow_type(tree).itemsize
+            answer = len(rows) * (0 if with_values and place > first else width)
             is_full = n_bytes + size > LOAD_BYTES or n_answers + answer > ANSWER_BYTES
             if is_full and (load or place > first):
                 if place > first:
@@ -81,11 +82,6 @@ def loads(asked: Sequence[Asked], with_values: bool) -> Iterator[list[TreeRange]
             load.append(TreeRange(number, first, len(trees)))
     if load:
         yield load
-
-
-def _width(tree: Tree, with_values: bool) -> int:
-    """Bytes of an answer for a row."""
-    return 8 * tree.n_values if with_values else narrow_type(tree).itemsize
 
 
 def narrow_type(tree: Tree) -> np.dtype:

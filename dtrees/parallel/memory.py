@@ -176,20 +176,17 @@ def check_partitions(table: PartitionedTable, room: int | None) -> None:
     )
 
 
-def holds(limit: int | None, n_bytes: int) -> bool:
-    """Whether a worker with this limit of memory, None: with none, can hold a table at all.
+def too_small(client: Client, n_bytes: int) -> frozenset[str]:
+    """Addresses of the workers that cannot hold a table of so many bytes.
 
     Limits that a process exceeds that holds nothing are none, as for `check_partitions`.
     """
-    if limit is None or limit <= PROCESS_BYTES:
-        return True
-    return n_bytes <= KILLED_SHARE * limit - PROCESS_BYTES
-
-
-def too_small(client: Client, n_bytes: int) -> frozenset[str]:
-    """Addresses of the workers that cannot hold a table of so many bytes."""
-    limits = limits_of(client)
-    return frozenset(address for address in limits if not holds(limits[address], n_bytes))
+    return frozenset(
+        address
+        for address, limit in limits_of(client).items()
+        if limit is not None and limit > PROCESS_BYTES
+        if n_bytes > KILLED_SHARE * limit - PROCESS_BYTES
+    )
 
 
 def able_workers(client: Client, n_bytes: int) -> dict[str, int]:
