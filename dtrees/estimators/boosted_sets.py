@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -30,9 +30,11 @@ from dtrees.estimators.boosted_start import CodedTable, sides_of, start_of
 from dtrees.estimators.boosting import BaseBoosting
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import FittedSets
-from dtrees.estimators.training_table import TrainingTable
 from dtrees.parallel import place_of_boosting, threaded
 from dtrees.typing import Runner, serial
+
+if TYPE_CHECKING:
+    from dtrees.estimators.training_sets import TrainingTable
 
 MOST_AT_ONCE, LEAST_AT_ONCE = 32, 8  # iterations whose steps are held
 CELLS_AT_ONCE = 2**16  # of these: fewer iterations of many rows, which stay in the cache
@@ -63,7 +65,7 @@ class FittedBoosts(FittedSets):
     def stages_of(
         self, model: Any, rows: np.ndarray, run: Runner | None = None
     ) -> Iterator[np.ndarray]:
-        """The same after 1, 2, ... iterations.
+        """Raw predictions of rows after 1, 2, ... iterations.
 
         `run` is for the walk; None: the threads of the model. The bits are those of
         ``staged_decision_function``: steps are added in the same order.
@@ -74,7 +76,7 @@ class FittedBoosts(FittedSets):
     def blocks_of_stages(
         self, model: Any, rows: np.ndarray, run: Runner | None = None
     ) -> Iterator[np.ndarray]:
-        """The same of some iterations at a time, float64 (n_iterations, n_values, n_rows)."""
+        """Raw predictions after some iterations at a time, (n_iterations, n_values, n_rows)."""
         lookup, trees = self.coded_rows, model.forest_.trees
         run, n_values = run or threaded(model.n_jobs), model.n_trees_per_iteration_
         raw = first_raw(model, len(rows)).T

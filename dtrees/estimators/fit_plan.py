@@ -10,7 +10,7 @@ never look inside an estimator::
     Encoded, in a Training ──fit──▶ fitted estimators
 
 A fit of many models to one table calls these steps one by one, and keeps what two fits have in
-common (`dtrees.estimators.training_table`). A fit of one model calls `encode`.
+common (`dtrees.estimators.training_sets`). A fit of one model calls `encode`.
 
 `dtrees.core.data.rules.GrowthRules` knows plain numbers only. What 0.1 or "sqrt" means is decided
 here, as scikit-learn decides it: an integer is a number and a float is a share. Shares of columns

@@ -77,7 +77,7 @@ class FittedSets:
         return found
 
     def values_of(self, model: Any, rows: np.ndarray) -> np.ndarray:
-        """The same for any model that was grown from these codes."""
+        """What any model that was grown from these codes says of rows, as `values`."""
         trees = trees_of(model)
         if len(trees) == 1:
             return trees[0].value_of(self.coded_rows.leaves(trees[0], rows))
@@ -126,7 +126,10 @@ class FittedSets:
         )
 
     def bring_values(self, sides: Iterable[tuple[int, np.ndarray]]) -> None:
-        """The same for `values`: sets, whose models are there, and rows; a set may come again."""
+        """Get ready what `values` reads: sets, whose models are there, and rows of each.
+
+        A set may come again.
+        """
         if self.coded_rows.is_here:
             return
         asked = [(trees_of(self.models[number]), mine) for number, mine in sides]

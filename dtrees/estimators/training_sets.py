@@ -28,14 +28,17 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import joblib
 import numpy as np
 
 from dtrees.callbacks import Bar
+from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.tables import Table
 from dtrees.coding.target import Target, class_integers
 from dtrees.core.grow.shared import n_alone
 from dtrees.core.membership.resampling import (
@@ -44,13 +47,21 @@ from dtrees.core.membership.resampling import (
     of_sets,
     without_class_weights,
 )
+from dtrees.core.predict.binned import LeafLookup
 from dtrees.estimators.base import BaseModel
 from dtrees.estimators.boosted_sets import fit_boosted
 from dtrees.estimators.boosting import BaseBoosting
-from dtrees.estimators.fit_plan import Encoded, FitPlan, Training
+from dtrees.estimators.fit_plan import Encoded, FitPlan, Training, rows_of
 from dtrees.estimators.fitted_sets import FittedSets
-from dtrees.estimators.training_table import TrainingTable
-from dtrees.parallel import tables_kept, threaded
+from dtrees.parallel import (
+    CodedPartitions,
+    FitStatistics,
+    LocalRunner,
+    PartitionedTable,
+    admitted,
+    tables_kept,
+    threaded,
+)
 from dtrees.parallel.fit_statistics import SHARED
 
 logger = logging.getLogger(__name__)
@@ -96,6 +107,72 @@ class UnitGroup:
             weighs = None if self.class_weights is None else self.class_weights.some([at])
             found.append(UnitGroup(self.target.only(sets.rows(number)), [number], weighs))
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """A table and its target as one way of coding has them."""
+
+    values: np.ndarray  # the target as it was read
+    target: Target
+    seed: int  # of a fit
+    book: CodeBook
+    coded: CodedMatrix | CodedPartitions
+    rows: LeafLookup  # the same codes, ready to be walked
+    stats: FitStatistics  # what was done to make them
+
+
+class TrainingTable:
+    """A table, its target and weights, read once, and coded once for each way of coding.
+
+    Estimators with other parameters share the codes, unless they ask for other ones (``max_bins``,
+    ``categorical_features``, ``handle_unknown``, and the seed, where values are sampled). `stats`
+    says what has been done for the table so far.
+    """
+
+    def __init__(
+        self, X: Any, y: Any, sample_weight: Any, stats: FitStatistics | None = None
+    ) -> None:
+        self._stats = FitStatistics() if stats is None else stats
+        columns = {"y": y, "sample_weight": sample_weight}
+        self.X, self.y, self.sample_weight = admitted(X, columns, self._stats)
+        self._read: tuple[Table | PartitionedTable, np.ndarray] | None = None
+        self._seed: int | None = None  # of all fits without a random state
+        self._codes: dict[Hashable, tuple[Any, ...]] = {}
+        self._targets: dict[Hashable, Target] = {}
+        self.told: set[str] = set()  # what was logged of it
+
+    def coded(self, plan: FitPlan, run: LocalRunner) -> Codes:
+        """What a fit to all rows grows from; made when it is asked for first.
+
+        The target is kept for the next growth, if it depends on plain values. ValueError: an input
+        is not what it should be.
+        """
+        own, seed = plan.estimator, self._seed
+        if seed is None or own.random_state is not None:
+            seed = plan.seed()
+            if own.random_state is None:
+                self._seed = seed
+        if self._read is None:
+            self._read = plan.read(self.X, self.y)
+        table, values = self._read
+        weight, criterion = getattr(own, "class_weight", None), getattr(own, "criterion", None)
+        key: Hashable = type(own), criterion == "poisson", weight, getattr(own, "bootstrap", None)
+        is_plain = weight is None or isinstance(weight, str)
+        target = self._targets.get(key) if is_plain else None
+        if target is None:
+            target = plan.target(values, self.sample_weight)
+            if is_plain:
+                self._targets[key] = target
+        coding = plan.coding(table.n_rows, seed)
+        are_plain = all(value is None or type(value) in (str, int) for value in coding)
+        key = coding if are_plain else str(joblib.hash(coding))  # of lists of columns
+        if key not in self._codes:
+            stats = self._stats.continued()
+            with stats.phase("coding"):
+                book, coded = plan.code(table, seed, run, stats, self.sample_weight)
+            self._codes[key] = book, coded, rows_of(coded), stats
+        return Codes(values, target, seed, *self._codes[key])
 
 
 def fit_sets(
@@ -282,9 +359,8 @@ def _targets(
     whole, (values, sample_weight) = encoded.target, columns
     weight = np.ones(whole.n_rows) if sample_weight is None else np.asarray(sample_weight, float)
     counts = sets.totals(whole.has_weight) > 0
-    weighs_classes = plan.class_weight is not None
-    if weighs_classes:
-        weighs_classes = whole.w_exponent != 0  # else classes weigh what they do in each set
+    # with an exponent of 0 classes weigh what they do in each set
+    weighs_classes = plan.class_weight is not None and whole.w_exponent != 0
     is_balanced = weighs_classes and whole.class_multiplier is not None
     weighs = sample_weight is not None or plan.class_weight is not None
     same_units = not (weighs_classes or (weighs and plan.estimator.bootstrap)) and (
@@ -307,8 +383,7 @@ def _targets(
 
 def _is_part(own: Target, whole: Target, rows: np.ndarray) -> bool:
     """Whether a target is another one whose other rows weigh nothing, in the same units."""
-    units = ("offset", "y_exponent", "w_exponent", "wy_exponent", "class_exponent")
-    if any(getattr(own, unit) != getattr(whole, unit) for unit in units):
+    if any(getattr(own, unit) != getattr(whole, unit) for unit in (*UNITS, "class_exponent")):
         return False
     if own.means is not None and not rows.all():  # other rows are drawn as if they weighed 1
         return False

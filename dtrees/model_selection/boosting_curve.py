@@ -286,9 +286,12 @@ def boosting_curve(
 
 def grown_curve(estimator: Any, work: SplitTable, scoring: Any) -> BoostingCurve:
     """The curve of a table and splits of it; raises as `boosting_curve`."""
-    if scoring == "loss":
-        _check_losses(estimator.loss)
-    else:
+    if scoring == "loss" and not has_loss_of_rows(estimator.loss):
+        raise ValueError(
+            f"{type(estimator.loss).__name__} has no method of_rows(y, raw), so that a curve has "
+            "no loss of the held-out rows. Define it, or give another score (scoring=...)."
+        )
+    if scoring != "loss":
         check_scoring(estimator, scoring)
         refuse_unfit_scorer(scoring, estimator, work)
     for number, (_, test) in enumerate(work.splits):
@@ -301,15 +304,6 @@ def grown_curve(estimator: Any, work: SplitTable, scoring: Any) -> BoostingCurve
 def has_loss_of_rows(loss: Any) -> bool:
     """Whether held-out rows can be asked; a loss of the user's own need not say it."""
     return not isinstance(loss, Loss) or getattr(loss.of_rows, "__func__", None) is not Loss.of_rows
-
-
-def _check_losses(loss: Any) -> None:
-    """Refuse (ValueError) a loss of the user's own that does not say the loss of a row."""
-    if not has_loss_of_rows(loss):
-        raise ValueError(
-            f"{type(loss).__name__} has no method of_rows(y, raw), so that a curve has no loss of "
-            "the held-out rows. Define it, or give another score (scoring=...)."
-        )
 
 
 def _curve_of(estimator: Any, grown: FittedSplits, scoring: Any, shrinkage: float) -> BoostingCurve:

@@ -114,7 +114,8 @@ def growths_of(
     groups: dict[Hashable, list[int]] = {}
     errors: dict[int, Exception] = {}
     judged: dict[Any, Exception | None] = {}
-    late = late_of(estimator)
+    is_boosted = isinstance(estimator, BaseBoosting)
+    late = (N_ITERATIONS,) if is_boosted else (*LATE, N_TREES)  # decided on what has grown
     for names in {frozenset(candidate) for candidate in candidates}:
         clone(estimator).set_params(**dict.fromkeys(names))
     for place, candidate in enumerate(candidates):
@@ -130,23 +131,15 @@ def growths_of(
         mine = [candidates[place] for place in places]
         others = {name: value for name, value in mine[0].items() if name not in late}
         given = clone(estimator).set_params(**clone(others, safe=False))
-        if len(mine) > 1 and not _has_more_than_trees(given):
+        # a fit with these learns what depends on how far its trees have grown
+        learns_more = any(getattr(given, name, None) for name in ("oob_score", "oob_tol"))
+        if len(mine) > 1 and not learns_more:
             growths.append(Growth(given, _furthest(given, mine), places, mine, False))
             continue
         for place, candidate in zip(places, mine, strict=True):
             own = clone(given).set_params(**clone(dict(candidate), safe=False))
             growths.append(Growth(given, own, [place], [candidate], True))
     return growths, errors
-
-
-def late_of(estimator: Any) -> tuple[str, ...]:
-    """Parameters that are decided on what has grown."""
-    return (N_ITERATIONS,) if isinstance(estimator, BaseBoosting) else (*LATE, N_TREES)
-
-
-def _has_more_than_trees(estimator: Any) -> bool:
-    """Whether a fit learns what depends on how far its trees have grown."""
-    return any(getattr(estimator, name, None) for name in ("oob_score", "oob_tol"))
 
 
 def _furthest(given: Any, candidates: Sequence[Parameters]) -> Any:

@@ -41,8 +41,7 @@ from dtrees.core.model.nested_trees import PruningGrid
 from dtrees.core.model.pruning import WHOLE
 from dtrees.estimators.fitted_sets import FittedSets, trees_of
 from dtrees.estimators.scorers import refuse_unfit, with_positive_class
-from dtrees.estimators.training_sets import fit_table
-from dtrees.estimators.training_table import TrainingTable
+from dtrees.estimators.training_sets import TrainingTable, fit_table
 from dtrees.inspection.alignment import adds_steps
 from dtrees.inspection.importance import normalized, unseen_importances
 from dtrees.model_selection.candidates import BoostedCells, Cells, Growth, cells_of
@@ -478,7 +477,7 @@ def fit_splits(estimator: Any, work: SplitTable) -> FittedSplits:
 
 
 def grow_splits(estimator: Any, work: SplitTable) -> FittedSplits:
-    """The same, where no fit may fail: its error is raised."""
+    """Grow as `fit_splits`, and raise the error of a fit that fails."""
     grown = fit_splits(estimator, work)
     for model in grown.fitted.models:
         if isinstance(model, Exception):

@@ -251,7 +251,7 @@ def _squares_of_shares(held_out: HeldOut) -> np.ndarray:
 
 
 def _squares(held_out: HeldOut) -> np.ndarray:
-    """Of errors, negative. Those of leaves are added up as they are, as moments would cancel."""
+    """Squared errors, negative. Those of leaves are added up as they are: moments would cancel."""
     n, total, square = held_out.moments.T
     away = held_out.values[:, 0] - held_out.center
     found = np.maximum(square - 2 * away * total + n * away * away, 0.0)
@@ -262,7 +262,7 @@ def _squares(held_out: HeldOut) -> np.ndarray:
 
 
 def _squares_of_rows(held_out: HeldOut) -> np.ndarray:
-    """The same of all leaves together, to the last bit; (1,)."""
+    """Squared errors of all leaves together, negative: as `_squares` to the last bit; (1,)."""
     errors = held_out.y - held_out.tree.value_of(held_out.leaves)[:, 0]
     of_leaves = held_out.summed_in_leaves(errors * errors)
     integers, unit = fixed_point(of_leaves, _most_squares(held_out))
@@ -409,9 +409,10 @@ def leaf_scores(
     """
     if any(score.is_unfit is not None and score.is_unfit(held_out) for score in scores):
         return None
-    n_sums = held_out.tree.n_values**2 * max(held_out.tree.node_count, len(limits))
-    if any(score.is_matrix for score in scores) and n_sums > MOST_SUMS:
-        return None
+    if any(score.is_matrix for score in scores):
+        n_sums = held_out.tree.n_values**2 * max(held_out.tree.node_count, len(limits))
+        if n_sums > MOST_SUMS:
+            return None
     found = []
     sums: dict[Any, np.ndarray] = {}  # over the leaves of nested trees, (n_limits, m), by `share`
     are_whole = len(limits.whole) == len(limits) and held_out.weight is None

@@ -59,8 +59,7 @@ from dtrees.constraints import (
 )
 from dtrees.core.membership.resampling import Rows, of_sets
 from dtrees.estimators.fitted_sets import FittedSets
-from dtrees.estimators.training_sets import fit_table
-from dtrees.estimators.training_table import TrainingTable
+from dtrees.estimators.training_sets import TrainingTable, fit_table
 from dtrees.model_selection.folds import LARGEST_SEED, Split, Splits, shuffled_folds
 from dtrees.model_selection.prepare import Arguments, NotShareableError, draw_splits, prepare
 from dtrees.model_selection.search import SharedSearch, search_rows, unsupported_model

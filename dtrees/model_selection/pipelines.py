@@ -39,8 +39,7 @@ from dtrees.core.predict.binned import LeafLookup
 from dtrees.core.predict.raw import apply
 from dtrees.estimators.boosted_sets import FittedBoosts
 from dtrees.estimators.fitted_sets import FittedSets
-from dtrees.estimators.training_sets import fit_table
-from dtrees.estimators.training_table import TrainingTable
+from dtrees.estimators.training_sets import TrainingTable, fit_table
 from dtrees.exceptions import ClusterError
 from dtrees.model_selection.candidates import (
     BoostedCells,
@@ -182,7 +181,7 @@ class PipelineCells(Cells):
 
 
 class BoostedPipelineCells(PipelineCells, BoostedCells):
-    """The same of a last step that is boosted, whose candidates are prefixes."""
+    """Pipelines whose last step is boosted; their candidates are prefixes."""
 
 
 def _with_last(steps: Pipeline, model: Any) -> Pipeline:

@@ -29,7 +29,7 @@ from dtrees._warnings import warn
 from dtrees.callbacks import Bar
 from dtrees.coding.sparse_positions import check_sparse, in_scipy
 from dtrees.coding.target import class_codes
-from dtrees.estimators.training_table import TrainingTable
+from dtrees.estimators.training_sets import TrainingTable
 from dtrees.estimators.trees import BaseDecisionTree
 from dtrees.model_selection.folds import DrawnSplits, HashKFold, Split, Splits
 from dtrees.parallel import (

@@ -49,8 +49,7 @@ from dtrees.core.membership.resampling import Resampling, of_sets
 from dtrees.estimators.boosted_sets import FittedBoosts
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.forests import BaseForest
-from dtrees.estimators.training_sets import fit_table
-from dtrees.estimators.training_table import TrainingTable
+from dtrees.estimators.training_sets import TrainingTable, fit_table
 from dtrees.exceptions import ClusterError, NotSharedWarning
 from dtrees.model_selection.candidates import Cells, Growth, Parameters, cells_of, growths_of
 from dtrees.model_selection.fitted_splits import score_models, scores_by_leaves, warn_of_undefined

@@ -1,4 +1,7 @@
-"""Sets share sums where their own fits have the same integers, up to what is multiplied."""
+"""Sets share sums where their own fits have the same integers, up to what is multiplied.
+
+Their table is read once, and coded once for each way of coding.
+"""
 
 import logging
 
@@ -7,18 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 
 import dtrees
+from dtrees import DecisionTreeClassifier, RandomForestClassifier
 from dtrees.coding import target as coding_target
 from dtrees.coding.target import Target
 from dtrees.estimators import training_sets
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import trees_of
-from dtrees.estimators.training_sets import fit_sets
+from dtrees.estimators.training_sets import TrainingTable, fit_sets
+from dtrees.parallel import threaded
 from tests.laws.together import staying_together
 from tests.pairs import parametrize_pairs
 
 TREE = FitPlan.of(dtrees.DecisionTreeClassifier())
+IRIS = load_iris(return_X_y=True)
 HALVES = np.array([0.5, 1.5, 2.25, 3.0])
 
 
@@ -470,3 +477,51 @@ def test_a_set_whose_target_is_zero():
     found = fit_sets(dtrees.DecisionTreeRegressor(criterion="poisson"), X, y, None, rows)
     assert "y is not positive" in str(found.models[0])
     assert found.models[1].tree_.node_count > 1
+
+
+def test_estimators_share_codes_that_are_equal():
+    iris, run = TrainingTable(*IRIS, None), threaded(1)
+    plans = [
+        FitPlan.of(estimator)
+        for estimator in (
+            RandomForestClassifier(random_state=0),
+            RandomForestClassifier(random_state=0, criterion="entropy", max_depth=2),
+            RandomForestClassifier(random_state=0, max_bins=5),
+        )
+    ]
+    first, same, other = (iris.coded(plan, run).coded for plan in plans)
+    assert first is same
+    assert other is not first
+    np.testing.assert_array_equal(iris.coded(plans[0], run).values, IRIS[1])
+
+
+def test_without_a_random_state_there_is_one_seed():
+    iris, run = TrainingTable(*IRIS, None), threaded(1)
+    plans = [FitPlan.of(DecisionTreeClassifier(random_state=seed)) for seed in (None, 5, None)]
+    one, given, other = (iris.coded(plan, run).seed for plan in plans)
+    assert one == other
+    assert given == plans[1].seed()
+
+
+def test_estimators_share_targets_that_are_equal():
+    """That of an estimator is what it makes of the target itself, whoever has asked before."""
+    iris, run = TrainingTable(*IRIS, None), threaded(1)
+    weights = None, "balanced", "balanced_subsample", {0: 1.0, 1: 2.0, 2: 3.0}
+    estimators = [
+        *(DecisionTreeClassifier(class_weight=weight) for weight in weights[:2]),
+        DecisionTreeClassifier(class_weight=weights[3]),
+        *(
+            RandomForestClassifier(class_weight=weight, bootstrap=bootstrap)
+            for weight in weights
+            for bootstrap in (True, False)
+        ),
+    ]
+    for estimator in estimators:
+        plan = FitPlan.of(estimator)
+        found, expected = iris.coded(plan, run).target, plan.target(IRIS[1], None)
+        for name in ("y", "w", "class_multiplier"):
+            np.testing.assert_equal(getattr(found, name), getattr(expected, name))
+        assert found.class_exponent == expected.class_exponent
+        other = FitPlan.of(clone(estimator).set_params(criterion="entropy"))
+        is_plain = not isinstance(estimator.class_weight, dict)
+        assert (iris.coded(other, run).target is found) == is_plain

@@ -19,8 +19,7 @@ from dtrees.estimators import training_sets
 from dtrees.estimators.boosting import first_iterations
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import trees_of
-from dtrees.estimators.training_sets import fit_table
-from dtrees.estimators.training_table import TrainingTable
+from dtrees.estimators.training_sets import TrainingTable, fit_table
 from dtrees.model_selection import (
     GridSearchCV,
     cost_complexity_cv,

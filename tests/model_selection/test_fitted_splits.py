@@ -27,7 +27,7 @@ from sklearn.preprocessing import StandardScaler
 
 import dtrees
 from dtrees import DecisionTreeClassifier, GradientBoostingClassifier, RandomForestClassifier
-from dtrees.estimators.training_table import TrainingTable
+from dtrees.estimators.training_sets import TrainingTable
 from dtrees.model_selection import (
     GridSearchCV,
     boosting_curve,

@@ -36,7 +36,7 @@ from dtrees import (
 )
 from dtrees.core.grow import shared
 from dtrees.estimators import InvalidParameterError
-from dtrees.estimators.training_table import TrainingTable
+from dtrees.estimators.training_sets import TrainingTable
 from dtrees.model_selection import (
     GridSearchCV,
     RandomizedSearchCV,

@@ -44,7 +44,7 @@ from dtrees.callbacks import Bar
 from dtrees.estimators import training_sets
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import trees_of
-from dtrees.estimators.training_table import TrainingTable
+from dtrees.estimators.training_sets import TrainingTable
 from dtrees.exceptions import NotSharedWarning
 from dtrees.model_selection import (
     GridSearchCV,

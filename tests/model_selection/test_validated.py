@@ -10,7 +10,7 @@ import dtrees
 from dtrees.callbacks import Bar
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import trees_of
-from dtrees.estimators.training_table import TrainingTable
+from dtrees.estimators.training_sets import TrainingTable
 from dtrees.model_selection import cost_complexity_cv, cross_validate, tuned_size
 from dtrees.model_selection.folds import shuffled_folds
 from dtrees.model_selection.prepare import SplitTable

@@ -71,7 +71,11 @@ class Shares:
             n_rows = resampling.totals(table.has_weight)
         if self.min_weight_leaf > 0:
             weighed = table if bag is None else bag
-            weight = _weights_of_sets(resampling, weighed)
+            if resampling.class_weights is None:
+                weight = resampling.totals(units_of(weighed)) * weighed.weight_unit
+            else:  # as of its own target, bit for bit
+                own = [resampling.target_of(i, weighed) for i in range(resampling.n_sets)]
+                weight = np.array([each.total_weight for each in own])
         return [
             self.applied(rules, n, w) for n, w in zip(n_rows.tolist(), weight.tolist(), strict=True)
         ]
@@ -86,11 +90,3 @@ class Shares:
         if self.min_weight_leaf > 0:
             limits["min_weight_leaf"] = self.min_weight_leaf * weight
         return replace(rules, **limits)
-
-
-def _weights_of_sets(resampling: Resampling, target: Target) -> np.ndarray:
-    """Weight of each training set in the user's units; as of its own target, bit for bit."""
-    if resampling.class_weights is None:
-        return resampling.totals(units_of(target)) * target.weight_unit
-    own = [resampling.target_of(number, target) for number in range(resampling.n_sets)]
-    return np.array([each.total_weight for each in own])
