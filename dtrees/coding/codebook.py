@@ -198,8 +198,9 @@ class CodeBook:
         for column, labels in categories.items():
             n_codes[column] += len(labels)
         offsets = np.concatenate([[0], np.cumsum(n_ordered)])
-        if len(parts) == 1 and len(parts[0].columns) == len(units) and exact.all():
-            low = high = parts[0].low
+        if len(parts) == 1 and len(parts[0].columns) == len(units):  # of an array
+            low = parts[0].low
+            high = low if exact.all() else parts[0].high
         else:
             low, high = join_values(parts, offsets, exact)
         return cls(

@@ -143,8 +143,7 @@ def columns_by_type(table: Table, mask: np.ndarray | None) -> Columns:
             continue
         for is_category, part in block.split(mask):
             if is_category and is_beyond_floats(part.values):
-                cells = zip(part.columns.tolist(), part.values.T, strict=True)
-                exact = [labels_of_numbers(values, j) for j, values in cells]
+                exact = labels_of_numbers(part)
                 categories += [_categories(column, column.present()) for column in exact]
             else:
                 (numeric if is_category else ordered).append(part)
@@ -166,12 +165,15 @@ def columns_by_type(table: Table, mask: np.ndarray | None) -> Columns:
     return Columns(tuple(ordered), tuple(numeric), tuple(categories))
 
 
-def labels_of_numbers(values: np.ndarray, column: int) -> Labels:
-    """A column of numbers as labels, exact: what is wider than 64 bits is the nearest float64."""
+def labels_of_numbers(block: Numbers) -> list[Labels]:
+    """Columns of numbers as labels, exact: what is wider than 64 bits is the nearest float64."""
+    values, found = block.values, []
     if values.dtype.kind == "f" and values.dtype.itemsize > 8:
         values = values.astype(np.float64)
-    distinct, codes = np.unique(values, return_inverse=True)
-    return Labels(column, codes, distinct.tolist(), is_category=True).without_missing()
+    for j, cells in zip(block.columns.tolist(), values.T, strict=True):
+        distinct, codes = np.unique(cells, return_inverse=True)
+        found.append(Labels(j, codes, distinct.tolist(), is_category=True).without_missing())
+    return found
 
 
 def category_array(values: Sequence[Any] | np.ndarray, dtype: np.dtype | None) -> np.ndarray:
@@ -288,16 +290,8 @@ def check_units(book: CodeBook, table: Table) -> None:
     if differs.any():  # one of them is a time
         times = (DATETIME, TIMEDELTA)
         differs &= np.isin(table.units, times) | np.isin(book.units, times)
-    if not differs.any():
-        return
-    present = np.full(table.n_columns, table.sparse is not None)
-    for block in table.numbers:
-        here = differs[block.columns]
-        values = block.values[:, here]
-        present[block.columns[here]] = (values == values).any(axis=0)
-    for column in table.labels:
-        present[column.column] = differs[column.column] and column.present().any()
-    differs &= present
+    if differs.any():
+        differs &= columns_with_values(table)
     if differs.any():
         j = int(np.argmax(differs))
         given, fitted = UNIT_WORDS[table.units[j]], UNIT_WORDS[book.units[j]]
@@ -307,6 +301,17 @@ def check_units(book: CodeBook, table: Table) -> None:
             f"Column {table.name(j)} of X holds {given}, but {fitted} were fitted. Convert it "
             "to what was fitted."
         )
+
+
+def columns_with_values(table: Table) -> np.ndarray:
+    """Columns that are not all missing, bool (n_columns,); of a sparse table all."""
+    found = np.full(table.n_columns, table.sparse is not None)
+    for block in table.numbers:
+        is_float = block.values.dtype.kind == "f"
+        found[block.columns] = not is_float or (block.values == block.values).any(axis=0)
+    for column in table.labels:
+        found[column.column] = column.present().any()
+    return found
 
 
 def as_fitted(book: CodeBook, table: Table) -> Table:
@@ -328,8 +333,7 @@ def as_fitted(book: CodeBook, table: Table) -> Table:
             continue
         for is_named, part in block.split(named):
             if is_named:
-                cells = zip(part.columns.tolist(), part.values.T, strict=True)
-                labels.extend(labels_of_numbers(values, j) for j, values in cells)
+                labels += labels_of_numbers(part)
             else:
                 numbers.append(part)
     for column in table.labels:

@@ -419,7 +419,9 @@ def _encode_tile(book: CodeBook, tile: Numbers, store: CodeStore, largest: np.nd
         if book.n_ordered[j] == 0:
             codes[:] = 0
             continue
-        cuts = _lowered(book.cuts(j), values.dtype)
+        cuts = book.cuts(j)
+        if cuts.dtype != values.dtype:
+            cuts = _lowered(cuts, values.dtype)
         if len(cuts) > MANY_CUTS * len(codes):
             _cut_few_rows(values[k], cuts, codes)
         else:
@@ -435,7 +437,5 @@ def _cut_few_rows(values: np.ndarray, cuts: np.ndarray, codes: np.ndarray) -> No
 
 def _lowered(cuts: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Cuts in a narrower type that no value of that type tells from the given ones."""
-    if cuts.dtype == dtype:
-        return cuts
     narrow = cuts.astype(dtype)
     return np.where(narrow > cuts, np.nextafter(narrow, dtype.type(-np.inf)), narrow)

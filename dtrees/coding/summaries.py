@@ -21,9 +21,10 @@ summary has to be made anew from all rows.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from dtrees.coding.column_types import (
     Columns,
     category_array,
     columns_by_type,
+    columns_with_values,
     refuse_sparse_categories,
 )
 from dtrees.coding.dense_columns import OrderedValues, load, tile_type, tiles
@@ -264,7 +266,8 @@ class SparseSummary:
     def merge_all(cls, parts: Sequence[SparseSummary]) -> SparseSummary:
         """The summary of all parts."""
         rules = parts[0].rules
-        columns = np.concatenate([part._columns() for part in parts])
+        lengths = [np.diff(part.start) for part in parts]
+        columns = np.concatenate([np.repeat(np.arange(len(each)), each) for each in lengths])
         values = np.concatenate([part.distinct for part in parts])
         order = np.lexsort((values, columns))
         columns, values = columns[order], values[order]
@@ -320,29 +323,6 @@ class SparseSummary:
             ~self.has_too_many,
         )
 
-    def _columns(self) -> np.ndarray:
-        """The column of each distinct value."""
-        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
-
-
-@dataclass(frozen=True, eq=False)
-class CategorySummary:
-    """Labels of one column: how often each was seen."""
-
-    counts: dict[object, int]
-    n_rows: int
-    n_missing: int
-
-    @classmethod
-    def merge_all(cls, parts: Sequence[CategorySummary]) -> CategorySummary:
-        """The summary of all parts."""
-        counts: dict[object, int] = {}
-        for part in parts:
-            for label, count in part.counts.items():
-                counts[label] = counts.get(label, 0) + count
-        n_missing = sum(part.n_missing for part in parts)
-        return cls(counts, sum(part.n_rows for part in parts), n_missing)
-
 
 @dataclass(frozen=True, eq=False)
 class TableSummary:
@@ -352,7 +332,8 @@ class TableSummary:
     ----------
     n_rows : int
     ordered : tuple of OrderedSummary or None, of length n_columns
-    categories : tuple of CategorySummary or None, of length n_columns
+    categories : tuple of tuple, of length n_columns
+        Distinct labels; none of columns without categories.
     dtypes : tuple of dtype or None, of length n_columns
         None: labels.
     units : uint8 (n_columns,)
@@ -366,7 +347,7 @@ class TableSummary:
 
     n_rows: int
     ordered: tuple[OrderedSummary | None, ...]
-    categories: tuple[CategorySummary | None, ...]
+    categories: tuple[tuple[Any, ...], ...]
     dtypes: tuple[np.dtype | None, ...]
     units: np.ndarray
     has_values: np.ndarray
@@ -410,19 +391,19 @@ class TableSummary:
         """
         n_columns = table.n_columns
         none = np.zeros(n_columns, dtype=bool)
-        nothing = (None,) * n_columns
         if table.sparse is not None:
             refuse_sparse_categories(table, mask)
             matrix = read_sparse(table)
             sparse = SparseSummary.of(matrix, rules, first_row, bound, weights)
             dtypes = (table.sparse.dtype,) * n_columns
-            return cls(table.n_rows, nothing, nothing, dtypes, table.units, ~none, none, sparse)
+            nothing = (None,) * n_columns, ((),) * n_columns
+            return cls(table.n_rows, *nothing, dtypes, table.units, ~none, none, sparse)
         columns = columns_by_type(table, mask)
         cap = EVERY if rules.max_bins is None else rules.max_bins
         rows, hashes = sampled_rows(rules, first_row, table.n_rows, bound)
         weights = None if weights is None else weights[rows]
         how = rules.sample_rows, rows, hashes, weights
-        ordered: list[OrderedSummary | None] = list(nothing)
+        ordered: list[OrderedSummary | None] = [None] * n_columns
         for block in columns.ordered:
             for some in tiles(block):
                 tile = load(block.values[:, some])
@@ -434,7 +415,7 @@ class TableSummary:
             _categories(columns, n_columns),
             tuple(table.dtypes()),
             table.units,
-            _has_values(table),
+            columns_with_values(table),
             none,
         )
 
@@ -449,11 +430,15 @@ class TableSummary:
             )
         units, clashes = _units(parts)
         sampled: Sampled = {}  # columns sample the same rows, for the most part
-        merge_samples = partial(OrderedSummary.merge_all, sampled=sampled)
+        ordered: list[OrderedSummary | None] = []
+        for of_column in zip(*(part.ordered for part in parts), strict=True):
+            there = [part for part in of_column if part is not None]
+            ordered.append(OrderedSummary.merge_all(there, sampled) if there else None)
+        labels = zip(*(part.categories for part in parts), strict=True)
         return TableSummary(
             sum(part.n_rows for part in parts),
-            _merged(merge_samples, [part.ordered for part in parts]),
-            _merged(CategorySummary.merge_all, [part.categories for part in parts]),
+            tuple(ordered),
+            tuple(tuple(dict.fromkeys(chain(*of_column))) for of_column in labels),
             tuple(reduce(_wider, of) for of in zip(*(part.dtypes for part in parts), strict=True)),
             units,
             np.any([part.has_values for part in parts], axis=0),
@@ -507,8 +492,8 @@ class TableSummary:
             return self.sparse.is_infinite
         ordered = [part is not None and part.is_infinite for part in self.ordered]
         labels = [
-            part is not None and dtype is not None and bool({np.inf, -np.inf} & part.counts.keys())
-            for part, dtype in zip(self.categories, self.dtypes, strict=True)
+            dtype is not None and not {np.inf, -np.inf}.isdisjoint(known)
+            for known, dtype in zip(self.categories, self.dtypes, strict=True)
         ]
         return np.array(ordered, dtype=bool) | np.array(labels, dtype=bool)
 
@@ -522,67 +507,33 @@ class TableSummary:
             return [self.sparse.values(kinds[0])]
         found = []
         for j, (part, kind) in enumerate(zip(self.ordered, kinds, strict=True)):
-            labels = self.categories[j]
-            if part is None or (
-                part.n_missing == part.n_rows and labels is not None and labels.counts
-            ):
+            if part is None or (part.n_missing == part.n_rows and self.categories[j]):
                 continue
             low, high, is_exact = part.codes()
-            one = np.array([j]), np.array([len(low)])
-            found.append(
-                OrderedValues(*one, low.astype(kind), high.astype(kind), np.array([is_exact]))
-            )
+            of_codes = np.array([j]), np.array([len(low)]), low.astype(kind), high.astype(kind)
+            found.append(OrderedValues(*of_codes, np.array([is_exact])))
         return found
 
     def labels(self) -> dict[int, np.ndarray]:
         """The categories of every column that has some, in the order of their codes."""
-        found = {}
-        for j, (part, dtype) in enumerate(zip(self.categories, self.dtypes, strict=True)):
-            if part is None or not part.counts:
-                continue
-            found[j] = category_array(sort_labels(part.counts), dtype)
-        return found
+        known = enumerate(zip(self.categories, self.dtypes, strict=True))
+        return {j: category_array(sort_labels(own), dtype) for j, (own, dtype) in known if own}
 
 
-def _categories(columns: Columns, n_columns: int) -> tuple[CategorySummary | None, ...]:
-    """Labels of the columns that have categories."""
-    found: list[CategorySummary | None] = [None] * n_columns
+def _categories(columns: Columns, n_columns: int) -> tuple[tuple[Any, ...], ...]:
+    """Labels of the columns that have categories; numbers as they are when they are coded."""
+    found: list[tuple[Any, ...]] = [()] * n_columns
     for block in columns.numeric_categories:
         for j, values in zip(block.columns.tolist(), block.values.T, strict=True):
-            found[j] = _of_numbers(values)
+            loaded = load(values[:, None])[0]
+            distinct = np.unique(loaded[~np.isnan(loaded)])
+            if np.isfinite(distinct).all() and values.dtype.itemsize <= 8:
+                distinct = distinct.astype(values.dtype)
+            found[j] = tuple(distinct.tolist())
     for named in columns.categories:
-        codes = named.labels.codes
-        counts = np.bincount(codes[codes >= 0], minlength=len(named.labels.labels))
-        labels = {
-            label: int(count)
-            for label, count, rank in zip(named.labels.labels, counts, named.rank, strict=True)
-            if rank
-        }
-        n_missing = int(np.count_nonzero(codes < 0))
-        found[named.labels.column] = CategorySummary(labels, len(codes), n_missing)
+        ranked = zip(named.labels.labels, named.rank, strict=True)
+        found[named.labels.column] = tuple(label for label, rank in ranked if rank)
     return tuple(found)
-
-
-def _of_numbers(values: np.ndarray) -> CategorySummary:
-    """Numbers that are categories, distinct as they are when they are coded."""
-    loaded = load(values[:, None])[0]
-    present = loaded[~np.isnan(loaded)]
-    found, counts = np.unique(present, return_counts=True)
-    is_kept = np.isfinite(found).all() and values.dtype.itemsize <= 8
-    names = found.astype(values.dtype) if is_kept else found
-    labels = dict(zip(names.tolist(), counts.tolist(), strict=True))
-    return CategorySummary(labels, len(values), len(values) - len(present))
-
-
-def _has_values(table: Table) -> np.ndarray:
-    """Columns of a dense table that are not all missing, bool (n_columns,)."""
-    found = np.zeros(table.n_columns, dtype=bool)
-    for block in table.numbers:
-        is_float = block.values.dtype.kind == "f"
-        found[block.columns] = not is_float or (block.values == block.values).any(axis=0)
-    for column in table.labels:
-        found[column.column] = column.present().any()
-    return found
 
 
 def _wider(a: np.dtype | None, b: np.dtype | None) -> np.dtype | None:
@@ -602,14 +553,3 @@ def _units(parts: Sequence[TableSummary]) -> tuple[np.ndarray, np.ndarray]:
     of_time = np.any(tells & np.isin(units, (DATETIME, TIMEDELTA)), axis=0)
     clashes = np.any([part.clashes for part in parts], axis=0) | (differs & of_time)
     return np.where(differs, NUMBER, least).astype(np.uint8), clashes
-
-
-def _merged(
-    merge_all: Callable[[Sequence[Any]], Any], parts: Sequence[Sequence[Any]]
-) -> tuple[Any, ...]:
-    """Column by column, the summary of those parts that have one."""
-    found = []
-    for of_column in zip(*parts, strict=True):
-        there = [part for part in of_column if part is not None]
-        found.append(merge_all(there) if there else None)
-    return tuple(found)

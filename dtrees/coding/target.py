@@ -75,9 +75,7 @@ MOST_DRAWN = 3_000.0  # of a row, on average: 20 times as many are in 16 bits
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
-    """Weights as float64 (n_rows,); None when there are none or all are one."""
-    if sample_weight is None:
-        return None
+    """Weights as float64 (n_rows,); None when all are one."""
     weights = real_numbers(sample_weight, "sample_weight")
     if len(weights) != n_rows:
         raise ValueError(
@@ -193,13 +191,11 @@ def class_weights(
     return result
 
 
-def class_totals(codes: np.ndarray, w: np.ndarray | None, n_classes: int) -> list[int]:
-    """Summed integer weight of every class, exact; rows are counted when ``w`` is None."""
-    return exact_bincount(codes, w, n_classes).tolist()
-
-
 def exact_bincount(numbers: np.ndarray, w: np.ndarray | None, n: int) -> np.ndarray:
-    """Summed integer weight of every number below n, exact; int64 (n,)."""
+    """Summed integer weight of every number below n, exact; int64 (n,).
+
+    Rows are counted when ``w`` is None.
+    """
     if w is None:
         return np.bincount(numbers, minlength=n)
     if w.min(initial=0) >= 0 and w.sum(dtype=np.float64) < MOST_EXACT:  # much faster
@@ -282,7 +278,7 @@ def balanced_fractions(
     Training sets whose rows count in the same unit share sums; what balances them differs.
     """
     w, exponent = fixed_point_weights(weights, spare_bits + CLASS_BITS)
-    totals = class_totals(codes, w, n_classes)
+    totals = exact_bincount(codes, w, n_classes).tolist()
     return (w, exponent), balanced_multipliers(totals, spare_bits)
 
 
@@ -585,7 +581,7 @@ class Target(LockedArrays):
     def total_weight(self) -> float:
         """Weight of all rows in the user's units, class weights included."""
         if self.class_multiplier is not None:
-            of_class = class_totals(self.y, self.w, self.n_classes)
+            of_class = exact_bincount(self.y, self.w, self.n_classes).tolist()
             of_all = zip(of_class, self.class_multiplier.tolist(), strict=True)
             total = float(sum(weight * many for weight, many in of_all))
         else:
@@ -669,11 +665,11 @@ class Target(LockedArrays):
                 f"y has {len(classes)} classes; a tree counts at most {MOST_CLASSES}. Is this a "
                 "regression? Otherwise join rare classes."
             )
-        weights = check_weights(sample_weight, len(codes))
+        weights = None if sample_weight is None else check_weights(sample_weight, len(codes))
         w, w_exponent = (None, 0) if weights is None else fixed_point_weights(weights, spare_bits)
         multiplier, class_exponent = None, 0
         if class_weight is not None:
-            totals = class_totals(codes, w, len(classes))
+            totals = exact_bincount(codes, w, len(classes)).tolist()
             per_class = class_weights(class_weight, classes, totals)
             if not any(t > 0 and p > 0 for t, p in zip(totals, per_class, strict=True)):
                 raise ValueError(
@@ -731,7 +727,7 @@ class Target(LockedArrays):
         """
         values = real_numbers(y, "y")
         check_finite(values, "y")
-        weights = check_weights(sample_weight, len(values))
+        weights = None if sample_weight is None else check_weights(sample_weight, len(values))
         w, means = None, None
         if drawn and weights is not None:
             w, means = mean_draws(fixed_point_weights(weights)[0])

@@ -363,7 +363,8 @@ class GivenRows:
                 raise ValueError(f"X_val has {table.n_rows} rows, y_val has {len(y)} values.")
             of_loss = _numbers(y) if classes is None else _numbers_of_classes(y, classes)
             loss.check(of_loss)
-            weight = check_weights(self.sample_weight, len(y))
+            weight = self.sample_weight
+            weight = None if weight is None else check_weights(weight, len(y))
         except ValueError as error:
             raise ValueError(f"Rows to be scored (X_val, y_val): {error}") from error
         return Held(self.X, np.arange(len(y)), y, of_loss, weight), ValueRows(book, table)

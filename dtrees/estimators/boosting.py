@@ -36,7 +36,7 @@ from dtrees import losses
 from dtrees.callbacks import Callback, ProgressBar, check_callbacks, listening
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table
-from dtrees.coding.target import Target, class_totals
+from dtrees.coding.target import Target, exact_bincount
 from dtrees.constraints import (
     COLUMN_RULES,
     RANDOM_STATE,
@@ -611,7 +611,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
     ) -> np.ndarray:
         if isinstance(loss, OwnLoss):
             return loss.initial(y, weight, target.n_classes if target.n_classes > 2 else 1)
-        totals = np.array(class_totals(target.y, units_of(target), target.n_classes))
+        totals = exact_bincount(target.y, units_of(target), target.n_classes)
         return initial_of_classes(totals / totals.sum())
 
 

@@ -240,9 +240,10 @@ def held_out_importances(
     trees_of(model)
     check_sparse(X=X, y=y, sample_weight=sample_weight)
     y = np.asarray(row_values(y)).ravel()
-    weight = check_weights(row_values(sample_weight), len(y))
+    if sample_weight is not None:
+        sample_weight = check_weights(row_values(sample_weight), len(y))
     every = itertools.repeat((slice(None), None))
-    return _importances(model, X, y, weight, every, normalize)
+    return _importances(model, X, y, sample_weight, every, normalize)
 
 
 def _importances(

@@ -30,7 +30,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dtrees._random import BOOTSTRAP, ROUNDING, keyed_counts, keyed_draws, keyed_largest
-from dtrees.coding.target import Target, class_totals, exact_bincount
+from dtrees.coding.target import Target, exact_bincount
 
 MOST_BITS, LEAST_BITS = 12, 10  # sets that are looked at together
 LARGEST_TABLE = 2**16  # keys that are numbered by a table
@@ -240,7 +240,7 @@ class Resampling:
         n_cells = self.mix.shape[1]
         if n_cells * target.n_classes > MOST_TOTALS + 8 * target.n_rows:
             parts = [target.take(self.rows(number)) for number in range(self.n_sets)]
-            return np.array([class_totals(part.y, part.w, part.n_classes) for part in parts])
+            return np.array([exact_bincount(part.y, part.w, part.n_classes) for part in parts])
         cell_and_class = self.cells.astype(np.int64) * target.n_classes + target.y
         of_cell = exact_bincount(cell_and_class, target.w, n_cells * target.n_classes)
         of_cell = of_cell.reshape(n_cells, target.n_classes)
