@@ -172,10 +172,13 @@ def code_partitions(
     if choose_regime(regime, n_bytes=EVERYTHING, room=room).regime != "partitioned":
         check_least_room(table.collection, table.n_rows)  # the codes will come here
     bound = sample_bound(table.shape, coding.rules, room)
-    held, found = _summarized(table, parts, coding, weights, bound, executor)
+    stretches = [(0, table.n_columns)]
+    if room is not None and coding.rules.max_bins is not None:
+        stretches = column_stretches(table.shape, coding.rules, room)
+    held, found = _summarized(parts, coding, weights, bound, stretches, executor)
     if found.book is None:
         logger.info("many values are missing: rows are sampled once more")
-        held, found = _summarized(table, parts, coding, weights, None, executor)
+        held, found = _summarized(parts, coding, weights, None, stretches, executor)
     book = found.book
     assert book is not None
     n_bytes = size_of_codes(book.n_codes, table.n_rows, found.n_stored)
@@ -221,14 +224,14 @@ def size_of_codes(n_codes: np.ndarray, n_rows: int, n_stored: int | None = None)
 
 
 def _summarized(
-    table: PartitionedTable,
     parts: Sequence[tuple[Any, int, int]],
     coding: Coding,
     weights: np.ndarray | None,
     bound: int | None,
+    stretches: Sequence[tuple[int, int]],
     executor: Executor,
 ) -> tuple[Any, Summarized]:
-    """Pass 1: the result as it is held, and in this process."""
+    """Pass 1: the result as it is held, and in this process; `stretches` are of columns."""
     hexes = uuid4().hex
     summarize = dask.delayed(coding.summarize, pure=False)
     tasks = [
@@ -242,13 +245,12 @@ def _summarized(
         )
         for i, (part, first, length) in enumerate(parts)
     ]
-    stretches = column_stretches(table.shape, coding.rules, bound, executor.room())
     merge = dask.delayed(_merge, pure=False)
     settle = dask.delayed(_settle, pure=False)
     is_split = len(stretches) > 1
-    settled = []
+    summaries = []
     for number, stretch in enumerate(stretches):
-        merged, columns, level = tasks, stretch, 0
+        merged, columns, level = tasks, stretch if is_split else None, 0
         while len(merged) > FAN_IN or columns is not None:
             level += 1
             key = f"merge-summaries-{hexes}", level, number
@@ -257,10 +259,11 @@ def _summarized(
                 for i in range(0, len(merged), FAN_IN)
             ]
             columns = None
-        settled.append(settle(merged, dask_key_name=(f"cut-columns-{hexes}", number)))
-    tasks = settled if is_split else merged
+        if is_split:
+            merged = [settle(merged, dask_key_name=(f"cut-columns-{hexes}", number))]
+        summaries += merged
     conclude = dask.delayed(coding.conclude, pure=False)
-    (held,) = executor.hold([conclude(tasks, is_split, dask_key_name=f"codebook-{hexes}")])
+    (held,) = executor.hold([conclude(summaries, is_split, dask_key_name=f"codebook-{hexes}")])
     (found,) = executor.fetch([held])
     return held, found
 

@@ -253,14 +253,9 @@ def sample_bound(shape: tuple[int, int], rules: CutRules, room: int | None) -> i
     return hash_bound(rules.sample_rows, n_rows, FEWER if is_much else 2.0)
 
 
-def column_stretches(
-    shape: tuple[int, int], rules: CutRules, bound: int | None, room: int | None
-) -> list[tuple[int, int] | None]:
+def column_stretches(shape: tuple[int, int], rules: CutRules, room: int) -> list[tuple[int, int]]:
     """Columns that are merged together, so that a worker has room for their samples."""
     n_rows, n_columns = shape
-    if room is None or rules.max_bins is None:
-        return [None]
     n_sampled = min(n_rows, rules.sample_rows)
     most = int(max(1, STRETCH_SHARE * free_bytes(room) // (SAMPLED_BYTES * n_sampled)))
-    ends = [*range(0, n_columns, most), n_columns]
-    return [None] if len(ends) <= 2 else list(pairwise(ends))
+    return list(pairwise([*range(0, n_columns, most), n_columns]))
