@@ -33,6 +33,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
@@ -49,6 +50,7 @@ AHEAD = 4  # tasks per thread that a stream begins ahead of its reader
 WAKE = 0.1  # seconds after which a caller that waits can be interrupted, on any system
 
 
+@dataclass(eq=False)
 class LocalRunner:
     """Runs zero-argument tasks on at most `n_threads` threads; results come in order.
 
@@ -56,14 +58,9 @@ class LocalRunner:
     work of the tasks is not wanted any more; long tasks look at it.
     """
 
-    def __init__(self, n_threads: int) -> None:
-        assert n_threads >= 1, n_threads
-        self.n_threads = n_threads
-        self.cancelled = threading.Event()
-        self._is_alone = False
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(n_threads={self.n_threads})"
+    n_threads: int  # at least 1
+    cancelled: threading.Event = field(default_factory=threading.Event, repr=False)
+    is_alone: bool = field(default=False, repr=False)  # whether it is of a task of another one
 
     def __call__(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
         """Run tasks, in any order and at the same time; returns their results in order.
@@ -110,10 +107,7 @@ class LocalRunner:
 
         What fails in it fails the task, and it is the task that cancels.
         """
-        runner = LocalRunner(1)
-        runner.cancelled = self.cancelled
-        runner._is_alone = True
-        return runner
+        return LocalRunner(1, self.cancelled, is_alone=True)
 
     def stream(self, tasks: Sequence[Callable[[], T]]) -> Generator[T]:
         """Run tasks, begun in their order, and yield results in order, while other tasks run.
@@ -179,7 +173,7 @@ class LocalRunner:
     def cancel(self) -> None:
         """Say that the work is not wanted any more; where a task's own runner fails, it does."""
         # An event that is set already would make the failure of the task look like a later one.
-        if not self._is_alone:
+        if not self.is_alone:
             self.cancelled.set()
 
 

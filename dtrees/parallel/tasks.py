@@ -332,7 +332,6 @@ class Tasks:
 
     def room(self) -> int | None:
         """Memory of the smallest worker that has a limit."""
-        self.workers()
         return min((limit for limit, _ in machines(self.client).values() if limit), default=None)
 
     def _places(self, workers: Sequence[str] | None) -> dict[str, Any]:
