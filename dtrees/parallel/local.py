@@ -96,9 +96,10 @@ class LocalRunner:
         """
         first, *others = tasks
         with self._cancelling():
-            members = _Members(self, others).start()
+            members = _Members(self, others).start() if others else None
             found = first()
-            members.wait()
+            if members is not None:
+                members.wait()
         self._check()
         return [found, *[None] * len(others)]
 
@@ -177,25 +178,22 @@ class LocalRunner:
             self.cancelled.set()
 
 
+@dataclass(eq=False)
 class _Members:
     """Threads of a call, each of which does one thing to its end, and what they tell its caller.
 
-    Parameters
-    ----------
-    runner : LocalRunner
-        Cancelled where one of them fails. Only the first failure counts: what fails after it may
-        fail because of it.
-    work : sequence of callables without arguments
-        What each of them does.
+    The runner is cancelled where one of them fails. Only the first failure counts: what fails after
+    it may fail because of it.
     """
 
-    def __init__(self, runner: LocalRunner, work: Sequence[Callable[[], Any]]) -> None:
-        self._runner, self._work = runner, work
-        self._n_there = len(work)
-        self._told: queue.SimpleQueue[BaseException | bool] = queue.SimpleQueue()
+    _runner: LocalRunner
+    _work: Sequence[Callable[[], Any]]  # of each
+    _n_there: int = 0
+    _told: queue.SimpleQueue[BaseException | bool] = field(default_factory=queue.SimpleQueue)
 
     def start(self) -> _Members:
         """Begin; returns these."""
+        self._n_there = len(self._work)
         for i, work in enumerate(self._work):
             threading.Thread(
                 target=self._run, args=(work,), name=f"dtrees-{i}", daemon=False

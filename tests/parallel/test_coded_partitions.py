@@ -107,18 +107,18 @@ def regime(name):
 def brought(monkeypatch):
     """Tasks that bring codes to a cluster, by name."""
     names = Counter()
-    send, compute = Tasks.send, Tasks.compute
+    send, hold = Tasks.send, Tasks.hold
 
     def note_send(self, name, value):
         names[name] += 1
         return send(self, name, value)
 
-    def note_compute(self, collections):
+    def note_hold(self, tasks):
         names["blocks made"] += 1
-        return compute(self, collections)
+        return hold(self, tasks)
 
     monkeypatch.setattr(Tasks, "send", note_send)
-    monkeypatch.setattr(Tasks, "compute", note_compute)
+    monkeypatch.setattr(Tasks, "hold", note_hold)
     return names
 
 
