@@ -51,6 +51,7 @@ from dtrees.coding.sparse_columns import SparseCodes, read_sparse
 from dtrees.coding.tables import Table
 from dtrees.coding.times import DATETIME, NUMBER, TIMEDELTA
 
+BY_COLUMN = ("ordered", "categories", "dtypes", "units", "has_values", "clashes")  # of a summary
 EVERY = sys.maxsize  # distinct values, where all are kept
 
 # By the hashes of parts: which of them are kept (None: all), and the hashes and weights that are
@@ -449,16 +450,8 @@ class TableSummary:
     def of_columns(self, first: int, last: int) -> TableSummary:
         """The summary of the columns ``first .. last - 1`` of a dense table, for `beside`."""
         assert self.sparse is None
-        some = slice(first, last)
-        return TableSummary(
-            self.n_rows,
-            self.ordered[some],
-            self.categories[some],
-            self.dtypes[some],
-            self.units[some],
-            self.has_values[some],
-            self.clashes[some],
-        )
+        found: dict[str, Any] = {name: getattr(self, name)[first:last] for name in BY_COLUMN}
+        return replace(self, **found)
 
     @staticmethod
     def beside(parts: Sequence[TableSummary]) -> TableSummary:

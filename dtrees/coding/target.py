@@ -205,14 +205,22 @@ def exact_bincount(numbers: np.ndarray, w: np.ndarray | None, n: int) -> np.ndar
     return totals
 
 
-def class_multipliers(
-    weights: np.ndarray, totals: list[int], spare_bits: int = 0
-) -> tuple[np.ndarray, int]:
-    """Class weights as integers: ``class_weight = multiplier / 2**exponent``.
+def class_integers(
+    class_weight: str | Mapping[Any, float],
+    classes: np.ndarray,
+    totals: list[int],
+    spare_bits: int = 0,
+) -> tuple[np.ndarray | None, int]:
+    """Class weights as integers, ``multiplier / 2**exponent`` each; None where all are one.
 
     ``totals`` holds the summed integer weight of every class; ``sum(totals * multiplier)`` stays
     within 2**61, and the exponent within 40.
     """
+    weights = class_weights(class_weight, classes, totals)
+    if np.all(weights == 1.0):
+        return None, 0
+    if isinstance(class_weight, str):
+        return balanced_multipliers(totals, spare_bits)
     exponent = min(CLASS_EXPONENT, largest_exponent(float(weights.max()), LARGEST))
     while True:
         multiplier = np.rint(np.ldexp(weights, exponent)).astype(np.int64)
@@ -222,21 +230,6 @@ def class_multipliers(
         if excess <= 0:
             return multiplier, exponent
         exponent -= excess
-
-
-def class_integers(
-    class_weight: str | Mapping[Any, float],
-    classes: np.ndarray,
-    totals: list[int],
-    spare_bits: int = 0,
-) -> tuple[np.ndarray | None, int]:
-    """Class weights as integers, with their exponent; None where all are one."""
-    weights = class_weights(class_weight, classes, totals)
-    if np.all(weights == 1.0):
-        return None, 0
-    if isinstance(class_weight, str):
-        return balanced_multipliers(totals, spare_bits)
-    return class_multipliers(weights, totals, spare_bits)
 
 
 def balanced_multipliers(totals: list[int], spare_bits: int = 0) -> tuple[np.ndarray, int]:

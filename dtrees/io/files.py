@@ -115,9 +115,7 @@ def read_dated(
     separator = "," if separator is None else separator
     encoding = "utf-8" if encoding is None else encoding
     decimal = "." if decimal is None else decimal
-    _check_form(separator, encoding, decimal)
-    if thousands is not None:
-        _check_thousands(thousands, decimal)
+    _check_form(separator, encoding, decimal, thousands)
     _check_there(source, label)
     pandas = extra("pandas")
     try:
@@ -149,7 +147,7 @@ def _reason(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _check_form(separator: str, encoding: str, decimal: str) -> None:
+def _check_form(separator: str, encoding: str, decimal: str, thousands: str | None) -> None:
     """Refuse (ValueError) what no CSV file is written with."""
     if len(separator) != 1 or not separator.isascii() or separator in '"\r\n':
         raise ValueError(
@@ -161,11 +159,7 @@ def _check_form(separator: str, encoding: str, decimal: str) -> None:
         codecs.lookup(encoding)
     except LookupError as error:
         raise ValueError(f"unknown encoding: {encoding!r}") from error
-
-
-def _check_thousands(thousands: str, decimal: str) -> None:
-    """Refuse (ValueError) thousands that nothing separates, or what separates something else."""
-    if not _is_mark(thousands):
+    if thousands is not None and not _is_mark(thousands):
         raise ValueError(
             f"the thousands separator must be one ASCII character such as ',': {thousands!r}"
         )
