@@ -335,10 +335,8 @@ def check_total(weights: np.ndarray, name: str) -> None:
 
 def one_dimensional(y: Any, name: str) -> np.ndarray:
     """``y`` as a 1-d array that is not empty."""
-    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
-        raise ValueError(
-            f"Input {name} contains NaN: some values are masked. Drop these rows first."
-        )
+    if isinstance(y, np.ma.MaskedArray):
+        refuse_masked(y, name)
     array = np.asarray(y)
     if array.ndim != 1:
         raise ValueError(
@@ -348,6 +346,14 @@ def one_dimensional(y: Any, name: str) -> np.ndarray:
     if len(array) == 0:
         raise ValueError(f"{name} is empty: Found array with 0 sample(s). Give at least one row.")
     return array
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise when some values are masked: as an array they would be what lies below the mask."""
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"Input {name} contains NaN: some values are masked. Drop these rows first."
+        )
 
 
 def real_numbers(values: Any, name: str) -> np.ndarray:

@@ -36,7 +36,7 @@ from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.column_types import nearly_ids, warn_of_categories
 from dtrees.coding.tables import Table, read_table
-from dtrees.coding.target import Target, cut_weights
+from dtrees.coding.target import Target, cut_weights, refuse_masked
 from dtrees.constraints import check_values
 from dtrees.core.data.criteria import OF_USER
 from dtrees.core.data.rules import GrowthRules
@@ -321,6 +321,7 @@ def one_target(y: Any, owner: str) -> np.ndarray:
         )
     if type(y) is np.ndarray and y.ndim == 1:
         return y
+    refuse_masked(y, "y")
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(

@@ -169,6 +169,8 @@ def test_targets_that_are_missing_or_infinite(kind):
         y[5] = value
         refused(kind(), rf"{match}.* \(row 5\) Drop or repair these rows first", X, y)
     refused(kind(), "requires y to be passed, but the target y is None", X, None)
+    masked = np.ma.array(CLASSES, mask=np.arange(len(CLASSES)) == 3)
+    refused(kind(), "Input y contains NaN: some values are masked", X, masked)
 
 
 def test_labels():
