@@ -128,7 +128,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     def fit(number: int, grow: Grow) -> Turns:
         model = clone(plan.estimator)
         try:
-            own = _target_of(model, values, table.sample_weight, sets, number)
+            own = _target_of(model, target, values, table.sample_weight, sets.rows(number))
             start = start_of(model, common, own, sides_of(model, values, own, seed))
             watch = start.watch
             heard = None if watch is None else lambda trees, raw: watch(trees)
@@ -161,11 +161,16 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
 
 
 def _target_of(
-    model: BaseBoosting, values: np.ndarray, sample_weight: Any, sets: Resampling, number: int
+    model: BaseBoosting, target: Target, values: np.ndarray, sample_weight: Any, rows: np.ndarray
 ) -> Target:
-    """What a fit makes of `y`, where the rows outside of a set weigh nothing."""
-    rows = sets.rows(number)
+    """What a fit makes of `y`, where the rows outside of a set weigh nothing.
+
+    `target` is that of all rows, whose units depend on no row where all weigh the same.
+    """
     if rows.all():
-        return model._encode_target(values, sample_weight)
+        return target
+    are_alike = sample_weight is None and getattr(model, "class_weight", None) is None
+    if are_alike and rows.any():
+        return target.only(rows)
     weight = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, float)
     return model._encode_target(values, weight * rows)

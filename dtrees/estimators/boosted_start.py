@@ -25,7 +25,7 @@ from dtrees.core.data.scale import units_of
 from dtrees.core.grow.boosting import BoostedRows, Growing
 from dtrees.core.losses.losses import Loss, OwnLoss
 from dtrees.core.model.tree import Forest
-from dtrees.core.predict.binned import CodedRows, Walked
+from dtrees.core.predict.binned import CodedRows, LeafLookup
 from dtrees.estimators.boosted_stopping import GivenRows, Held, Watch, scored, split
 from dtrees.estimators.column_rules import directions_of, interactions_of
 
@@ -176,7 +176,7 @@ def _held(given: CodedTable, of_loss: np.ndarray, target: Target, rows: np.ndarr
     return Held(given.X, numbers, given.y[rows], of_loss[rows], weight)
 
 
-def _watch(model: BaseBoosting, learned: dict[str, Any], held: Held, walked: Walked) -> Watch:
+def _watch(model: BaseBoosting, learned: dict[str, Any], held: Held, walked: LeafLookup) -> Watch:
     """What scores each iteration on some rows."""
     own = copy.copy(model)
     own.__dict__.update(learned, forest_=Forest(()))

@@ -47,7 +47,7 @@ from dtrees.coding.tables import Table, row_values
 from dtrees.coding.target import Target, check_weights
 from dtrees.core.losses.losses import Loss, OwnLoss
 from dtrees.core.model.tree import Forest, Tree
-from dtrees.core.predict.binned import CodedRows, Walked
+from dtrees.core.predict.binned import CodedRows, LeafLookup
 from dtrees.core.predict.raw import apply, raw_predictions, staged_raw_predictions
 from dtrees.estimators.fit_plan import one_target
 from dtrees.estimators.forest_growth import check_same_labels
@@ -132,7 +132,7 @@ class Watch:
     """
 
     predictor: BoostedPredictor
-    walked: Walked
+    walked: LeafLookup
     rows: np.ndarray
     score: Callable[[np.ndarray, list[Tree]], float]
     n_iter_no_change: int
@@ -300,7 +300,7 @@ SHOWN = 5  # labels in a message
 
 
 @dataclass(frozen=True, eq=False)
-class ValueRows(Walked):
+class ValueRows(LeafLookup):
     """All rows of a table that was not coded, walked by their values; may be sent elsewhere.
 
     `table` is what ``book.check`` returned.

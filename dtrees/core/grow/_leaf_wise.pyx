@@ -541,19 +541,6 @@ cdef inline double newton_step(const int64_t* sums, double n_rounded, double l2,
     return min(max(-ldexp(<double>sums[1], -shift) / below, -most), most)
 
 
-def newton_steps_of_leaves(LeafWiseGrower grower not None, const double[::1] n_rounded, int shift,
-                           double most):
-    """`newton_steps` of the leaves of the tree that was grown last; without `n_rounded`: rows."""
-    cdef double[::1] steps = np.empty(grower.n_leaves)
-    cdef double rounded
-    cdef int64_t i
-    for i in range(grower.n_leaves):
-        rounded = grower.leaves[i].node.totals.n if n_rounded is None else n_rounded[i]
-        steps[i] = newton_step(grower.out.statistics + 2 * grower.leaves[i].node.record, rounded,
-                               grower.l2, shift, most)
-    return np.asarray(steps)
-
-
 cdef int64_t weight_of_leaf(LeafWiseGrower grower, int64_t i, const int64_t* weight) noexcept nogil:
     """Of the rows of a leaf, in units; without weights, their number."""
     cdef const Leaf* leaf = grower.leaves + i
@@ -589,37 +576,59 @@ def weights_of_leaves(LeafWiseGrower grower not None, const int64_t[::1] weight)
     return np.asarray(found)
 
 
-def add_leaf_steps(LeafWiseGrower grower not None, const double[::1] steps not None,
-                   const int64_t[::1] weights not None, double weight_unit,
-                   double[::1] raw not None):
+def add_leaf_steps(LeafWiseGrower grower not None, const int64_t[::1] weight, double weight_unit,
+                   double[::1] raw not None, newton=None, const double[::1] steps=None,
+                   const int64_t[::1] weights=None):
     """Move the rows of the tree that was grown last, and give its records their statistics.
 
     These are weights and weighted steps. A weighted step is rounded to an integer, and rows are
     moved by the quotient of that and the weight: by the very number that the stored tree gives.
 
-    steps, weights : by leaf; `weight_unit` is what one unit of these is for the user. raw : float64
-    (rows of the table,), IN and OUT. Returns the unit of weighted steps.
+    weight : as for `weights_of_leaves`; `weight_unit` is what one unit is for the user. raw :
+    float64 (rows of the table,), IN and OUT. steps : by leaf; None: `newton_steps`, of `newton` the
+    shift, the most, a rate that they are multiplied by, and whether a row of weight two has two
+    gradients that were rounded. weights : by leaf; None: those of the rows. Returns the unit of
+    weighted steps.
     """
     cdef int64_t n = grower.n_leaves
-    cdef double[::1] stored = np.array(steps)
+    cdef double[::1] stored = np.empty(n)
     cdef int64_t[:, ::1] sums = np.empty((n, 2), dtype=np.int64)
+    cdef const int64_t* of_row = first_weight(grower, weight)
+    cdef bint is_newton = steps is None
+    cdef bint is_given = weights is not None
+    cdef bint are_counts = False
     cdef double largest = 0
-    cdef int64_t weight = 0
-    cdef double unit, of_leaf
+    cdef double most = 0
+    cdef double rate = 0
+    cdef int64_t total = 0
+    cdef double unit, of_leaf, n_rounded
     cdef int64_t i
     cdef int exponent
-    assert steps.shape[0] == n and weights.shape[0] == n
+    cdef int shift = 0
+    assert is_newton or steps.shape[0] == n
+    assert not is_given or weights.shape[0] == n
     assert raw.shape[0] == grower.blocks.n_rows
+    if is_newton:
+        shift, most, rate, are_counts = newton
     with nogil:
         for i in range(n):
-            largest = max(largest, fabs(steps[i]))
-            weight += weights[i]
-        frexp(largest * (<double>weight * weight_unit), &exponent)
+            sums[i, 0] = weights[i] if is_given else weight_of_leaf(grower, i, of_row)
+            total += sums[i, 0]
+            if is_newton:
+                n_rounded = grower.leaves[i].node.totals.n
+                if are_counts and of_row != NULL:
+                    n_rounded = <double>sums[i, 0] * weight_unit
+                stored[i] = rate * newton_step(
+                    grower.out.statistics + 2 * grower.leaves[i].node.record, n_rounded, grower.l2,
+                    shift, most)
+            else:
+                stored[i] = steps[i]
+            largest = max(largest, fabs(stored[i]))
+        frexp(largest * (<double>total * weight_unit), &exponent)
         unit = ldexp(1.0, exponent - STEP_BITS)
         for i in range(n):
-            of_leaf = <double>weights[i] * weight_unit
-            sums[i, 0] = weights[i]
-            sums[i, 1] = <int64_t>rint(ldexp(steps[i] * of_leaf, STEP_BITS - exponent))
+            of_leaf = <double>sums[i, 0] * weight_unit
+            sums[i, 1] = <int64_t>rint(ldexp(stored[i] * of_leaf, STEP_BITS - exponent))
             stored[i] = <double>sums[i, 1] * unit / of_leaf
         grower.move_rows(&stored[0], &raw[0])
         grower.sum_up(&sums[0, 0])

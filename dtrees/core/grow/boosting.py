@@ -56,7 +56,6 @@ from dtrees.core.grow._leaf_wise import (
     LeafWiseGrower,
     add_leaf_steps,
     newton_steps,
-    newton_steps_of_leaves,
     weights_of_leaves,
 )
 from dtrees.core.grow._team import Team
@@ -330,21 +329,19 @@ class Booster:
         are bits of a unit of gradients, in those of a unit of hessians. Returns the unit of the
         weighted steps.
         """
-        rows, loss, rate = self.rows, self._loss, self.growing.learning_rate
-        weights = weights_of_leaves(grower, rows.weight)
+        rate, loss = self.growing.learning_rate, self._loss
+        steps = weights = None  # Newton's, and those of the rows
         if self.growing.rules.monotonic is not None:
-            steps, weights = self._monotonic_steps(grower, weights, k, shift)
+            steps, weights = self._monotonic_steps(grower, k, shift)
         elif loss.level is not None:
             steps = rate * self._quantiles_of(grower, grower.leaves_of_tree(), k)
-        else:
-            is_weighted = self._are_counts and rows.weight is not None
-            counts = weights * rows.weight_unit if is_weighted else None
-            steps = rate * newton_steps_of_leaves(grower, counts, shift, loss.largest_step)
-        unit: float = add_leaf_steps(grower, steps, weights, rows.weight_unit, self.raw[k])
+        of_rows = self.rows.weight, self.rows.weight_unit, self.raw[k]
+        newton = shift, loss.largest_step, rate, self._are_counts
+        unit: float = add_leaf_steps(grower, *of_rows, newton, steps, weights)
         return unit
 
     def _monotonic_steps(
-        self, grower: LeafWiseGrower, weights: np.ndarray, k: int, shift: int
+        self, grower: LeafWiseGrower, k: int, shift: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Steps of leaves within the bounds of the nodes above them, and weights of few bits."""
         piece, leaves, monotonic = (
@@ -367,7 +364,9 @@ class Booster:
         values *= self.growing.learning_rate
         lower, upper = bounds_of_nodes(piece, values, monotonic)
         own = leaves[:, 0]
-        return within(values[own], lower[own], upper[own]), few_bits(weights)
+        return within(values[own], lower[own], upper[own]), few_bits(
+            weights_of_leaves(grower, rows.weight)
+        )
 
     def _quantiles_of(self, grower: LeafWiseGrower, leaves: np.ndarray, k: int) -> np.ndarray:
         """The quantile of the residuals of each leaf, or what else a loss says of them."""

@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -312,14 +312,13 @@ class OwnLoss:
     largest_gradient: float = field(default=0.0, compare=False)
     largest_hessian: float = field(default=0.0, compare=False)
     kind_of_own: type = field(init=False)
-    level: None = None
-    beyond: None = None
-    largest_step: float = field(default=math.inf, init=False, compare=False)
-    kind: int = field(init=False)
+    level: ClassVar[None] = None
+    beyond: ClassVar[None] = None
+    largest_step: ClassVar[float] = math.inf
+    kind: ClassVar[int] = KINDS["given"]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind_of_own", type(self.own))
-        object.__setattr__(self, "kind", KINDS["given"])
 
     @property
     def name(self) -> str:

@@ -14,7 +14,6 @@ nan, as rows of a raw sparse table down a forest (`dtrees.core.predict.packed_fo
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -33,28 +32,20 @@ TREES_AT_ONCE = 32  # whose leaves are held
 Asked = tuple[Sequence[Tree], np.ndarray]  # trees of a model, and numbers of rows
 
 
-class Walked(ABC):
-    """Rows of a table, wherever they come from."""
-
-    @abstractmethod
-    def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
-        """Leaf of some rows, intp (n,)."""
-
-    def means(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
-        """Means of the leaves of some rows, of regression trees, float64 (n_trees, n)."""
-        return np.array([tree.value_of(self.leaves(tree, rows))[:, 0] for tree in trees])
-
-
-class LeafLookup(Walked):
-    """The rows of a coded table, wherever its codes are.
+class LeafLookup:
+    """The rows of a table, wherever its codes or values are.
 
     Attributes
     ----------
     is_here : bool
-        Whether the codes are in this process, and rows may walk on any thread.
+        Whether they are in this process, and rows may walk on any thread.
     """
 
     is_here = True
+
+    def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
+        """Leaf of some rows, intp (n,)."""
+        raise NotImplementedError
 
     def bring(self, asked: Sequence[Asked]) -> None:
         """Fetch the leaves that rows will be asked for, in each of the trees of a model."""
@@ -68,6 +59,10 @@ class LeafLookup(Walked):
         for tree in trees:
             total += tree.value_of(self.leaves(tree, rows))
         return total
+
+    def means(self, trees: Sequence[Tree], rows: np.ndarray) -> np.ndarray:
+        """Means of the leaves of some rows, of regression trees, float64 (n_trees, n)."""
+        return np.array([tree.value_of(self.leaves(tree, rows))[:, 0] for tree in trees])
 
 
 class CodedRows(LeafLookup):

@@ -15,7 +15,6 @@ from dtrees.core.grow._leaf_wise import (
     GrownRecords,
     add_leaf_steps,
     newton_steps,
-    newton_steps_of_leaves,
     weights_of_leaves,
 )
 from dtrees.core.grow.assembly import join
@@ -257,20 +256,18 @@ def test_weights_are_those_of_the_rows(tree, weight):
     assert found.tolist() == expected
 
 
-@pytest.mark.parametrize("n_rounded", [None, 1e6])
-def test_steps_of_leaves_are_those_of_their_sums(tree, n_rounded):
-    grower, _ = tree
-    leaves = grower.leaves_of_tree()
-    counts = None if n_rounded is None else np.full(len(leaves), n_rounded)
-    expected = newton_steps(
-        grower.piece().statistics[leaves[:, 0]],
-        leaves[:, 2].astype(float) if counts is None else counts,
-        grower.l2,
-        3,
-        0.5,
-    )
+@pytest.mark.parametrize("are_counts", [False, True])
+@pytest.mark.parametrize("weight", [None, np.full(N, 2**19)])
+def test_steps_of_leaves_are_those_of_their_sums(tree, weight, are_counts):
+    grower, piece = tree
+    leaves, sums = grower.leaves_of_tree(), piece.statistics
+    counts = leaves[:, 2] * (1.0 if weight is None or not are_counts else 2.0**19)
+    expected = 0.1 * newton_steps(sums[leaves[:, 0]], counts, grower.l2, 3, 0.5)
     assert np.ptp(expected) > 0
-    assert newton_steps_of_leaves(grower, counts, 3, 0.5).tolist() == expected.tolist()
+    found = np.zeros(N)
+    add_leaf_steps(grower, weight, 1.0, found, (3, 0.5, 0.1, are_counts))
+    for (_, first, n), step in zip(leaves.tolist(), expected.tolist(), strict=True):
+        np.testing.assert_allclose(found[grower.rows_of_leaves[first : first + n]], step, rtol=1e-9)
 
 
 @pytest.mark.parametrize("unit", [1.0, 0.3])
@@ -281,7 +278,7 @@ def test_rows_move_by_what_the_tree_stores(tree, scale, unit):
     weights = RNG.integers(1, 2**45, len(leaves))
     steps = scale * RNG.normal(size=len(leaves))
     raw = np.zeros(N)
-    of_steps = add_leaf_steps(grower, steps, weights, unit, raw)
+    of_steps = add_leaf_steps(grower, None, unit, raw, None, steps, weights)
     statistics = grower.piece().statistics
     assert statistics[0, 0] == weights.sum()
     assert abs(statistics[:, 1]).max() <= 2**61
