@@ -32,7 +32,7 @@ from sklearn.utils import check_random_state, column_or_1d
 
 from dtrees._forks import cached_property
 from dtrees._warnings import warn
-from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
+from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.column_types import nearly_ids, warn_of_categories
 from dtrees.coding.tables import Table, read_table
@@ -228,17 +228,6 @@ class FitPlan:
         if book.categories:
             warn_of_categories(book, coded.n_rows)
         return book, coded
-
-    def coding(self, n_rows: int, seed: int) -> tuple[Any, ...]:
-        """What the codes of a table of so many rows depend on; equal codes, if it is equal."""
-        estimator = self.estimator
-        samples = estimator.max_bins is not None and n_rows > SAMPLE_ROWS
-        return (
-            estimator.max_bins,
-            estimator.categorical_features,
-            estimator.handle_unknown,
-            seed if samples else None,
-        )
 
     def resolve(
         self, book: CodeBook, coded: CodedMatrix | CodedPartitions, target: Target, seed: int

@@ -29,14 +29,14 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import joblib
 import numpy as np
 
 from dtrees.callbacks import Bar
-from dtrees.coding.codebook import CodeBook
+from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table
 from dtrees.coding.target import Target, class_integers
@@ -122,25 +122,23 @@ class Codes:
     stats: FitStatistics  # what was done to make them
 
 
+@dataclass(eq=False, repr=False)
 class TrainingTable:
     """A table, its target and weights, read once, and coded once for each way of coding.
 
     Estimators with other parameters share the codes, unless they ask for other ones (``max_bins``,
-    ``categorical_features``, ``handle_unknown``, and the seed, where values are sampled). `stats`
-    says what has been done for the table so far.
+    ``categorical_features``, ``handle_unknown``, and the seed, where values are sampled).
     """
 
-    def __init__(
-        self, X: Any, y: Any, sample_weight: Any, stats: FitStatistics | None = None
-    ) -> None:
-        self._stats = FitStatistics() if stats is None else stats
-        columns = {"y": y, "sample_weight": sample_weight}
-        self.X, self.y, self.sample_weight = admitted(X, columns, self._stats)
-        self._read: tuple[Table | PartitionedTable, np.ndarray] | None = None
-        self._seed: int | None = None  # of all fits without a random state
-        self._codes: dict[Hashable, tuple[Any, ...]] = {}
-        self._targets: dict[Hashable, Target] = {}
-        self.told: set[str] = set()  # what was logged of it
+    X: Any  # this and the others as `admitted` makes them
+    y: Any
+    sample_weight: Any = None
+    stats: FitStatistics = field(default_factory=FitStatistics)  # what has been done for it so far
+    told: set[str] = field(default_factory=set, init=False)  # what was logged of it
+    _read: tuple[Table | PartitionedTable, np.ndarray] | None = field(default=None, init=False)
+    _seed: int | None = field(default=None, init=False)  # of all fits without a random state
+    _codes: dict[Hashable, tuple[Any, ...]] = field(default_factory=dict, init=False)
+    _targets: dict[Hashable, Target] = field(default_factory=dict, init=False)
 
     def coded(self, plan: FitPlan, run: LocalRunner) -> Codes:
         """What a fit to all rows grows from; made when it is asked for first.
@@ -164,11 +162,17 @@ class TrainingTable:
             target = plan.target(values, self.sample_weight)
             if is_plain:
                 self._targets[key] = target
-        coding = plan.coding(table.n_rows, seed)
+        is_sampled = own.max_bins is not None and table.n_rows > SAMPLE_ROWS
+        coding = (
+            own.max_bins,
+            own.categorical_features,
+            own.handle_unknown,
+            seed if is_sampled else None,
+        )
         are_plain = all(value is None or type(value) in (str, int) for value in coding)
         key = coding if are_plain else str(joblib.hash(coding))  # of lists of columns
         if key not in self._codes:
-            stats = self._stats.continued()
+            stats = self.stats.continued()
             with stats.phase("coding"):
                 book, coded = plan.code(table, seed, run, stats, self.sample_weight)
             self._codes[key] = book, coded, rows_of(coded), stats
@@ -185,7 +189,9 @@ def fit_sets(
     bar: Bar | None = None,
 ) -> FittedSets:
     """Fit a clone to each training set, bool (n_sets, n_rows), of a table used only here."""
-    return fit_table(estimator, TrainingTable(X, y, sample_weight), of_sets(rows), bar=bar)
+    stats = FitStatistics()
+    X, y, weight = admitted(X, {"y": y, "sample_weight": sample_weight}, stats)
+    return fit_table(estimator, TrainingTable(X, y, weight, stats), of_sets(rows), bar=bar)
 
 
 @tables_kept()

@@ -53,6 +53,7 @@ from dtrees.model_selection.fitted_splits import ModelScores, score_models, scor
 from dtrees.model_selection.folds import Split
 from dtrees.model_selection.prepare import NotShareableError, is_any_of_dtrees, unsupported_reason
 from dtrees.model_selection.search_scores import SearchScores
+from dtrees.parallel import admitted
 
 
 def last_step(pipeline: Pipeline) -> tuple[str, Any]:
@@ -234,9 +235,8 @@ class PipelineWork:
             y = _safe_indexing(self.y, train)
             made = steps.fit_transform(_safe_indexing(self.X, train), y)
             weight = self.sample_weight
-            table = TrainingTable(
-                made, y, None if weight is None else _safe_indexing(weight, train)
-            )
+            weight = None if weight is None else _safe_indexing(weight, train)
+            table = TrainingTable(*admitted(made, {"y": y, "sample_weight": weight}))
         except Exception as error:
             self._fail(found, error, len(setting.places) - len(setting.errors))
             return found

@@ -109,16 +109,6 @@ def test_ties_of_a_tree_are_drawn_with_a_seed_only():
     assert encoded(RandomForestClassifier()).rules.random_ties
 
 
-def test_codes_depend_on_few_parameters():
-    def coding(seed=0, n_rows=100, **parameters):
-        return FitPlan.of(RandomForestClassifier(**parameters)).coding(n_rows, seed)
-
-    assert coding() == coding(seed=1, max_depth=3, criterion="entropy")
-    assert coding() != coding(max_bins=20)
-    assert coding() != coding(handle_unknown="error")
-    assert coding(n_rows=10**9) != coding(seed=1, n_rows=10**9)  # cuts are those of a sample
-
-
 def test_a_table_and_a_target_have_as_many_rows():
     plan = FitPlan.of(DecisionTreeClassifier())
     with pytest.raises(ValueError, match="X has 3 rows, y has 2 values"):

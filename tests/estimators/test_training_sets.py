@@ -479,24 +479,25 @@ def test_a_set_whose_target_is_zero():
     assert found.models[1].tree_.node_count > 1
 
 
-def test_estimators_share_codes_that_are_equal():
-    iris, run = TrainingTable(*IRIS, None), threaded(1)
-    plans = [
-        FitPlan.of(estimator)
-        for estimator in (
-            RandomForestClassifier(random_state=0),
-            RandomForestClassifier(random_state=0, criterion="entropy", max_depth=2),
-            RandomForestClassifier(random_state=0, max_bins=5),
-        )
-    ]
-    first, same, other = (iris.coded(plan, run).coded for plan in plans)
-    assert first is same
-    assert other is not first
-    np.testing.assert_array_equal(iris.coded(plans[0], run).values, IRIS[1])
+def test_codes_depend_on_few_parameters(monkeypatch):
+    iris, run = TrainingTable(*IRIS), threaded(1)
+
+    def coded(seed=0, **parameters):
+        plan = FitPlan.of(RandomForestClassifier(random_state=seed, **parameters))
+        found = iris.coded(plan, run)
+        np.testing.assert_array_equal(found.values, IRIS[1])
+        return found.coded
+
+    assert coded() is coded(seed=1, max_depth=3, criterion="entropy")
+    assert coded() is not coded(max_bins=20)
+    assert coded() is not coded(handle_unknown="error")
+    assert coded(categorical_features=[0]) is coded(categorical_features=[0])
+    monkeypatch.setattr(training_sets, "SAMPLE_ROWS", 10)
+    assert coded() is not coded(seed=1)  # cuts are those of a sample
 
 
 def test_without_a_random_state_there_is_one_seed():
-    iris, run = TrainingTable(*IRIS, None), threaded(1)
+    iris, run = TrainingTable(*IRIS), threaded(1)
     plans = [FitPlan.of(DecisionTreeClassifier(random_state=seed)) for seed in (None, 5, None)]
     one, given, other = (iris.coded(plan, run).seed for plan in plans)
     assert one == other
@@ -505,7 +506,7 @@ def test_without_a_random_state_there_is_one_seed():
 
 def test_estimators_share_targets_that_are_equal():
     """That of an estimator is what it makes of the target itself, whoever has asked before."""
-    iris, run = TrainingTable(*IRIS, None), threaded(1)
+    iris, run = TrainingTable(*IRIS), threaded(1)
     weights = None, "balanced", "balanced_subsample", {0: 1.0, 1: 2.0, 2: 3.0}
     estimators = [
         *(DecisionTreeClassifier(class_weight=weight) for weight in weights[:2]),
