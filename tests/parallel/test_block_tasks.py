@@ -42,9 +42,11 @@ def counted(seed):
     return counts, Work(cache_hits=seed, rebuilds=1)
 
 
-@pytest.mark.parametrize("ends", [(0, 20), (0, 7, 20), (0, 1, 2, 20)])
-def test_stretches_add_up_to_the_whole(ends):
-    tasks = [counted(seed) for seed in range(4)]
+@pytest.mark.parametrize("n_tasks", [1, 4, 9])
+@pytest.mark.parametrize("ends", [(0, 20), (0, 7, 20), (0, 1, 2, 20), range(21)])
+def test_stretches_add_up_to_the_whole(ends, n_tasks):
+    """As workers add up large histograms."""
+    tasks = [counted(seed) for seed in range(n_tasks)]
     stretches = [
         add_counts([cut_counts(each, first, last) for each in tasks])
         for first, last in pairwise(ends)
@@ -53,8 +55,8 @@ def test_stretches_add_up_to_the_whole(ends):
     whole = add_up([counts for counts, _ in tasks])
     np.testing.assert_array_equal(total.sums, whole.sums)
     np.testing.assert_array_equal(total.histogram, sum(counts.histogram for counts, _ in tasks))
-    assert sum(work["cache_hits"] for _, work in stretches) == 0 + 1 + 2 + 3
-    assert sum(work["rebuilds"] for _, work in stretches) == 4
+    assert sum(work["cache_hits"] for _, work in stretches) == sum(range(n_tasks))
+    assert sum(work["rebuilds"] for _, work in stretches) == n_tasks
 
 
 CODED = coded([[float(i % 9) for i in range(5000)] for _ in range(4)])

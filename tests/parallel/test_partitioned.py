@@ -13,7 +13,6 @@ from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from itertools import pairwise
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -25,7 +24,6 @@ import scipy.sparse
 from distributed import Client, worker_client
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
@@ -34,20 +32,12 @@ from dtrees import DecisionTreeClassifier, ExtraTreesRegressor, RandomForestClas
 from dtrees.core.grow.rounds import LocalBlocks
 from dtrees.core.stores.blocks._node_counts import N
 from dtrees.core.stores.blocks.block import BlockOfRows, Resolution
-from dtrees.core.stores.blocks.messages import (
-    LEAST,
-    MOST,
-    Counts,
-    HistogramRequest,
-    SplitUpdate,
-    add_up,
-)
+from dtrees.core.stores.blocks.messages import Counts, HistogramRequest, SplitUpdate
 from dtrees.estimators.fitted_sets import trees_of
 from dtrees.exceptions import ClusterError, SchedulerLostError, WorkerLostError
 from dtrees.model_selection import cross_validate
 from dtrees.parallel import client as clients
 from dtrees.parallel import coded_partitions, liveness, memory, partitioned, tasks
-from dtrees.parallel.block_tasks import Work, add_counts, cut_counts, joined
 from dtrees.parallel.partitioned import BlocksOnWorkers, PartitionedGrowth, even_moves, share_out
 from tests.pairs import parametrize_pairs
 from tests.parallel import test_collections as collections
@@ -826,31 +816,6 @@ class TestWaves:
             assert hash_of(so_far.resume(X, Y)) == expected(self.forest)
 
 
-class TestAddUp:
-    """Counts of blocks, in any order and grouping."""
-
-    def counts(self, seed):
-        rng = np.random.default_rng(seed)
-        sums = rng.integers(0, 100, (3, 10))
-        sums[:, LEAST], sums[:, MOST] = rng.integers(-9, 0, (3, 2)), rng.integers(0, 9, (3, 2))
-        return Counts(sums, rng.integers(0, 100, 7))
-
-    @pytest.mark.parametrize("n_tasks", [1, 2, 5, 9])
-    def test_in_stretches(self, n_tasks):
-        """As workers add up large histograms; there may be more tasks than numbers."""
-        parts = [(self.counts(seed), Work(cache_hits=seed)) for seed in range(n_tasks)]
-        n_stretches = min(n_tasks, 7)
-        ends = [7 * i // n_stretches for i in range(n_stretches + 1)]
-        found = [
-            add_counts([cut_counts(part, first, last) for part in parts])
-            for first, last in pairwise(ends)
-        ]
-        total = joined([counts for counts, _ in found])
-        assert_array_equal(total.sums, add_up([counts for counts, _ in parts]).sums)
-        assert_array_equal(total.histogram, add_up([counts for counts, _ in parts]).histogram)
-        assert sum(work["cache_hits"] for _, work in found) == sum(range(n_tasks))
-
-
 class TestBudgets:
     """Rounds and passes are about the depth, whatever the number of trees."""
 
@@ -1103,6 +1068,11 @@ def fitted_in_rounds(model, weighted, table):
     return report
 
 
+def digests(validated):
+    """Of the trees of each model of a cross-validation."""
+    return [digest(trees_of(model)) for model in validated["estimator"]]
+
+
 @pytest.mark.one_of(4)
 @pytest.mark.parametrize(
     ("model", "n_folds"), [*((model, 3) for model in MODELS), ("tree", 67), ("entropy", 67)]
@@ -1114,8 +1084,7 @@ def test_cross_validation(model, n_folds, table, rounds):
     with dask.config.set({"dtrees.regime": "local"}):
         expected = cross_validate(MODELS[model], X, y, **arguments)
     np.testing.assert_array_equal(found["test_score"], expected["test_score"])
-    for mine, other in zip(found["estimator"], expected["estimator"], strict=True):
-        assert digest(trees_of(mine)) == digest(trees_of(other))
+    assert digests(found) == digests(expected)
     report = found["final_estimator"].fit_report_
     if model not in ("small bags", "balanced"):  # of a row each; drawn for each set
         assert report["shared_rows"] > n_folds * N_ROWS / 20
@@ -1133,8 +1102,7 @@ def test_nodes_that_lack_rows_of_a_block(rounds, monkeypatch):
     assert found["final_estimator"].fit_report_["rounds"] > 0
     with dask.config.set({"dtrees.regime": "local"}):
         expected = cross_validate(model, X, y, **arguments)
-    for mine, other in zip(found["estimator"], expected["estimator"], strict=True):
-        assert digest(trees_of(mine)) == digest(trees_of(other))
+    assert digests(found) == digests(expected)
 
 
 @pytest.mark.parametrize("model", ["tree", "leaves", "balanced", "deviance", "small bags"])
@@ -1163,8 +1131,7 @@ def test_weights_of_several_units(criterion, kind, table):
     with dask.config.set({"dtrees.regime": "partitioned", "dtrees.gather-rows": 0}):
         found = cross_validate(tree(max_depth=4), X, y, **how)
     expected = cross_validate(tree(max_depth=4), X, y, **how)
-    for mine, other in zip(found["estimator"], expected["estimator"], strict=True):
-        assert digest(trees_of(mine)) == digest(trees_of(other))
+    assert digests(found) == digests(expected)
     report = found["final_estimator"].fit_report_
     assert report["rounds"] <= 2 * 5
     assert report["shared_nodes"] > 0

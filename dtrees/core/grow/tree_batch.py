@@ -52,6 +52,7 @@ class OpenNode:
     pair: Pair | None = None
     # int32 (k,), that are searched in this round
     columns: np.ndarray = field(default_factory=partial(np.zeros, 0, np.int32))
+    n_numbers: int = 0  # of the histograms that blocks are asked for
 
     @property
     def depth(self) -> int:
@@ -275,18 +276,17 @@ class TreeBatch:
 
     def requests(self, nodes: Sequence[OpenNode]) -> list[HistogramRequest]:
         """What the blocks are asked for."""
+        requests = []
         for node in nodes:
             node.columns = self._columns_of(node)
-        return [self._request(node) for node in nodes]
-
-    def _request(self, node: OpenNode) -> HistogramRequest:
-        n_sets, by_code = len(node.of_sets), node.first > 0
-        asked = node.columns[:0] if node.is_large else node.columns
-        n_numbers = n_sets * self._plan.n_numbers(asked, by_code)
-        n_listed = n_sets * self._plan.n_listed(node.n, asked, by_code)
-        columns = None if asked is self._all_columns else asked
-        members = bits_of(node.of_sets)
-        return HistogramRequest(node.node, members, columns, n_numbers, n_listed, by_code)
+            n_sets, by_code = len(node.of_sets), node.first > 0
+            asked = node.columns[:0] if node.is_large else node.columns
+            node.n_numbers = n_sets * self._plan.n_numbers(asked, by_code)
+            sizes = node.n_numbers, n_sets * self._plan.n_listed(node.n, asked, by_code)
+            columns = None if asked is self._all_columns else asked
+            members = bits_of(node.of_sets)
+            requests.append(HistogramRequest(node.node, members, columns, *sizes, by_code))
+        return requests
 
     def _columns_of(self, node: OpenNode) -> np.ndarray:
         """Columns that are searched next; none where the node is a leaf whatever it adds up to."""
@@ -308,7 +308,7 @@ class TreeBatch:
     def take(self, nodes: Sequence[OpenNode], counts: Counts) -> None:
         """Search what the blocks have counted, and open the children."""
         n_sums = np.cumsum([len(node.of_sets) for node in nodes])
-        n_cells = np.cumsum([self._request(node).n_numbers for node in nodes])
+        n_cells = np.cumsum([node.n_numbers for node in nodes])
         sums = np.split(counts.sums, n_sums[:-1])
         stored = counts.stored_lists()
         histograms = {}
