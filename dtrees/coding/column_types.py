@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -257,19 +257,19 @@ def refuse_infinities(table: Table, run: Runner = serial) -> None:
             refuse_columns(table, infinite)
     if table.sparse is not None and table.sparse.dtype.kind == "f":
         cells = np.flatnonzero(np.isinf(table.sparse.data))
-        infinite = np.zeros(table.n_columns, dtype=bool)
-        infinite[np.searchsorted(table.sparse.indptr, cells, "right") - 1] = True
-        refuse_columns(table, infinite)
+        if len(cells):
+            infinite = np.zeros(table.n_columns, dtype=bool)
+            infinite[np.searchsorted(table.sparse.indptr, cells, "right") - 1] = True
+            refuse_columns(table, infinite)
 
 
-def refuse_columns(table: Table, infinite: np.ndarray) -> None:
-    """Raise when some columns, bool (n_columns,), hold an infinity."""
-    if infinite.any():
-        raise ValueError(
-            "Input X contains infinity or a value too large for dtype('float64'). "
-            f"(column {table.name(int(np.argmax(infinite)))}) Replace infinities by a large "
-            "number, or by NaN, which counts as missing."
-        )
+def refuse_columns(table: Table, infinite: np.ndarray) -> NoReturn:
+    """Raise since some columns, bool (n_columns,), hold an infinity."""
+    raise ValueError(
+        "Input X contains infinity or a value too large for dtype('float64'). "
+        f"(column {table.name(int(np.argmax(infinite)))}) Replace infinities by a large "
+        "number, or by NaN, which counts as missing."
+    )
 
 
 def _holds_infinity(values: np.ndarray, run: Runner) -> bool:

@@ -369,7 +369,7 @@ def read_table(X: Any) -> Table:
     """
     if isinstance(X, Table):
         return X
-    if "sparse" in sys.modules:
+    if not isinstance(X, np.ndarray):
         X = in_scipy(X)
     if scipy.sparse.issparse(X):
         return _from_sparse(X)
