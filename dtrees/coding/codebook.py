@@ -92,7 +92,7 @@ class CodeBook:
     units: np.ndarray
     categories: dict[int, np.ndarray] = field(default_factory=dict)
     handle_unknown: str = "missing"
-    _numbers: dict[int, dict[Any, int]] = field(default_factory=dict, repr=False)
+    _numbers: dict[int, dict[Any, int]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def fit_encode(
@@ -224,9 +224,7 @@ class CodeBook:
         """
         # All categories are known, and no room is left for others. Values are known, too: they are
         # cuts themselves.
-        known = replace(
-            self, handle_unknown="missing", exact=np.zeros_like(self.exact), _numbers={}
-        )
+        known = replace(self, handle_unknown="missing", exact=np.zeros_like(self.exact))
         return known.encode(as_fitted(known, table))
 
     def stack_parts(self, parts: Sequence[CodedMatrix]) -> CodedMatrix:
@@ -485,7 +483,7 @@ class CodeBook:
         )
         low = self.low[positions]
         high = low if self.high is self.low else self.high[positions]
-        return replace(self, offsets=offsets, low=low, high=high, _numbers={})
+        return replace(self, offsets=offsets, low=low, high=high)
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the look-up tables that were made on the way."""
