@@ -36,17 +36,6 @@ class SmallArraysInside:
             vars(self)[name] = value
 
 
-class LockedArrays(SmallArraysInside):
-    """A dataclass whose arrays are read only."""
-
-    def __post_init__(self) -> None:
-        for name, array in vars(self).items():
-            if isinstance(array, np.ndarray):
-                array = array.view()
-                array.flags.writeable = False
-                vars(self)[name] = array
-
-
 class Packed(NamedTuple):
     """An array as it is pickled."""
 

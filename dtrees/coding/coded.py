@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from dtrees._pickling import LockedArrays
+from dtrees._pickling import SmallArraysInside
 from dtrees.coding._cells import take_rows
 
 U8, U16, U32, SPARSE = 0, 1, 2, 3
@@ -54,6 +54,17 @@ def storage_for(largest_code: Any) -> np.ndarray:
     """The narrowest dense store for columns whose codes go up to ``largest_code``: uint8."""
     largest = np.asarray(largest_code)
     return ((largest > 255).astype(np.uint8) + (largest > 65_535)).astype(np.uint8)
+
+
+class LockedArrays(SmallArraysInside):
+    """A dataclass whose arrays are read only."""
+
+    def __post_init__(self) -> None:
+        for name, array in vars(self).items():
+            if isinstance(array, np.ndarray):
+                array = array.view()
+                array.flags.writeable = False
+                vars(self)[name] = array
 
 
 @dataclass(frozen=True, eq=False)

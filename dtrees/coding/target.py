@@ -52,8 +52,8 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from dtrees._pickling import LockedArrays
 from dtrees.coding._cells import distinct_rows
+from dtrees.coding.coded import LockedArrays
 from dtrees.coding.labels import is_missing, object_array
 from dtrees.exceptions import StatisticsOverflowError
 
