@@ -19,6 +19,11 @@ KINDS = "biufSU"  # of arrays without objects
 class SmallArraysInside:
     """Pickles small arrays among its attributes as bytes; they come back as read-only arrays."""
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays, and of attributes that have some."""
+        return sum(int(getattr(value, "nbytes", 0)) for value in vars(self).values())
+
     def __getstate__(self) -> dict[str, Any]:
         state = dict(vars(self))
         for name, array in state.items():

@@ -168,12 +168,6 @@ class StoredCounts(SmallArraysInside):
             bits = np.concatenate([one if own is None else own for one, own in of_lists])
         return cls(np.concatenate(places), np.concatenate(values), bits, ends)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the arrays."""
-        arrays = (self.places, self.values, self.who, self.ends)
-        return sum(int(array.nbytes) for array in arrays if array is not None)
-
     def lists(self) -> list[NumberList]:
         """Places, values and sets of each list."""
         who = self.who
@@ -229,12 +223,6 @@ class Counts(SmallArraysInside):
     sums: np.ndarray
     histogram: np.ndarray
     stored: StoredCounts | None = None
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all."""
-        stored = 0 if self.stored is None else self.stored.nbytes
-        return self.sums.nbytes + self.histogram.nbytes + stored
 
     def stored_lists(self) -> Iterator[NumberList]:
         """The list of each request; empty ones without end, where there are none."""

@@ -78,6 +78,7 @@ def test_lists_of_one_set_beside_those_of_several():
     found = StoredCounts.of([one, several])
     assert found.who.tolist() == [1, 1, 1, 2]
     assert found.nbytes == 4 * 24 + 2 * 8
+    assert replace(counts(0), stored=found).nbytes == counts(0).nbytes + found.nbytes
     twice = found.added(StoredCounts.of([one, several])).lists()
     assert [values.tolist() for _, values, _ in twice] == [[2, 4], [14, -14]]
     assert [who.tolist() for _, _, who in twice] == [[1, 1], [1, 2]]
