@@ -18,7 +18,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from dask.utils import format_bytes, format_time
 
 from dtrees._html import html_table
 from dtrees.constraints import ARRAY, Having, InstanceOf, IntegerIn, Nothing, checked
@@ -28,6 +27,7 @@ from dtrees.estimators.base import BaseModel
 from dtrees.estimators.boosting import BaseBoosting
 from dtrees.estimators.fit_plan import FitPlan, columns_per_split, depth_of, least_rows, node_bytes
 from dtrees.estimators.forests import BaseForest
+from dtrees.parallel import format_bytes, format_time
 from dtrees.parallel.boosted import place_of_boosting
 from dtrees.parallel.cost import (
     CostModel,

@@ -4,6 +4,8 @@ Everything below takes a `Runner` (`dtrees.typing`) as an argument and does not 
 its tasks.
 """
 
+from dask.utils import format_bytes, format_time
+
 from dtrees.parallel.boosted import (
     boost_replicated,
     place_of_boosting,
@@ -51,6 +53,8 @@ __all__ = [
     "computed",
     "connected",
     "encode_partitions",
+    "format_bytes",
+    "format_time",
     "grow_sets",
     "grow_trees",
     "is_free",
