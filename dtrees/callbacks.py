@@ -235,7 +235,11 @@ def check_callbacks(callbacks: Any) -> list[Callback]:
 
 @contextmanager
 def listening(fit: Fit, callbacks: Sequence[Callback]) -> Iterator[None]:
-    """Tell callbacks that a fit begins, and those that have begun that it ends."""
+    """Tell callbacks that a fit begins, and those that have begun that it ends.
+
+    What has been set on the estimator is taken back where the block fails, or a callback does.
+    """
+    before = dict(vars(fit.estimator))
 
     def end(
         callback: Callback,
@@ -246,11 +250,16 @@ def listening(fit: Fit, callbacks: Sequence[Callback]) -> Iterator[None]:
         fit.error = error
         callback.on_fit_end(fit)
 
-    with ExitStack() as stack:
-        for callback in callbacks:
-            callback.on_fit_begin(fit)
-            stack.push(partial(end, callback))
-        yield
+    try:
+        with ExitStack() as stack:
+            for callback in callbacks:
+                callback.on_fit_begin(fit)
+                stack.push(partial(end, callback))
+            yield
+    except BaseException:
+        vars(fit.estimator).clear()
+        vars(fit.estimator).update(before)
+        raise
 
 
 def told(answers: Sequence[Any]) -> bool:

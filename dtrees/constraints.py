@@ -128,7 +128,7 @@ class Nothing(Constraint):
 
 def _is_array_like(value: Any) -> bool:
     """Whether the value has a length or a shape and is no string, set or mapping."""
-    if isinstance(value, str | bytes | type) or np.isscalar(value):
+    if isinstance(value, type) or np.isscalar(value):
         return False
     shape = getattr(value, "shape", None)
     if shape is None:
@@ -140,7 +140,7 @@ class ArrayLike(Constraint):
     """A list, a tuple, an array or a column of any library; what is in it is judged elsewhere."""
 
     def __init__(self) -> None:
-        super().__init__("an array-like", test=_is_array_like)
+        super().__init__("an array-like", but=(str, type(None)), test=_is_array_like)
 
 
 class ListLike(Constraint):

@@ -34,8 +34,7 @@ these attributes and no others, and what a file says is checked by the same cons
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from copy import deepcopy
 from functools import cache
 from numbers import Integral
@@ -445,15 +444,3 @@ def predict_log_proba(self: Any, X: Any) -> np.ndarray:
         -inf for classes that no leaf of the row holds.
     """
     return self._answer("predict_log_proba", X)
-
-
-@contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Take back what has been set on an estimator when the block fails."""
-    before = dict(estimator.__dict__)
-    try:
-        yield
-    except BaseException:
-        estimator.__dict__.clear()
-        estimator.__dict__.update(before)
-        raise

@@ -56,7 +56,7 @@ from dtrees.core.grow.boosting import TAKEN_BYTES, boost
 from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss, OwnLoss, initial_of_classes
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.estimators import base
-from dtrees.estimators.base import LEARNS_CLASSES, LEARNS_COLUMNS, MOST, BaseModel, all_or_nothing
+from dtrees.estimators.base import LEARNS_CLASSES, LEARNS_COLUMNS, MOST, BaseModel
 from dtrees.estimators.boosted_start import CodedTable, Start, sides_of, start_of
 from dtrees.estimators.boosted_stopping import (
     GivenRows,
@@ -240,7 +240,7 @@ class BaseBoosting(BaseModel):
         if start.watch is not None or callbacks:
             heard = Iterations(self, start, [] if there is None else list(there.trees), callbacks)
         listens = listening(heard.fit, callbacks) if heard is not None else nullcontext()
-        with all_or_nothing(self), listens:
+        with listens:
             return self._grow(start, there, heard, run, place, stats)
 
     def _grow(

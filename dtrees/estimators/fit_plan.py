@@ -112,7 +112,7 @@ class Encoded:
     target: Target
     seed: int
     rules: GrowthRules
-    shares: Shares  # limits of the rules that depend on which rows a training set has
+    shares: Shares | None  # limits of the rules that depend on which rows a training set has
     max_features: int
 
 
@@ -240,7 +240,7 @@ class FitPlan:
         split, leaf = own.min_samples_split, own.min_samples_leaf
         directions, sets = own.monotonic_cst, own.interaction_cst
         all_interact = sets is None and not barred
-        shares = Shares(
+        shares: Shares | None = Shares(
             min_samples_split=0.0 if isinstance(split, Integral) else float(split),
             min_samples_leaf=0.0 if isinstance(leaf, Integral) else float(leaf),
             min_weight_leaf=float(own.min_weight_fraction_leaf),
@@ -262,7 +262,9 @@ class FitPlan:
             monotonic=None if directions is None else directions_of(directions, book, target),
             interactions=None if all_interact else interactions_of(sets, book, barred),
         )
-        rules = shares.rules(numbers, target)
+        if shares == Shares():
+            shares = None
+        rules = numbers if shares is None else shares.rules(numbers, target)
         if target.n_classes >= MANY_CLASSES:
             _warn_of_many_classes(target, rules)
         return Encoded(book, coded, target, seed, rules, shares, max_features)

@@ -51,10 +51,10 @@ from dtrees.callbacks import Callback, ForestFit, listening, told
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.model.tree import Forest
 from dtrees.core.predict.out_of_bag import OutOfBag, Votes, add_to_sums
-from dtrees.estimators.base import all_or_nothing
 from dtrees.estimators.fit_plan import Training
-from dtrees.estimators.resume import brought_along
+from dtrees.estimators.resume import bring_along
 from dtrees.estimators.tree_view import columns_with_missing, missing_by_model, read_only
+from dtrees.exceptions import ClusterError
 from dtrees.parallel import CodedPartitions, grow_sets, grow_trees, learn_rows
 from dtrees.typing import serial
 
@@ -67,7 +67,6 @@ from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.raw import leaves_by_tree
-from dtrees.estimators.fit_plan import FitPlan
 from dtrees.parallel import LocalRunner, PartitionedTable, computed
 
 
@@ -183,11 +182,9 @@ class KeptTrees:
     earlier: tuple[Tree, ...] = ()  # of this fit, behind `trees`, as if grown now
 
 
-def kept_trees(forest: Any, plan: FitPlan) -> tuple[tuple[Tree, ...], int]:
-    """The trees that are there and stay, and the seed of the forest."""
-    if not (forest.warm_start and hasattr(forest, "forest_")):
-        return (), plan.seed()
-    kept = forest.forest_.trees
+def kept_trees(forest: Any) -> tuple[Tree, ...]:
+    """The trees that stay where a forest is fitted again (``warm_start``)."""
+    kept: tuple[Tree, ...] = forest.forest_.trees
     if forest.n_estimators < len(kept):
         raise ValueError(
             f"n_estimators={forest.n_estimators} must be larger or equal to "
@@ -195,7 +192,7 @@ def kept_trees(forest: Any, plan: FitPlan) -> tuple[tuple[Tree, ...], int]:
         )
     if forest.n_estimators == len(kept):
         warn("Warm-start fitting without increasing n_estimators does not fit new trees.")
-    return kept, forest._fit_seed
+    return kept
 
 
 def has_same_columns(old: CodeBook, new: CodeBook) -> bool:
@@ -313,34 +310,39 @@ class FitOfForest:
             _add_kept(fit, oob, stopping, kept)
         if kept.earlier:
             _add_earlier(fit, oob, stopping, kept.earlier)
-        unfinished = partial(self._so_far, fit.trees, facts)
-        with all_or_nothing(forest), listening(fit, callbacks), brought_along(unfinished):
-            look = oob.votes_of if oob is not None and oob.coded_rows.is_here else None
-            how: dict[str, Any] = {"regime": forest.regime, "look": look, "stats": stats}
+        look = oob.votes_of if oob is not None and oob.coded_rows.is_here else None
+        how: dict[str, Any] = {"regime": forest.regime, "look": look, "stats": stats}
+        with listening(fit, callbacks):
             growing = grow_trees(self.growth, fit.numbers, training.run, **how)
-            with stats.phase("growth"), closing(growing) as grown:
-                for number, tree, votes in (
-                    grown if oob is None or oob.coded_rows.is_here else oob.seen(grown)
-                ):
-                    fit.trees.append(tree)
-                    if oob is not None:
-                        oob.add(tree, votes)
-                    # all of them hear of the tree, whoever stops
-                    if told([callback.on_tree_end(fit, number) for callback in callbacks]):
-                        break
+            try:
+                with stats.phase("growth"), closing(growing) as grown:
+                    for number, tree, votes in (
+                        grown if oob is None or oob.coded_rows.is_here else oob.seen(grown)
+                    ):
+                        fit.trees.append(tree)
+                        if oob is not None:
+                            oob.add(tree, votes)
+                        # all of them hear of the tree, whoever stops
+                        if told([callback.on_tree_end(fit, number) for callback in callbacks]):
+                            break
+                learn_rows(coded, stats)  # known, unless there was nothing to grow
+            except ClusterError as error:
+                made = None if facts is None else self._so_far(fit.trees, facts)
+                if made is not None:
+                    bring_along(error, made)
+                raise
             if oob is not None:
                 learned |= self._learned_out_of_bag(oob)
             if forest.oob_tol is not None:
                 learned["oob_scores_"] = np.array(fit.oob_scores)
             learned["forest_"] = Forest(tuple(fit.trees))
-            learn_rows(coded, stats)  # known, unless there was nothing to grow
             before = forest._saw_missing if kept.trees else False
             learned["_saw_missing"] = read_only(columns_with_missing(fit.trees, coded) | before)
             learned["_fit_report"] = stats.report()
             forest._forget_at_times()
             forest.__dict__.update(learned)
 
-    def _so_far(self, trees: Sequence[Tree], facts: Callable[[], dict[str, Any]] | None) -> Any:
+    def _so_far(self, trees: Sequence[Tree], facts: Callable[[], dict[str, Any]]) -> Any:
         """A forest of the trees that are complete, which can be resumed; None where none are.
 
         Nor where the cluster was lost before the growth began: trees that were kept are in the
@@ -348,7 +350,7 @@ class FitOfForest:
         """
         coded = self.training.encoded.coded
         is_unseen = isinstance(coded, CodedPartitions) and coded.facts is None
-        if not trees or facts is None or is_unseen:
+        if not trees or is_unseen:
             return None
         made = self.forest._unfitted()
         made.__dict__.update(

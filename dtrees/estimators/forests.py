@@ -194,7 +194,9 @@ class BaseForest(BaseModel):
         depth). A forest of the same seed has the same first trees whatever ``n_estimators`` is.
         """
         self._check_parameters()
-        kept, seed = kept_trees(self, FitPlan(self))
+        stays = self.warm_start and hasattr(self, "forest_")
+        kept = kept_trees(self) if stays else ()
+        seed = self._fit_seed if stays else FitPlan(self).seed()
         given = {"sample_weight": sample_weight, "bootstrap_groups": bootstrap_groups}
         return self._fit(X, {"y": y, **given}, callbacks, checkpoint, kept, seed)
 

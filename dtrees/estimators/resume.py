@@ -20,8 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -178,22 +177,16 @@ def earlier_trees(
     return trees
 
 
-@contextmanager
-def brought_along(make: Callable[[], Any]) -> Iterator[None]:
-    """Give errors of a cluster the model so far, and say how to go on with it."""
-    try:
-        yield
-    except ClusterError as error:
-        error.estimator = made = make()
-        if made is not None:
-            trees = len(made.forest_.trees)
-            are = "1 tree is" if trees == 1 else f"{trees:,} trees are"
-            error.args = (
-                f"{str(error).rstrip('.')}. {are} complete, of {made.n_estimators:,}: "
-                "error.estimator.resume(X, y) goes on with them.",
-                *error.args[1:],
-            )
-        raise
+def bring_along(error: ClusterError, made: Any) -> None:
+    """Give an error of a cluster the forest so far, and say how to go on with it."""
+    error.estimator = made
+    trees = len(made.forest_.trees)
+    are = "1 tree is" if trees == 1 else f"{trees:,} trees are"
+    error.args = (
+        f"{str(error).rstrip('.')}. {are} complete, of {made.n_estimators:,}: "
+        "error.estimator.resume(X, y) goes on with them.",
+        *error.args[1:],
+    )
 
 
 class Saving(Callback):

@@ -343,9 +343,11 @@ def _reason_of_own_units(plan: FitPlan, sample_weight: Any) -> str:
 def _fitted(plan: FitPlan, training: Training, target: Target) -> Any:
     """An estimator, fitted to the same codes with another target; or the error of its fit."""
     encoded = training.encoded
+    if encoded.shares is not None:
+        encoded = replace(encoded, rules=encoded.shares.rules(encoded.rules, target))
     own = replace(
         training,
-        encoded=replace(encoded, target=target, rules=encoded.shares.rules(encoded.rules, target)),
+        encoded=replace(encoded, target=target),
         run=threaded(plan.estimator.n_jobs),  # which a forest that ends early cancels
     )
     try:

@@ -20,7 +20,7 @@ from dtrees.constraints import InstanceOf, Nothing, OneOf
 from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.membership.resampling import Resampling, plain
-from dtrees.core.model.pruning import PruningLimits, cost_complexity_path
+from dtrees.core.model.pruning import cost_complexity_path
 from dtrees.core.model.tree import Tree
 from dtrees.criteria import Criterion
 from dtrees.estimators import base
@@ -85,7 +85,9 @@ class BaseDecisionTree(BaseModel):
         return self._fit_coded(self._training(X, y, sample_weight))
 
     def _fit_coded(self, training: Training) -> Any:
-        tree = PruningLimits(ccp_alpha=self.ccp_alpha).prune(self._grow(training))
+        growth = self._growth_of(training.encoded)
+        with training.stats.phase("growth"):
+            ((tree,),) = grow_sets(growth, range(1), plain(), training.run, stats=training.stats)
         (learned,) = self._learned_by(training.encoded, [tree])
         learned["_fit_report"] = training.stats.report()
         self._forget_at_times()
@@ -188,7 +190,10 @@ class BaseDecisionTree(BaseModel):
         -----
         Costs one fit; ``ccp_alpha`` is not looked at.
         """
-        alphas, impurities = cost_complexity_path(self._grow(self._training(X, y, sample_weight)))
+        training = self._training(X, y, sample_weight)
+        growth = replace(self._growth_of(training.encoded), ccp_alpha=0.0)
+        ((tree,),) = grow_sets(growth, range(1), plain(), training.run)
+        alphas, impurities = cost_complexity_path(tree)
         return Bunch(ccp_alphas=alphas, impurities=impurities)
 
     def get_depth(self) -> int:
@@ -235,13 +240,6 @@ class BaseDecisionTree(BaseModel):
         with stats.phase("coding"):
             encoded = plan.encode(X, (y, sample_weight), plan.seed(), run, stats)
         return Training(encoded, y, run, stats=stats)
-
-    def _grow(self, training: Training) -> Tree:
-        """The tree before cost-complexity pruning."""
-        growth = replace(self._growth_of(training.encoded), ccp_alpha=0.0)
-        with training.stats.phase("growth"):
-            ((tree,),) = grow_sets(growth, range(1), plain(), training.run, stats=training.stats)
-        return tree
 
 
 @documented("tree", "classes")

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dtrees.core.data.criteria import CRITERIA
-
 
 @dataclass(frozen=True, kw_only=True)
 class GrowthRules:
@@ -84,13 +82,6 @@ class GrowthRules:
     def has_constraints(self) -> bool:
         """Whether what a node may do depends on its ancestors."""
         return self.monotonic is not None or self.interactions is not None
-
-    def __post_init__(self) -> None:
-        assert self.criterion in CRITERIA, self.criterion
-        assert self.min_samples_split >= 2
-        assert self.min_samples_leaf >= 1
-        assert 0 <= self.category_penalty < float("inf")
-        assert self.handle_unknown in ("missing", "majority")
 
 
 @dataclass(frozen=True, kw_only=True)

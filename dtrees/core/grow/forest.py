@@ -26,9 +26,9 @@ import numpy as np
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow._single_tree import Arena
-from dtrees.core.grow.assembly import Thresholds
+from dtrees.core.grow.assembly import Thresholds, frozen
 from dtrees.core.grow.shared import grow
-from dtrees.core.grow.source import DatasetSource, grow_tree
+from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import Bags, Resampling
 from dtrees.core.membership.shares import Shares
 from dtrees.core.model.pruning import PruningLimits
@@ -66,8 +66,8 @@ class ForestGrowth:
     of all rows, in units with room for the multiplicities of a bag. ``rules.tree`` is set to the
     number of each tree. Without `bags` every tree sees every row once. `values` is
     `CodeBook.code_values`, for random splits. `shares` are limits that are shares of the rows of
-    the table, or of the weight of the bag. `max_leaf_nodes` and `ccp_alpha` prune the grown tree.
-    `arena` has memory that a tree leaves to the next one.
+    the table, or of the weight of the bag; None: there are none. `max_leaf_nodes` and `ccp_alpha`
+    prune the grown tree. `arena` has memory that a tree leaves to the next one.
     """
 
     coded: Any
@@ -76,7 +76,7 @@ class ForestGrowth:
     bags: Bags | None
     thresholds: Thresholds
     values: tuple[np.ndarray, np.ndarray] | None = None
-    shares: Shares = field(default_factory=Shares)
+    shares: Shares | None = None
     max_leaf_nodes: int | None = None
     ccp_alpha: float = 0.0
     arena: Arena = field(default_factory=Arena, repr=False)
@@ -85,11 +85,14 @@ class ForestGrowth:
         """Grow a tree, on `n_threads`; a forest is better off with a tree per thread."""
         target = self.target
         if self.bags is not None:
-            target = target.bagged(self.times(number))
-        rules = self.shares.rules(replace(self.rules, tree=number), self.target, target)
+            target = target.bagged(self.bags.multiplicity(number, target.has_weight))
+        rules = replace(self.rules, tree=number)
+        if self.shares is not None:
+            rules = self.shares.rules(rules, self.target, target)
         how: dict[str, Any] = {"values": self.values, "arena": self.arena}
         source = DatasetSource(self.coded, target, rules, run=run, n_threads=n_threads, **how)
-        return self.pruned(grow_tree(source, self.thresholds))
+        (tree,) = frozen([source.finish()], target, self.coded.n_codes, self.thresholds, rules)
+        return self.pruned(tree)
 
     def trees(
         self,
@@ -141,7 +144,9 @@ class ForestGrowth:
             how: dict[str, Any] = {"values": self.values, "arena": self.arena, "work": work}
             source = DatasetSource(self.coded, target, rules, run=run, n_threads=n_threads, **how)
             some = resampling.some(together)
-            own = self.shares.rules_of_sets(rules, some, self.target, target)
+            own = [rules] * len(together)
+            if self.shares is not None:
+                own = self.shares.rules_of_sets(rules, some, self.target, target)
             grown = grow(source, own, some, self.thresholds)
             trees = dict(zip(together.tolist(), map(self.pruned, grown), strict=True))
         for i in np.flatnonzero(apart).tolist():

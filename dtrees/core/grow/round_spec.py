@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -36,7 +36,7 @@ class RoundSpec:
     thresholds: Thresholds  # `CodeBook.thresholds`
     n_sets: int
     n_rows: np.ndarray  # int64 (n_sets,), rows of positive weight of each training set
-    shares: Shares = field(default_factory=Shares)
+    shares: Shares | None = None
     may_be_empty: bool = False  # whether a bag could have no rows that count
     # `CodeBook.code_values`, for random splits: float64, int64 (n_columns + 1,)
     values: tuple[np.ndarray, np.ndarray] | None = None

@@ -18,9 +18,7 @@ from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, scale_of
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow._single_tree import Arena, grow_piece
-from dtrees.core.grow.assembly import Thresholds, frozen
 from dtrees.core.grow.node_record import PartialTree
-from dtrees.core.model.tree import Tree
 from dtrees.core.stores._dataset import Dataset
 from dtrees.typing import Runner, serial
 
@@ -78,10 +76,3 @@ class DatasetSource:
             raise CancelledError(CANCELLED)
         dataset.raise_error()
         return piece
-
-
-def grow_tree(source: DatasetSource, thresholds: Thresholds) -> Tree:
-    """Grow the tree of all rows; `thresholds` is `CodeBook.thresholds`."""
-    piece = source.finish()
-    (tree,) = frozen([piece], source.target, source.coded.n_codes, thresholds, source.rules)
-    return tree

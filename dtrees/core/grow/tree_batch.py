@@ -414,9 +414,10 @@ class TreeBatch:
         if weights is not None:
             target = weights.of(target, number)
         scale = scale_of_root(spec, target, sums)
-        total = int(sums[WEIGHT]) * target.weight_unit
-        rules = spec.shares.applied(spec.common.rules, int(spec.n_rows[number]), total)
-        rules = replace(rules, tree=self._numbers[root.tree])
+        rules = replace(spec.common.rules, tree=self._numbers[root.tree])
+        if spec.shares is not None:
+            total = int(sums[WEIGHT]) * target.weight_unit
+            rules = spec.shares.applied(rules, int(spec.n_rows[number]), total)
         how = [Dataset(spec.sample, target, rules, scale, spec.values), rules, scale]
         if weights is not None:  # without them blocks count
             how += [self._columns[root.tree], weights.multiplier[number]]

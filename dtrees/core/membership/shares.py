@@ -52,8 +52,6 @@ class Shares:
 
         Rows of `table` are counted, and the weight of `bag`; None: that of the table.
         """
-        if self == Shares():
-            return rules
         weighed = table if bag is None else bag
         return self.applied(rules, table.n_live, weighed.total_weight)
 
@@ -64,8 +62,6 @@ class Shares:
 
         Every set has a cell once or not at all.
         """
-        if self == Shares():
-            return [rules] * resampling.n_sets
         n_rows, weight = np.zeros(resampling.n_sets, dtype=np.int64), np.zeros(resampling.n_sets)
         if max(self.min_samples_split, self.min_samples_leaf) > 0:
             n_rows = resampling.totals(table.has_weight)

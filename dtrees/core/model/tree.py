@@ -176,16 +176,6 @@ class Tree:
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
 
-    @classmethod
-    def of_locked(cls, state: dict[str, Any]) -> Tree:
-        """A tree of attributes that are as `__post_init__` would make them, in a tenth of the time.
-
-        A model of a hundred iterations has a hundred trees, of some sixty nodes each.
-        """
-        tree = object.__new__(cls)
-        vars(tree).update(state)
-        return tree
-
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self.__post_init__()

@@ -24,7 +24,7 @@ def test_shares_are_rounded_up(share, n_rows):
 
 def test_numbers_stay_where_there_is_no_share():
     target = Target.classification([0, 1])
-    assert Shares().rules(RULES, target) is RULES
+    assert Shares().rules(RULES, target) == RULES
     found = Shares(min_samples_leaf=0.9).rules(RULES, target)
     assert (found.min_samples_split, found.min_samples_leaf, found.min_weight_leaf) == (7, 2, 2.5)
 
