@@ -6,7 +6,7 @@ never look inside an estimator::
     estimator ──FitPlan.of──▶ parameters checked
     X, y      ──read────────▶ table, values
     table     ──code────────▶ CodeBook, codes ──┐
-    values    ──target──────▶ Target ───────────┴──resolve──▶ Encoded
+    values    ──────────────▶ Target ───────────┴──resolve──▶ Encoded
     Encoded, in a Training ──fit──▶ fitted estimators
 
 A fit of many models to one table calls these steps one by one, and keeps what two fits have in
@@ -156,12 +156,6 @@ class FitPlan:
         return cls(estimator._unfitted())
 
     @property
-    def regime(self) -> str | None:
-        """Where codes are to be: where trees grow from them, of boosted models in this process."""
-        own = self.estimator
-        return "local" if own._adds_steps else getattr(own, "regime", None)
-
-    @property
     def criterion(self) -> str:
         """The core's name of the criterion."""
         own = self.estimator.criterion
@@ -178,10 +172,6 @@ class FitPlan:
         own = self.estimator.class_weight
         # bags are drawn by weight: balanced in the table is balanced in each of them
         return "balanced" if own == "balanced_subsample" else own
-
-    def target(self, y: np.ndarray, sample_weight: Any) -> Target:
-        """`y` and weights as integers."""
-        return self.estimator._encode_target(y, sample_weight)
 
     def fit(self, training: Training) -> Any:
         """A new estimator, fitted; as its ``fit``, bit for bit."""
@@ -222,7 +212,10 @@ class FitPlan:
         if self.estimator.max_bins is not None and sample_weight is not None:
             how["weights"] = cut_weights(sample_weight, table.n_rows)
         if isinstance(table, PartitionedTable):
-            book, coded = encode_partitions(table, **how, regime=self.regime, stats=stats)
+            # codes are where trees grow from them, of boosted models in this process
+            own = self.estimator
+            how["regime"] = "local" if own._adds_steps else getattr(own, "regime", None)
+            book, coded = encode_partitions(table, **how, stats=stats)
         else:
             book, coded = CodeBook.fit_encode(table, **how, run=run)
         if book.categories:

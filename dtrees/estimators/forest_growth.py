@@ -48,26 +48,36 @@ import numpy as np
 
 from dtrees._warnings import warn
 from dtrees.callbacks import Callback, ForestFit, listening, told
-from dtrees.core.membership.resampling import Resampling
-from dtrees.core.model.tree import Forest
+from dtrees.coding.codebook import CodeBook
+from dtrees.coding.target import Target
+from dtrees.core.grow.forest import ForestGrowth
+from dtrees.core.membership.resampling import Bags, Resampling
+from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.out_of_bag import OutOfBag, Votes, add_to_sums
+from dtrees.core.predict.raw import leaves_by_tree
 from dtrees.estimators.fit_plan import Training
 from dtrees.estimators.resume import bring_along
 from dtrees.estimators.tree_view import columns_with_missing, missing_by_model, read_only
 from dtrees.exceptions import ClusterError
-from dtrees.parallel import CodedPartitions, grow_sets, grow_trees, learn_rows
+from dtrees.parallel import (
+    CodedPartitions,
+    LocalRunner,
+    PartitionedTable,
+    computed,
+    grow_sets,
+    grow_trees,
+    learn_rows,
+)
 from dtrees.typing import serial
 
 if TYPE_CHECKING:
     from dtrees.estimators.forests import BaseForest
 
-from dtrees.coding.codebook import CodeBook
-from dtrees.coding.target import Target
-from dtrees.core.grow.forest import ForestGrowth
-from dtrees.core.membership.resampling import Bags
-from dtrees.core.model.tree import Tree
-from dtrees.core.predict.raw import leaves_by_tree
-from dtrees.parallel import LocalRunner, PartitionedTable, computed
+WINDOW = 10
+FIRST = 2 * WINDOW  # trees of the first wave
+SHARE = 5  # of the trees that are there: one more for so many
+
+logger = logging.getLogger(__name__)
 
 
 def bags_of(forest: Any, seed: int, target: Target, groups: Any = None) -> Bags | None:
@@ -112,11 +122,6 @@ def bags_of(forest: Any, seed: int, target: Target, groups: Any = None) -> Bags 
     elif forest.max_samples is not None:
         rate = float(forest.max_samples)
     return Bags(seed, rate, keys, target.means)
-
-
-WINDOW = 10
-
-logger = logging.getLogger(__name__)
 
 
 def is_flat(scores: Sequence[float], tol: float) -> bool:
@@ -167,10 +172,6 @@ class OobStopping(Callback):
     def on_tree_end(self, fit: ForestFit, number: int) -> bool:
         """Stop when the scores are flat."""
         return self.ends(fit.numbers.stop)
-
-
-FIRST = 2 * WINDOW  # trees of the first wave
-SHARE = 5  # of the trees that are there: one more for so many
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,11 +257,12 @@ def leaves_of(
 class FitOfForest:
     """The fit of a forest to a coded table: its trees come one by one, whoever grows them.
 
-    `bags` are what its trees see; None: all rows.
+    Rows of one group, of `groups` (n_rows,), are in a bag together.
     """
 
-    def __init__(self, forest: BaseForest, training: Training, bags: Bags | None) -> None:
+    def __init__(self, forest: BaseForest, training: Training, groups: Any = None) -> None:
         encoded, book = training.encoded, training.encoded.book
+        bags = bags_of(forest, encoded.seed, encoded.target, groups)
         self.forest, self.training = forest, training
         self.growth = ForestGrowth(
             encoded.coded,
@@ -311,9 +313,10 @@ class FitOfForest:
         if kept.earlier:
             _add_earlier(fit, oob, stopping, kept.earlier)
         look = oob.votes_of if oob is not None and oob.coded_rows.is_here else None
-        how: dict[str, Any] = {"regime": forest.regime, "look": look, "stats": stats}
         with listening(fit, callbacks):
-            growing = grow_trees(self.growth, fit.numbers, training.run, **how)
+            growing = grow_trees(
+                self.growth, fit.numbers, training.run, regime=forest.regime, look=look, stats=stats
+            )
             try:
                 with stats.phase("growth"), closing(growing) as grown:
                     for number, tree, votes in (
@@ -421,10 +424,11 @@ class FitOfForest:
 
     def _grown(self, numbers: range, resampling: Resampling) -> list[tuple[Tree, ...]]:
         """Trees of these numbers, by set."""
-        training = self.training
-        how: dict[str, Any] = {"advance": training.advance, "stats": training.stats}
-        how["regime"] = self.forest.regime
-        return grow_sets(self.growth, numbers, resampling, training.run, **how)
+        own = self.training
+        how: dict[str, Any] = {"advance": own.advance, "stats": own.stats}
+        return grow_sets(
+            self.growth, numbers, resampling, own.run, regime=self.forest.regime, **how
+        )
 
     def _models_of(self, grown: Sequence[tuple[Tree, ...]]) -> list[Any]:
         """Fitted forests of these trees."""

@@ -281,13 +281,11 @@ class BaseForest(BaseModel):
         X, y, sample_weight, bootstrap_groups = admitted(X, columns, stats)
         with stats.phase("coding"):
             encoded = FitPlan(self).encode(X, (y, sample_weight), seed, run, stats)
-        bags = bags_of(self, seed, encoded.target, bootstrap_groups)
-        facts = partial(
-            facts_of, self, encoded.book, encoded.coded, encoded.target, bags, encoded.seed
-        )
+        fit = FitOfForest(self, Training(encoded, y, run, stats=stats), bootstrap_groups)
+        facts = partial(facts_of, self, encoded, fit.growth.bags)
         if kept:
             check_same_labels(self, encoded.book, encoded.target.classes)
-            check_same_bags(self, bags)
+            check_same_bags(self, fit.growth.bags)
         if self.verbose > 0:
             heard = [ProgressBar(), *heard]
         earlier: tuple[Tree, ...] = ()
@@ -297,22 +295,19 @@ class BaseForest(BaseModel):
             earlier = earlier_trees(unfinished, saved, facts(), encoded.book)[: self.n_estimators]
         if saved is not None:
             heard = [*heard, Saving(saved)]
-        training = Training(encoded, y, run, stats=stats)
         there = KeptTrees(kept, partial(leaves_of, self, kept, encoded.book, X, run), earlier)
-        FitOfForest(self, training, bags).grow(heard, there, facts)
+        fit.grow(heard, there, facts)
         return self
 
     def _fit_coded(self, training: Training) -> Any:
-        bags = bags_of(self, training.encoded.seed, training.encoded.target)
-        FitOfForest(self, training, bags).grow([TreeCounter(training.advance)])
+        FitOfForest(self, training).grow([TreeCounter(training.advance)])
         if self.n_estimators_ < self.n_estimators:
             training.advance(self.n_estimators - self.n_estimators_)  # that are not wanted
         return self
 
     def _fit_sets(self, training: Training, resampling: Resampling) -> list[Any]:
         """An estimator with these parameters, fitted to each training set; or the error of it."""
-        bags = bags_of(self, training.encoded.seed, training.encoded.target)
-        return FitOfForest(self, training, bags).of_sets(resampling)
+        return FitOfForest(self, training).of_sets(resampling)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -30,10 +30,10 @@ import dtrees
 from dtrees.callbacks import Callback, ForestFit
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix, digest_of_rows
-from dtrees.coding.target import Target
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.model.tree import Tree
 from dtrees.criteria import Criterion
+from dtrees.estimators.fit_plan import Encoded
 from dtrees.exceptions import ClusterError, ModelFileError
 from dtrees.export.books import encode_book
 from dtrees.export.trees import trees_of_bytes
@@ -68,29 +68,22 @@ FOLLOWS = {  # what differs anyway where something else does
 logger = logging.getLogger(__name__)
 
 
-def facts_of(
-    estimator: Any,
-    book: CodeBook,
-    coded: Any,
-    target: Target,
-    bags: Bags | None,
-    seed: int,
-) -> dict[str, Any]:
+def facts_of(estimator: Any, encoded: Encoded, bags: Bags | None) -> dict[str, Any]:
     """What the trees of a fit are functions of; JSON.
 
     Of a table in partitions, the rows are known (`dtrees.parallel.learn_rows`). O(bytes of the
     codes and the target), at about a gigabyte a second.
     """
     names = [name for name in estimator._constraints if name not in NOT_OF_A_TREE]
-    is_here = isinstance(coded, CodedMatrix)
-    digest = digest_of_rows(coded) if is_here else coded.facts.digest
+    coded, target = encoded.coded, encoded.target
+    digest = digest_of_rows(coded) if isinstance(coded, CodedMatrix) else coded.facts.digest
     return {
         "dtrees": dtrees.__version__,
         "estimator": type(estimator).__name__,
         "parameters": {name: in_words(getattr(estimator, name)) for name in names},
-        "seed": seed,
+        "seed": encoded.seed,
         "shape": [int(coded.n_rows), int(coded.n_columns)],
-        "codebook": _digest_of_book(book),
+        "codebook": _digest_of_book(encoded.book),
         "codes": f"{digest:016x}",
         "target": _digest({field.name: getattr(target, field.name) for field in fields(target)}),
         "bags": None if bags is None else bags.digest(),

@@ -154,12 +154,12 @@ class TrainingTable:
         if self._read is None:
             self._read = plan.read(self.X, self.y)
         table, values = self._read
-        weight, criterion = getattr(own, "class_weight", None), getattr(own, "criterion", None)
-        key: Hashable = type(own), criterion == "poisson", weight, getattr(own, "bootstrap", None)
+        weight, criterion = own.class_weight, getattr(own, "criterion", None)
+        key: Hashable = type(own), criterion == "poisson", weight, own.bootstrap
         is_plain = weight is None or isinstance(weight, str)
         target = self._targets.get(key) if is_plain else None
         if target is None:
-            target = plan.target(values, self.sample_weight)
+            target = own._encode_target(values, self.sample_weight)
             if is_plain:
                 self._targets[key] = target
         is_sampled = own.max_bins is not None and table.n_rows > SAMPLE_ROWS
@@ -382,7 +382,7 @@ def _targets(
             continue
         mine = sets.rows(number)
         try:
-            own = plan.target(values, weight * mine)
+            own = plan.estimator._encode_target(values, weight * mine)
         except ValueError as error:
             yield error
             continue

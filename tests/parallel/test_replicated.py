@@ -27,7 +27,7 @@ from dtrees.callbacks import Callback
 from dtrees.core.grow.forest import ForestGrowth, units_of
 from dtrees.core.membership.resampling import plain
 from dtrees.estimators.fit_plan import FitPlan, Training
-from dtrees.estimators.forest_growth import FitOfForest, bags_of
+from dtrees.estimators.forest_growth import FitOfForest
 from dtrees.exceptions import ClusterError
 from dtrees.parallel import client as clients
 from dtrees.parallel import liveness, replicated, tasks, threaded
@@ -56,7 +56,7 @@ def growth_of(model, X, y):
     plan = FitPlan.of(model)
     encoded = plan.encode(X, (y, None), plan.seed(), threaded(1))
     training = Training(encoded, y, threaded(1))
-    return FitOfForest(model, training, bags_of(model, encoded.seed, encoded.target)).growth
+    return FitOfForest(model, training).growth
 
 
 def grow_replicated(growth, numbers, client, *, on_tree=None, **parameters):

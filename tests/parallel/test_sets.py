@@ -34,7 +34,7 @@ from dtrees.core.grow.forest import ForestGrowth, units_of
 from dtrees.core.membership.resampling import of_sets
 from dtrees.estimators.fit_plan import FitPlan, Training
 from dtrees.estimators.fitted_sets import trees_of
-from dtrees.estimators.forest_growth import FitOfForest, bags_of
+from dtrees.estimators.forest_growth import FitOfForest
 from dtrees.estimators.training_sets import fit_sets
 from dtrees.exceptions import ClusterError
 from dtrees.model_selection import cross_val_predict, cross_validate
@@ -113,7 +113,7 @@ def growth_of(model, X, y):
             encoded.coded, encoded.target, encoded.rules, None, encoded.book.thresholds
         )
     training = Training(encoded, y, threaded(1))
-    return FitOfForest(model, training, bags_of(model, 0, encoded.target)).growth
+    return FitOfForest(model, training).growth
 
 
 def growing(growth, n_trees, rows, client, advance=None, regime="replicated"):

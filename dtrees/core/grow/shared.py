@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import replace
 
 import numpy as np
@@ -36,7 +37,7 @@ from dtrees.core.grow._shared_growth import (
 )
 from dtrees.core.grow.assembly import Thresholds, join, trees_of
 from dtrees.core.grow.node_record import PartialTree
-from dtrees.core.grow.source import FREE, Above, DatasetSource
+from dtrees.core.grow.source import CANCELLED, FREE, Above, DatasetSource
 from dtrees.core.membership.resampling import ClassWeights, Resampling, without_class_weights
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores._dataset import Dataset
@@ -101,7 +102,8 @@ def pieces_of_sets(
             shared.inherit([above[number] for number in bundle])
         how = source.run, source.n_threads, source.cancelled, tuning
         grown = grow_together(shared, source.arena, *how, depth, path)
-        source.check_cancelled()
+        if source.cancelled():
+            raise CancelledError(CANCELLED)
         if source.work is not None:  # counts that do not depend on the number of threads
             source.work.update(
                 shared_nodes=shared.n_shared_nodes,

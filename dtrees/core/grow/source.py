@@ -56,11 +56,6 @@ class DatasetSource:
         event = getattr(self.run, "cancelled", None)
         return event is not None and event.is_set()
 
-    def check_cancelled(self) -> None:
-        """Raise `CancelledError` if the growth was cancelled."""
-        if self.cancelled():
-            raise CancelledError(CANCELLED)
-
     def finish(self, depth: int = 0, path: int = 0, above: Above = FREE) -> PartialTree:
         """The whole subtree, in preorder, of a node at some `depth` that has all rows.
 
