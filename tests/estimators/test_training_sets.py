@@ -519,7 +519,7 @@ def test_estimators_share_targets_that_are_equal():
     ]
     for estimator in estimators:
         plan = FitPlan.of(estimator)
-        found, expected = iris.coded(plan, run).target, plan.target(IRIS[1], None)
+        found, expected = iris.coded(plan, run).target, plan.estimator._encode_target(IRIS[1], None)
         for name in ("y", "w", "class_multiplier"):
             np.testing.assert_equal(getattr(found, name), getattr(expected, name))
         assert found.class_exponent == expected.class_exponent

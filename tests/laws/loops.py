@@ -49,7 +49,10 @@ class Loop:
         for train, _ in self.sides:
             if not (values <= set(self.y[train]) and (weight * self.y)[train].any()):
                 return False
-        units = {self.plan.target(self.y[rows], weight[rows]).y_exponent for rows, _ in self.sides}
+        units = {
+            self.plan.estimator._encode_target(self.y[rows], weight[rows]).y_exponent
+            for rows, _ in self.sides
+        }
         return self.plan.criterion != "poisson" or len(units) == 1
 
     def fits(self) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
@@ -82,7 +85,7 @@ class Loop:
         """Sides of the same one count in the same integers, in a tree."""
         weight = np.zeros(len(self.y))
         weight[train] = 1.0 if self.weight is None else self.weight[train]
-        target, criterion = self.plan.target(self.y, weight), self.plan.criterion
+        target, criterion = self.plan.estimator._encode_target(self.y, weight), self.plan.criterion
         found = tuple(getattr(target, name) for name in UNITS)
         if criterion == "entropy" and target.class_multiplier is None:
             total = int(total_of(tree.statistics[:1], criterion)[0])
