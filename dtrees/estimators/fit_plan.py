@@ -7,7 +7,7 @@ never look inside an estimator::
     X, y      ──read────────▶ table, values
     table     ──code────────▶ CodeBook, codes ──┐
     values    ──────────────▶ Target ───────────┴──resolve──▶ Encoded
-    Encoded, in a Training ──fit──▶ fitted estimators
+    Encoded, in a Training ──_fit_coded──▶ fitted estimators
 
 A fit of many models to one table calls these steps one by one, and keeps what two fits have in
 common (`dtrees.estimators.training_sets`). A fit of one model calls `encode`.
@@ -37,7 +37,6 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.column_types import nearly_ids, warn_of_categories
 from dtrees.coding.tables import Table, read_table
 from dtrees.coding.target import Target, cut_weights, refuse_masked
-from dtrees.constraints import check_values
 from dtrees.core.data.criteria import OF_USER
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.membership.shares import Shares, rows_of_share
@@ -172,10 +171,6 @@ class FitPlan:
         own = self.estimator.class_weight
         # bags are drawn by weight: balanced in the table is balanced in each of them
         return "balanced" if own == "balanced_subsample" else own
-
-    def fit(self, training: Training) -> Any:
-        """A new estimator, fitted; as its ``fit``, bit for bit."""
-        return self.estimator._unfitted()._fit_coded(training)
 
     def seed(self) -> int:
         """A seed from the random state; a state that is given draws once."""
@@ -320,8 +315,3 @@ def one_target(y: Any, owner: str) -> np.ndarray:
             DataConversionWarning,
         )
     return column_or_1d(y)
-
-
-def check_value(estimator: BaseModel, name: str, value: Any) -> None:
-    """Refuse (InvalidParameterError) a value of a parameter that no fit takes."""
-    check_values(estimator._constraints, {name: value}, type(estimator).__name__)

@@ -328,7 +328,8 @@ class FitOfForest:
                         # all of them hear of the tree, whoever stops
                         if told([callback.on_tree_end(fit, number) for callback in callbacks]):
                             break
-                learn_rows(coded, stats)  # known, unless there was nothing to grow
+                if isinstance(coded, CodedPartitions):
+                    learn_rows(coded, stats)  # known, unless there was nothing to grow
             except ClusterError as error:
                 made = None if facts is None else self._so_far(fit.trees, facts)
                 if made is not None:

@@ -82,6 +82,7 @@ from dtrees.inspection.importance import OF_A_SPLIT, mean_importances
 from dtrees.parallel import (
     REGIMES,
     Checkpoint,
+    CodedPartitions,
     FitStatistics,
     admitted,
     learn_rows,
@@ -290,8 +291,9 @@ class BaseForest(BaseModel):
             heard = [ProgressBar(), *heard]
         earlier: tuple[Tree, ...] = ()
         if saved is not None or unfinished is not None:
-            with stats.phase("coding"):
-                learn_rows(encoded.coded, stats)
+            if isinstance(encoded.coded, CodedPartitions):
+                with stats.phase("coding"):
+                    learn_rows(encoded.coded, stats)
             earlier = earlier_trees(unfinished, saved, facts(), encoded.book)[: self.n_estimators]
         if saved is not None:
             heard = [*heard, Saving(saved)]

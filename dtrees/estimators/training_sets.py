@@ -351,7 +351,7 @@ def _fitted(plan: FitPlan, training: Training, target: Target) -> Any:
         run=threaded(plan.estimator.n_jobs),  # which a forest that ends early cancels
     )
     try:
-        return plan.fit(own)
+        return plan.estimator._unfitted()._fit_coded(own)
     except ValueError as error:
         return error
 

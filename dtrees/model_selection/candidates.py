@@ -40,12 +40,13 @@ import numpy as np
 from sklearn.base import clone
 
 from dtrees._forks import cached_property
+from dtrees.constraints import check_values
 from dtrees.core.model.nested_trees import PruningGrid, sums_over_leaves
 from dtrees.core.model.pruning import PruningLimits
 from dtrees.core.model.tree import Tree, mean_of_sums
 from dtrees.estimators.boosted_sets import FittedBoosts, first_raw
 from dtrees.estimators.boosting import BaseBoosting, first_iterations
-from dtrees.estimators.fit_plan import MOST_ROWS, check_value, depth_of, rows_of_split
+from dtrees.estimators.fit_plan import MOST_ROWS, depth_of, rows_of_split
 from dtrees.estimators.fitted_sets import FittedSets, model_of_trees, trees_of
 from dtrees.model_selection.prefitted_proxy import RowNumbers
 from dtrees.parallel import threaded
@@ -180,7 +181,7 @@ def _error_of(estimator: Any, name: str, value: Any, judged: dict[Any, Exception
     if key not in judged:
         judged[key] = None
         try:
-            check_value(estimator, name, value)
+            check_values(estimator._constraints, {name: value}, type(estimator).__name__)
         except ValueError as error:
             judged[key] = error
     return judged[key]

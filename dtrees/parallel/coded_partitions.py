@@ -136,15 +136,15 @@ class CodedPartitions:
         return found
 
 
-def learn_rows(coded: CodedMatrix | CodedPartitions, stats: FitStatistics | None = None) -> None:
+def learn_rows(parts: CodedPartitions, stats: FitStatistics | None = None) -> None:
     """Find out what is to be known of rows that are not here, unless it is known; a pass over them.
 
     Raises ClusterError where a Dask cluster is in force and cannot be used, or loses results too
     often.
     """
-    if isinstance(coded, CodedMatrix) or coded.facts is not None:
+    if parts.facts is not None:
         return
-    parts, stats = coded, FitStatistics() if stats is None else stats
+    stats = FitStatistics() if stats is None else stats
 
     def work(executor: Executor) -> list[PartFacts]:
         look = dask.delayed(PartFacts.of, pure=False)

@@ -16,7 +16,6 @@ from dtrees.estimators.fit_plan import (
     MOST_ROWS,
     FitPlan,
     Training,
-    check_value,
     columns_per_split,
     least_rows,
     rows_of,
@@ -80,7 +79,7 @@ def test_the_steps_make_the_model_of_a_fit(kind):
     estimator = kind(random_state=4, max_depth=5)
     plan = FitPlan.of(estimator)
     encoded = plan.encode(X, (y, None), plan.seed(), threaded(1))
-    model = plan.fit(Training(encoded, y, threaded(1)))
+    model = plan.estimator._unfitted()._fit_coded(Training(encoded, y, threaded(1)))
     assert model is not estimator
     assert not hasattr(estimator, "n_features_in_")
     np.testing.assert_array_equal(model.predict(X), estimator.fit(X, y).predict(X))
@@ -115,12 +114,6 @@ def test_a_table_and_a_target_have_as_many_rows():
         plan.read(pd.DataFrame({"a": [1, 2, 3]}), [0, 1])
     with pytest.raises(ValueError, match="requires y to be passed"):
         plan.read(np.ones((2, 1)), None)
-
-
-def test_one_value_of_a_parameter():
-    check_value(DecisionTreeClassifier(), "ccp_alpha", 0.5)
-    with pytest.raises(InvalidParameterError, match=r"'ccp_alpha' .* DecisionTreeClassifier"):
-        check_value(DecisionTreeClassifier(), "ccp_alpha", -1)
 
 
 @pytest.mark.parametrize("n_classes", [499, 500])

@@ -91,7 +91,6 @@ def test_what_is_learned_does_not_depend_on_the_parts(parts):
     assert parts.facts.has_missing.tolist() == whole.has_missing.tolist() == [True, False]
     learn_rows(parts, stats)
     assert stats.counts["passes"] == 1
-    learn_rows(table())
 
 
 TREE = DecisionTreeClassifier(random_state=0, max_bins=32)
