@@ -50,7 +50,6 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 
 from dtrees.coding._cells import distinct_rows
 from dtrees.coding.coded import LockedArrays
@@ -405,7 +404,6 @@ def class_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError("y: Complex data not supported. Give y as real numbers or labels.")
     if kind == "f":
         check_finite(labels, "y")
-        check_classification_targets(labels)
     if kind in ("O", "T"):
         return _object_classes(labels)
     if kind in "Mm" and np.isnat(labels).any():

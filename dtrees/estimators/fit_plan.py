@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 
 from dtrees._forks import cached_property
 from dtrees._warnings import warn
@@ -36,7 +37,7 @@ from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.column_types import nearly_ids, warn_of_categories
 from dtrees.coding.tables import Table, read_table
-from dtrees.coding.target import Target, cut_weights, refuse_masked
+from dtrees.coding.target import Target, check_finite, cut_weights, refuse_masked
 from dtrees.core.data.criteria import OF_USER
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.membership.shares import Shares, rows_of_share
@@ -186,6 +187,9 @@ class FitPlan:
                 f"Found input variables with inconsistent numbers of samples: X has {table.n_rows} "
                 f"rows, y has {len(values)} values. Give one value of y per row of X."
             )
+        if values.dtype.kind == "f" and "classes_" in self.estimator._learns:
+            check_finite(values, "y")
+            check_classification_targets(values)
         return table, values
 
     def code(
