@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
+from dtrees.core.grow.assembly import frozen
 from dtrees.core.grow.round_spec import GATHER_ROWS, HISTOGRAM_BUDGET, RoundSpec
 from dtrees.core.grow.rounds import LocalBlocks, grow_in_rounds
 from dtrees.core.grow.source import DatasetSource
-from dtrees.core.grow.source import grow_tree as tree_of_source
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.blocks.block import Block, Common, Draws, Resolution
 from tests.coding.examples import coded_columns, coded_csc
@@ -190,6 +190,13 @@ def grow_parts(
         return tree_of_source(dataset, thresholds)
     limits = {"gather_rows": gather_rows, "histogram_budget": histogram_budget}
     return grow_blocks(parts, example.rules, thresholds, values=values, **limits)
+
+
+def tree_of_source(source: DatasetSource, thresholds) -> Tree:
+    """The tree of all rows of a source."""
+    n_codes = source.coded.n_codes
+    (tree,) = frozen([source.finish()], source.target, n_codes, thresholds, source.rules)
+    return tree
 
 
 def grow_blocks(

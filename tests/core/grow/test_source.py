@@ -14,7 +14,6 @@ from dtrees.core.data.scale import scale_of
 from dtrees.core.grow._single_tree import Arena
 from dtrees.core.grow.shared import pieces_of_sets
 from dtrees.core.grow.source import DatasetSource
-from dtrees.core.grow.source import grow_tree as tree_of_source
 from dtrees.core.membership.resampling import of_sets
 from dtrees.core.model.tree import AT_MOST, IN_SUBSET, LEAF
 from dtrees.typing import serial
@@ -28,6 +27,7 @@ from tests.laws.tables import (
     grow_tree,
     seeded,
     thresholds_of,
+    tree_of_source,
 )
 from tests.laws.test_shared import folds
 from tests.oracle.greedy import assert_tree_is_greedy

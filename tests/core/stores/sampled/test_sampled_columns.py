@@ -18,7 +18,6 @@ from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.grow.source import DatasetSource
-from dtrees.core.grow.source import grow_tree as tree_of_source
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.sampled._sampled_columns import drawn_columns
@@ -33,6 +32,7 @@ from tests.laws.tables import (
     grow_blocks,
     grow_tree,
     seeded,
+    tree_of_source,
 )
 from tests.pairs import parametrize_pairs
 
