@@ -74,7 +74,8 @@ T = TypeVar("T")
 
 ATTEMPTS = 4  # of a task whose workers die, and to fetch a result
 RESTARTS = 4  # of what tasks need: because of one of them, and without a result between
-FAILED = ("error", "cancelled", "lost")  # statuses of a future that has no result
+FAILED = ("error", "cancelled")  # statuses of a future that has no result
+AGAIN = ("pending", "lost")  # of one whose result a worker took with it: it is computed again
 ON_THE_WAY = (OSError, KeyError, CancelledError, NoAnswerError)  # of what may come another time
 WATCH_SECONDS = 2.0  # seconds without a result until the workers are counted
 ENDED: Any = object()  # what has come is that a task has ended
@@ -642,7 +643,7 @@ class Tasks:
                     self._look_after(pending, submit)
                 continue
             found = [event for event in events if event[0] in pending]
-            if any(isinstance(it, Missed) or each.status == "pending" for each, it in found):
+            if any(isinstance(it, Missed) or each.status in AGAIN for each, it in found):
                 found = self._without_missed(found)
             if found:
                 self._liveness.hear()
@@ -653,9 +654,11 @@ class Tasks:
         found, missed = [], []
         for future, result in events:
             is_missed = isinstance(result, Missed)
-            is_pending = future.status == "pending"
-            if is_pending and (result is ENDED or is_missed):  # it was lost, and is computed again
-                future.add_done_callback(self._see_end)
+            if future.status in AGAIN and (result is ENDED or is_missed):
+                if future.status == "pending":
+                    future.add_done_callback(self._see_end)
+                else:  # its callbacks are called at once
+                    threading.Timer(POLL_SECONDS, self._see_end, [future]).start()
                 continue
             if is_missed and future.status == "finished":
                 self._misses[future] = self._misses.get(future, 0) + 1

@@ -290,6 +290,15 @@ class TestFuturesOfGraphs:
         with pytest.raises(LostResultsError):
             loop.wait([future])
 
+    def test_one_that_is_lost_and_computed_again(self, loop, here):
+        """The client is told that a worker had it, is gone, and that another one has it."""
+        future = here.submit(square, 3)
+        distributed.wait([future])
+        future._state.lose()
+        threading.Timer(0.3, future._state.finish).start()
+        loop.wait([future])
+        assert future.status == "finished"
+
 
 def where(number, *_):
     return number, distributed.get_worker().address
