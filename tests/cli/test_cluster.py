@@ -149,7 +149,7 @@ def test_rounds_without_workers(command, folder, tmp_path):
 def test_fit_and_report(folder, address, tmp_path):
     how = ("--target", "class", "--model", "forest", "--trees", 3)
     here, there = tmp_path / "here.dtrees", tmp_path / "there.dtrees"
-    assert ask("fit", folder / "whole.parquet", *how, "--out", here).exit_code == 0
+    succeed("fit", folder / "whole.parquet", *how, "--out", here)
     done = succeed(
         *("fit", folder / "part-*.parquet", *how, "--out", there),
         *("--cluster", address, "--regime", "partitioned"),
@@ -187,7 +187,7 @@ def models(folder):
     for target in ("class", "amount"):
         found[target] = folder / f"{target}.dtrees"
         how = ("--target", target, "--model", "forest", "--trees", 5, "--out", found[target])
-        assert ask("fit", folder / "whole.parquet", *how).exit_code == 0
+        succeed("fit", folder / "whole.parquet", *how)
     return found
 
 
@@ -197,7 +197,7 @@ def test_predict_of_many_files(name, models, folder, address, tmp_path):
     here, there = tmp_path / "here" / name, tmp_path / "there" / name
     for out in (here, there):
         out.parent.mkdir()
-    assert ask("predict", models["class"], folder / "whole.parquet", *how, here).exit_code == 0
+    succeed("predict", models["class"], folder / "whole.parquet", *how, here)
     parts = [folder / f"part-{part}.parquet" for part in range(3)]
     done = succeed("predict", models["class"], *parts, *how, there, "--cluster", address)
     assert done.stdout.startswith(f"{there}: 600 rows in ")
@@ -237,7 +237,7 @@ def test_predict_of_csv_files_knows_the_columns_of_the_fit(address, tmp_path):
     model, whole = tmp_path / "a.dtrees", tmp_path / "whole.csv"
     table.to_csv(whole, index=False)
     how = ("--target", "y", "--drop", "key", "--task", "regression", "--out", model)
-    assert ask("fit", whole, *how).exit_code == 0
+    succeed("fit", whole, *how)
     assert {column["kind"] for column in ask_json("show", model)["columns"]} == {
         "ordered",
         "hybrid",
@@ -274,7 +274,7 @@ def test_what_predict_refuses(models, folder, address, tmp_path):
 def test_intervals_of_many_files(folder, address, tmp_path):
     model = tmp_path / "amount.dtrees"
     how = ("--target", "amount", "--model", "forest", "--trees", 30, "--oob", "--out", model)
-    assert ask("fit", folder / "whole.parquet", *how).exit_code == 0
+    succeed("fit", folder / "whole.parquet", *how)
     here = ask("predict", model, folder / "whole.parquet", "--interval", 0.9)
     there = ask(
         *("predict", model, folder / "part-*.parquet", "--interval", 0.9, "--cluster", address)

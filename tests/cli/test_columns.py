@@ -20,7 +20,7 @@ from dtrees.cli.columns import (
 )
 from dtrees.cli.form import CsvForm
 from dtrees.export import load, save
-from tests.cli.asking import ask, check_refused, fit_table, predict, predict_text
+from tests.cli.asking import ask, check_refused, fit_table, predict, predict_text, succeed
 
 pd = pytest.importorskip("pandas")
 
@@ -192,8 +192,7 @@ def either_way(tmp_path):
 
     def fitted(*options):
         how = ("--target", "month", "--task", "regression", "--out", model)
-        result = ask("fit", path, *how, *options)
-        assert result.exit_code == 0, result.output
+        result = succeed("fit", path, *how, *options)
         return model, path, result.stderr
 
     return fitted
@@ -203,8 +202,7 @@ def either_way(tmp_path):
 def test_dates_are_read_by_the_order_of_the_fit(either_way, cluster):
     model, path, said = either_way("--dayfirst")
     assert said == ""
-    result = ask("predict", model, path, "--keep", "month", "--keep", "day", *cluster)
-    assert result.exit_code == 0, result.output
+    result = succeed("predict", model, path, "--keep", "month", "--keep", "day", *cluster)
     assert result.stderr == ""
     found = pd.read_csv(io.StringIO(result.stdout))
     assert (found["prediction"] == found["month"]).all()
@@ -238,8 +236,7 @@ def test_workers_do_not_warn_of_orders(either_way, address):
     save(forgetful, model)
     other = path.with_name("other.csv")
     other.write_text("day\n12/31/2024\n")
-    result = ask("predict", model, path, other, "--cluster", address)
-    assert result.exit_code == 0, result.output
+    result = succeed("predict", model, path, other, "--cluster", address)
     assert result.stderr == ""
 
 
@@ -290,8 +287,7 @@ def notes_of(request, tmp_path):
         path = tmp_path / "noted.csv"
         table.to_csv(path, index=False)
         more = ["--folds", 2] if request.param == "cv" else ["--out", tmp_path / "a.dtrees"]
-        result = ask(request.param, path, "--target", "class", *more, *args)
-        assert result.exit_code == 0, result.output
+        result = succeed(request.param, path, "--target", "class", *more, *args)
         return result.stderr
 
     return notes

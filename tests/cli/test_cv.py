@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 
 import dtrees
+from dtrees.estimators.fitted_sets import trees_of
 from dtrees.estimators.scorers import PINBALL, pinball_of_rows, pinball_scorer
 from dtrees.io import problem_of, read_table
 from dtrees.model_selection import (
@@ -44,7 +45,12 @@ MODELS = {
     ("class", "forest"): dtrees.RandomForestClassifier(5, max_depth=4, random_state=1),
     ("amount", "tree"): dtrees.DecisionTreeRegressor(max_depth=4, random_state=1),
     ("amount", "forest"): dtrees.RandomForestRegressor(5, max_depth=4, random_state=1),
+    ("amount", "extra-trees"): dtrees.ExtraTreesRegressor(5, max_depth=4, random_state=1),
+    ("amount", "boosting"): dtrees.GradientBoostingRegressor(
+        max_iter=5, max_depth=4, random_state=1
+    ),
 }
+SIZES = {"tree": (), "boosting": ("--max-iter", 5)}
 SCORERS = {  # sums over leaves, a matrix of classes, and one that needs predictions
     "class": ("balanced_accuracy", "f1_macro", "roc_auc"),
     "amount": ("neg_root_mean_squared_error", "neg_median_absolute_error"),
@@ -59,8 +65,8 @@ def problem_in(csv, target):
 def asked(target, model="tree"):
     """Arguments of the command, for targets that other columns do not give away."""
     other = "amount" if target == "class" else "class"
-    trees = ("--trees", 5) if model == "forest" else ()
-    return ("--target", target, "--drop", other, "--model", model, *trees, *HOW)
+    size = SIZES.get(model, ("--trees", 5))
+    return ("--target", target, "--drop", other, "--model", model, *size, *HOW)
 
 
 def scoring(*names):
@@ -68,14 +74,14 @@ def scoring(*names):
 
 
 @pytest.mark.parametrize(("target", "model"), list(MODELS))
-def test_scores_are_those_of_cross_validate(csv, target, model):
+def test_a_run_is_a_cross_validation(csv, target, model):
+    """Its scores, the models of its folds, and the one of all rows."""
     names = SCORERS[target]
     run = ask_json("cv", csv, *asked(target, model), *scoring(*names))
     problem = problem_in(csv, target)
     splits = shuffled_folds(problem.y, 3, 1, stratified=target == "class")
-    expected = cross_validate(
-        MODELS[target, model], problem.X, problem.y, cv=splits, scoring=list(names)
-    )
+    how = {"cv": splits, "scoring": list(names), "return_estimator": True}
+    expected = cross_validate(MODELS[target, model], problem.X, problem.y, **how)
     assert list(run["scores"]) == list(names)
     for name in names:
         told, scores = run["scores"][name], expected[f"test_{name}"]
@@ -85,6 +91,15 @@ def test_scores_are_those_of_cross_validate(csv, target, model):
     assert run["score"] == names[0]
     assert [fold["score"] for fold in run["folds"]] == run["scores"][names[0]]["folds"]
     assert run["mean"] == run["scores"][names[0]]["mean"]
+    for fold, (train, test), grown in zip(run["folds"], splits, expected["estimator"], strict=True):
+        trees = trees_of(grown)
+        assert (fold["n_train"], fold["n_test"]) == (len(train), len(test))
+        assert fold["n_leaves"] == sum(tree.n_leaves for tree in trees)
+        assert fold["depth"] == max(tree.depth.max() for tree in trees)
+    final = clone(MODELS[target, model]).fit(problem.X, problem.y)
+    importances = [column["importance"] for column in run["columns"]]
+    assert importances == pytest.approx(final.feature_importances_.tolist(), rel=1e-12)
+    assert model != "tree" or run["tree"]["text"] == dtrees.export_text(final, max_depth=2)
 
 
 @pytest.mark.parametrize("target", ["class", "amount"])
@@ -124,6 +139,12 @@ def test_the_first_scorer_chooses_the_size(csv, name, nested):
     assert run["tuned"]["parameters"] == expected.chosen.parameters
     assert [fold["score"] for fold in run["folds"]] == expected.chosen.scores.tolist()
     assert ("nested" in run["tuned"]) == nested
+
+
+def data_of(noisy):
+    """The table, the classes and the folds of the command."""
+    problem = problem_of(read_table(noisy), "class", drop=["amount", "mixed"])
+    return problem.X, problem.y, shuffled_folds(problem.y, 3, 1, stratified=True)
 
 
 QUANTILE = ("--loss", "quantile", "--quantile", 0.8, "--model", "boosting", "--max-iter", 6)
@@ -212,7 +233,7 @@ def test_scorers_of_two_classes(csv, name, other):
     args = ["--target", "word", "--folds", 2]
     words = f"it is for two classes, and there are more. Try {other}\n"
     check_refused(ask("cv", csv, *args, "--scoring", name), words, is_read=False)
-    assert ask("cv", csv, *args, "--scoring", other).exit_code == 0
+    succeed("cv", csv, *args, "--scoring", other)
 
 
 def test_folds_that_lack_a_class(tmp_path):
@@ -387,10 +408,9 @@ def test_nested_standard_errors_that_are_refused(csv):
 @pytest.mark.parametrize(("option", "rule"), [("--tune", "best"), ("--tune-simplest", "simplest")])
 def test_the_model_and_its_scores_are_those_of_the_choice(noisy, option, rule):
     run = ask_json("cv", noisy, *NOISY, option)
-    problem = problem_of(read_table(noisy), "class", drop=["amount", "mixed"])
-    splits = shuffled_folds(problem.y, 3, 1, stratified=True)
+    X, y, splits = data_of(noisy)
     tree = dtrees.DecisionTreeClassifier(random_state=1)
-    expected = tuned_size(tree, problem.X, problem.y, splits, rule)
+    expected = tuned_size(tree, X, y, splits, rule)
     tuned = run["tuned"]
     assert tuned["rule"] == rule
     assert tuned["way"] == expected.chosen.way
@@ -415,10 +435,9 @@ def test_pruning_is_told_in_full_in_json_and_in_short_in_print(noisy):
     run = ask_json("cv", noisy, *NOISY, "--pruning-table")
     assert "tuned" not in run
     told = run["cost_complexity"]
-    problem = problem_of(read_table(noisy), "class", drop=["amount", "mixed"])
-    splits = shuffled_folds(problem.y, 3, 1, stratified=True)
+    X, y, splits = data_of(noisy)
     tree = dtrees.DecisionTreeClassifier(random_state=1)
-    path = cost_complexity_cv(tree, problem.X, problem.y, cv=splits)
+    path = cost_complexity_cv(tree, X, y, cv=splits)
     assert [step["ccp_alpha"] for step in told["steps"]] == path.ccp_alphas.tolist()
     assert [step["n_leaves"] for step in told["steps"]] == path.n_leaves.tolist()
     assert [step["error"] for step in told["steps"]] == path.errors.tolist()
@@ -444,13 +463,12 @@ def test_what_a_choice_is_worth_on_new_rows(noisy, rule, options):
     for run in (tuned, told):
         del run["seconds"]
     assert told == tuned
-    problem = problem_of(read_table(noisy), "class", drop=["amount", "mixed"])
-    X, y = problem.X, problem.y
+    X, y, splits = data_of(noisy)
     tree = dtrees.DecisionTreeClassifier(random_state=1)
     if rule == "simplest":
         tree.set_params(max_depth=4)
     scores = []
-    for train, test in shuffled_folds(y, 3, 1, stratified=True):
+    for train, test in splits:
         inner = shuffled_folds(y[train], 3, 1, stratified=True)
         chosen = tuned_size(tree, X.iloc[train], y[train], inner, rule).chosen
         model = clone(tree).set_params(**chosen.parameters).fit(X.iloc[train], y[train])
@@ -476,15 +494,14 @@ def test_too_many_folds_for_folds_within_folds(task, tmp_path):
     frame.to_csv(path, index=False)
     most = 4 if task == "classification" else 10
     words = ["cv", path, "--target", "y", "--tune", "--folds"]
-    assert ask(*words, most, "--tune-nested").exit_code == 0
+    succeed(*words, most, "--tune-nested")
     check_refused(ask(*words, most + 1, "--tune-nested"), f"--folds {most + 1} is too many for")
-    assert ask(*words, most + 1).exit_code == 0
+    succeed(*words, most + 1)
 
 
 def test_a_tree_that_asks_nothing(csv):
-    result = ask("cv", csv, "--target", "class", "--folds", 2, "--min-samples-leaf", 60, "--tune")
-    assert result.exit_code == 0, result.output
-    assert "depth 0, 1 leaf\n" in result.stdout
+    how = ("--target", "class", "--folds", 2, "--min-samples-leaf", 60, "--tune")
+    assert "depth 0, 1 leaf\n" in succeed("cv", csv, *how).stdout
 
 
 BOOSTED = ("--model", "boosting", "--max-iter", 9, "--min-samples-leaf", 4)
@@ -495,18 +512,17 @@ BOOSTED = ("--model", "boosting", "--max-iter", 9, "--min-samples-leaf", 4)
 def test_iterations_of_a_boosted_model(noisy, option, rule, scoring):
     scorers = [word for name in scoring for word in ("--scoring", name)]
     run = ask_json("cv", noisy, *NOISY, *BOOSTED, *scorers, option)
-    problem = problem_of(read_table(noisy), "class", drop=["amount", "mixed"])
-    splits = shuffled_folds(problem.y, 3, 1, stratified=True)
+    X, y, splits = data_of(noisy)
     model = dtrees.GradientBoostingClassifier(max_iter=9, min_samples_leaf=4, random_state=1)
     first = scoring[0] if scoring else None
-    curve = boosting_curve(model, problem.X, problem.y, cv=splits, scoring=first)
+    curve = boosting_curve(model, X, y, cv=splits, scoring=first)
     n = curve.best if rule == "best" else curve.one_standard_error
     tuned = run["tuned"]
     assert (tuned["way"], tuned["rule"]) == ("iterations", rule)
     assert tuned["parameters"] == {"max_iter": n, "early_stopping": False}
     assert [fold["score"] for fold in run["folds"]] == curve.scores[n - 1].tolist()
     assert run["boosting"]["iterations"] == run["parameters"]["max_iter"] == n
-    chosen = model.set_params(max_iter=n).fit(problem.X, problem.y)
+    chosen = model.set_params(max_iter=n).fit(X, y)
     importances = [column["importance"] for column in run["columns"]]
     assert importances == chosen.feature_importances_.tolist()
     assert tuned["untuned"]["mean"] == curve.mean[-1]
@@ -527,7 +543,7 @@ def test_the_command_that_saves_a_boosted_model(noisy, tmp_path):
     assert f"max_iter {n} " in text
     words = shlex.split(text.splitlines()[-1])[6:]
     words[words.index("MODEL")] = out = str(tmp_path / "a.dtrees")
-    assert ask(*words).exit_code == 0
+    succeed(*words)
     model = dtrees.export.load(out)
     assert (model.max_iter, model.early_stopping, model.subsample) == (n, False, 0.7)
     importances = [column["importance"] for column in told["columns"]]

@@ -187,10 +187,9 @@ def test_text_that_is_a_formula(tmp_path, cluster):
     note, link = "+note", '=HYPERLINK("http://a.b","c")'
     table = pd.DataFrame({"x": [0, 1, 2, 3] * 5, note: [link, "a"] * 10, "target": labels})
     table.to_csv(path, index=False)
-    assert ask("fit", path, "--target", "target", "--drop", note, "--out", model).exit_code == 0
+    succeed("fit", path, "--target", "target", "--drop", note, "--out", model)
     how = ["predict", model, path, "--keep", note, *cluster]
-    result = ask(*how, "--out", out)
-    assert result.exit_code == 0, result.output
+    result = succeed(*how, "--out", out)
     assert result.stderr.count("\n") == 1
     assert APOSTROPHE in result.stderr
     if not cluster:
@@ -204,7 +203,7 @@ def test_text_that_is_a_formula(tmp_path, cluster):
     found = pd.read_csv(out, dtype=str)
     assert found["prediction"].tolist() == labels
     assert found[note].tolist() == table[note].tolist()
-    assert ask(*how, "--out", out).exit_code == 0
+    succeed(*how, "--out", out)
     whole = tmp_path / "out.parquet"
     result = ask(*how, "--out", whole)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -219,13 +218,12 @@ def test_other_csv_output(tmp_path, cluster, name):
     path, model = tmp_path / "table.parquet", tmp_path / "a.dtrees"
     codes = pd.Categorical(["=a", "b"] * 10)
     pd.DataFrame({"=x": range(20), "codes": codes, "y": [0.5, 1.5] * 10}).to_parquet(path)
-    assert ask("fit", path, "--target", "y", "--drop", "codes", "--out", model).exit_code == 0
+    succeed("fit", path, "--target", "y", "--drop", "codes", "--out", model)
     out = name if name == "-" else tmp_path / name
     for kept, header, firsts in (("=x", "'=x", {str(i) for i in range(20)}),
                                  ("codes", "codes", {"'=a", "b"})):  # fmt: skip
         how = ["--keep", kept, "--force", "--out", out, *cluster]
-        result = ask("predict", model, path, *how)
-        assert result.exit_code == 0, result.output
+        result = succeed("predict", model, path, *how)
         assert result.stderr.count(APOSTROPHE) == 1
         text = result.stdout if name == "-" else gzip.decompress(out.read_bytes()).decode()
         first, *rows = csv_module.reader(io.StringIO(text))
@@ -394,7 +392,7 @@ def test_the_whole_header_is_compared_however_long_and_quoted(tmp_path):
     labels = [f"a rather long label, the {i}th" for i in range(400)]
     pd.DataFrame({"a,\nb": range(400), "y": labels}).to_csv(source, index=False)
     asked = ("--target", "y", "--task", "classification", "--out", model)
-    assert ask("fit", source, *asked).exit_code == 0
+    succeed("fit", source, *asked)
     how = ("predict", model, source, "--out", out, "--keep", "a,\nb", "--proba")
     for _ in range(2):
         succeed(*how)

@@ -11,7 +11,7 @@ from dtrees.cli.form import (
     other_forms,
     separator_hint,
 )
-from tests.cli.asking import ask, ask_json, check_refused
+from tests.cli.asking import ask, ask_json, check_refused, succeed
 
 pd = pytest.importorskip("pandas")
 
@@ -31,8 +31,7 @@ def test_each_hint_leads_to_the_table(tmp_path):
     command += ["--encoding", "cp1252"]
     check_refused(ask(*command), "seem to stand between ';': add --sep ';'")
     command += ["--sep", ";"]
-    result = ask(*command)
-    assert result.exit_code == 0
+    result = succeed(*command)
     words = "column 'number' looks like numbers with a decimal comma, taken for words"
     assert result.stderr == f"Note: {words}: add --decimal ,\n"
     command += ["--decimal", ","]
@@ -45,9 +44,8 @@ def test_each_hint_leads_to_the_table(tmp_path):
 def test_fit_and_predict_take_the_same_form(tmp_path):
     path, model = written(tmp_path, ROWS), tmp_path / "a.dtrees"
     form = ["--sep", ";", "--decimal", ","]
-    assert ask("fit", path, "--target", "target", "--out", model, *form).exit_code == 0
-    result = ask("predict", model, path, *form)
-    assert result.exit_code == 0, result.output
+    succeed("fit", path, "--target", "target", "--out", model, *form)
+    result = succeed("predict", model, path, *form)
     assert result.stdout.split() == ["prediction", *["yes", "no"] * 10]
     check_refused(ask("predict", model, path, "--sep", ";"), "holds '1,5' now")
 
@@ -101,7 +99,7 @@ def test_what_is_said_of_an_encoding_works(tmp_path, encoding):
     refused = ask(*command)
     check_refused(refused, "add --encoding ")
     said = refused.stderr.rpartition("--encoding ")[2].strip()
-    assert ask(*command, "--encoding", said).exit_code == 0
+    succeed(*command, "--encoding", said)
 
 
 @pytest.mark.parametrize("decimal", ["", ",,", "5", "-", "\u066b", '"'])

@@ -20,7 +20,7 @@ def test_the_command_that_is_named_saves_the_model(noisy, tmp_path):
     assert line.startswith("To save it: python -m dtrees fit ")
     words = shlex.split(line)[6:]
     words[words.index("MODEL")] = out = str(tmp_path / "a.dtrees")
-    assert ask(*words).exit_code == 0
+    succeed(*words)
     run = ask_json("cv", noisy, *NOISY, "--tune", "--max-depth", 5)
     model = dtrees.export.load(out)
     assert dtrees.export_text(model, max_depth=2) == run["tree"]["text"]

@@ -65,8 +65,7 @@ def test_kept_columns_are_as_they_are_written(table, tmp_path):
 
 
 def test_no_rows_are_no_predictions(model):
-    result = ask("predict", model, "-", "--proba", text="number,word,mixed,amount\n")
-    assert result.exit_code == 0, result.output
+    result = succeed("predict", model, "-", "--proba", text="number,word,mixed,amount\n")
     assert result.stdout == "prediction,probability_no,probability_yes\n"
 
 
@@ -100,7 +99,7 @@ def test_intervals(numbers, csv, tmp_path):
     assert none.stdout == "prediction,lower,upper\n"
     out = tmp_path / "p.csv"
     for _ in range(2):  # it may replace its own
-        assert ask("predict", numbers, csv, "--interval", 0.9, "--out", out).exit_code == 0
+        succeed("predict", numbers, csv, "--interval", 0.9, "--out", out)
 
 
 def test_intervals_that_a_model_does_not_have(model, numbers, table, csv, tmp_path):

@@ -142,7 +142,7 @@ def test_evil_names_are_text(reports):
 def test_a_page_says_that_a_chosen_size_is_scored_too_well(csv, tmp_path, options):
     out = tmp_path / "a.html"
     words = ["--target", "class", "--folds", 2, "--tune", *options, "--report", out]
-    assert ask("cv", csv, *words).exit_code == 0
+    succeed("cv", csv, *words)
     expected = r"also chosen it: on new rows expect a little less\."
     if options:
         expected = r"on new rows expect \d\.\d{4} ± \d\.\d{4}, the accuracy of sizes that were"

@@ -4,11 +4,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 import dtrees
 from dtrees.cli.run import Request, Run, path_lines, steps_to_show, validated
-from dtrees.io import problem_of, read_table
+from dtrees.io import problem_of
 from dtrees.model_selection import cost_complexity_cv, cross_val_score
 from dtrees.model_selection.folds import shuffled_folds
 from tests.cli.asking import cv, cv_json
@@ -37,25 +36,6 @@ def test_json_is_one_document_with_the_promised_fields(csv):
     assert sum(column["importance"] for column in run_["columns"]) == pytest.approx(1)
     assert set(run_["tree"]) == {"depth", "n_leaves", "text"}
     assert set(run_["folds"][0]) == {"fold", "n_train", "n_test", "score", "depth", "n_leaves"}
-
-
-def test_folds_and_model_are_those_of_cross_validate(csv):
-    run_ = cv_json(csv, "--target", "class", "--folds", 3, "--seed", 5, "--max-depth", 2)
-    problem = problem_of(read_table(csv), "class")
-    splits = shuffled_folds(problem.y, 3, 5, stratified=True)
-    tree = dtrees.DecisionTreeClassifier(max_depth=2, random_state=5)
-    for fold, (train, test) in zip(run_["folds"], splits, strict=True):
-        weight = np.zeros(60)
-        weight[train] = 1
-        model = clone(tree).fit(problem.X, problem.y, sample_weight=weight)
-        assert fold["score"] == model.score(problem.X.iloc[test], problem.y[test])
-        assert fold["n_leaves"] == model.get_n_leaves()
-        assert fold["depth"] == model.get_depth()
-        assert (fold["n_train"], fold["n_test"]) == (len(train), len(test))
-    tree.fit(problem.X, problem.y)
-    assert run_["tree"]["text"] == dtrees.export_text(tree)
-    importances = [column["importance"] for column in run_["columns"]]
-    assert importances == tree.feature_importances_.tolist()
 
 
 @pytest.mark.parametrize("most", [4, 10, 12])

@@ -193,9 +193,9 @@ def test_many_classes_of_few_rows_have_to_be_asked_for(tmp_path):
         result = ask(*command)
         assert (result.exit_code == 2) == is_refused
     check_refused(result, "holds words, 101 different ones in 120 rows: if they are classes, add")
-    assert ask(*command, "--task", "classification").exit_code == 0
+    succeed(*command, "--task", "classification")
     pd.DataFrame({"x": range(202), "name": names[:101] * 2}).to_csv(path, index=False)
-    assert ask(*command).exit_code == 0
+    succeed(*command)
 
 
 def test_a_table_from_standard_input(csv, tmp_path):

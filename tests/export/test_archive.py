@@ -15,10 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrees import (
-    DecisionTreeClassifier,
-    RandomForestClassifier,
-)
+from dtrees import DecisionTreeClassifier, RandomForestClassifier
 from dtrees.exceptions import ModelFileError
 from dtrees.export import load, save
 from dtrees.export.archive import ALIGNMENT, Archive, Taken, write, write_to

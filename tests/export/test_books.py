@@ -11,11 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dtrees import (
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    RandomForestClassifier,
-)
+from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestClassifier
 from dtrees.exceptions import ModelFileError
 from dtrees.export import load, save
 from dtrees.export.archive import Archive, write

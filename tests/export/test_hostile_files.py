@@ -16,7 +16,7 @@ from dtrees.core.model import packing
 from dtrees.core.model.flat import DTYPES
 from dtrees.exceptions import ModelFileError
 from dtrees.export import load, save
-from tests.export.test_models import rewritten
+from tests.export.test_models import rewritten, set_in
 from tests.fuzz.children import Ending, in_child
 
 
@@ -63,24 +63,33 @@ LONG = "x" * 1_000_000
 
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize(
-    "change",
+    ("path", "value"),
     [
-        lambda document: document.update(version=LONG),
-        lambda document: document.update(estimator=LONG),
-        lambda document: document.update(written_by=LONG, version=99),
-        lambda document: document["parameters"].update({LONG: 1}),
-        lambda document: document["parameters"].update(criterion=LONG),
-        lambda document: document["parameters"].update(n_jobs=[1] * 1_000_000),
-        lambda document: document["attributes"].update(max_features_=LONG),
-        lambda document: document["attributes"].update(_fit_seed=[1] * 1_000_000),
-        lambda document: document["attributes"].update(_fit_bags=LONG),
-        lambda document: document["codebook"].update(handle_unknown=LONG),
-        lambda document: document["trees"].update(layout=LONG),
-        lambda document: document["trees"].update(criterion=LONG),
+        (("version",), LONG),
+        (("estimator",), LONG),
+        (("parameters", LONG), 1),
+        (("parameters", "criterion"), LONG),
+        (("parameters", "n_jobs"), [1] * 1_000_000),
+        (("attributes", "max_features_"), LONG),
+        (("attributes", "_fit_seed"), [1] * 1_000_000),
+        (("attributes", "_fit_bags"), LONG),
+        (("codebook", "handle_unknown"), LONG),
+        (("trees", "layout"), LONG),
+        (("trees", "criterion"), LONG),
     ],
+    ids=lambda given: given[-1][:20] if isinstance(given, tuple) else "",
 )
-def test_errors_do_not_repeat_long_names(change, tmp_path):
-    path = changed(tmp_path, lambda document, arrays: change(document))
+def test_errors_do_not_repeat_long_names(path, value, tmp_path):
+    assert_short(changed(tmp_path, set_in(*path, to=value)))
+
+
+def test_errors_do_not_repeat_a_long_version(tmp_path):
+    of_later = {"written_by": LONG, "version": 99}
+    assert_short(changed(tmp_path, lambda document, arrays: document.update(of_later)))
+
+
+def assert_short(path):
+    """What is said of a file that is refused."""
     with pytest.raises(ModelFileError) as error:
         load(path)
     shown = "".join(traceback.TracebackException.from_exception(error.value).format())
@@ -128,12 +137,8 @@ def with_document(data, text):
     ],
 )
 def test_parameters_are_checked(name, value, tmp_path):
-    def change(document, arrays):
-        document["parameters"][name] = value
-
-    assert f"{name!r} parameter of RandomForestClassifier must be" in refused(
-        changed(tmp_path, change)
-    )
+    path = changed(tmp_path, set_in("parameters", name, to=value))
+    assert f"{name!r} parameter of RandomForestClassifier must be" in refused(path)
 
 
 @pytest.mark.parametrize(
@@ -172,10 +177,7 @@ def test_parameters_are_checked(name, value, tmp_path):
     ],
 )
 def test_attributes_are_checked(name, value, tmp_path):
-    def change(document, arrays):
-        document["attributes"][name] = value
-
-    assert name in refused(changed(tmp_path, change))
+    assert name in refused(changed(tmp_path, set_in("attributes", name, to=value)))
 
 
 @pytest.mark.parametrize("name", ["n_outputs_", "max_features_", "_fit_seed", "n_classes_"])
@@ -211,25 +213,19 @@ def boosted_file(folder, layout):
 )
 @pytest.mark.one_of(2)
 def test_attributes_of_boosted_models_are_checked(name, value, tmp_path):
-    def change(document, arrays):
-        document["attributes"][name] = value
-
+    change = set_in("attributes", name, to=value)
     assert name in refused(rewritten(tmp_path, change, made=boosted_file))
 
 
 @pytest.mark.parametrize("criterion", ["gini", "poisson"])
 def test_boosted_trees_are_of_numbers(criterion, tmp_path):
-    def change(document, arrays):
-        document["trees"]["criterion"] = criterion
-
+    change = set_in("trees", "criterion", to=criterion)
     refused(rewritten(tmp_path, change, made=boosted_file), match="criterion|not those of|damaged")
 
 
 def test_attributes_that_nobody_knows(tmp_path):
-    def change(document, arrays):
-        document["attributes"]["note_"] = "a"
-
-    assert "has the attribute 'note_'" in refused(changed(tmp_path, change))
+    path = changed(tmp_path, set_in("attributes", "note_", to="a"))
+    assert "has the attribute 'note_'" in refused(path)
 
 
 def test_save_refuses_what_load_would(tmp_path):

@@ -83,10 +83,7 @@ def test_trees_of_another_kind():
 
 @pytest.mark.parametrize(
     ("name", "value", "match"),
-    [
-        ("feature", 7, "the column of a node"),
-        ("threshold", np.nan, "the threshold of a node"),
-    ],
+    [("feature", 7, "the column of a node"), ("threshold", np.nan, "the threshold of a node")],
 )
 def test_tests_of_nodes(name, value, match):
     model = GradientBoostingClassifier(max_iter=1).fit(X[["x"]], Y)

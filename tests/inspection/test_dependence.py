@@ -37,33 +37,24 @@ def test_the_example():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("column", [0, 1, 2])
-def test_as_scikit_learns_recursion(column, weighted):
+@pytest.mark.parametrize("columns", [(0,), (1,), (2,), (0, 1), (2, 0)])
+def test_as_scikit_learns_recursion(columns, weighted):
     weight = RNG.exponential(size=N) if weighted else None
     limits = {"min_samples_leaf": 15, "random_state": 0}
     X = NUMBERS.astype(np.float32)
+    grids = dict(zip(columns, (GRID, GRID[:4] + 0.1), strict=False))
     ours = DecisionTreeRegressor(**limits).fit(X, F, weight)
     theirs = sklearn.tree.DecisionTreeRegressor(**limits).fit(X, F, weight)
     np.testing.assert_array_equal(ours.tree_.feature, theirs.tree_.feature)
-    asked = {"method": "recursion", "custom_values": {column: GRID}}
-    expected = sklearn.inspection.partial_dependence(theirs, X, [column], **asked)["average"]
-    found = partial_dependence(ours, column, values=GRID)
+    asked = {"method": "recursion", "custom_values": grids}
+    expected = sklearn.inspection.partial_dependence(theirs, X, list(columns), **asked)["average"]
+    if len(columns) == 1:
+        found = partial_dependence(ours, columns[0], values=GRID)
+        assert found.missing is None
+    else:
+        found = partial_dependence(ours, columns, values=list(grids.values()))
+        assert found.names == tuple(f"feature_{column}" for column in columns)
     np.testing.assert_allclose(found.average, expected, rtol=1e-7)
-    assert found.missing is None
-
-
-@pytest.mark.parametrize(
-    "model", [RandomForestRegressor(5, random_state=0), GradientBoostingRegressor(max_iter=9)]
-)
-def test_trees_vote_or_add_up(model):
-    model.fit(NUMBERS, F)
-    each = [
-        partial_dependence(tree, 0, values=GRID).average for tree in np.ravel(model.estimators_)
-    ]
-    found = partial_dependence(model, 0, values=GRID).average
-    is_boosted = hasattr(model, "staged_predict")
-    together = model._initial[0] + np.sum(each, axis=0) if is_boosted else np.mean(each, axis=0)
-    np.testing.assert_allclose(found, together, rtol=1e-12)
 
 
 KINDS = {
@@ -82,9 +73,16 @@ MODELS = {
     "tree": DecisionTreeClassifier(max_depth=5, category_penalty=0.0),
     "forest": RandomForestClassifier(4, random_state=0, category_penalty=0.0),
     "numbers": DecisionTreeRegressor(max_depth=5),
+    "forest of numbers": RandomForestRegressor(4, random_state=0),
     "boosted classes": GradientBoostingClassifier(max_iter=4, min_samples_leaf=5),
     "boosted numbers": GradientBoostingRegressor(max_iter=4, min_samples_leaf=5),
 }
+
+
+def answer_of(model):
+    """What a model says of rows, on the scale of its dependence."""
+    names = ("decision_function", "predict_proba", "predict")
+    return next(getattr(model, name) for name in names if hasattr(model, name))
 
 
 @pytest.mark.one_of(2)
@@ -98,16 +96,13 @@ def test_of_the_only_column_it_is_the_prediction(kind, name):
     found = partial_dependence(model, "x")
     again = partial_dependence(model, 0, values=found.values)
     np.testing.assert_array_equal(found.average, again.average)
-    method = "predict_proba" if hasattr(model, "predict_proba") else "predict"
-    if hasattr(model, "decision_function"):
-        method = "decision_function"
     asked = pd.DataFrame({"x": pd.Series(found.values, dtype=frame["x"].dtype)})
-    expected = np.reshape(getattr(model, method)(asked), (len(asked), -1)).T
+    expected = np.reshape(answer_of(model)(asked), (len(asked), -1)).T
     np.testing.assert_allclose(found.average, expected, rtol=1e-12)
     gap = pd.DataFrame({"x": pd.Series([None], dtype=frame["x"].dtype)}) if "gaps" in kind else None
     assert (found.missing is None) == (gap is None)
     if gap is not None:
-        np.testing.assert_allclose(found.missing, np.ravel(getattr(model, method)(gap)), rtol=1e-12)
+        np.testing.assert_allclose(found.missing, np.ravel(answer_of(model)(gap)), rtol=1e-12)
     assert found.name == "x"
 
 
@@ -121,22 +116,6 @@ def test_numbers_do_not_go_where_missing_values_go_in_tests_of_categories(seed):
     found = partial_dependence(tree, "x", values=[1, 2, "u", "v", "w"])
     asked = pd.DataFrame({"x": pd.Series([1, 2, "u", "v", "w"], dtype=object)})
     np.testing.assert_allclose(found.average[0], tree.predict(asked), rtol=1e-12)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("columns", [(0, 1), (2, 0)])
-def test_two_columns_as_scikit_learns_recursion(columns, weighted):
-    weight = RNG.exponential(size=N) if weighted else None
-    limits = {"min_samples_leaf": 10, "random_state": 0}
-    X = NUMBERS.astype(np.float32)
-    grids = {columns[0]: GRID, columns[1]: GRID[:4] + 0.1}
-    ours = DecisionTreeRegressor(**limits).fit(X, F, weight)
-    theirs = sklearn.tree.DecisionTreeRegressor(**limits).fit(X, F, weight)
-    asked = {"method": "recursion", "custom_values": grids}
-    expected = sklearn.inspection.partial_dependence(theirs, X, list(columns), **asked)["average"]
-    found = partial_dependence(ours, columns, values=[grids[column] for column in columns])
-    np.testing.assert_allclose(found.average, expected, rtol=1e-7)
-    assert found.names == tuple(f"feature_{column}" for column in columns)
 
 
 @settings(max_examples=25)
@@ -159,10 +138,7 @@ def test_of_the_only_two_columns_it_is_the_prediction(kinds, data):
             "b": pd.concat([second] * len(first), ignore_index=True),
         }
     )
-    method = "predict_proba" if hasattr(model, "predict_proba") else "predict"
-    if hasattr(model, "decision_function"):
-        method = "decision_function"
-    expected = np.reshape(getattr(model, method)(asked), (len(first), len(second), -1))
+    expected = np.reshape(answer_of(model)(asked), (len(first), len(second), -1))
     np.testing.assert_allclose(found.average, np.moveaxis(expected, -1, 0), rtol=1e-12)
 
 
@@ -179,18 +155,20 @@ def test_two_columns_in_either_order_and_one_that_tells_nothing(name):
     np.testing.assert_allclose(beside, np.repeat(alone[:, :, None], 3, axis=2), rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["forest", "boosted numbers", "boosted classes"])
-def test_two_columns_of_many_trees(name):
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("tree", "numbers")])
+@pytest.mark.parametrize("columns", [0, (0, 2)])
+def test_trees_vote_or_add_up(name, columns):
     y = F if "numbers" in name else np.digitize(F, [-1, 1])
     model = clone(MODELS[name]).fit(NUMBERS, y)
-    how = {"values": (GRID, GRID[:3])}
-    found = partial_dependence(model, (0, 2), **how).average
+    how = {"values": GRID if columns == 0 else (GRID, GRID[:3])}
+    found = partial_dependence(model, columns, **how).average
     trees = np.reshape(model.estimators_, (-1, found.shape[0] if "boosted" in name else 1))
-    each = [[partial_dependence(tree, (0, 2), **how).average for tree in row] for row in trees]
-    if name == "forest":
+    each = [[partial_dependence(tree, columns, **how).average for tree in row] for row in trees]
+    if "forest" in name:
         expected = np.mean(each, axis=(0, 1))
     else:
-        expected = model._initial[:, None, None] + np.sum(each, axis=0)[:, 0]
+        start = np.reshape(model._initial, (-1, *[1] * (found.ndim - 1)))
+        expected = start + np.sum(each, axis=0)[:, 0]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
