@@ -16,11 +16,11 @@ from sklearn.metrics import log_loss, mean_pinball_loss, mean_poisson_deviance, 
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor, losses
 from dtrees.callbacks import Callback
-from dtrees.core.data._cpu import use_wide
 from dtrees.core.grow import boosting as core
 from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss
 from dtrees.estimators import boosting
 from dtrees.estimators.boosting import loss_of, said_of
+from tests.registers import wide_registers
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3)).round(1)
@@ -180,11 +180,8 @@ class TestSameBits:
         y = TARGETS[name]
         model = model_of(name).fit(TABLE, y)
         assert_same(model, model_of(name, n_jobs=2).fit(TABLE, y))
-        before = use_wide(False)
-        try:
+        with wide_registers(False):
             assert_same(model, model_of(name).fit(TABLE, y))
-        finally:
-            use_wide(before)
 
     def test_in_any_order_of_the_rows(self, name):
         order = np.random.default_rng(1).permutation(len(TABLE))
@@ -353,11 +350,8 @@ class TestCodesThatAreTaken:
         )
         weight = rng.integers(0, 3, n) if rng.random() < 0.5 else None
         kept = clone(model).fit(X, y, weight)
-        before = use_wide(is_wide)
-        try:
+        with wide_registers(is_wide):
             assert self.taken(model, X, y, weight) == [True]
-        finally:
-            use_wide(before)
         assert_same(model, kept)
         np.testing.assert_array_equal(model._saw_missing, kept._saw_missing)
 

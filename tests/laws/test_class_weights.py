@@ -18,7 +18,6 @@ from dtrees import (
     RandomForestClassifier,
 )
 from dtrees.coding.target import class_integers
-from dtrees.core.data import _cpu
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow.shared import grow
 from dtrees.core.grow.source import DatasetSource
@@ -43,6 +42,7 @@ from tests.laws.tables import (
 )
 from tests.laws.test_growth import assert_equal
 from tests.laws.test_shared import SEEDS, SHARES, assume_weights, folds, masks
+from tests.registers import wide_registers
 
 TOGETHER = Tuning(shared_rows=0)
 KINDS = st.sampled_from(["balanced", "any"])
@@ -129,11 +129,8 @@ class TestSetsAreFits:
     @given(tables(), st.integers(2, 5), SEEDS, KINDS)
     def test_plain_loops(self, example, n_folds, seed, kind):
         rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
-        before = _cpu.use_wide(False)
-        try:
+        with wide_registers(False):
             check(example, rows, kind)
-        finally:
-            _cpu.use_wide(before)
 
     @given(tables(), st.integers(2, 5), SEEDS, KINDS, st.sampled_from([0, 30]))
     def test_counted_columns(self, example, n_folds, seed, kind, shared_rows):

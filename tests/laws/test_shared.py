@@ -13,7 +13,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dtrees.coding.target import Target
-from dtrees.core.data import _cpu
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import scale_of
 from dtrees.core.data.tuning import Tuning
@@ -27,6 +26,7 @@ from dtrees.parallel import LocalRunner
 from tests.conftest import training_sets_seen
 from tests.laws.tables import Example, coded, coded_sparse, examples, grow_tree
 from tests.laws.test_growth import assert_equal
+from tests.registers import wide_registers
 
 SEEDS = st.integers(0, 2**32 - 1)
 TOGETHER = Tuning(shared_rows=0)
@@ -174,11 +174,8 @@ class TestSetsAreFits:
     @given(examples(draws=True), st.integers(2, 9), SEEDS)
     def test_plain_loops(self, example, n_folds, seed):
         rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
-        before = _cpu.use_wide(False)
-        try:
+        with wide_registers(False):
             check(example, rows, tuning=TOGETHER)
-        finally:
-            _cpu.use_wide(before)
 
 
 class TestSetsGoOnAlone:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrees.core.data._cpu import use_wide
 from dtrees.core.grow._boosted_rows import RowDerivatives
 from dtrees.core.grow._team import Team
 from dtrees.core.losses._derivatives import (
@@ -23,6 +22,7 @@ from dtrees.core.losses._derivatives import (
     sums_in_any_order,
 )
 from dtrees.core.losses.losses import CLASSES, NUMBERS, OwnLoss
+from tests.registers import wide_registers
 
 ENDS = [0.0, -0.0, 1e-320, -1e-20, 709.78, 709.782712893384, 709.79, 710.5, 1e300, -708.3, -708.4]
 ENDS += [-744.44, -745.13, -745.14, -746.5, -1e300, np.inf, -np.inf]
@@ -61,11 +61,8 @@ class TestExponential:
         x = np.concatenate([many_numbers(), ENDS, [np.nan]])
         raw = x[: len(x) // 3 * 3].reshape(3, -1)
         wide = exponential(x), shares_of_two(x[:, None]), softmax(raw)
-        before = use_wide(False)
-        try:
+        with wide_registers(False):
             plain = exponential(x), shares_of_two(x[:, None]), softmax(raw)
-        finally:
-            use_wide(before)
         for first, second in zip(wide, plain, strict=True):
             assert first.tobytes() == second.tobytes()
 
@@ -152,11 +149,8 @@ def test_derivatives_are_rounded_to_nearest(name, seed, weights, wide):
     raw = rng.normal(size=n)
     rows = RowDerivatives(loss, np.zeros(1), y, weight, Team(), weights == "counts")
     rows.raw[0] = raw
-    before = use_wide(wide)
-    try:
+    with wide_registers(wide):
         sums = rows.derive(2.0**20, 2.0**18, measures=True)
-    finally:
-        use_wide(before)
     gradient, hessian = FORMULAS[name](y, raw, loss.level)
     times = 1 if weight is None else weight
     found = unpacked(rows.packed[0])

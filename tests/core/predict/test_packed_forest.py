@@ -17,11 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import inspection
 
-from dtrees import (
-    GradientBoostingClassifier,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
+from dtrees import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 from dtrees.coding import CodeBook
 from dtrees.coding.labels import Labels
 from dtrees.core.model.tree import ABOVE, IN_SUBSET, LEAF, Forest, Tree
@@ -43,6 +39,13 @@ pandas = pytest.importorskip("pandas")
 
 def random_forest(book: CodeBook, seed: int, n_trees: int = 4, n_leaves: int = 15) -> Forest:
     return Forest(tuple(random_tree(book, n_leaves, seed + i) for i in range(n_trees)))
+
+
+def grown_on(n_rows: int, seed: int, unknown: str = "missing", **how):
+    """A frame of every kind, its cells and its codebook, and a forest of random tests on it."""
+    frame, rows = mixed_frame(n_rows, seed)
+    book, _ = CodeBook.fit_encode(frame, handle_unknown=unknown)
+    return frame, rows, book, random_forest(book, seed + 1, **how)
 
 
 def slow(forest: Forest, book: CodeBook, rows: list[list]) -> np.ndarray:
@@ -72,24 +75,18 @@ class TestWalk:
     @pytest.mark.parametrize("handle_unknown", ["missing", "majority"])
     @given(seed=SEEDS, new=st.booleans())
     def test_every_kind(self, handle_unknown, seed, new):
-        frame, _ = mixed_frame(60, seed)
-        book, _ = CodeBook.fit_encode(frame, handle_unknown=handle_unknown)
-        forest = random_forest(book, seed)
+        _, _, book, forest = grown_on(60, seed, handle_unknown)
         other, rows = mixed_frame(40, seed + 1, new)
         check(forest, book, other, rows)
 
     def test_many_rows_and_threads(self):
-        frame, _ = mixed_frame(500, seed=1)
-        book, _ = CodeBook.fit_encode(frame, handle_unknown="majority")
-        forest = random_forest(book, seed=2, n_leaves=40)
+        _, _, book, forest = grown_on(500, 1, "majority", n_leaves=40)
         other, rows = mixed_frame(raw.FOREST_ROWS + 99, seed=3, new=True)
         check(forest, book, pandas.concat([other] * 3), rows * 3, threaded(2))
 
     @pytest.mark.parametrize("handle_unknown", ["missing", "majority"])
     def test_a_hybrid_column_that_holds_numbers_only(self, handle_unknown):
-        frame, _ = mixed_frame(300, seed=4)
-        book, _ = CodeBook.fit_encode(frame, handle_unknown=handle_unknown)
-        forest = random_forest(book, seed=5, n_leaves=40)
+        _, _, book, forest = grown_on(300, 4, handle_unknown, n_leaves=40)
         other, rows = mixed_frame(200, seed=6)
         other["hybrid"] = [np.nan if i % 5 == 0 else i % 13 + 0.5 for i in range(200)]
         for row, value in zip(rows, other["hybrid"], strict=True):
@@ -120,9 +117,7 @@ class TestWalk:
     @pytest.mark.parametrize("limit", ["MOST_SLOTS", "MOST_THRESHOLDS", "MOST_CODES", "WORD_LIMIT"])
     def test_forests_that_are_too_large_walk_tree_by_tree(self, limit, monkeypatch):
         monkeypatch.setattr(packed_forest, limit, 2)
-        frame, _ = mixed_frame(100, seed=7)
-        book, _ = CodeBook.fit_encode(frame, handle_unknown="majority")
-        forest = random_forest(book, seed=8, n_leaves=30)
+        _, _, book, forest = grown_on(100, 7, "majority", n_leaves=30)
         assert any(isinstance(part, Tree) for part in packed_forest.pack_forest(forest, book))
         other, rows = mixed_frame(80, seed=9, new=True)
         check(forest, book, other, rows)
@@ -148,14 +143,11 @@ class TestWalk:
         check(random_forest(book, seed=13), book, scipy.sparse.csr_array(X), X.tolist())
 
     def test_trees_of_one_leaf(self):
-        frame, rows = mixed_frame(50, seed=1)
-        book, _ = CodeBook.fit_encode(frame)
-        check(random_forest(book, seed=0, n_leaves=1), book, frame, rows)
+        frame, rows, book, forest = grown_on(50, 1, n_leaves=1)
+        check(forest, book, frame, rows)
 
     def test_another_codebook_packs_anew(self):
-        frame, _ = mixed_frame(80, seed=14)
-        book, _ = CodeBook.fit_encode(frame, handle_unknown="missing")
-        forest = random_forest(book, seed=15, n_leaves=30)
+        _, _, book, forest = grown_on(80, 14, n_leaves=30)
         other, rows = mixed_frame(80, seed=16, new=True)
         check(forest, book, other, rows)
         check(forest, replace(book, handle_unknown="majority"), other, rows)
@@ -188,9 +180,7 @@ class TestBrokenForests:
         ],
     )
     def test_numbers_out_of_range(self, name, wrong):
-        frame, _ = mixed_frame(300, seed=20)
-        book, _ = CodeBook.fit_encode(frame)
-        forest = random_forest(book, seed=21, n_leaves=40)
+        frame, _, book, forest = grown_on(300, 20, n_leaves=40)
         tree = forest[1]
         array = getattr(tree, name).copy()
         array[np.flatnonzero(tree.test == IN_SUBSET)] = wrong
@@ -319,18 +309,14 @@ class TestLabelsAreReadOnce:
 @given(seed=SEEDS, n_rows=st.integers(1, 30), n_trees=st.integers(1, 30))
 def test_few_rows_and_many_trees(unseen, seed, n_rows, n_trees):
     """More trees than are in flight at a time, or fewer, down which one row walks."""
-    frame, _ = mixed_frame(60, seed)
-    book, _ = CodeBook.fit_encode(frame, handle_unknown=unseen)
-    forest = random_forest(book, seed, n_trees, 1 + seed % 20)
+    _, _, book, forest = grown_on(60, seed, unseen, n_trees=n_trees, n_leaves=1 + seed % 20)
     other, rows = mixed_frame(n_rows, seed + 1, new=True)
     check(forest, book, other, rows)
 
 
 @pytest.mark.parametrize(("limit", "most"), [("MOST_SLOTS", 5), ("MOST_THRESHOLDS", 4)])
 def test_forests_in_parts(limit, most, monkeypatch):
-    frame, _ = mixed_frame(200, seed=1)
-    book, _ = CodeBook.fit_encode(frame)
-    forest = random_forest(book, seed=2, n_trees=9, n_leaves=4)
+    _, _, book, forest = grown_on(200, 1, n_trees=9, n_leaves=4)
     assert len(packed_forest.pack_forest(forest, book)) == 1
     monkeypatch.setattr(packed_forest, limit, most)
     again = Forest(forest.trees)
@@ -342,9 +328,7 @@ def test_forests_in_parts(limit, most, monkeypatch):
 
 
 def test_threads_pack_the_same():
-    frame, rows = mixed_frame(300, seed=4)
-    book, _ = CodeBook.fit_encode(frame)
-    forest = random_forest(book, seed=5, n_trees=20, n_leaves=40)
+    frame, rows, book, forest = grown_on(300, 4, n_trees=20, n_leaves=40)
     check(forest, book, frame, rows, threaded(2))
 
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from dtrees.core.data import _cpu
 from dtrees.core.data.tuning import Tuning
 from tests.laws.tables import (
     ORDERED,
@@ -16,6 +15,7 @@ from tests.laws.tables import (
 )
 from tests.oracle.candidates import candidates, passes
 from tests.oracle.criterion import RowStatistics
+from tests.registers import wide_registers
 
 SORTED = Tuning(counted_rows=1 << 40)
 
@@ -65,9 +65,6 @@ def test_a_tree_is_the_same_with_and_without_registers(case, limits, seed):
     example = seeded(*case, "none", kinds=kinds, n_rows=300 + seed, **limits)
     trees = []
     for wide in (False, True):
-        before = _cpu.use_wide(wide)
-        try:
+        with wide_registers(wide):
             trees.append(arrays_of(fit(example, tuning=SORTED)))
-        finally:
-            _cpu.use_wide(before)
     assert trees[0] == trees[1]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.core._testing import split_of_cells
-from dtrees.core.data._cpu import use_wide
+from tests.registers import wide_registers
 
 
 @st.composite
@@ -53,11 +53,8 @@ def test_many_codes_and_large_sums(seed, n_codes, min_rows, min_weight, l2, wide
         axis=1,
     )
     how = {"min_rows": min_rows, "min_weight": min_weight, "l2": l2}
-    before = use_wide(wide)
-    try:
+    with wide_registers(wide):
         found = split_of_cells(cells, **how)
-    finally:
-        use_wide(before)
     assert found == split_of_cells(cells, **how, by_bins=True)
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.core._testing import bounds_of
-from dtrees.core.data import _cpu
 from dtrees.core.search._criterion import xlogx_table
+from tests.registers import wide_registers
 
 NOTHING = -1e289
 FIXED_POINT = 2.0**30
@@ -120,13 +120,10 @@ def test_no_cut_is_better_than_its_bound(table, by_distance, wide, beside):
         mean, away = distances(rows, number, len(last), beside)
         away = mean, away + max(beside, 0)
     ends = last.astype(np.uint32)
-    before = _cpu.use_wide(wide)
-    try:
+    with wide_registers(wide):
         at_end, inside = bounds_of(
             sums, n, ends, span, min_rows=min_rows, impurity=impurity, away=away
         )
-    finally:
-        _cpu.use_wide(before)
     best = np.full(len(last), -1e290)
     slack = 1e-9 * abs(rows).max() ** 2 * len(rows) ** 2 * 1e-3  # of the scores of this test
     for found, interval, is_end in cuts(rows, codes, number, has_missing, min_rows, impurity):

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.core._testing import boundaries_of_numbers
-from dtrees.core.data._cpu import use_wide
 from dtrees.core.data.tuning import Tuning
 from tests.laws.tables import Example, arrays_of, coded_sparse, fit, grow_parts, seeded
+from tests.registers import wide_registers
 
 SORTED = Tuning(counted_rows=1 << 40)
 COUNTED = Tuning(counted_rows=0)
@@ -55,11 +55,8 @@ def test_four_at_a_time_find_what_one_at_a_time_finds(n, bits, offset, least, we
     limits = {"min_samples_leaf": least, "max_depth": 3}
     example = Example([c.astype(float).tolist() for c in table], y, weight, "squared_error", limits)
     found = [arrays_of(fit(example, tuning=tuning)) for tuning in (SORTED, COUNTED)]
-    before = use_wide(False)
-    try:
+    with wide_registers(False):
         found.append(arrays_of(fit(example, tuning=SORTED)))
-    finally:
-        use_wide(before)
     assert found == [found[0]] * 3
 
 

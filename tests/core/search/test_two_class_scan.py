@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from dtrees import DecisionTreeClassifier
 from dtrees.core._testing import boundaries_of_labels
-from dtrees.core.data._cpu import use_wide
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.search._two_class_scan import steepest_of
 from tests.laws.tables import Example, arrays_of, fit
+from tests.registers import wide_registers
 
 SORTED, COUNTED = Tuning(counted_rows=1 << 40), Tuning(counted_rows=0)
 
@@ -34,11 +34,8 @@ def test_sixteen_at_a_time_find_what_one_at_a_time_finds(n, share, criterion, le
     limits = {"min_samples_leaf": least, "max_depth": 3}
     example = Example(table, y, None, criterion, limits)
     found = [arrays_of(fit(example, tuning=tuning)) for tuning in (SORTED, COUNTED)]
-    before = use_wide(False)
-    try:
+    with wide_registers(False):
         found.append(arrays_of(fit(example, tuning=SORTED)))
-    finally:
-        use_wide(before)
     assert found == [found[0]] * 3
 
 

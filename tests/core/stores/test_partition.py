@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrees.core.data import _cpu
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.stores._partition import partitioned, partitioned_rows
 from tests.core.walk import rows_of_nodes
 from tests.laws.tables import SEVEN_WAYS, coded, coded_sparse, grow_parts, seeded
+from tests.registers import wide_registers
 
 
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
@@ -31,11 +31,8 @@ def test_every_row_goes_where_its_tests_say(case, counted_rows, storage):
 
 def check_order(partition, items, is_left, side, wide):
     """Items that go left come first, in their order, and then the others."""
-    before = _cpu.use_wide(wide)
-    try:
+    with wide_registers(wide):
         found, n_left = partition(items, side)
-    finally:
-        _cpu.use_wide(before)
     assert n_left == np.count_nonzero(is_left)
     assert found.tolist() == [*items[is_left], *items[~is_left]]
 

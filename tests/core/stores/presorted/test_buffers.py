@@ -9,14 +9,7 @@ from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow.source import DatasetSource, grow_tree
 from tests.coding.examples import coded_columns
-from tests.laws.tables import (
-    SEVEN_WAYS,
-    arrays_of,
-    coded,
-    coded_sparse,
-    grow_parts,
-    seeded,
-)
+from tests.laws.tables import SEVEN_WAYS, arrays_of, coded, coded_sparse, grow_parts, seeded
 
 N_ROWS = 70_000  # more than the rows of small entries: the root does not move, its children do
 SAME = ("feature", "test", "code", "missing_go_to_left", "n_node_samples", "impurity", "gain")

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees import DecisionTreeRegressor
-from dtrees.core.data import _cpu
 from dtrees.core.data.tuning import Tuning
 from tests.laws.tables import Example, arrays_of, coded_sparse, fit, grow_tree
 from tests.oracle.greedy import assert_tree_is_greedy
+from tests.registers import wide_registers
 
 
 @given(
@@ -31,11 +31,8 @@ def test_the_tree_of_entries(n, n_columns, least, bits, random_ties, seed):
     limits = {"min_samples_leaf": least, "random_ties": random_ties, "seed": seed % 97}
     example = Example(table, y, None, "squared_error", limits)
     tree = fit(example)
-    before = _cpu.use_wide(False)
-    try:
+    with wide_registers(False):
         assert arrays_of(tree) == arrays_of(fit(example))
-    finally:
-        _cpu.use_wide(before)
 
 
 def test_more_columns_than_there_is_room_for():
@@ -71,11 +68,8 @@ def test_trees_are_those_of_entries(kinds, criterion, limits):
         tree = fit(example)
         sparse = coded_sparse(example.table, n)
         assert arrays_of(tree) == arrays_of(grow_tree(example, sparse)), n
-        before = _cpu.use_wide(False)
-        try:
+        with wide_registers(False):
             assert arrays_of(tree) == arrays_of(fit(example)), n
-        finally:
-            _cpu.use_wide(before)
         assert_tree_is_greedy(tree, example.table, example.target, example.rules)
 
 
@@ -103,11 +97,8 @@ def test_scores_that_are_roundings(seed):
     table = [column.tolist() for column in columns]
     example = Example(table, y, None, "squared_error", limits)
     tree = fit(example)
-    before = _cpu.use_wide(False)
-    try:
+    with wide_registers(False):
         assert arrays_of(tree) == arrays_of(fit(example))
-    finally:
-        _cpu.use_wide(before)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -119,11 +110,8 @@ def test_trees_whose_first_row_is_extreme(seed):
     y[[0, largest]] = y[[largest, 0]]
     model = DecisionTreeRegressor(random_state=0, min_samples_leaf=20)
     tree = model.fit(X, y).tree_.model
-    before = _cpu.use_wide(False)
-    try:
+    with wide_registers(False):
         assert arrays_of(tree) == arrays_of(model.fit(X, y).tree_.model)
-    finally:
-        _cpu.use_wide(before)
 
 
 LIMITS = [
@@ -151,10 +139,7 @@ def test_trees_are_those_of_plain_loops(limits, missing, weighted):
     w = rng.integers(1, 3, 600) if weighted else None
     model = DecisionTreeRegressor(**{"random_state": 0, **limits})
     tree = model.fit(X, y, w).tree_.model
-    before = _cpu.use_wide(False)
-    try:
+    with wide_registers(False):
         other = model.fit(X, y, w).tree_.model
-    finally:
-        _cpu.use_wide(before)
     assert tree.node_count > 10
     assert arrays_of(tree) == arrays_of(other)

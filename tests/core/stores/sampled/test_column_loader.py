@@ -5,13 +5,13 @@ import pytest
 
 import dtrees
 from dtrees.coding.target import Target
-from dtrees.core.data import _cpu
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.membership.resampling import Bags
 from tests.core.walk import assert_drawn_tree_is_greedy
 from tests.laws.tables import Example, arrays_of, coded, fit, grow_tree, thresholds_of
 from tests.pairs import parametrize_pairs
+from tests.registers import wide_registers
 
 LIMITS = {"max_features": 2, "seed": 4}
 
@@ -89,11 +89,8 @@ def test_wide_and_plain_loops_grow_the_same_trees(work, forest, missing):
     )
     found = []
     for wide in (True, False):
-        before = _cpu.use_wide(wide)
-        try:
+        with wide_registers(wide):
             found.append(forest.fit(X, y).forest_.trees)
-        finally:
-            _cpu.use_wide(before)
     assert found[0][0].node_count > 300
     for a, b in zip(*found, strict=True):
         assert a.equals(b)

@@ -10,10 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import KFold
 
-from dtrees import (
-    DecisionTreeClassifier,
-    RandomForestClassifier,
-)
+from dtrees import DecisionTreeClassifier, RandomForestClassifier
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow._shared_growth import SharedTeam
 from dtrees.core.grow.shared import grow
@@ -24,15 +21,7 @@ from dtrees.model_selection import cross_validate
 from dtrees.parallel import LocalRunner
 from dtrees.typing import serial
 from tests.laws.tables import SEVEN_WAYS, coded_mixed, coded_sparse, examples, seeded
-from tests.laws.test_shared import (
-    SEEDS,
-    TOGETHER,
-    check,
-    check_sets,
-    folds,
-    grow_sets,
-    masks,
-)
+from tests.laws.test_shared import SEEDS, TOGETHER, check, check_sets, folds, grow_sets, masks
 from tests.oracle.greedy import assert_tree_is_greedy
 
 CODED = {"sparse": coded_sparse, "mixed": coded_mixed}
@@ -210,10 +199,7 @@ def test_nodes_of_nearly_all_rows_have_no_entries_of_their_own(monkeypatch):
 # --------------------------------------------------------------------------------------------
 # columns that are drawn
 
-DRAWS = {
-    "columns": {"max_features": 2},
-    "both": {"max_features": 2, "random_splits": True},
-}
+DRAWS = {"columns": {"max_features": 2}, "both": {"max_features": 2, "random_splits": True}}
 
 
 @pytest.mark.one_of(2)

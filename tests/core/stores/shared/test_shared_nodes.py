@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.core._testing import taken_rows
-from dtrees.core.data import _cpu
 from dtrees.core.stores.shared._shared_nodes import MOST_CELLS
 from tests.no_memory.preload import process_of
 from tests.no_memory.sets import WORKS
+from tests.registers import wide_registers
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +58,7 @@ def test_rows_of_one_side_keep_their_order_and_their_cells(n, wanted, seed, wide
         full[rng.random(MOST_CELLS) < 0.5] = 0
         new_cell = np.where(full, np.cumsum(full) - 1, 0).astype(np.uint8)
         side[full[cell] == 0] = 3
-    before = _cpu.use_wide(wide)
-    try:
+    with wide_registers(wide):
         found, found_cell = taken_rows(rows, cell, side, wanted, new_cell, full)
-    finally:
-        _cpu.use_wide(before)
     assert found.tolist() == rows[side == wanted].tolist()
     assert found_cell.tolist() == new_cell[cell[side == wanted]].tolist()

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, ShuffleSplit
 
 from dtrees import ExtraTreesClassifier, ExtraTreesRegressor
-from dtrees.core.data import _columns, _cpu
+from dtrees.core.data import _columns
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow import shared
 from dtrees.core.grow.shared import LOGARITHMS, n_alone
@@ -26,6 +26,7 @@ from tests.laws.test_class_weights import check_sets as check_weighed
 from tests.laws.test_shared import SEEDS, check, check_sets, folds, grow_sets, masks
 from tests.oracle.criterion import RowStatistics
 from tests.oracle.greedy import assert_tree_is_greedy
+from tests.registers import wide_registers
 
 TOGETHER = Tuning(shared_rows=0)
 few = settings(max_examples=max(12, settings.default.max_examples // 5))
@@ -321,12 +322,9 @@ def test_any_sets_by_intervals(case, weights, seed, n_sets, wide, random_ties):
     if random_ties:
         limits |= {"random_ties": True, "seed": seed % 1000}
     example = example_of(*case, weights, n_rows, seed, **limits)
-    before = _cpu.use_wide(wide)
-    try:
+    with wide_registers(wide):
         rows = folds(n_rows, n_sets, seed) if rng.random() < 0.5 else masks(n_rows, n_sets, seed)
         check_sets(example, rows, tuning=BOUNDED)
-    finally:
-        _cpu.use_wide(before)
 
 
 @pytest.mark.parametrize("case", [CRITERIA[0], *CRITERIA[-2:]], ids=str)
