@@ -10,10 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import dask
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
 
+STATES = {}  # of generators of modules, as they were when their tests began
 ROOT = Path(__file__).resolve().parent.parent
 
 # No deadline: two busy cores are not a property of the code. Derandomized: a change is judged by
@@ -67,6 +69,15 @@ def pytest_collection(session):
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Let generators of a module draw the same in each test, whichever tests came before it."""
+    for name, made in vars(getattr(item, "module", item)).items():
+        if isinstance(made, np.random.Generator):
+            key = item.module.__name__, name
+            made.bit_generator.state = STATES.setdefault(key, made.bit_generator.state)
 
 
 @pytest.hookimpl(trylast=True)

@@ -14,10 +14,9 @@ from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.estimators import boosted_sets
 from dtrees.estimators.base import BaseModel
 from dtrees.estimators.training_sets import fit_sets
-from dtrees.losses import Loss
 from dtrees.parallel import threaded
 from dtrees.typing import serial
-from tests.core.grow.boosted_cases import random_columns, table_of
+from tests.core.grow.boosted_cases import Squares, random_columns, table_of
 
 pytest.importorskip("pandas")
 
@@ -35,16 +34,6 @@ STOPPING = {
     "score": {"early_stopping": True, "n_iter_no_change": 2, "scoring": None},
     "own": {"early_stopping": True, "n_iter_no_change": 2, "scoring": "own"},
 }
-
-
-class Squares(Loss):
-    """A loss of one's own."""
-
-    def gradient_and_hessian(self, y, raw):
-        return raw - y, np.ones(len(y))
-
-    def of_rows(self, y, raw):
-        return (raw - y) ** 2 / 2
 
 
 def own_score(model, X, y):

@@ -25,9 +25,8 @@ from dtrees.callbacks import BoostingFit, Callback
 from dtrees.estimators.boosted_stopping import best_iteration, has_stopped, split
 from dtrees.export import load, save
 from dtrees.inspection import export_text
-from dtrees.losses import Loss
 from dtrees.model_selection import cross_validate
-from tests.core.grow.boosted_cases import random_columns, table_of
+from tests.core.grow.boosted_cases import Squares, random_columns, table_of
 from tests.parallel.clusters import connect
 
 RNG = np.random.default_rng(0)
@@ -327,16 +326,6 @@ TARGETS = {
     "numbers": (GradientBoostingRegressor, F),
 }
 FEW = {"max_iter": 12, "min_samples_leaf": 5, "max_leaf_nodes": 5, "random_state": 0}
-
-
-class Squares(Loss):
-    """A loss of one's own."""
-
-    def gradient_and_hessian(self, y, raw):
-        return raw - y, np.ones(len(y))
-
-    def of_rows(self, y, raw):
-        return (raw - y) ** 2
 
 
 def losses_of(model, X, y, weight=None):

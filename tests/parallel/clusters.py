@@ -65,10 +65,8 @@ def ours(client):
     def keys(dask_scheduler):
         return [str(key) for key in dask_scheduler.tasks]
 
-    for _ in range(40):
-        found = client.run_on_scheduler(keys)
-        if not found:
-            break
+    limit = time.monotonic() + 60
+    while (found := client.run_on_scheduler(keys)) and time.monotonic() < limit:
         time.sleep(0.05)
     return found
 

@@ -1,5 +1,7 @@
 """Clients of clusters on this machine."""
 
+import signal
+
 import dask
 import pytest
 from distributed import Client
@@ -9,9 +11,18 @@ from tests.parallel.clusters import connect
 
 @pytest.fixture(autouse=True)
 def scheduler():
-    """The scheduler in force; a client that is closed in the middle of a fit may leave its own."""
-    with dask.config.set(scheduler=dask.config.get("scheduler", None)):
+    """What is configured; a fit that ends in the middle may leave its scheduler, or its own."""
+    ours = dict(dask.config.get("dtrees", {}))
+    with dask.config.set(scheduler=dask.config.get("scheduler", None), dtrees=ours):
         yield
+
+
+@pytest.fixture(autouse=True)
+def handler():
+    """Python's own; a shell that starts the tests in the background has them ignore Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield signal.default_int_handler
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="module")

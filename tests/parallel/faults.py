@@ -97,7 +97,7 @@ def pids(client, n_workers=None):
         return sorted(client.run(os.getpid, on_error="ignore").values())
     found = []
     while len(found) < n_workers:  # one that has just died may still be listed
-        client.wait_for_workers(n_workers, timeout=30)
+        client.wait_for_workers(n_workers, timeout=60)
         while any(nanny.status.name == "starting" for nanny in client.cluster.workers.values()):
             time.sleep(0.02)
         found = pids(client)

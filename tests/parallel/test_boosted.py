@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import signal
 from types import SimpleNamespace
 
 import dask
@@ -16,12 +15,12 @@ from distributed import Client
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.callbacks import Callback
 from dtrees.exceptions import ClusterError, TableTooLargeError, WorkerLostError
-from dtrees.losses import Loss
 from dtrees.parallel import boosted
 from dtrees.parallel.boosted import boost_replicated, place_of_boosting
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.memory import too_small
 from dtrees.parallel.regimes import Choice
+from tests.core.grow.boosted_cases import Squares
 from tests.parallel.clusters import Deadly, connect, digest, ours
 
 pd = pytest.importorskip("pandas")
@@ -38,16 +37,6 @@ TARGETS = {
     "three classes": (GradientBoostingClassifier, np.digitize(F, [0, 1])),
     "numbers": (GradientBoostingRegressor, F),
 }
-
-
-class Squares(Loss):
-    """A loss of one's own."""
-
-    def gradient_and_hessian(self, y, raw):
-        return raw - y, np.ones(len(y))
-
-    def of_rows(self, y, raw):
-        return (raw - y) ** 2
 
 
 def model_of(name="two classes", **parameters):
@@ -326,12 +315,8 @@ class TestFaults:
         model, y = model_of(max_iter=100_000, regime="replicated", early_stopping=True)
         iterations = "dtrees.estimators.boosted_stopping.Iterations.ends"
         monkeypatch.setattr(iterations, property(lambda self: Interrupts()))
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # or it is ignored
-        try:
-            with pytest.raises(KeyboardInterrupt):
-                model.fit(X, y)
-        finally:
-            signal.signal(signal.SIGINT, before)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
         assert not hasattr(model, "forest_")
         assert ours(here) == []
 

@@ -26,7 +26,7 @@ from tests.parallel.faults import (
     fitted,
     pids,
 )
-from tests.parallel.test_collections import CASES, LAYOUTS, hash_of, on
+from tests.parallel.test_collections import LAYOUTS, hash_of, in_memory, on
 from tests.parallel.test_collections import fitted as fitted_case
 
 pytestmark = [
@@ -36,10 +36,8 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def in_memory():
-    """The hashes of all cases, of tables in memory."""
-    return {case: fitted_case(case) for case in CASES}
+SOME = ("tree", "tree of numbers", "forest", "weights", "cuts")
+SOME += ("sparse", "sparse-exact", "mixed", "mixed-exact")
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +53,12 @@ def cluster(request):
         yield client
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [*SOME, *(f"folds of {case}" for case in ("forest", "mixed"))])
 @pytest.mark.parametrize("regime", ["replicated", "partitioned"])
-def test_clusters(case, regime, cluster, in_memory):
+def test_clusters(case, regime, cluster):
     with on(cluster), dask.config.set({**ROUNDS, "dtrees.regime": regime}):
         found = {layout: fitted_case(case, layout) for layout in [None, *LAYOUTS]}
-    assert found == dict.fromkeys([None, *LAYOUTS], in_memory[case])
+    assert found == dict.fromkeys([None, *LAYOUTS], in_memory(case))
     assert_nothing_is_left(cluster)
 
 
@@ -119,18 +117,14 @@ class TestFaults:
 
     @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
     def test_interrupted_at_any_moment(self, forest, processes):
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         pids(processes, 2)
         caught = []
-        try:
-            for seed in range(30):
-                try:
-                    fit_until(processes, _thread.interrupt_main, seed)
-                except KeyboardInterrupt as error:
-                    caught.append(error)  # with all that its traceback holds
-                assert_nothing_is_left(processes)
-        finally:
-            signal.signal(signal.SIGINT, before)
+        for seed in range(30):
+            try:
+                fit_until(processes, _thread.interrupt_main, seed)
+            except KeyboardInterrupt as error:
+                caught.append(error)  # with all that its traceback holds
+            assert_nothing_is_left(processes)
         assert len(caught) >= 20  # Python loses those that come while it drops weak references
         assert hash_of(fitted(processes)) == forest
 

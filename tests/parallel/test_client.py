@@ -153,7 +153,7 @@ class TestClustersThatCannot:
 
             dtrees.__version__ = version
 
-        processes.wait_for_workers(2, timeout=20)
+        processes.wait_for_workers(2, timeout=60)
         other = sorted(processes.nthreads())[1]
         processes.run(set_version, "0.0.1", workers=[other])
         if not known_before:

@@ -209,7 +209,7 @@ def test_codes_that_a_worker_cannot_hold(here, monkeypatch):
     assert place_of(size, None, 2) == (Choice("local", TOO_LARGE), Machines(1, 2, None))
     assert place_of(size, "replicated", 2)[0].regime == "replicated"
     here.cluster.scale(3)
-    here.wait_for_workers(3, timeout=20)
+    here.wait_for_workers(3, timeout=60)
     choice, machines = place_of(size, None, 2)
     assert choice.regime == "replicated"
     assert machines == Machines(2, 2, None, is_cluster=True)  # those that can hold the table

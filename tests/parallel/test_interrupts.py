@@ -16,14 +16,6 @@ from tests.parallel.clusters import ours
 from tests.parallel.test_collections import X, Y, cut
 
 
-@pytest.fixture(autouse=True)
-def handler():
-    """Python's own; a shell that starts the tests in the background has them ignore the signal."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield signal.default_int_handler
-    signal.signal(signal.SIGINT, before)
-
-
 def interrupt():
     signal.raise_signal(signal.SIGINT)
 

@@ -131,7 +131,7 @@ def test_restarted(here):
     wait(table)
     here.restart(wait_for_workers=False)
     here.cluster.scale(2)  # as there is no nanny who starts the worker again
-    here.wait_for_workers(1, timeout=30)
+    here.wait_for_workers(1, timeout=60)
     with pytest.raises(ClusterError, match=GONE):
         FITS["forest"](table)
     assert len(FITS["forest"](array())) == 2

@@ -19,7 +19,7 @@ from dtrees.parallel.tasks import Tasks
 from tests.parallel import test_collections as collections
 from tests.parallel.clusters import connect
 from tests.parallel.faults import ROUNDS, assert_nothing_is_left, pids
-from tests.parallel.test_collections import CASES, Folds, X, hash_of, on
+from tests.parallel.test_collections import CASES, Folds, X, hash_of, in_memory, on
 
 pd = pytest.importorskip("pandas")
 dd = pytest.importorskip("dask.dataframe")
@@ -94,13 +94,13 @@ def done(monkeypatch):
         "forest",
         *(
             pytest.param(case, marks=pytest.mark.chaos)
-            for case in ("folds", "weights", "sparse", "mixed")
+            for case in ("folds of forest", "weights", "sparse", "mixed")
         ),
     ],
 )
 def test_blocks_tasks_and_waves_follow_from_memory(case, small, done, monkeypatch):
     """By the workers' own limit; of the shares of it small parts, as the table is small."""
-    expected = collections.fitted(case)
+    expected = in_memory(case)
     model = CASES[case][0]
     model = model.model if isinstance(model, Folds) else model
     n_workers, per_row = 2, 5

@@ -1,150 +1,129 @@
-"""One model: the hash of all arrays of all trees, however the forest is grown.
+"""One model: the hash of all arrays of all trees, wherever it grows and however its rows lie.
 
-Over threads and schedulers, workers and threads of clusters, dense and sparse storage. Rows in
-blocks of other sizes are in `tests.parallel.test_partitioned`.
+Over threads, schedulers, workers and regimes; matrices of any storage and partitions of any size.
+Layouts and places that are many are in `tests.parallel.test_chaos`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from multiprocessing import get_context
 
 import dask
-import numpy as np
 import pytest
-import scipy.sparse as sp
-from distributed import Client
+from distributed import Client, worker_client
 
-from dtrees import (
-    BaggingClassifier,
-    BaggingRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
+from dtrees.core.stores.blocks.block import Resolution
+from dtrees.parallel import memory
+from tests.parallel.clusters import connect
+from tests.parallel.faults import ROUNDS, assert_nothing_is_left
+from tests.parallel.test_collections import (
+    CASES,
+    FRAME,
+    N_ROWS,
+    SPARSE,
+    Folds,
+    fit,
+    hash_of,
+    in_memory,
+    on,
 )
-from tests.pairs import parametrize_pairs
-from tests.parallel.clusters import connect, digest
-from tests.parallel.test_collections import Folds, hash_of
 
-N_ROWS = 1_000
-STORAGE = {"dense": np.asarray, "csr": sp.csr_array, "csc": sp.csc_matrix}
-
-
-def table():
-    """Mostly zeros; some columns have more values than codes, and some values are missing."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(N_ROWS, 6)).round(3) * (rng.random((N_ROWS, 6)) < 0.4)
-    y = (X[:, 0] + X[:, 1] ** 2 + 0.3 * rng.normal(size=N_ROWS) > 0.3) + (X[:, 2] > 0)
-    X[rng.random(X.shape) < 0.05] = np.nan
-    return X, y.astype(int)
-
-
-X, Y = table()
-WEIGHTS = np.random.default_rng(1).choice([0, 0.5, 1, 2.25], size=N_ROWS)
-
-
-@dataclass(frozen=True)
-class Case:
-    """A forest and what it learns: numbers, where it takes numbers, or this many classes."""
-
-    model: object
-    n_classes: int = 3
-    weights: np.ndarray | None = None
-
-    def fit(self, storage="dense", kind=None, **parameters):
-        return self.model_of(kind, parameters).fit(STORAGE[storage](X), self.y, self.weights)
-
-    def cross_validate(self, storage="dense", **parameters):
-        folds = Folds(self.model_of(None, parameters))
-        return folds.fit(STORAGE[storage](X), self.y, self.weights)
-
-    def model_of(self, kind, parameters):
-        parameters = {"random_state": 5, "max_bins": 64, **parameters}
-        return (kind or type(self.model))(**{**self.model.get_params(), **parameters})
-
-    @property
-    def y(self):
-        return np.minimum(Y, self.n_classes - 1)
-
-
-CASES = {
-    "classes": Case(RandomForestClassifier(8)),
-    "numbers": Case(RandomForestRegressor(4, min_samples_leaf=3)),
-    "cuts-numbers": Case(ExtraTreesRegressor(4, bootstrap=True)),
-    "two-classes": Case(RandomForestClassifier(4), n_classes=2),
-    "cuts-two-classes": Case(ExtraTreesClassifier(2, bootstrap=True), n_classes=2),
-    "bagging-two-classes": Case(BaggingClassifier(2), n_classes=2),
-    "bagging-numbers": Case(BaggingRegressor(2, min_samples_leaf=3)),
-    "weighted-classes": Case(RandomForestClassifier(2), weights=WEIGHTS),
-    "weighted-two-classes": Case(BaggingClassifier(2), n_classes=2, weights=WEIGHTS),
-    "weighted-numbers": Case(RandomForestRegressor(2, min_samples_leaf=3), weights=WEIGHTS),
+WITHOUT_BOUNDS = ("cuts", "pruned", "bags", "sparse")
+REPLICATED = {"dtrees.regime": "replicated"}
+PLACES = {  # a client, and what is asked for
+    "synchronous": (None, {"scheduler": "synchronous"}),
+    "threads": (None, {"scheduler": "threads"}),
+    "rounds": (None, {**ROUNDS, "dtrees.histogram-budget": 200_000}),
+    "intervals": (None, ROUNDS),
+    "a worker": ("worker", REPLICATED),
+    "rounds of a worker": ("worker", ROUNDS),
+    "two workers": ("processes", REPLICATED),
+    "rounds of two workers": ("processes", ROUNDS),
+    "anywhere": ("processes", {}),
 }
 
-FOLDS = ("classes", "weighted-two-classes", "weighted-numbers")  # that are cross-validated as well
-
-
-def fitted(case, storage="dense", regime=None, **parameters):
-    model = CASES[case].fit(storage, regime=regime, **parameters)
-    assert regime in (None, model.fit_report_["regime"])
-    return digest(model.forest_.trees)
-
-
-def validated(case, storage="dense", regime=None, **parameters):
-    """The hash of the models of all folds, and their scores."""
-    folds = CASES[case].cross_validate(storage, regime=regime, **parameters)
-    assert regime in (None, folds.fit_report_["regime"])
-    return hash_of(folds)
-
 
 @pytest.fixture(scope="module")
-def expected():
-    return {case: fitted(case, regime="local") for case in CASES}
+def worker():
+    """A client of one worker in this process, with two threads."""
+    with connect(1, 2, False) as cluster, Client(cluster, set_as_default=False) as client:
+        yield client
 
 
-@pytest.fixture(scope="module")
-def expected_of_folds():
-    return {case: validated(case, regime="local") for case in FOLDS}
+def layout_of(case, number):
+    """One of the ways in which the table of a case may lie."""
+    table = CASES[case][1]
+    if table is SPARSE:
+        layouts = [None, "64", "csc", "2", "dense", "7"]
+    else:
+        layouts = [None, "2", "7", "64"] if table is FRAME else [None, "1", "2", "7", "64"]
+    return layouts[number % len(layouts)]
 
 
-def test_forests_differ(expected):
-    assert len(set(expected.values())) == len(CASES)
+def test_models_differ():
+    assert len({in_memory(case) for case in CASES}) == len(CASES)
+
+
+@pytest.mark.one_of(4)
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("case", CASES)
+def test_one_model(case, place, request, monkeypatch):
+    name, config = PLACES[place]
+    client = name and request.getfixturevalue(name)
+    if place == "intervals":  # columns of a few codes are counted by a few of them
+        monkeypatch.setattr(memory, "RESOLUTION", Resolution(8, 20, 5))
+    layout = layout_of(case, [*CASES].index(case) + [*PLACES].index(place))
+    with on(client) if client else nullcontext(), dask.config.set(config):
+        model = fit(case, layout, n_jobs=2)
+    assert hash_of(model) == in_memory(case), layout
+    assert_report(model, case, place)
+    if client:
+        assert_nothing_is_left(client)
 
 
 @pytest.mark.one_of(2)
-@parametrize_pairs(
-    case=CASES, storage=STORAGE, scheduler=["threads", "synchronous"], regime=[None, "partitioned"]
-)
-def test_threads(case, storage, scheduler, regime, expected):
-    with dask.config.set({"scheduler": scheduler, "dtrees.gather-rows": 100}):
-        assert fitted(case, storage, regime, n_jobs=2) == expected[case]
+@pytest.mark.parametrize("layout", [None, "7"])
+@pytest.mark.parametrize("case", ["forest", "folds of tree", "folds of forest", "mixed"])
+def test_in_a_task(case, layout, here):
+    """The worker has one thread: work that waited for it would wait for ever."""
+
+    def grow(has_client, regime=None):
+        config = ROUNDS | {"dtrees.regime": regime}
+        with worker_client() if has_client else nullcontext(), dask.config.set(config):
+            model = fit(case, layout)
+            return model.fit_report_["regime"], hash_of(model)
+
+    for has_client in (False, True):
+        for regime in (None, "replicated", "partitioned"):
+            found = here.submit(grow, has_client, regime, pure=False).result(60)
+            is_large = has_client and case != "folds of tree"
+            expected = regime or ("replicated" if is_large else "local")
+            assert found == (expected, in_memory(case)), (has_client, regime)
+    several = [here.submit(grow, False, pure=False) for _ in range(8)]
+    assert set(here.gather(several)) == {("local", in_memory(case))}
+    del several
+    assert_nothing_is_left(here)
 
 
-@pytest.mark.one_of(3)
-@pytest.mark.parametrize("case", FOLDS)
-@pytest.mark.parametrize("storage", STORAGE)
+def assert_report(model, case, place):
+    """Codes of intervals are asked for where there are bounds; sets share rows of one weight."""
+    report, (_, _, _, weight) = model.fit_report_, CASES[case]
+    if place == "rounds":
+        assert "code_rounds" not in report
+    if place == "intervals" and not any(word in case for word in WITHOUT_BOUNDS):
+        assert report["code_requests"] > report["code_rounds"] > 1
+    if "rounds" in place and isinstance(model, Folds):
+        weighs = weight is not None or getattr(model.model, "class_weight", None) is not None
+        is_drawn_by_weight = weighs and getattr(model.model, "bootstrap", False)
+        assert (report["shared_rows"] > 3 * N_ROWS / 20) == (not is_drawn_by_weight)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("regime", ["local", "partitioned"])
-def test_folds(case, storage, regime, expected_of_folds):
-    with dask.config.set({"dtrees.gather-rows": 100}):
-        assert validated(case, storage, regime, n_jobs=2) == expected_of_folds[case]
-
-
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize(
-    ("layout", "processes"),
-    [
-        ((2, 1), True),
-        ((1, 2), False),
-        *(
-            pytest.param(*each, marks=pytest.mark.chaos)
-            for each in (((1, 1), True), ((1, 2), True), ((1, 1), False), ((2, 1), False))
-        ),
-    ],
-)
-def test_clusters(layout, processes, expected, expected_of_folds):
-    n_workers, threads = layout
-    with connect(n_workers, threads, processes) as cluster, Client(cluster):
-        for case in CASES:
-            for storage in STORAGE:
-                assert fitted(case, storage, "replicated") == expected[case], (case, storage)
-        for case in FOLDS:
-            assert validated(case, regime="replicated") == expected_of_folds[case], case
+def test_the_scheduler_of_processes(regime):
+    """It would start new ones for every graph."""
+    config = {**ROUNDS, "dtrees.regime": regime, "scheduler": "processes"}
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool, dask.config.set(config, pool=pool):
+        assert hash_of(fit("mixed", "7")) == in_memory("mixed")

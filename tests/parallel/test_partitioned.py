@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import ClassVar
@@ -21,7 +21,7 @@ import distributed
 import numpy as np
 import pytest
 import scipy.sparse
-from distributed import Client, worker_client
+from distributed import Client
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -31,7 +31,7 @@ import dtrees
 from dtrees import DecisionTreeClassifier, ExtraTreesRegressor, RandomForestClassifier
 from dtrees.core.grow.rounds import LocalBlocks
 from dtrees.core.stores.blocks._node_counts import N
-from dtrees.core.stores.blocks.block import BlockOfRows, Resolution
+from dtrees.core.stores.blocks.block import BlockOfRows
 from dtrees.core.stores.blocks.messages import Counts, HistogramRequest, SplitUpdate
 from dtrees.estimators.fitted_sets import trees_of
 from dtrees.exceptions import ClusterError, SchedulerLostError, WorkerLostError
@@ -55,7 +55,6 @@ from tests.parallel.faults import (
     pids,
 )
 from tests.parallel.test_collections import (
-    CASES,
     Folds,
     X,
     Y,
@@ -71,50 +70,12 @@ EXPECTED = expected()
 IMPATIENT = {"dtrees.worker-patience": "300ms", "dtrees.workers-timeout": "500ms"}
 
 
-@pytest.fixture(scope="module")
-def in_memory():
-    """The hashes of all cases, of tables in memory."""
-    return {case: collections.fitted(case) for case in CASES}
-
-
-class TestOneHash:
-    """A few of the layouts; `make chaos` has all of them."""
-
-    @pytest.mark.one_of(2)
-    @pytest.mark.parametrize("case", CASES)
-    @pytest.mark.parametrize("layout", [None, "7", pytest.param("64", marks=chaos)])
-    def test_threads(self, case, layout, in_memory):
-        with dask.config.set(ROUNDS):
-            assert collections.fitted(case, layout) == in_memory[case]
-
-    @pytest.mark.one_of(5)
-    @pytest.mark.parametrize(
-        ("case", "layout"),
-        [
-            ("mixed", "64"),
-            *((case, "7") for case in ("forest", "weights", "sparse", "folds")),
-            *(pytest.param(case, "64", marks=chaos) for case in CASES if case != "mixed"),
-        ],
-    )
-    def test_processes(self, case, layout, in_memory, processes):
-        with on(processes), dask.config.set(ROUNDS):
-            assert collections.fitted(case, layout) == in_memory[case]
-        assert_nothing_is_left(processes)
-
-    @pytest.mark.parametrize(
-        "layout", [None, "7", *(pytest.param(each, marks=chaos) for each in ("1", "2", "64"))]
-    )
-    def test_layouts(self, layout, in_memory, here):
-        with on(here), dask.config.set(ROUNDS):
-            for case in ("mixed", "weights", "sparse"):
-                assert collections.fitted(case, layout) == in_memory[case], case
-        assert_nothing_is_left(here)
-
+class TestLimits:
     @pytest.mark.one_of(3)
     @parametrize_pairs(
         gather_rows=[0, 7, 100_000], budget=["1 B", "256 MiB"], client_bytes=["0 B", "8 MiB"]
     )
-    def test_limits(self, gather_rows, budget, client_bytes, in_memory, here):
+    def test_limits(self, gather_rows, budget, client_bytes, here):
         config = {
             "dtrees.gather-rows": gather_rows,
             "dtrees.histogram-budget": budget,
@@ -128,7 +89,7 @@ class TestOneHash:
 
     @pytest.mark.long
     @pytest.mark.parametrize("stretch", [1000, pytest.param(2**20, marks=chaos)])
-    def test_added_up_on_workers(self, stretch, in_memory, monkeypatch):
+    def test_added_up_on_workers(self, stretch, monkeypatch):
         """On each of them, then up a tree, in stretches; every count once, wherever blocks are."""
         monkeypatch.setattr(memory, "STRETCH_BYTES", stretch)
         monkeypatch.setattr(partitioned, "ADDED_AT_ONCE", 2)
@@ -161,7 +122,7 @@ class TestOneHash:
         config = ROUNDS | {"dtrees.client-histograms": "0 B"}
         with connect(5, 2, False) as cluster, Client(cluster) as client:
             with on(client), dask.config.set(config):
-                assert collections.fitted("mixed", "64") == in_memory["mixed"]
+                assert collections.fitted("mixed", "64") == collections.in_memory("mixed")
             assert_nothing_is_left(client)
         assert len(rounds) > 1
         for calls, stretches in rounds:
@@ -626,17 +587,12 @@ class TestNothingIsLeft:
     @pytest.mark.one_of(2)
     @pytest.mark.parametrize("phase", ["blocks", "bags", "rounds", "subtrees"])
     def test_after_ctrl_c(self, phase, processes):
-        # a shell that starts the tests in the background has them ignore the signal
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         pids(processes, 2)
-        try:
-            with Fault(_thread.interrupt_main, phase).set() as fault:
-                with pytest.raises(KeyboardInterrupt) as caught:
-                    fitted(processes)
-                assert_nothing_is_left(processes)
-                assert caught.tb is not None  # it is alive, and with it what was on its way
-        finally:
-            signal.signal(signal.SIGINT, before)
+        with Fault(_thread.interrupt_main, phase).set() as fault:
+            with pytest.raises(KeyboardInterrupt) as caught:
+                fitted(processes)
+            assert_nothing_is_left(processes)
+            assert caught.tb is not None  # it is alive, and with it what was on its way
         assert fault.has_happened
 
     @pytest.mark.parametrize("attribute", ["advance", "count", "gather"])
@@ -681,20 +637,6 @@ class TestNothingIsLeft:
 
 
 class TestInTasks:
-    def test_one_worker_of_one_thread(self, here):
-        """Work that waited for its own thread would wait for ever."""
-
-        def fit(how):
-            with dask.config.set(ROUNDS):
-                if how == "plain":
-                    return hash_of(FOREST.fit(X, Y))
-                with worker_client():
-                    return hash_of(FOREST.fit(cut(X) if how == "lazy" else X, Y))
-
-        for how in ("plain", "worker_client", "lazy"):
-            assert here.submit(fit, how, pure=False).result(60) == EXPECTED
-        assert_nothing_is_left(here)
-
     def test_eight_fits_at_a_time(self, here):
         def fit(_):
             model = RandomForestClassifier(**FOREST.get_params())
@@ -1031,63 +973,28 @@ def table():
     return X, np.digitize(signal + rng.normal(size=N_ROWS), [-0.5, 0.8])
 
 
-MODELS = {
-    "tree": dtrees.DecisionTreeClassifier(categorical_features=[5]),
-    "leaves": dtrees.DecisionTreeRegressor(max_leaf_nodes=12, ccp_alpha=0.001),
-    "entropy": dtrees.RandomForestClassifier(3, criterion="entropy", random_state=1),
-    "balanced": dtrees.RandomForestClassifier(3, class_weight="balanced_subsample", random_state=2),
-    "shares": dtrees.RandomForestRegressor(
-        3, min_samples_leaf=0.01, min_weight_fraction_leaf=0.02, max_features=2, random_state=0
-    ),
-    "deviance": dtrees.RandomForestRegressor(3, criterion="poisson", random_state=3),
-    "cuts": dtrees.ExtraTreesClassifier(3, random_state=4),
-    "balanced tree": dtrees.DecisionTreeClassifier(class_weight="balanced", min_samples_leaf=3),
-    "dict": dtrees.DecisionTreeClassifier(class_weight={0: 2.0, 2: 0.3}),
-    "small bags": dtrees.RandomForestClassifier(9, max_samples=1, random_state=5),
-}
-
-
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("model", MODELS)
-def test_fits(model, weighted, table, rounds):
-    report = fitted_in_rounds(model, weighted, table)
-    assert model == "small bags" or report["rounds"] > 1
-    assert "code_rounds" not in report
-
-
-def fitted_in_rounds(model, weighted, table):
-    """The report of a fit in rounds, whose model is that of a local one."""
-    X, y = table
-    weight = np.random.default_rng(1).integers(0, 4, N_ROWS) * 0.3 if weighted else None
-    found = MODELS[model].fit(X, y, sample_weight=weight)
-    trees, report = digest(trees_of(found)), found.fit_report_
-    assert report["regime"] == "partitioned"
-    with dask.config.set({"dtrees.regime": "local"}):
-        assert digest(trees_of(MODELS[model].fit(X, y, sample_weight=weight))) == trees
-    return report
-
-
-def digests(validated):
-    """Of the trees of each model of a cross-validation."""
-    return [digest(trees_of(model)) for model in validated["estimator"]]
-
-
-@pytest.mark.one_of(4)
-@pytest.mark.parametrize(
-    ("model", "n_folds"), [*((model, 3) for model in MODELS), ("tree", 67), ("entropy", 67)]
-)
-def test_cross_validation(model, n_folds, table, rounds):
-    X, y = table
-    arguments = {"cv": KFold(n_folds), "return_estimator": True}
-    found = cross_validate(MODELS[model], X, y, **arguments)
-    with dask.config.set({"dtrees.regime": "local"}):
-        expected = cross_validate(MODELS[model], X, y, **arguments)
+def assert_same_sets(found, expected):
+    """The models of two cross-validations, and their scores."""
     np.testing.assert_array_equal(found["test_score"], expected["test_score"])
-    assert digests(found) == digests(expected)
-    report = found["final_estimator"].fit_report_
-    if model not in ("small bags", "balanced"):  # of a row each; drawn for each set
-        assert report["shared_rows"] > n_folds * N_ROWS / 20
+    for mine, other in zip(found["estimator"], expected["estimator"], strict=True):
+        assert digest(trees_of(mine)) == digest(trees_of(other))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        dtrees.DecisionTreeClassifier(categorical_features=[5]),
+        dtrees.RandomForestClassifier(3, criterion="entropy", random_state=1),
+    ],
+    ids=["tree", "forest"],
+)
+def test_many_sets(model, table, rounds):
+    """More of them than bits of a word."""
+    arguments = {"cv": KFold(67), "return_estimator": True}
+    found = cross_validate(model, *table, **arguments)
+    with dask.config.set({"dtrees.regime": "local"}):
+        assert_same_sets(found, cross_validate(model, *table, **arguments))
+    assert found["final_estimator"].fit_report_["shared_rows"] > 67 * N_ROWS / 20
 
 
 def test_nodes_that_lack_rows_of_a_block(rounds, monkeypatch):
@@ -1101,21 +1008,26 @@ def test_nodes_that_lack_rows_of_a_block(rounds, monkeypatch):
     found = cross_validate(model, X, y, **arguments)
     assert found["final_estimator"].fit_report_["rounds"] > 0
     with dask.config.set({"dtrees.regime": "local"}):
-        expected = cross_validate(model, X, y, **arguments)
-    assert digests(found) == digests(expected)
+        assert_same_sets(found, cross_validate(model, X, y, **arguments))
 
 
-@pytest.mark.parametrize("model", ["tree", "leaves", "balanced", "deviance", "small bags"])
-def test_tables_of_few_rows(model, table):
+@pytest.mark.parametrize(
+    ("name", "is_shared"),
+    [
+        *(("tree", True), ("leaves", True), ("deviance", True)),
+        *(("small bags", False), ("balanced bags", False)),  # of a row each; drawn for each set
+    ],
+)
+def test_tables_of_few_rows(name, is_shared):
     """They are gathered as they are: no round."""
-    X, y = table
     with dask.config.set({"dtrees.regime": "partitioned"}):
-        found = digest(trees_of(MODELS[model].fit(X, y)))
-        report = cross_validate(MODELS[model], X, y, cv=3)["final_estimator"].fit_report_
-    assert found == digest(trees_of(MODELS[model].fit(X, y)))
-    assert report["regime"] == "partitioned"
-    assert report["rounds"] == 0
-    assert (report["shared_nodes"] > 0) == (model not in ("small bags", "balanced"))
+        for case in (name, f"folds of {name}"):
+            model, *given = collections.CASES[case]
+            model = clone(model).fit(*given)
+            assert hash_of(model) == collections.in_memory(case)
+            report = model.fit_report_
+            assert (report["regime"], report["rounds"]) == ("partitioned", 0)
+    assert (report["shared_nodes"] > 0) == is_shared
 
 
 @pytest.mark.parametrize("kind", ["halves", "tenths"])
@@ -1130,8 +1042,7 @@ def test_weights_of_several_units(criterion, kind, table):
     how = {"cv": KFold(4), "return_estimator": True, "params": {"sample_weight": weight}}
     with dask.config.set({"dtrees.regime": "partitioned", "dtrees.gather-rows": 0}):
         found = cross_validate(tree(max_depth=4), X, y, **how)
-    expected = cross_validate(tree(max_depth=4), X, y, **how)
-    assert digests(found) == digests(expected)
+    assert_same_sets(found, cross_validate(tree(max_depth=4), X, y, **how))
     report = found["final_estimator"].fit_report_
     assert report["rounds"] <= 2 * 5
     assert report["shared_nodes"] > 0
@@ -1178,27 +1089,6 @@ def test_columns_of_more_than_65535_codes(model):
     assert 7 <= report["code_requests"] <= 14
     with dask.config.set({"dtrees.regime": "local"}):
         assert digest(trees_of(fit(X, y))) == trees
-
-
-@pytest.fixture
-def coarse(monkeypatch):
-    """Columns of a few codes are counted by a few intervals, those of categories listed."""
-    monkeypatch.setattr(memory, "RESOLUTION", Resolution(8, 20, 5))
-
-
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("model", MODELS)
-def test_fits_by_intervals(model, weighted, table, rounds, coarse):
-    report = fitted_in_rounds(model, weighted, table)
-    if model not in ("entropy", "cuts", "small bags"):  # the first two have no bounds
-        assert report["code_requests"] > report["code_rounds"] > 1
-
-
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize("model", MODELS)
-def test_cross_validation_by_intervals(model, table, rounds, coarse):
-    test_cross_validation(model, 3, table, nullcontext())
 
 
 class Recorded(LocalBlocks):

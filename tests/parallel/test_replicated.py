@@ -19,10 +19,9 @@ import distributed
 import joblib
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from distributed import Client, worker_client
+from distributed import Client
 
-from dtrees import BaggingRegressor, ExtraTreesClassifier, RandomForestClassifier
+from dtrees import BaggingRegressor, RandomForestClassifier
 from dtrees.callbacks import Callback
 from dtrees.core.grow.forest import ForestGrowth, units_of
 from dtrees.core.membership.resampling import plain
@@ -33,9 +32,9 @@ from dtrees.parallel import client as clients
 from dtrees.parallel import liveness, replicated, tasks, threaded
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.liveness import Liveness
-from dtrees.parallel.regimes import choose_regime
 from dtrees.parallel.replicated import _narrowed, _unpickled, aligned, pack, packed_bytes, unpack
 from tests.parallel.clusters import Deadly, connect, digest, make_small, ours
+from tests.parallel.faults import pids
 
 
 def table(n_rows=800):
@@ -143,7 +142,7 @@ class StoppedOnce:
 
 def until(is_so):
     """Wait until something is so."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while not is_so():
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -154,42 +153,7 @@ def as_kind(kind):
     return kind(**vars(GROWTH))
 
 
-class TestOneHash:
-    @pytest.mark.parametrize("layout", [(1, 1), (2, 1), (1, 2)])
-    def test_workers_in_this_process(self, layout):
-        with connect(*layout, False) as cluster, Client(cluster) as client:
-            assert digest(forest().fit(X, Y).forest_.trees) == LOCAL
-            assert ours(client) == []
-
-    def test_two_processes(self, processes):
-        with processes.as_current():
-            assert digest(forest().fit(X, Y).forest_.trees) == LOCAL
-            assert digest(forest().fit(sp.csc_array(np.nan_to_num(X)), Y).forest_.trees) == digest(
-                forest(regime="local").fit(np.nan_to_num(X), Y).forest_.trees
-            )
-        assert ours(processes) == []
-
-    @pytest.mark.parametrize(
-        "model",
-        [
-            ExtraTreesClassifier(7, random_state=1, class_weight="balanced"),
-            RandomForestClassifier(7, random_state=1, class_weight="balanced_subsample"),
-            RandomForestClassifier(7, random_state=1, ccp_alpha=0.002, max_bins=None),
-            RandomForestClassifier(1, random_state=1, max_leaf_nodes=9, criterion="entropy"),
-            BaggingRegressor(7, random_state=1, criterion="poisson"),
-        ],
-        ids=lambda model: type(model).__name__,
-    )
-    def test_kinds(self, model, processes):
-        named = np.array(list("abcdefgh"), dtype=object)[np.nan_to_num(X[:, 5]).astype(int) % 8]
-        mixed = np.column_stack([X[:, :3].astype(object), named])
-        weight = np.linspace(0.1, 2, len(Y))
-        alone = model.set_params(regime="local").fit(mixed, Y, sample_weight=weight)
-        expected = digest(alone.forest_.trees)
-        with processes.as_current():
-            model.set_params(regime="replicated").fit(mixed, Y, sample_weight=weight)
-        assert digest(model.forest_.trees) == expected
-
+class TestGrowth:
     @pytest.mark.parametrize("units_per_task", [1, 3, 50])
     def test_any_number_of_units_per_task(self, units_per_task, here):
         seen = {}
@@ -211,15 +175,14 @@ class TestOneHash:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 class TestWorkersThatComeAndGo:
-    def kill(self, client, n_workers):
+    def kill(self, workers):
         """An `on_tree` that kills workers at the third tree."""
         trees = []
-        pids = list(client.run(os.getpid).values())[:n_workers]
 
         def on_tree(number, tree):
             trees.append(number)
             if len(trees) == 3:
-                for pid in pids:
+                for pid in workers:
                     os.kill(pid, signal.SIGKILL)
 
         return on_tree
@@ -228,26 +191,24 @@ class TestWorkersThatComeAndGo:
     def test_killed_in_the_middle(self, n_killed, processes):
         growth = growth_of(forest(), *table(6_000))
         expected = digest([growth.tree(number) for number in range(40)])
-        processes.wait_for_workers(2, timeout=20)
-        before = set(processes.run(os.getpid).values())
-        on_tree, stats = self.kill(processes, n_killed), FitStatistics()
+        before = pids(processes, 2)
+        on_tree, stats = self.kill(before[:n_killed]), FitStatistics()
         trees = grow_replicated(
             growth, range(40), processes, units_per_task=1, on_tree=on_tree, stats=stats
         )
         assert digest(trees) == expected
         assert stats.counts["restarts"] == 0  # the scheduler has the table, too
-        processes.wait_for_workers(2, timeout=20)
-        assert len(before & set(processes.run(os.getpid).values())) == 2 - n_killed
+        assert len({*before, *pids(processes, 2)}) == 2 + n_killed
         assert ours(processes) == []
 
     def test_killed_where_no_other_one_can_hold_the_table(self, processes, monkeypatch):
         """It is sent again to the one that comes in its place."""
-        processes.wait_for_workers(2, timeout=20)
-        able, *small = processes.run(os.getpid)
-        make_small(monkeypatch, small)
+        pids(processes, 2)
+        (able, victim), (small, _) = processes.run(os.getpid).items()
+        make_small(monkeypatch, [small])
         growth = growth_of(forest(), *table(6_000))
         expected = digest([growth.tree(number) for number in range(40)])
-        on_tree, stats = self.kill(processes, 1), FitStatistics()
+        on_tree, stats = self.kill([victim]), FitStatistics()
         trees = grow_replicated(growth, range(40), processes, on_tree=on_tree, stats=stats)
         assert digest(trees) == expected
         assert stats.counts["restarts"] == 1
@@ -273,7 +234,7 @@ class TestWorkersThatComeAndGo:
         def set_allowed(number, dask_scheduler):
             dask_scheduler.allowed_failures = number
 
-        processes.wait_for_workers(2, timeout=20)
+        pids(processes, 2)
         deadly = tmp_path / "deadly"
         deadly.touch()
         growth = replace(GROWTH, thresholds=Deadly(GROWTH.thresholds, str(deadly)))
@@ -313,8 +274,7 @@ class TestWorkersThatHang:
     @pytest.fixture
     def stop(self, processes):
         """Stops one of two workers, and lets it go on in the end."""
-        processes.wait_for_workers(2, timeout=20)
-        pid = sorted(processes.run(os.getpid).values())[0]
+        pid = pids(processes, 2)[0]
         try:
             yield lambda: os.kill(pid, signal.SIGSTOP)
         finally:
@@ -387,7 +347,7 @@ class TestWorkersThatHang:
         monkeypatch.setattr(HangingGrowth, "go_on", threading.Event())
         monkeypatch.setattr(HangingGrowth, "hung", [])
         here.cluster.scale(2)
-        here.wait_for_workers(2, timeout=20)
+        here.wait_for_workers(2, timeout=60)
         growth = as_kind(HangingGrowth)
         try:
             with dask.config.set({"dtrees.worker-patience": "300ms"}):
@@ -421,7 +381,7 @@ class TestWorkersThatHang:
         monkeypatch.setattr(Liveness, "is_over", property(is_over))
         monkeypatch.setattr(Liveness, "ask", ask_thrice)
         here.cluster.scale(n_workers + n_small)
-        here.wait_for_workers(n_workers + n_small, timeout=20)
+        here.wait_for_workers(n_workers + n_small, timeout=60)
         make_small(monkeypatch, sorted(here.nthreads())[:n_small])
         with caplog.at_level(logging.INFO, "dtrees"):
             trees = grow_replicated(as_kind(HangingGrowth), range(20), here, units_per_task=10)
@@ -440,12 +400,11 @@ class TestWorkersThatHang:
             connect(2, 1, True) as cluster,
             Client(cluster) as client,
         ):
-            client.wait_for_workers(2, timeout=20)
-            pids, stats = client.run(os.getpid).values(), FitStatistics()
+            workers, stats = pids(client, 2), FitStatistics()
             try:
                 trees = grow_replicated(GROWTH, range(20), client, stats=stats)
             finally:
-                for pid in pids:
+                for pid in workers:
                     os.kill(pid, signal.SIGCONT)
         assert digest(trees) == LOCAL
         assert not gate.exists()
@@ -487,13 +446,8 @@ class TestNothingIsLeft:
         assert ours(here) == []
 
     def test_after_ctrl_c(self, here):
-        # a shell that starts the tests in the background has them ignore the signal
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        try:
-            with pytest.raises(KeyboardInterrupt):
-                grow_replicated(as_kind(InterruptingGrowth), range(1000), here)
-        finally:
-            signal.signal(signal.SIGINT, before)
+        with pytest.raises(KeyboardInterrupt):
+            grow_replicated(as_kind(InterruptingGrowth), range(1000), here)
         assert ours(here) == []
         (worker,) = here.cluster.workers.values()
         until(lambda: worker.state.executing_count == 0)  # the task ends, too,
@@ -553,23 +507,6 @@ class TestCallbacks:
 
 
 class TestNested:
-    def test_in_a_task(self, here):
-        """One thread: work that waited for it would wait for ever."""
-
-        def task(how):
-            if how == "worker_client":
-                with worker_client():
-                    choice = choose_regime()
-                    return choice.regime, digest(forest().fit(X, Y).forest_.trees)
-            regime = None if how == "plain" else "replicated"
-            choice = choose_regime(regime)
-            return choice.regime, digest(forest(regime=regime).fit(X, Y).forest_.trees)
-
-        assert here.submit(task, "worker_client").result(30) == ("replicated", LOCAL)
-        assert here.submit(task, "forced").result(30) == ("replicated", LOCAL)
-        assert here.submit(task, "plain").result(30) == ("local", LOCAL)
-        assert ours(here) == []
-
     def test_in_joblib(self, here):
         def fit(n_jobs):
             n_threads = threaded(n_jobs).n_threads

@@ -22,6 +22,7 @@ from dtrees.model_selection import (
 )
 from dtrees.parallel.fit_statistics import SHARED, FitStatistics
 from dtrees.parallel.replicated import SharedArrays, pack, packed_bytes
+from tests.parallel.faults import pids
 from tests.parallel.test_collections import on
 from tests.parallel.test_replicated import GROWTH, X, Y, forest, grow_replicated, growth_of, table
 from tests.parallel.test_sets import assert_dead
@@ -159,7 +160,7 @@ class Kill(Callback):
 
 class TestReplicated:
     def test_bytes_and_tasks(self, processes):
-        processes.wait_for_workers(2, timeout=20)
+        pids(processes, 2)
         stats = FitStatistics()
         trees = grow_replicated(GROWTH, range(20), processes, stats=stats, units_per_task=1)
         sent = bytes_of(GROWTH)
@@ -179,13 +180,11 @@ class TestReplicated:
     @pytest.mark.parametrize("n_killed", [1, 2])
     def test_workers_that_die(self, n_killed, processes):
         X, Y = table(6_000)
-        processes.wait_for_workers(2, timeout=20)
-        pids = sorted(processes.run(os.getpid).values())[:n_killed]
+        victims = pids(processes, 2)[:n_killed]
         with processes.as_current():
             model = forest(n_estimators=400)  # which are not done when they die
-            model.fit(X, Y, callbacks=[Kill(pids)])
-        processes.wait_for_workers(2, timeout=20)
-        assert_dead(pids)
+            model.fit(X, Y, callbacks=[Kill(victims)])
+        assert_dead(victims)
         report = model.fit_report_
         assert report["regime"] == "replicated"
         assert report["lost_workers"] == n_killed

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import CancelledError
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 
 import dask
@@ -18,17 +18,9 @@ import distributed
 import numpy as np
 import psutil
 import pytest
-import scipy.sparse as sp
-from distributed import Client, worker_client
+from distributed import Client
 
-from dtrees import (
-    BaggingRegressor,
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ExtraTreesClassifier,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
+from dtrees import DecisionTreeClassifier, ExtraTreesClassifier, RandomForestClassifier
 from dtrees.callbacks import Bar
 from dtrees.core.grow.forest import ForestGrowth, units_of
 from dtrees.core.membership.resampling import of_sets
@@ -42,15 +34,8 @@ from dtrees.parallel import grow_sets, regimes, replicated, threaded
 from dtrees.parallel.coded_partitions import tables_kept
 from dtrees.parallel.regimes import choose_regime
 from tests.parallel.clusters import Deadly, connect, digest, ours
-
-
-def table(n_rows=600):
-    """A numeric table with missing values, and three classes."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n_rows, 6)).round(2)
-    y = (X[:, 0] + X[:, 1] ** 2 + rng.normal(size=n_rows) > 1).astype(int) + (X[:, 2] > 1)
-    X[rng.random(X.shape) < 0.1] = np.nan
-    return X, y
+from tests.parallel.faults import pids
+from tests.parallel.test_replicated import table
 
 
 def folds(n_rows, n_folds=5):
@@ -59,39 +44,21 @@ def folds(n_rows, n_folds=5):
     return np.vstack([fold != np.arange(n_folds)[:, None], np.ones((1, n_rows), dtype=bool)])
 
 
-X, Y = table()
+X, Y = table(600)
 ROWS = folds(len(Y))
-WEIGHTS = np.random.default_rng(2).integers(0, 4, len(Y)).astype(float)
 FOREST = RandomForestClassifier(8, random_state=0)
 TREE = DecisionTreeClassifier(random_state=0)
 CASES = {
-    "forest": (FOREST, None),
-    "weights": (RandomForestRegressor(3, random_state=0, min_weight_fraction_leaf=0.02), WEIGHTS),
-    "pruned": (BaggingRegressor(3, random_state=0, ccp_alpha=0.01, max_leaf_nodes=12), None),
-    "drawn splits": (ExtraTreesClassifier(3, random_state=0), None),
-    "classes of their own": (ExtraTreesClassifier(3, class_weight="balanced_subsample"), None),
-    "a forest of one tree": (RandomForestClassifier(1, random_state=0), None),
-    "tree": (TREE, None),
-    "tree of numbers": (DecisionTreeRegressor(random_state=0, min_samples_leaf=5), WEIGHTS),
-    "tree, pruned": (DecisionTreeClassifier(criterion="entropy", max_leaf_nodes=9), None),
-    "tree with draws": (
-        DecisionTreeClassifier(
-            max_features=2, min_weight_fraction_leaf=0.05, min_samples_split=0.1, random_state=3
-        ),
-        None,
-    ),
-    "forest of class weights": (RandomForestClassifier(3, class_weight="balanced"), None),
-    "tree of class weights": (DecisionTreeClassifier(class_weight="balanced"), None),
-}
-CASES = {
-    name: (model.set_params(random_state=7), weights) for name, (model, weights) in CASES.items()
+    "forest": FOREST,
+    "classes of their own": ExtraTreesClassifier(3, class_weight="balanced_subsample"),
+    "a forest of one tree": RandomForestClassifier(1, random_state=0),
+    "tree": TREE,
 }
 
 
-def digests(name, rows=ROWS, X=X, **parameters):
+def digests(name, rows=ROWS):
     """One hash for the model of each set."""
-    model, weights = CASES[name]
-    found = fit_sets(type(model)(**{**model.get_params(), **parameters}), X, Y, weights, rows)
+    found = fit_sets(CASES[name], X, Y, None, rows)
     return [digest(trees_of(model)) for model in found.models]
 
 
@@ -102,7 +69,7 @@ def on_a_cluster():
 @pytest.fixture(scope="module")
 def expected():
     assert choose_regime().regime == "local"
-    return {name: digests(name) for name in CASES}
+    return {name: digests(name) for name in ("forest", "tree")}
 
 
 def growth_of(model, X, y):
@@ -141,42 +108,20 @@ def assert_dead(pids):
 @pytest.fixture
 def two(processes):
     """The client of two worker processes, both of which are there."""
-    processes.wait_for_workers(2, timeout=60)
+    pids(processes, 2)
     yield processes
     assert ours(processes) == []
 
 
-class TestOneHash:
-    @pytest.mark.parametrize("name", CASES)
-    def test_threads(self, name, expected):
-        assert digests(name, n_jobs=2) == expected[name]
+class TestGroups:
+    @pytest.mark.parametrize("name", ["forest", "tree"])
+    def test_any_sets(self, name, expected):
         assert digests(name, ROWS[[4, 0]]) == [expected[name][4], expected[name][0]]
-
-    @pytest.mark.one_of(3)
-    @pytest.mark.parametrize("layout", [(1, 1), (2, 1), (1, 2)])
-    def test_workers_in_this_process(self, layout, expected):
-        with connect(*layout, False) as cluster, Client(cluster) as client, on_a_cluster():
-            for name in CASES:
-                assert digests(name) == expected[name], name
-            assert ours(client) == []
-
-    def test_two_processes(self, processes, expected):
-        with processes.as_current(), on_a_cluster():
-            for name in CASES:
-                assert digests(name) == expected[name], name
-        assert ours(processes) == []
-
-    def test_sparse(self, processes):
-        stored = sp.csc_array(np.nan_to_num(X))
-        for name in ("forest", "tree"):
-            alone = digests(name, X=np.nan_to_num(X))
-            with processes.as_current(), on_a_cluster():
-                assert digests(name, X=stored) == alone
 
     @pytest.mark.parametrize("n_bundles", [1, 2, 3, 6])
     @pytest.mark.parametrize("name", ["forest", "tree"])
     def test_any_number_of_groups(self, name, n_bundles):
-        growth, sets = growth_of(CASES[name][0], X, Y), of_sets(ROWS)
+        growth, sets = growth_of(CASES[name], X, Y), of_sets(ROWS)
         for number in (0, 1):
             units = units_of([number], 6, n_bundles)
             found = [tree for unit in units for tree in growth.trees(unit, sets)]
@@ -212,33 +157,31 @@ class TestWorkersThatComeAndGo:
 
     def test_killed_in_the_middle(self, two, caplog):
         growth = growth_of(FOREST, *self.LARGE)
-        pids = sorted(two.run(os.getpid).values())[:1]
+        victim = pids(two)[0]
         come = []
 
         def kill(n_trees):
             come.append(n_trees)
             if len(come) == 3:
-                for pid in pids:
-                    os.kill(pid, signal.SIGKILL)
+                os.kill(victim, signal.SIGKILL)
 
         with caplog.at_level(logging.INFO, "dtrees"):
             found = growing(growth, 12, self.ROWS, two, kill)
         assert found == growing_here(growth, 12, self.ROWS)
         assert come == [6] * 12
-        assert_dead(pids)
+        assert_dead([victim])
         assert "submitted again" not in caplog.text  # the scheduler has the table, too
 
     def test_a_group_of_a_tree_that_a_worker_dies_of(self, two, tmp_path):
         deadly = tmp_path / "deadly"
         deadly.touch()
         growth = growth_of(TREE, *self.LARGE)
-        before = set(two.run(os.getpid).values())
+        before = pids(two)
         dying = replace(growth, thresholds=Deadly(growth.thresholds, str(deadly)))
         found = growing(dying, 1, self.ROWS, two)
         assert found == growing_here(growth, 1, self.ROWS)
         assert not deadly.exists()
-        two.wait_for_workers(2, timeout=60)
-        (dead,) = before - set(two.run(os.getpid).values())
+        (dead,) = set(before) - set(pids(two, 2))
         assert_dead([dead])
 
     @pytest.mark.parametrize("was_there", [False, True])
@@ -285,8 +228,6 @@ class TestNothingIsLeft:
                 time.sleep(0.01)
 
         monkeypatch.setattr(ForestGrowth, "trees_of_sets", endless)
-        # a shell that starts the tests in the background has them ignore the signal
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         timer = threading.Thread(target=lambda: begun.wait(60) and _thread.interrupt_main())
         timer.start()
         try:
@@ -294,7 +235,6 @@ class TestNothingIsLeft:
                 cross_validate(model, X, Y)
         finally:
             timer.join()
-            signal.signal(signal.SIGINT, before)
         assert ended.wait(60)
         assert ours(here) == []
         assert here.submit(abs, -1).result(60) == 1  # the thread is free
@@ -364,36 +304,12 @@ class TestChoice:
         assert len(balanced) == 1  # they are one growth, as others are
         assert "regime replicated: client of inproc" in balanced[0]
 
-    @pytest.mark.parametrize("name", [name for name in CASES if "class" in name])
-    def test_class_weights_in_rounds(self, name, expected):
-        """What rows add depends on the set: a growth for each."""
-        with dask.config.set({"dtrees.regime": "partitioned"}):
-            assert digests(name) == expected[name]
-
     def test_no_such_regime(self):
         with (
             dask.config.set({"dtrees.regime": "everywhere"}),
             pytest.raises(ValueError, match=r"'dtrees.regime' = 'everywhere'; it must be one of"),
         ):
             fit_sets(TREE, X, Y, None, ROWS)
-
-    @pytest.mark.parametrize("name", ["forest", "tree"])
-    def test_in_a_task(self, name, here, expected):
-        """One thread: work that waited for it would wait for ever."""
-
-        def task(how):
-            forced = how == "forced" or name == "tree"  # which is small
-            with (
-                worker_client() if how == "client" else nullcontext(),
-                on_a_cluster() if forced else nullcontext(),
-            ):
-                return choose_regime().regime, digests(name)
-
-        assert here.submit(task, "client").result(60) == ("replicated", expected[name])
-        assert here.submit(task, "forced").result(60) == ("replicated", expected[name])
-        if name == "forest":
-            assert here.submit(task, "plain").result(60) == ("local", expected[name])
-        assert ours(here) == []
 
 
 class Counter(Bar):
@@ -419,7 +335,7 @@ class Counter(Bar):
     ],
 )
 def test_trees_are_counted(name, come, regime, two):
-    bar, model = Counter(), CASES[name][0]
+    bar, model = Counter(), CASES[name]
     model = type(model)(**{**model.get_params(), "regime": regime})
     with two.as_current():
         fit_sets(model, X, Y, None, ROWS, bar=bar)
