@@ -341,32 +341,18 @@ def cross_validate(
     arguments = Arguments("cross_validate", estimator, cv, groups, params)
     start, refused = perf_counter(), unsupported_intervals(estimator, return_estimator)
     prepared, together = fit_together(arguments, X, y, options)
-    models = None if together is None else together.models
-    seconds, splits, result = perf_counter() - start, prepared.cv, None
-    if models is not None and not return_indices and verbose == 0:
+    if together is None:
+        return _one_by_one(prepared, options, refused)
+    models, n_splits, seconds = together.models, len(prepared.cv), perf_counter() - start
+    result = None
+    if not return_indices and verbose == 0:
         result = _scored_here(models, prepared, scoring, return_train_score)
     if result is None:
-        options["return_indices"] = return_indices or models is None
         result = _by_sklearn(sklearn.model_selection.cross_validate, prepared, models, options)
-    if together is None:
-        splits = [(np.empty(0, dtype=np.intp), test) for test in result["indices"]["test"]]
-        held_out = refused or intervals_by_sklearn(result, prepared)
     if is_classifier(estimator):
-        if scoring is None and isinstance(estimator, SharedSearch) and together is not None:
+        if scoring is None and isinstance(estimator, SharedSearch):
             scoring = scoring_of_search(estimator)
-        is_scored = result["score_time"] > 0  # else a fit has failed, which is told
-        scores = {
-            name.removeprefix("test_"): np.where(is_scored, found, 0.0)
-            for name, found in result.items()
-            if name.startswith("test_")
-        }
-        warn_of_undefined(scores, splits, prepared.y, scoring)
-    if together is None:
-        if not return_indices:
-            del result["indices"]
-        fit = partial(_fitted, estimator, prepared.X, prepared.y, prepared.params)
-        return CrossValidation(result, held_out, _final(fit, estimator, error_score))
-    models, n_splits = together.models, len(splits)
+        warn_of_undefined(_of_test_sides(result), prepared.cv, prepared.y, scoring)
     result["fit_time"] = np.full(n_splits, seconds / (n_splits + (together.late is None)))
     if return_estimator:
         result["estimator"] = [
@@ -378,6 +364,32 @@ def cross_validate(
         late = partial(_final, together.late, together.estimator, error_score, is_late=True)
         return CrossValidation(result, held_out, grow=late)
     return CrossValidation(result, held_out, _final(together.last, estimator, error_score))
+
+
+def _one_by_one(prepared: Arguments, options: dict[str, Any], refused: Any) -> CrossValidation:
+    """Validation of models that do not grow together: scikit-learn's function fits them."""
+    estimator, error_score = prepared.estimator, options["error_score"]
+    only_here = options["return_indices"] is False
+    options["return_indices"] = only_here or options["return_indices"]
+    result = _by_sklearn(sklearn.model_selection.cross_validate, prepared, None, options)
+    held_out = refused or intervals_by_sklearn(result, prepared)
+    if is_classifier(estimator):
+        splits = [(np.empty(0, dtype=np.intp), test) for test in result["indices"]["test"]]
+        warn_of_undefined(_of_test_sides(result), splits, prepared.y, options["scoring"])
+    if only_here:
+        del result["indices"]
+    fit = partial(_fitted, estimator, prepared.X, prepared.y, prepared.params)
+    return CrossValidation(result, held_out, _final(fit, estimator, error_score))
+
+
+def _of_test_sides(result: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Scores of test sides by the names of their scorers; 0 where a fit fails, which is told."""
+    is_scored = result["score_time"] > 0
+    return {
+        name.removeprefix("test_"): np.where(is_scored, found, 0.0)
+        for name, found in result.items()
+        if name.startswith("test_")
+    }
 
 
 def _by_sklearn(
