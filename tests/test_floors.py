@@ -202,13 +202,16 @@ HEAVY = ("distributed", "fsspec", "pandas", "polars", "pyarrow", "matplotlib", "
 BY_SCIKIT_LEARN = ("pandas", "pyarrow", "rich")
 
 
-def loaded_by(statement):
-    """Which heavy libraries a fresh interpreter has loaded after the statement."""
-    code = f"{statement}; import sys; print(*[m for m in {HEAVY!r} if m in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return set(done.stdout.split())
+def run(code):
+    """What a fresh interpreter writes."""
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+
+
+def loaded_by(statement, names=HEAVY):
+    """Which of some libraries a fresh interpreter has loaded after the statement."""
+    code = f"{statement}; import sys; print(*[m for m in {names!r} if m in sys.modules])"
+    return set(run(code).stdout.split())
 
 
 @pytest.mark.parametrize("statement", ["import dtrees", "import dtrees.coding, dtrees.core"])
@@ -228,9 +231,7 @@ def test_help_loads_neither_tables_nor_arrays():
         "try: runpy.run_module('dtrees', run_name='__main__')\n"
         "finally: print(*sys.modules, file=sys.stderr)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    done = run(code)
     assert done.stdout.startswith("Usage: python -m dtrees cv ")
     loaded = set(done.stderr.split())
     assert "click" in loaded
@@ -239,13 +240,7 @@ def test_help_loads_neither_tables_nor_arrays():
 
 @pytest.mark.parametrize("floor", ["coding", "core"])
 def test_the_lower_floors_load_neither_scikit_learn_nor_dask(floor):
-    code = (
-        f"import dtrees.{floor}, sys; print(*[m for m in ('sklearn', 'dask') if m in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == []
+    assert loaded_by(f"import dtrees.{floor}", ("sklearn", "dask")) == set()
 
 
 def test_the_suite_tests_the_tree_it_stands_in():

@@ -34,6 +34,7 @@ from dtrees import (
     RandomForestRegressor,
 )
 from dtrees.coding.codebook import CodeBook
+from dtrees.estimators.fitted_sets import trees_of
 from dtrees.exceptions import ModelFileError
 from dtrees.export import load, models, save
 from dtrees.export.archive import Archive, write
@@ -67,10 +68,6 @@ def made(kind, **parameters):
 def noisy(n_rows=400):
     X, y = mixed_table(n_rows)
     return X, (y + (np.random.default_rng(5).random(n_rows) < 0.2)).astype(int)
-
-
-def trees_of(model):
-    return model.forest_.trees if hasattr(model, "forest_") else (model.tree_.model,)
 
 
 def there_and_back(model, folder, **options):

@@ -24,6 +24,7 @@ from dtrees import (
     RandomForestRegressor,
 )
 from dtrees.core.predict.binned import CodedRows
+from dtrees.estimators.fitted_sets import trees_of
 from dtrees.model_selection import (
     GridSearchCV,
     HashKFold,
@@ -60,10 +61,6 @@ WEIGHTS = np.random.default_rng(2).integers(0, 3, N_ROWS).astype(float)
 FOREST = RandomForestClassifier(3, random_state=0, max_depth=5, n_jobs=2)
 TREE = DecisionTreeClassifier(random_state=0, max_depth=6)
 CV = HashKFold(3, stratify=True, random_state=1)
-
-
-def trees_of(model):
-    return model.forest_.trees if hasattr(model, "forest_") else (model.tree_.model,)
 
 
 def plain(found):

@@ -18,6 +18,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 
+from dtrees.estimators.fitted_sets import trees_of
 from dtrees.model_selection import HashKFold, cross_validate
 from tests.parallel.clusters import digest
 from tests.parallel.faults import assert_nothing_is_left, pids
@@ -113,10 +114,6 @@ def found_of(case, model, X, y, weights, groups):
         found = cross_validate(model, X, y, cv=cv, params=params, return_estimator=True)
     models = [*found["estimator"], found["final_estimator"]]
     return [digest(trees_of(each)) for each in models], found["test_score"].tolist()
-
-
-def trees_of(model):
-    return model.forest_.trees if hasattr(model, "forest_") else [model.tree_.model]
 
 
 @contextmanager
