@@ -130,10 +130,8 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
         try:
             own = _target_of(model, target, values, table.sample_weight, sets.rows(number))
             start = start_of(model, common, own, sides_of(model, values, own, seed))
-            watch = start.watch
-            heard = None if watch is None else lambda trees, raw: watch(trees)
-            trees = yield from grow(Model(start.rows, start.growing, heard))
-            model._learn(start.learned, trees, watch, has_missing)
+            trees = yield from grow(Model(start.rows, start.growing, start.watch))
+            model._learn(start.learned, trees, start.watch, has_missing)
         except MemoryError:
             raise
         except Exception as error:  # of a fit: who asked for the models decides what it is worth

@@ -145,8 +145,8 @@ class Watch:
         self._trees: list[Tree] = []
         self.scores.append(self.score(self._raw, self._trees))
 
-    def __call__(self, trees: list[Tree]) -> bool:
-        """Take the trees of an iteration; whether it is the last one."""
+    def __call__(self, trees: list[Tree], raw: np.ndarray) -> bool:
+        """Take the trees of an iteration; whether it is the last one. `raw` is of other rows."""
         for k, steps in enumerate(self.walked.means(trees, self.rows)):
             self._raw[:, k] += steps
         return self.see(trees, self._raw)
@@ -433,7 +433,7 @@ class Iterations:
         self.fit.trees += trees
         self._raw = raw
         number = len(self.fit.trees) // self.fit.n_values - 1
-        is_last = self.watch is not None and self.watch(trees)
+        is_last = self.watch is not None and self.watch(trees, raw)
         stops = told([callback.on_iteration_end(self.fit, number) for callback in self.callbacks])
         return is_last or stops
 

@@ -729,7 +729,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
             return loss
         if self.quantile is None:
             raise ValueError("loss='quantile' needs the parameter quantile, between 0 and 1.")
-        return loss.with_level(float(self.quantile))
+        return replace(loss, level=float(self.quantile))
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         return Target.regression(y, sample_weight)
@@ -797,7 +797,7 @@ def loss_of(said: Mapping[str, Any], losses: Mapping[str, Loss]) -> Loss:
         raise ValueError(f"_fit_loss is {str(said)[:60]}")
     loss = losses[name]
     if name == "quantile" and type(level) is float and 0 <= level <= 1:
-        return loss.with_level(level)
+        return replace(loss, level=level)
     if name == "huber" and type(level) is float and 0 < level < 1:
         return replace(loss, beyond=level)
     if level != loss.level:

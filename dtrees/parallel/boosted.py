@@ -22,6 +22,8 @@ from concurrent.futures import CancelledError
 from functools import partial
 from typing import Any, Protocol
 
+import numpy as np
+
 from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.boosting import BoostedRows, Growing, boost
 from dtrees.core.model.tree import Tree
@@ -42,8 +44,8 @@ class Ends(Protocol):
         """One that has heard the same, and goes on by itself."""
         ...
 
-    def __call__(self, trees: list[Tree]) -> bool:
-        """Take the trees of an iteration; whether it was the last one."""
+    def __call__(self, trees: list[Tree], raw: np.ndarray) -> bool:
+        """Take the trees of an iteration, as a `Watch` of the growth; whether it was the last."""
         ...
 
 
@@ -124,12 +126,7 @@ def boost_on_worker(sent: SharedArrays) -> dict[str, Any]:
     is_cancelled = TaskRunner().cancelled.is_set
     run = LocalRunner(max(1, get_worker().state.nthreads))
     own = None if ends is None else ends.copied()  # the task may be done again
-
-    def watch(trees: list[Tree], raw: Any) -> bool:
-        return own is not None and bool(own(trees))
-
-    led = run.led, run.n_threads, is_cancelled
-    trees = boost(rows, growing, thresholds, *led, None if own is None else watch)
+    trees = boost(rows, growing, thresholds, run.led, run.n_threads, is_cancelled, own)
     if is_cancelled():
         raise CancelledError
     return pack(trees)

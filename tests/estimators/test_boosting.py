@@ -108,7 +108,7 @@ def test_a_loss_is_said_and_found_again(losses):
         ):
             with pytest.raises(ValueError, match="_fit_loss"):
                 loss_of(wrong, losses)
-    quantile = NUMBERS["quantile"].with_level(0.9)
+    quantile = replace(NUMBERS["quantile"], level=0.9)
     assert loss_of(said_of(quantile, "Model"), NUMBERS) == quantile
     with pytest.raises(ValueError, match="_fit_loss"):
         loss_of(said_of(quantile, "Model"), CLASSES)

@@ -306,7 +306,7 @@ class TestFaults:
             def copied(self):
                 return self
 
-            def __call__(self, trees):
+            def __call__(self, trees, raw):
                 Interrupts.n += 1
                 if Interrupts.n == 2:
                     _thread.interrupt_main()

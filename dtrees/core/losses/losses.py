@@ -96,10 +96,6 @@ class Loss:
         number: int = KINDS[self.name]
         return number
 
-    def with_level(self, level: float) -> Loss:
-        """A copy of the loss for another quantile."""
-        return replace(self, level=level)
-
     def with_width(self, y: np.ndarray, raw: float | np.ndarray, weight: np.ndarray | None) -> Loss:
         """A copy of Huber's loss with the width of residuals."""
         assert self.beyond is not None

@@ -113,7 +113,7 @@ class TestHuber:
 
 
 def test_another_quantile():
-    loss = NUMBERS["quantile"].with_level(0.9)
+    loss = replace(NUMBERS["quantile"], level=0.9)
     assert loss.level == 0.9
     assert loss.initial(np.arange(10.0), None, 0.0) == 8.5
 
