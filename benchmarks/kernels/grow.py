@@ -6,7 +6,7 @@ from benchmarks import data
 from benchmarks.cases import Case, Contest, Scale
 from dtrees.coding import CodeBook, Target
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.grow.source import DatasetSource, grow_tree
+from dtrees.core.grow.forest import ForestGrowth
 from dtrees.parallel import threaded
 
 
@@ -22,9 +22,8 @@ def _grow(task: str, max_depth: int | None, n_threads: int, scale: Scale) -> Con
     rules = GrowthRules(criterion=criterion, max_depth=max_depth)
 
     def one_tree():
-        run = threaded(n_threads)
-        source = DatasetSource(coded, target, rules, run=run, n_threads=n_threads)
-        return grow_tree(source, book.thresholds)
+        growth = ForestGrowth(coded, target, rules, None, book.thresholds)
+        return growth.tree(0, threaded(n_threads), n_threads)
 
     return Contest(one_tree, remark=lambda tree, _: f"{tree.node_count:,} nodes")
 
