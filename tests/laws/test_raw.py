@@ -11,11 +11,20 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dtrees.coding.codebook import CodeBook
-from dtrees.core.grow.source import DatasetSource, grow_tree
+from dtrees.core.grow.source import DatasetSource
 from dtrees.core.model.tree import AT_MOST, IN_SUBSET, LEAF, Tree
 from dtrees.core.predict.binned import CodedRows
 from dtrees.core.predict.raw import apply
-from tests.laws.tables import KINDS, ORDERED, Example, coded, codes_of, examples, fit
+from tests.laws.tables import (
+    KINDS,
+    ORDERED,
+    Example,
+    coded,
+    codes_of,
+    examples,
+    fit,
+    tree_of_source,
+)
 from tests.oracle.candidates import categories_of, numbers_of
 from tests.oracle.greedy import assert_tree_is_greedy
 
@@ -38,7 +47,7 @@ def floats(table: list[list]) -> np.ndarray:
 def fit_raw(example: Example, X) -> tuple[Tree, CodeBook]:
     book, matrix = CodeBook.fit_encode(X)
     source = DatasetSource(matrix, example.target, example.rules)
-    return grow_tree(source, book.thresholds), book
+    return tree_of_source(source, book.thresholds), book
 
 
 class TestCoding:
@@ -118,7 +127,7 @@ class TestPrediction:
         book, matrix = CodeBook.fit_encode(X, max_bins=max_bins)
         values = book.code_values()
         source = DatasetSource(matrix, example.target, example.rules, values=values)
-        tree = grow_tree(source, book.thresholds)
+        tree = tree_of_source(source, book.thresholds)
         rows = np.flatnonzero(np.arange(example.n_rows) % 3)
         np.testing.assert_array_equal(
             CodedRows(matrix).leaves(tree, rows), apply(tree, book, X)[rows]

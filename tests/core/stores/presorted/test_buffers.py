@@ -7,9 +7,17 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.grow.source import DatasetSource, grow_tree
+from dtrees.core.grow.source import DatasetSource
 from tests.coding.examples import coded_columns
-from tests.laws.tables import SEVEN_WAYS, arrays_of, coded, coded_sparse, grow_parts, seeded
+from tests.laws.tables import (
+    SEVEN_WAYS,
+    arrays_of,
+    coded,
+    coded_sparse,
+    grow_parts,
+    seeded,
+    tree_of_source,
+)
 
 N_ROWS = 70_000  # more than the rows of small entries: the root does not move, its children do
 SAME = ("feature", "test", "code", "missing_go_to_left", "n_node_samples", "impurity", "gain")
@@ -30,7 +38,7 @@ def tree_of(matrix: CodedMatrix, target: Target, criterion: str, max_depth: int)
     def thresholds(columns, left, right, places=None):
         return np.asarray(left, dtype=np.float64), np.asarray(left, dtype=np.uint32)
 
-    return grow_tree(DatasetSource(matrix, target, rules), thresholds)
+    return tree_of_source(DatasetSource(matrix, target, rules), thresholds)
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,10 @@ from dtrees.coding.codebook import CodeBook
 from dtrees.coding.target import Target
 from dtrees.core.data import _cpu
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.grow.source import DatasetSource, grow_tree
+from dtrees.core.grow.source import DatasetSource
 from dtrees.export import load, save
 from dtrees.model_selection import cross_validate
-from tests.laws.tables import grow_blocks
+from tests.laws.tables import grow_blocks, tree_of_source
 from tests.pairs import parametrize_pairs
 
 ROWS = np.random.default_rng(8)
@@ -162,7 +162,7 @@ def test_the_same_trees_as_column_by_column(n_columns, times, missing):
     )
     for each in (rules, replace(rules, min_samples_leaf=4, tree=1, max_features=n_columns)):
         one = DatasetSource(coded, target, each, values=values)
-        tree = grow_tree(one, book.thresholds)
+        tree = tree_of_source(one, book.thresholds)
         assert tree.node_count > 50
         halves = np.array_split(np.arange(N_ROWS), 2)
         parts = [(coded.take(rows), target.take(rows)) for rows in halves]
