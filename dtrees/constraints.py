@@ -128,7 +128,7 @@ class Nothing(Constraint):
 
 def _is_array_like(value: Any) -> bool:
     """Whether the value has a length or a shape and is no string, set or mapping."""
-    if isinstance(value, type) or np.isscalar(value):
+    if isinstance(value, str | bytes | type) or np.isscalar(value):
         return False
     shape = getattr(value, "shape", None)
     if shape is None:

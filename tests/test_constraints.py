@@ -2,6 +2,7 @@
 
 import math
 import re
+from enum import StrEnum
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +18,7 @@ from dtrees.constraints import (
     CallableObject,
     InstanceOf,
     IntegerIn,
+    ListLike,
     Nothing,
     OneOf,
     RealIn,
@@ -124,6 +126,7 @@ NEITHER = [None, "1", [1], math.nan, 1j, True, np.True_]
         (CallableObject(), [len, lambda: 0], ["len", None]),
         (Nothing(), [None], [0, False, ""]),
         (ArrayLike(), [[1], (), range(2), np.ones(2)], ["a", b"a", {1}, {1: 2}, 1, None]),
+        (ListLike(), [["a"], {"a"}, np.ones(2)], ["a", StrEnum("Word", "ab").ab, {}, None]),
         (Splits(), [[], [(0, 1)], np.ones((3, 2, 4)), iter([])], ["a", [1], {}, np.array(3)]),
         (Splits(), [], [[np.array(3)], [(0, 1, 2)], None, 3]),
         (ArrayOf(1), [np.ones(2)], [[1.0], np.ones((2, 2)), np.float64(1)]),

@@ -167,7 +167,7 @@ def _target_of(
     """
     if rows.all():
         return target
-    are_alike = sample_weight is None and getattr(model, "class_weight", None) is None
+    are_alike = sample_weight is None and model.class_weight is None
     if are_alike and rows.any():
         return target.only(rows)
     weight = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, float)

@@ -125,15 +125,17 @@ def start_of(
         Before the first tree of all, and by the trees that are there.
     """
     loss, of_loss, book, held, train = sides.loss, sides.y, given.book, sides.held, sides.train
-    units, chosen = units_of(target), None if isinstance(train, slice) else train.astype(np.uint32)
-    weight = None
+    chosen = None if isinstance(train, slice) else train.astype(np.uint32)
+    units, weight = units_of(target), None
     if units is not None:
         units = np.ascontiguousarray(units, dtype=np.int64)
         weight = units[train] * target.weight_unit
         if (weight == 1).all():
             units = weight = None  # rows without weight are not there
-    own, y = target if chosen is None else target.take(train), of_loss[train]
-    initial, raw = model._begin(loss, own, y, weight), None
+    own = target if chosen is None else target.take(train)
+    y = of_loss[train]
+    initial = model._begin(loss, own, y, weight)
+    raw = None
     if loss.beyond is not None:
         loss = loss.with_width(y, initial[0], weight)
     if kept is not None:

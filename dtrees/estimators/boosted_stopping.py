@@ -490,7 +490,7 @@ def kept_predictions(
 def going_on(model: BaseBoosting, start: Start, table: Any, run: Runner) -> Start:
     """The start of a fit that goes on: iterations that are there are scored, others are grown.
 
-    None is, where one of those that are there was the last.
+    No iteration is grown where one of those that are there was the last.
     """
     n_there, growing, watch = model.n_iter_, start.growing, start.watch
     n_values, is_over = len(growing.initial), False

@@ -112,7 +112,7 @@ class Encoded:
     target: Target
     seed: int
     rules: GrowthRules
-    shares: Shares | None  # limits of the rules that depend on which rows a training set has
+    shares: Shares | None  # limits of the rules that depend on the rows of a set; None: none do
     max_features: int
 
 
@@ -179,7 +179,10 @@ class FitPlan:
         return _seed_of(int(state)) if isinstance(state, Integral) else _draw(state)
 
     def read(self, X: Any, y: Any) -> tuple[Table | PartitionedTable, np.ndarray]:
-        """A table, and a target of as many rows; ValueError: one is not what it should be."""
+        """A table, and a target of as many rows; ValueError: one is not what it should be.
+
+        Of classifiers, numbers that are no labels are refused, too.
+        """
         table = X if isinstance(X, PartitionedTable) else read_table(X)
         values = one_target(y, type(self.estimator).__name__)
         if len(values) != table.n_rows:

@@ -209,9 +209,8 @@ def grow_partitioned(
             with stats.phase("blocks"):
                 tasks.begin()
                 tasks.run(blocks.make, kept.forget)
-            spec, workers = whole.round_spec(), machines(client).values()
-            room = sum(room_of_positions(*worker) for worker in workers)
-            n_threads = sum(n for _, n in workers)
+            spec, n_threads = whole.round_spec(), sum(tasks.workers().values())
+            room = sum(room_of_positions(*worker) for worker in machines(client).values())
             for batch in whole.tree_batches(numbers, room, n_threads):
                 with closing(
                     grow_in_rounds(spec, batch, blocks, blocks.hear, stats.counts)

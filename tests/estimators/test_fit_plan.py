@@ -58,6 +58,11 @@ def test_shares():
     assert shares(1.0, 3, 0.2) == Shares(min_samples_split=1.0, min_weight_leaf=0.2)
 
 
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_trees_know_whether_rows_are_in_bags(bootstrap):
+    assert encoded(RandomForestClassifier(bootstrap=bootstrap)).rules.in_bags is bootstrap
+
+
 @pytest.mark.parametrize(
     ("max_features", "expected"),
     [(None, 10), (3, 3), (30, 10), (0.35, 3), (0.01, 1), (1.0, 10), ("sqrt", 3), ("log2", 3)],

@@ -127,7 +127,8 @@ cdef class LeafWiseGrower:
         self.team = team
         self.chosen = chosen
         self.squares = squares
-        self.first_chosen = NULL if chosen is None else <const uint32_t*>&chosen[0]
+        if chosen is not None:
+            self.first_chosen = &chosen[0]
         self.n_rows = blocks.n_rows if chosen is None else chosen.shape[0]
         assert chosen is None or 0 < self.n_rows and chosen[self.n_rows - 1] < blocks.n_rows
         self.most_leaves = UNLIMITED if rules.max_leaf_nodes is None else rules.max_leaf_nodes

@@ -335,22 +335,20 @@ class Booster:
             steps, weights = self._monotonic_steps(grower, k, shift)
         elif loss.level is not None:
             steps = rate * self._quantiles_of(grower, grower.leaves_of_tree(), k)
-        of_rows = self.rows.weight, self.rows.weight_unit, self.raw[k]
-        newton = shift, loss.largest_step, rate, self._are_counts
-        unit: float = add_leaf_steps(grower, *of_rows, newton, steps, weights)
+        newton = (shift, loss.largest_step, rate, self._are_counts) if steps is None else None
+        rows = self.rows
+        unit: float = add_leaf_steps(
+            grower, rows.weight, rows.weight_unit, self.raw[k], newton, steps, weights
+        )
         return unit
 
     def _monotonic_steps(
         self, grower: LeafWiseGrower, k: int, shift: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Steps of leaves within the bounds of the nodes above them, and weights of few bits."""
-        piece, leaves, monotonic = (
-            grower.piece(),
-            grower.leaves_of_tree(),
-            self.growing.rules.monotonic,
-        )
+        piece, leaves = grower.piece(), grower.leaves_of_tree()
+        rows, loss, monotonic = self.rows, self._loss, self.growing.rules.monotonic
         assert monotonic is not None
-        rows, loss = self.rows, self._loss
         nodes = np.column_stack([np.arange(len(piece.nodes)), *stretches(piece, leaves)])
         if loss.level is not None:
             values = self._quantiles_of(grower, nodes, k)
@@ -364,9 +362,8 @@ class Booster:
         values *= self.growing.learning_rate
         lower, upper = bounds_of_nodes(piece, values, monotonic)
         own = leaves[:, 0]
-        return within(values[own], lower[own], upper[own]), few_bits(
-            weights_of_leaves(grower, rows.weight)
-        )
+        weights = few_bits(weights_of_leaves(grower, rows.weight))
+        return within(values[own], lower[own], upper[own]), weights
 
     def _quantiles_of(self, grower: LeafWiseGrower, leaves: np.ndarray, k: int) -> np.ndarray:
         """The quantile of the residuals of each leaf, or what else a loss says of them."""

@@ -386,9 +386,11 @@ class TreeBatch:
             used += NUMBER_BYTES * n_listed
             if requests and used > self._spec.histogram_budget:
                 break
-            asked = node.node.node, bits_of(node.asking), np.array(list(node.wanted), np.int32)
+            columns = np.array(list(node.wanted), dtype=np.int32)
             alive = np.concatenate(list(node.wanted.values()))
-            requests.append(HistogramRequest(*asked, 0, n_listed, alive=alive))
+            sets = bits_of(node.asking)
+            request = HistogramRequest(node.node.node, sets, columns, 0, n_listed, alive=alive)
+            requests.append(request)
         n = len(requests)
         taken, self.waiting = self.waiting[:n], self.waiting[n:]
         return taken, requests

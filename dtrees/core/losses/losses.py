@@ -68,8 +68,6 @@ class Loss:
         The quantile that leaves take of their residuals; None: a Newton step.
     largest_gradient, largest_hessian : float or None, default=None
         Of a row of weight one; None: not known, so the rows are asked before each tree.
-    largest_step : float, default=inf
-        Of a leaf, before the learning rate.
     is_log : bool, default=False
         Whether a raw prediction is the logarithm of a number.
     positive : {"", "y >= 0", "y > 0"}, default=""
@@ -78,17 +76,19 @@ class Loss:
         Of Huber's loss: the quantile of absolute residuals that is its width.
     width : float, default=inf
         Of Huber's loss, where iterations are compared.
+    largest_step : float, default=inf
+        Of a leaf, before the learning rate; the name says it.
     """
 
     name: str
     level: float | None = None
     largest_gradient: float | None = None
     largest_hessian: float | None = None
-    largest_step: float = math.inf
     is_log: bool = False
     positive: str = ""
     beyond: float | None = None
     width: float = field(default=math.inf, compare=False)
+    largest_step: float = field(default=math.inf, compare=False)
 
     @property
     def kind(self) -> int:
@@ -281,7 +281,7 @@ def _quantile(values: np.ndarray, level: float) -> float:
     return float(np.partition(values, at)[at])
 
 
-CLASSES = {"log_loss": Loss("log_loss", None, 1.0, 0.25, LARGEST_STEP)}
+CLASSES = {"log_loss": Loss("log_loss", None, 1.0, 0.25, largest_step=LARGEST_STEP)}
 NUMBERS = {
     "squared_error": Loss("squared_error", None, None, 1.0),
     "absolute_error": Loss("absolute_error", MEDIAN, 1.0, 1.0),

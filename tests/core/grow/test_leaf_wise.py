@@ -240,8 +240,12 @@ def test_a_newton_step_is_a_bounded_quotient(sums, l2, shift, most, n_rounded):
         np.testing.assert_allclose(step, float(max(min(exact, limit), -limit)), rtol=1e-15)
 
 
-@pytest.fixture
-def tree():
+@pytest.fixture(name="tree")
+def grown_tree():
+    return tree_of_seven_leaves()
+
+
+def tree_of_seven_leaves():
     gradient = np.rint(-Y * 2**20).astype(int)
     rules = BoostingRules(min_samples_leaf=4, max_leaf_nodes=7)
     return grown(X, gradient, np.full(N, 2**20), rules)
@@ -262,11 +266,14 @@ def test_steps_of_leaves_are_those_of_their_sums(tree, weight, are_counts):
     grower, piece = tree
     leaves, sums = grower.leaves_of_tree(), piece.statistics
     counts = leaves[:, 2] * (1.0 if weight is None or not are_counts else 2.0**19)
-    expected = 0.1 * newton_steps(sums[leaves[:, 0]], counts, grower.l2, 3, 0.5)
-    assert np.ptp(expected) > 0
-    found = np.zeros(N)
-    add_leaf_steps(grower, weight, 1.0, found, (3, 0.5, 0.1, are_counts))
-    for (_, first, n), step in zip(leaves.tolist(), expected.tolist(), strict=True):
+    steps = 0.1 * newton_steps(sums[leaves[:, 0]], counts, grower.l2, 3, 0.5)
+    assert np.ptp(steps) > 0
+    found, expected = np.zeros(N), np.zeros(N)
+    unit = add_leaf_steps(grower, weight, 1.0, found, (3, 0.5, 0.1, are_counts))
+    twin, _ = tree_of_seven_leaves()
+    assert unit == add_leaf_steps(twin, weight, 1.0, expected, None, steps)
+    assert found.tolist() == expected.tolist()
+    for (_, first, n), step in zip(leaves.tolist(), steps.tolist(), strict=True):
         np.testing.assert_allclose(found[grower.rows_of_leaves[first : first + n]], step, rtol=1e-9)
 
 
