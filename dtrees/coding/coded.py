@@ -45,7 +45,6 @@ from dtrees.coding._cells import take_rows
 
 U8, U16, U32, SPARSE = 0, 1, 2, 3
 WIDTHS = (np.uint8, np.uint16, np.uint32)
-ROW_ARRAYS = ("u8", "u16", "u32", "sparse_indptr", "sparse_rows", "sparse_codes")  # of a matrix
 STEP = np.uint64(0x9E3779B97F4A7C15)
 ROWS = 16_384  # at a time, so that their sums stay in the cache
 
@@ -305,10 +304,29 @@ class CodedMatrix(LockedArrays):
             kept = stored_rows >= 0
             indptr = np.concatenate([[0], np.cumsum(kept)])[indptr]
             stored_rows, codes = stored_rows[kept], codes[kept]
-        found: dict[str, Any] = dict(
-            zip(ROW_ARRAYS, (*blocks, indptr, stored_rows, codes), strict=True)
+        return self._with_rows(len(rows), blocks, indptr, stored_rows, codes)
+
+    def _with_rows(
+        self,
+        n_rows: int,
+        blocks: Sequence[np.ndarray],
+        indptr: np.ndarray,
+        rows: np.ndarray,
+        codes: np.ndarray,
+    ) -> CodedMatrix:
+        """The columns for other rows: `blocks` of each width, and sparse ones."""
+        u8, u16, u32 = blocks
+        return replace(
+            self,
+            n_rows=n_rows,
+            u8=u8,
+            u16=u16,
+            u32=u32,
+            order32=None,
+            sparse_indptr=indptr,
+            sparse_rows=rows,
+            sparse_codes=codes,
         )
-        return replace(self, n_rows=len(rows), order32=None, **found)
 
     @staticmethod
     def stack(parts: Sequence[CodedMatrix]) -> CodedMatrix:
@@ -332,13 +350,12 @@ class CodedMatrix(LockedArrays):
             codes = stored.data.astype(np.uint32)
         n_rows = sum(part.n_rows for part in parts)
         blocks = []
-        for name in ROW_ARRAYS[:3]:
+        for name in ("u8", "u16", "u32"):
             block = getattr(first, name)
             stacked = np.empty((n_rows, block.shape[1]), dtype=block.dtype, order="F")
             np.concatenate([getattr(part, name) for part in parts], out=stacked)
             blocks.append(stacked)
-        found: dict[str, Any] = dict(zip(ROW_ARRAYS, (*blocks, indptr, rows, codes), strict=True))
-        return replace(first, n_rows=n_rows, order32=None, **found)
+        return first._with_rows(n_rows, blocks, indptr, rows, codes)
 
 
 def digest_of_rows(coded: CodedMatrix, first_row: int = 0) -> int:

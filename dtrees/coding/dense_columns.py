@@ -139,7 +139,7 @@ class CodeStore:
         if coded is not None:
             storage[~coded] = SPARSE
         ordered = len(self.order) > 0 and bool((storage == U32).any())
-        blocks = [*self.blocks, self.order] if ordered else self.blocks
+        blocks = [*self.blocks, self.order] if ordered else self.blocks  # the order last
         moved = []
         for store, block in zip((U8, U16, U32, U32), blocks, strict=False):
             members = np.flatnonzero(storage == store)

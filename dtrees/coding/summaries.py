@@ -120,8 +120,12 @@ class OrderedSummary:
         kept = bottom(hashes, sample_rows)
         if len(kept) < len(hashes):
             hashes, weights, sample = hashes[kept], _of(weights, kept), sample[kept]
-        rest = len(values), n_missing, bool(is_infinite)
-        return cls(cap, sample_rows, distinct, hashes, weights, sample, *rest)
+        return cls(
+            *(cap, sample_rows, distinct, hashes, weights, sample),
+            n_rows=len(values),
+            n_missing=n_missing,
+            is_infinite=bool(is_infinite),
+        )
 
     @property
     def has_enough(self) -> bool:

@@ -432,13 +432,17 @@ def _integer_classes(labels: np.ndarray, low: int, n_numbers: int) -> tuple[np.n
     n_rows = len(labels)
     stretches = [slice(start, start + COUNTED_ROWS) for start in range(0, n_rows, COUNTED_ROWS)]
     present = np.zeros(n_numbers, dtype=bool)
+
+    def numbers(rows: slice) -> np.ndarray:
+        return (labels[rows].astype(wide, copy=False) - lowest).astype(np.intp)
+
     for rows in stretches:
-        present[(labels[rows].astype(wide, copy=False) - lowest).astype(np.intp)] = True
+        present[numbers(rows)] = True
     values = np.flatnonzero(present)
     position = (np.cumsum(present) - 1).astype(np.min_scalar_type(len(values) - 1))
     codes = np.empty(n_rows, dtype=position.dtype)
     for rows in stretches:
-        codes[rows] = position[(labels[rows].astype(wide, copy=False) - lowest).astype(np.intp)]
+        codes[rows] = position[numbers(rows)]
     return (values.astype(wide) + lowest).astype(labels.dtype), codes
 
 

@@ -230,7 +230,7 @@ def fit_table(
     if bar is not None:
         bar.expect(plan.n_trees * sets.n_sets)
         training = replace(training, advance=bar.advance)
-    models, groups = _grouped(plan, training, (codes.values, table.sample_weight), sets)
+    models, groups = _grouped(plan, training, codes.values, table.sample_weight, sets)
     together = []
     for group in groups:  # with what is multiplied when sums are read
         own, weighs = sets.some(group.numbers), group.class_weights
@@ -254,17 +254,17 @@ def fit_table(
 
 
 def _grouped(
-    plan: FitPlan, training: Training, columns: tuple[np.ndarray, Any], sets: Resampling
+    plan: FitPlan, training: Training, values: np.ndarray, sample_weight: Any, sets: Resampling
 ) -> tuple[list[Any], list[UnitGroup]]:
     """Models of sets that are fitted one by one, None for the others; and the groups of these.
 
-    `columns` are the target as it was read, and the weights.
+    `values` are the target as it was read.
     """
     models: list[Any] = [None] * sets.n_sets
     whole, weight = training.encoded.target, plan.class_weight
     first = UnitGroup(whole, [])  # of sets that have the integers of all rows
     by_unit: dict[Any, UnitGroup] = {}
-    for number, own in enumerate(_targets(plan, training.encoded, columns, sets)):
+    for number, own in enumerate(_targets(plan, training.encoded, values, sample_weight, sets)):
         if own is None:
             first.numbers.append(number)
         elif not isinstance(own, Target):
@@ -357,14 +357,14 @@ def _fitted(plan: FitPlan, training: Training, target: Target) -> Any:
 
 
 def _targets(
-    plan: FitPlan, encoded: Encoded, columns: tuple[np.ndarray, Any], sets: Resampling
+    plan: FitPlan, encoded: Encoded, values: np.ndarray, sample_weight: Any, sets: Resampling
 ) -> Iterator[Target | Exception | None]:
     """For each set None where its target is that of all rows, less the rows outside; else its own.
 
     Where classes weigh what they do in each set, None says so of the target without class weights.
     The target of a set is what `fit` makes of the weights times 0 and 1.
     """
-    whole, (values, sample_weight) = encoded.target, columns
+    whole = encoded.target
     weight = np.ones(whole.n_rows) if sample_weight is None else np.asarray(sample_weight, float)
     counts = sets.totals(whole.has_weight) > 0
     # with an exponent of 0 classes weigh what they do in each set

@@ -71,6 +71,7 @@ def size_of(model: Any) -> ModelSize:
 
 
 Split = tuple[np.ndarray, np.ndarray]
+TRAIN, TEST = 0, 1  # sides of a split
 
 
 class DrawnSplits(Sequence[Split]):
@@ -150,7 +151,7 @@ class RowsOfSides:
     splits: Sequence[Split]
     n_rows: int
     final: np.ndarray | None = None
-    side: int = 0  # of each split: 0 the training side, 1 the test side
+    side: int = TRAIN  # of each split
 
     def __len__(self) -> int:
         return len(self.splits) + (self.final is not None)

@@ -35,7 +35,7 @@ from dtrees.estimators.base import BaseModel
 from dtrees.estimators.forests import BaseTrees
 from dtrees.estimators.prediction import ENDS, Predictor, scaled_errors, warn_of_infinite
 from dtrees.model_selection.candidates import Cells
-from dtrees.model_selection.folds import RowsOfSides, Split
+from dtrees.model_selection.folds import TEST, RowsOfSides, Split
 from dtrees.model_selection.pipelines import last_step
 from dtrees.model_selection.prepare import Arguments
 from dtrees.model_selection.search import FittedSearches, SharedSearch
@@ -322,7 +322,7 @@ def held_out_errors(
             errors = np.abs(y[counts] - means)
     if votes.max(initial=0) <= 1:
         return Calibration(errors, None, model[counts], is_scaled=is_scaled)
-    sets = of_sets(RowsOfSides(splits, n_rows, side=1))
+    sets = of_sets(RowsOfSides(splits, n_rows, side=TEST))
     assert sets.cells is not None
     used, pattern = np.unique(sets.cells[counts], return_inverse=True)
     unseen = np.stack([sets.has(number)[used] for number in range(sets.n_sets)], axis=1)

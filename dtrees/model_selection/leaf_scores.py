@@ -414,24 +414,27 @@ def leaf_scores(
         if n_sums > MOST_SUMS:
             return None
     found = []
-    sums: dict[Any, np.ndarray] = {}  # over the leaves of nested trees, (n_limits, m), by `share`
-    are_whole = len(limits.whole) == len(limits) and held_out.weight is None
+    sums: dict[Callable[[HeldOut], np.ndarray], np.ndarray] = {}
     for score in scores:
-        if score.share in sums:
-            pass
-        elif are_whole and score.of_rows is not None:
-            of_tree = score.of_rows(held_out)
-            sums[score.share] = np.broadcast_to(of_tree, (len(limits), len(of_tree)))
-        else:
-            share = score.share(held_out)
-            most = None if score.most is None else score.most(held_out)
-            integers, unit = fixed_point(share.reshape(len(share), -1), most)
-            sums[score.share] = sums_over_leaves(held_out.tree, integers, limits) * unit
+        if score.share not in sums:
+            sums[score.share] = _sums_of(score, held_out, limits)
         of_limits = score.score(sums[score.share], held_out)
         if of_limits is None:
             return None
         found.append(of_limits)
     return np.array(found)
+
+
+def _sums_of(score: LeafScore, held_out: HeldOut, limits: PruningGrid) -> np.ndarray:
+    """What the score is made of, of all nested trees; (n_limits, m)."""
+    is_whole = len(limits.whole) == len(limits)
+    if is_whole and score.of_rows is not None and held_out.weight is None:
+        of_tree = score.of_rows(held_out)
+        return np.broadcast_to(of_tree, (len(limits), len(of_tree)))
+    share = score.share(held_out)
+    most = None if score.most is None else score.most(held_out)
+    integers, unit = fixed_point(share.reshape(len(share), -1), most)
+    return sums_over_leaves(held_out.tree, integers, limits) * unit
 
 
 def errors_of_alphas(

@@ -111,7 +111,8 @@ def _calls(tasks: Tasks, sent: SharedArrays, left: Any) -> list[Call]:
     """
     threads, n_bytes = tasks.able(), sys.getsizeof(sent)
     if not threads:
-        raise too_large_for_workers(n_bytes, max(filter(None, limits_of(tasks.client).values())))
+        most = max(filter(None, limits_of(tasks.client).values()), default=0)
+        raise too_large_for_workers(n_bytes, most)
     best = min(threads, key=lambda address: (-threads[address], address))
     tasks.stats.counts["bytes_moved"] += n_bytes
     future = tasks.send("boosting-rows", sent)

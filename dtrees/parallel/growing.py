@@ -56,9 +56,9 @@ def grow_trees(
     """Grow trees of a forest; yields numbers, trees and what `look` has said of each.
 
     They come in the order of the numbers, and are the same in every regime. The caller may take its
-    time: other trees grow meanwhile, in the local regime a few per thread and no more. Closing the
-    iterator ends the growth: no task is left on a cluster, and threads of `run` are cancelled.
-    Close it (`contextlib.closing`).
+    time: other trees grow meanwhile, in the local regime a few per thread and no more; one thread
+    grows them as they are asked for. Closing the iterator ends the growth: no task is left on a
+    cluster, and threads of `run` are cancelled. Close it (`contextlib.closing`).
 
     `run` has the tasks of the local regime: a tree is a task, and a single one uses all threads.
     `regime` None: see `dtrees.parallel.regimes`. `look` is called with the number of every tree and
@@ -143,9 +143,8 @@ def _grown(
         if client is not None:
             n_threads = sum(able_workers(client, coded.nbytes).values())
             if n_threads == 0 and choice.reason == ASKED_FOR:
-                raise too_large_for_workers(
-                    coded.nbytes, min(filter(None, limits_of(client).values()))
-                )
+                least = min(filter(None, limits_of(client).values()), default=0)
+                raise too_large_for_workers(coded.nbytes, least)
             n_bundles = max(1, min(resampling.n_sets, -(-n_threads // len(numbers))))
             if n_threads == 0:
                 client = None

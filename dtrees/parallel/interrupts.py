@@ -36,19 +36,20 @@ class Holding:
     """Stands in the place of the handler of SIGINT meanwhile."""
 
     handler: Callable[..., Any]
-    came: list[tuple[Any, ...]] = field(default_factory=list, init=False)  # calls of it
+    _came: list[tuple[Any, ...]] = field(default_factory=list, init=False)  # calls of it
 
     def __call__(self, *call: Any) -> None:
         """Take note of the first; the second one is let through."""
-        self.came.append(call)
-        if len(self.came) > 1:
+        self._came.append(call)
+        if len(self._came) > 1:
             self.let_through()
 
     def let_through(self) -> None:
         """Do now what it would have done."""
-        call = self.came[-1]
-        self.came.clear()
-        self.handler(*call)
+        if self._came:
+            call = self._came[-1]
+            self._came.clear()
+            self.handler(*call)
 
 
 @contextmanager
@@ -74,15 +75,14 @@ def interrupts_deferred() -> Iterator[None]:
     finally:
         if signal.getsignal(signal.SIGINT) is holding:  # and nobody's whom the block has put there
             signal.signal(signal.SIGINT, handler)
-        if holding.came:
-            holding.let_through()
+        holding.let_through()
 
 
 def raise_deferred_interrupt() -> None:
     """Let SIGINT do now what it would have done, if it has come."""
     if threading.current_thread() is threading.main_thread():
         holding = signal.getsignal(signal.SIGINT)
-        if isinstance(holding, Holding) and holding.came:
+        if isinstance(holding, Holding):
             holding.let_through()
 
 

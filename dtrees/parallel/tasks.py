@@ -291,6 +291,7 @@ class Tasks:
         self._liveness = Liveness(self.client, self.stats)
         self._answering: list[str] | None = None  # where others do not
         self._made: WeakSet[Future] = WeakSet()  # whoever holds them, a traceback for instance
+        self._away: WeakSet[Future] = WeakSet()  # lost, and not yet computed again
         self._values: WeakKeyDictionary[Future, tuple[str, Any]] = WeakKeyDictionary()  # sent
         self._faults = Faults(self.client, self.stats)
         self._events: queue.SimpleQueue[tuple[Future, Any]] = queue.SimpleQueue()
@@ -333,6 +334,7 @@ class Tasks:
 
     def room(self) -> int | None:
         """Memory of the smallest worker that has a limit."""
+        self.workers()
         return min((limit for limit, _ in machines(self.client).values() if limit), default=None)
 
     def _places(self, workers: Sequence[str] | None) -> dict[str, Any]:
@@ -635,6 +637,9 @@ class Tasks:
                     events.append(self._events.get_nowait())
             except queue.Empty:
                 check_open(self.client)
+                for future in [each for each in self._away if each.status != "lost"]:
+                    self._away.discard(future)
+                    self._see_end(future)
                 now = time.monotonic()
                 if now > looked + WATCH_SECONDS:
                     self.workers()
@@ -657,8 +662,8 @@ class Tasks:
             if future.status in AGAIN and (result is ENDED or is_missed):
                 if future.status == "pending":
                     future.add_done_callback(self._see_end)
-                else:  # its callbacks are called at once
-                    threading.Timer(POLL_SECONDS, self._see_end, [future]).start()
+                else:  # its callbacks would be called at once
+                    self._away.add(future)
                 continue
             if is_missed and future.status == "finished":
                 self._misses[future] = self._misses.get(future, 0) + 1

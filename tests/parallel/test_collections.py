@@ -199,7 +199,7 @@ MODELS = {
         *(X, Y, WEIGHTS),
     ),
     "one tree": (RandomForestClassifier(1, max_leaf_nodes=9, max_bins=None), X, Y, None),
-    "small bags": (RandomForestClassifier(9, max_samples=1), X, Y, None),
+    "small bags": (RandomForestClassifier(9, max_samples=1), X, Y, WEIGHTS),
     "shares": (
         RandomForestRegressor(
             3, min_samples_leaf=0.01, min_weight_fraction_leaf=0.02, max_features=2
@@ -209,7 +209,7 @@ MODELS = {
     "deviance": (RandomForestRegressor(3, criterion="poisson"), X, NUMBERS, None),
     "bagging": (BaggingRegressor(3, ccp_alpha=0.01, max_leaf_nodes=12), X, NUMBERS, None),
     "cuts": (ExtraTreesRegressor(2, max_bins=32), X, 1.0 * Y, None),
-    "balanced cuts": (ExtraTreesClassifier(3, class_weight="balanced_subsample"), X, Y, None),
+    "balanced cuts": (ExtraTreesClassifier(3, class_weight="balanced_subsample"), X, Y, WEIGHTS),
     "sparse": (RandomForestClassifier(2, max_bins=8), SPARSE, Y, None),
     "sparse-exact": (DecisionTreeClassifier(), SPARSE, Y, WEIGHTS),
     "sparse numbers": (RandomForestRegressor(2, min_samples_leaf=3), SPARSE, NUMBERS, WEIGHTS),

@@ -300,6 +300,27 @@ class TestFuturesOfGraphs:
         assert future.status == "finished"
 
 
+@pytest.mark.parametrize("n", [1, 20])
+def test_results_that_are_lost_with_the_last_worker(n):
+    """Nothing computes them again, and that does not keep the loop from counting workers."""
+    with (
+        dask.config.set({"dtrees.workers-timeout": "300 ms"}),
+        connect(1, 1, False) as cluster,
+        Client(cluster) as client,
+    ):
+        loop = Tasks(client)
+        loop.begin()
+        futures = client.map(square, range(n))
+        distributed.wait(futures)
+        cluster.scale(0)
+        while client.scheduler_info()["workers"]:
+            pass
+        for future in futures:
+            future._state.lose()
+        with pytest.raises((LostResultsError, WorkerLostError)):
+            loop.wait(futures)
+
+
 def where(number, *_):
     return number, distributed.get_worker().address
 
