@@ -129,9 +129,9 @@ def test_two_walks_at_the_same_time():
     caught = {}
 
     class Caught(DecisionTreeClassifier):
-        def _grow(self, training):
+        def _fit_coded(self, training):
             caught["coded"] = training.encoded.coded
-            return super()._grow(training)
+            return super()._fit_coded(training)
 
     X, y = table("dense")
     X, y = np.tile(X, (10, 1)), np.tile(y, 10)
