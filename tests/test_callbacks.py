@@ -24,7 +24,7 @@ from dtrees import (
 )
 from dtrees.callbacks import Bar, Callback, ProgressBar
 from dtrees.core.grow.forest import ForestGrowth
-from dtrees.parallel.local import AHEAD
+from dtrees.parallel.threads import AHEAD
 from tests.forked import run_forked
 
 IRIS = load_iris(return_X_y=True)

@@ -407,7 +407,7 @@ def class_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if kind in ("O", "T"):
         return _object_classes(labels)
     if kind in "Mm" and np.isnat(labels).any():
-        raise _missing_label(labels[np.isnat(labels)][0])
+        raise missing_label(labels[np.isnat(labels)][0])
     if kind == "b":
         labels = labels.view(np.uint8)
     if kind in "iub":
@@ -461,7 +461,7 @@ def _object_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         distinct = set(values)
         missing = [v for v in distinct if is_missing(v)]
         if missing:
-            raise _missing_label(missing[0])
+            raise missing_label(missing[0])
         ordered = sorted(distinct)
     except TypeError as error:
         kinds = sorted({type(v).__name__ for v in values})
@@ -475,7 +475,8 @@ def _object_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return object_array(ordered), codes
 
 
-def _missing_label(label: Any) -> ValueError:
+def missing_label(label: Any) -> ValueError:
+    """The error of a label that is None, NaN, NaT or pandas.NA."""
     return ValueError(f"Input y contains NaN: a missing label ({label!r}). Drop these rows first.")
 
 

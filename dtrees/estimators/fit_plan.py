@@ -36,8 +36,9 @@ from dtrees._warnings import warn
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.column_types import nearly_ids, warn_of_categories
+from dtrees.coding.labels import is_missing
 from dtrees.coding.tables import Table, read_table
-from dtrees.coding.target import Target, check_finite, cut_weights, refuse_masked
+from dtrees.coding.target import Target, check_finite, cut_weights, missing_label, refuse_masked
 from dtrees.core.data.criteria import OF_USER
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.membership.shares import Shares, rows_of_share
@@ -321,4 +322,9 @@ def one_target(y: Any, owner: str) -> np.ndarray:
             "y to (n_samples,), for example using ravel().",
             DataConversionWarning,
         )
-    return column_or_1d(y)
+    values = column_or_1d(y)
+    if values.dtype.kind == "U" and isinstance(y, list | tuple):  # NumPy makes a word of NaN
+        missing = [label for label in y if is_missing(label)]
+        if missing:
+            raise missing_label(missing[0])
+    return values

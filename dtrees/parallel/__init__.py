@@ -26,7 +26,6 @@ from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.growing import grow_sets, grow_trees
 from dtrees.parallel.lazy_collections import is_lazy
-from dtrees.parallel.local import LocalRunner, threaded
 from dtrees.parallel.partitions import (
     PartitionedTable,
     admitted,
@@ -36,6 +35,7 @@ from dtrees.parallel.partitions import (
     rows_as_array,
 )
 from dtrees.parallel.regimes import REGIMES, Choice, is_free
+from dtrees.parallel.threads import LocalRunner, threaded
 
 __all__ = [
     "REGIMES",

@@ -30,11 +30,11 @@ from dtrees.core.model.tree import Tree
 from dtrees.parallel.client import cluster_client, limits_of
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred
-from dtrees.parallel.local import LocalRunner
 from dtrees.parallel.memory import too_large_for_workers, too_small
 from dtrees.parallel.regimes import TOO_LITTLE, Choice, choose_regime
 from dtrees.parallel.replicated import SharedArrays, pack, packed_bytes, unpack
 from dtrees.parallel.tasks import Call, TaskRunner, Tasks
+from dtrees.parallel.threads import LocalRunner
 
 
 class Ends(Protocol):

@@ -46,7 +46,6 @@ from dtrees.parallel.client import await_workers, current_client, limits_of
 from dtrees.parallel.encoding import size_of_codes
 from dtrees.parallel.executors import run_with_retries
 from dtrees.parallel.lazy_collections import is_lazy
-from dtrees.parallel.local import threaded
 from dtrees.parallel.memory import (
     ADDED_AT_ONCE,
     BESIDE_CODES,
@@ -63,6 +62,7 @@ from dtrees.parallel.memory import (
 )
 from dtrees.parallel.partitions import PartitionedTable, admitted
 from dtrees.parallel.regimes import ASKED_FOR, TOO_LARGE, Choice, choose_regime
+from dtrees.parallel.threads import threaded
 
 CATEGORIES = 255  # of a column, where nobody knows how many there are
 OF_BYTES = {1: 2**8, 2: 2**16}  # values of an integer of so many bytes
@@ -121,7 +121,7 @@ def place_of(
 ) -> tuple[Choice, Machines]:
     """Where trees would grow, and why there; raises ClusterError as a fit.
 
-    `regime` is as the estimator has it, `n_jobs` as for `dtrees.parallel.local.threaded`,
+    `regime` is as the estimator has it, `n_jobs` as for `dtrees.parallel.threads.threaded`,
     `n_trees` and `n_sets` as for `dtrees.parallel.regimes.choose_regime`.
     """
     room = None

@@ -32,11 +32,11 @@ from dtrees.exceptions import ClusterError
 from dtrees.parallel.client import cluster_client, limits_of
 from dtrees.parallel.coded_partitions import CodedPartitions, kept_table
 from dtrees.parallel.fit_statistics import FitStatistics
-from dtrees.parallel.local import LocalRunner
 from dtrees.parallel.memory import able_workers, too_large_for_workers
 from dtrees.parallel.partitioned import PartitionedGrowth, grow_here, grow_partitioned
 from dtrees.parallel.regimes import ASKED_FOR, TOO_LARGE, Choice, choose_regime
 from dtrees.parallel.replicated import grow_replicated
+from dtrees.parallel.threads import LocalRunner
 
 K = TypeVar("K")
 T = TypeVar("T")

@@ -93,7 +93,6 @@ from dtrees.parallel.coded_partitions import PART_BYTES, CodedPartitions, KeptTa
 from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred_inside
-from dtrees.parallel.local import LocalRunner
 from dtrees.parallel.memory import (
     ADDED_AT_ONCE,
     BESIDE_CODES,
@@ -109,6 +108,7 @@ from dtrees.parallel.memory import (
     trees_at_once,
 )
 from dtrees.parallel.tasks import WATCH_SECONDS, Call, Tasks, identity
+from dtrees.parallel.threads import LocalRunner
 
 if TYPE_CHECKING:
     from distributed import Client, Future

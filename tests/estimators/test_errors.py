@@ -1,5 +1,6 @@
 """Bad input gets one clear error, and nothing half-fitted stays behind."""
 
+import math
 import sys
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import DataConversionWarning
 
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
-from tests.parallel.test_local import interrupted
+from tests.parallel.test_threads import interrupted
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 NUMBERS = X[:, 0] + X[:, 1]
@@ -176,6 +177,7 @@ def test_targets_that_are_missing_or_infinite(kind):
 def test_labels():
     refused(DecisionTreeClassifier(), "Unknown label type: continuous", X, NUMBERS)
     refused(DecisionTreeClassifier(), "y", X, np.array(["a", None] * 20, dtype=object))
+    refused(DecisionTreeClassifier(), r"NaN: a missing label \(nan\)", X, ["a", math.nan] * 20)
     refused(
         DecisionTreeClassifier(),
         "y",

@@ -40,7 +40,7 @@ LIBRARIES = {"memory": ("libasan.so", "libubsan.so"), "threads": ("libtsan.so",)
 
 SHORT = ["tests/sanitizers/test_two_threads.py"]
 PROOF = [f"{SHORT[0]}::test_two_walks_at_the_same_time"]  # which goes where the bugs are planted
-LAWS = ["tests/core", "tests/laws", "tests/test_random.py", "tests/parallel/test_local.py"]
+LAWS = ["tests/core", "tests/laws", "tests/test_random.py", "tests/parallel/test_threads.py"]
 CODING = ["tests/coding/test_dense_columns.py", "tests/coding/test_coded.py"]
 # Figures of memory are those of the release build. Polars crashes as the thread sanitizer loads it.
 NOT_HERE = [
@@ -49,7 +49,7 @@ NOT_HERE = [
     "tests/core/grow/test_shared_growth.py::test_records_of_a_set_are_given_back_with_its_tree",
 ]
 # The sanitizer of threads knows no threads of a child that was forked.
-FORKED = ["--deselect", "tests/parallel/test_local.py::test_ctrl_c_ends_the_work"]
+FORKED = ["--deselect", "tests/parallel/test_threads.py::test_ctrl_c_ends_the_work"]
 KERNELS = {
     "memory": [*SHORT, *LAWS, *CODING, "tests/coding/test_codebook.py", *NOT_HERE],
     "threads": [*SHORT, *LAWS, *CODING, *NOT_HERE, *FORKED],

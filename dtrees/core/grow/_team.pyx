@@ -1,6 +1,6 @@
 """A team of threads, which share the work of one fit.
 
-A runner lends the threads (`dtrees.parallel.local`). Each of them calls `Team.help`, and does what
+A runner lends the threads (`dtrees.parallel.threads`). Each of them calls `Team.help`, and does what
 is there until the team is closed. Any of them may lead a job, whose chunks are claimed by a
 counter, by the leader as well::
 

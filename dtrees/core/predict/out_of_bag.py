@@ -10,7 +10,7 @@ sums are the same bits wherever trees grow::
 
 Memory: 8 bytes x n_rows x (n_classes or 1) for the totals, 8 x n_rows for the votes, and 16 for
 each row out of the bag of a tree that waits for its turn: a few per thread and no more
-(`dtrees.parallel.local`).
+(`dtrees.parallel.threads`).
 
 Trees of several training sets have the same bags, so which rows are out of them is asked once for
 all sets (`add_to_sums`). This is done when the trees have grown, and each set is one thread's at a

@@ -11,7 +11,7 @@ from functools import partial
 import joblib
 import pytest
 
-from dtrees.parallel.local import AHEAD, LocalRunner, threaded
+from dtrees.parallel.threads import AHEAD, LocalRunner, threaded
 from tests.forked import start_forked
 
 PATIENCE = 60  # seconds that an event is waited for; far more than it takes
