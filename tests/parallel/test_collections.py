@@ -209,7 +209,10 @@ MODELS = {
     "deviance": (RandomForestRegressor(3, criterion="poisson"), X, NUMBERS, None),
     "bagging": (BaggingRegressor(3, ccp_alpha=0.01, max_leaf_nodes=12), X, NUMBERS, None),
     "cuts": (ExtraTreesRegressor(2, max_bins=32), X, 1.0 * Y, None),
-    "balanced cuts": (ExtraTreesClassifier(3, class_weight="balanced_subsample"), X, Y, WEIGHTS),
+    "balanced cuts": (
+        ExtraTreesClassifier(3, class_weight="balanced_subsample"),
+        *(X, Y, 4 * WEIGHTS),
+    ),
     "sparse": (RandomForestClassifier(2, max_bins=8), SPARSE, Y, None),
     "sparse-exact": (DecisionTreeClassifier(), SPARSE, Y, WEIGHTS),
     "sparse numbers": (RandomForestRegressor(2, min_samples_leaf=3), SPARSE, NUMBERS, WEIGHTS),
