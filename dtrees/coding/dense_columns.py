@@ -175,7 +175,7 @@ def tile_type(dtype: np.dtype) -> type:
 def load(values: np.ndarray, buffer: np.ndarray | None = None) -> np.ndarray:
     """Columns as contiguous rows of float32 or float64, -0.0 as 0.0: (k, n_rows).
 
-    They go to ``buffer``, uint8, of at least 8 bytes for each; None: to memory of their own.
+    They go to ``buffer``, uint8, of at least as many bytes; None: to memory of their own.
     """
     kind = np.dtype(tile_type(values.dtype))
     n_bytes = values.size * kind.itemsize
@@ -300,8 +300,9 @@ def _code_tile(
     """Ranks or cuts the columns of one tile; low, high: (k, room), OUT."""
     limit = low.shape[1]
     found = store.n_codes, store.status, store.is_binned.view(np.uint8)
+    tile_bytes = block.values.size * np.dtype(tile_type(block.values.dtype)).itemsize
     with (
-        borrowed(store.tiles, 8 * block.values.size) as buffer,
+        borrowed(store.tiles, tile_bytes) as buffer,
         borrowed(store.scratch, scratch_bytes(store.n_rows)) as scratch,
     ):
         tile = load(block.values, buffer)
