@@ -1,7 +1,7 @@
 """A team of threads, which share the work of one fit.
 
-A runner lends the threads (`dtrees.parallel.threads`). Each of them calls `Team.help`, and does what
-is there until the team is closed. Any of them may lead a job, whose chunks are claimed by a
+A runner lends the threads (`dtrees.parallel.threads`). Each of them calls `Team.help`, and does
+what is there until the team is closed. Any of them may lead a job, whose chunks are claimed by a
 counter, by the leader as well::
 
     leader    post a job of 4 chunks | chunk 0 | chunk 2 | chunk 3 | wait for 1 |  go on
