@@ -140,7 +140,7 @@ class ArrayLike(Constraint):
     """A list, a tuple, an array or a column of any library; what is in it is judged elsewhere."""
 
     def __init__(self) -> None:
-        super().__init__("an array-like", but=(str, type(None)), test=_is_array_like)
+        super().__init__("an array-like", test=_is_array_like)
 
 
 class ListLike(Constraint):

@@ -190,9 +190,8 @@ def _watch(model: BaseBoosting, learned: dict[str, Any], held: Held, walked: Lea
 
 def _rules(model: BaseBoosting, given: CodedTable, target: Target) -> BoostingRules:
     """The rules of all trees."""
-    book, directions, sets = given.book, model.monotonic_cst, model.interaction_cst
+    book = given.book
     barred = nearly_ids(book, given.coded.n_rows) if book.categories else {}
-    all_interact = sets is None and not barred
     return BoostingRules(
         max_leaf_nodes=model.max_leaf_nodes,
         max_depth=model.max_depth,
@@ -201,8 +200,8 @@ def _rules(model: BaseBoosting, given: CodedTable, target: Target) -> BoostingRu
         l2=float(model.l2_regularization),
         category_penalty=float(model.category_penalty),
         handle_unknown="majority" if model.handle_unknown == "majority" else "missing",
-        monotonic=None if directions is None else directions_of(directions, book, target),
-        interactions=None if all_interact else interactions_of(sets, book, barred),
+        monotonic=directions_of(model.monotonic_cst, book, target),
+        interactions=interactions_of(model.interaction_cst, book, barred),
         max_features=float(model.max_features),
         seed=given.seed,
     )

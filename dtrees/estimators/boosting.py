@@ -272,8 +272,7 @@ class BaseBoosting(BaseModel):
             trees += found if is_here or heard is None else heard.replay(found)
         if there is not None:
             has_missing |= self._saw_missing
-        self._learn(start.learned, trees, watch, has_missing)
-        self._fit_report = stats.report()
+        self._learn(start.learned | {"_fit_report": stats.report()}, trees, watch, has_missing)
         return self
 
     def _learn(

@@ -26,6 +26,8 @@ def directions_of(given: Any, book: CodeBook, target: Target) -> tuple[int, ...]
     `given` is ``monotonic_cst``: a direction for each column, or directions by name. ValueError:
     not one for each column, other values or names, columns with categories, three classes or more.
     """
+    if given is None:
+        return None
     directions = _by_name(given, book) if isinstance(given, Mapping) else np.asarray(given)
     if directions.shape != (book.n_columns,):
         raise ValueError(
@@ -94,6 +96,8 @@ def interactions_of(
     names; columns in none of the sets are one more. No test may look at `barred` columns. Each of
     the others is in a set. ValueError: no such sets, or no such columns.
     """
+    if given is None and not barred:
+        return None
     every = range(book.n_columns)
     if given is None:
         found = [tuple(every)]

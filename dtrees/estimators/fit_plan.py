@@ -234,8 +234,6 @@ class FitPlan:
         n_columns = max(1, book.n_columns - len(barred))
         max_features = columns_per_split(own.max_features, n_columns)
         split, leaf = own.min_samples_split, own.min_samples_leaf
-        directions, sets = own.monotonic_cst, own.interaction_cst
-        all_interact = sets is None and not barred
         shares: Shares | None = Shares(
             min_samples_split=0.0 if isinstance(split, Integral) else float(split),
             min_samples_leaf=0.0 if isinstance(leaf, Integral) else float(leaf),
@@ -255,8 +253,8 @@ class FitPlan:
             in_bags=own.bootstrap,
             seed=seed,
             handle_unknown="majority" if own.handle_unknown == "majority" else "missing",
-            monotonic=None if directions is None else directions_of(directions, book, target),
-            interactions=None if all_interact else interactions_of(sets, book, barred),
+            monotonic=directions_of(own.monotonic_cst, book, target),
+            interactions=interactions_of(own.interaction_cst, book, barred),
         )
         if shares == Shares():
             shares = None

@@ -36,7 +36,7 @@ import pickle
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -130,6 +130,12 @@ class PartitionedGrowth:
     growth: ForestGrowth
     parts: CodedPartitions
     resampling: Resampling
+
+    @property
+    def keys(self) -> np.ndarray | None:
+        """Key of every row in its bags; None: its number, or there are no bags."""
+        bags = self.growth.bags
+        return None if bags is None or bags.by_row else bags.row_id
 
     def common(self) -> Common:
         """What all blocks know."""
@@ -277,8 +283,7 @@ class BlocksOnWorkers:
     def _make_rows(self) -> None:
         """Send what else there is of the rows of the blocks, to where their codes are."""
         calls: list[Call] = []
-        first_row, bags, cells = 0, self._growth.growth.bags, self._growth.resampling.cells
-        keys = None if bags is None or bags.by_row else bags.row_id
+        first_row, keys, cells = 0, self._growth.keys, self._growth.resampling.cells
         holders = self._tasks.holders(self._kept.blocks)
         for n_rows, workers in zip(self._kept.lengths, holders, strict=True):
             rows = slice(first_row, first_row + n_rows)
@@ -583,8 +588,7 @@ def _blocks_here(whole: PartitionedGrowth, kept: KeptTable, n_threads: int) -> l
     if parts.facts is None:
         firsts = np.cumsum([0, *kept.lengths[:-1]]).tolist()
         parts.facts = PartFacts.joined(list(map(facts_of_codes, kept.blocks, firsts)))
-    bags, cells = whole.growth.bags, whole.resampling.cells
-    keys = None if bags is None or bags.by_row else bags.row_id
+    keys, cells = whole.keys, whole.resampling.cells
     blocks: list[Block] = []
     first = 0
     for codes, length in zip(kept.blocks, kept.lengths, strict=True):
@@ -630,9 +634,8 @@ def share_out(
     workers = [""] * len(lengths)
     for number in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
         have_it = [worker for worker in holders[number] if worker in threads]
-        size = lengths[number]
-        _, workers[number] = min(((loads[w] + size) / threads[w], w) for w in have_it or threads)
-        loads[workers[number]] += size
+        _, workers[number] = _freest(have_it or threads, loads, threads, lengths[number])
+        loads[workers[number]] += lengths[number]
     return workers
 
 
@@ -654,7 +657,7 @@ def even_moves(
         most, full = max((loads[worker] / threads[worker], worker) for worker in threads)
         for number in held[full]:
             size = lengths[number]
-            least, free = min(((loads[w] + size) / threads[w], w) for w in threads)
+            least, free = _freest(threads, loads, threads, size)
             if free != full and least < most:
                 break
         else:
@@ -664,3 +667,10 @@ def even_moves(
         loads[full] -= size
         loads[free] += size
         moves[number] = free
+
+
+def _freest(
+    workers: Iterable[str], loads: Mapping[str, int], threads: Mapping[str, int], size: int
+) -> tuple[float, str]:
+    """The fewest rows for each thread that a worker has with so many more, and that worker."""
+    return min(((loads[worker] + size) / threads[worker], worker) for worker in workers)

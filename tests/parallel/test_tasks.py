@@ -314,7 +314,7 @@ def test_results_that_are_lost_with_the_last_worker(n):
         distributed.wait(futures)
         cluster.scale(0)
         while client.scheduler_info()["workers"]:
-            pass
+            time.sleep(0.01)
         for future in futures:
             future._state.lose()
         with pytest.raises((LostResultsError, WorkerLostError)):
