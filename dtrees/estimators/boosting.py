@@ -264,8 +264,16 @@ class BaseBoosting(BaseModel):
                 if is_here:
                     takes_codes = rows.coded.u8.nbytes >= TAKEN_BYTES
                     takes_codes = takes_codes and not (watch is not None and watch.reads_codes)
-                    led = run.led, run.n_threads, run.cancelled.is_set
-                    found = boost(rows, growing, thresholds, *led, heard, takes_codes)
+                    found = boost(
+                        rows,
+                        growing,
+                        thresholds,
+                        run.led,
+                        run.n_threads,
+                        run.cancelled.is_set,
+                        heard,
+                        takes_codes,
+                    )
                 else:
                     ends = None if heard is None else heard.ends
                     found = boost_replicated(rows, growing, thresholds, ends, stats)

@@ -420,10 +420,11 @@ class TreeBatch:
         if spec.shares is not None:
             total = int(sums[WEIGHT]) * target.weight_unit
             rules = spec.shares.applied(rules, int(spec.n_rows[number]), total)
-        how = [Dataset(spec.sample, target, rules, scale, spec.values), rules, scale]
-        if weights is not None:  # without them blocks count
-            how += [self._columns[root.tree], weights.multiplier[number]]
-        self._trees[root.tree][number] = RoundTree(*how)
+        counted = of_class = None  # without class weights blocks count
+        if weights is not None:
+            counted, of_class = self._columns[root.tree], weights.multiplier[number]
+        dataset = Dataset(spec.sample, target, rules, scale, spec.values)
+        self._trees[root.tree][number] = RoundTree(dataset, rules, scale, counted, of_class)
         return True
 
     def _open_children(
