@@ -74,6 +74,7 @@ EXTENSIONS = [
     "dtrees.core.model._pruning",
     "dtrees.core.predict._packed_forest",
     "dtrees.core.predict._walk",
+    "dtrees.core.predict._shap",
     "dtrees.core._testing",
 ]
 

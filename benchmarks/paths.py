@@ -145,8 +145,9 @@ def _texts(n_rows: int, scale: Scale) -> tuple[Any, np.ndarray]:
     return X[: scale.rows(n_rows)], y[: scale.rows(n_rows)]
 
 
-adult, letter, california, covertype = (
-    partial(_real, name) for name in ("adult", "letter", "california_housing", "covertype_20k")
+adult, letter, california, covertype, spambase = (
+    partial(_real, name)
+    for name in (*("adult", "letter", "california_housing", "covertype_20k", "spambase"),)
 )
 WORKS: Mapping[str, Work] = {
     "two classes": Work("100,000 × 30 float32, two classes, exact tree", _fit(_classes)),
@@ -154,6 +155,7 @@ WORKS: Mapping[str, Work] = {
     "california": Work("california housing, exact tree", _fit(california)),
     "adult": Work("adult, exact tree", _fit(adult)),
     "letter": Work("letter, exact tree", _fit(letter)),
+    "spambase": Work("spambase, exact tree", _fit(spambase)),
     "entropy": Work(
         "100,000 × 30 float32, two classes, exact tree of entropy",
         _fit(_classes, criterion="entropy"),
@@ -222,7 +224,7 @@ PATHS: Mapping[str, SpecialPath] = {
         ("letter", "adult"),
     ),
     "majority_left_out": SpecialPath(
-        ("stores/presorted/_buffers.pyx::leave_out_majority",), ("adult",)
+        ("stores/presorted/_buffers.pyx::leave_out_majority",), ("spambase", "adult")
     ),
     "short_sparse_columns": SpecialPath(("search/_entry_scan.pyx::pass_over_short",), ("text",)),
     "packed_cell_of_two_classes": SpecialPath(

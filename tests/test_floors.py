@@ -29,16 +29,16 @@ FLOORS = {
     "core": 2,
     "constraints": 2,
     "parallel": 3,
-    "inspection": 3,
+    "inspection": 4,
     "export": 3,
     "callbacks": 3,
     "criteria": 3,
     "losses": 3,
-    "estimators": 4,
-    "io": 4,
-    "model_selection": 5,
-    "cli": 6,
-    "__main__": 7,
+    "estimators": 5,
+    "io": 5,
+    "model_selection": 6,
+    "cli": 7,
+    "__main__": 8,
 }
 
 # Kernels see arrays: the C library, Python's and numpy's own modules, and the floors below.

@@ -315,7 +315,7 @@ def _walk_of(tree: Tree, cells: RawCells) -> Callable[[int, int, np.ndarray], No
     packed, block = pack(tree, cells.book), cells.table.block
     if packed is not None and block is not None and is_walkable(block):
         return lambda first, end, leaves: walk_numbers(packed, block[first:end], leaves)
-    columns = TestedColumns(tree, cells)
+    columns = TestedColumns([tree], cells)
     own = None if packed is None else PackedTree(tree, columns.slot)
 
     def walk(first: int, end: int, leaves: np.ndarray) -> None:
@@ -331,7 +331,7 @@ def _walk_of(tree: Tree, cells: RawCells) -> Callable[[int, int, np.ndarray], No
 
 
 class TestedColumns:
-    """What rows of any table hold in the columns that a tree tests, ascending.
+    """What rows of any table hold in the columns that trees test, ascending.
 
     Attributes
     ----------
@@ -339,8 +339,9 @@ class TestedColumns:
         Place of a column in a gathered row; -1: none.
     """
 
-    def __init__(self, tree: Tree, cells: RawCells) -> None:
-        columns = np.unique(tree.feature[tree.test != LEAF])
+    def __init__(self, trees: Sequence[Tree], cells: RawCells) -> None:
+        tested = [np.unique(tree.feature[tree.test != LEAF]) for tree in trees]
+        columns = np.unique(np.concatenate(tested))
         table = cells.table
         self.book, self.slot = cells.book, slots_of(columns, table.n_columns)
         self._n_columns = len(columns)

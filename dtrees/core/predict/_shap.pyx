@@ -1,0 +1,564 @@
+"""SHAP values of trees: what each column adds to the prediction of a row.
+
+A leaf with value v gives a set S of columns, of which the values of the row are known, the payout::
+
+    f(S) = v * product over columns i of its path of (o_i if i in S else z_i)
+
+    o_i     1 where the row meets all tests of column i on the path, else 0
+    z_i     without the column: share of the training weight that these tests let through
+            (path-dependent), or 1 where the background row meets them, else 0 (interventional)
+
+A game of such products has Shapley values that are an integral over its multilinear extension
+(Owen 1972), where each column is known with probability t::
+
+    phi_i = v * integral over t in [0, 1] of (o_i - z_i) * product over j != i of u_j(t)
+    u_j(t) = t * o_j + (1 - t) * z_j
+
+It is a polynomial of degree d - 1 for d columns on the path, so Gauss and Legendre's rule of
+ceil(d / 2) points is exact. All factors are between 0 and 1 and all weights are positive: nothing
+cancels. One walk of the tree serves all leaves, as in Linear TreeSHAP (Yu et al. 2022)::
+
+    down    P(t_k) = product of the u_j        up    S(t_k) = sum over leaves below of v * P(t_k)
+
+    edge of column i    phi_i += sum over k of w_k * S(t_k) * [(o - z) / u - (o' - z') / u']
+
+where o', z' and u' are those of column i above the edge: a column that is tested again is counted
+by its last edge. A row that has failed a test of the column before adds nothing there. Costs
+O(nodes * points) for each row; rows go down in companies of `LANES`.
+
+Interactions are the second derivative of the same (Lundberg et al. 2018, section 3)::
+
+    phi_ij = v / 2 * integral of (o_i - z_i) * (o_j - z_j) * product over the others
+
+For a background row there is no need of points: a tree is walked with both rows, which part at the
+tests that they answer differently. A leaf that is reached with a columns of the row and b of the
+background has weights a!(b - 1)!/(a + b)! and (a - 1)!b!/(a + b)!.
+
+Lundberg et al. 2020 (From local explanations to global understanding), sections "TreeExplainer" and
+"Interventional" define both kinds.
+"""
+from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+import numpy as np
+
+from dtrees.core.data._cpu cimport is_wide
+from dtrees.core.data._structs cimport ABOVE, IN_SUBSET, LEAF
+from dtrees.core.predict._packed_forest cimport Grown, GrownTrees
+
+cdef extern from "predict/shap.h" nogil:
+    ctypedef struct Factors:
+        const double* met
+        const double* failed
+        double lost
+    int LANES
+    void multiply(int, const double*, const int64_t*, const int64_t*, const Factors*, int64_t,
+                  int64_t, double*) noexcept
+    void collect(int, const double*, const int64_t*, const int64_t*, const Factors*, int64_t,
+                 int64_t, double*, double*) noexcept
+    void weigh(int, const double*, double, int64_t, int64_t, double*) noexcept
+    void pair(int, const double*, const double*, int64_t, int64_t, double*) noexcept
+    void compare(int, const double*, double, int64_t, int64_t, int64_t*) noexcept
+
+cdef struct Edge:
+    # From a node's parent to the node.
+    double share            # z: of the weight, by all tests of the column so far
+    double above            # the same without this one; 1: there was none
+    int32_t before          # node below the last edge of the column above; -1: none
+    int32_t depth           # of the node
+    int32_t n_columns       # tested on the way to it
+    int32_t place           # of the column among those that the tree tests
+    bint is_heavier         # than the other child
+
+cdef struct Rows:
+    # Of a block of rows, (slots, stride).
+    const double* numbers
+    const int64_t* codes    # NULL: there are no categories
+    int64_t stride
+
+cdef struct Walk:
+    const Grown* tree
+    const Edge* edges
+    const int32_t* slot     # of columns
+    const int64_t* n_codes  # of columns
+    const double* value     # (n_nodes, n_outputs)
+    int64_t n_outputs
+    int64_t n_places
+    int64_t n_points
+    int64_t n               # rows of the company
+    Rows rows
+    const double* points
+    const double* weights
+    double* products        # (depth, points, LANES)
+    double* sums            # (depth, outputs, points, LANES)
+    double* slopes          # as products: (o - z) / u; NULL: no interactions are asked for
+    double* factors         # (4, points)
+    int64_t* passes         # (depth, LANES)
+    int64_t* met            # (depth, LANES): o of the last edge
+    int32_t* path           # (depth,): nodes below the last edges of the columns of the path
+    double* phi             # (places, outputs, LANES)
+    double* pairs           # (places, places, outputs, LANES)
+
+
+cdef class ShapTree:
+    """A tree made ready: its paths, and the values of its leaves.
+
+    Parameters
+    ----------
+    tree : Tree
+    n_columns : int
+    value : float64 (n_nodes, n_outputs)
+        Nodes that are no leaves are not read.
+    n_codes : int64 (n_columns,)
+        Larger codes were not there at fit: they go where more weight went.
+
+    Attributes
+    ----------
+    columns : int64 (n_places,)
+        That the tree tests, ascending.
+    most_columns, max_depth : int
+        Columns of a path, and edges of one, at most.
+    """
+
+    cdef GrownTrees grown
+    cdef Edge* edges
+    cdef const double[:, ::1] value
+    cdef const int64_t[::1] n_codes
+    cdef readonly object columns
+    cdef readonly int64_t n_places
+    cdef readonly int64_t n_values
+    cdef readonly int64_t most_columns
+    cdef readonly int64_t max_depth
+
+    def __cinit__(self, tree, int64_t n_columns, value, n_codes):
+        cdef const double[::1] weight = tree.weighted_n_node_samples
+        cdef const Grown* own
+        cdef int64_t i
+        self.grown = GrownTrees((tree,), n_columns)
+        self.value, self.n_codes = value, n_codes
+        own = self.grown.trees
+        if self.value.shape[0] != own.n_nodes or self.n_codes.shape[0] != n_columns:
+            raise ValueError("The arrays of the tree differ in length.")
+        self.edges = <Edge*>calloc(own.n_nodes, sizeof(Edge))
+        if self.edges == NULL:
+            raise MemoryError()
+        self.edges[0].share = self.edges[0].above = 1
+        self.edges[0].before = -1
+        parents = np.full(own.n_nodes, -1, dtype=np.int32)
+        with_parents(own, parents)
+        self.columns = np.unique(tree.feature[tree.test != LEAF]).astype(np.int64)
+        self.n_places, self.n_values = len(self.columns), self.value.shape[1]
+        follow_paths(own, parents, weight, self.columns, self.edges)
+        for i in range(own.n_nodes):
+            self.most_columns = max(self.most_columns, <int64_t>self.edges[i].n_columns)
+            self.max_depth = max(self.max_depth, <int64_t>self.edges[i].depth)
+
+    def __dealloc__(self):
+        free(self.edges)
+
+
+cdef with_parents(const Grown* tree, int32_t[::1] parents):
+    """OUT the parent of every node."""
+    cdef int64_t i
+    for i in range(tree.n_nodes):
+        if tree.test[i] != LEAF:
+            parents[tree.left[i]] = parents[tree.right[i]] = <int32_t>i
+
+
+cdef follow_paths(const Grown* tree, const int32_t[::1] parents, const double[::1] weight,
+                  columns, Edge* edges):
+    """OUT what is known of each edge before a row comes. O(nodes * depth)."""
+    cdef int64_t i
+    cdef int32_t node, parent
+    cdef Edge* edge
+    cdef const int64_t[::1] place = np.searchsorted(
+        columns, np.asarray(<const int32_t[:tree.n_nodes]>tree.feature))
+    for i in range(1, tree.n_nodes):
+        parent = parents[i]
+        if parent < 0:
+            raise ValueError(f"The tree is broken: node {i} is nobody's child.")
+        edge = &edges[i]
+        edge.depth = edges[parent].depth + 1
+        edge.place = <int32_t>place[parent]
+        edge.is_heavier = 2 * weight[i] > weight[parent]
+        node = parent
+        while parents[node] >= 0 and tree.feature[parents[node]] != tree.feature[parent]:
+            node = parents[node]
+        edge.before = node if parents[node] >= 0 else -1
+        edge.above = 1 if edge.before < 0 else edges[node].share
+        edge.share = edge.above
+        if weight[parent] > 0:
+            edge.share *= weight[i] / weight[parent]
+        edge.n_columns = edges[parent].n_columns + (edge.before < 0)
+
+
+cdef inline bint passes_test(const Walk* w, int64_t node, const Rows* rows,
+                             int64_t r) noexcept nogil:
+    """Whether a row passes the test of a node."""
+    cdef const Grown* tree = w.tree
+    cdef int32_t column = tree.feature[node]
+    cdef int64_t at = w.slot[column] * rows.stride + r
+    cdef double x = rows.numbers[at]
+    cdef int64_t code
+    cdef const uint64_t* words
+    if rows.codes != NULL:
+        code = rows.codes[at]
+        if code == 0:
+            return tree.missing_left[node] != 0
+        if code > w.n_codes[column]:
+            return w.edges[tree.left[node]].is_heavier
+        if tree.test[node] == IN_SUBSET:
+            words = tree.words + tree.subset[node]
+            return (words[code >> 6] >> (code & 63)) & 1
+    elif x != x:
+        return tree.missing_left[node] != 0
+    return x > tree.threshold[node] if tree.test[node] == ABOVE else x <= tree.threshold[node]
+
+
+cdef inline void test_rows(const Walk* w, int64_t node, int64_t* passes) noexcept nogil:
+    """OUT -1 for rows that pass the test of a node, else 0."""
+    cdef const Grown* tree = w.tree
+    cdef int64_t r
+    if w.rows.codes == NULL and tree.test[node] != ABOVE and tree.test[node] != IN_SUBSET:
+        compare(is_wide, w.rows.numbers + w.slot[tree.feature[node]] * w.rows.stride,
+                tree.threshold[node], tree.missing_left[node], w.n, passes)
+        return
+    for r in range(w.n):
+        passes[r] = -<int64_t>passes_test(w, node, &w.rows, r)
+
+
+cdef void set_factors(const Walk* w, const Edge* edge, bint with_slopes) noexcept nogil:
+    """What the points of an edge are multiplied by on the way down, and up, in `w.factors`."""
+    cdef double* down_met = w.factors
+    cdef double* down_failed = w.factors + w.n_points
+    cdef double* up_met = w.factors + 2 * w.n_points
+    cdef double* up_failed = w.factors + 3 * w.n_points
+    cdef double t, rest, before, here, slope
+    cdef int64_t k
+    for k in range(w.n_points):
+        t = w.points[k]
+        rest = 1 - t
+        before = t + rest * edge.above
+        here = t + rest * edge.share
+        down_met[k] = here / before
+        down_failed[k] = rest * edge.share / before
+        slope = 0 if with_slopes else (1 - edge.above) / before
+        up_met[k] = (1 - edge.share) / here - slope
+        up_failed[k] = -1 / rest - slope
+        if not with_slopes:
+            up_met[k] *= w.weights[k]
+            up_failed[k] *= w.weights[k]
+
+
+cdef void go_down(Walk* w, int64_t node) noexcept nogil:
+    """Add what the edges below a node say; OUT its sums."""
+    cdef int64_t cells = w.n_points * LANES
+    cdef int64_t depth = w.edges[node].depth
+    cdef double* product = w.products + depth * cells
+    cdef double* next = product + cells
+    cdef double* sums = w.sums + depth * w.n_outputs * cells
+    cdef double* below = sums + w.n_outputs * cells
+    cdef int64_t* passes = w.passes + depth * LANES
+    cdef int64_t* met = w.met + (depth + 1) * LANES
+    cdef const int64_t* before
+    cdef int64_t child, side, r, out, turned
+    cdef const Edge* edge
+    cdef Factors down, up
+    memset(sums, 0, w.n_outputs * cells * sizeof(double))
+    test_rows(w, node, passes)
+    for side in range(2):
+        child = w.tree.right[node] if side else w.tree.left[node]
+        edge = &w.edges[child]
+        before = w.met                                      # depth 0: all rows have met nothing
+        if edge.before >= 0:
+            before = w.met + w.edges[edge.before].depth * LANES
+        turned = -side
+        for r in range(w.n):
+            met[r] = before[r] & (passes[r] ^ turned)
+        if w.slopes != NULL:
+            set_slopes(w, edge, met)
+        set_factors(w, edge, False)
+        down.met, down.failed = w.factors, w.factors + w.n_points
+        down.lost = edge.share / edge.above if edge.above > 0 else 0
+        multiply(is_wide, product, before, met, &down, w.n_points, w.n, next)
+        w.path[depth + 1] = <int32_t>child
+        if w.tree.test[child] != LEAF:
+            go_down(w, child)
+            set_factors(w, edge, False)
+        else:
+            for out in range(w.n_outputs):
+                weigh(is_wide, next, w.value[child * w.n_outputs + out], w.n_points, w.n,
+                      below + out * cells)
+            if w.slopes != NULL:
+                add_pairs(w, depth + 1, below)
+        up.met, up.failed, up.lost = w.factors + 2 * w.n_points, w.factors + 3 * w.n_points, 0
+        for out in range(w.n_outputs):
+            collect(is_wide, below + out * cells, before, met, &up, w.n_points, w.n,
+                    w.phi + (edge.place * w.n_outputs + out) * LANES, sums + out * cells)
+
+
+cdef void set_slopes(Walk* w, const Edge* edge, const int64_t* met) noexcept nogil:
+    """OUT (o - z) / u of an edge, for rows that have met all tests of the column and others."""
+    cdef double* slopes = w.slopes + edge.depth * w.n_points * LANES
+    cdef int64_t k, r
+    set_factors(w, edge, True)
+    for k in range(w.n_points):
+        for r in range(w.n):
+            slopes[k * LANES + r] = w.factors[(2 if met[r] else 3) * w.n_points + k]
+
+
+cdef void add_pairs(Walk* w, int64_t depth, const double* below) noexcept nogil:
+    """Add what a leaf says of all pairs of the columns of its path."""
+    cdef int64_t cells = w.n_points * LANES
+    cdef int64_t n_places = w.n_places
+    cdef int64_t i, j, k, r, out, one, other
+    cdef double* scratch = w.slopes                         # depth 0 has no edge
+    for i in range(1, depth + 1):
+        if is_tested_again(w, i, depth):
+            continue
+        one = w.edges[w.path[i]].place
+        for out in range(w.n_outputs):
+            for k in range(w.n_points):
+                for r in range(w.n):
+                    scratch[k * LANES + r] = (
+                        w.weights[k] * below[out * cells + k * LANES + r]
+                        * w.slopes[i * cells + k * LANES + r])
+            for j in range(i + 1, depth + 1):
+                if is_tested_again(w, j, depth):
+                    continue
+                other = w.edges[w.path[j]].place
+                pair(is_wide, scratch, w.slopes + j * cells, w.n_points, w.n, w.pairs + (
+                    (min(one, other) * n_places + max(one, other)) * w.n_outputs + out) * LANES)
+
+
+cdef inline bint is_tested_again(const Walk* w, int64_t i, int64_t depth) noexcept nogil:
+    """Whether the column of the edge at depth i of the path is tested below it."""
+    cdef int64_t j
+    for j in range(i + 1, depth + 1):
+        if w.edges[w.path[j]].before == w.path[i]:
+            return True
+    return False
+
+
+def add_shap(ShapTree tree not None, const double[:, ::1] numbers not None, codes,
+             const int32_t[::1] slot not None, const double[::1] points not None,
+             const double[::1] weights not None, double[:, :, ::1] phi not None, pairs):
+    """Add the path-dependent values of a block of rows; callable from any thread.
+
+    Parameters
+    ----------
+    tree : ShapTree
+    numbers : float64 (n_slots, n_rows)
+        Of the columns that have a slot; nan: none.
+    codes : int64 (n_slots, n_rows) or None
+        0 of what is missing; None: no column has categories.
+    slot : int32 (n_columns,)
+        Of columns that the tree tests.
+    points, weights : float64 (n_points,)
+        Of a rule for integrals over [0, 1] that is exact for the most columns of a path.
+    phi : float64 (n_places, n_outputs, n_rows), IN and OUT
+        Of the columns that the tree tests.
+    pairs : float64 (n_places, n_places, n_outputs, n_rows), IN and OUT, or None
+        Twice the interactions, where the first column is less than the second.
+    """
+    cdef int64_t n_rows = numbers.shape[1]
+    cdef int64_t n_places = tree.n_places
+    cdef int64_t depth = tree.max_depth + 2
+    cdef int64_t first, i, r, out, n
+    cdef int64_t cells, n_pairs
+    cdef const int64_t* all_codes
+    cdef double[:, :, :, ::1] both
+    cdef Walk w
+    cdef double* memory
+    if n_places == 0:
+        return
+    begin_walk(&w, tree, numbers, codes, slot)
+    if points.shape[0] != weights.shape[0] or 2 * points.shape[0] < tree.most_columns:
+        raise ValueError("There are too few points for the paths of the tree.")
+    if not (phi.shape[0] == n_places and phi.shape[1] == w.n_outputs and phi.shape[2] == n_rows):
+        raise ValueError("The values do not fit the rows.")
+    n_pairs = 0
+    if pairs is not None:
+        both = pairs
+        n_pairs = n_places * n_places * w.n_outputs
+        if not (both.shape[0] == both.shape[1] == n_places and both.shape[2] == w.n_outputs
+                and both.shape[3] == n_rows):
+            raise ValueError("The interactions do not fit the rows.")
+    w.n_points, w.points, w.weights = points.shape[0], &points[0], &weights[0]
+    cells = w.n_points * LANES
+    # products, slopes, sums, factors, values, interactions; then tests, whether met, and nodes
+    n = depth * cells * (2 + w.n_outputs) + 4 * w.n_points
+    n += (n_places * w.n_outputs + n_pairs) * LANES
+    memory = <double*>calloc(n + 3 * depth * LANES, sizeof(double))
+    if memory == NULL:
+        raise MemoryError()
+    w.products = memory
+    w.slopes = memory + depth * cells
+    w.sums = w.slopes + depth * cells
+    w.factors = w.sums + depth * w.n_outputs * cells
+    w.phi = w.factors + 4 * w.n_points
+    w.pairs = w.phi + n_places * w.n_outputs * LANES
+    w.passes = <int64_t*>(memory + n)
+    w.met = w.passes + depth * LANES
+    w.path = <int32_t*>(w.met + depth * LANES)
+    if pairs is None:
+        w.slopes = NULL
+    all_codes = w.rows.codes
+    with nogil:
+        for r in range(LANES):
+            w.met[r] = -1
+        first = 0
+        while first < n_rows:
+            n = min(<int64_t>LANES, n_rows - first)
+            for i in range(cells):
+                w.products[i] = 1
+            memset(w.phi, 0, (n_places * w.n_outputs + n_pairs) * LANES * sizeof(double))
+            w.rows.numbers = &numbers[0, first]
+            if all_codes != NULL:
+                w.rows.codes = all_codes + first
+            w.n = n
+            go_down(&w, 0)
+            for i in range(n_places):
+                for out in range(w.n_outputs):
+                    for r in range(n):
+                        phi[i, out, first + r] += w.phi[(i * w.n_outputs + out) * LANES + r]
+            if w.slopes != NULL:
+                store_pairs(&w, both, first)
+            first += LANES
+    free(memory)
+
+
+cdef void store_pairs(const Walk* w, double[:, :, :, ::1] pairs, int64_t first) noexcept nogil:
+    """Add the interactions of a company of rows to those of the block."""
+    cdef int64_t i, j, out, r
+    for i in range(w.n_places):
+        for j in range(i + 1, w.n_places):
+            for out in range(w.n_outputs):
+                for r in range(w.n):
+                    pairs[i, j, out, first + r] += w.pairs[
+                        ((i * w.n_places + j) * w.n_outputs + out) * LANES + r]
+
+
+cdef begin_walk(Walk* w, ShapTree tree, const double[:, ::1] numbers, codes,
+                const int32_t[::1] slot):
+    """OUT what a walk reads of the tree and the rows."""
+    cdef const int64_t[:, ::1] own
+    cdef int64_t column, i
+    w.tree, w.edges = tree.grown.trees, tree.edges
+    w.value, w.n_outputs = &tree.value[0, 0], tree.value.shape[1]
+    w.n_codes, w.slot = &tree.n_codes[0], &slot[0]
+    w.n_places = tree.n_places
+    w.rows.numbers, w.rows.stride, w.rows.codes = &numbers[0, 0], numbers.shape[1], NULL
+    if slot.shape[0] != tree.n_codes.shape[0]:
+        raise ValueError("The slots are not those of the columns.")
+    for i in range(w.tree.n_nodes):
+        if w.tree.test[i] == LEAF:
+            continue
+        column = w.tree.feature[i]
+        if not 0 <= slot[column] < numbers.shape[0]:
+            raise ValueError(f"Column {column} has no slot.")
+        if w.tree.test[i] == IN_SUBSET and not (
+            codes is not None
+            and 0 <= w.tree.subset[i] <= w.tree.n_words - (w.n_codes[column] // 64 + 1)
+        ):
+            raise ValueError(f"The tree is broken: node {i} has no subset.")
+    if codes is not None:
+        own = codes
+        if own.shape[0] != numbers.shape[0] or own.shape[1] != numbers.shape[1]:
+            raise ValueError("The codes do not fit the numbers.")
+        w.rows.codes = &own[0, 0]
+
+
+cdef struct Parting:
+    # Of two rows that go down together.
+    Rows background
+    int64_t r               # row
+    int64_t b               # background row
+    int8_t* owner           # by place: whose test counts, ROW or BACKGROUND
+    const double* gain      # (d + 1, d + 1): a!(b - 1)!/(a + b)!, by columns of the row, and others
+    int64_t width
+    double* sums            # (depth, 2, outputs)
+
+
+cdef enum Owner:
+    NOBODY
+    ROW
+    BACKGROUND
+
+
+cdef void part(Walk* w, Parting* p, int64_t node, int64_t a, int64_t b) noexcept nogil:
+    """Add the values of columns by which two rows part below a node; OUT sums of its leaves."""
+    cdef double* own = p.sums + (a + b) * 2 * w.n_outputs
+    cdef double* below = own + 2 * w.n_outputs
+    cdef int64_t place, out, child, side
+    cdef bint mine, theirs
+    while w.tree.test[node] != LEAF:
+        place = w.edges[w.tree.left[node]].place
+        mine = passes_test(w, node, &w.rows, p.r)
+        theirs = passes_test(w, node, &p.background, p.b)
+        if p.owner[place] == NOBODY and mine != theirs:
+            break
+        if p.owner[place] == BACKGROUND:
+            mine = theirs
+        node = w.tree.left[node] if mine else w.tree.right[node]
+    if w.tree.test[node] == LEAF:
+        for out in range(w.n_outputs):
+            # what a column of the row adds here, and what one of the background takes away
+            own[out] = w.value[node * w.n_outputs + out] * p.gain[b * p.width + a]
+            own[w.n_outputs + out] = w.value[node * w.n_outputs + out] * p.gain[a * p.width + b]
+        return
+    memset(own, 0, 2 * w.n_outputs * sizeof(double))
+    for side in range(2):
+        child = w.tree.left[node] if mine != side else w.tree.right[node]
+        p.owner[place] = BACKGROUND if side else ROW
+        part(w, p, child, a + 1 - side, b + side)
+        for out in range(w.n_outputs):
+            if side:
+                w.phi[place * w.n_outputs + out] -= below[w.n_outputs + out]
+            else:
+                w.phi[place * w.n_outputs + out] += below[out]
+            own[out] += below[out]
+            own[w.n_outputs + out] += below[w.n_outputs + out]
+    p.owner[place] = NOBODY
+
+
+def add_parted(ShapTree tree not None, const double[:, ::1] numbers not None, codes,
+               const double[:, ::1] others not None, other_codes,
+               const int32_t[::1] slot not None, const double[:, ::1] gain not None,
+               double[:, :, ::1] phi not None):
+    """Add the interventional values of a block of rows, over all background rows.
+
+    numbers, codes, slot : as for `add_shap`; others, other_codes : the same of background rows.
+    gain : float64 (d + 1, d + 1) with d = ``tree.most_columns``
+        ``gain[i, j]`` is i!(j - 1)!/(i + j)!, 0 for j = 0.
+    phi : float64 (n_rows, n_places, n_outputs), IN and OUT
+        Sums over the background rows.
+    """
+    cdef Walk w, behind
+    cdef Parting p
+    cdef int64_t r, b
+    if tree.n_places == 0:
+        return
+    begin_walk(&behind, tree, others, other_codes, slot)
+    begin_walk(&w, tree, numbers, codes, slot)
+    if not (phi.shape[0] == numbers.shape[1] and phi.shape[1] == w.n_places
+            and phi.shape[2] == w.n_outputs and (codes is None) == (other_codes is None)):
+        raise ValueError("The values do not fit the rows.")
+    if gain.shape[0] != gain.shape[1] or gain.shape[0] <= tree.most_columns:
+        raise ValueError("There are too few weights for the paths of the tree.")
+    p.background, p.gain, p.width = behind.rows, &gain[0, 0], gain.shape[0]
+    p.owner = <int8_t*>calloc(w.n_places, sizeof(int8_t))
+    p.sums = <double*>malloc((tree.most_columns + 2) * 2 * w.n_outputs * sizeof(double))
+    if p.owner == NULL or p.sums == NULL:
+        free(p.owner)
+        free(p.sums)
+        raise MemoryError()
+    with nogil:
+        for r in range(numbers.shape[1]):
+            w.phi = &phi[r, 0, 0]
+            for b in range(others.shape[1]):
+                p.r, p.b = r, b
+                part(&w, &p, 0, 0, 0)
+    free(p.owner)
+    free(p.sums)

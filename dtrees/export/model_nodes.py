@@ -1,0 +1,367 @@
+"""A fitted model as other programs read it: trees, and their nodes in the user's units.
+
+Every exporter, printer and picture reads a model through this view, and nothing else of it::
+
+    estimator, ``tree_`` or Tree ──▶ ModelNodes    columns, classes, what the trees add up to
+                                       └ TreeNodes   of each tree: an array for each property
+                                           └ Node      of each node: labels and numbers
+
+A test has one of three forms, and rows that pass it go left:
+
+    "<="    numbers up to the threshold; no category passes
+    ">"     numbers above the threshold, in columns of numbers and categories; no category passes
+    "in"    one of a set of categories; no number passes
+
+Missing values have a side of their own. A category that was not there at fit is missing, or takes
+the side of more weight, as `handle_unknown` says.
+
+What a model predicts follows from the values of the leaves that a row comes to::
+
+    trees and forests    the mean of the values, over the trees: shares of classes, or a number
+    boosted models       start[k] + the sum of the values of the trees of output k, and then
+                         the identity, the exponential, the logistic function or softmax
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from dtrees.coding.times import DATETIME, TIMEDELTA
+from dtrees.constraints import ESTIMATOR
+from dtrees.core.model.tree import ABOVE, AT_MOST, IN_SUBSET, LEAF, Tree
+
+if TYPE_CHECKING:
+    from dtrees.coding.codebook import CodeBook
+
+TESTS = {LEAF: None, AT_MOST: "<=", ABOVE: ">", IN_SUBSET: "in"}
+WORD_BITS = 64
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a fitted model.
+
+    Attributes
+    ----------
+    tree, node : int
+        Number of the tree, and of the node in it, in preorder: a root is 0.
+    parent : int or None
+        None of a root.
+    depth : int
+        That of a root is 0.
+    output : int or None
+        Of a boosted model: which raw prediction the tree adds to. None: the value has all outputs.
+    column : int or None
+        What is tested; None in leaves, as are all of the following up to `right`.
+    name : str or None
+        That of the column.
+    test : {"<=", ">", "in"} or None
+    threshold : float, datetime64, timedelta64 or None
+        None of sets. inf: all numbers pass.
+    categories : tuple or None
+        Labels that pass; None of comparisons.
+    missing_left, unseen_left : bool or None
+        Whether missing values pass, and categories that were not there at fit.
+    left, right : int or None
+        Children.
+    value : float64 (n_values,)
+        Shares of the classes, a mean, or the step of a boosted model.
+    weight : float
+        Of the training rows, in the user's units.
+    n_samples : int
+        Training rows of positive weight.
+    impurity : float
+        nan where the model has none.
+    gain : float
+        Weighted decrease of the impurity by the split; 0 in leaves.
+    """
+
+    tree: int
+    node: int
+    parent: int | None
+    depth: int
+    output: int | None
+    column: int | None
+    name: str | None
+    test: str | None
+    threshold: Any
+    categories: tuple | None
+    missing_left: bool | None
+    unseen_left: bool | None
+    left: int | None
+    right: int | None
+    value: np.ndarray
+    weight: float
+    n_samples: int
+    impurity: float
+    gain: float
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the node is a leaf."""
+        return self.test is None
+
+
+@dataclass(frozen=True, eq=False)
+class TreeNodes:
+    """The nodes of one tree, an array for each property.
+
+    Attributes
+    ----------
+    grown : Tree
+        The tree on codes. Its arrays are in the user's units where they are not of codes.
+    book : CodeBook or None
+        None: categories are codes.
+    saw_missing : bool (n_columns,) or None
+        Columns that had missing values at fit; None: not known.
+    """
+
+    grown: Tree
+    book: CodeBook | None
+    saw_missing: np.ndarray | None
+
+    @cached_property
+    def is_leaf(self) -> np.ndarray:
+        """Whether a node is a leaf, bool (n_nodes,)."""
+        is_leaf: np.ndarray = self.grown.test == LEAF
+        return is_leaf
+
+    @cached_property
+    def parent(self) -> np.ndarray:
+        """Parent of every node, int32 (n_nodes,); -1 of the root."""
+        found = np.full(self.grown.node_count, -1, dtype=np.int32)
+        inner = np.flatnonzero(~self.is_leaf)
+        found[self.grown.children_left[inner]] = found[self.grown.children_right[inner]] = inner
+        return found
+
+    @cached_property
+    def unseen_left(self) -> np.ndarray:
+        """Whether unseen categories pass the test of a node, bool (n_nodes,)."""
+        missing_left: np.ndarray = self.grown.missing_go_to_left > 0
+        if self.book is None or self.book.handle_unknown != "majority":
+            return missing_left
+        weight, inner = self.grown.weighted_n_node_samples, np.flatnonzero(~self.is_leaf)
+        left, right = self.grown.children_left[inner], self.grown.children_right[inner]
+        found = np.zeros(len(missing_left), dtype=bool)
+        found[inner] = weight[left] > weight[right]
+        return found
+
+    @cached_property
+    def _subset_ends(self) -> np.ndarray:
+        """Where subsets begin and the last one ends, ascending."""
+        offsets = self.grown.subset_offset
+        return np.append(np.unique(offsets[offsets >= 0]), len(self.grown.subset_words))
+
+    def codes_left(self, node: int) -> np.ndarray:
+        """Tell which codes pass the test of a set: bool, a multiple of 64 of them."""
+        begin, ends = self.grown.subset_offset[node], self._subset_ends
+        end = ends[np.searchsorted(ends, begin, side="right")]
+        words = self.grown.subset_words[begin:end].astype("<u8")
+        return np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
+
+    def categories_left(self, node: int) -> np.ndarray:
+        """Tell which categories of the column pass the test of a set.
+
+        bool (n_categories,), in the order of ``book.categories[column]``; of a tree on codes, of
+        all codes.
+        """
+        passes = self.codes_left(node)
+        if self.book is None:
+            return passes
+        column = self.grown.feature[node]
+        return passes[self.book.n_ordered[column] + 1 : self.book.n_codes[column] + 1]
+
+
+@dataclass(frozen=True, eq=False)
+class ModelNodes:
+    """A fitted model: its trees, and what they add up to.
+
+    Attributes
+    ----------
+    trees : tuple of TreeNodes
+    book : CodeBook or None
+        Names, units and categories of the columns; None of a tree on codes.
+    classes : array (n_classes,) or None
+        Labels; None of numbers, and of a tree without an estimator.
+    start : float64 (n_outputs,) or None
+        Of boosted models: raw predictions before the first tree. Tree t adds to output
+        ``t % n_outputs``. None: what is predicted is the mean of the values.
+    link : {"identity", "log", "logit", "softmax"}
+        Of what is predicted; raw predictions are links.
+    """
+
+    trees: tuple[TreeNodes, ...]
+    book: CodeBook | None
+    classes: np.ndarray | None = None
+    start: np.ndarray | None = None
+    link: str = "identity"
+
+    @classmethod
+    def of(cls, model: Any, name: str = "model") -> ModelNodes:
+        """The view of an estimator, of a ``tree_`` or of a tree on codes.
+
+        Raises
+        ------
+        TypeError
+            It is none of these.
+        sklearn.exceptions.NotFittedError
+        """
+        if isinstance(model, Tree):
+            return cls((TreeNodes(model, None, None),), None)
+        if hasattr(model, "codebook"):
+            return cls((TreeNodes(model.model, model.codebook, model.saw_missing),), model.codebook)
+        if not ESTIMATOR[0].accepts(model):
+            raise _not_a_model(model, name)
+        check_is_fitted(model)
+        classes = getattr(model, "classes_", None)
+        tree = getattr(model, "tree_", None)
+        if hasattr(tree, "codebook"):
+            return replace(cls.of(tree), classes=classes)
+        if not hasattr(model, "forest_"):
+            raise _not_a_model(model, name)
+        book, missing = model.codebook_, model._saw_missing
+        trees = tuple(TreeNodes(tree, book, missing) for tree in model.forest_.trees)
+        if not adds_steps(model):
+            return cls(trees, book, classes)
+        return cls(trees, book, classes, model._initial, _link_of(model))
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of the table."""
+        return self.trees[0].grown.n_columns if self.book is None else self.book.n_columns
+
+    @cached_property
+    def column_names(self) -> list[str]:
+        """Names at fit, or "feature_0", "feature_1", ..."""
+        names = None if self.book is None else self.book.feature_names
+        if names is None:
+            return [f"feature_{i}" for i in range(self.n_columns)]
+        return [str(name) for name in names]
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of raw predictions of a boosted model; otherwise, values of a leaf."""
+        return self.trees[0].grown.n_values if self.start is None else len(self.start)
+
+    def __iter__(self) -> Iterator[Node]:
+        for number in range(len(self.trees)):
+            yield from self.of_tree(number)
+
+    def of_tree(self, number: int) -> Iterator[Node]:
+        """The nodes of a tree, in preorder."""
+        tree = self.trees[number]
+        grown, names, unseen = tree.grown, self.column_names, tree.unseen_left
+        value, weight, depth = grown.value, grown.weighted_n_node_samples, grown.depth
+        output = None if self.start is None else number % len(self.start)
+        for node in range(grown.node_count):
+            parent = int(tree.parent[node])
+            about = dict.fromkeys(ABOUT_TESTS)
+            if not tree.is_leaf[node]:
+                column, test = int(grown.feature[node]), TESTS[int(grown.test[node])]
+                about = {
+                    "column": column,
+                    "name": names[column],
+                    "test": test,
+                    "threshold": None if test == "in" else self.in_units(node, tree),
+                    "categories": self.labels_left(node, tree) if test == "in" else None,
+                    "missing_left": bool(grown.missing_go_to_left[node]),
+                    "unseen_left": bool(unseen[node]),
+                    "left": int(grown.children_left[node]),
+                    "right": int(grown.children_right[node]),
+                }
+            yield Node(
+                tree=number,
+                node=node,
+                parent=None if parent < 0 else parent,
+                depth=int(depth[node]),
+                output=output,
+                value=value[node],
+                weight=float(weight[node]),
+                n_samples=int(grown.n_node_samples[node]),
+                impurity=float(grown.impurity[node]),
+                gain=float(grown.gain[node]),
+                **about,
+            )
+
+    def in_units(self, node: int, tree: TreeNodes) -> Any:
+        """The threshold of a node: a number, a date or a time span."""
+        threshold, column = float(tree.grown.threshold[node]), tree.grown.feature[node]
+        unit = None if self.book is None else self.book.units[column]
+        if unit not in (DATETIME, TIMEDELTA) or not np.isfinite(threshold):
+            return threshold
+        kind = np.datetime64 if unit == DATETIME else np.timedelta64
+        return kind(int(np.floor(threshold)), "ns")
+
+    def labels_left(self, node: int, tree: TreeNodes) -> tuple:
+        """The categories that pass the test of a set."""
+        passes = tree.categories_left(node)
+        if self.book is None:
+            return tuple(np.flatnonzero(passes).tolist())
+        return tuple(self.book.categories[int(tree.grown.feature[node])][passes].tolist())
+
+
+ABOUT_TESTS = (
+    *("column", "name", "test", "threshold", "categories"),
+    *("missing_left", "unseen_left", "left", "right"),
+)
+
+
+def nodes(model: Any) -> Iterator[Node]:
+    """Iterate over the nodes of a fitted model, in the user's units.
+
+    Parameters
+    ----------
+    model : tree, forest or boosted model of dtrees, TreeView or Tree
+        Fitted. Of a tree on codes, categories are codes.
+
+    Yields
+    ------
+    Node
+        Tree by tree, and within a tree in preorder: a left child stands right behind its parent.
+        Some microseconds each, and O(categories) for each test of a set.
+
+    Raises
+    ------
+    TypeError
+        It is none of these.
+    sklearn.exceptions.NotFittedError
+        The model has not been fitted.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from dtrees import DecisionTreeClassifier
+    >>> from dtrees.export import nodes
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    >>> for node in nodes(tree):
+    ...     if not node.is_leaf:
+    ...         print(node.node, node.name, node.test, round(node.threshold, 2))
+    0 petal length (cm) <= 2.45
+    2 petal width (cm) <= 1.75
+    """
+    return iter(ModelNodes.of(model))
+
+
+def adds_steps(model: Any) -> bool:
+    """Tell whether a model is a boosted one, whose trees do not vote but add up."""
+    return bool(getattr(model, "_adds_steps", False))
+
+
+def _link_of(model: Any) -> str:
+    """What raw predictions of a boosted model are of what it predicts."""
+    if hasattr(model, "classes_"):
+        return "softmax" if len(model._initial) > 1 else "logit"
+    return "log" if model._fit_loss.is_log else "identity"
+
+
+def _not_a_model(model: Any, name: str) -> TypeError:
+    return TypeError(
+        f"{name} must be a fitted tree, forest or boosted model of dtrees. Got {model!r} instead."
+    )

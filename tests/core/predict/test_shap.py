@@ -1,0 +1,136 @@
+"""The kernel of SHAP values: shapes of trees, registers, and trees that cannot be."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from dtrees import DecisionTreeRegressor
+from dtrees.coding.codebook import CodeBook
+from dtrees.core.model.tree import Tree
+from dtrees.core.predict._shap import ShapTree, add_shap
+from dtrees.core.predict.contributions import contributions, rule_of
+from dtrees.export.model_nodes import ModelNodes
+from dtrees.typing import serial
+from tests.export.examples import examples
+from tests.registers import wide_registers
+
+
+def shap_of(model, rows, **options):
+    view = ModelNodes.of(model)
+    trees = [nodes.grown for nodes in view.trees]
+    values = [tree.value for tree in trees]
+    table = view.book.check(rows)
+    if "background" in options:
+        options["background"] = view.book.check(options["background"])
+    phi, pairs = contributions(
+        trees, values, view.book, table, serial, n_outputs=view.n_outputs, **options
+    )
+    return phi if pairs is None else pairs
+
+
+@given(examples())
+def test_registers_change_no_bit(example):
+    for options in {}, {"interactions": True}, {"background": example.X[:2]}:
+        found = []
+        for wide in True, False:
+            with wide_registers(wide):
+                found.append(shap_of(example.model, example.rows, **options).tobytes())
+        assert found[0] == found[1]
+
+
+@given(examples())
+def test_rows_do_not_depend_on_their_neighbours(example):
+    whole = shap_of(example.model, example.rows)
+    alone = [shap_of(example.model, example.rows[i : i + 1])[0] for i in range(len(whole))]
+    assert np.array(alone).tobytes() == whole.tobytes()
+
+
+def chain(depth, n_columns):
+    """A tree that takes one row off at a time, by the columns in turn; row i has leaf i."""
+    n = 2 * depth + 1
+    inner = np.arange(n) % 2 == 0
+    inner[-1] = False
+    level = np.arange(n) // 2
+    rows_here = np.where(inner, depth + 1 - level, 1)
+    value = np.where(inner, 0, level)
+    total = np.where(inner, (depth * (depth + 1) - level * (level - 1)) // 2, value)
+    return Tree(
+        feature=np.where(inner, level % n_columns, -2).astype(np.int32),
+        children_left=np.where(inner, np.arange(n) + 1, -1).astype(np.int32),
+        children_right=np.where(inner, np.arange(n) + 2, -1).astype(np.int32),
+        test=inner.astype(np.uint8),
+        code=np.ones(n, dtype=np.uint32),
+        threshold=np.where(inner, level + 0.5, np.nan),
+        missing_go_to_left=np.zeros(n, dtype=np.uint8),
+        subset_offset=np.full(n, -1, dtype=np.int64),
+        subset_words=np.empty(0, dtype=np.uint64),
+        n_node_samples=rows_here.astype(np.int32),
+        statistics=np.column_stack([rows_here, total]).astype(np.int64),
+        impurity=np.zeros(n),
+        gain=np.zeros(n),
+        n_columns=n_columns,
+        criterion="squared_error",
+    )
+
+
+@pytest.mark.parametrize(("depth", "n_columns"), [(2_000, 1), (2_000, 40), (300, 300)])
+def test_a_path_as_long_as_the_tree(depth, n_columns):
+    X = np.repeat(np.arange(depth + 1.0)[:, None], n_columns, axis=1)
+    book, _ = CodeBook.fit_encode(X)
+    tree, rows = chain(depth, n_columns), X[[0, 1, depth // 2, depth]]
+    phi, _ = contributions([tree], [tree.value], book, book.check(rows), serial, n_outputs=1)
+    expected = rows[:, 0] - depth / 2
+    np.testing.assert_allclose(phi.sum(axis=(1, 2)), expected, rtol=1e-9, atol=1e-9 * depth)
+
+
+def test_one_leaf_says_nothing():
+    model = DecisionTreeRegressor().fit(np.zeros((5, 2)), np.arange(5))
+    assert not shap_of(model, np.zeros((3, 2))).any()
+    assert not shap_of(model, np.zeros((3, 2)), background=np.zeros((1, 2))).any()
+
+
+class TestBrokenArguments:
+    @pytest.fixture
+    def parts(self):
+        X = np.random.default_rng(0).random((50, 3))
+        model = DecisionTreeRegressor(random_state=0).fit(X, X.sum(axis=1))
+        return model.tree_.model, X[:4].T.copy(), model.tree_.codebook.n_codes
+
+    def ready(self, tree, n_codes):
+        return ShapTree(tree, 3, tree.value, n_codes)
+
+    def test_children_of_nobody(self, parts):
+        tree, _, n_codes = parts
+        left = tree.children_left.copy()
+        left[0] = 2
+        with pytest.raises(ValueError, match="broken"):
+            self.ready(replace(tree, children_left=left), n_codes)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"slot": np.full(3, 7, dtype=np.int32)}, "has no slot"),
+            ({"slot": np.zeros(2, dtype=np.int32)}, "slots are not those"),
+            ({"rule": rule_of(1)}, "too few points"),
+            ({"phi": np.zeros((3, 1, 9))}, "values do not fit"),
+            ({"pairs": np.zeros((1, 1, 1, 1))}, "interactions do not fit"),
+            ({"codes": np.zeros((1, 1), dtype=np.int64)}, "codes do not fit"),
+        ],
+    )
+    def test_lengths(self, parts, change, message):
+        tree, numbers, n_codes = parts
+        own = self.ready(tree, n_codes)
+        given = {
+            "slot": np.arange(3, dtype=np.int32),
+            "rule": rule_of(own.most_columns),
+            "phi": np.zeros((3, 1, 4)),
+            "pairs": None,
+            "codes": None,
+        } | change
+        with pytest.raises(ValueError, match=message):
+            add_shap(
+                own, numbers, given["codes"], given["slot"], *given["rule"], given["phi"],
+                given["pairs"],
+            )  # fmt: skip
