@@ -152,6 +152,11 @@ class TreeNodes:
         found[inner] = weight[left] > weight[right]
         return found
 
+    def class_weights(self, node: int) -> np.ndarray:
+        """Weight of every class at a node, in the user's units; float64 (n_classes,)."""
+        weights: np.ndarray = self.grown.statistics[node] * self.grown.weight_unit
+        return weights
+
     @cached_property
     def _subset_ends(self) -> np.ndarray:
         """Where subsets begin and the last one ends, ascending."""
@@ -236,6 +241,12 @@ class ModelNodes:
         """Number of columns of the table."""
         return self.trees[0].grown.n_columns if self.book is None else self.book.n_columns
 
+    @property
+    def saw_missing(self) -> np.ndarray:
+        """Columns that are known to have had missing values at fit, bool (n_columns,)."""
+        known = self.trees[0].saw_missing
+        return np.zeros(self.n_columns, dtype=bool) if known is None else known
+
     @cached_property
     def column_names(self) -> list[str]:
         """Names at fit, or "feature_0", "feature_1", ..."""
@@ -243,6 +254,12 @@ class ModelNodes:
         if names is None:
             return [f"feature_{i}" for i in range(self.n_columns)]
         return [str(name) for name in names]
+
+    @property
+    def labels(self) -> list:
+        """Labels of the classes; of a tree without an estimator, their numbers."""
+        classes = range(self.trees[0].grown.n_values) if self.classes is None else self.classes
+        return list(classes)
 
     @property
     def n_outputs(self) -> int:

@@ -29,14 +29,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from dtrees.constraints import ESTIMATOR
-from dtrees.core.model.tree import IN_SUBSET, LEAF, Tree
-from dtrees.inspection.tree_formatter import Reach, TreeFormatter, adds_steps
+from dtrees.core.model.tree import IN_SUBSET, LEAF
+from dtrees.inspection.tree_formatter import Reach, TreeFormatter
 
 LEFT, RIGHT = 0, 1
 NO_GROUP = -1
@@ -196,22 +193,3 @@ def _labels(formatter: TreeFormatter, column: int, codes: np.ndarray | None) -> 
         return frozenset(codes.tolist())
     first = int(formatter.book.n_ordered[column]) + 1
     return frozenset(formatter.book.categories[column][codes - first].tolist())
-
-
-def trees_of(model: Any, name: str = "model") -> Sequence[Any]:
-    """The trees of a fitted model, as estimators; of a single tree the model itself.
-
-    model : tree, forest or boosted model of dtrees, TreeView or Tree. TypeError when it is none of
-    these, called `name` in the message; NotFittedError when it has not been fitted.
-    """
-    if isinstance(model, Tree) or hasattr(model, "codebook"):
-        return [model]
-    if ESTIMATOR[0].accepts(model):
-        check_is_fitted(model)
-        if hasattr(model, "forest_"):
-            return np.ravel(model.estimators_).tolist() if adds_steps(model) else model.estimators_
-        if hasattr(getattr(model, "tree_", None), "codebook"):
-            return [model]
-    raise TypeError(
-        f"{name} must be a fitted tree, forest or boosted model of dtrees. Got {model!r} instead."
-    )

@@ -33,9 +33,8 @@ import numpy as np
 
 from dtrees.coding.labels import is_missing, object_array
 from dtrees.constraints import ArrayLike, InstanceOf, IntegerIn, Nothing, checked
-from dtrees.core.model.tree import ABOVE, IN_SUBSET, LEAF, Tree
-from dtrees.inspection.alignment import trees_of
-from dtrees.inspection.tree_formatter import TreeFormatter, adds_steps, column_names, parts_of
+from dtrees.core.model.tree import ABOVE, IN_SUBSET, Tree
+from dtrees.export.model_nodes import ModelNodes, TreeNodes
 
 if TYPE_CHECKING:
     from dtrees.coding.codebook import CodeBook
@@ -67,15 +66,15 @@ class Points:
         """The points, and a missing value behind them."""
         return Points(np.append(self.numbers, np.nan), np.append(self.codes, 0))
 
-    def go_left(self, formatter: TreeFormatter, nodes: np.ndarray) -> np.ndarray:
+    def go_left(self, tree: TreeNodes, nodes: np.ndarray) -> np.ndarray:
         """Tell which points the tests of nodes send left, bool (n_nodes, n)."""
-        tree, tests = formatter.tree, formatter.tree.test[nodes][:, None]
-        cuts = tree.threshold[nodes][:, None]
+        grown, tests = tree.grown, tree.grown.test[nodes][:, None]
+        cuts = grown.threshold[nodes][:, None]
         left = np.where(tests == ABOVE, self.numbers > cuts, self.numbers <= cuts)
         for i in np.flatnonzero(tests == IN_SUBSET).tolist():
-            left[i] = formatter.subset(int(nodes[i]))[self.codes] & (self.codes > 0)
+            left[i] = tree.codes_left(int(nodes[i]))[self.codes] & (self.codes > 0)
         gaps = np.isnan(self.numbers) & (self.codes == 0)
-        left[:, gaps] = tree.missing_go_to_left[nodes][:, None]
+        left[:, gaps] = grown.missing_go_to_left[nodes][:, None]
         return left
 
 
@@ -281,12 +280,11 @@ def partial_dependence(
     >>> partial_dependence(model, ["bmi", "bp"], resolution=5).average.shape
     (1, 5, 5)
     """
-    trees = trees_of(model)
-    grown, view, _ = parts_of(trees[0])
-    if view is None:
+    view = ModelNodes.of(model)
+    if view.book is None:
         raise TypeError("A tree on codes does not know what they mean: give the estimator.")
-    names, book = column_names(grown, view, None), view.codebook
-    models = [parts_of(tree)[0] for tree in trees]
+    names, book, saw_missing = view.column_names, view.book, view.saw_missing
+    trees = [tree.grown for tree in view.trees]
     columns: list[Any] = [column] if isinstance(column, str | Integral) else list(column)
     if len(columns) != 1:
         numbers, given = _pair_of(columns, values, names)
@@ -295,18 +293,18 @@ def partial_dependence(
         numbers, given = [_number_of(column, names)], [values]
     shown, points = zip(
         *(
-            points_asked_for(models, book, number, own, resolution)
+            points_asked_for(trees, book, number, own, resolution)
             for number, own in zip(numbers, given, strict=True)
         ),
         strict=True,
     )
     asked = {
-        number: own.with_missing() if view.saw_missing[number] else own
+        number: own.with_missing() if saw_missing[number] else own
         for number, own in zip(numbers, points, strict=True)
     }
-    average = mean_of_model(model, models, book, asked)
+    average = mean_of_model(view, asked)
     missing = [
-        average.take(-1, axis).copy() if view.saw_missing[number] else None
+        average.take(-1, axis).copy() if saw_missing[number] else None
         for axis, number in enumerate(numbers, start=1)
     ]
     if len(numbers) == 1:
@@ -322,19 +320,19 @@ def partial_dependence(
     )
 
 
-def mean_of_tree(tree: Tree, book: CodeBook, asked: Mapping[int, Points]) -> np.ndarray:
+def mean_of_tree(tree: TreeNodes, asked: Mapping[int, Points]) -> np.ndarray:
     """Mean values of a tree for points of one column or two.
 
     Returns float64 (n_values, n_points), or (n_values, n_points, n_points of the second column).
     O(nodes x points of a column + leaves x all of them).
     """
-    formatter = TreeFormatter(tree, book, None)
-    weight, leaves = tree.weighted_n_node_samples, tree.test == LEAF
-    share = np.ones(tree.node_count)  # of the rows, by tests of other columns
-    comes = {j: np.ones((tree.node_count, len(own)), dtype=bool) for j, own in asked.items()}
+    grown = tree.grown
+    weight, leaves = grown.weighted_n_node_samples, tree.is_leaf
+    share = np.ones(grown.node_count)  # of the rows, by tests of other columns
+    comes = {j: np.ones((grown.node_count, len(own)), dtype=bool) for j, own in asked.items()}
     for nodes in _levels(tree):
-        left, right = tree.children_left[nodes], tree.children_right[nodes]
-        tested = tree.feature[nodes]
+        left, right = grown.children_left[nodes], grown.children_right[nodes]
+        tested = grown.feature[nodes]
         ratio = weight[left] / weight[nodes]
         is_asked = np.isin(tested, list(asked))
         share[left] = share[nodes] * np.where(is_asked, 1.0, ratio)
@@ -342,37 +340,34 @@ def mean_of_tree(tree: Tree, book: CodeBook, asked: Mapping[int, Points]) -> np.
         for j, reached in comes.items():
             reached[left] = reached[right] = reached[nodes]
             here = tested == j
-            goes_left = asked[j].go_left(formatter, nodes[here])
+            goes_left = asked[j].go_left(tree, nodes[here])
             reached[left[here]] &= goes_left
             reached[right[here]] &= ~goes_left
-    parts = tree.value[leaves].T * share[leaves]
+    parts = grown.value[leaves].T * share[leaves]
     first, *others = (reached[leaves].astype(np.float64) for reached in comes.values())
     if not others:
         return parts @ first
     return np.stack([(first.T * part) @ others[0] for part in parts])
 
 
-def _levels(tree: Tree) -> Iterator[np.ndarray]:
+def _levels(tree: TreeNodes) -> Iterator[np.ndarray]:
     """Inner nodes of a tree, level by level."""
-    depth, inner = tree.depth, tree.test != LEAF
+    depth, inner = tree.grown.depth, ~tree.is_leaf
     ends = np.cumsum(np.bincount(depth[inner]))
     yield from np.split(np.flatnonzero(inner)[np.argsort(depth[inner], kind="stable")], ends)[:-1]
 
 
-def mean_of_model(
-    model: Any, trees: Sequence[Tree], book: CodeBook, asked: Mapping[int, Points]
-) -> np.ndarray:
-    """Mean predictions of a model of these trees, or raw predictions; shaped as of a tree."""
+def mean_of_model(view: ModelNodes, asked: Mapping[int, Points]) -> np.ndarray:
+    """Mean predictions of a model, or raw predictions; shaped as of a tree."""
     lengths = [len(points) for points in asked.values()]
-    steps = adds_steps(model)
-    n_values = len(model._initial) if steps else trees[0].n_values
-    total = np.zeros((n_values, *lengths))
-    for number, tree in enumerate(trees):
-        found = mean_of_tree(tree, book, asked)
-        total[number % n_values if steps else slice(None)] += found[0] if steps else found
-    if steps:
-        return model._initial.reshape(-1, *[1] * len(lengths)) + total
-    return total / len(trees)
+    steps = view.start is not None
+    total = np.zeros((view.n_outputs, *lengths))
+    for number, tree in enumerate(view.trees):
+        found = mean_of_tree(tree, asked)
+        total[number % view.n_outputs if steps else slice(None)] += found[0] if steps else found
+    if view.start is not None:
+        return view.start.reshape(-1, *[1] * len(lengths)) + total
+    return total / len(view.trees)
 
 
 def _pair_of(columns: Sequence[int | str], values: Any, names: Sequence[str]) -> tuple[Any, Any]:

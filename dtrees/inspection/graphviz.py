@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.constraints import NAMES, Boolean, InstanceOf, IntegerIn, Nothing, checked
-from dtrees.core.model.tree import LEAF
+from dtrees.export.model_nodes import ModelNodes
 from dtrees.inspection.tree_formatter import Line, Reach, TreeFormatter, formatter_of, impurity_name
 
 LABEL_WIDTH = 40  # characters of a line within a node
@@ -34,6 +34,7 @@ LABEL_WIDTH = 40  # characters of a line within a node
     impurity=(Boolean(),),
     node_ids=(Boolean(),),
     decimals=(IntegerIn(0),),
+    tree=(IntegerIn(0),),
     max_categories=(IntegerIn(1), Nothing()),
 )
 def export_graphviz(
@@ -47,13 +48,15 @@ def export_graphviz(
     node_ids: bool = False,
     decimals: int = 2,
     max_categories: int | None = 8,
+    tree: int = 0,
 ) -> str | None:
     """Return a tree in DOT, the language of Graphviz.
 
     Parameters
     ----------
-    decision_tree : DecisionTreeClassifier, DecisionTreeRegressor, TreeView or Tree
-        A fitted estimator, its ``tree_``, or a tree on codes (whose categories have no names).
+    decision_tree : estimator, TreeView or Tree
+        A fitted tree, forest or boosted model, a tree's ``tree_``, or a tree on codes (whose
+        categories have no names).
     out_file : path, default=None
         Where the text is written to, in UTF-8; a file of this name is replaced. None: it is
         returned.
@@ -72,6 +75,9 @@ def export_graphviz(
     max_categories : int, default=8
         Longest set of categories that is written out; of longer ones the first, and how many are
         left out. None: no limit.
+    tree : int, default=0
+        Number of the tree in a forest or a boosted model. Of K outputs of a boosted model, tree t
+        adds to output ``t % K``.
 
     Returns
     -------
@@ -84,12 +90,17 @@ def export_graphviz(
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
     ValueError
-        Too many or too few names, or a negative size.
+        Too many or too few names, a negative size, or no tree of this number.
     """
     formatter = formatter_of(
-        decision_tree, feature_names, class_names, decimals=decimals, max_categories=max_categories
+        ModelNodes.of(decision_tree, "decision_tree"),
+        tree,
+        feature_names,
+        class_names,
+        decimals=decimals,
+        max_categories=max_categories,
     )
-    tree = formatter.tree
+    is_leaf = formatter.nodes.is_leaf
     nodes, edges = [], []
     # node, depth, what tests above have left of their columns
     todo: list[tuple[int, int, dict[int, Reach]]] = [(0, 0, {})]
@@ -97,10 +108,10 @@ def export_graphviz(
         node, depth, reaches = todo.pop()
         label = [f"node #{node}"] if node_ids else []
         children: tuple = ()
-        if max_depth is not None and depth > max_depth and tree.test[node] != LEAF:
+        if max_depth is not None and depth > max_depth and not is_leaf[node]:
             label = ["(...)"]
         else:
-            if tree.test[node] != LEAF:
+            if not is_leaf[node]:
                 children = formatter.children(node, reaches)
                 label.extend(_wrapped(children[0][2]))
             label.extend(_statistics(formatter, node, impurity))
@@ -134,6 +145,6 @@ def _statistics(formatter: TreeFormatter, node: int, impurity: bool) -> list[str
     lines.append(f"samples = {tree.n_node_samples[node]}")
     if not formatter.classes:
         return [*lines, f"value = {formatter.value_format()(float(value[0]))}"]
-    weights = tree.statistics[node] * tree.weight_unit
+    weights = formatter.nodes.class_weights(node)
     shown = ", ".join(np.format_float_positional(w, formatter.decimals, trim="-") for w in weights)
     return [*lines, f"value = [{shown}]", f"class = {formatter.classes[int(value.argmax())]}"]

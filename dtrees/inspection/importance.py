@@ -37,8 +37,7 @@ from dtrees.coding.target import check_finite, check_weights, real_numbers
 from dtrees.constraints import ARRAY, ROWS, Boolean, InstanceOf, checked
 from dtrees.core.model.flat import Shape
 from dtrees.core.model.tree import LEAF, SMALL, Tree, relative_gains
-from dtrees.inspection.alignment import adds_steps, trees_of
-from dtrees.inspection.tree_formatter import parts_of
+from dtrees.export.model_nodes import ModelNodes
 
 OF_A_SPLIT = (
     "A model of a split that has grown with others wants all rows of the table, with a "
@@ -131,9 +130,9 @@ def split_counts(model: Any) -> np.ndarray:
     >>> int(split_counts(model).sum()) == sum(tree.n_leaves - 1 for tree in model.forest_.trees)
     True
     """
-    trees = [parts_of(tree)[0] for tree in trees_of(model)]
-    tested = np.concatenate([tree.feature[tree.test != LEAF] for tree in trees])
-    return np.bincount(tested, minlength=trees[0].n_columns)
+    view = ModelNodes.of(model)
+    tested = np.concatenate([tree.grown.feature[~tree.is_leaf] for tree in view.trees])
+    return np.bincount(tested, minlength=view.n_columns)
 
 
 @checked(X=ARRAY, y=ARRAY, sample_weight=ROWS, bootstrap_groups=ROWS, normalize=(Boolean(),))
@@ -191,7 +190,7 @@ def oob_importances(
     >>> int(oob_importances(forest, X, y).argmax())
     3
     """
-    trees_of(forest, "forest")
+    ModelNodes.of(forest, "forest")
     if not hasattr(forest, "_rows_by_bag"):
         raise ValueError(
             f"forest must be a forest with bags. Got {type(forest).__name__} instead. "
@@ -237,7 +236,7 @@ def held_out_importances(
     sklearn.exceptions.NotFittedError
         The model has not been fitted.
     """
-    trees_of(model)
+    ModelNodes.of(model)
     check_sparse(X=X, y=y, sample_weight=sample_weight)
     y = np.asarray(row_values(y)).ravel()
     if sample_weight is not None:
@@ -253,8 +252,9 @@ def _importances(
 
     `bags` are these rows of each tree, and what its bag makes of all rows, None: it is not known.
     """
-    trees = [parts_of(tree)[0] for tree in trees_of(model)]
-    if adds_steps(model):
+    view = ModelNodes.of(model)
+    trees = [tree.grown for tree in view.trees]
+    if view.start is not None:
         raise TypeError(
             f"model must be a tree or a forest. Got {type(model).__name__} instead, whose trees "
             "add up."

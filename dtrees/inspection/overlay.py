@@ -25,11 +25,11 @@ import numpy as np
 from dtrees._html import html_table
 from dtrees.constraints import NAMES, IntegerIn, ListLike, Nothing, checked
 from dtrees.core.model.tree import ABOVE
-from dtrees.inspection.alignment import Group, NodeTest, Visit, trees_of, walk
+from dtrees.export.model_nodes import ModelNodes
+from dtrees.inspection.alignment import Group, NodeTest, Visit, walk
 from dtrees.inspection.tree_formatter import (
     FORMATS,
     TreeFormatter,
-    adds_steps,
     formatter_of,
     number_format,
 )
@@ -207,16 +207,17 @@ def formatters_of(
     """The formatters of models that are trees."""
     found = []
     for number, model in enumerate(models):
-        trees = trees_of(model, f"models[{number}]")
-        if len(trees) != 1 or trees[0] is not model:
-            first = "[0, 0]" if adds_steps(model) else "[0]"
+        view = ModelNodes.of(model, f"models[{number}]")
+        if hasattr(model, "forest_"):
+            first = "[0]" if view.start is None else "[0, 0]"
             raise ValueError(
                 f"{type(model).__name__} has many trees, of which one each can be laid upon each "
                 f"other: [model.estimators_{first} for model in models]."
             )
         found.append(
             formatter_of(
-                model,
+                view,
+                0,
                 feature_names,
                 class_names,
                 decimals=LEAST_DECIMALS,

@@ -32,10 +32,11 @@ import numpy as np
 from dtrees._html import html_table
 from dtrees.constraints import ListLike, checked
 from dtrees.core.model.tree import LEAF, Tree
-from dtrees.inspection.alignment import NO_GROUP, Group, trees_of, walk
+from dtrees.export.model_nodes import ModelNodes
+from dtrees.inspection.alignment import NO_GROUP, Group, walk
 from dtrees.inspection.importance import mean_importances, split_counts, summed_importances
 from dtrees.inspection.overlay import check_together
-from dtrees.inspection.tree_formatter import TreeFormatter, adds_steps, column_names, parts_of
+from dtrees.inspection.tree_formatter import TreeFormatter
 
 MOST_LEVELS, MOST_COLUMNS = 12, 20  # that are printed
 SINGLE_LEAF = "The reference asks nothing: it is a single leaf."
@@ -307,46 +308,34 @@ def stability_report(models: Sequence[Any], final: Any = None) -> StabilityRepor
     """
     given = [*models] if final is None else [*models, final]
     where = [*(f"models[{number}]" for number in range(len(models))), "final"]
-    trees = [trees_of(model, name) for model, name in zip(given, where, strict=False)]
+    views = [ModelNodes.of(model, name) for model, name in zip(given, where, strict=False)]
     if len({hasattr(model, "forest_") for model in given}) > 1:
         raise ValueError(
             "models and final must be all trees, or all forests: trees and forests cannot be "
             "compared with each other."
         )
-    names = [_names(mine[0]) for mine in trees]
+    names = [view.column_names for view in views]
     check_together([(len(mine), mine) for mine in names], "columns")
     n_models = len(models)
-    compared = min(len(mine) for mine in trees)
+    compared = min(len(view.trees) for view in views)
     reference = 0 if final is None else n_models
     counts = LevelCounts(n_models, reference)
     for t in range(compared):
-        counts.add([_without_names(mine[t]) for mine in trees])
+        counts.add([TreeFormatter(view.trees[t]) for view in views])
     return StabilityReport(
         n_models=n_models,
         n_trees=compared,
         has_final=final is not None,
         levels=tuple(counts.levels()),
-        importances=_importances(given, trees, names[0], final is not None),
+        importances=_importances(given, views, names[0], final is not None),
     )
 
 
-def _names(tree: Any) -> list[str]:
-    grown, view, _ = parts_of(tree)
-    return column_names(grown, view, None)
-
-
-def _without_names(tree: Any) -> TreeFormatter:
-    grown, view, _ = parts_of(tree)
-    if view is None:
-        return TreeFormatter(grown, None, None)
-    return TreeFormatter(grown, view.codebook, view.saw_missing)
-
-
 def _importances(
-    given: Sequence[Any], trees: Sequence[Sequence[Any]], names: list[str], has_final: bool
+    given: Sequence[Any], views: Sequence[ModelNodes], names: list[str], has_final: bool
 ) -> ImportanceStability:
     """Stability of the importances; the final model is the last of the models."""
-    found = np.array([importances_of(*each) for each in zip(given, trees, strict=True)])
+    found = np.array([importances_of(view) for view in views])
     n_models = len(given) - has_final
     shares, asked = found[:n_models], np.zeros(len(names), dtype=np.int64)
     for model in given[:n_models]:
@@ -360,13 +349,13 @@ def _importances(
     )
 
 
-def importances_of(model: Any, trees: Sequence[Any]) -> np.ndarray:
-    """Share of every column in what a model of these trees has learned, float64 (n_columns,)."""
-    grown = [parts_of(tree)[0] for tree in trees]
-    if adds_steps(model):
+def importances_of(view: ModelNodes) -> np.ndarray:
+    """Share of every column in what a model has learned, float64 (n_columns,)."""
+    grown = [tree.grown for tree in view.trees]
+    if view.start is not None:
         return summed_importances(grown)
     mean = mean_importances(grown)
-    return np.zeros(grown[0].n_columns) if mean is None else mean
+    return np.zeros(view.n_columns) if mean is None else mean
 
 
 def _title(report: StabilityReport) -> str:

@@ -53,15 +53,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from dtrees.constraints import NAMES, Boolean, IntegerIn, Nothing, checked
-from dtrees.core.model.tree import LEAF, Tree
+from dtrees.export.model_nodes import ModelNodes, TreeNodes
 from dtrees.inspection.tree_formatter import (
     Line,
     Reach,
     TreeFormatter,
-    adds_steps,
     formatter_of,
     label_names,
     number_format,
@@ -78,6 +76,7 @@ from dtrees.inspection.tree_formatter import (
     max_categories=(IntegerIn(1), Nothing()),
     max_width=(IntegerIn(1), Nothing()),
     max_iter=(IntegerIn(0), Nothing()),
+    tree=(IntegerIn(0), Nothing()),
 )
 def export_text(
     decision_tree: Any,
@@ -91,14 +90,15 @@ def export_text(
     max_categories: int | None = 20,
     max_width: int | None = 100,
     max_iter: int | None = 3,
+    tree: int | None = None,
 ) -> str:
     """Return the rules of a tree, or of a boosted model, as text.
 
     Parameters
     ----------
     decision_tree : estimator, TreeView or Tree
-        A fitted tree or boosted model, a tree's ``tree_``, or a tree on codes (whose categories
-        have no names).
+        A fitted tree, forest or boosted model, a tree's ``tree_``, or a tree on codes (whose
+        categories have no names).
     feature_names : sequence of str, default=None
         A name per column. None: the names at fit, or "feature_0", "feature_1", ...
     class_names : sequence of str, default=None
@@ -119,6 +119,9 @@ def export_text(
         names, numbers and single categories stay whole. None: one line per test and leaf.
     max_iter : int, default=3
         Iterations of a boosted model that are printed; others are counted. None: all.
+    tree : int, default=None
+        Number of one tree of a forest or a boosted model, which is printed alone. None: the only
+        tree, or the first iterations of a boosted model.
 
     Returns
     -------
@@ -132,25 +135,28 @@ def export_text(
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
     TypeError
-        A forest, which has many trees.
+        No model of dtrees; or a forest, of whose trees `tree` chooses none.
     ValueError
-        Too many or too few names, or a negative size.
+        Too many or too few names, a negative size, or no tree of this number.
     """
     options: dict[str, Any] = {"decimals": decimals, "max_categories": max_categories}
 
     def text_of(formatter: TreeFormatter) -> str:
         return _text(formatter, max_depth, spacing, max_width)
 
-    if adds_steps(decision_tree):
-        names = feature_names, class_names
-        return boosted_text(decision_tree, max_iter, names, text_of, **options)
-    options["show_weights"] = show_weights
-    return text_of(formatter_of(decision_tree, feature_names, class_names, **options))
+    view, names = ModelNodes.of(decision_tree, "decision_tree"), (feature_names, class_names)
+    if tree is None and view.start is not None:
+        return boosted_text(view, max_iter, names, text_of, **options)
+    if tree is None and len(view.trees) > 1:
+        raise TypeError(
+            f"decision_tree has {len(view.trees)} trees. Give the number of one: tree=0."
+        )
+    return text_of(formatter_of(view, tree or 0, *names, show_weights=show_weights, **options))
 
 
 def _text(formatter: TreeFormatter, max_depth: int, spacing: int, max_width: int | None) -> str:
     """The text of one tree."""
-    tree = formatter.tree
+    tree = formatter.nodes
     height = _heights(tree)
     lines: list[str] = []
 
@@ -163,7 +169,7 @@ def _text(formatter: TreeFormatter, max_depth: int, spacing: int, max_width: int
         node, level, side, reaches = todo.pop()
         if side is not None:
             write(side, level - 1)
-        if tree.test[node] == LEAF:
+        if tree.is_leaf[node]:
             write(formatter.leaf(node), level)
         elif level > max_depth + 1:
             write(Line(f"truncated branch of depth {height[node]}"), level)
@@ -173,18 +179,17 @@ def _text(formatter: TreeFormatter, max_depth: int, spacing: int, max_width: int
     return "\n".join(lines) + "\n"
 
 
-def _heights(tree: Tree) -> np.ndarray:
+def _heights(tree: TreeNodes) -> np.ndarray:
     """Levels from every node down to its deepest leaf, int64 (n_nodes,); 1 for a leaf."""
-    height = np.ones(tree.node_count, dtype=np.int64)
-    for node in range(tree.node_count - 1, -1, -1):  # children stand behind their parent
-        if tree.test[node] != LEAF:
-            below = height[tree.children_left[node]], height[tree.children_right[node]]
-            height[node] = 1 + max(below)
+    height = np.ones(len(tree.parent), dtype=np.int64)
+    for node in range(len(height) - 1, 0, -1):  # children stand behind their parent
+        above = tree.parent[node]
+        height[above] = max(height[above], height[node] + 1)
     return height
 
 
 def boosted_text(
-    model: Any,
+    view: ModelNodes,
     max_iter: int | None,
     names: tuple[Sequence[str] | None, Sequence[str] | None],
     text_of: Callable[[TreeFormatter], str],
@@ -196,32 +201,32 @@ def boosted_text(
     classes; `text_of` gives the text of a tree; options are those of `TreeFormatter`.
     NotFittedError, or ValueError for too many or too few names.
     """
-    check_is_fitted(model)
     feature_names, class_names = names
-    labels = getattr(model, "classes_", None)
-    classes = [] if labels is None else label_names(labels, class_names)
-    starts = model._initial.tolist()
+    assert view.start is not None
+    classes = [] if view.classes is None else label_names(view.labels, class_names)
+    starts = view.start.tolist()
     form = number_format(np.unique(starts), options.get("decimals", 2))
     of_trees = [f", class: {name}" for name in classes] if len(starts) > 1 else [""]
     lines = [
         f"start: [{form(start)}]{meaning}\n"
-        for start, meaning in zip(starts, _meanings(model, classes), strict=True)
+        for start, meaning in zip(starts, _meanings(view, classes), strict=True)
     ]
-    n_iter = model.n_iter_ if max_iter is None else min(max_iter, model.n_iter_)
-    for number, trees in enumerate(model.estimators_[:n_iter], start=1):
-        for tree, of_tree in zip(trees, of_trees, strict=True):
-            formatter = formatter_of(tree, feature_names, None, **options)
-            lines.append(f"\niteration {number}{of_tree}\n{text_of(formatter)}")
-    more = model.n_iter_ - n_iter
+    n_all = len(view.trees) // len(starts)
+    n_iter = n_all if max_iter is None else min(max_iter, n_all)
+    for number in range(n_iter * len(starts)):
+        iteration, output = divmod(number, len(starts))
+        formatter = formatter_of(view, number, feature_names, None, **options)
+        lines.append(f"\niteration {iteration + 1}{of_trees[output]}\n{text_of(formatter)}")
+    more = n_all - n_iter
     if more > 0:
         lines.append(f"\n{more} iteration{'' if more == 1 else 's'} more\n")
     return "".join(lines)
 
 
-def _meanings(model: Any, classes: list[str]) -> list[str]:
+def _meanings(view: ModelNodes, classes: list[str]) -> list[str]:
     """Words for the unit of raw predictions, behind each start."""
-    if len(model._initial) > 1:
+    if view.link == "softmax":
         return [f" (class: {name})" for name in classes]
-    if classes:
+    if view.link == "logit":
         return [f" (log odds of class: {classes[-1]})"]
-    return [" (logarithm of the prediction)" if model._fit_loss.is_log else ""]
+    return [" (logarithm of the prediction)" if view.link == "log" else ""]

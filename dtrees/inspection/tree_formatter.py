@@ -8,11 +8,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from dtrees.constraints import ESTIMATOR
 from dtrees.core.data.criteria import CRITERIA
 from dtrees.core.model.tree import ABOVE, IN_SUBSET, Tree
+from dtrees.export.model_nodes import ModelNodes, TreeNodes
 
 if TYPE_CHECKING:
     from dtrees.coding.codebook import CodeBook
@@ -159,11 +158,9 @@ class TreeFormatter:
 
     Attributes
     ----------
-    tree : Tree
-    book : CodeBook or None
-        None: categories are written as their codes, thresholds as numbers.
-    saw_missing : bool (n_columns,) or None
-        Columns for which the side of missing values is written.
+    nodes : TreeNodes
+        The tree. Without a codebook, categories are written as codes, thresholds as numbers. The
+        side of missing values is written for columns that had some at fit.
     names, classes : list of str
         Of the columns; of the classes (empty for regression). `reach` and `parts` work without.
     decimals : int
@@ -171,25 +168,25 @@ class TreeFormatter:
     max_categories : int or None
     formats : dict
         How the thresholds of a column (None: the values of leaves) are printed, once known.
-    subset_starts : int64
-        Where the subsets of the tree begin, and where the last one ends; ascending.
     """
 
-    tree: Tree
-    book: CodeBook | None
-    saw_missing: np.ndarray | None
+    nodes: TreeNodes
     names: list[str] = field(default_factory=list)
     classes: list[str] = field(default_factory=list)
     decimals: int = 2
     show_weights: bool = False
     max_categories: int | None = 20
     formats: dict[int | None, Callable[[float], str]] = field(default_factory=dict, init=False)
-    subset_starts: np.ndarray = field(init=False)
 
-    def __post_init__(self) -> None:
-        offsets = self.tree.subset_offset
-        starts = np.unique(offsets[offsets >= 0])
-        self.subset_starts = np.append(starts, len(self.tree.subset_words))
+    @property
+    def tree(self) -> Tree:
+        """The tree on codes."""
+        return self.nodes.grown
+
+    @property
+    def book(self) -> CodeBook | None:
+        """The codebook; None of a tree on codes."""
+        return self.nodes.book
 
     def leaf(self, node: int) -> Line:
         """The line of a leaf: its class or its value."""
@@ -199,7 +196,7 @@ class TreeFormatter:
         name = f"class: {self.classes[int(value.argmax())]}"
         if not self.show_weights:
             return Line(name)
-        weights = self.tree.statistics[node] * self.tree.weight_unit
+        weights = self.nodes.class_weights(node)
         return Line("weights: [", tuple(f"{w:.{self.decimals}f}" for w in weights), f"] {name}")
 
     def reach(self, column: int) -> Reach:
@@ -210,14 +207,14 @@ class TreeFormatter:
         return Reach(
             np.arange(n_ordered + 1, n_codes + 1),
             numbers=n_ordered > 0,
-            missing=self.saw_missing is not None and bool(self.saw_missing[column]),
+            missing=bool(self.nodes.saw_missing is not None and self.nodes.saw_missing[column]),
         )
 
     def parts(self, node: int, reach: Reach) -> tuple[Reach, Reach]:
         """The values that the test of a node sends left, and those that it sends right."""
         missing_left = bool(self.tree.missing_go_to_left[node])
         if self.tree.test[node] == IN_SUBSET:
-            goes_left = self.subset(node)
+            goes_left = self.nodes.codes_left(node)
             codes = np.arange(1, len(goes_left)) if reach.categories is None else reach.categories
             inside, outside = codes[goes_left[codes]], codes[~goes_left[codes]]
             numbers = False, reach.numbers
@@ -324,34 +321,6 @@ class TreeFormatter:
             words.append(f"... {len(codes) - len(shown)} more")
         return tuple(words)
 
-    def subset(self, node: int) -> np.ndarray:
-        """Tell which codes go left at a node that tests a set: bool, a multiple of 64 of them."""
-        begin = self.tree.subset_offset[node]
-        end = self.subset_starts[np.searchsorted(self.subset_starts, begin, side="right")]
-        words = self.tree.subset_words[begin:end].astype("<u8")
-        return np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
-
-
-def parts_of(decision_tree: Any) -> tuple[Tree, Any, Sequence | None]:
-    """The tree on codes, its view (or None) and the class labels of whatever was given."""
-    if isinstance(decision_tree, Tree):
-        return decision_tree, None, None
-    if hasattr(decision_tree, "codebook"):
-        return decision_tree.model, decision_tree, None
-    remedy = ""
-    if adds_steps(decision_tree):
-        remedy = ", which is a boosted model. Give one of its trees: model.estimators_[0, 0]"
-    elif hasattr(decision_tree, "estimators_") or hasattr(decision_tree, "n_estimators"):
-        remedy = ", which is a forest. Give one of its trees: forest[0]"
-    elif ESTIMATOR[0].accepts(decision_tree):
-        check_is_fitted(decision_tree)
-        view: Any = getattr(decision_tree, "tree_", None)
-        if hasattr(view, "codebook"):
-            return view.model, view, getattr(decision_tree, "classes_", None)
-    raise TypeError(
-        f"decision_tree must be one fitted tree of dtrees. Got {decision_tree!r}{remedy}."
-    )
-
 
 def impurity_name(tree: Tree) -> str:
     """Name of the impurity of nodes: Gini's where a criterion has none of its own."""
@@ -360,44 +329,37 @@ def impurity_name(tree: Tree) -> str:
 
 
 def formatter_of(
-    decision_tree: Any,
+    view: ModelNodes,
+    number: int,
     feature_names: Sequence[str] | None,
     class_names: Sequence[str] | None,
     **options: Any,
 ) -> TreeFormatter:
-    """The formatter of whatever was given, with these names and options."""
-    tree, view, labels = parts_of(decision_tree)
+    """The formatter of a tree of a model, with these names and options."""
+    if number >= len(view.trees):
+        has = "one tree" if len(view.trees) == 1 else f"{len(view.trees)} trees"
+        raise ValueError(
+            f"tree must be below {len(view.trees)}: the model has {has}. Got {number}."
+        )
+    nodes = view.trees[number]
     return TreeFormatter(
-        tree,
-        None if view is None else view.codebook,
-        None if view is None else view.saw_missing,
-        names=column_names(tree, view, feature_names),
-        classes=class_names_of(tree, labels, class_names),
+        nodes,
+        names=column_names(view, feature_names),
+        classes=[] if nodes.grown.is_regression else label_names(view.labels, class_names),
         **options,
     )
 
 
-def column_names(tree: Tree, view: Any, given: Sequence[str] | None) -> list[str]:
-    """A name for every column: the given ones, those at fit, or numbers."""
-    if given is not None:
-        if len(given) != tree.n_columns:
-            raise ValueError(
-                f"feature_names must contain {tree.n_columns} elements, got {len(given)}"
-            )
-        return [str(name) for name in given]
-    if view is not None and view.codebook.feature_names is not None:
-        return [str(name) for name in view.codebook.feature_names]
-    return [f"feature_{i}" for i in range(tree.n_columns)]
+def column_names(view: ModelNodes, given: Sequence[str] | None) -> list[str]:
+    """A name for every column: the given ones, or those of the view."""
+    if given is None:
+        return view.column_names
+    if len(given) != view.n_columns:
+        raise ValueError(f"feature_names must contain {view.n_columns} elements, got {len(given)}")
+    return [str(name) for name in given]
 
 
-def class_names_of(tree: Tree, labels: Sequence | None, given: Sequence[str] | None) -> list[str]:
-    """A name for every class: the given ones, the labels, or numbers; none for regression."""
-    if tree.is_regression:
-        return []
-    return label_names(range(tree.n_values) if labels is None else labels, given)
-
-
-def label_names(labels: Sequence, given: Sequence[str] | None) -> list[str]:
+def label_names(labels: list, given: Sequence[str] | None) -> list[str]:
     """A name for every class: the given ones, or the labels."""
     if given is not None:
         if len(given) != len(labels):
@@ -408,8 +370,3 @@ def label_names(labels: Sequence, given: Sequence[str] | None) -> list[str]:
             )
         return [str(name) for name in given]
     return [str(label) for label in labels]
-
-
-def adds_steps(model: Any) -> bool:
-    """Tell whether a model is a boosted one, whose trees do not vote but add up."""
-    return bool(getattr(model, "_adds_steps", False))

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dtrees.constraints import AXES, NAMES, Boolean, IntegerIn, Nothing, checked
-from dtrees.core.model.tree import LEAF
+from dtrees.export.model_nodes import ModelNodes
 from dtrees.inspection.plots import INK, Canvas
 from dtrees.inspection.tree_formatter import Line, Reach, TreeFormatter, formatter_of, impurity_name
 
@@ -80,6 +80,7 @@ class Node:
     class_names=NAMES,
     impurity=(Boolean(),),
     decimals=(IntegerIn(0),),
+    tree=(IntegerIn(0),),
     max_categories=(IntegerIn(1), Nothing()),
     ax=AXES,
 )
@@ -92,6 +93,7 @@ def plot_tree(
     impurity: bool = True,
     decimals: int = 2,
     max_categories: int | None = 5,
+    tree: int = 0,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw one tree from left to right.
@@ -103,8 +105,8 @@ def plot_tree(
 
     Parameters
     ----------
-    decision_tree : DecisionTreeClassifier, DecisionTreeRegressor, TreeView or Tree
-        A fitted estimator, its ``tree_``, or a tree of a forest, such as ``forest[0]``.
+    decision_tree : estimator, TreeView or Tree
+        A fitted tree, forest or boosted model, or a tree's ``tree_``.
     max_depth : int or None, default=3
         Depth of the deepest boxes. None: all.
     feature_names : sequence of str, default=None
@@ -117,6 +119,9 @@ def plot_tree(
         Least number of decimals, at least 0.
     max_categories : int or None, default=5
         Longest set of categories that is written out; None: no limit.
+    tree : int, default=0
+        Number of the tree in a forest or a boosted model. Of K outputs of a boosted model, tree t
+        adds to output ``t % K``.
     ax : matplotlib.axes.Axes, default=None
         Where to draw. None: a new figure that is as large as its text needs.
 
@@ -131,7 +136,8 @@ def plot_tree(
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
     TypeError, ValueError
-        It is no single tree, or there are too many or too few names.
+        It is no model of dtrees, it has no tree of this number, or there are too many or too few
+        names.
 
     Examples
     --------
@@ -143,7 +149,12 @@ def plot_tree(
     >>> ax = plot_tree(tree, class_names=iris.target_names)  # doctest: +SKIP
     """
     formatter = formatter_of(
-        decision_tree, feature_names, class_names, decimals=decimals, max_categories=max_categories
+        ModelNodes.of(decision_tree, "decision_tree"),
+        tree,
+        feature_names,
+        class_names,
+        decimals=decimals,
+        max_categories=max_categories,
     )
     root = _drawn_nodes(formatter, max_depth, impurity)
     has_legend = bool(formatter.classes)
@@ -160,13 +171,13 @@ def plot_tree(
 
 def _drawn_nodes(formatter: TreeFormatter, max_depth: int | None, impurity: bool) -> Node:
     """The root with all below it that is drawn."""
-    tree = formatter.tree
+    is_leaf = formatter.nodes.is_leaf
     above: list[Node] = []  # the root, and children before they have their own
     waiting: list[tuple[int, int, dict[int, Reach], list[Node]]] = [(0, 0, {}, above)]
     while waiting:
         number, depth, reaches, siblings = waiting.pop()
         lines = _statistics(formatter, number, impurity)
-        if tree.test[number] == LEAF:
+        if is_leaf[number]:
             siblings.append(Node(number, depth, _prediction(formatter, number), lines))
             continue
         sides = formatter.children(number, reaches)
@@ -207,10 +218,10 @@ def _statistics(formatter: TreeFormatter, node: int, impurity: bool) -> list[str
     name = impurity_name(tree).replace("_", " ")
     lines = [f"{name} {tree.impurity[node]:.3g}  ·  {rows}" if known else rows]
     if formatter.classes and len(formatter.classes) <= MOST_COUNTS:
-        weights = tree.statistics[node] * tree.weight_unit
+        weights = formatter.nodes.class_weights(node)
         counts = [np.round(weight, formatter.decimals) for weight in weights]
         lines.append("  ·  ".join(f"{count:,.12g}" for count in counts))
-    elif not formatter.classes and tree.test[node] != LEAF:
+    elif not formatter.classes and not formatter.nodes.is_leaf[node]:
         (value,) = tree.value_of([node])
         lines.append(f"mean {formatter.value_format()(float(value[0]))}")
     return lines

@@ -42,7 +42,7 @@ from dtrees.core.model.pruning import WHOLE
 from dtrees.estimators.fitted_sets import FittedSets, trees_of
 from dtrees.estimators.scorers import refuse_unfit, with_positive_class
 from dtrees.estimators.training_sets import TrainingTable, fit_table
-from dtrees.inspection.alignment import adds_steps
+from dtrees.export.model_nodes import adds_steps
 from dtrees.inspection.importance import normalized, unseen_importances
 from dtrees.model_selection.candidates import BoostedCells, Cells, Growth, cells_of
 from dtrees.model_selection.folds import RowsOfSides, Split

@@ -227,9 +227,10 @@ def test_one_leaf():
 def test_errors():
     with pytest.raises(NotFittedError):
         export_text(DecisionTreeClassifier())
-    for forest in (RandomForestClassifier(2), RandomForestClassifier(2).fit([[0.0]], ["a"])):
-        with pytest.raises(TypeError, match=r"is a forest\. Give one of its trees: forest\[0\]"):
-            export_text(forest)
+    with pytest.raises(NotFittedError):
+        export_text(RandomForestClassifier(2))
+    with pytest.raises(TypeError, match=r"has 2 trees\. Give the number of one: tree=0"):
+        export_text(RandomForestClassifier(2).fit([[0.0]], ["a"]))
     tree = DecisionTreeClassifier().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
     with pytest.raises(ValueError, match="feature_names must contain 2 elements, got 1"):
         export_text(tree, feature_names=["a"])

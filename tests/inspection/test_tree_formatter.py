@@ -234,15 +234,25 @@ def test_what_can_be_given():
 def test_where_one_tree_is_needed_the_trees_of_many_are_named():
     X, y = load_iris(return_X_y=True)
     boosted = GradientBoostingClassifier(max_iter=2).fit(X, y)
-    with pytest.raises(TypeError, match=r"Give one of its trees: model\.estimators_\[0, 0\]"):
-        export_graphviz(boosted)
     with pytest.raises(ValueError, match=r"\[model.estimators_\[0, 0\] for model in models\]"):
         shared_forest([boosted, boosted])
     assert len(shared_forest([boosted.estimators_[0, 0]] * 2)) > 1
-    assert "value = " in export_graphviz(boosted.estimators_[1, 2])
+
+
+@pytest.mark.parametrize("write", [export_text, export_graphviz])
+def test_one_tree_of_many(write):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    boosted = GradientBoostingClassifier(max_iter=2).fit(X, y)
     forest = RandomForestClassifier(2, random_state=0).fit(X, y)
-    with pytest.raises(TypeError, match=r"Give one of its trees: forest\[0\]"):
-        export_graphviz(forest)
+    assert write(boosted, tree=5) == write(boosted.estimators_[1, 2])
+    assert write(forest, tree=1) == write(forest[1])
+    assert export_graphviz(forest) == export_graphviz(forest[0])
+    with pytest.raises(ValueError, match=r"tree must be below 2: the model has 2 trees\. Got 2\."):
+        write(forest, tree=2)
+    with pytest.raises(ValueError, match=r"the model has one tree\. Got 1\."):
+        write(forest[0], tree=1)
+    with pytest.raises(ValueError, match="The 'tree' parameter of"):
+        write(forest, tree=-1)
 
 
 def test_trees_of_others_are_none_of_ours():
@@ -250,6 +260,6 @@ def test_trees_of_others_are_none_of_ours():
     other = sklearn.tree.DecisionTreeClassifier().fit(X, y)
     with pytest.raises(
         TypeError,
-        match=r"decision_tree must be one fitted tree of dtrees. Got DecisionTreeClassifier",
+        match=r"decision_tree must be a fitted tree, .* of dtrees. Got DecisionTreeClassifier",
     ):
         export_text(other)

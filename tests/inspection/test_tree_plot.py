@@ -14,6 +14,7 @@ from dtrees import (
     RandomForestClassifier,
     plot_tree,
 )
+from dtrees.export.model_nodes import ModelNodes
 from dtrees.inspection import export_graphviz
 from dtrees.inspection.tree_formatter import formatter_of
 from dtrees.inspection.tree_plot import _drawn_nodes
@@ -62,7 +63,7 @@ def test_a_tree_that_is_deeper_than_python_calls():
     chain = DecisionTreeClassifier().fit(number[:, None], number % 2)
     assert chain.get_depth() > sys.getrecursionlimit()
     assert (
-        len(_drawn_nodes(formatter_of(chain, None, None), None, True).all())
+        len(_drawn_nodes(formatter_of(ModelNodes.of(chain), 0, None, None), None, True).all())
         == chain.tree_.node_count
     )
 
@@ -117,9 +118,10 @@ def test_options(tree):
 
 def test_trees_of_forests(tree):
     forest = RandomForestClassifier(2, random_state=0).fit(IRIS.data, IRIS.target)
-    assert boxes(plot_tree(forest[0]))
-    with pytest.raises(TypeError, match=r"which is a forest. Give one of its trees: forest\[0\]"):
-        plot_tree(forest)
+    for number in (0, 1):
+        assert texts(plot_tree(forest, tree=number)) == texts(plot_tree(forest[number]))
+    with pytest.raises(ValueError, match="the model has 2 trees"):
+        plot_tree(forest, tree=2)
     with pytest.raises(NotFittedError):
         plot_tree(DecisionTreeClassifier())
 
