@@ -176,11 +176,23 @@ class TreeNodes:
         bool (n_categories,), in the order of ``book.categories[column]``; of a tree on codes, of
         all codes.
         """
-        passes = self.codes_left(node)
         if self.book is None:
-            return passes
-        column = self.grown.feature[node]
-        return passes[self.book.n_ordered[column] + 1 : self.book.n_codes[column] + 1]
+            return self.codes_left(node)
+        left: np.ndarray = self.sets_left(np.array([node]))[0]
+        return left
+
+    def sets_left(self, nodes: np.ndarray) -> np.ndarray:
+        """Tell which categories pass the tests of nodes that test sets of one column.
+
+        bool (n_nodes, n_categories), as `categories_left`; of trees with a book.
+        """
+        assert self.book is not None
+        column = self.grown.feature[nodes[0]]
+        n_ordered, n_codes = self.book.n_ordered[column], self.book.n_codes[column]
+        words = np.arange(n_codes // WORD_BITS + 1)
+        of_nodes = self.grown.subset_words[self.grown.subset_offset[nodes, np.newaxis] + words]
+        bits = np.unpackbits(of_nodes.astype("<u8").view(np.uint8), axis=1, bitorder="little")
+        return bits[:, n_ordered + 1 : n_codes + 1].astype(bool)
 
 
 @dataclass(frozen=True, eq=False)
