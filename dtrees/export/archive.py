@@ -21,12 +21,13 @@ import io
 import json
 import os
 import secrets
+import shutil
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.lib import format as npy
@@ -52,21 +53,34 @@ _LONGEST_HEADER = 2_000  # of an .npy member
 LONGEST_REASON = 400  # letters of what a message says of a file, which may hold anything
 
 
-def write(
-    path: str | os.PathLike,
-    document: Mapping[str, Any],
-    arrays: Mapping[str, np.ndarray],
-    check: Callable[[Path], object] | None = None,
+class Readable(Protocol):
+    """A stream of bytes to read, such as an open file."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """The next bytes; without a size, all that are left."""
+
+
+class Writable(Protocol):
+    """A stream of bytes to write to, such as an open file."""
+
+    def write(self, data: bytes, /) -> object:
+        """Write bytes."""
+
+
+def write_file(
+    path: str | os.PathLike | Writable,
+    put: Callable[[BinaryIO], object],
+    check: Callable[[Path | BinaryIO], object] | None = None,
 ) -> None:
     """Write a file, or replace the one that is there; where a link leads, if it is one.
 
     Parameters
     ----------
-    path : str or path
-    document : JSON
-    arrays : mapping of str to array
-        By the names of their members, without ``.npy``.
-    check : callable (Path) -> object, default=None
+    path : str, path or stream
+        Of a stream, nothing is asked but that it can be written to.
+    put : callable (file) -> object
+        Writes to a file that is open, and empty.
+    check : callable (path or file) -> object, default=None
         Is given the new file before it takes its place; what it raises leaves everything as it was.
 
     Raises
@@ -74,11 +88,20 @@ def write(
     OSError
         The file cannot be written.
     """
+    if not isinstance(path, str | os.PathLike):
+        memory = io.BytesIO()
+        put(memory)
+        memory.seek(0)
+        if check is not None:
+            check(memory)
+            memory.seek(0)
+        shutil.copyfileobj(memory, path)
+        return
     path = Path(os.path.realpath(path))
     partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
     try:
         with open(partial, "xb") as file:
-            write_to(file, document, arrays)
+            put(file)
         if check is not None:
             check(partial)
         os.replace(partial, path)
@@ -88,6 +111,16 @@ def write(
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+def write(
+    path: str | os.PathLike | Writable,
+    document: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    check: Callable[[Path | BinaryIO], object] | None = None,
+) -> None:
+    """Write a file of a document, which is JSON, and of arrays by the names of their members."""
+    write_file(path, lambda file: write_to(file, document, arrays), check)
 
 
 def write_to(file: BinaryIO, document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
@@ -118,6 +151,14 @@ def _add(archive: zipfile.ZipFile, file: BinaryIO, name: str, head: bytes, data:
     with archive.open(member, "w") as stream:
         stream.write(head)
         stream.write(data)
+
+
+def read_stream(stream: Readable) -> tuple[str, bytes]:
+    """What messages call a stream, and all that it still holds."""
+    data = stream.read()
+    if not isinstance(data, bytes):
+        raise TypeError("A model file is read from a file of bytes, opened with 'rb'.")
+    return str(getattr(stream, "name", None) or type(stream).__name__), data
 
 
 class Archive:

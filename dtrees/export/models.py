@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -10,9 +11,17 @@ import numpy as np
 
 import dtrees
 from dtrees._warnings import warn
-from dtrees.constraints import Boolean, InstanceOf, OneOf, checked
+from dtrees.constraints import Boolean, Constraint, InstanceOf, OneOf, checked
 from dtrees.exceptions import ModelFileError
-from dtrees.export.archive import LONGEST_REASON, Archive, Taken, write
+from dtrees.export.archive import (
+    LONGEST_REASON,
+    Archive,
+    Readable,
+    Taken,
+    Writable,
+    read_stream,
+    write,
+)
 from dtrees.export.books import decode_book, encode_book, expect
 from dtrees.export.parts import Parts, check_attributes, is_name_of_bags
 from dtrees.export.trees import LAYOUTS, check_trees, decode_trees, encode_trees, little
@@ -36,17 +45,30 @@ ESTIMATORS = (
 )
 
 
-@checked(path=(InstanceOf(str | os.PathLike, "str or path"),), layout=(OneOf(LAYOUTS),))
-def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> None:
+def _path_or_file(method: str) -> tuple[Constraint, ...]:
+    """What `path` may be: a file object has a method, and is no text."""
+    return (
+        InstanceOf(str | os.PathLike, "str or path"),
+        Constraint(
+            f"a file of bytes with the method {method!r}",
+            but=(io.TextIOBase, type),
+            test=lambda value: hasattr(value, method),
+        ),
+    )
+
+
+@checked(path=_path_or_file("write"), layout=(OneOf(LAYOUTS),))
+def save(model: Any, path: str | os.PathLike | Writable, *, layout: str = "compact") -> None:
     """Write a fitted estimator to a file.
 
     Parameters
     ----------
     model : object
         A fitted tree, forest or boosted model of dtrees.
-    path : str or path
+    path : str, path or file object
         By custom with the suffix ``.dtrees``. A file that is there is replaced when the new one is
-        complete and has been read back.
+        complete and has been read back. To a file object, which is open for writing bytes, nothing
+        is written before that.
     layout : {"compact", "flat"}, default="compact"
         "compact" takes a few bytes per node, and `load` computes the rest. "flat" holds the
         arrays as they are in memory and is about ten times as large; it is for
@@ -132,7 +154,7 @@ def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> Non
     write(path, document, arrays | encoder.arrays, _check_loads)
 
 
-def _check_loads(path: os.PathLike) -> None:
+def _check_loads(path: os.PathLike | Readable) -> None:
     """Raise when a file that was just written is none that `load` reads."""
     try:
         load(path)
@@ -156,13 +178,14 @@ def _instead(model: Any) -> str:
     return ""
 
 
-@checked(path=(InstanceOf(str | os.PathLike, "str or path"),), mmap=(Boolean(),))
-def load(path: str | os.PathLike, *, mmap: bool = False) -> Any:
+@checked(path=_path_or_file("read"), mmap=(Boolean(),))
+def load(path: str | os.PathLike | Readable, *, mmap: bool = False) -> Any:
     """Read a fitted estimator from a file that `save` wrote.
 
     Parameters
     ----------
-    path : str or path
+    path : str, path or file object
+        A file object is open for reading bytes, and is read to its end.
     mmap : bool, default=False
         Map the file into memory instead of reading it; arrays are then views of the map. Of
         trees in the "compact" layout only what is stored is mapped: their arrays are computed,
@@ -177,6 +200,8 @@ def load(path: str | os.PathLike, *, mmap: bool = False) -> Any:
     ------
     ModelFileError
         The file is damaged, of a newer version, or no model file.
+    ValueError
+        `mmap`, and a file object.
     OSError
         The file cannot be read.
 
@@ -185,16 +210,21 @@ def load(path: str | os.PathLike, *, mmap: bool = False) -> Any:
     Nothing in the file is executed; the whole file is read once, to check it. It is safe to load
     files of unknown origin; whether to believe their predictions is another question.
     """
-    archive = Archive(path, mmap)
+    data = None
+    if not isinstance(path, str | os.PathLike):
+        if mmap:
+            raise ValueError("mmap=True needs the path of a file; a file object was given.")
+        path, data = read_stream(path)
+    name, archive = os.fspath(path), Archive(path, mmap, data)
     document = archive.document
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ModelFileError(f"{os.fspath(path)!r} is not a model file of dtrees.")
+        raise ModelFileError(f"{name!r} is not a model file of dtrees.")
     version = document.get("version")
     if type(version) is not int or version < 1:
         raise archive.damaged(f"its version is {version!r}")
     if version > VERSION:
         raise ModelFileError(
-            f"The model file {os.fspath(path)!r} has version {version} of the format, written by "
+            f"The model file {name!r} has version {version} of the format, written by "
             f"dtrees {str(document.get('written_by'))[:40]}; this is dtrees {dtrees.__version__}, "
             f"which reads versions up to {VERSION}. Install a newer dtrees."
         )
@@ -202,7 +232,7 @@ def load(path: str | os.PathLike, *, mmap: bool = False) -> Any:
         unknown = _unknown(document)
         if unknown:
             raise ModelFileError(
-                f"The model file {os.fspath(path)!r} has {unknown}, which dtrees "
+                f"The model file {name!r} has {unknown}, which dtrees "
                 f"{dtrees.__version__} does not know; it was written by dtrees "
                 f"{str(document.get('written_by'))[:40]}. Install that version."
             )
@@ -210,7 +240,7 @@ def load(path: str | os.PathLike, *, mmap: bool = False) -> Any:
     except ModelFileError:
         raise
     except ImportError as error:
-        raise ModelFileError(f"To load {os.fspath(path)!r}, install {error.name}.") from error
+        raise ModelFileError(f"To load {name!r}, install {error.name}.") from error
     except Exception as error:  # what is in the file may be anything
         # the cause is shown in full, and a long one repeats the file
         cause = error if len(str(error)) <= LONGEST_REASON else None

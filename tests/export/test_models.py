@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import doctest
+import gzip
+import io
 import json
 import pickle
+import tempfile
 import warnings
 import zipfile
 from dataclasses import replace
@@ -254,6 +257,68 @@ def test_warm_start_with_another_table(kind, tmp_path):
     again = there_and_back(model, tmp_path)
     assert_same(model, again)
     assert_equal(model.predict(X), again.predict(X))
+
+
+class OnlyWrites:
+    """A stream that can be written to, and nothing else, such as one of a socket."""
+
+    def __init__(self):
+        self.data = b""
+
+    def write(self, data):
+        self.data += bytes(data)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_file_objects_hold_the_bytes_of_a_file(layout, tmp_path):
+    X, y = noisy()
+    model = made(RandomForestClassifier).fit(X, y)
+    save(model, tmp_path / "a", layout=layout)
+    expected = (tmp_path / "a").read_bytes()
+    memory, stream, behind = io.BytesIO(), OnlyWrites(), io.BytesIO(b"head")
+    behind.seek(4)
+    for file in (memory, stream, behind):
+        save(model, file, layout=layout)
+    assert memory.getvalue() == stream.data == behind.getvalue()[4:] == expected
+    for file in (memory, behind):
+        file.seek(len(file.getvalue()) - len(expected))
+        assert_same(model, load(file))
+    with gzip.open(tmp_path / "a.gz", "wb") as packed:
+        save(model, packed, layout=layout)
+    with gzip.open(tmp_path / "a.gz") as packed:
+        assert_same(model, load(packed))
+
+
+def test_file_objects_of_fsspec():
+    fsspec = pytest.importorskip("fsspec")
+    model = made(DecisionTreeClassifier).fit(*noisy())
+    with fsspec.open("memory://model.dtrees", "wb") as file:
+        save(model, file)
+    with fsspec.open("memory://model.dtrees", "rb") as file:
+        assert_same(model, load(file))
+
+
+def test_file_objects_that_are_refused(tmp_path, monkeypatch):
+    model = made(DecisionTreeClassifier).fit(*noisy())
+    with pytest.raises(ValueError, match="mmap=True needs the path of a file"):
+        load(io.BytesIO(), mmap=True)
+    with pytest.raises(ModelFileError, match="'BytesIO' is not a model file of dtrees: it is empt"):
+        load(io.BytesIO())
+    for call in (lambda file: save(model, file), load):
+        with pytest.raises(
+            TypeError, match=r"a file of bytes with the method '(write|read)'\. Got"
+        ):
+            call(io.StringIO())
+    (tmp_path / "text").write_text("text")
+    with tempfile.NamedTemporaryFile("w+") as text, pytest.raises(TypeError, match="opened with"):
+        load(text)
+    with (tmp_path / "text").open("rb") as file, pytest.raises(ModelFileError, match="text' is no"):
+        load(file)
+    nothing = OnlyWrites()
+    monkeypatch.setattr(models, "VERSION", 0)
+    with pytest.raises(ModelFileError, match="Nothing was written"):
+        save(model, nothing)
+    assert nothing.data == b""
 
 
 def test_parameters_that_no_file_can_hold_are_left_out(tmp_path):
