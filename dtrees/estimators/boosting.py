@@ -50,6 +50,7 @@ from dtrees.constraints import (
     Nothing,
     OneOf,
     RealIn,
+    checked,
 )
 from dtrees.core.data.scale import units_of
 from dtrees.core.grow.boosting import TAKEN_BYTES, boost
@@ -374,6 +375,45 @@ class BaseBoosting(BaseModel):
         """Number of iterations."""
         check_is_fitted(self)
         return len(self.forest_) // self.n_trees_per_iteration_
+
+    @checked(n=(IntegerIn(1),))
+    def first_iterations(self, n: int) -> Self:
+        """Return the model of the first `n` iterations, fitted; ``model[:n]`` is another way.
+
+        Parameters
+        ----------
+        n : int
+            From 1 to `n_iter_`.
+
+        Returns
+        -------
+        model : object
+            Of the same class, with ``max_iter=n``. It shares the trees: O(n_trees). Its scores end
+            with iteration `n`, which need not be the best one.
+
+        Raises
+        ------
+        ValueError
+            The model has fewer iterations.
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        """
+        check_is_fitted(self)
+        if n > self.n_iter_:
+            raise ValueError(f"n must be at most n_iter_={self.n_iter_}. Got {n} instead.")
+        made: Self = shortened(clone(self).set_params(max_iter=int(n)), self, int(n))
+        return made
+
+    def __getitem__(self, iterations: slice) -> Self:
+        """The model of the first iterations: ``model[:n]``."""
+        is_slice = isinstance(iterations, slice) and iterations.step in (None, 1)
+        if not is_slice or iterations.start not in (None, 0):
+            raise TypeError(
+                f"{type(self).__name__} takes slices of its first iterations only, as model[:10]. "
+                f"Got {iterations!r}."
+            )
+        check_is_fitted(self)
+        return self.first_iterations(len(range(self.n_iter_)[iterations]))
 
     @property
     def best_iteration_(self) -> int | None:
@@ -752,11 +792,11 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         return np.array([loss.initial(y, weight, float(target.to_value(sums)))])
 
 
-def first_iterations(estimator: Any, fitted: Any) -> Any:
-    """An estimator, fitted: with the first iterations of a fitted one.
+def shortened(estimator: Any, fitted: Any, n_iterations: int | None = None) -> Any:
+    """An estimator, fitted: with the first iterations of a fitted one. O(n_trees).
 
-    `fitted` has the same parameters but for a ``max_iter`` that is as large or larger. The same as
-    the fit of `estimator`. O(nodes).
+    `fitted` has the same parameters but for a ``max_iter`` that is as large or larger. None: as
+    many iterations as the fit of `estimator` keeps.
     """
     made = clone(estimator)
     learned = {
@@ -765,7 +805,8 @@ def first_iterations(estimator: Any, fitted: Any) -> Any:
         if name not in estimator._constraints and name != "_estimators"
     }
     made.__dict__.update(learned)
-    n_iterations = fitted._n_iter_of(estimator.max_iter)
+    if n_iterations is None:
+        n_iterations = fitted._n_iter_of(estimator.max_iter)
     trees = fitted.forest_.trees[: n_iterations * fitted.n_trees_per_iteration_]
     made.forest_ = Forest(tuple(trees))
     tested = columns_tested(trees, fitted.n_features_in_)

@@ -39,7 +39,7 @@ from dtrees.constraints import (
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.estimators.boosted_sets import FittedBoosts
 from dtrees.estimators.boosted_stopping import ByLoss, Held, has_stopped, scored
-from dtrees.estimators.boosting import first_iterations
+from dtrees.estimators.boosting import shortened
 from dtrees.losses import Loss
 from dtrees.model_selection.fitted_splits import (
     FittedSplits,
@@ -188,7 +188,7 @@ class BoostingCurve(SplitScores):
                 f"{max_iter} instead."
             )
         estimator = clone(self._final).set_params(max_iter=int(max_iter))
-        return _shrunken(first_iterations(estimator, self._final), self.shrinkage)
+        return _shrunken(shortened(estimator, self._final), self.shrinkage)
 
     @checked(ax=AXES)
     def plot(self, ax: Axes | None = None) -> Axes:

@@ -45,7 +45,7 @@ from dtrees.core.model.nested_trees import PruningGrid, sums_over_leaves
 from dtrees.core.model.pruning import PruningLimits
 from dtrees.core.model.tree import Tree, mean_of_sums
 from dtrees.estimators.boosted_sets import FittedBoosts, first_raw
-from dtrees.estimators.boosting import BaseBoosting, first_iterations
+from dtrees.estimators.boosting import BaseBoosting, shortened
 from dtrees.estimators.fit_plan import MOST_ROWS, depth_of, rows_of_split
 from dtrees.estimators.fitted_sets import FittedSets, model_of_trees, trees_of
 from dtrees.model_selection.prefitted_proxy import RowNumbers
@@ -383,7 +383,7 @@ class BoostedCells(Cells):
         whole = self.fitted.models[number]
         if self.growth.is_whole:
             return whole
-        return first_iterations(self.growth.estimator_of(candidate), whole)
+        return shortened(self.growth.estimator_of(candidate), whole)
 
     def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
         """What the model of a cell says of rows: float64 (n, n_classes) or (n, 1)."""

@@ -688,6 +688,36 @@ class TestWarmStart:
         model.set_params(n_iter_no_change=1000).fit(X, NOISY)
         assert len(model.validation_score_) == 201
 
+    @pytest.mark.parametrize("name", MODELS)
+    def test_a_file_goes_on_as_its_model(self, name, tmp_path):
+        kind, y = MODELS[name]
+        for early in (False, True):
+            how = {**EARLY, "early_stopping": early, "n_iter_no_change": 3}
+            save(kind(max_iter=4, **how).fit(X, y), tmp_path / "model.dtrees")
+            model = load(tmp_path / "model.dtrees").set_params(warm_start=True, max_iter=12)
+            assert_same(model.fit(X, y), kind(max_iter=12, **how).fit(X, y))
+
+    @pytest.mark.parametrize("loss", ["quantile", "huber", "gamma"])
+    def test_a_file_knows_its_loss(self, loss, tmp_path):
+        y, how = np.exp(NOISY / 4), {"quantile": 0.8 if loss == "quantile" else None}
+        model = of_loss(loss, max_iter=2, **how).fit(X, y)
+        save(model, tmp_path / "model.dtrees")
+        model = load(tmp_path / "model.dtrees").set_params(warm_start=True, max_iter=5).fit(X, y)
+        assert_same(model, of_loss(loss, max_iter=5, **how).fit(X, y))
+
+    def test_what_has_stopped_early_goes_on_where_early_stopping_is_off(self, tmp_path):
+        """With all rows, from the best iteration; also from a file, and on other rows."""
+        stopped = of_loss("squared_error", **PATIENT).fit(X, NOISY)
+        save(stopped, tmp_path / "model.dtrees")
+        for model in (stopped, load(tmp_path / "model.dtrees")):
+            n, trees = model.n_iter_, model.forest_.trees
+            model.set_params(warm_start=True, early_stopping=False, max_iter=n + 5)
+            model.fit(X[::2], NOISY[::2])
+            assert model.n_iter_ == n + 5
+            pairs = zip(model.forest_.trees, trees, strict=False)
+            assert all(a.equals(b) for a, b in pairs)
+            assert not model.do_early_stopping_
+
     def test_early_stopping_that_comes_later_knows_all_scores(self):
         model = of_loss("squared_error", max_iter=3, warm_start=True, early_stopping=False)
         model.fit(X, NOISY)

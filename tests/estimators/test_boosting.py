@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.ensemble import GradientBoostingRegressor as FriedmansRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, mean_pinball_loss, mean_poisson_deviance, mean_squared_error
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor, losses
@@ -20,6 +21,7 @@ from dtrees.core.grow import boosting as core
 from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss
 from dtrees.estimators import boosting
 from dtrees.estimators.boosting import loss_of, said_of
+from dtrees.export import load, save
 from tests.registers import wide_registers
 
 RNG = np.random.default_rng(0)
@@ -575,3 +577,50 @@ class TestNumbers:
         model = GradientBoostingRegressor("poisson", max_iter=3).fit(XS, COUNTS)
         np.testing.assert_array_equal(list(model.staged_predict(XS))[-1], model.predict(XS))
         assert (model.predict(XS) > 0).all()
+
+
+class TestFirstIterations:
+    @pytest.mark.parametrize("y", [np.arange(90) % 2, np.arange(90) % 3, np.arange(90.0)])
+    @pytest.mark.parametrize("early", [False, True])
+    def test_they_are_the_model_of_a_shorter_fit(self, y, early, tmp_path):
+        kind = GradientBoostingRegressor if y.dtype == float else GradientBoostingClassifier
+        X = np.random.default_rng(0).normal(size=(90, 3)).round(1)
+        X[::7, 1] = np.nan
+        how = {"min_samples_leaf": 5, "random_state": 0, "use_best_model": False}
+        how |= {"early_stopping": early, "n_iter_no_change": 50}
+        whole = kind(max_iter=6, **how).fit(X, y)
+        stages = list(whole.staged_predict(X))
+        for n in (1, 3, 6):
+            first, fitted = whole.first_iterations(n), kind(max_iter=n, **how).fit(X, y)
+            assert first.get_params() == fitted.get_params()
+            assert first.n_iter_ == n
+            np.testing.assert_array_equal(first.predict(X), stages[n - 1])
+            np.testing.assert_array_equal(first.predict(X), whole[:n].predict(X))
+            np.testing.assert_array_equal(first.validation_score_, fitted.validation_score_)
+            assert first.best_iteration_ == fitted.best_iteration_
+            assert first._saw_missing.tolist() == fitted._saw_missing.tolist()
+            save(first, tmp_path / "first.dtrees")
+            np.testing.assert_array_equal(load(tmp_path / "first.dtrees").predict(X), stages[n - 1])
+            first.set_params(max_iter=6, warm_start=True).fit(X, y)
+            np.testing.assert_array_equal(first.predict(X), stages[5])
+        assert whole[:].n_iter_ == whole[:99].n_iter_ == 6
+        assert whole[:-2].n_iter_ == 4
+
+    def test_what_is_no_beginning_is_refused(self):
+        X = np.arange(60.0)[:, None]
+        model = GradientBoostingRegressor(max_iter=3)
+        with pytest.raises(NotFittedError):
+            model.first_iterations(1)
+        with pytest.raises(NotFittedError):
+            model[:1]
+        model.fit(X, X[:, 0])
+        with pytest.raises(ValueError, match=r"n must be at most n_iter_=3\. Got 4 instead"):
+            model.first_iterations(4)
+        with pytest.raises(ValueError, match=r"'n' parameter .* in the range \[1, inf\). Got 0"):
+            model[:0]
+        for which in (0, slice(1, 3), slice(None, None, 2), "a"):
+            with pytest.raises(TypeError, match="slices of its first iterations only"):
+                model[which]
+        with pytest.raises(TypeError):
+            list(model)
+        assert np.array([model, model], dtype=object).shape == (2,)

@@ -16,7 +16,7 @@ import dtrees
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor, RandomForestClassifier
 from dtrees.core.membership.resampling import of_sets
 from dtrees.estimators import training_sets
-from dtrees.estimators.boosting import first_iterations
+from dtrees.estimators.boosting import shortened
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import trees_of
 from dtrees.estimators.training_sets import TrainingTable, fit_table
@@ -204,7 +204,7 @@ def test_a_prefix_is_a_fit_of_fewer_iterations(fraction, use_best_model, max_ite
         use_best_model=use_best_model,
     )
     whole, shorter = clone(estimator).fit(X, LABELS), clone(estimator).set_params(max_iter=max_iter)
-    prefix = first_iterations(shorter, whole)
+    prefix = shortened(shorter, whole)
     assert fault_of(prefix, clone(shorter).fit(X, LABELS)) == ""
     assert prefix.get_params() == shorter.get_params()
 
