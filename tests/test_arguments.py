@@ -18,7 +18,7 @@ import dtrees
 from dtrees import DecisionTreeClassifier, GradientBoostingClassifier, RandomForestClassifier
 from dtrees.callbacks import BoostingFit, Callback, ForestFit, ProgressBar
 from dtrees.export import save
-from dtrees.inspection import partial_dependence
+from dtrees.inspection import partial_dependence, shap_values
 from dtrees.losses import Loss
 from dtrees.model_selection import (
     GridSearchCV,
@@ -60,6 +60,7 @@ TAKEN = {
     "X": "",
     "y": "",
     "ax": "None",
+    "background": "None",
     "as_text": "[1, 2]|array",
     "callbacks": "None",
     "ccp_alpha": "2.5",
@@ -76,6 +77,7 @@ TAKEN = {
     "final": "None|tree",
     "groups": "None",
     "impurity": "True",
+    "interactions": "True",
     "max_categories": "None",
     "max_iter": "None",
     "max_width": "None",
@@ -186,6 +188,7 @@ def right_arguments(tmp_path_factory):
         (error, {"interval": []}),
         (forest, {"tree": [0]}),
         (HashKFold(3, random_state=0), {"split": [X], "folds": [X]}),
+        (shap_values(FOREST, X), {"of_output": ["1"]}),
     ]
     found = {}
     for owner, methods in of_methods:
@@ -215,6 +218,7 @@ def right_arguments(tmp_path_factory):
         "problem_of": {"table": table, "target": "y"},
         "read_table": {"source": folder / "table.csv"},
         "save": {"model": TREE, "path": folder / "other.dtrees"},
+        "shap_values": {"model": TREE, "X": X},
         "shared_forest": {"models": [TREE, TREE]},
         "split_counts": {"model": TREE},
         "stability_report": {"models": [TREE, TREE]},

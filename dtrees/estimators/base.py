@@ -67,6 +67,7 @@ from dtrees.estimators.other_names import names_others
 from dtrees.estimators.prediction import Predictor, answered
 from dtrees.estimators.tree_view import TreeView
 from dtrees.export.parts import Parts
+from dtrees.inspection.shap import Explainer
 from dtrees.parallel import computed, is_lazy
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ class BaseModel(BaseEstimator):
         made.__dict__.update({name: getattr(self, name) for name in self._names_in_signature()})
         return made
 
-    def _answer(self, method: str, X: Any, predictor: Predictor | None = None) -> Any:
+    def _answer(self, method: str, X: Any, predictor: Predictor | Explainer | None = None) -> Any:
         """The predictor's answer for a table; for a Dask collection a lazy one."""
         if "n_features_in_" not in self.__dict__:  # which takes longer than a row
             check_is_fitted(self)
@@ -212,6 +213,34 @@ class BaseModel(BaseEstimator):
             Columns are not those of the fit.
         """
         return self._answer("predict", X)
+
+    def predict_contributions(self, X: Any) -> np.ndarray:
+        """Tell what each column adds to the prediction of every row: path-dependent SHAP values.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
+
+        Returns
+        -------
+        contributions : float64 array of shape (n_rows, n_outputs * (n_columns + 1))
+            Output by output, its columns and then its base value, as LightGBM's ``pred_contrib``.
+            They sum to the shares of the classes or the mean of a tree or forest, and to the raw
+            predictions of a boosted model.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        ValueError
+            Columns are not those of the fit.
+
+        See Also
+        --------
+        dtrees.inspection.shap_values : Interventional values and interactions, too.
+        """
+        return self._answer("predict_contributions", X, Explainer.of(self))
 
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf of every row in every tree.

@@ -54,6 +54,7 @@ from dtrees.core.predict.raw import (
     raw_predictions,
     staged_raw_predictions,
 )
+from dtrees.inspection.shap import Explainer
 from dtrees.parallel import Answer, is_lazy, map_rows, threaded
 from dtrees.typing import Runner, serial
 
@@ -277,7 +278,7 @@ class BoostedPredictor(ForestPredictor):
         return self.scores_of(self.raw(self.check(X, run), run))
 
 
-def answered(predictor: Predictor, method: str, X: Any, n_jobs: int | None) -> Any:
+def answered(predictor: Predictor | Explainer, method: str, X: Any, n_jobs: int | None) -> Any:
     """A predictor's answer for a table; for a Dask collection a lazy one."""
     is_valid = n_jobs is None or (type(n_jobs) is int and n_jobs > 0)
     if is_valid and type(X) is np.ndarray and X.ndim == 2 and len(X) <= FEW_ROWS:

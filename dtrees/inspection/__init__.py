@@ -11,6 +11,7 @@ from dtrees.inspection.importance import (
 )
 from dtrees.inspection.overlay import SharedForest, SharedNode, shared_forest
 from dtrees.inspection.plots import plot_shared_forest
+from dtrees.inspection.shap import Explanation, shap_values
 from dtrees.inspection.stability import (
     ImportanceStability,
     LevelStability,
@@ -21,6 +22,7 @@ from dtrees.inspection.text import export_text
 from dtrees.inspection.tree_plot import plot_tree
 
 __all__ = [
+    "Explanation",
     "ImportanceStability",
     "JointDependence",
     "LevelStability",
@@ -37,6 +39,7 @@ __all__ = [
     "partial_dependence",
     "plot_shared_forest",
     "plot_tree",
+    "shap_values",
     "shared_forest",
     "split_counts",
     "stability_report",

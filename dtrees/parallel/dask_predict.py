@@ -50,10 +50,10 @@ class Answer(NamedTuple):
 
     Attributes
     ----------
-    empty : array or sparse matrix of shape (0,) or (0, n_columns)
+    empty : array or sparse matrix of shape (0,), (0, n_columns) or (0, n_columns, ...)
         Its type and dtype.
     columns : sequence or None, default=None
-        Labels of the columns in a data frame; None: one value per row, or a sparse matrix.
+        Labels of the columns in a data frame; None: one value per row, or an array.
     labels : array or None, default=None
         What the values are taken from, if they are labels.
     """
@@ -149,7 +149,8 @@ def _map_array(model: Model, method: str, X: Any) -> Any:
         partial(_of_array, method=method, empty=empty),
         model=leaf,
         drop_axis=[1] if empty.ndim == 1 else [],
-        chunks=(X.chunks[0],) if empty.ndim == 1 else (X.chunks[0], (empty.shape[1],)),
+        new_axis=[*range(2, empty.ndim)],
+        chunks=(X.chunks[0], *((n,) for n in empty.shape[1:])),
         dtype=empty.dtype,
         meta=empty,
         name=f"{method.replace('_', '-')}-{tokenize(X.name, leaf.key)}",

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import KFold
 
@@ -22,6 +23,7 @@ from dtrees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreesRegressor,
+    GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -29,6 +31,7 @@ from dtrees.core.membership.resampling import Bags
 from dtrees.core.predict.intervals import floor_of, ranks
 from dtrees.estimators.prediction import scaled_errors
 from dtrees.export import load, save
+from dtrees.inspection import shap_values
 from dtrees.model_selection import cross_validate
 from tests.core.predict.test_intervals import listed
 from tests.estimators.forest_cases import FORESTS, mixed_table
@@ -386,3 +389,45 @@ def test_models_of_older_versions_have_errors_in_the_unit_of_the_target():
     values = np.stack([tree.predict(X) for tree in forest.estimators_], axis=1)
     expected = [listed(row, forest._oob_errors, unseen, 0.9) for row in values[:10].tolist()]
     np.testing.assert_allclose(forest.prediction_interval(X[:10], 0.9), expected, atol=1e-10)
+
+
+class TestContributions:
+    """What columns add, output by output; the values are proved where they are made."""
+
+    @pytest.fixture
+    def rows(self):
+        rng = np.random.default_rng(0)
+        X = pd.DataFrame(rng.normal(size=(90, 3)), columns=["a", "b", "c"])
+        return X, rng.integers(0, 3, 90)
+
+    def test_of_one_output(self, rows):
+        X, y = rows
+        model = GradientBoostingRegressor(max_iter=3, early_stopping=False).fit(X, y)
+        found, expected = model.predict_contributions(X), shap_values(model, X)
+        np.testing.assert_array_equal(found[:, :-1], expected.values)
+        np.testing.assert_array_equal(found[:, -1], expected.base_values)
+        np.testing.assert_array_equal(model.predict_contributions(X[:1]), found[:1])
+
+    def test_of_several_outputs(self, rows):
+        X, y = rows
+        model = RandomForestClassifier(3, random_state=0).fit(X, y)
+        found, expected = model.predict_contributions(X), shap_values(model, X)
+        by_output = found.reshape(len(X), 3, 4)
+        np.testing.assert_array_equal(by_output[:, :, :-1], expected.values.swapaxes(1, 2))
+        np.testing.assert_allclose(by_output.sum(axis=2), model.predict_proba(X), atol=1e-12)
+
+    def test_lazily(self, rows):
+        X, y = rows
+        model = RandomForestClassifier(3, random_state=0).fit(X, y)
+        lazy = dd.from_pandas(X, npartitions=2)
+        found = model.predict_contributions(lazy)
+        assert found.columns[:4].tolist() == ["0: a", "0: b", "0: c", "0: base value"]
+        expected = model.predict_contributions(X)
+        np.testing.assert_array_equal(found.compute(scheduler="sync").to_numpy(), expected)
+        model.fit(X.to_numpy(), y)
+        found = model.predict_contributions(da.from_array(X.to_numpy(), chunks=(40, 3)))
+        np.testing.assert_array_equal(found.compute(scheduler="sync"), expected)
+
+    def test_before_a_fit(self):
+        with pytest.raises(NotFittedError):
+            DecisionTreeRegressor().predict_contributions(np.zeros((1, 1)))
