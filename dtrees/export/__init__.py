@@ -55,7 +55,8 @@ values are bounded (`dtrees.export.values`); parameters and attributes are of th
 ranges that the estimator has. All errors are `dtrees.exceptions.ModelFileError`.
 """
 
+from dtrees.export.dataframe import trees_to_dataframe
 from dtrees.export.model_nodes import Node, nodes
 from dtrees.export.models import load, save
 
-__all__ = ["Node", "load", "nodes", "save"]
+__all__ = ["Node", "load", "nodes", "save", "trees_to_dataframe"]

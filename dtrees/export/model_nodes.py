@@ -260,6 +260,11 @@ class ModelNodes:
         return np.zeros(self.n_columns, dtype=bool) if known is None else known
 
     @cached_property
+    def has_times(self) -> bool:
+        """Whether a column holds dates or time spans."""
+        return self.book is not None and bool(np.isin(self.book.units, (DATETIME, TIMEDELTA)).any())
+
+    @cached_property
     def column_names(self) -> list[str]:
         """Names at fit, or "feature_0", "feature_1", ..."""
         names = None if self.book is None else self.book.feature_names
