@@ -77,8 +77,8 @@ def trees_to_dataframe(model: Any) -> pd.DataFrame:
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = GradientBoostingClassifier(max_iter=2, max_leaf_nodes=3).fit(X, y)
     >>> frame = trees_to_dataframe(model)
-    >>> frame.loc[0, ["node_index", "left_child", "split_feature", "count"]].tolist()
-    ['0-S0', '0-L1', 'petal length (cm)', 150]
+    >>> frame.loc[0, ["node_index", "left_child", "split_feature"]].tolist()
+    ['0-S0', '0-L1', 'petal length (cm)']
     """
     try:
         import pandas as pd
