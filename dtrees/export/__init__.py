@@ -43,6 +43,9 @@ model.json
     ``n_nodes``, ``n_words``, ``weight_unit``, ``unit`` and ``offset`` of each. Ten times as large;
     with ``mmap=True`` nothing is copied, and processes that open the same file share its memory.
 
+Pipelines and other models of scikit-learn with ours inside are files of skops, in which such an
+archive stands for each of our estimators (`dtrees.export.skops_files`).
+
 What is checked
 ---------------
 A file may come from anywhere. Nothing in it is executed or unpickled, classes are looked up in a

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 import dtrees
 from dtrees._warnings import warn
@@ -21,6 +23,7 @@ from dtrees.export.archive import (
     Writable,
     read_stream,
     write,
+    write_file,
 )
 from dtrees.export.books import decode_book, encode_book, expect
 from dtrees.export.parts import Parts, check_attributes, is_name_of_bags
@@ -64,7 +67,8 @@ def save(model: Any, path: str | os.PathLike | Writable, *, layout: str = "compa
     Parameters
     ----------
     model : object
-        A fitted tree, forest or boosted model of dtrees.
+        A fitted tree, forest or boosted model of dtrees; or a fitted model of scikit-learn with
+        such a one inside, as a pipeline or a `CalibratedClassifierCV`, which skops writes.
     path : str, path or file object
         By custom with the suffix ``.dtrees``. A file that is there is replaced when the new one is
         complete and has been read back. To a file object, which is open for writing bytes, nothing
@@ -77,8 +81,10 @@ def save(model: Any, path: str | os.PathLike | Writable, *, layout: str = "compa
     Raises
     ------
     TypeError
-        The model is no estimator of dtrees, or a class label or category is of a type that a file
-        cannot hold.
+        The model is no estimator of dtrees and holds none, or a class label, category, step or
+        function is of a type that a file cannot hold.
+    ImportError
+        The model is one of scikit-learn, and skops is not installed.
     ValueError
         `layout` is neither of the two, or a parameter was set to what the estimator does not take.
     sklearn.exceptions.NotFittedError
@@ -114,9 +120,18 @@ def save(model: Any, path: str | os.PathLike | Writable, *, layout: str = "compa
     """
     name = type(model).__name__
     if name not in ESTIMATORS or type(model) is not getattr(dtrees, name):
+        from dtrees.export.skops_files import encoded  # which imports this module
+
+        instead = _instead(model)
+        is_theirs = isinstance(model, BaseEstimator) and type(model).__module__[:8] == "sklearn."
+        content = encoded(model, layout) if is_theirs and not instead else None
+        if content is not None:
+            write_file(path, lambda file: file.write(content), _check_loads)
+            return
         raise TypeError(
-            f"The 'model' parameter of save must be one of {', '.join(ESTIMATORS)}. Got "
-            f"{type(model).__module__}.{type(model).__qualname__} instead.{_instead(model)}"
+            f"The 'model' parameter of save must be one of {', '.join(ESTIMATORS)}, or a model of "
+            "scikit-learn with a fitted one of them inside. Got "
+            f"{type(model).__module__}.{type(model).__qualname__} instead.{instead}"
         )
     parts = model._parts()
     model._check_parts(parts)
@@ -167,14 +182,11 @@ def _check_loads(path: os.PathLike | Readable) -> None:
 
 
 def _instead(model: Any) -> str:
-    """What to save in the place of an object that holds a model of ours; empty where none does."""
+    """What to save in the place of an object that found a model of ours; empty of any other."""
     if getattr(model, "best_estimator_", None) is not None:
         return " Save its best_estimator_."
     if hasattr(type(model), "final_estimator"):  # of a cross-validation, which would grow it
         return " Save its final_estimator."
-    steps = getattr(model, "steps", None)  # of a pipeline
-    if isinstance(steps, list) and type(steps[-1][1]).__name__ in ESTIMATORS:
-        return " Save its last step, and the steps before it by other means."
     return ""
 
 
@@ -199,23 +211,38 @@ def load(path: str | os.PathLike | Readable, *, mmap: bool = False) -> Any:
     Raises
     ------
     ModelFileError
-        The file is damaged, of a newer version, or no model file.
+        The file is damaged, of a newer version, no model file, or names types that are neither of
+        dtrees nor of scikit-learn. To load a pipeline, skops is not installed.
     ValueError
-        `mmap`, and a file object.
+        `mmap`, and a file object or a model of scikit-learn.
     OSError
         The file cannot be read.
 
     Notes
     -----
     Nothing in the file is executed; the whole file is read once, to check it. It is safe to load
-    files of unknown origin; whether to believe their predictions is another question.
+    files of unknown origin; whether to believe their predictions is another question. Models of
+    scikit-learn are read by skops: only types of scikit-learn, NumPy and dtrees that read nothing
+    and run nothing are made.
     """
+    from dtrees.export.skops_files import decoded, is_skops  # which imports this module
+
     data = None
     if not isinstance(path, str | os.PathLike):
         if mmap:
             raise ValueError("mmap=True needs the path of a file; a file object was given.")
         path, data = read_stream(path)
-    name, archive = os.fspath(path), Archive(path, mmap, data)
+    name = os.fspath(path)
+    if is_skops(path if data is None else data):
+        if mmap:
+            raise ValueError(f"mmap=True: {name!r} holds a model of scikit-learn, not ours alone.")
+        return decoded(name, Path(path).read_bytes() if data is None else data)
+    return load_model(name, mmap, data)
+
+
+def load_model(name: str, mmap: bool, data: bytes | None) -> Any:
+    """Read an estimator of dtrees; `name` is the path, or what messages call the data."""
+    archive = Archive(name, mmap, data)
     document = archive.document
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f"{name!r} is not a model file of dtrees.")
