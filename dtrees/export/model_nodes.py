@@ -283,6 +283,15 @@ class ModelNodes:
         """Number of raw predictions of a boosted model; otherwise, values of a leaf."""
         return self.trees[0].grown.n_values if self.start is None else len(self.start)
 
+    def tree(self, number: int) -> TreeNodes:
+        """One of the trees; ValueError when there are not so many."""
+        if number < len(self.trees):
+            return self.trees[number]
+        has = "one tree" if len(self.trees) == 1 else f"{len(self.trees)} trees"
+        raise ValueError(
+            f"tree must be below {len(self.trees)}: the model has {has}. Got {number}."
+        )
+
     def __iter__(self) -> Iterator[Node]:
         for number in range(len(self.trees)):
             yield from self.of_tree(number)

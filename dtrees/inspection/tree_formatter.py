@@ -336,12 +336,7 @@ def formatter_of(
     **options: Any,
 ) -> TreeFormatter:
     """The formatter of a tree of a model, with these names and options."""
-    if number >= len(view.trees):
-        has = "one tree" if len(view.trees) == 1 else f"{len(view.trees)} trees"
-        raise ValueError(
-            f"tree must be below {len(view.trees)}: the model has {has}. Got {number}."
-        )
-    nodes = view.trees[number]
+    nodes = view.tree(number)
     return TreeFormatter(
         nodes,
         names=column_names(view, feature_names),

@@ -1,0 +1,152 @@
+"""A model as an estimator of scikit-learn, for tools that read its ``tree_``.
+
+scikit-learn's trees are imported when a model is written: they take as long as all of dtrees.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dtrees.coding.times import DATETIME, TIMEDELTA
+from dtrees.constraints import IntegerIn, Nothing, checked
+from dtrees.export.model_nodes import ModelNodes, TreeNodes
+
+NO_CHILD, NO_COLUMN = -1, -2
+
+
+@checked(tree=(IntegerIn(0), Nothing()))
+def to_sklearn(model: Any, *, tree: int | None = None) -> Any:
+    """Return a fitted estimator of scikit-learn that predicts as a model of dtrees.
+
+    It is for tools that read ``tree_`` or know estimators by their class: shap, dtreeviz,
+    supertree, and others.
+
+    Parameters
+    ----------
+    model : tree or forest of dtrees, or TreeView
+        Fitted to columns of numbers and bools. Of a boosted model, give one `tree`.
+    tree : int, default=None
+        Number of one tree, which is returned alone. None: the model.
+
+    Returns
+    -------
+    sklearn.tree.DecisionTreeClassifier, DecisionTreeRegressor, \
+sklearn.ensemble.RandomForestClassifier or RandomForestRegressor
+        Forests of all kinds become random forests. A tree of a boosted model becomes a regressor
+        of the steps that it adds to an output. Parameters are scikit-learn's defaults.
+
+    Raises
+    ------
+    TypeError
+        It is no model of dtrees, or a boosted one of which no `tree` is chosen.
+    ValueError
+        A column holds categories, dates or time spans, or there is no tree of this number.
+    sklearn.exceptions.NotFittedError
+        The model has not been fitted.
+
+    Notes
+    -----
+    scikit-learn rounds tables to float32. Rows of float32 come to the same leaves in both. A
+    number of float64 may go another way where rounding takes it across a threshold, and numbers
+    beyond float32 are refused. Missing values take the sides of the model.
+
+    O(nodes x classes).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from dtrees import DecisionTreeClassifier
+    >>> from dtrees.export import to_sklearn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    >>> to_sklearn(tree)
+    DecisionTreeClassifier()
+    >>> to_sklearn(tree).tree_.threshold.round(2).tolist()
+    [2.45, -2.0, 1.75, -2.0, -2.0]
+    """
+    view = ModelNodes.of(model)
+    _refuse_columns(view)
+    numbers = np.arange(view.trees[0].grown.n_values)
+    if tree is not None or not hasattr(model, "forest_"):
+        labels = numbers if view.classes is None else view.classes
+        return _decision_tree(view, view.tree(tree or 0), labels)
+    if view.start is not None:
+        raise TypeError(
+            f"The trees of a {type(model).__name__} add up, with a start and a link that "
+            "scikit-learn's forests have not. to_lightgbm and to_onnx write such models. One tree "
+            "is to_sklearn(model, tree=0)."
+        )
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    kind = RandomForestRegressor if view.classes is None else RandomForestClassifier
+    forest = _described(kind(n_estimators=len(view.trees)), view, view.classes)
+    # scikit-learn's forests have their trees know numbers of classes
+    forest.estimators_ = [_decision_tree(view, each, numbers) for each in view.trees]
+    forest.estimator_ = forest.estimator
+    return forest
+
+
+def _refuse_columns(view: ModelNodes) -> None:
+    """Refuse columns that are not of numbers."""
+    if view.book is None:
+        return
+    for column, name in enumerate(view.column_names):
+        if column in view.book.categories:
+            raise ValueError(
+                f"Column {name!r} holds categories, and scikit-learn's trees know numbers only. "
+                "to_lightgbm and to_onnx write sets of categories."
+            )
+        if view.book.units[column] in (DATETIME, TIMEDELTA):
+            raise ValueError(
+                f"Column {name!r} holds {view.book.unit(column)}, finer than the float32 of "
+                "scikit-learn's trees. trees_to_dataframe has its thresholds."
+            )
+
+
+def _decision_tree(view: ModelNodes, tree: TreeNodes, labels: np.ndarray) -> Any:
+    """The estimator of one tree."""
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+    from sklearn.tree._tree import Tree
+
+    is_regression = tree.grown.is_regression
+    estimator = DecisionTreeRegressor() if is_regression else DecisionTreeClassifier()
+    estimator = _described(estimator, view, None if is_regression else labels)
+    n_classes = np.array([tree.grown.n_values], dtype=np.intp)
+    estimator.tree_ = Tree(view.n_columns, n_classes, 1)
+    estimator.tree_.__setstate__(_state_of(tree))
+    estimator.max_features_ = view.n_columns
+    return estimator
+
+
+def _described(estimator: Any, view: ModelNodes, labels: np.ndarray | None) -> Any:
+    """The estimator with the attributes of a fitted one; `labels` None: of numbers."""
+    estimator.n_features_in_, estimator.n_outputs_ = view.n_columns, 1
+    if view.book is not None and view.book.feature_names is not None:
+        estimator.feature_names_in_ = np.array(view.column_names, dtype=object)
+    if labels is not None:
+        estimator.classes_, estimator.n_classes_ = labels, len(labels)
+    return estimator
+
+
+def _state_of(tree: TreeNodes) -> dict[str, Any]:
+    """What scikit-learn's Tree holds."""
+    from sklearn.tree._tree import NODE_DTYPE
+
+    grown, is_leaf = tree.grown, tree.is_leaf
+    nodes = np.zeros(grown.node_count, dtype=NODE_DTYPE)
+    nodes["left_child"] = np.where(is_leaf, NO_CHILD, grown.children_left)
+    nodes["right_child"] = np.where(is_leaf, NO_CHILD, grown.children_right)
+    nodes["feature"] = np.where(is_leaf, NO_COLUMN, grown.feature)
+    nodes["threshold"] = np.where(is_leaf, NO_COLUMN, grown.threshold)
+    nodes["missing_go_to_left"] = np.where(is_leaf, 0, grown.missing_go_to_left)
+    nodes["impurity"] = grown.impurity
+    nodes["n_node_samples"] = grown.n_node_samples
+    nodes["weighted_n_node_samples"] = grown.weighted_n_node_samples
+    return {
+        "max_depth": grown.max_depth,
+        "node_count": grown.node_count,
+        "nodes": nodes,
+        "values": np.ascontiguousarray(grown.value[:, np.newaxis, :]),
+    }
