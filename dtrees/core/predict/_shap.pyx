@@ -96,7 +96,8 @@ cdef struct Walk:
     double* factors         # (4, points)
     int64_t* passes         # (depth, LANES)
     int64_t* met            # (depth, LANES): o of the last edge
-    int32_t* path           # (depth,): nodes below the last edges of the columns of the path
+    int32_t* path           # (depth,): nodes
+    int32_t* side           # (depth,): of the child that is next, 0 or 1; 2: both are done
     double* phi             # (places, outputs, LANES)
     double* pairs           # (places, places, outputs, LANES)
 
@@ -251,51 +252,95 @@ cdef void set_factors(const Walk* w, const Edge* edge, bint with_slopes) noexcep
             up_failed[k] *= w.weights[k]
 
 
-cdef void go_down(Walk* w, int64_t node) noexcept nogil:
-    """Add what the edges below a node say; OUT its sums."""
+cdef void walk(Walk* w) noexcept nogil:
+    """Add what the edges of a tree say to the values of a company of rows."""
+    cdef int64_t depth = 0
+    begin_node(w, 0, 0)
+    while True:
+        if w.side[depth] == 2:                              # both children are done
+            if depth == 0:
+                return
+            set_factors(w, &w.edges[w.path[depth]], False)
+            go_up(w, depth)
+            depth -= 1
+        elif go_down(w, depth):
+            depth += 1
+            begin_node(w, w.path[depth], depth)
+            continue
+        else:
+            go_up(w, depth + 1)
+        w.side[depth] += 1
+
+
+cdef void begin_node(Walk* w, int32_t node, int64_t depth) noexcept nogil:
+    """Begin with a node on the path, none of whose children is done."""
+    cdef int64_t cells = w.n_outputs * w.n_points * LANES
+    memset(w.sums + depth * cells, 0, cells * sizeof(double))
+    test_rows(w, node, w.passes + depth * LANES)
+    w.path[depth] = node
+    w.side[depth] = 0
+
+
+cdef bint go_down(Walk* w, int64_t depth) noexcept nogil:
+    """Go to the next child of the last node of the path, and tell whether it has children.
+
+    OUT its products, and of a leaf its sums.
+    """
     cdef int64_t cells = w.n_points * LANES
-    cdef int64_t depth = w.edges[node].depth
     cdef double* product = w.products + depth * cells
     cdef double* next = product + cells
-    cdef double* sums = w.sums + depth * w.n_outputs * cells
-    cdef double* below = sums + w.n_outputs * cells
-    cdef int64_t* passes = w.passes + depth * LANES
+    cdef double* below = w.sums + (depth + 1) * w.n_outputs * cells
+    cdef const int64_t* passes = w.passes + depth * LANES
     cdef int64_t* met = w.met + (depth + 1) * LANES
-    cdef const int64_t* before
-    cdef int64_t child, side, r, out, turned
-    cdef const Edge* edge
-    cdef Factors down, up
-    memset(sums, 0, w.n_outputs * cells * sizeof(double))
-    test_rows(w, node, passes)
-    for side in range(2):
-        child = w.tree.right[node] if side else w.tree.left[node]
-        edge = &w.edges[child]
-        before = w.met                                      # depth 0: all rows have met nothing
-        if edge.before >= 0:
-            before = w.met + w.edges[edge.before].depth * LANES
-        turned = -side
-        for r in range(w.n):
-            met[r] = before[r] & (passes[r] ^ turned)
-        if w.slopes != NULL:
-            set_slopes(w, edge, met)
-        set_factors(w, edge, False)
-        down.met, down.failed = w.factors, w.factors + w.n_points
-        down.lost = edge.share / edge.above if edge.above > 0 else 0
-        multiply(is_wide, product, before, met, &down, w.n_points, w.n, next)
-        w.path[depth + 1] = <int32_t>child
-        if w.tree.test[child] != LEAF:
-            go_down(w, child)
-            set_factors(w, edge, False)
-        else:
-            for out in range(w.n_outputs):
-                weigh(is_wide, next, w.value[child * w.n_outputs + out], w.n_points, w.n,
-                      below + out * cells)
-            if w.slopes != NULL:
-                add_pairs(w, depth + 1, below)
-        up.met, up.failed, up.lost = w.factors + 2 * w.n_points, w.factors + 3 * w.n_points, 0
-        for out in range(w.n_outputs):
-            collect(is_wide, below + out * cells, before, met, &up, w.n_points, w.n,
-                    w.phi + (edge.place * w.n_outputs + out) * LANES, sums + out * cells)
+    cdef int64_t side = w.side[depth]
+    cdef int32_t node = w.path[depth]
+    cdef int32_t child = w.tree.right[node] if side else w.tree.left[node]
+    cdef const Edge* edge = &w.edges[child]
+    cdef const int64_t* before = met_before(w, edge)
+    cdef int64_t r, out
+    cdef Factors down
+    for r in range(w.n):
+        met[r] = before[r] & (passes[r] ^ -side)
+    if w.slopes != NULL:
+        set_slopes(w, edge, met)
+    set_factors(w, edge, False)
+    down.met, down.failed = w.factors, w.factors + w.n_points
+    down.lost = edge.share / edge.above if edge.above > 0 else 0
+    multiply(is_wide, product, before, met, &down, w.n_points, w.n, next)
+    w.path[depth + 1] = child
+    if w.tree.test[child] != LEAF:
+        return True
+    for out in range(w.n_outputs):
+        weigh(is_wide, next, w.value[child * w.n_outputs + out], w.n_points, w.n,
+              below + out * cells)
+    if w.slopes != NULL:
+        add_pairs(w, depth + 1, below)
+    return False
+
+
+cdef void go_up(Walk* w, int64_t depth) noexcept nogil:
+    """Add the sums of the last node of the path to those of its parent, and its edge's values.
+
+    `w.factors` are those of the edge.
+    """
+    cdef int64_t cells = w.n_points * LANES
+    cdef const double* below = w.sums + depth * w.n_outputs * cells
+    cdef double* sums = w.sums + (depth - 1) * w.n_outputs * cells
+    cdef const Edge* edge = &w.edges[w.path[depth]]
+    cdef int64_t out
+    cdef Factors up
+    up.met, up.failed, up.lost = w.factors + 2 * w.n_points, w.factors + 3 * w.n_points, 0
+    for out in range(w.n_outputs):
+        collect(is_wide, below + out * cells, met_before(w, edge), w.met + depth * LANES, &up,
+                w.n_points, w.n, w.phi + (edge.place * w.n_outputs + out) * LANES,
+                sums + out * cells)
+
+
+cdef inline const int64_t* met_before(const Walk* w, const Edge* edge) noexcept nogil:
+    """o of the column above an edge."""
+    if edge.before < 0:
+        return w.met                                        # depth 0: all rows have met nothing
+    return w.met + w.edges[edge.before].depth * LANES
 
 
 cdef void set_slopes(Walk* w, const Edge* edge, const int64_t* met) noexcept nogil:
@@ -390,7 +435,7 @@ def add_shap(ShapTree tree not None, const double[:, ::1] numbers not None, code
     # products, slopes, sums, factors, values, interactions; then tests, whether met, and nodes
     n = depth * cells * (2 + w.n_outputs) + 4 * w.n_points
     n += (n_places * w.n_outputs + n_pairs) * LANES
-    memory = <double*>calloc(n + 3 * depth * LANES, sizeof(double))
+    memory = <double*>calloc(n + 2 * depth * LANES + depth, sizeof(double))
     if memory == NULL:
         raise MemoryError()
     w.products = memory
@@ -402,6 +447,7 @@ def add_shap(ShapTree tree not None, const double[:, ::1] numbers not None, code
     w.passes = <int64_t*>(memory + n)
     w.met = w.passes + depth * LANES
     w.path = <int32_t*>(w.met + depth * LANES)
+    w.side = w.path + depth
     if pairs is None:
         w.slopes = NULL
     all_codes = w.rows.codes
@@ -418,7 +464,7 @@ def add_shap(ShapTree tree not None, const double[:, ::1] numbers not None, code
             if all_codes != NULL:
                 w.rows.codes = all_codes + first
             w.n = n
-            go_down(&w, 0)
+            walk(&w)
             for i in range(n_places):
                 for out in range(w.n_outputs):
                     for r in range(n):
@@ -470,15 +516,23 @@ cdef begin_walk(Walk* w, ShapTree tree, const double[:, ::1] numbers, codes,
         w.rows.codes = &own[0, 0]
 
 
+cdef struct Fork:
+    # A test that two rows answer differently.
+    int32_t place           # of its column
+    int32_t other           # where the background row goes
+    bint is_other           # whether this is done after where the row goes
+
+
 cdef struct Parting:
     # Of two rows that go down together.
     Rows background
     int64_t r               # row
     int64_t b               # background row
     int8_t* owner           # by place: whose test counts, ROW or BACKGROUND
+    Fork* forks             # that are open
     const double* gain      # (d + 1, d + 1): a!(b - 1)!/(a + b)!, by columns of the row, and others
     int64_t width
-    double* sums            # (depth, 2, outputs)
+    double* sums            # (forks + 1, 2, outputs)
 
 
 cdef enum Owner:
@@ -487,40 +541,69 @@ cdef enum Owner:
     BACKGROUND
 
 
-cdef void part(Walk* w, Parting* p, int64_t node, int64_t a, int64_t b) noexcept nogil:
-    """Add the values of columns by which two rows part below a node; OUT sums of its leaves."""
-    cdef double* own = p.sums + (a + b) * 2 * w.n_outputs
-    cdef double* below = own + 2 * w.n_outputs
-    cdef int64_t place, out, child, side
+cdef int64_t next_fork(const Walk* w, Parting* p, int64_t node, int64_t n) noexcept nogil:
+    """Go down to a leaf, or to where the rows part: fork n is OUT. Returns the node of the row."""
+    cdef int32_t place
     cdef bint mine, theirs
     while w.tree.test[node] != LEAF:
         place = w.edges[w.tree.left[node]].place
         mine = passes_test(w, node, &w.rows, p.r)
         theirs = passes_test(w, node, &p.background, p.b)
         if p.owner[place] == NOBODY and mine != theirs:
-            break
+            p.forks[n].place = place
+            p.forks[n].other = w.tree.right[node] if mine else w.tree.left[node]
+            p.forks[n].is_other = False
+            return w.tree.left[node] if mine else w.tree.right[node]
         if p.owner[place] == BACKGROUND:
             mine = theirs
         node = w.tree.left[node] if mine else w.tree.right[node]
-    if w.tree.test[node] == LEAF:
+    return node
+
+
+cdef void part(Walk* w, Parting* p) noexcept nogil:
+    """Add the values of columns by which two rows part."""
+    cdef int64_t node = 0
+    cdef int64_t n = 0                                      # open forks
+    cdef int64_t a = 0                                      # of which the row's side is open
+    cdef int64_t b, out, i
+    cdef double* own
+    cdef double* below
+    cdef Fork* fork
+    while True:
+        p.forks[n].place = -1
+        node = next_fork(w, p, node, n)
+        if p.forks[n].place >= 0:
+            memset(p.sums + n * 2 * w.n_outputs, 0, 2 * w.n_outputs * sizeof(double))
+            p.owner[p.forks[n].place] = ROW
+            n += 1
+            a += 1
+            continue
+        b, below = n - a, p.sums + n * 2 * w.n_outputs
         for out in range(w.n_outputs):
             # what a column of the row adds here, and what one of the background takes away
-            own[out] = w.value[node * w.n_outputs + out] * p.gain[b * p.width + a]
-            own[w.n_outputs + out] = w.value[node * w.n_outputs + out] * p.gain[a * p.width + b]
-        return
-    memset(own, 0, 2 * w.n_outputs * sizeof(double))
-    for side in range(2):
-        child = w.tree.left[node] if mine != side else w.tree.right[node]
-        p.owner[place] = BACKGROUND if side else ROW
-        part(w, p, child, a + 1 - side, b + side)
-        for out in range(w.n_outputs):
-            if side:
-                w.phi[place * w.n_outputs + out] -= below[w.n_outputs + out]
-            else:
-                w.phi[place * w.n_outputs + out] += below[out]
-            own[out] += below[out]
-            own[w.n_outputs + out] += below[w.n_outputs + out]
-    p.owner[place] = NOBODY
+            below[out] = w.value[node * w.n_outputs + out] * p.gain[b * p.width + a]
+            below[w.n_outputs + out] = w.value[node * w.n_outputs + out] * p.gain[a * p.width + b]
+        while n > 0:
+            fork = &p.forks[n - 1]
+            below = p.sums + n * 2 * w.n_outputs
+            own = below - 2 * w.n_outputs
+            for out in range(w.n_outputs):
+                if fork.is_other:
+                    w.phi[fork.place * w.n_outputs + out] -= below[w.n_outputs + out]
+                else:
+                    w.phi[fork.place * w.n_outputs + out] += below[out]
+            for i in range(2 * w.n_outputs):
+                own[i] += below[i]
+            if not fork.is_other:
+                break
+            p.owner[fork.place] = NOBODY
+            n -= 1
+        if n == 0:
+            return
+        fork.is_other = True
+        p.owner[fork.place] = BACKGROUND
+        node = fork.other
+        a -= 1
 
 
 def add_parted(ShapTree tree not None, const double[:, ::1] numbers not None, codes,
@@ -550,15 +633,18 @@ def add_parted(ShapTree tree not None, const double[:, ::1] numbers not None, co
     p.background, p.gain, p.width = behind.rows, &gain[0, 0], gain.shape[0]
     p.owner = <int8_t*>calloc(w.n_places, sizeof(int8_t))
     p.sums = <double*>malloc((tree.most_columns + 2) * 2 * w.n_outputs * sizeof(double))
-    if p.owner == NULL or p.sums == NULL:
+    p.forks = <Fork*>calloc(tree.most_columns + 2, sizeof(Fork))
+    if p.owner == NULL or p.sums == NULL or p.forks == NULL:
         free(p.owner)
         free(p.sums)
+        free(p.forks)
         raise MemoryError()
     with nogil:
         for r in range(numbers.shape[1]):
             w.phi = &phi[r, 0, 0]
             for b in range(others.shape[1]):
                 p.r, p.b = r, b
-                part(&w, &p, 0, 0, 0)
+                part(&w, &p)
     free(p.owner)
     free(p.sums)
+    free(p.forks)

@@ -3,14 +3,15 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 
 from dtrees import DecisionTreeRegressor
 from dtrees.coding.codebook import CodeBook
 from dtrees.core.model.tree import Tree
-from dtrees.core.predict._shap import ShapTree, add_shap
-from dtrees.core.predict.contributions import contributions, rule_of
+from dtrees.core.predict._shap import ShapTree, add_parted, add_shap
+from dtrees.core.predict.contributions import contributions, parting_weights, rule_of
 from dtrees.export.model_nodes import ModelNodes
 from dtrees.typing import serial
 from tests.export.examples import examples
@@ -75,14 +76,55 @@ def chain(depth, n_columns):
     )
 
 
-@pytest.mark.parametrize(("depth", "n_columns"), [(2_000, 1), (2_000, 40), (300, 300)])
+@pytest.mark.parametrize(("depth", "n_columns"), [(30_000, 1), (2_000, 40), (300, 300)])
 def test_a_path_as_long_as_the_tree(depth, n_columns):
     X = np.repeat(np.arange(depth + 1.0)[:, None], n_columns, axis=1)
     book, _ = CodeBook.fit_encode(X)
     tree, rows = chain(depth, n_columns), X[[0, 1, depth // 2, depth]]
-    phi, _ = contributions([tree], [tree.value], book, book.check(rows), serial, n_outputs=1)
-    expected = rows[:, 0] - depth / 2
-    np.testing.assert_allclose(phi.sum(axis=(1, 2)), expected, rtol=1e-9, atol=1e-9 * depth)
+    known, others = book.check(rows), X[[0, depth // 3, depth]]
+    for background in None, book.check(others):
+        phi, _ = contributions(
+            [tree], [tree.value], book, known, serial, n_outputs=1, background=background
+        )
+        mean = depth / 2 if background is None else others[:, 0].mean()
+        expected = rows[:, 0] - mean
+        np.testing.assert_allclose(phi.sum(axis=(1, 2)), expected, rtol=1e-9, atol=1e-9 * depth)
+
+
+def test_columns_of_equal_roles_on_a_long_path_add_the_same():
+    """Rows meet the test of every column or fail it, which only the order could tell apart."""
+    depth = 200
+    X = np.repeat(np.arange(depth + 1.0)[:, None], depth, axis=1)
+    book, _ = CodeBook.fit_encode(X)
+    tree = chain(depth, depth)
+    alike = np.where(np.arange(2 * depth + 1) == 2 * depth, 1.0, 0.0)[:, None]  # of the last leaf
+    phi, _ = contributions(
+        [tree], [alike], book, book.check(X[-1:]), serial, n_outputs=1, background=book.check(X[:1])
+    )
+    np.testing.assert_allclose(phi[0, :, 0], 1 / depth, rtol=1e-12)
+
+
+def test_rows_without_weight_are_not_there():
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(80, 3)), np.arange(80) % 2
+    y = X[:, 0] * X[:, 1]
+    known = DecisionTreeRegressor(random_state=0).fit(X[1::2], y[1::2])
+    model = DecisionTreeRegressor(random_state=0).fit(X, y, weight)
+    np.testing.assert_allclose(shap_of(model, X), shap_of(known, X), rtol=1e-9, atol=1e-12)
+
+
+def test_leaves_without_weight_are_not_expected():
+    """As a file may have them: rows that come there are explained, and nothing is divided by 0."""
+    tree = chain(3, 2)
+    statistics = tree.statistics.copy()
+    statistics[[2, 4, 5, 6], 0] = 0  # all rows are in the first leaf
+    statistics[0, 0] = 1
+    tree = replace(tree, statistics=statistics, n_node_samples=statistics[:, 0])
+    X = np.repeat(np.arange(4.0)[:, None], 2, axis=1)
+    book, _ = CodeBook.fit_encode(X)
+    value = np.arange(7.0)[:, None]
+    phi, _ = contributions([tree], [value], book, book.check(X), serial, n_outputs=1)
+    assert phi.sum(axis=(1, 2)) == pytest.approx([0, 2, 4, 5])  # leaves 1, 3, 5, 6
 
 
 def test_one_leaf_says_nothing():
@@ -100,6 +142,50 @@ class TestBrokenArguments:
 
     def ready(self, tree, n_codes):
         return ShapTree(tree, 3, tree.value, n_codes)
+
+    @pytest.mark.parametrize("child", [0, 99, -3])
+    def test_children_that_cannot_be(self, parts, child):
+        tree, _, n_codes = parts
+        right = tree.children_right.copy()
+        right[0] = child
+        with pytest.raises(ValueError, match="broken"):
+            self.ready(replace(tree, children_right=right), n_codes)
+
+    def test_columns_that_cannot_be(self, parts):
+        tree, _, n_codes = parts
+        with pytest.raises(ValueError, match="broken"):
+            self.ready(replace(tree, feature=tree.feature + 3), n_codes)
+
+    def test_subsets_that_cannot_be(self):
+        X = pd.DataFrame({"a": pd.Categorical(list("abcd") * 5)})
+        model = DecisionTreeRegressor().fit(X, np.arange(20) % 4 == 1)
+        tree, book = model.tree_.model, model.tree_.codebook
+        offset = tree.subset_offset + 1000
+        broken = replace(tree, subset_offset=offset)
+        with pytest.raises(ValueError, match="broken"):
+            contributions([broken], [tree.value], book, book.check(X), serial, n_outputs=1)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"gain": parting_weights(1)}, "too few weights"),
+            ({"phi": np.zeros((4, 3, 2))}, "values do not fit"),
+            ({"other_codes": np.zeros((3, 2), dtype=np.int64)}, "values do not fit"),
+        ],
+    )
+    def test_lengths_of_two_rows(self, parts, change, message):
+        tree, numbers, n_codes = parts
+        own = self.ready(tree, n_codes)
+        given = {
+            "gain": parting_weights(own.most_columns),
+            "phi": np.zeros((4, 3, 1)),
+            "other_codes": None,
+        } | change
+        slot, others = np.arange(3, dtype=np.int32), numbers[:, :2].copy()
+        with pytest.raises(ValueError, match=message):
+            add_parted(
+                own, numbers, None, others, given["other_codes"], slot, given["gain"], given["phi"]
+            )
 
     def test_children_of_nobody(self, parts):
         tree, _, n_codes = parts
