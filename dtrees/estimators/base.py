@@ -38,7 +38,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from functools import cache
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
@@ -63,7 +63,7 @@ from dtrees.constraints import (
 )
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.estimators.fit_plan import LARGEST_SEED
-from dtrees.estimators.other_names import names_others
+from dtrees.estimators.other_names import names_others, refuse_setting
 from dtrees.estimators.prediction import Predictor, answered
 from dtrees.estimators.tree_view import TreeView
 from dtrees.export.parts import Parts
@@ -157,6 +157,27 @@ class BaseModel(BaseEstimator):
         super().__init_subclass__(**given)
         for name in {"__init__", "fit"} & vars(cls).keys():
             setattr(cls, name, names_others(vars(cls)[name]))
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, as scikit-learn does.
+
+        Parameters
+        ----------
+        **params : dict
+            Values by name; `fit` checks them.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            There is no such parameter. If another library has it, the error says its name here.
+        """
+        refuse_setting(type(self), params)
+        super().set_params(**params)
+        return self
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         """`y` and the weights as integers."""

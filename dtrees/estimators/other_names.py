@@ -1,19 +1,20 @@
 """Parameters of other libraries, and what they are called here.
 
 A constructor or `fit` that is given one of them raises a TypeError that names the parameter of
-dtrees, or says why there is none. The table is that of the page ``docs/user_guide/coming_from.md``.
+dtrees, or says why there is none; `set_params`, and with it a search, raises a ValueError. The
+table is that of the page ``docs/user_guide/coming_from.md``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-PAGE = "'Coming from other libraries' in the documentation"
+PAGE = "docs/user_guide/coming_from.md"
 
 # What another library's parameter is called here; of several names, those that the estimator has.
 NAMES: dict[str, tuple[str, ...]] = {
@@ -116,23 +117,34 @@ def names_others(function: F) -> F:
 
 def _refuse(kind: Any, function: str, name: str, known: frozenset[str]) -> None:
     """Raise a TypeError if a parameter is unknown here, and known elsewhere."""
-    if name in known:
-        return
-    elsewhere = signature(kind.fit if function == "__init__" else kind.__init__).parameters
+    hint = "" if name in known else _hint(kind, name, known, function == "fit")
+    if hint:
+        raise TypeError(
+            f"{kind.__name__}.{function}() got an unexpected keyword argument {name!r}. {hint}"
+        )
+
+
+def refuse_setting(kind: Any, names: Iterable[str]) -> None:
+    """Raise a ValueError if one of the names is no parameter of an estimator, and is elsewhere."""
+    known = frozenset(kind._get_param_names())
+    for name in names:
+        hint = "" if name in known else _hint(kind, name, known, False)
+        if hint:
+            raise ValueError(f"Invalid parameter {name!r} for estimator {kind.__name__}. {hint}")
+
+
+def _hint(kind: Any, name: str, known: frozenset[str], of_fit: bool) -> str:
+    """What to write instead of an unknown name; empty where it is known nowhere."""
+    elsewhere = signature(kind.__init__ if of_fit else kind.fit).parameters
     candidates = (name, *NAMES.get(name, ()))
     here = " and ".join(repr(each) for each in candidates if each in known)
     there = " and ".join(repr(each) for each in candidates if each in elsewhere)
     if here:
         said = f"Use {here}."
-    elif there and function == "__init__":
-        said = f"Give {there} to fit."
     elif there:
-        said = f"Set {there} of the estimator."
+        said = f"Set {there} of the estimator." if of_fit else f"Give {there} to fit."
     elif name in REASONS or name in NAMES:
         said = REASONS.get(name, f"{kind.__name__} has nothing like it.")
     else:
-        return
-    raise TypeError(
-        f"{kind.__name__}.{function}() got an unexpected keyword argument {name!r}. {said} "
-        f"See {PAGE}."
-    )
+        return ""
+    return f"{said} See {PAGE}."

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
 
 import dtrees
 from dtrees import DecisionTreeClassifier, GradientBoostingClassifier, RandomForestClassifier
@@ -53,6 +55,30 @@ def test_fit_says_the_name(kind, name, said):
     assert refused(lambda **given: model.fit(X, Y, **given), name).startswith(said)
 
 
+@pytest.mark.parametrize("search_class", [dtrees.GridSearchCV, GridSearchCV])
+@pytest.mark.parametrize("prefix", ["", "model__"])
+def test_grids_say_the_name(search_class, prefix):
+    estimator = GradientBoostingClassifier()
+    if prefix:
+        estimator = Pipeline([("none", "passthrough"), ("model", estimator)])
+    search = search_class(estimator, {f"{prefix}num_leaves": [4]}, cv=2)
+    with pytest.raises(ValueError, match=r"'num_leaves' for estimator Grad.*Use 'max_leaf_nodes'"):
+        search.fit(X * 20, Y * 20)
+
+
+def test_parameters_of_fit_are_given_to_fit():
+    with pytest.raises(ValueError, match=r"Give 'X_val' and 'y_val' to fit\. See"):
+        GradientBoostingClassifier().set_params(max_depth=2, eval_set=[(X, Y)])
+
+
+def test_setting_what_is_known_nowhere_is_scikit_learns_error():
+    with pytest.raises(ValueError, match="Valid parameters are"):
+        DecisionTreeClassifier().set_params(max_dept=1)
+    tree = DecisionTreeClassifier()
+    assert tree.set_params(max_depth=1, n_jobs=2) is tree
+    assert (tree.max_depth, tree.n_jobs) == (1, 2)
+
+
 def test_a_misspelt_name_is_pythons_error():
     for kind in ESTIMATORS:
         assert refused(kind, "max_dept").find("See") == -1
@@ -64,7 +90,9 @@ def test_every_name_of_the_table_is_known_and_on_the_page(name):
     kinds = [kind for kind in ESTIMATORS if name not in inspect.signature(kind).parameters]
     assert kinds
     for kind in kinds:
-        assert "in the documentation." in refused(kind, name)
+        assert refused(kind, name).endswith(" See docs/user_guide/coming_from.md.")
+        with pytest.raises(ValueError, match=f"^Invalid parameter '{name}' for .*coming_from.md.$"):
+            kind().set_params(**{name: 1})
 
 
 def test_names_here_are_parameters_of_some_estimator():
