@@ -74,6 +74,7 @@ TAKEN = {
     "error_score": "True|-1|2.5|nan|inf",
     "estimator": "unfitted|tree|boosted",
     "feature_names": "None|[1, 2]|array",
+    "filled": "True",
     "final": "None|tree",
     "groups": "None",
     "impurity": "True",

@@ -1,6 +1,6 @@
 """A model as an estimator of scikit-learn, for tools that read its ``tree_``.
 
-scikit-learn's trees are imported when a model is written: they take as long as all of dtrees.
+scikit-learn's trees are imported when a model is written, so that other imports stay light.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ import numpy as np
 
 from dtrees.constraints import NAMES, Boolean, InstanceOf, IntegerIn, Nothing, checked
 from dtrees.export.model_nodes import ModelNodes
+from dtrees.inspection.colours import colours_of, hexadecimal
 from dtrees.inspection.tree_formatter import Line, Reach, TreeFormatter, formatter_of, impurity_name
 
 LABEL_WIDTH = 40  # characters of a line within a node
@@ -33,6 +34,7 @@ LABEL_WIDTH = 40  # characters of a line within a node
     class_names=NAMES,
     impurity=(Boolean(),),
     node_ids=(Boolean(),),
+    filled=(Boolean(),),
     decimals=(IntegerIn(0),),
     tree=(IntegerIn(0),),
     max_categories=(IntegerIn(1), Nothing()),
@@ -46,6 +48,7 @@ def export_graphviz(
     class_names: Sequence[str] | None = None,
     impurity: bool = True,
     node_ids: bool = False,
+    filled: bool = False,
     decimals: int = 2,
     max_categories: int | None = 8,
     tree: int = 0,
@@ -70,6 +73,9 @@ def export_graphviz(
         Whether nodes show their impurity.
     node_ids : bool, default=False
         Whether nodes show their number.
+    filled : bool, default=False
+        Whether nodes have the colour of their largest class, the stronger the purer they are; for
+        regression, the stronger the larger their mean.
     decimals : int, default=2
         Least number of decimals, at least 0.
     max_categories : int, default=8
@@ -100,7 +106,7 @@ def export_graphviz(
         decimals=decimals,
         max_categories=max_categories,
     )
-    is_leaf = formatter.nodes.is_leaf
+    is_leaf, colours = formatter.nodes.is_leaf, colours_of(formatter.tree)
     nodes, edges = [], []
     # node, depth, what tests above have left of their columns
     todo: list[tuple[int, int, dict[int, Reach]]] = [(0, 0, {})]
@@ -116,14 +122,17 @@ def export_graphviz(
                 label.extend(_wrapped(children[0][2]))
             label.extend(_statistics(formatter, node, impurity))
         text = "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in label)
-        nodes.append(f'{node} [label="{text}"] ;')
+        fill = f', fillcolor="{hexadecimal(colours[node])}"' if filled else ""
+        nodes.append(f'{node} [label="{text}"{fill}] ;')
         answers = ("True", "False")[: len(children)]
         # the edge that stands first is drawn left
         for (child, below, _), answer in zip(children, answers, strict=True):
             todo.append((child, depth + 1, below))
-            head = f' [labeldistance=2.5, headlabel="{answer}"]' if node == 0 else ""
-            edges.append(f"{node} -> {child}{head} ;")
-    lines = ["digraph Tree {", 'node [shape=box, fontname="helvetica"] ;', *nodes, *edges, "}"]
+            word = f' [labeldistance=2.5, headlabel="{answer}"]' if node == 0 else ""
+            edges.append(f"{node} -> {child}{word} ;")
+    style = ', style="filled"' if filled else ""
+    head = f'node [shape=box{style}, fontname="helvetica"] ;'
+    lines = ["digraph Tree {", head, *nodes, *edges, "}"]
     dot = "\n".join(lines) + "\n"
     if out_file is None:
         return dot

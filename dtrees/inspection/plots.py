@@ -352,6 +352,14 @@ def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, LETTERS, max_lines=LINES, placeholder=" ...", break_on_hyphens=False)
 
 
+def new_axes(ax: Axes | None) -> Axes:
+    """The axes that are given, or those of a new figure; ImportError without matplotlib."""
+    if ax is not None:
+        return ax
+    made: Axes = matplotlib_or_error("dtrees").pyplot.subplots(layout="constrained")[1]
+    return made
+
+
 def matplotlib_or_error(function: str) -> Any:
     """Import matplotlib for a function, or say how to get it."""
     try:

@@ -26,6 +26,7 @@ import numpy as np
 
 from dtrees.constraints import AXES, NAMES, Boolean, IntegerIn, Nothing, checked
 from dtrees.export.model_nodes import ModelNodes
+from dtrees.inspection.colours import COLOURS, colours_of
 from dtrees.inspection.plots import INK, Canvas
 from dtrees.inspection.tree_formatter import Line, Reach, TreeFormatter, formatter_of, impurity_name
 
@@ -38,8 +39,6 @@ ACROSS, DOWN = 3.0, 0.2  # from box to box: from left to left, and between boxes
 MARGIN, LEGEND, MORE = 0.15, 0.3, 0.35
 LETTERS = 34  # in a line
 
-# Colours of classes that people who see few colours tell apart (Okabe and Ito 2008).
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
 MOST_COUNTS = 3  # classes whose weights are written out
 
 
@@ -250,9 +249,7 @@ class Drawing:
 
     def __post_init__(self) -> None:
         self.matplotlib, self.ax = self.canvas.matplotlib, self.canvas.ax
-        values = self.formatter.tree.value_of(np.arange(len(self.formatter.tree.feature)))
-        self.values = values
-        self.least, self.largest = float(values.min()), float(values.max())
+        self.values, self.colours = self.formatter.tree.value, colours_of(self.formatter.tree)
 
     def draw(self, node: Node) -> None:
         """A box, its text, its bar, and the edges to its children."""
@@ -260,7 +257,7 @@ class Drawing:
         low = node.y - node.height / 2
         is_leaf = not node.children and not node.is_cut
         rounding, line = (0.12, 0.6) if is_leaf else (0.03, 1.0)
-        style = {"facecolor": self._colour(node), "edgecolor": INK, "linewidth": line}
+        style = {"facecolor": self.colours[node.number], "edgecolor": INK, "linewidth": line}
         box = self.canvas.box((x, low), (WIDTH, node.height), rounding, **style)
         self._draw_bar(node, x, low, box)
         for i, text in enumerate([*node.first, *node.lines]):
@@ -283,18 +280,6 @@ class Drawing:
             )
             text = self._write(x + 0.18, y, name, "normal", "left")
             x += 0.45 + text.get_window_extent().width / self.ax.figure.dpi / self.canvas.scale
-
-    def _colour(self, node: Node) -> Any:
-        """Colour of the largest class, paler where it is not alone; or of the mean."""
-        value = self.values[node.number]
-        if not self.formatter.classes:
-            share = (float(value[0]) - self.least) / ((self.largest - self.least) or 1.0)
-            return self.matplotlib.colormaps["Blues"](0.05 + 0.55 * share)
-        first = int(value.argmax())
-        chance = 1 / len(value)
-        strength = 0.08 + 0.4 * (float(value[first]) - chance) / (1 - chance or 1.0)
-        colour = np.array(self.matplotlib.colors.to_rgb(COLOURS[first % len(COLOURS)]))
-        return tuple(1 - strength * (1 - colour))
 
     def _draw_bar(self, node: Node, x: float, low: float, box: Any) -> None:
         """The shares of the classes, along the lower side of the box."""

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dtrees.inspection.plots import new_axes
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -14,20 +16,6 @@ if TYPE_CHECKING:
     from dtrees.model_selection.surface import ValidationSurface
 
 MOST_CORNERS = 500  # of an area that is kept as a polygon
-
-
-def new_axes(ax: Axes | None) -> Axes:
-    """The axes that are given, or those of a new figure; ImportError without matplotlib."""
-    if ax is not None:
-        return ax
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError(
-            "Pictures need matplotlib, which is not installed: pip install 'dask-dtrees[plot]'"
-        ) from error
-    made: Axes = pyplot.subplots(layout="constrained")[1]
-    return made
 
 
 def plot_surface(surface: ValidationSurface, ax: Axes | None) -> Axes:

@@ -100,3 +100,13 @@ def test_errors(jobs):
         export_graphviz(jobs, max_depth="2")
     with pytest.raises(ValueError, match="feature_names must contain 2 elements"):
         export_graphviz(jobs, feature_names=["a"])
+
+
+def test_filled(jobs):
+    plain, filled = export_graphviz(jobs), export_graphviz(jobs, filled=True)
+    assert "fillcolor" not in plain
+    colours = re.findall(r', fillcolor="(#[0-9a-f]{6})"\]', filled)
+    assert len(colours) == jobs.tree_.node_count
+    assert len(set(colours)) > 2
+    assert 'node [shape=box, style="filled", fontname="helvetica"] ;' in filled
+    assert re.sub(r', (fillcolor|style)="[^"]*"', "", filled) == plain
