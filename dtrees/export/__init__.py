@@ -59,8 +59,9 @@ ranges that the estimator has. All errors are `dtrees.exceptions.ModelFileError`
 """
 
 from dtrees.export.dataframe import trees_to_dataframe
+from dtrees.export.lightgbm_text import to_lightgbm
 from dtrees.export.model_nodes import Node, nodes
 from dtrees.export.models import load, save
 from dtrees.export.sklearn_trees import to_sklearn
 
-__all__ = ["Node", "load", "nodes", "save", "to_sklearn", "trees_to_dataframe"]
+__all__ = ["Node", "load", "nodes", "save", "to_lightgbm", "to_sklearn", "trees_to_dataframe"]

@@ -1,0 +1,268 @@
+"""LightGBM predicts from our text what the model predicts, and other readers take it."""
+
+import doctest
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+
+from dtrees import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+)
+from dtrees.constraints import InvalidParameterError
+from dtrees.export import lightgbm_text, to_lightgbm
+from dtrees.export.model_nodes import ModelNodes
+from dtrees.inspection import shap_values
+from tests.export.examples import CATEGORIES, KINDS, NUMBERS, examples, fitted, predicted
+
+lightgbm = pytest.importorskip("lightgbm")
+SAID = (*NUMBERS, *CATEGORIES)
+MISSING_ELSEWHERE = "categories that were not there at fit, which do not go where missing"
+
+
+def as_read(model, rows):
+    """Rows as LightGBM wants them: columns of categories have that type."""
+    rows = rows.copy()
+    for j in ModelNodes.of(model).book.categories:
+        rows.isetitem(j, rows.iloc[:, j].astype("category"))
+    return rows
+
+
+def expected(model, rows):
+    """Predictions in LightGBM's form: of two classes, shares of the second."""
+    values = predicted(model, rows)
+    return values[:, -1] if values.shape[1] < 3 else values
+
+
+def booster_of(example):
+    """The model in LightGBM; None where a category would go another way."""
+    view = ModelNodes.of(example.model)
+    differs = {
+        node.name for node in view if node.test == "in" and node.missing_left != node.unseen_left
+    }
+    if not differs:
+        return lightgbm.Booster(model_str=to_lightgbm(example.model))
+    with pytest.raises(ValueError, match=MISSING_ELSEWHERE) as error:
+        to_lightgbm(example.model)
+    assert any(repr(name) in str(error.value) for name in differs)
+    return None
+
+
+@given(examples(SAID))
+def test_lightgbm_predicts_what_the_model_predicts(example):
+    booster = booster_of(example)
+    if booster is None:
+        return
+    for rows in example.X, example.rows:
+        found = booster.predict(as_read(example.model, rows))
+        np.testing.assert_allclose(found, expected(example.model, rows), rtol=1e-12, atol=1e-15)
+
+
+@given(examples(SAID))
+def test_contributions_are_our_shap_values(example):
+    booster = booster_of(example)
+    if booster is None:
+        return
+    rows = example.rows[:20]
+    found = booster.predict(as_read(example.model, rows), pred_contrib=True)
+    ours = shap_values(example.model, rows)
+    values, base = ours.values, ours.base_values
+    if ModelNodes.of(example.model).start is None and values.ndim == 3 and values.shape[2] == 2:
+        values, base = values[:, :, 1], base[:, 1]
+    if values.ndim == 3:
+        values = np.moveaxis(values, 2, 1)
+    parts = np.concatenate([values, base[..., None]], axis=-1).reshape(len(rows), -1)
+    np.testing.assert_allclose(found, parts, rtol=1e-9, atol=1e-9)
+
+
+def test_contributions_of_weights_that_are_not_whole():
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(200, 3)), rng.random(200)
+    model = DecisionTreeRegressor(min_samples_leaf=5).fit(X, X[:, 0] + X[:, 1], weight)
+    text = to_lightgbm(model)
+    found = lightgbm.Booster(model_str=text).predict(X, pred_contrib=True)
+    np.testing.assert_allclose(found[:, :3], shap_values(model, X).values, rtol=1e-6, atol=1e-7)
+    told = [float(w) for w in re.search("leaf_weight=(.*)", text)[1].split()]
+    is_leaf = ModelNodes.of(model).trees[0].is_leaf
+    assert told == model.tree_.weighted_n_node_samples[is_leaf].tolist()
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "absolute_error"])
+def test_losses_of_numbers(loss):
+    example = fitted("GradientBoosting", ["number", "missing"])
+    model = GradientBoostingRegressor(loss, max_iter=3).fit(example.X, np.abs(example.y) + 0.1)
+    found = lightgbm.Booster(model_str=to_lightgbm(model)).predict(example.rows)
+    np.testing.assert_allclose(found, model.predict(example.rows), rtol=1e-14)
+
+
+def test_boosted_classes_have_the_objective_by_name():
+    for n_classes, name in [(2, "binary"), (3, "multiclass")]:
+        example = fitted("GradientBoosting", ["number"], n_classes=n_classes)
+        booster = lightgbm.Booster(model_str=to_lightgbm(example.model))
+        assert booster.params["objective"] == name
+        raw = booster.predict(example.rows, raw_score=True)
+        np.testing.assert_array_equal(raw, example.model.decision_function(example.rows))
+        assert booster.num_model_per_iteration() == (1 if n_classes == 2 else 3)
+
+
+@pytest.mark.parametrize("model", [ExtraTreesClassifier, GradientBoostingClassifier])
+def test_arrays_name_categories_by_whole_numbers(model):
+    rng = np.random.default_rng(0)
+    X = np.stack([rng.normal(size=300), rng.choice([2.0, 70.0, 64.0, 9.0, np.nan], 300)], axis=1)
+    y = np.isin(X[:, 1], [70.0, 9.0]) ^ (X[:, 0] > 1)
+    fit = model(random_state=0, categorical_features=[1]).fit(X, y)
+    rows = np.vstack([X, [[0.0, value] for value in (0.0, 3.0, 65.0, 1e6, -5.0, np.nan)]])
+    booster = lightgbm.Booster(model_str=to_lightgbm(fit))
+    np.testing.assert_allclose(booster.predict(rows), expected(fit, rows), rtol=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["hybrid", "date", "span"])
+def test_columns_that_cannot_be_said_are_refused_by_name(kind):
+    example = fitted("RandomForest", ["number", kind])
+    with pytest.raises(ValueError, match=f"to_lightgbm cannot write '{kind} 1': "):
+        to_lightgbm(example.model)
+
+
+def test_categories_that_cannot_be_said_are_refused_by_name():
+    y = np.arange(40) % 2
+    days = pd.DataFrame(
+        {"day": pd.Categorical(pd.Timestamp("2020-01-01") + pd.to_timedelta(y, "D"))}
+    )
+    with pytest.raises(ValueError, match="'day': categories that are neither strings"):
+        to_lightgbm(DecisionTreeClassifier().fit(days, y))
+    for labels in (["a", "b"], [-1, 1], [0.5, 1.0], [0, 2**16]):
+        cells = np.array(labels, dtype=object)[y][:, None]
+        model = DecisionTreeClassifier(categorical_features=[0]).fit(cells, y)
+        with pytest.raises(ValueError, match=r"'feature_0': categories other than whole numbers"):
+            to_lightgbm(model)
+
+
+def test_numbers_that_are_zero_to_lightgbm_are_refused():
+    X = pd.DataFrame({"tiny": [0.0, 1e-40] * 20})
+    model = DecisionTreeClassifier().fit(X, [0, 1] * 20)
+    with pytest.raises(ValueError, match="'tiny': numbers nearer to 0 than 1e-35"):
+        to_lightgbm(model)
+
+
+def test_all_numbers_pass_where_only_missing_values_do_not():
+    X = np.append(np.full(30, np.nan), np.arange(30.0))[:, None]
+    model = DecisionTreeRegressor().fit(X, np.isnan(X[:, 0]))
+    booster = lightgbm.Booster(model_str=to_lightgbm(model))
+    rows = np.array([[np.nan], [1e308], [-1e308], [3.0]])
+    assert booster.predict(rows).tolist() == [1.0, 0.0, 0.0, 0.0]
+
+
+def test_names_of_columns_are_cleaned_and_stay_apart():
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    frame = pd.DataFrame(X, columns=["größe m", 'a"b:c', "größe_m", "{}"])
+    model = DecisionTreeRegressor().fit(frame, X.sum(axis=1))
+    booster = lightgbm.Booster(model_str=to_lightgbm(model))
+    assert booster.feature_name() == ["größe_m_0", "a_b_c_1", "größe_m_2", "___3"]
+    assert set(booster.trees_to_dataframe()["split_feature"].dropna()) <= set(
+        booster.feature_name()
+    )
+    model = DecisionTreeRegressor().fit(frame[['a"b:c', "größe_m"]], X[:, 1])
+    assert lightgbm.Booster(model_str=to_lightgbm(model)).feature_name() == ["a_b_c", "größe_m"]
+
+
+def test_labels_of_categories_are_read_back():
+    labels = ['a "quoted"\nlabel', "ö", "pandas_categorical:", "", 3, 2.5, True]
+    X = pd.DataFrame({"c": pd.Categorical(labels * 10), "d": pd.Categorical(["x", "y"] * 35)})
+    model = DecisionTreeRegressor().fit(X, np.arange(70) % 7)
+    booster = lightgbm.Booster(model_str=to_lightgbm(model))
+    np.testing.assert_array_equal(booster.predict(X), model.predict(X))
+    assert len(booster.pandas_categorical) == 2
+
+
+def test_files_have_the_text(tmp_path):
+    example = fitted("Bagging", ["number", "category"], n_classes=3)
+    path = tmp_path / "model.txt"
+    assert to_lightgbm(example.model, path) == path.read_text(encoding="utf-8")
+    rows = as_read(example.model, example.rows)
+    booster = lightgbm.Booster(model_file=path)
+    np.testing.assert_allclose(booster.predict(rows), expected(example.model, example.rows))
+    again = lightgbm.Booster(model_str=booster.model_to_string())
+    np.testing.assert_array_equal(again.predict(rows), booster.predict(rows))
+    assert to_lightgbm(example.model, str(path)) == to_lightgbm(example.model)
+    with pytest.raises(FileNotFoundError):
+        to_lightgbm(example.model, tmp_path / "nowhere" / "model.txt")
+
+
+def test_a_leaf_and_a_tree_by_itself():
+    X = np.arange(10.0)[:, None]
+    for y in (np.zeros(10), np.full(10, 2.5)):
+        booster = lightgbm.Booster(model_str=to_lightgbm(DecisionTreeRegressor().fit(X, y)))
+        assert booster.predict(X).tolist() == y.tolist()
+        assert booster.predict(X, pred_contrib=True).tolist() == [[0.0, value] for value in y]
+    model = DecisionTreeClassifier().fit(X, X[:, 0] > 4)
+    assert to_lightgbm(model.tree_) == to_lightgbm(model)
+
+
+def test_sets_of_many_nodes_are_read_in_parts(monkeypatch):
+    example = fitted("RandomForest", ["many categories", "category"])
+    text = to_lightgbm(example.model)
+    monkeypatch.setattr(lightgbm_text, "CELLS", 200)
+    assert to_lightgbm(example.model) == text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_treelite_reads_the_text(kind, n_classes, tmp_path):
+    treelite = pytest.importorskip("treelite")
+    example = fitted(kind, ["number", "category", "bool", "missing"], n_classes=n_classes)
+    path = tmp_path / "model.txt"
+    to_lightgbm(example.model, path)
+    if n_classes == 3 and kind != "GradientBoosting":
+        with pytest.raises(treelite.TreeliteError, match="'multiclass' or 'multiclassova'"):
+            treelite.frontend.load_lightgbm_model(path)
+        return
+    labels = ModelNodes.of(example.model).book.categories[1]
+    codes = {label: float(code) for code, label in enumerate(labels)}
+    rows = example.rows.copy()
+    rows.isetitem(1, rows.iloc[:, 1].map(codes))
+    found = treelite.gtil.predict(
+        treelite.frontend.load_lightgbm_model(path), rows.to_numpy(np.float64)
+    )
+    values = expected(example.model, example.rows)
+    np.testing.assert_allclose(found.reshape(values.shape), values, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_shap_reads_the_text(kind, n_classes):
+    shap = pytest.importorskip("shap")
+    example = fitted(kind, ["number", "category", "missing"], n_classes=n_classes)
+    booster = lightgbm.Booster(model_str=to_lightgbm(example.model))
+    rows = as_read(example.model, example.rows)
+    explainer = shap.TreeExplainer(booster)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of two classes: the form has changed
+        values = np.asarray(explainer.shap_values(rows))
+    total = values.sum(axis=1) + explainer.expected_value
+    np.testing.assert_allclose(total, booster.predict(rows, raw_score=True), atol=1e-9)
+
+
+def test_what_is_no_fitted_model_is_refused(tmp_path):
+    with pytest.raises(TypeError, match="must be a fitted tree, forest or boosted model"):
+        to_lightgbm(LinearRegression().fit([[0.0], [1.0]], [0, 1]))
+    with pytest.raises(NotFittedError):
+        to_lightgbm(RandomForestClassifier())
+    model = DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(TypeError, match="Got a tree on codes"):
+        to_lightgbm(model.tree_.model)
+    with pytest.raises(InvalidParameterError, match="The 'path' parameter of to_lightgbm"):
+        to_lightgbm(model, 3)
+
+
+def test_the_example():
+    assert doctest.testmod(lightgbm_text).failed == 0
