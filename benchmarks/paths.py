@@ -155,7 +155,6 @@ WORKS: Mapping[str, Work] = {
     "california": Work("california housing, exact tree", _fit(california)),
     "adult": Work("adult, exact tree", _fit(adult)),
     "letter": Work("letter, exact tree", _fit(letter)),
-    "spambase": Work("spambase, exact tree", _fit(spambase)),
     "entropy": Work(
         "100,000 × 30 float32, two classes, exact tree of entropy",
         _fit(_classes, criterion="entropy"),
@@ -222,9 +221,6 @@ PATHS: Mapping[str, SpecialPath] = {
             "stores/presorted/_buffers.pyx::is_counted",
         ),
         ("letter", "adult"),
-    ),
-    "majority_left_out": SpecialPath(
-        ("stores/presorted/_buffers.pyx::leave_out_majority",), ("spambase", "adult")
     ),
     "short_sparse_columns": SpecialPath(("search/_entry_scan.pyx::pass_over_short",), ("text",)),
     "packed_cell_of_two_classes": SpecialPath(

@@ -23,14 +23,13 @@ per entry of the largest relocated node.
 """
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memmove, memset
+from libc.string cimport memset
 
 from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, STORED_U8, Column, code_at
 from dtrees.core.data._memory cimport claim, resize
 from dtrees.core.data._paths cimport PATH_IS_ON
 from dtrees.core.data._structs cimport ALL_ORDERED, NO_RANK, PresortedFeature, entry_t
 from dtrees.core.histogram._totals cimport weigh_row
-from dtrees.core.search._entry_scan cimport first_above
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport CountRule
 from dtrees.core.search._sort cimport sort_by_code
@@ -243,7 +242,7 @@ cdef int64_t relocate_features(const Relocation* move, const entry_t* entries,
     cdef int64_t n = move.new.n_rows
     cdef int64_t kept = 0
     cdef int64_t r
-    cdef uint32_t rank, middle
+    cdef uint32_t rank
     cdef uint32_t count[256]
     cdef const Column* column
     cdef uint32_t* target
@@ -284,11 +283,6 @@ cdef int64_t relocate_features(const Relocation* move, const entry_t* entries,
             continue
         # without a fill code the ranks are 1..length, or 0..length-1, when all of them differ
         feature.distinct = (feature.length == n and n == rank + (target[0] >> 16 == 0) and rank > 1)
-        if feature.length == n and not feature.distinct:
-            middle = target[n // 2] & 0xFFFF
-            feature.length = <uint32_t>leave_out_majority(target, n, &feature.fill)
-            if feature.fill != NO_RANK:
-                feature.fill_code = code_at(column, row_id[middle])
         feature.offset = at
         at += feature.length
         features[kept] = feature
@@ -511,21 +505,3 @@ cdef uint32_t entries_of_widest(const Column* column, const uint32_t* row_id, in
         scratch[i] = <uint64_t>codes[row_id[i]] << 32 | <uint64_t>i
     sort_by_code(scratch, scratch + n, n, column.n_codes)
     return write_ranks(<const uint64_t*>scratch, n, NULL, NO_RANK, entries, feature)
-
-
-cdef int64_t leave_out_majority(uint32_t* entries, int64_t n, uint32_t* fill) noexcept nogil:
-    """Make a dense feature sparse when one value holds more than half of its rows; the new length.
-
-    A majority holds the middle entry, so two binary searches find it. Missing values stay.
-    """
-    cdef uint32_t rank = entries[n // 2] >> 16
-    cdef int64_t first, last
-    if rank == 0 or not PATH_IS_ON("majority_left_out"):
-        return n
-    first = first_above(entries, 0, n // 2, rank - 1)
-    last = first_above(entries, n // 2, n, rank)
-    if 2 * (last - first) <= n:
-        return n
-    fill[0] = rank
-    memmove(entries + first, entries + last, (n - last) * sizeof(uint32_t))
-    return n - (last - first)
