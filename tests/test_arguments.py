@@ -77,9 +77,11 @@ TAKEN = {
     "filled": "True",
     "final": "None|tree",
     "groups": "None",
+    "importances": "None|[1, 2]|array",
     "impurity": "True",
     "interactions": "True",
     "max_categories": "None",
+    "max_columns": "None",
     "max_iter": "None",
     "max_width": "None",
     "min_samples_split": "None",
@@ -220,6 +222,7 @@ def right_arguments(tmp_path_factory):
         "nested_standard_error": data | {"cv": 3, "n_repeats": 1},
         "partial_dependence": {"model": TREE, "column": 0},
         "plot_shared_forest": {"models": [TREE, TREE]},
+        "plot_importance": {"model": TREE},
         "plot_tree": {"decision_tree": TREE},
         "problem_of": {"table": table, "target": "y"},
         "read_table": {"source": folder / "table.csv"},
@@ -244,7 +247,7 @@ def test_wrong_values_are_refused_by_the_name_of_their_parameter(
 ):
     monkeypatch.chdir(tmp_path)  # 'x' is a file to write
     function, right = public()[name], right_arguments[name]
-    if name.endswith(("plot", "plot_shared_forest", "plot_tree")):
+    if name.endswith(("plot", "plot_importance", "plot_shared_forest", "plot_tree")):
         matplotlib = pytest.importorskip("matplotlib")
         matplotlib.use("agg")
         monkeypatch.setattr("matplotlib.pyplot.figure", lambda **_: matplotlib.figure.Figure())

@@ -9,6 +9,7 @@ from dtrees.inspection.importance import (
     oob_importances,
     split_counts,
 )
+from dtrees.inspection.importance_plot import plot_importance
 from dtrees.inspection.overlay import SharedForest, SharedNode, shared_forest
 from dtrees.inspection.plots import plot_shared_forest
 from dtrees.inspection.shap import Explanation, shap_values
@@ -37,6 +38,7 @@ __all__ = [
     "impurity_importances",
     "oob_importances",
     "partial_dependence",
+    "plot_importance",
     "plot_shared_forest",
     "plot_tree",
     "shap_values",

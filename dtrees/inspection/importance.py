@@ -101,6 +101,15 @@ def summed_importances(trees: Iterable[Tree]) -> np.ndarray:
     return normalized(np.sum([_by_column(tree, relative_gains(tree) * t) for tree, t in pairs], 0))
 
 
+def importances_of(view: ModelNodes) -> np.ndarray:
+    """Share of every column in what a model has learned, float64 (n_columns,)."""
+    grown = [tree.grown for tree in view.trees]
+    if view.start is not None:
+        return summed_importances(grown)
+    mean = mean_importances(grown)
+    return np.zeros(view.n_columns) if mean is None else mean
+
+
 def split_counts(model: Any) -> np.ndarray:
     """Count the nodes that test each column.
 

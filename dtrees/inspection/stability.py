@@ -34,7 +34,7 @@ from dtrees.constraints import ListLike, checked
 from dtrees.core.model.tree import LEAF, Tree
 from dtrees.export.model_nodes import ModelNodes
 from dtrees.inspection.alignment import NO_GROUP, Group, walk
-from dtrees.inspection.importance import mean_importances, split_counts, summed_importances
+from dtrees.inspection.importance import importances_of, split_counts
 from dtrees.inspection.overlay import check_together
 from dtrees.inspection.tree_formatter import TreeFormatter
 
@@ -347,15 +347,6 @@ def _importances(
         final=found[-1] if has_final else None,
         n_models=asked,
     )
-
-
-def importances_of(view: ModelNodes) -> np.ndarray:
-    """Share of every column in what a model has learned, float64 (n_columns,)."""
-    grown = [tree.grown for tree in view.trees]
-    if view.start is not None:
-        return summed_importances(grown)
-    mean = mean_importances(grown)
-    return np.zeros(view.n_columns) if mean is None else mean
 
 
 def _title(report: StabilityReport) -> str:
