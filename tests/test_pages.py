@@ -82,6 +82,9 @@ def reader(tmp_path, monkeypatch):
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=name_of)
 def test_the_python_of_a_page_prints_what_it_shows(page, capsys):
     """Blocks of a page follow each other: what one defines, the next one has."""
+    for code, _ in blocks(page):
+        for module in re.findall(r"^(?:import|from) ([\w.]+)", code, re.M):
+            pytest.importorskip(module)
     names = {"__name__": "__main__"}
     for code, shown in blocks(page):
         exec(compile(code, page.name, "exec"), names)
