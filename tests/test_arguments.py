@@ -66,6 +66,7 @@ TAKEN = {
     "ccp_alpha": "2.5",
     "class_names": "None|[1, 2]|array",
     "client": "None",
+    "color": "None",
     "console": "None",
     "cv": "None",
     "dayfirst": "True",
@@ -92,6 +93,7 @@ TAKEN = {
     "node_ids": "True",
     "normalize": "True",
     "out_file": "None|'x'",
+    "output": "None",
     "params": "None|{}",
     "path": "'x'",
     "pre_dispatch": "None|-1|True|'x'",
@@ -113,6 +115,7 @@ TAKEN = {
     "HashKFold.folds y": "None",
     "HashKFold.split y": "None",
     "ValidationSurface.model min_samples_split": "",
+    "Explanation.of_output output": "",
     "boosting_curve estimator": "boosted",
     "cross_val_score scoring": "None|class",  # it fails in every split, with a warning
     "cross_validate scoring": "None|class",
@@ -221,6 +224,9 @@ def right_arguments(tmp_path_factory):
         "load": {"path": str(folder / "tree.dtrees")},
         "nested_standard_error": data | {"cv": 3, "n_repeats": 1},
         "partial_dependence": {"model": TREE, "column": 0},
+        "plot_beeswarm": {"explanation": shap_values(BOOSTED, X)},
+        "plot_shap_dependence": {"explanation": shap_values(BOOSTED, X), "column": 0},
+        "plot_waterfall": {"explanation": shap_values(BOOSTED, X)},
         "plot_shared_forest": {"models": [TREE, TREE]},
         "plot_importance": {"model": TREE},
         "plot_tree": {"decision_tree": TREE},
@@ -247,7 +253,7 @@ def test_wrong_values_are_refused_by_the_name_of_their_parameter(
 ):
     monkeypatch.chdir(tmp_path)  # 'x' is a file to write
     function, right = public()[name], right_arguments[name]
-    if name.endswith(("plot", "plot_importance", "plot_shared_forest", "plot_tree")):
+    if "plot" in name:
         matplotlib = pytest.importorskip("matplotlib")
         matplotlib.use("agg")
         monkeypatch.setattr("matplotlib.pyplot.figure", lambda **_: matplotlib.figure.Figure())

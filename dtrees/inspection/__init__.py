@@ -13,6 +13,7 @@ from dtrees.inspection.importance_plot import plot_importance
 from dtrees.inspection.overlay import SharedForest, SharedNode, shared_forest
 from dtrees.inspection.plots import plot_shared_forest
 from dtrees.inspection.shap import Explanation, shap_values
+from dtrees.inspection.shap_plots import plot_beeswarm, plot_shap_dependence, plot_waterfall
 from dtrees.inspection.stability import (
     ImportanceStability,
     LevelStability,
@@ -38,9 +39,12 @@ __all__ = [
     "impurity_importances",
     "oob_importances",
     "partial_dependence",
+    "plot_beeswarm",
     "plot_importance",
+    "plot_shap_dependence",
     "plot_shared_forest",
     "plot_tree",
+    "plot_waterfall",
     "shap_values",
     "shared_forest",
     "split_counts",

@@ -74,7 +74,9 @@ class Explanation:
         return len(self.values)
 
     def __getitem__(self, rows: Any) -> Explanation:
-        """The explanation of some rows: a slice, numbers or flags."""
+        """The explanation of some rows: a slice, numbers or flags; in memory."""
+        if is_lazy(self.values):
+            return self.compute()[rows]
         return replace(
             self,
             values=self.values[rows],
@@ -118,6 +120,16 @@ class Explanation:
             interactions=None if self.interactions is None else self.interactions[..., number],
         )
 
+    def compute(self) -> Explanation:
+        """Compute what is lazy; an explanation in memory is returned as it is."""
+        if not is_lazy(self.values):
+            return self
+        values, data, pairs = computed(self.values, self.data, self.interactions)
+        base = np.repeat(np.asarray(self.base_values)[None], len(values), axis=0)
+        return replace(
+            self, values=values, base_values=base, data=cells_of(data), interactions=pairs
+        )
+
     def to_shap(self) -> Any:
         """The explanation as shap's functions take it.
 
@@ -137,10 +149,11 @@ class Explanation:
                 "Explanation.to_shap makes an object of shap, which is not installed: "
                 "pip install shap"
             ) from error
+        found = self.compute()
         return shap.Explanation(
-            self.values,
-            base_values=self.base_values,
-            data=self.data,
+            found.values,
+            base_values=found.base_values,
+            data=found.data,
             feature_names=list(self.feature_names),
             output_names=list(self.output_names) if len(self.output_names) > 1 else None,
         )

@@ -2,6 +2,7 @@
 
 import doctest
 import pickle
+import sys
 
 import dask
 import dask.array as da
@@ -9,10 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+import sklearn.tree
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
+import dtrees
 from dtrees import (
     BaggingClassifier,
     DecisionTreeClassifier,
@@ -213,6 +216,12 @@ class TestLazily:
         total = found.base_values + found.values.sum(axis=1)
         assert total.compute(scheduler="sync").shape == expected.base_values.shape
 
+        computed = found.compute()
+        np.testing.assert_array_equal(computed.values, expected.values)
+        np.testing.assert_array_equal(computed.base_values, expected.base_values)
+        np.testing.assert_array_equal(found[3].data, X[3])
+        assert computed.compute() is computed
+
     @pytest.mark.parametrize("n_outputs", [1, 3])
     def test_data_frames(self, n_outputs):
         frame = pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(LABELS), "c": X[:, 2]})
@@ -273,6 +282,59 @@ class TestExplanation:
         assert shap_values(boosted, X).output_names == ("high", "low", "mid")
         tree = DecisionTreeRegressor().fit(X, SIGNAL)
         assert shap_values(tree, X).output_names == ("prediction",)
+
+
+class TestLibraryShap:
+    """Its values of scikit-learn's trees of the same structure, and its pictures."""
+
+    @pytest.fixture
+    def library(self):
+        return pytest.importorskip("shap")
+
+    @pytest.mark.parametrize("n_classes", [0, 2, 3])
+    def test_values(self, library, n_classes):
+        rng = np.random.default_rng(n_classes)
+        table = rng.integers(0, 9, (150, 4)).astype(np.float32)
+        y = table[:, 0] * table[:, 1] + table[:, 2] + 0.01 * rng.normal(size=150)
+        if n_classes:
+            y = pd.qcut(y, n_classes, labels=False)
+        kind = "DecisionTreeClassifier" if n_classes else "DecisionTreeRegressor"
+        limits = {"min_samples_leaf": 12, "random_state": 0}
+        ours = getattr(dtrees, kind)(**limits).fit(table, y)
+        theirs = getattr(sklearn.tree, kind)(**limits).fit(table, y)
+        np.testing.assert_array_equal(ours.tree_.feature, theirs.tree_.feature)
+        explainer = library.TreeExplainer(theirs)
+        found = shap_values(ours, table, interactions=True)
+        np.testing.assert_allclose(found.values, explainer.shap_values(table), atol=1e-9)
+        pairs = explainer.shap_interaction_values(table)
+        np.testing.assert_allclose(found.interactions, pairs, atol=1e-9)
+        np.testing.assert_allclose(found.base_values[0], np.squeeze(explainer.expected_value))
+        background = table[:20]
+        explainer = library.TreeExplainer(theirs, background)
+        found = shap_values(ours, table, background=background)
+        np.testing.assert_allclose(found.values, explainer.shap_values(table), atol=1e-4)
+
+    def test_pictures(self, library):
+        matplotlib = pytest.importorskip("matplotlib")
+        matplotlib.use("agg")
+        found = shap_values(FOREST, X).to_shap()
+        assert isinstance(found, library.Explanation)
+        assert found.shape == (200, 4, 3)
+        library.plots.beeswarm(found[:, :, 2], show=False)
+        library.plots.waterfall(found[0, :, 1], show=False)
+        matplotlib.pyplot.close("all")
+        frame = pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(LABELS), "c": X[:, 2]})
+        model = GradientBoostingRegressor(max_iter=3, early_stopping=False).fit(frame, SIGNAL)
+        found = shap_values(model, dd.from_pandas(frame, npartitions=2)).to_shap()
+        library.plots.beeswarm(found, show=False)
+        library.plots.waterfall(found[3], show=False)
+        library.plots.bar(found, show=False)
+        matplotlib.pyplot.close("all")
+
+    def test_it_is_not_needed(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "shap", None)
+        with pytest.raises(ImportError, match="pip install shap"):
+            shap_values(FOREST, X).to_shap()
 
 
 class TestErrors:

@@ -1,0 +1,454 @@
+"""Pictures of SHAP values; matplotlib is imported when one is drawn.
+
+::
+
+    plot_waterfall          one row: from the base value to the prediction, column by column
+    plot_beeswarm           all rows: a point for each, by column, coloured by its cell
+    plot_shap_dependence    one column: its cells across, what they add upwards
+
+Cells are places on an axis, or colours. Numbers and dates are what they are, categories are
+numbered in the order of their labels, and missing cells stand apart::
+
+    cells ──Cells.of──▶ numbers, labels ──▶ places      missing: left of all others
+                                        └─▶ colours     missing: grey
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dtrees.coding.labels import is_missing
+from dtrees.constraints import AXES, Having, InstanceOf, IntegerIn, Nothing, checked
+from dtrees.inspection.plots import matplotlib_or_error
+from dtrees.inspection.shap import Explanation
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+UP, DOWN, GREY = "#c0392b", "#2471a3", "#9aa4ae"
+LETTERS = 30  # of a cell in a label
+MOST_LABELS = 7  # of categories that have a colour
+ROW_HEIGHT = 0.4  # inches
+WIDTH = 7.0
+SPREAD = 0.4  # half the height of a swarm, in rows
+BINS = 80  # of a swarm
+NANOSECONDS = 86_400e9  # of a day
+JITTER = 0.25  # half the width of a category's points
+
+EXPLANATION = (InstanceOf(Explanation, "Explanation, as shap_values returns it"),)
+OUTPUT = (IntegerIn(0), InstanceOf(str, "str"), Nothing())
+COLUMN = (IntegerIn(0), InstanceOf(str, "str"))
+CMAP = (InstanceOf(str, "str"), Having("set_bad"))
+
+
+@checked(
+    explanation=EXPLANATION,
+    row=(IntegerIn(0),),
+    output=OUTPUT,
+    max_display=(IntegerIn(1),),
+    ax=AXES,
+)
+def plot_waterfall(
+    explanation: Explanation,
+    row: int = 0,
+    *,
+    output: int | str | None = None,
+    max_display: int = 10,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how the prediction of a row comes from the base value, column by column.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        What `shap_values` returned.
+    row : int, default=0
+        Its number.
+    output : int or str, default=None
+        Number or name of the output. Needed where there are several.
+    max_display : int, default=10
+        Most bars: those of the largest values, and one of all others together.
+    ax : matplotlib.axes.Axes, default=None
+        Where to draw. None: a new figure that is as high as its bars need.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ImportError
+        matplotlib is not installed.
+    ValueError
+        There is no such row or output, or there are several and none is given.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from dtrees import RandomForestRegressor
+    >>> from dtrees.inspection import plot_waterfall, shap_values
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = RandomForestRegressor(20, random_state=0).fit(X, y)
+    >>> ax = plot_waterfall(shap_values(model, X[:1]))  # doctest: +SKIP
+    """
+    shown = _of_output(explanation, output)
+    if row >= len(shown):
+        raise ValueError(f"There is no row {row}: the explanation has {len(shown)}.")
+    values, base = shown.values[row], float(shown.base_values[row])
+    order, rest = _largest(np.abs(values), max_display)
+    bars = [
+        (f"{shown.feature_names[j]} = {_written(shown.data[row, j])}", values[j]) for j in order
+    ]
+    if len(rest):
+        bars.append((f"{len(rest)} other columns", values[rest].sum()))
+    ax = _axes("plot_waterfall", ax, len(bars) + 1)
+    ends = base + np.cumsum([value for _, value in reversed(bars)])
+    reach = np.ptp(np.append(ends, base)) or 1.0
+    before = base
+    for place, ((_, value), end) in enumerate(zip(reversed(bars), ends, strict=True)):
+        ax.barh(place, value, left=before, height=0.7, color=UP if value > 0 else DOWN)
+        if place + 1 < len(bars):
+            ax.plot([end, end], [place - 0.35, place + 1.35], color=GREY, linewidth=0.8)
+        right = max(before, end) + 0.01 * reach
+        ax.text(right, place, f"{value:+.3g}", va="center", parse_math=False)
+        before = end
+    ax.set_yticks(range(len(bars)), [name for name, _ in reversed(bars)], parse_math=False)
+    ax.axvline(base, color=GREY, linestyle="--", linewidth=0.8, zorder=0)
+    all_ends = np.append(ends, base)
+    ax.set_xlim(all_ends.min() - 0.05 * reach, all_ends.max() + 0.2 * reach)
+    words = f"{shown.output_names[0]}: from {base:.4g}, the base value, to {before:.4g}"
+    ax.set_xlabel(words, parse_math=False)
+    return ax
+
+
+@checked(explanation=EXPLANATION, output=OUTPUT, max_display=(IntegerIn(1),), cmap=CMAP, ax=AXES)
+def plot_beeswarm(
+    explanation: Explanation,
+    *,
+    output: int | str | None = None,
+    max_display: int = 10,
+    cmap: Any = "coolwarm",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the SHAP values of all rows: a point for each row and column.
+
+    Columns of the largest mean come first, signs aside. Points are coloured by the cell: from the
+    5 % of the lowest to the 5 % of the highest. Categories and missing cells are grey.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        What `shap_values` returned.
+    output : int or str, default=None
+        Number or name of the output. Needed where there are several.
+    max_display : int, default=10
+        Most columns.
+    cmap : str or matplotlib Colormap, default="coolwarm"
+        Colours from low to high.
+    ax : matplotlib.axes.Axes, default=None
+        Where to draw. None: a new figure that is as high as its columns need.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ImportError
+        matplotlib is not installed.
+    ValueError
+        There is no such output, or there are several and none is given.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from dtrees import RandomForestRegressor
+    >>> from dtrees.inspection import plot_beeswarm, shap_values
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = RandomForestRegressor(20, random_state=0).fit(X, y)
+    >>> ax = plot_beeswarm(shap_values(model, X))  # doctest: +SKIP
+    """
+    shown = _of_output(explanation, output)
+    mean = np.abs(shown.values).mean(axis=0)
+    order = np.argsort(-mean, kind="stable")[:max_display]
+    ax = _axes("plot_beeswarm", ax, len(order) + 1)
+    matplotlib = matplotlib_or_error("plot_beeswarm")
+    colours = matplotlib.colormaps.get_cmap(cmap)
+    ax.axvline(0, color=GREY, linewidth=0.8, zorder=0)
+    for place, j in enumerate(reversed(order.tolist())):
+        values, shares = shown.values[:, j], Cells.of(shown.data[:, j]).shares()
+        known = ~np.isnan(shares)
+        away = place + _swarm(values)
+        style: dict[str, Any] = {"s": 9, "linewidths": 0, "rasterized": True}
+        ax.scatter(values[~known], away[~known], color=GREY, **style)
+        ax.scatter(values[known], away[known], color=colours(shares[known]), **style)
+    names = [shown.feature_names[j] for j in reversed(order.tolist())]
+    ax.set_yticks(range(len(names)), names, parse_math=False)
+    ax.set_ylim(-0.6, len(names) - 0.4)
+    ax.set_xlabel(_title(shown), parse_math=False)
+    _colour_bar(ax, matplotlib.cm.ScalarMappable(cmap=colours), "cell")
+    return ax
+
+
+@checked(
+    explanation=EXPLANATION,
+    column=COLUMN,
+    color=(*COLUMN, Nothing()),
+    output=OUTPUT,
+    cmap=CMAP,
+    ax=AXES,
+)
+def plot_shap_dependence(
+    explanation: Explanation,
+    column: int | str,
+    *,
+    color: int | str | None = None,
+    output: int | str | None = None,
+    cmap: Any = "coolwarm",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the SHAP values of a column by its cells, a point for each row.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        What `shap_values` returned.
+    column : int or str
+        Its number or its name.
+    color : int or str, default=None
+        Column whose cells are the colours. None: of an explanation with interactions the column of
+        the largest mean interaction with `column`, signs aside; otherwise points have one colour.
+    output : int or str, default=None
+        Number or name of the output. Needed where there are several.
+    cmap : str or matplotlib Colormap, default="coolwarm"
+        Colours from low to high, of numbers and dates. Categories have colours of their own.
+    ax : matplotlib.axes.Axes, default=None
+        Where to draw. None: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ImportError
+        matplotlib is not installed.
+    ValueError
+        There is no such column or output, or there are several outputs and none is given.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from dtrees import RandomForestRegressor
+    >>> from dtrees.inspection import plot_shap_dependence, shap_values
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = RandomForestRegressor(20, random_state=0).fit(X, y)
+    >>> ax = plot_shap_dependence(shap_values(model, X), "bmi", color="bp")  # doctest: +SKIP
+    """
+    shown = _of_output(explanation, output)
+    number = _number_of(column, "column", shown)
+    by = None if color is None else _number_of(color, "color", shown)
+    if by is None and shown.interactions is not None and len(shown.feature_names) > 1:
+        strength = np.abs(shown.interactions[:, number]).mean(axis=0)
+        strength[number] = -1
+        by = int(strength.argmax())
+    ax = _axes("plot_shap_dependence", ax, None)
+    colours = matplotlib_or_error("plot_shap_dependence").colormaps.get_cmap(cmap)
+    cells = Cells.of(shown.data[:, number])
+    ax.axhline(0, color=GREY, linewidth=0.8, zorder=0)
+    places, values = cells.places(ax), shown.values[:, number]
+    style: dict[str, Any] = {"s": 12, "linewidths": 0, "alpha": 0.8, "rasterized": True}
+    if by is None:
+        ax.scatter(places, values, color=DOWN, **style)
+    else:
+        Cells.of(shown.data[:, by]).scatter(
+            ax, places, values, shown.feature_names[by], colours, style
+        )
+    ax.set_xlabel(shown.feature_names[number], parse_math=False)
+    ax.set_ylabel(_title(shown), parse_math=False)
+    return ax
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The cells of a column as numbers.
+
+    Attributes
+    ----------
+    numbers : float64 (n_rows,)
+        nan where a cell is missing.
+    labels : list of str or None
+        Of categories, which are numbered from 0.
+    are_times : bool
+        Numbers are days.
+    """
+
+    numbers: np.ndarray
+    labels: list[str] | None = None
+    are_times: bool = False
+
+    @classmethod
+    def of(cls, cells: Any) -> Cells:
+        """Numbers and dates as they are, other cells by their labels."""
+        if cells.dtype.kind in "biuf":
+            return cls(cells.astype(np.float64))
+        cells = list(cells)
+        missing = np.array([is_missing(cell) for cell in cells])
+        known = [cell for cell in cells if not is_missing(cell)]
+        numbers = np.full(len(cells), np.nan)
+        are_times = bool(known) and all(isinstance(cell, date | np.datetime64) for cell in known)
+        if are_times or (known and all(isinstance(c, timedelta | np.timedelta64) for c in known)):
+            kind = "M8[ns]" if are_times else "m8[ns]"
+            numbers[~missing] = np.array(known, dtype=kind).astype(np.int64) / NANOSECONDS
+            return cls(numbers, are_times=are_times)
+        if all(isinstance(cell, bool | int | float) for cell in known):
+            numbers[~missing] = known
+            return cls(numbers)
+        labels = sorted({str(cell) for cell in known})
+        numbers[~missing] = [labels.index(str(cell)) for cell in known]
+        return cls(numbers, labels)
+
+    def shares(self) -> np.ndarray:
+        """Colours from 0 to 1; nan where a cell is missing or a category."""
+        if self.labels is not None:
+            return np.full(len(self.numbers), np.nan)
+        known = self.numbers[~np.isnan(self.numbers)]
+        if len(known) == 0:
+            return self.numbers
+        low, high = np.quantile(known, [0.05, 0.95])
+        if low == high:
+            low, high = known.min(), known.max()
+        if low == high:
+            return np.where(np.isnan(self.numbers), np.nan, 0.5)
+        shares: np.ndarray = np.clip((self.numbers - low) / (high - low), 0, 1)
+        return shares
+
+    def places(self, ax: Any) -> np.ndarray:
+        """Places on the axis, which gets its ticks; missing ones stand left of the others."""
+        places, missing = self.numbers.copy(), np.isnan(self.numbers)
+        low, high = (0.0, 1.0) if missing.all() else (np.nanmin(places), np.nanmax(places))
+        apart = low - 0.12 * (high - low or 1.0)
+        ticks: list[tuple[float, str]] = []
+        if self.labels is not None:
+            apart = -1.0
+            rng = np.random.default_rng(0)
+            places = places + rng.uniform(-JITTER, JITTER, len(places))
+            ticks = [(place, label[:LETTERS]) for place, label in enumerate(self.labels)]
+        places[missing] = apart
+        if self.are_times:
+            ax.xaxis_date()
+        if missing.any() and self.labels is None:
+            ax.axvline((apart + low) / 2, color=GREY, linestyle=":", linewidth=0.8)
+            above = ax.secondary_xaxis("top")
+            above.set_ticks([apart], labels=["missing"])
+            above.tick_params(length=0)
+        elif missing.any():
+            ticks.insert(0, (apart, "missing"))
+        if ticks:
+            turned: dict[str, Any] = {"rotation": 45, "ha": "right"} if len(ticks) > 6 else {}
+            ax.set_xticks(*zip(*ticks, strict=True), parse_math=False, **turned)
+        return places
+
+    def scatter(
+        self, ax: Any, x: np.ndarray, y: np.ndarray, name: str, colours: Any, style: dict[str, Any]
+    ) -> None:
+        """Draw points in the colours of the cells, and what the colours mean."""
+        matplotlib = matplotlib_or_error("plot_shap_dependence")
+        if self.labels is None:
+            shares = self.shares()
+            known = ~np.isnan(shares)
+            ax.scatter(x[~known], y[~known], color=GREY, **style)
+            ax.scatter(x[known], y[known], color=colours(shares[known]), **style)
+            _colour_bar(ax, matplotlib.cm.ScalarMappable(cmap=colours), name)
+            return
+        counts = np.bincount(self.numbers[~np.isnan(self.numbers)].astype(np.int64))
+        named = np.sort(np.argsort(-counts, kind="stable")[:MOST_LABELS]).tolist()
+        others = ~np.isin(self.numbers, named)
+        for place, number in enumerate(named):
+            here, label = self.numbers == number, self.labels[number][:LETTERS]
+            ax.scatter(x[here], y[here], color=f"C{place}", label=label, **style)
+        if others.any():
+            ax.scatter(x[others], y[others], color=GREY, label="others", **style)
+        legend = ax.legend(title=name, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+        for text in [legend.get_title(), *legend.get_texts()]:
+            text.set_parse_math(False)
+
+
+def _colour_bar(ax: Any, mappable: Any, name: str) -> None:
+    """A bar of colours from low to high."""
+    bar = ax.figure.colorbar(mappable, ax=ax, aspect=40, pad=0.02)
+    bar.ax.set_ylabel(name, parse_math=False)
+    bar.set_ticks([0, 1], labels=["low", "high"])
+    bar.outline.set_visible(False)
+
+
+def _of_output(explanation: Explanation, output: int | str | None) -> Explanation:
+    """The explanation of one output, in memory."""
+    if output is None:
+        if len(explanation.output_names) > 1:
+            names = ", ".join(map(repr, explanation.output_names))
+            raise ValueError(f"There are several outputs. Give output, one of {names}.")
+        output = 0
+    return explanation.of_output(output).compute()
+
+
+def _number_of(column: int | str, name: str, explanation: Explanation) -> int:
+    """The number of a column; `name` is that of the argument."""
+    names = explanation.feature_names
+    if isinstance(column, str) and column in names:
+        return names.index(column)
+    if not isinstance(column, str) and column < len(names):
+        return int(column)
+    raise ValueError(f"{name}: there is no column {column!r} among the {len(names)} of the fit.")
+
+
+def _axes(function: str, ax: Any, n_rows: int | None) -> Any:
+    """The axes that are given, or those of a new figure for some rows."""
+    matplotlib = matplotlib_or_error(function)
+    if ax is not None:
+        return ax
+    height = 4.2 if n_rows is None else 1.0 + ROW_HEIGHT * n_rows
+    figure = matplotlib.pyplot.figure(figsize=(WIDTH, height), layout="constrained")
+    return figure.add_subplot()
+
+
+def _largest(sizes: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the largest, and of the others where there are more than `most`."""
+    order = np.argsort(-sizes, kind="stable")
+    if len(order) <= most:
+        return order, order[:0]
+    return order[: most - 1], order[most - 1 :]
+
+
+def _swarm(values: np.ndarray) -> np.ndarray:
+    """How far up or down points are so that close ones lie beside each other."""
+    low, reach = values.min(), np.ptp(values)
+    place = np.zeros(len(values), dtype=np.int64)
+    if reach > 0:
+        place = np.minimum(((values - low) / reach * BINS).astype(np.int64), BINS - 1)
+    order = np.argsort(place, kind="stable")
+    first = np.searchsorted(place[order], place[order], side="left")
+    layer = np.empty(len(values))
+    layer[order] = np.arange(len(values)) - first  # 0, 1, 2, ... within a bin
+    side = np.where(layer % 2 == 0, 1, -1) * np.ceil(layer / 2)
+    away: np.ndarray = side * SPREAD / max(np.abs(side).max(), 6.0)
+    return away
+
+
+def _title(explanation: Explanation) -> str:
+    """What values are of."""
+    name = explanation.output_names[0]
+    return "SHAP value" if name == "prediction" else f"SHAP value, {name}"
+
+
+def _written(cell: Any) -> str:
+    """A cell in a label."""
+    if is_missing(cell):
+        return "missing"
+    if isinstance(cell, float | np.floating):
+        return f"{cell:.4g}"
+    return str(cell)[:LETTERS]
