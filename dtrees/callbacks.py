@@ -119,6 +119,7 @@ class BoostingFit:
     scores: list[float] = field(default_factory=list)
     error: BaseException | None = None
     measure: Callable[[], float] = field(repr=False, default=lambda: math.nan)
+    curves: Callable[[], dict[str, dict[str, list[float]]]] = field(repr=False, default=dict)
 
     @property
     def n_grown(self) -> int:
@@ -131,6 +132,10 @@ class BoostingFit:
         It is computed at every call: O(rows).
         """
         return self.measure()
+
+    def evals_result(self) -> dict[str, dict[str, list[float]]]:
+        """What the model will have as ``evals_result_``, up to this iteration."""
+        return self.curves()
 
 
 Fit = ForestFit | BoostingFit

@@ -11,6 +11,7 @@ steps. Rows without weight are not there: none of them is counted, held out or a
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +27,15 @@ from dtrees.core.grow.boosting import BoostedRows, Growing
 from dtrees.core.losses.losses import Loss, OwnLoss
 from dtrees.core.model.tree import Forest
 from dtrees.core.predict.binned import CodedRows, LeafLookup
-from dtrees.estimators.boosted_stopping import GivenRows, Held, Watch, scored, split
+from dtrees.core.predict.raw import raw_before
+from dtrees.estimators.boosted_stopping import Held, ScoredRows, Watch, scored, split
 from dtrees.estimators.column_rules import directions_of, interactions_of
+from dtrees.estimators.eval_sets import EvalSets
 
 if TYPE_CHECKING:
     from dtrees.estimators.boosting import BaseBoosting
 
+NO_EVALS = EvalSets()
 ENOUGH_ROWS = 10_000  # more of them stop early by themselves, as in scikit-learn
 
 
@@ -39,7 +43,8 @@ ENOUGH_ROWS = 10_000  # more of them stop early by themselves, as in scikit-lear
 class CodedTable:
     """A table that boosted models are fitted to: as given, and as codes.
 
-    `y` is as read, and `seed` is that of draws.
+    `y` is as read, `seed` is that of draws, and `offset`, float64 (n_rows, n_values), is what the
+    raw predictions of rows begin with, if the user gives it.
     """
 
     X: Any
@@ -47,6 +52,7 @@ class CodedTable:
     book: CodeBook
     coded: CodedMatrix
     seed: int
+    offset: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +74,14 @@ class Start:
     """What a fit of a boosted model knows before its first tree.
 
     `learned` are attributes of the fitted model, but for those that depend on its trees. `watch`
-    scores held-out rows.
+    scores rows, and `offset` is that of the table.
     """
 
     learned: dict[str, Any]
     rows: BoostedRows
     growing: Growing
     watch: Watch | None
+    offset: np.ndarray | None = None
 
 
 def sides_of(
@@ -115,11 +122,12 @@ def start_of(
     target: Target,
     sides: Sides,
     kept: tuple[np.ndarray, np.ndarray] | None = None,
-    shown: GivenRows | None = None,
+    evals: EvalSets = NO_EVALS,
 ) -> Start:
     """What a fit knows before its first tree; `kept` are raw predictions that it goes on from.
 
-    With `shown` these rows are scored, and all rows of the table are grown from.
+    A model of rows that have an offset begins with it, and with no constant. With `evals` these
+    rows are scored, and all rows of the table are grown from.
 
     kept : float64 (n_values,), and (n_values, n_rows)
         Before the first tree of all, and by the trees that are there.
@@ -135,9 +143,12 @@ def start_of(
     own = target if chosen is None else target.take(train)
     y = of_loss[train]
     initial = model._begin(loss, own, y, weight)
-    raw = None
+    raw, offset = None, given.offset
+    if offset is not None:
+        initial, raw = np.zeros(len(initial)), np.ascontiguousarray(offset.T)
     if loss.beyond is not None:
-        loss = loss.with_width(y, initial[0], weight)
+        begin = initial[0] if offset is None else offset[train, 0]
+        loss = loss.with_width(y, begin, weight)
     if kept is not None:
         initial, raw = kept
     rows = BoostedRows(given.coded, of_loss, units, target.weight_unit, chosen, raw)
@@ -150,24 +161,34 @@ def start_of(
         subsample=float(model.subsample),
         seed=given.seed,
     )
+    is_apart, can_stop = model.validation_fraction is not None or bool(evals.sets), held is not None
+    if evals.sets:
+        is_early = model.early_stopping
+        can_stop = isinstance(is_early, str) or bool(is_early)
     learned = {
         **model._learned_of(book, target),
         "n_trees_per_iteration_": len(initial),
-        "do_early_stopping_": shown is not None or held is not None,
+        "do_early_stopping_": can_stop,
         "codebook_": book,
         "_initial": initial,
         "_fit_loss": loss,
         "_fit_seed": given.seed,
     }
+    classes = target.classes if target.kind == "classification" else None
+    about = book, classes, loss, len(initial), type(model).__name__
+    sets: list[tuple[str, Held, LeafLookup | None]]
+    sets = [(each.name, *each.read(*about)) for each in evals.sets]
+    if held is not None:
+        name = "validation" if is_apart else evals.training or "training"
+        sets.append((name, _held(given, of_loss, target, held), CodedRows(given.coded)))
+    if evals.training is not None and (is_apart or held is None):
+        sets.append((evals.training, _held(given, of_loss, target, train), None))
     watch = None
-    if shown is not None:
-        classes = target.classes if target.kind == "classification" else None
-        watch = _watch(model, learned, *shown.read(book, classes, loss, type(model).__name__))
-    elif held is not None:
-        walked = CodedRows(given.coded)
-        watch = _watch(model, learned, _held(given, of_loss, target, held), walked)
-        watch.is_apart = model.validation_fraction is not None
-    return Start(learned, rows, growing, watch)
+    if sets:
+        scored_sets = _scored(model, learned, sets, evals)
+        numbers = int(model.n_iter_no_change), float(model.tol)
+        watch = Watch(scored_sets, *numbers, can_stop, is_apart)
+    return Start(learned, rows, growing, watch, offset)
 
 
 def _held(given: CodedTable, of_loss: np.ndarray, target: Target, rows: np.ndarray | slice) -> Held:
@@ -175,17 +196,28 @@ def _held(given: CodedTable, of_loss: np.ndarray, target: Target, rows: np.ndarr
     units = units_of(target)
     weight = None if units is None else units[rows] * target.weight_unit
     numbers = np.arange(target.n_rows)[rows]
-    return Held(given.X, numbers, given.y[rows], of_loss[rows], weight)
+    offset = None if given.offset is None else given.offset[rows]
+    return Held(given.X, numbers, given.y[rows], of_loss[rows], weight, offset)
 
 
-def _watch(model: BaseBoosting, learned: dict[str, Any], held: Held, walked: LeafLookup) -> Watch:
-    """What scores each iteration on some rows."""
+def _scored(
+    model: BaseBoosting,
+    learned: dict[str, Any],
+    sets: Sequence[tuple[str, Held, LeafLookup | None]],
+    evals: EvalSets,
+) -> list[ScoredRows]:
+    """Sets of rows that are scored after each iteration, by `scoring` and by further measures."""
     own = copy.copy(model)
     own.__dict__.update(learned, forest_=Forest(()))
     predictor = own._predictor()
-    score = scored(own, predictor, held, model.scoring)
-    numbers = int(model.n_iter_no_change), float(model.tol)
-    return Watch(predictor, walked, held.rows, score, *numbers)
+    asked = {model.scoring if isinstance(model.scoring, str) else "score": model.scoring}
+    asked |= {name: scorer for name, scorer in evals.metrics.items() if name not in asked}
+    found = []
+    for name, rows, walked in sets:
+        measures = {each: scored(own, predictor, rows, scorer) for each, scorer in asked.items()}
+        raw = raw_before(predictor.initial, len(rows.rows), rows.offset)
+        found.append(ScoredRows(name, rows.rows, walked, np.ascontiguousarray(raw), measures))
+    return found
 
 
 def _rules(model: BaseBoosting, given: CodedTable, target: Target) -> BoostingRules:

@@ -9,13 +9,11 @@ predicts. The iterations up to the best one are the model, as those that LightGB
 CatBoost predict with; all of them are with ``use_best_model=False``. The table is coded as a whole,
 so cut points depend on the values of held-out rows, but on nothing of their targets.
 
-Or rows are given to be scored: ``X_val``, ``y_val``, ``sample_weight_val``.
+Or rows are given to be scored (`dtrees.estimators.eval_sets`): several sets, by several measures.
+The first measure of the first set may end the fit::
 
-    X_val ──columns as at fit──▶ walks down each new tree, by its values ──┐
-    y_val ──numbers of the classes, or numbers─────────────────────────────┴──▶ score ──▶ end?
-
-They are no rows of the table: no cut point, category or class is theirs, and all rows of the table
-are grown from. As in scikit-learn, class weights do not concern them.
+    sets      "valid_0", "valid_1", "training"
+    measures  loss, roc_auc                      ──▶ a curve of each measure on each set
 
 Callbacks hear of each iteration, too, and may end the fit.
 
@@ -32,8 +30,9 @@ also its end by early stopping, after which no more trees are added.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,17 +42,14 @@ from sklearn.utils.metaestimators import available_if
 
 from dtrees.callbacks import BoostingFit, Callback, told
 from dtrees.coding.codebook import CodeBook
-from dtrees.coding.tables import Table, row_values
-from dtrees.coding.target import Target, check_weights
+from dtrees.coding.tables import Table
 from dtrees.core.losses.losses import Loss, OwnLoss
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows, LeafLookup
-from dtrees.core.predict.raw import apply, raw_predictions, staged_raw_predictions
-from dtrees.estimators.fit_plan import one_target
+from dtrees.core.predict.raw import raw_predictions, staged_raw_predictions
 from dtrees.estimators.forest_growth import check_same_labels
 from dtrees.estimators.prediction import BoostedPredictor
 from dtrees.estimators.scorers import refuse_unfit, with_labels
-from dtrees.parallel import computed, is_lazy
 from dtrees.typing import Runner
 
 if TYPE_CHECKING:
@@ -110,72 +106,159 @@ def split(
     return np.sort(train), np.sort(held)
 
 
+Score = Callable[[np.ndarray, list[Tree]], float]
+Curves = dict[str, dict[str, list[float]]]  # by name of rows and of measure
+
+
 @dataclass(eq=False)
-class Watch:
-    """Scores the model of each iteration on some rows.
+class ScoredRows:
+    """Rows that are scored before the first iteration and after each one, by some measures.
 
     Attributes
     ----------
-    predictor : BoostedPredictor
-        Without trees.
-    walked, rows
-        The table of the rows, and numbers of those that are scored.
-    score : callable (raw, trees) -> float
-        Higher is better. raw : float64 (n_rows, n_values); trees : all so far.
-    n_iter_no_change, tol
-        The fit ends when none of the last `n_iter_no_change` scores is better by more than `tol`
-        than the one before them.
-    is_apart : bool, default=True
-        Whether none of the rows is grown from.
-    scores : list of float
+    name : str
+    rows : intp (n,)
+        Their numbers in a table.
+    walked : LeafLookup or None
+        That table. None: they are grown from, so the growth has their raw predictions.
+    raw : float64 (n, n_values)
+        Raw predictions after the last iteration.
+    measures : dict of str to callable (raw, trees) -> float
+        Higher is better. trees : all so far.
+    scores : dict of str to list of float
         Of 0, 1, 2, ... iterations.
     """
 
-    predictor: BoostedPredictor
-    walked: LeafLookup
+    name: str
     rows: np.ndarray
-    score: Callable[[np.ndarray, list[Tree]], float]
-    n_iter_no_change: int
-    tol: float
-    is_apart: bool = True
-    scores: list[float] = field(default_factory=list)
+    walked: LeafLookup | None
+    raw: np.ndarray
+    measures: dict[str, Score]
 
     def __post_init__(self) -> None:
-        self._raw = np.repeat(self.predictor.initial[None, :], len(self.rows), axis=0)
+        self.scores: dict[str, list[float]] = {name: [] for name in self.measures}
+        self.see(self.raw, [])
+
+    def see(self, raw: np.ndarray, trees: list[Tree]) -> None:
+        """Score the raw predictions by all trees so far."""
+        self.raw = raw
+        for name, measure in self.measures.items():
+            self.scores[name].append(measure(raw, trees))
+
+    @property
+    def is_of_fit(self) -> bool:
+        """Whether they are rows of the table of the fit."""
+        return self.walked is None or isinstance(self.walked, CodedRows)
+
+    def after(self, trees: list[Tree], raw: np.ndarray | None) -> np.ndarray:
+        """Raw predictions after the trees of an iteration, of which the growth has made `raw`."""
+        if self.walked is None:
+            assert raw is not None
+            return np.ascontiguousarray(raw[:, self.rows].T)
+        for k, steps in enumerate(self.walked.means(trees, self.rows)):
+            self.raw[:, k] += steps
+        return self.raw
+
+    def copied(self, names: Sequence[str]) -> ScoredRows:
+        """A copy with some of the measures, which goes on by itself."""
+        other = copy.copy(self)
+        other.raw = self.raw.copy()
+        other.measures = {name: self.measures[name] for name in names}
+        other.scores = {name: list(self.scores[name]) for name in names}
+        return other
+
+
+@dataclass(eq=False)
+class Watch:
+    """Scores the model of each iteration on some sets of rows.
+
+    Attributes
+    ----------
+    sets : list of ScoredRows
+    n_iter_no_change, tol
+        The fit ends when none of the last `n_iter_no_change` scores is better by more than `tol`
+        than the one before them.
+    decides : bool, default=True
+        Whether the first measure of the first set may end the fit.
+    is_apart : bool, default=True
+        Whether none of the rows of the first set is grown from.
+    """
+
+    sets: list[ScoredRows]
+    n_iter_no_change: int
+    tol: float
+    decides: bool = True
+    is_apart: bool = True
+
+    def __post_init__(self) -> None:
         self._trees: list[Tree] = []
-        self.scores.append(self.score(self._raw, self._trees))
 
     def __call__(self, trees: list[Tree], raw: np.ndarray) -> bool:
-        """Take the trees of an iteration; whether it is the last one. `raw` is of other rows."""
-        for k, steps in enumerate(self.walked.means(trees, self.rows)):
-            self._raw[:, k] += steps
-        return self.see(trees, self._raw)
+        """Take the trees of an iteration; whether it is the last one.
+
+        raw : float64 (n_values, n_rows), of the rows of the table
+        """
+        return self.see(trees, [each.after(trees, raw) for each in self.sets])
+
+    @property
+    def scores(self) -> list[float]:
+        """Those that may end the fit, of 0, 1, 2, ... iterations; or none."""
+        return next(iter(self.sets[0].scores.values())) if self.decides else []
 
     @property
     def reads_codes(self) -> bool:
-        """Whether the rows are some of the table that the model is grown from."""
-        return isinstance(self.walked, CodedRows)
+        """Whether rows are some of the table that the model is grown from, and walk."""
+        return any(isinstance(each.walked, CodedRows) for each in self.sets)
+
+    @property
+    def reads_raw(self) -> bool:
+        """Whether rows have the raw predictions that the growth makes."""
+        return any(each.walked is None for each in self.sets)
+
+    def curves(self) -> Curves:
+        """What the measures say after 1, 2, ... iterations; losses are positive."""
+        found: Curves = {}
+        for each in self.sets:
+            of_rows = found[each.name] = {}
+            for name, measure in each.measures.items():
+                sign = -1.0 if isinstance(measure, ByLoss) else 1.0
+                of_rows[name] = [sign * score for score in each.scores[name][1:]]
+        return found
 
     def copied(self) -> Watch:
         """One that has seen the same, and goes on by itself."""
         other = copy.copy(self)
-        other._raw, other._trees = self._raw.copy(), list(self._trees)
-        other.scores = list(self.scores)
+        other.sets = [each.copied(list(each.measures)) for each in self.sets]
+        other._trees = list(self._trees)
         return other
 
-    def see(self, trees: Sequence[Tree], raw: np.ndarray) -> bool:
-        """Take the trees of an iteration with the raw predictions of all so far; as a call."""
-        self._raw = raw
+    def alone(self) -> Watch | None:
+        """One of the score that may end the fit, which may be sent elsewhere; None: there is none.
+
+        A function of the user's is not sent.
+        """
+        first = self.sets[0]
+        name, measure = next(iter(first.measures.items()))
+        if not self.decides or isinstance(measure, ByModel):
+            return None
+        other = copy.copy(self)
+        other.sets = [first.copied([name])]
+        return other
+
+    def see(self, trees: Sequence[Tree], raws: Sequence[np.ndarray]) -> bool:
+        """Take the trees of an iteration, with the raw predictions of each set; as a call."""
         self._trees += trees
-        self.scores.append(self.score(self._raw, self._trees))
-        return has_stopped(self.scores, self.n_iter_no_change, self.tol)
+        for each, raw in zip(self.sets, raws, strict=True):
+            each.see(raw, self._trees)
+        return self.decides and has_stopped(self.scores, self.n_iter_no_change, self.tol)
 
 
 @dataclass(frozen=True, eq=False)
 class Held:
     """Rows that scores are made of: their numbers in a table `X` of the fit, and their targets.
 
-    `y` is as the user gave it, and `of_loss`, float64 (n,), as the loss wants it.
+    `y` is as the user gave it, and `of_loss`, float64 (n,), as the loss wants it. `offset`, float64
+    (n, n_values), is added to the raw predictions that the model begins with.
     """
 
     X: Any
@@ -183,6 +266,7 @@ class Held:
     y: np.ndarray
     of_loss: np.ndarray
     weight: np.ndarray | None
+    offset: np.ndarray | None = None
 
 
 def scored(
@@ -201,6 +285,11 @@ def scored(
     scorer = with_labels(check_scoring(estimator, scoring), predictor.classes)
     if scoring is None or type(scorer).__module__ == get_scorer.__module__:
         return ByPredictions(estimator, predictor, scorer, (held.rows, held.y, held.weight))
+    if held.offset is not None:
+        raise ValueError(
+            "A function that is given as scoring or eval_metric predicts by the model, which knows "
+            "no init_score of the rows. Name a scorer of scikit-learn, or say 'loss'."
+        )
     return ByModel(estimator, scorer, _safe_indexing(held.X, held.rows), held.y)
 
 
@@ -296,98 +385,6 @@ class Stage(BaseEstimator):
         return float(scorer(self, X, y, sample_weight=sample_weight))
 
 
-SHOWN = 5  # labels in a message
-
-
-@dataclass(frozen=True, eq=False)
-class ValueRows(LeafLookup):
-    """All rows of a table that was not coded, walked by their values; may be sent elsewhere.
-
-    `table` is what ``book.check`` returned.
-    """
-
-    book: CodeBook
-    table: Table
-
-    def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
-        """Leaf of some rows, intp (n,). O(rows of the table x depth)."""
-        found: np.ndarray = apply(tree, self.book, self.table)[rows]
-        return found
-
-
-@dataclass(frozen=True, eq=False)
-class GivenRows:
-    """Rows to be scored, as the user has given them."""
-
-    X: Any
-    y: Any
-    sample_weight: Any
-
-    @classmethod
-    def of(cls, X_val: Any, y_val: Any, sample_weight_val: Any, early_stopping: Any) -> GivenRows:
-        """What was given, of which something is not None.
-
-        ValueError: a part is missing, or the fit is not to stop early. TypeError: a Dask
-        collection.
-        """
-        if X_val is None and y_val is None:
-            raise ValueError("sample_weight_val is provided without X_val and y_val.")
-        for name, other, value in (("X_val", "y_val", y_val), ("y_val", "X_val", X_val)):
-            if value is None:
-                raise ValueError(f"{name} is provided, but {other} was not provided.")
-        if early_stopping is False:
-            raise ValueError(
-                "X_val and y_val are for early stopping, and early_stopping is False. Set it to "
-                "'auto' or True, or leave them out."
-            )
-        if is_lazy(X_val):
-            raise TypeError(
-                "X_val is a Dask collection, and its rows walk down each tree in this process. "
-                "Give X_val.compute()."
-            )
-        return cls(X_val, *map(row_values, computed(y_val, sample_weight_val)))
-
-    def read(
-        self, book: CodeBook, classes: np.ndarray | None, loss: Loss | OwnLoss, owner: str
-    ) -> tuple[Held, ValueRows]:
-        """The rows as they are scored, and as they walk.
-
-        `classes` are the labels of the fit; None: numbers. `owner` is the estimator, for messages.
-        ValueError: columns are not those of the fit, lengths differ, a label is none of the fit, or
-        the loss has no use for a target.
-        """
-        table = book.check(self.X, estimator=owner)
-        try:
-            y = one_target(self.y, owner)
-            if len(y) != table.n_rows:
-                raise ValueError(f"X_val has {table.n_rows} rows, y_val has {len(y)} values.")
-            of_loss = _numbers(y) if classes is None else _numbers_of_classes(y, classes)
-            loss.check(of_loss)
-            weight = self.sample_weight
-            weight = None if weight is None else check_weights(weight, len(y))
-        except ValueError as error:
-            raise ValueError(f"Rows to be scored (X_val, y_val): {error}") from error
-        return Held(self.X, np.arange(len(y)), y, of_loss, weight), ValueRows(book, table)
-
-
-def _numbers(y: np.ndarray) -> np.ndarray:
-    """Targets as float64; ValueError: they are none, or not finite."""
-    Target.regression(y)
-    return np.ascontiguousarray(y, dtype=np.float64)
-
-
-def _numbers_of_classes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Labels as numbers of the classes of a fit, float64."""
-    own = Target.classification(y)
-    assert own.classes is not None
-    known = {label: number for number, label in enumerate(classes.tolist())}
-    labels = own.classes.tolist()
-    unknown = [label for label in labels if label not in known]
-    if unknown:
-        raise ValueError(f"y_val has labels that are none of y: {unknown[:SHOWN]}.")
-    return np.array([known[label] for label in labels], dtype=np.float64)[own.y]
-
-
 class Iterations:
     """Hears of the trees of each iteration: callbacks, and a watch that may end the fit.
 
@@ -407,6 +404,7 @@ class Iterations:
             len(self.growing.initial),
             [] if self.watch is None else self.watch.scores,
             measure=self._training_score,
+            curves=dict if self.watch is None else self.watch.curves,
         )
         self._raw = self.rows.raw
 
@@ -425,8 +423,7 @@ class Iterations:
     @property
     def ends(self) -> Watch | None:
         """What may be sent to a worker to end the growth there; None: nothing."""
-        is_sent = self.watch is not None and not isinstance(self.watch.score, ByModel)
-        return self.watch if is_sent else None
+        return None if self.watch is None else self.watch.alone()
 
     def __call__(self, trees: list[Tree], raw: np.ndarray) -> bool:
         """Take the trees of an iteration; whether it is the last one."""
@@ -442,9 +439,10 @@ class Iterations:
         n_values = self.fit.n_values
         raw, walked = self._so_far().copy(), CodedRows(self.rows.coded)
         everywhere = np.arange(len(self.rows.y))
+        is_asked = len(self.callbacks) > 0 or (self.watch is not None and self.watch.reads_raw)
         for first in range(0, len(trees), n_values):
             own = trees[first : first + n_values]
-            if len(self.callbacks) > 0:  # who may ask for the score of the training rows
+            if is_asked:  # for the score of the training rows
                 for k, tree in enumerate(own):
                     raw[k] += tree.value_of(walked.leaves(tree, everywhere))[:, 0]
             if self(own, raw):
@@ -465,12 +463,17 @@ def kept_forest(model: BaseBoosting) -> Forest | None:
 
 
 def kept_predictions(
-    model: BaseBoosting, book: CodeBook, classes: Any, table: Any, run: Runner
+    model: BaseBoosting,
+    book: CodeBook,
+    classes: Any,
+    table: Any,
+    offset: np.ndarray | None,
+    run: Runner,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Raw predictions before the first tree, (n_values,), and by all that are there, by value.
 
-    `book` and `table` are those of this fit. ValueError: the trees know columns, classes or the
-    loss by another number or meaning. TypeError: the table is not in memory.
+    `book`, `table` and `offset` are those of this fit. ValueError: the trees know columns, classes
+    or the loss by another number or meaning. TypeError: the table is not in memory.
     """
     check_same_labels(model, book, classes)
     if model._fit_loss != model._loss():
@@ -483,7 +486,7 @@ def kept_predictions(
             "warm_start=True walks the rows of X down the trees that are there, and X is a Dask "
             "collection. Give X.compute(), or set warm_start=False."
         )
-    raw = raw_predictions(model.forest_, model._initial, book, table, run)
+    raw = raw_predictions(model.forest_, model._initial, book, table, run, offset)
     return model._initial, np.ascontiguousarray(raw.T)
 
 
@@ -495,12 +498,20 @@ def going_on(model: BaseBoosting, start: Start, table: Any, run: Runner) -> Star
     n_there, growing, watch = model.n_iter_, start.growing, start.watch
     n_values, is_over = len(growing.initial), False
     if watch is not None:
-        table = watch.walked.table if isinstance(watch.walked, ValueRows) else table
         book, trees = start.learned["codebook_"], model.forest_.trees
-        stages = staged_raw_predictions(model.forest_, growing.initial, book, table, run)
-        for number, raw in enumerate(stages):
-            own = trees[number * n_values : (number + 1) * n_values]
-            is_over |= watch.see(own, np.ascontiguousarray(raw[watch.rows]))
+        stages: Iterator[np.ndarray | None] = repeat(None)
+        if any(each.is_of_fit for each in watch.sets):
+            about = growing.initial, book, table, run, start.offset
+            stages = staged_raw_predictions(model.forest_, *about)
+        for number, whole in zip(range(n_there), stages, strict=False):
+            own = list(trees[number * n_values : (number + 1) * n_values])
+            raws = [
+                each.after(own, whole)
+                if whole is None or not each.is_of_fit
+                else np.ascontiguousarray(whole[each.rows])
+                for each in watch.sets
+            ]
+            is_over |= watch.see(own, raws)
     growing = replace(
         growing,
         n_iterations=0 if is_over else model.max_iter - n_there,

@@ -35,7 +35,7 @@ from sklearn.utils.validation import check_is_fitted
 from dtrees import losses
 from dtrees.callbacks import Callback, ProgressBar, check_callbacks, listening
 from dtrees.coding.coded import CodedMatrix
-from dtrees.coding.tables import Table
+from dtrees.coding.tables import Table, row_values
 from dtrees.coding.target import Target, exact_bincount
 from dtrees.constraints import (
     COLUMN_RULES,
@@ -60,7 +60,7 @@ from dtrees.estimators import base
 from dtrees.estimators.base import LEARNS_CLASSES, LEARNS_COLUMNS, MOST, BaseModel
 from dtrees.estimators.boosted_start import CodedTable, Start, sides_of, start_of
 from dtrees.estimators.boosted_stopping import (
-    GivenRows,
+    Curves,
     Iterations,
     Watch,
     best_iteration,
@@ -69,10 +69,12 @@ from dtrees.estimators.boosted_stopping import (
     kept_predictions,
 )
 from dtrees.estimators.docstrings import documented
+from dtrees.estimators.eval_sets import EvalSets
 from dtrees.estimators.fit_plan import FitPlan
-from dtrees.estimators.prediction import BoostedPredictor
+from dtrees.estimators.prediction import BoostedPredictor, offsets_of
 from dtrees.estimators.tree_view import columns_tested, read_only
 from dtrees.estimators.trees import DecisionTreeRegressor
+from dtrees.export.books import expect
 from dtrees.export.parts import Parts
 from dtrees.inspection.importance import summed_importances
 from dtrees.parallel import (
@@ -81,6 +83,7 @@ from dtrees.parallel import (
     LocalRunner,
     admitted,
     boost_replicated,
+    computed,
     is_lazy,
     map_rows,
     place_of_boosting,
@@ -132,7 +135,9 @@ class BaseBoosting(BaseModel):
         "_initial": (FLOATS,),
         "_fit_loss": (InstanceOf(dict, "dict"),),  # in files
         "_fit_seed": (IntegerIn(0, MOST),),
+        "_curves": (InstanceOf(dict, "dict"),),
     }
+    _learns_at_times = BaseModel._learns_at_times | {"_curves"}
 
     loss: Any
     learning_rate: float
@@ -164,9 +169,16 @@ class BaseBoosting(BaseModel):
         y: Any,
         sample_weight: Any = None,
         *,
+        init_score: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
+        init_score_val: Any = None,
+        eval_set: Any = None,
+        eval_names: Sequence[str] | None = None,
+        eval_sample_weight: Sequence[Any] | None = None,
+        eval_init_score: Sequence[Any] | None = None,
+        eval_metric: Any = None,
         callbacks: Sequence[Callback] | None = None,
     ) -> Self:
         """Fit the model.
@@ -179,13 +191,30 @@ class BaseBoosting(BaseModel):
             The target.
         sample_weight : array-like of shape (n_rows,), default=None
             Not negative, not all zero. None: every row has weight one.
+        init_score : array-like of shape (n_rows,) or (n_rows, n_classes), default=None
+            Raw predictions that the rows begin with, as of LightGBM (``base_margin`` of XGBoost):
+            numbers, their logarithms (Poisson, gamma), or log odds; of three classes or more, one
+            for each. The model then has no constant of its own. It knows only what it adds, so
+            give those of other rows to `predict`. None: rows begin with the best constant.
         X_val : table of shape (n_val, n_columns), default=None
-            Rows that early stopping scores, instead of some of `X`; in memory. They are not grown
-            from, and have no part in the codes.
+            Rows that early stopping scores, instead of some of `X`: the set "validation". They are
+            not grown from, and have no part in the codes. A Dask collection comes to this process.
         y_val : array-like of shape (n_val,), default=None
             Their target; of a classifier, labels that `y` has.
-        sample_weight_val : array-like of shape (n_val,), default=None
-            Their weights in the score. Class weights do not concern them.
+        sample_weight_val, init_score_val : array-like of shape (n_val,), default=None
+            Their weights in the score, and raw predictions that they begin with. Class weights do
+            not concern them.
+        eval_set : list of pairs (X, y), default=None
+            More rows to be scored, each pair as `X_val` and `y_val`. A pair of the objects `X` and
+            `y` are the training rows. The first set of other rows may end the fit, by the score of
+            the parameter ``scoring``. With ``early_stopping=False`` none does.
+        eval_names : list of str, default=None
+            Names of these sets; None: "valid_0", "valid_1", ..., and "training".
+        eval_sample_weight, eval_init_score : list of array-like or None, default=None
+            Of each set; the training rows have those of the fit.
+        eval_metric : str, list of str or dict of scorers by name, default=None
+            By what sets are scored beside ``scoring``: "loss", or scorers of scikit-learn. See
+            `evals_result_`.
         callbacks : sequence of dtrees.callbacks.Callback, default=None
             Hear of every iteration in this thread, and may stop the fit; the iterations so far are
             then the model. In the replicated regime they hear when all iterations are grown.
@@ -199,10 +228,11 @@ class BaseBoosting(BaseModel):
         ------
         ValueError
             A parameter or an input is not what it should be; the estimator is then as it was.
-            `X_val` is given without `y_val`, or with ``early_stopping=False``.
+            `X_val` is given without `y_val`, or with ``early_stopping=False``. Some of the rows
+            that are scored have an `init_score`, and others have none.
         TypeError
-            `callbacks` are no callbacks, `X_val` is a Dask collection, or a scorer asks for rows of
-            one.
+            `callbacks` are no callbacks, `eval_set` is no list of pairs, or a scorer asks for rows
+            of a Dask collection.
         dtrees.exceptions.ClusterError
             A Dask cluster is asked for by ``regime``, or has the collection, and cannot be used.
         dtrees.exceptions.TableTooLargeError
@@ -213,27 +243,38 @@ class BaseBoosting(BaseModel):
         Costs one coding of the table and, for each tree, about O(rows x columns x log leaves).
         """
         self._check_parameters()
-        own = X_val, y_val, sample_weight_val
-        is_shown = any(each is not None for each in own)
-        shown = GivenRows.of(*own, self.early_stopping) if is_shown else None
+        evals = EvalSets.of(
+            (X, y, sample_weight, init_score),
+            (X_val, y_val, sample_weight_val, init_score_val),
+            (eval_set, eval_names, eval_sample_weight, eval_init_score),
+            eval_metric,
+            self.early_stopping,
+        )
         callbacks = [] if callbacks is None else check_callbacks(callbacks)
         if self.verbose > 0:
             callbacks = [ProgressBar(), *callbacks]
         place, stats = place_of_boosting(self.regime, type(self).__name__), FitStatistics()
         there = kept_forest(self) if self.warm_start else None
         plan, run = FitPlan(self), threaded(self.n_jobs)
-        X, y, sample_weight = admitted(X, {"y": y, "sample_weight": sample_weight}, stats)
+        of_rows = {"y": y, "sample_weight": sample_weight, "init_score": init_score}
+        X, y, sample_weight, init_score = admitted(X, of_rows, stats)
         table, values = plan.read(X, y)
         target = self._encode_target(values, sample_weight)
         seed = plan.seed() if there is None else self._fit_seed
-        sides = sides_of(self, values, target, seed, is_shown)
+        offset = None
+        if init_score is not None:
+            n_classes = 1 if target.classes is None else target.n_classes
+            offset = offsets_of(init_score, target.n_rows, n_classes if n_classes > 2 else 1)
+        sides = sides_of(self, values, target, seed, len(evals.sets) > 0)
         with stats.phase("coding"):
             book, coded = plan.code(table, seed, run, stats, sample_weight)
             assert isinstance(coded, CodedMatrix)
         classes = target.classes
-        kept = None if there is None else kept_predictions(self, book, classes, table, run)
-        given = CodedTable(X, values, book, coded, seed)
-        start = start_of(self, given, target, sides, kept, shown)
+        kept = None
+        if there is not None:
+            kept = kept_predictions(self, book, classes, table, offset, run)
+        given = CodedTable(X, values, book, coded, seed, offset)
+        start = start_of(self, given, target, sides, kept, evals)
         del sides  # eight bytes a row
         if there is not None:
             start = going_on(self, start, table, run)
@@ -291,16 +332,17 @@ class BaseBoosting(BaseModel):
         watch: Watch | None,
         has_missing: np.ndarray,
     ) -> None:
-        """Become the model of these trees; `watch` has the scores of early stopping.
+        """Become the model of these trees; `watch` has the scores of rows.
 
         has_missing : bool (n_columns,), of columns that trees test at least
         """
-        if watch is not None and self.use_best_model:
-            n_values = len(watch.predictor.initial)
-            trees = trees[: best_iteration(watch.scores) * n_values]
-        none = np.array([])
-        found = none if watch is None else np.array(watch.scores)
+        none = found = np.array([])
         is_apart = watch is None or watch.is_apart
+        if watch is not None:
+            found = np.array(watch.scores)
+            learned = learned | {"_curves": watch.curves()}
+            if watch.decides and self.use_best_model:
+                trees = trees[: best_iteration(found) * learned["n_trees_per_iteration_"]]
         self._forget_at_times()
         self.__dict__.update(
             learned,
@@ -335,18 +377,69 @@ class BaseBoosting(BaseModel):
             self._fit_loss,
         )
 
-    def _staged(self, method: str, X: Any) -> Iterator[Any]:
+    def _from(self, method: str, X: Any, init_score: Any) -> Any:
+        """The predictor's answer for rows that begin with raw predictions, if any."""
+        if init_score is None:
+            return self._answer(method, X)
+        check_is_fitted(self)
+        predictor, run = self._predictor(), threaded(self.n_jobs)
+        table, offset = self._begun(predictor, X, init_score, run)
+        return predictor.of_raw(method, predictor.raw(table, run, offset))
+
+    def _begun(
+        self, predictor: BoostedPredictor, X: Any, init_score: Any, run: LocalRunner
+    ) -> tuple[Table, np.ndarray | None]:
+        """A table in memory, and the raw predictions that its rows begin with."""
+        if is_lazy(X):
+            raise TypeError(
+                "Rows of a Dask collection have no init_score. Predict block by block, or give "
+                "X.compute()."
+            )
+        table: Table = predictor.check(X, run)
+        if init_score is None:
+            return table, None
+        (found,) = map(row_values, computed(init_score))
+        return table, offsets_of(found, table.n_rows, len(self._initial))
+
+    def predict(self, X: Any, init_score: Any = None) -> np.ndarray:
+        """Predict the class, or the number, of every row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
+        init_score : array-like of shape (n_rows,) or (n_rows, n_classes_), default=None
+            Raw predictions that the rows begin with, as at fit. None: zeros. Rows are in memory.
+
+        Returns
+        -------
+        y : array of shape (n_rows,)
+            The class of the largest share, of equal ones the first; dtype of the labels at fit. Or
+            a number: what the steps add up to, or its exponential.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        TypeError
+            `init_score` is given, and `X` is a Dask collection.
+        ValueError
+            Columns are not those of the fit, or `init_score` has another shape.
+        """
+        return self._from("predict", X, init_score)
+
+    def _staged(self, method: str, X: Any, init_score: Any) -> Iterator[Any]:
         """The answers of 1, 2, ... iterations; the table is checked at once."""
         check_is_fitted(self)
         predictor, n_values = self._predictor(), self.n_trees_per_iteration_
-        if is_lazy(X):
+        if is_lazy(X) and init_score is None:
             ends = range(n_values, len(self.forest_) + 1, n_values)
             return (map_rows(predictor.first(end), method, X) for end in ends)
         run = threaded(self.n_jobs)
-        table: Table = predictor.check(X, run)
-        return (predictor.of_raw(method, raw) for raw in predictor.staged(table, run))
+        table, offset = self._begun(predictor, X, init_score, run)
+        return (predictor.of_raw(method, raw) for raw in predictor.staged(table, run, offset))
 
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+    def staged_predict(self, X: Any, init_score: Any = None) -> Iterator[np.ndarray]:
         """Predict after each iteration.
 
         Parameters
@@ -354,13 +447,15 @@ class BaseBoosting(BaseModel):
         X : table of shape (n_rows, n_columns)
             Columns as at fit. Of a Dask array or data frame, each answer is lazy, and costs a
             prediction of its own.
+        init_score : array-like of shape (n_rows,) or (n_rows, n_classes_), default=None
+            As for `predict`.
 
         Yields
         ------
         y : array of shape (n_rows,)
             As `predict` of a model of 1, 2, ... iterations.
         """
-        return self._staged("predict", X)
+        return self._staged("predict", X, init_score)
 
     @property
     def is_categorical_(self) -> np.ndarray | None:
@@ -423,6 +518,12 @@ class BaseBoosting(BaseModel):
         return best_iteration(scores) if len(scores) > 0 else None
 
     @property
+    def evals_result_(self) -> Curves:
+        """Curves by name of rows and of measure, as of LightGBM: lists, one value an iteration."""
+        check_is_fitted(self)
+        return first_values(self.__dict__.get("_curves", {}))
+
+    @property
     def _scores(self) -> np.ndarray:
         """Of early stopping, float64 (iterations that were grown + 1,); or empty."""
         return self.validation_score_ if len(self.validation_score_) > 0 else self.train_score_
@@ -480,6 +581,7 @@ class BaseBoosting(BaseModel):
             if 0 < len(learned[name]) <= len(trees) // n_values:
                 raise ValueError(f"{name} has no score for some iterations")
         loss_of(learned["_fit_loss"], cls._losses)
+        check_curves(learned.get("_curves", {}), len(trees) // n_values)
 
     @classmethod
     def _of_parts(cls, parts: Parts) -> Any:
@@ -596,16 +698,50 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         self.n_jobs = n_jobs
 
     score = base.score
-    predict_proba = base.predict_proba
-    predict_log_proba = base.predict_log_proba
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any, init_score: Any = None) -> np.ndarray:
+        """Predict the share of every class.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
+        init_score : array-like of shape (n_rows,) or (n_rows, n_classes_), default=None
+            As for `predict`.
+
+        Returns
+        -------
+        shares : float64 array of shape (n_rows, n_classes_)
+            In the order of ``classes_``; rows sum to 1.
+        """
+        return self._from("predict_proba", X, init_score)
+
+    def predict_log_proba(self, X: Any, init_score: Any = None) -> np.ndarray:
+        """Predict the logarithm of the share of every class.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
+        init_score : array-like of shape (n_rows,) or (n_rows, n_classes_), default=None
+            As for `predict`.
+
+        Returns
+        -------
+        logarithms : float64 array of shape (n_rows, n_classes_)
+            -inf where a share is zero.
+        """
+        return self._from("predict_log_proba", X, init_score)
+
+    def decision_function(self, X: Any, init_score: Any = None) -> np.ndarray:
         """Compute the raw predictions of every row.
 
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
             Columns as at fit. A Dask array or data frame is answered lazily, block by block.
+        init_score : array-like of shape (n_rows,) or (n_rows, n_classes_), default=None
+            As for `predict`.
 
         Returns
         -------
@@ -613,9 +749,9 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
             Log odds of the second of two classes; of more, a number for each, of which
             `predict_proba` takes the exponentials.
         """
-        return self._answer("decision_function", X)
+        return self._from("decision_function", X, init_score)
 
-    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+    def staged_decision_function(self, X: Any, init_score: Any = None) -> Iterator[np.ndarray]:
         """Compute the raw predictions after each iteration.
 
         Parameters
@@ -623,15 +759,17 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         X : table of shape (n_rows, n_columns)
             Columns as at fit. Of a Dask array or data frame, each answer is lazy, and costs a
             prediction of its own.
+        init_score : array-like of shape (n_rows,) or (n_rows, n_classes_), default=None
+            As for `predict`.
 
         Yields
         ------
         raw : float64 array of shape (n_rows,) or (n_rows, n_classes_)
             As `decision_function` of a model of 1, 2, ... iterations.
         """
-        return self._staged("decision_function", X)
+        return self._staged("decision_function", X, init_score)
 
-    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+    def staged_predict_proba(self, X: Any, init_score: Any = None) -> Iterator[np.ndarray]:
         """Predict the share of every class after each iteration.
 
         Parameters
@@ -639,13 +777,15 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         X : table of shape (n_rows, n_columns)
             Columns as at fit. Of a Dask array or data frame, each answer is lazy, and costs a
             prediction of its own.
+        init_score : array-like of shape (n_rows,) or (n_rows, n_classes_), default=None
+            As for `predict`.
 
         Yields
         ------
         shares : float64 array of shape (n_rows, n_classes_)
             As `predict_proba` of a model of 1, 2, ... iterations.
         """
-        return self._staged("predict_proba", X)
+        return self._staged("predict_proba", X, init_score)
 
     def _loss(self) -> Loss | OwnLoss:
         return CLASSES[self.loss] if isinstance(self.loss, str) else OwnLoss(self.loss)
@@ -813,7 +953,27 @@ def shortened(estimator: Any, fitted: Any, n_iterations: int | None = None) -> A
     made._saw_missing = read_only(fitted._saw_missing & tested)
     made.train_score_ = fitted.train_score_[: estimator.max_iter + 1]
     made.validation_score_ = fitted.validation_score_[: estimator.max_iter + 1]
+    if "_curves" in learned:
+        made._curves = first_values(fitted._curves, estimator.max_iter)
     return made
+
+
+def first_values(curves: Curves, n: int | None = None) -> Curves:
+    """A copy of the first `n` values of each curve; None: of all."""
+    return {
+        name: {measure: values[:n] for measure, values in of_rows.items()}
+        for name, of_rows in curves.items()
+    }
+
+
+def check_curves(curves: Any, n_iterations: int) -> None:
+    """Refuse (ValueError) curves of a file that are none, or lack an iteration."""
+    for name, of_rows in curves.items():
+        expect(isinstance(name, str) and isinstance(of_rows, dict), "_curves")
+        for measure, values in of_rows.items():
+            expect(isinstance(measure, str) and isinstance(values, list), "_curves")
+            expect(all(type(value) is float for value in values), "_curves")
+            expect(len(values) >= n_iterations, "_curves")
 
 
 def said_of(loss: Loss | OwnLoss, owner: str) -> dict[str, Any]:

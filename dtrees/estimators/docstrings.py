@@ -266,6 +266,10 @@ validation_score_ : float64 array of shape (n_grown + 1,) or (0,)
     Empty without early stopping.
 train_score_ : float64 array of shape (n_grown + 1,) or (0,)
     The same of the training rows; empty unless `validation_fraction` is None.
+evals_result_ : dict of dict of list of float
+    By name of rows ("validation", "training", or as `fit` was told) and of measure: what the
+    measure says after 1, 2, ... iterations. "loss" is the mean loss, and scorers are as
+    scikit-learn's. Empty where nothing was scored.
 """,
     "drawn": """\
 max_features_ : int

@@ -19,6 +19,9 @@ PAGE = "docs/user_guide/coming_from.md"
 # What another library's parameter is called here; of several names, those that the estimator has.
 NAMES: dict[str, tuple[str, ...]] = {
     "auto_class_weights": ("class_weight",),
+    "base_margin": ("init_score",),
+    "base_margin_eval_set": ("eval_init_score",),
+    "baseline": ("init_score",),
     "bagging_fraction": ("subsample", "max_samples"),
     "border_count": ("max_bins",),
     "cat_features": ("categorical_features",),
@@ -28,13 +31,18 @@ NAMES: dict[str, tuple[str, ...]] = {
     "colsample_bytree": ("max_features",),
     "early_stopping_rounds": ("n_iter_no_change", "oob_tol"),
     "eta": ("learning_rate",),
-    "eval_metric": ("scoring",),
-    "eval_sample_weight": ("sample_weight_val",),
-    "eval_set": ("X_val", "y_val"),
+    "eval_X": ("X_val",),
+    "eval_init_score": (),
+    "eval_metric": (),
+    "eval_names": (),
+    "eval_sample_weight": (),
+    "eval_set": (),
+    "eval_y": ("y_val",),
     "feature_fraction": ("max_features",),
     "feature_fraction_bynode": ("max_features",),
     "gamma": ("min_impurity_decrease",),
     "groups": ("bootstrap_groups",),
+    "init_score": (),
     "interaction_constraints": ("interaction_cst",),
     "is_unbalance": ("class_weight",),
     "iterations": ("max_iter", "n_estimators"),
@@ -62,7 +70,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "od_wait": ("n_iter_no_change",),
     "random_seed": ("random_state",),
     "reg_lambda": ("l2_regularization",),
-    "sample_weight_eval_set": ("sample_weight_val",),
+    "sample_weight_eval_set": ("eval_sample_weight",),
     "scale_pos_weight": ("class_weight",),
     "seed": ("random_state",),
     "subsample": ("max_samples",),
@@ -75,7 +83,6 @@ NAMES: dict[str, tuple[str, ...]] = {
 PROCESSORS = "Models grow on processors, not on graphics cards."
 NO_FORMS = "There is one form of boosting: trees that follow each other, leaf by leaf."
 REASONS: dict[str, str] = {
-    "base_margin": "A model starts from the best constant.",
     "booster": NO_FORMS,
     "boosting_type": NO_FORMS,
     "check_input": "Tables are always checked.",
@@ -85,16 +92,15 @@ REASONS: dict[str, str] = {
     "estimator": "Bagging is of decision trees, which take their parameters from it.",
     "feature_name": "Names are those of the columns of a data frame.",
     "grow_policy": NO_FORMS,
-    "init": "A model starts from the best constant.",
-    "init_model": "Set warm_start=True, and fit again.",
-    "init_score": "A model starts from the best constant.",
+    "init": "A model starts from the best constant, or from the init_score of each row.",
+    "init_model": "Load the model, set warm_start=True, and fit again.",
     "lambda_l1": "Leaves have an l2_regularization in boosting, and none of the first norm.",
     "linear_tree": "Leaves hold constants.",
     "missing": "nan, None, NaT and pandas.NA are missing values, and nothing else is.",
     "reg_alpha": "Leaves have an l2_regularization in boosting, and none of the first norm.",
     "splitter": "A tree takes the best split; ExtraTrees draws thresholds at random.",
     "task_type": PROCESSORS,
-    "xgb_model": "Set warm_start=True, and fit again.",
+    "xgb_model": "Load the model, set warm_start=True, and fit again.",
 }
 
 

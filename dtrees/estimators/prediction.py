@@ -239,13 +239,17 @@ class BoostedPredictor(ForestPredictor):
             return Answer(np.empty(0))
         return super().answer(method)
 
-    def raw(self, table: Table, run: Runner = serial) -> np.ndarray:
-        """Raw predictions of a table's rows, float64 (n_rows, n_values)."""
-        return raw_predictions(self.forest, self.initial, self.book, table, run)
+    def raw(
+        self, table: Table, run: Runner = serial, offset: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Raw predictions of a table's rows, float64 (n_rows, n_values); `offset` has this form."""
+        return raw_predictions(self.forest, self.initial, self.book, table, run, offset)
 
-    def staged(self, table: Table, run: Runner = serial) -> Iterator[np.ndarray]:
+    def staged(
+        self, table: Table, run: Runner = serial, offset: np.ndarray | None = None
+    ) -> Iterator[np.ndarray]:
         """The same after each iteration."""
-        yield from staged_raw_predictions(self.forest, self.initial, self.book, table, run)
+        yield from staged_raw_predictions(self.forest, self.initial, self.book, table, run, offset)
 
     def first(self, n_trees: int) -> BoostedPredictor:
         """The same of the first trees."""
@@ -259,6 +263,9 @@ class BoostedPredictor(ForestPredictor):
         if method == "decision_function":
             return self.scores_of(raw)
         values = self.values_of(raw)
+        if method == "predict_log_proba":
+            with np.errstate(divide="ignore"):
+                return np.log(values)
         return values if method == "predict_proba" else self.labels_of(values)
 
     def values_of(self, raw: np.ndarray) -> np.ndarray:
@@ -276,6 +283,23 @@ class BoostedPredictor(ForestPredictor):
     def decision_function(self, X: Any, run: Runner = serial) -> np.ndarray:
         """Raw predictions, float64 (n_rows,) or (n_rows, n_classes)."""
         return self.scores_of(self.raw(self.check(X, run), run))
+
+
+def offsets_of(init_score: Any, n_rows: int, n_values: int, name: str = "init_score") -> np.ndarray:
+    """Raw predictions that rows begin with, float64 (n_rows, n_values).
+
+    ValueError: they are no numbers, or of another shape.
+    """
+    found = np.asarray(init_score)
+    shape = (n_rows,) if n_values == 1 else (n_rows, n_values)
+    if found.shape not in (shape, (n_rows, n_values)):
+        raise ValueError(f"{name} must have the shape {shape}. Got {found.shape} instead.")
+    if found.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must be numbers. Got an array of {found.dtype} instead.")
+    found = found.reshape(n_rows, n_values).astype(np.float64)
+    if not np.isfinite(found).all():
+        raise ValueError(f"{name} contains NaN or infinity. Give a finite number for each row.")
+    return found
 
 
 def answered(predictor: Predictor | Explainer, method: str, X: Any, n_jobs: int | None) -> Any:

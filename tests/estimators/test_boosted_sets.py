@@ -55,10 +55,12 @@ def fault_of(one, other):
         return "" if (type(one), str(one)) == (type(other), str(other)) else f"{one!r}, {other!r}"
     if isinstance(one, Exception):
         return repr(one)
-    mine, theirs = vars(one), vars(other)
+    mine, theirs = (vars(each) | {"_curves": str(each.evals_result_)} for each in (one, other))
     names = (mine.keys() | theirs.keys()) - {"forest_", "codebook_", "_fit_report"}
     for name in sorted(names):
-        a, b = np.asarray(mine[name]), np.asarray(theirs[name])
+        a, b = (
+            np.asarray(str(of[name]) if name == "_curves" else of[name]) for of in (mine, theirs)
+        )
         is_float = a.dtype.kind == b.dtype.kind == "f"
         if name not in one._constraints and not np.array_equal(a, b, equal_nan=is_float):
             return name

@@ -55,7 +55,7 @@ class TestRows:
     def test_held_out_rows_are_apart(self, weight):
         model = GradientBoostingClassifier(early_stopping=True, validation_fraction=0.25)
         start = start_of(model, Y > 1, weight)
-        grown, held = start.rows.chosen.tolist(), start.watch.rows.tolist()
+        grown, held = start.rows.chosen.tolist(), start.watch.sets[0].rows.tolist()
         counted = np.arange(N) if weight is None else np.flatnonzero(weight > 0)
         assert sorted([*grown, *held]) == counted.tolist()
         assert start.learned["do_early_stopping_"] is True
@@ -63,7 +63,7 @@ class TestRows:
     def test_training_rows_may_be_those_that_are_scored(self):
         model = GradientBoostingRegressor(early_stopping=True, validation_fraction=None)
         start = start_of(model, weight=WEIGHT)
-        assert start.rows.chosen.tolist() == start.watch.rows.tolist()
+        assert start.rows.chosen.tolist() == start.watch.sets[0].rows.tolist()
 
 
 def test_parameters_become_rules():

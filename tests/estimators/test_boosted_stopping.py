@@ -462,8 +462,9 @@ def test_on_a_worker_and_of_dask_collections():
     with connect(2, 1, False) as cluster, Client(cluster, set_as_default=True):
         found = kind(regime="replicated", **how).fit(lazy, y[:N], X_val=shown, y_val=y[N:])
         assert found.fit_report_["regime"] == "replicated"
-        with pytest.raises(TypeError, match="X_val is a Dask collection"):
-            kind(**how).fit(lazy, y[:N], X_val=lazy, y_val=y[N:])
+        blocks = {"X_val": da.from_array(shown, chunks=(70, -1)), "y_val": da.from_array(y[N:])}
+        of_blocks = kind(**how).fit(lazy, y[:N], **blocks)
+    np.testing.assert_array_equal(of_blocks.validation_score_, expected.validation_score_)
     for model in (found, kind(**how).fit(lazy, y[:N], X_val=shown, y_val=da.from_array(y[N:]))):
         np.testing.assert_array_equal(model.validation_score_, expected.validation_score_)
         np.testing.assert_array_equal(model.predict_proba(shown), expected.predict_proba(shown))

@@ -29,7 +29,7 @@ def refused(call, name):
     [
         (GradientBoostingClassifier, "n_estimators", ". Use 'max_iter'."),
         (GradientBoostingClassifier, "num_leaves", ". Use 'max_leaf_nodes'."),
-        (GradientBoostingClassifier, "eval_set", ". Give 'X_val' and 'y_val' to fit."),
+        (GradientBoostingClassifier, "eval_set", ". Give 'eval_set' to fit."),
         (RandomForestClassifier, "subsample", ". Use 'max_samples'."),
         (RandomForestClassifier, "eval_set", ". RandomForestClassifier has nothing like it."),
         (DecisionTreeClassifier, "splitter", ". A tree takes the best split"),
@@ -43,7 +43,7 @@ def test_a_constructor_says_the_name(kind, name, said):
 @pytest.mark.parametrize(
     ("kind", "name", "said"),
     [
-        (GradientBoostingClassifier, "eval_set", ". Use 'X_val' and 'y_val'."),
+        (GradientBoostingClassifier, "base_margin", ". Use 'init_score'."),
         (GradientBoostingClassifier, "early_stopping_rounds", ". Set 'n_iter_no_change' of the"),
         (GradientBoostingClassifier, "verbose", ". Set 'verbose' of the estimator."),
         (RandomForestClassifier, "groups", ". Use 'bootstrap_groups'."),
@@ -67,7 +67,7 @@ def test_grids_say_the_name(search_class, prefix):
 
 
 def test_parameters_of_fit_are_given_to_fit():
-    with pytest.raises(ValueError, match=r"Give 'X_val' and 'y_val' to fit\. See"):
+    with pytest.raises(ValueError, match=r"Give 'eval_set' to fit\. See"):
         GradientBoostingClassifier().set_params(max_depth=2, eval_set=[(X, Y)])
 
 

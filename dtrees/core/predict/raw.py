@@ -150,7 +150,12 @@ def forest_values(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) 
 
 
 def raw_predictions(
-    forest: Forest, initial: np.ndarray, book: CodeBook, table: Table, run: Runner = serial
+    forest: Forest,
+    initial: np.ndarray,
+    book: CodeBook,
+    table: Table,
+    run: Runner = serial,
+    offset: np.ndarray | None = None,
 ) -> np.ndarray:
     """Raw predictions of a boosted model for all rows.
 
@@ -164,24 +169,37 @@ def raw_predictions(
     table : Table
         What ``book.check`` returned.
     run : Runner, default=serial
+    offset : float64 (n_rows, n_values) or None, default=None
+        Of each row, before the first tree; added to `initial`.
 
     Returns
     -------
     float64 (n_rows, n_values)
         The values of a class stand side by side. O(rows x trees x depth).
     """
-    n_rows = table.n_rows
-    raw = initial[:, None].repeat(n_rows, axis=1).T if n_rows > 1 else initial[None].copy()
+    raw = raw_before(initial, table.n_rows, offset)
     if forest.trees:  # before the first iteration there are none
         sums_of_values(forest, book, table, run, raw)
     return raw
 
 
+def raw_before(initial: np.ndarray, n_rows: int, offset: np.ndarray | None) -> np.ndarray:
+    """Raw predictions before the first tree, float64 (n_rows, n_values), to be added to."""
+    if offset is not None:
+        return np.asfortranarray(initial + offset)
+    return initial[:, None].repeat(n_rows, axis=1).T if n_rows > 1 else initial[None].copy()
+
+
 def staged_raw_predictions(
-    forest: Forest, initial: np.ndarray, book: CodeBook, table: Table, run: Runner = serial
+    forest: Forest,
+    initial: np.ndarray,
+    book: CodeBook,
+    table: Table,
+    run: Runner = serial,
+    offset: np.ndarray | None = None,
 ) -> Iterator[np.ndarray]:
     """Raw predictions after each iteration, float64 (n_rows, n_values), copied."""
-    raw = np.repeat(initial[None, :], table.n_rows, axis=0)
+    raw = raw_before(initial, table.n_rows, offset)
     for number, leaves in enumerate(leaves_by_tree(forest.trees, book, table, run)):
         k = number % len(initial)
         raw[:, k] += forest[number].value_of(leaves)[:, 0]

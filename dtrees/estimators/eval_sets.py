@@ -1,0 +1,251 @@
+"""Rows that a boosted model is scored on while it grows, as the user gives them to `fit`.
+
+    X_val, y_val          ──▶ "validation"           ─┐ columns as at fit
+    eval_set[0], [1], ... ──▶ "valid_0", "valid_1"   ─┴──▶ walk down each new tree, by their values
+    the pair (X, y) itself ─▶ "training", whose raw predictions the growth has
+
+They are no rows of the table: no cut point, category or class is theirs, and all rows of the table
+are grown from. As in scikit-learn, class weights do not concern them. The first set that is not the
+training rows may end the fit, by the parameter `scoring`; what `eval_metric` names is only told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dtrees.coding.codebook import CodeBook
+from dtrees.coding.tables import Table, row_values
+from dtrees.coding.target import Target, check_weights
+from dtrees.core.losses.losses import Loss, OwnLoss
+from dtrees.core.model.tree import Tree
+from dtrees.core.predict.binned import LeafLookup
+from dtrees.core.predict.raw import apply
+from dtrees.estimators.boosted_stopping import Held
+from dtrees.estimators.fit_plan import one_target
+from dtrees.estimators.prediction import offsets_of
+from dtrees.parallel import computed
+
+SHOWN = 5  # labels in a message
+OTHER_METRICS = {  # of other libraries
+    "auc": "roc_auc",
+    **dict.fromkeys(("logloss", "binary_logloss", "mlogloss", "multi_logloss", "quantile"), "loss"),
+    **dict.fromkeys(("error", "binary_error", "merror", "multi_error"), "accuracy"),
+    **dict.fromkeys(("l1", "mae"), "neg_mean_absolute_error"),
+    **dict.fromkeys(("l2", "mse"), "neg_mean_squared_error"),
+    "rmse": "neg_root_mean_squared_error",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ValueRows(LeafLookup):
+    """All rows of a table that was not coded, walked by their values; may be sent elsewhere.
+
+    `table` is what ``book.check`` returned.
+    """
+
+    book: CodeBook
+    table: Table
+
+    def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
+        """Leaf of some rows, intp (n,). O(rows of the table x depth)."""
+        found: np.ndarray = apply(tree, self.book, self.table)[rows]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class EvalSet:
+    """Rows to be scored, in memory; `words` are what their table and target are called."""
+
+    name: str
+    X: Any
+    y: Any
+    sample_weight: Any
+    init_score: Any
+    words: tuple[str, str]
+
+    @classmethod
+    def of(cls, name: str, given: Sequence[Any], words: tuple[str, str]) -> EvalSet:
+        """The four parts as they are given, of which Dask collections are computed."""
+        X, *others = computed(*given)
+        y, sample_weight, init_score = map(row_values, others)
+        return cls(name, X, y, sample_weight, init_score, words)
+
+    def read(
+        self,
+        book: CodeBook,
+        classes: np.ndarray | None,
+        loss: Loss | OwnLoss,
+        n_values: int,
+        owner: str,
+    ) -> tuple[Held, ValueRows]:
+        """The rows as they are scored, and as they walk.
+
+        `classes` are the labels of the fit; None: numbers. `owner` is the estimator, for messages.
+        ValueError: columns are not those of the fit, lengths differ, a label is none of the fit, or
+        the loss has no use for a target.
+        """
+        table = book.check(self.X, estimator=owner)
+        X_word, y_word = self.words
+        try:
+            y = one_target(self.y, owner)
+            if len(y) != table.n_rows:
+                raise ValueError(f"{X_word} has {table.n_rows} rows, {y_word} has {len(y)} values.")
+            of_loss = _numbers(y) if classes is None else _numbers_of_classes(y, classes, y_word)
+            loss.check(of_loss)
+            weight, start = self.sample_weight, self.init_score
+            weight = None if weight is None else check_weights(weight, len(y))
+            start = None if start is None else offsets_of(start, len(y), n_values)
+        except ValueError as error:
+            raise ValueError(f"Rows to be scored ({X_word}, {y_word}): {error}") from error
+        return Held(self.X, np.arange(len(y)), y, of_loss, weight, start), ValueRows(book, table)
+
+
+@dataclass(frozen=True, eq=False)
+class EvalSets:
+    """All rows to be scored, and by what.
+
+    Attributes
+    ----------
+    sets : tuple of EvalSet
+        Those that are no rows of the fit.
+    training : str or None
+        The name of the rows of the fit; None: they are not scored.
+    metrics : dict of str to scorer
+        By name, beside the one of the parameter `scoring`.
+    """
+
+    sets: tuple[EvalSet, ...] = ()
+    training: str | None = None
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        fitted: tuple[Any, Any, Any, Any],
+        own: tuple[Any, Any, Any, Any],
+        listed: tuple[Any, Any, Any, Any],
+        eval_metric: Any,
+        early_stopping: Any,
+    ) -> EvalSets:
+        """What was given to `fit`; Dask collections come to this process.
+
+        fitted, own
+            Table, target, weights and ``init_score``: of the fit, and as ``X_val`` and its like.
+        listed
+            ``eval_set``, ``eval_names``, ``eval_sample_weight`` and ``eval_init_score``.
+
+        ValueError: parts are missing or too many. TypeError: something is no list of pairs.
+        """
+        sets, training = [], None
+        if any(each is not None for each in own):
+            sets.append(_own_set(own, early_stopping))
+        for number, (name, given) in enumerate(_pairs(*listed)):
+            if given[0] is fitted[0] and given[1] is fitted[1]:
+                training = "training" if name is None else name
+                pairs = zip(given[2:], fitted[2:], strict=True)
+                if any(a is not None and a is not b for a, b in pairs):
+                    raise ValueError(
+                        f"eval_set[{number}] are the rows of the fit, which have its weights and "
+                        "its init_score. Give None for them."
+                    )
+            else:
+                words = f"eval_set[{number}][0]", f"eval_set[{number}][1]"
+                name = f"valid_{number}" if name is None else name
+                sets.append(EvalSet.of(name, given, words))
+        names = [each.name for each in sets] + [training] * (training is not None)
+        if len(set(names)) < len(names):
+            raise ValueError(f"Names of rows to be scored must differ. Got {names}.")
+        for each in sets:
+            if (each.init_score is None) != (fitted[3] is None):
+                raise ValueError(
+                    f"The rows of the fit and those of {each.words[0]} begin alike: give init_score"
+                    " for both, or for none of them."
+                )
+        return cls(tuple(sets), training, _metrics(eval_metric))
+
+
+def _own_set(own: tuple[Any, Any, Any, Any], early_stopping: Any) -> EvalSet:
+    """The rows that are given as ``X_val`` and its like; some of them are not None."""
+    X_val, y_val = own[:2]
+    if X_val is None and y_val is None:
+        name = "sample_weight_val" if own[2] is not None else "init_score_val"
+        raise ValueError(f"{name} is provided without X_val and y_val.")
+    for name, other, value in (("X_val", "y_val", y_val), ("y_val", "X_val", X_val)):
+        if value is None:
+            raise ValueError(f"{name} is provided, but {other} was not provided.")
+    if early_stopping is False:
+        raise ValueError(
+            "X_val and y_val are for early stopping, and early_stopping is False. Set it to "
+            "'auto' or True, leave them out, or give them as eval_set, which is scored only."
+        )
+    return EvalSet.of("validation", own, ("X_val", "y_val"))
+
+
+def _pairs(eval_set: Any, names: Any, weights: Any, starts: Any) -> list[tuple[str | None, tuple]]:
+    """Name and parts of each pair of ``eval_set``; no name: None."""
+    others = {"eval_names": names, "eval_sample_weight": weights, "eval_init_score": starts}
+    given = {name: value for name, value in others.items() if value is not None}
+    if eval_set is None:
+        if given:
+            raise ValueError(f"{min(given)} is provided without eval_set.")
+        return []
+    pairs = [eval_set] if isinstance(eval_set, tuple) else eval_set
+    if not isinstance(pairs, list) or any(
+        not isinstance(pair, tuple | list) or len(pair) != 2 for pair in pairs
+    ):
+        raise TypeError(f"eval_set must be a list of pairs (X, y). Got {str(eval_set)[:60]}.")
+    for name, value in given.items():
+        if not isinstance(value, list | tuple) or len(value) != len(pairs):
+            raise ValueError(f"{name} must be a list with an entry for each pair of eval_set.")
+    for name in names or ():
+        if not isinstance(name, str):
+            raise TypeError(f"eval_names must be strings. Got {name!r}.")
+    nothing = [None] * len(pairs)
+    parts = zip(names or nothing, pairs, weights or nothing, starts or nothing, strict=True)
+    return [(name, (*pair, weight, start)) for name, pair, weight, start in parts]
+
+
+def _metrics(eval_metric: Any) -> dict[str, Any]:
+    """Scorers by name."""
+    if eval_metric is None:
+        return {}
+    if isinstance(eval_metric, Mapping):
+        return dict(eval_metric)
+    names = [eval_metric] if isinstance(eval_metric, str) else eval_metric
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise TypeError(
+            "eval_metric must be a name, a list of names, or a dict of scorers by name. Got "
+            f"{eval_metric!r}."
+        )
+    from sklearn.metrics import get_scorer_names
+
+    for name in names:
+        if name != "loss" and name not in get_scorer_names():
+            hint = f" Say {OTHER_METRICS[name]!r}." if name in OTHER_METRICS else ""
+            raise ValueError(
+                f"The eval_metric {name!r} is not 'loss' and no scorer of scikit-learn "
+                f"(sklearn.metrics.get_scorer_names()).{hint}"
+            )
+    return {name: name for name in names}
+
+
+def _numbers(y: np.ndarray) -> np.ndarray:
+    """Targets as float64; ValueError: they are none, or not finite."""
+    Target.regression(y)
+    return np.ascontiguousarray(y, dtype=np.float64)
+
+
+def _numbers_of_classes(y: np.ndarray, classes: np.ndarray, word: str) -> np.ndarray:
+    """Labels as numbers of the classes of a fit, float64."""
+    own = Target.classification(y)
+    assert own.classes is not None
+    known = {label: number for number, label in enumerate(classes.tolist())}
+    labels = own.classes.tolist()
+    unknown = [label for label in labels if label not in known]
+    if unknown:
+        raise ValueError(f"{word} has labels that are none of y: {unknown[:SHOWN]}.")
+    return np.array([known[label] for label in labels], dtype=np.float64)[own.y]
