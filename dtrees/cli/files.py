@@ -90,7 +90,10 @@ def load_model(path: Path) -> Any:
 
     check_there(path)
     with file_errors(path, "read"):
-        return load(path)
+        model = load(path)
+    if not hasattr(model, "_adds_steps"):
+        raise RequestError(f"{path} holds a {type(model).__name__} of scikit-learn; use Python")
+    return model
 
 
 def target_of(path: Path) -> Path:

@@ -7,7 +7,9 @@ import subprocess
 import sys
 
 import pytest
+from sklearn.pipeline import make_pipeline
 
+from dtrees import DecisionTreeClassifier
 from dtrees.cli import files
 from dtrees.cli.files import (
     as_cell,
@@ -18,7 +20,7 @@ from dtrees.cli.files import (
     whole_file,
     write_table,
 )
-from dtrees.export import load
+from dtrees.export import load, save
 from dtrees.io import read_table
 from tests.cli.asking import ROOT, ask, check_refused, cv, fit, succeed
 
@@ -28,6 +30,14 @@ pd = pytest.importorskip("pandas")
 def test_a_folder_is_not_a_file(tmp_path):
     (tmp_path / "folder.csv").mkdir()
     check_refused(cv(tmp_path / "folder.csv", "--target", "class"), "not a file")
+
+
+def test_pipelines_are_for_python(csv, tmp_path):
+    pytest.importorskip("skops")
+    path = tmp_path / "pipeline.dtrees"
+    save(make_pipeline("passthrough", DecisionTreeClassifier()).fit([[1.0], [2.0]], [0, 1]), path)
+    for command in (["show", path], ["predict", path, csv, "--out", tmp_path / "a.csv"]):
+        check_refused(ask(*command), "pipeline.dtrees holds a Pipeline of scikit-learn; use Python")
 
 
 def test_a_missing_file_is_told_before_anything_large_is_imported():
