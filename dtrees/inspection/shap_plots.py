@@ -23,7 +23,7 @@ import numpy as np
 
 from dtrees.coding.labels import is_missing
 from dtrees.constraints import AXES, Having, InstanceOf, IntegerIn, Nothing, checked
-from dtrees.inspection.plots import matplotlib_or_error
+from dtrees.inspection.plots import matplotlib_or_error, new_axes
 from dtrees.inspection.shap import Explanation
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def plot_waterfall(
     ]
     if len(rest):
         bars.append((f"{len(rest)} other columns", values[rest].sum()))
-    ax = _axes("plot_waterfall", ax, len(bars) + 1)
+    ax = _axes(ax, len(bars) + 1)
     ends = base + np.cumsum([value for _, value in reversed(bars)])
     reach = np.ptp(np.append(ends, base)) or 1.0
     before = base
@@ -175,22 +175,18 @@ def plot_beeswarm(
     shown = _of_output(explanation, output)
     mean = np.abs(shown.values).mean(axis=0)
     order = np.argsort(-mean, kind="stable")[:max_display]
-    ax = _axes("plot_beeswarm", ax, len(order) + 1)
-    matplotlib = matplotlib_or_error("plot_beeswarm")
-    colours = matplotlib.colormaps.get_cmap(cmap)
+    ax = _axes(ax, len(order) + 1)
+    colours = _colours(cmap)
     ax.axvline(0, color=GREY, linewidth=0.8, zorder=0)
     for place, j in enumerate(reversed(order.tolist())):
         values, shares = shown.values[:, j], Cells.of(shown.data[:, j]).shares()
-        known = ~np.isnan(shares)
-        away = place + _swarm(values)
         style: dict[str, Any] = {"s": 9, "linewidths": 0, "rasterized": True}
-        ax.scatter(values[~known], away[~known], color=GREY, **style)
-        ax.scatter(values[known], away[known], color=colours(shares[known]), **style)
+        points = _scatter(ax, values, place + _swarm(values), shares, colours, style)
     names = [shown.feature_names[j] for j in reversed(order.tolist())]
     ax.set_yticks(range(len(names)), names, parse_math=False)
     ax.set_ylim(-0.6, len(names) - 0.4)
     ax.set_xlabel(_title(shown), parse_math=False)
-    _colour_bar(ax, matplotlib.cm.ScalarMappable(cmap=colours), "cell")
+    _colour_bar(ax, points, "cell")
     return ax
 
 
@@ -256,8 +252,8 @@ def plot_shap_dependence(
         strength = np.abs(shown.interactions[:, number]).mean(axis=0)
         strength[number] = -1
         by = int(strength.argmax())
-    ax = _axes("plot_shap_dependence", ax, None)
-    colours = matplotlib_or_error("plot_shap_dependence").colormaps.get_cmap(cmap)
+    ax = new_axes(ax)
+    colours = _colours(cmap)
     cells = Cells.of(shown.data[:, number])
     ax.axhline(0, color=GREY, linewidth=0.8, zorder=0)
     places, values = cells.places(ax), shown.values[:, number]
@@ -357,13 +353,8 @@ class Cells:
         self, ax: Any, x: np.ndarray, y: np.ndarray, name: str, colours: Any, style: dict[str, Any]
     ) -> None:
         """Draw points in the colours of the cells, and what the colours mean."""
-        matplotlib = matplotlib_or_error("plot_shap_dependence")
         if self.labels is None:
-            shares = self.shares()
-            known = ~np.isnan(shares)
-            ax.scatter(x[~known], y[~known], color=GREY, **style)
-            ax.scatter(x[known], y[known], color=colours(shares[known]), **style)
-            _colour_bar(ax, matplotlib.cm.ScalarMappable(cmap=colours), name)
+            _colour_bar(ax, _scatter(ax, x, y, self.shares(), colours, style), name)
             return
         counts = np.bincount(self.numbers[~np.isnan(self.numbers)].astype(np.int64))
         named = np.sort(np.argsort(-counts, kind="stable")[:MOST_LABELS]).tolist()
@@ -376,6 +367,20 @@ class Cells:
         legend = ax.legend(title=name, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
         for text in [legend.get_title(), *legend.get_texts()]:
             text.set_parse_math(False)
+
+
+def _colours(cmap: Any) -> Any:
+    """The colours of a name, and grey for what has none."""
+    colormaps = matplotlib_or_error("dtrees").colormaps
+    return colormaps.get_cmap(cmap).with_extremes(bad=GREY)
+
+
+def _scatter(
+    ax: Any, x: np.ndarray, y: np.ndarray, shares: np.ndarray, colours: Any, style: dict[str, Any]
+) -> Any:
+    """Draw points in colours from 0 to 1; nan: grey."""
+    own = {"vmin": 0, "vmax": 1, "plotnonfinite": True}
+    return ax.scatter(x, y, c=shares, cmap=colours, **own, **style)
 
 
 def _colour_bar(ax: Any, mappable: Any, name: str) -> None:
@@ -406,14 +411,12 @@ def _number_of(column: int | str, name: str, explanation: Explanation) -> int:
     raise ValueError(f"{name}: there is no column {column!r} among the {len(names)} of the fit.")
 
 
-def _axes(function: str, ax: Any, n_rows: int | None) -> Any:
+def _axes(ax: Any, n_rows: int) -> Any:
     """The axes that are given, or those of a new figure for some rows."""
-    matplotlib = matplotlib_or_error(function)
-    if ax is not None:
-        return ax
-    height = 4.2 if n_rows is None else 1.0 + ROW_HEIGHT * n_rows
-    figure = matplotlib.pyplot.figure(figsize=(WIDTH, height), layout="constrained")
-    return figure.add_subplot()
+    made: Any = new_axes(ax)
+    if ax is None:
+        made.figure.set_size_inches(WIDTH, 1.0 + ROW_HEIGHT * n_rows)
+    return made
 
 
 def _largest(sizes: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
