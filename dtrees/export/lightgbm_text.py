@@ -102,16 +102,16 @@ def to_lightgbm(model: Any, path: str | os.PathLike | None = None) -> str:
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y == 2)
     >>> text = to_lightgbm(tree)
-    >>> text.splitlines()[15:17]
-    ['threshold=1.75 4.9500000000000002 4.8499999999999996', 'decision_type=10 10 8']
+    >>> [line for line in text.splitlines() if line.startswith("threshold")]
+    ['threshold=1.75 4.9500000000000002 4.8499999999999996']
     """
     view = ModelNodes.of(model)
     numbers = _numbers_of_categories(view)
     n_outputs = 1 if view.start is None and view.n_outputs == 2 else view.n_outputs
     parts = [f"Tree={i}\n{part}\n\n\n" for i, part in enumerate(_trees(view, n_outputs, numbers))]
     objective = OBJECTIVES[view.link].format(n_outputs)
-    if view.start is None and view.trees[0].grown.n_values > 1:
-        objective = ""  # leaves have shares: nothing is left to do
+    if view.start is None and n_outputs > 1:
+        objective = ""  # leaves have shares, of which nothing is to be made
     head = {
         "version": "v4",
         "num_class": n_outputs,
@@ -269,6 +269,7 @@ def _structure(
     kind = np.where(is_set, IS_CATEGORY, MISSING_LEFT * missing_left) + MISSING_IS_NAN
     sets = np.flatnonzero(is_set)
     sets = sets[np.argsort(column[sets], kind="stable")]
+    threshold[threshold == 0] = LEAST  # as LightGBM writes it; not all readers take 0
     threshold[sets] = np.arange(len(sets))
     sizes, words = _sets(tree, inner[sets], numbers)
 

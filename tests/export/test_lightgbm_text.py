@@ -105,6 +105,31 @@ def test_losses_of_numbers(loss):
     np.testing.assert_allclose(found, model.predict(example.rows), rtol=1e-14)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_output_has_an_objective_that_all_readers_know(kind):
+    example = fitted(kind, ["number"], n_classes=2)
+    name = "binary sigmoid:1" if kind == "GradientBoosting" else "regression"
+    assert f"\nobjective={name}\n" in to_lightgbm(example.model)
+
+
+def test_a_threshold_of_zero_is_that_of_lightgbm():
+    model = DecisionTreeRegressor().fit([[-1.0], [1.0]] * 10, [0, 1] * 10)
+    text = to_lightgbm(model)
+    assert float(re.search("threshold=(.*)", text)[1]) == 1e-35
+    found = lightgbm.Booster(model_str=text).predict([[-1e-34], [0.0], [-0.0], [1e-34]])
+    assert found.tolist() == [0.0, 0.0, 0.0, 1.0]
+
+
+def test_lightgbm_goes_on_where_we_stopped():
+    example = fitted("GradientBoosting", ["number", "missing"])
+    booster = lightgbm.Booster(model_str=to_lightgbm(example.model))
+    data = lightgbm.Dataset(example.X, example.y)
+    longer = lightgbm.train({"verbose": -1}, data, 5, init_model=booster)
+    assert longer.num_trees() == booster.num_trees() + 5
+    errors = [((each.predict(example.X) - example.y) ** 2).mean() for each in (booster, longer)]
+    assert errors[1] < errors[0]
+
+
 def test_boosted_classes_have_the_objective_by_name():
     for n_classes, name in [(2, "binary"), (3, "multiclass")]:
         example = fitted("GradientBoosting", ["number"], n_classes=n_classes)
