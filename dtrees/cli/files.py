@@ -91,7 +91,7 @@ def load_model(path: Path) -> Any:
     check_there(path)
     with file_errors(path, "read"):
         model = load(path)
-    if not hasattr(model, "_adds_steps"):
+    if type(model).__module__.startswith("sklearn."):
         raise RequestError(f"{path} holds a {type(model).__name__} of scikit-learn; use Python")
     return model
 
