@@ -19,10 +19,12 @@ from sklearn.datasets import load_breast_cancer
 from dtrees import (
     DecisionTreeClassifier,
     GradientBoostingClassifier,
+    RandomForestClassifier,
     cross_validate,
     plot_shared_forest,
     validation_surface,
 )
+from dtrees.inspection import oob_importances, plot_importance
 from dtrees.model_selection import boosting_curve, cost_complexity_cv
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -62,6 +64,8 @@ X, y = people.drop(columns="target"), people["target"]
 tree = DecisionTreeClassifier(random_state=0)
 save(validation_surface(tree, X, y, cv=10).plot(), "surface.png")
 report()
+forest = RandomForestClassifier(50, min_samples_leaf=20, random_state=0).fit(X, y)
+save(plot_importance(forest, oob_importances(forest, X, y)), "importance.png")
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 save(cost_complexity_cv(tree, X, y, cv=10).plot(), "cost_complexity.png")

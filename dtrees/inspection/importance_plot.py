@@ -33,7 +33,8 @@ def plot_importance(
     importances : array-like of shape (n_columns,), default=None
         What is drawn, such as ``oob_importances(...)``, ``held_out_importances(...)``,
         ``split_counts(model)`` or mean absolute SHAP values. None: the ``feature_importances_``,
-        which are shares in what the splits gain.
+        which are shares in what the splits gain. A pandas Series whose index has the names of the
+        columns may have any order.
     max_columns : int or None, default=20
         How many columns are drawn, those of the largest values; others are counted. None: all.
     ax : matplotlib.axes.Axes, default=None
@@ -64,7 +65,7 @@ def plot_importance(
     >>> ax = plot_importance(forest, split_counts(forest))  # doctest: +SKIP
     """
     view = ModelNodes.of(model)
-    values = importances_of(view) if importances is None else _numbers(importances, view.n_columns)
+    values = importances_of(view) if importances is None else _numbers(importances, view)
     shown = np.argsort(-values, kind="stable")[:max_columns]
     ax = new_axes(ax)
     if importances is None:
@@ -83,8 +84,11 @@ def plot_importance(
     return ax
 
 
-def _numbers(importances: Any, n_columns: int) -> np.ndarray:
-    """The given importances, checked."""
+def _numbers(importances: Any, view: ModelNodes) -> np.ndarray:
+    """The given importances in the order of the columns, checked."""
+    names, n_columns = view.column_names, view.n_columns
+    if hasattr(importances, "reindex") and set(importances.index) == set(names):
+        importances = importances.reindex(names)
     values = np.asarray(importances)
     is_one_each = values.shape == (n_columns,) and values.dtype.kind in "iuf"
     if not is_one_each or not np.isfinite(values).all():

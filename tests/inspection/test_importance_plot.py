@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from sklearn.datasets import load_breast_cancer
@@ -68,6 +69,13 @@ def test_given_importances():
     assert ax.get_xlabel() == ""
     lost = np.linspace(-1, 1, 30)
     assert min(bars(plot_importance(model, lost, max_columns=None)).values()) == -1
+
+
+def test_a_series_is_read_by_the_names_of_its_index(forest):
+    shares = pd.Series(forest.feature_importances_, X.columns)
+    expected = bars(plot_importance(forest))
+    assert bars(plot_importance(forest, shares.sort_values())) == expected
+    assert bars(plot_importance(forest, shares.reset_index(drop=True))) == expected
 
 
 def test_names_are_no_formulas_and_axes_are_used():
