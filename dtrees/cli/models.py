@@ -56,7 +56,9 @@ CRITERIA = {
 }
 LOSSES = {
     "classification": ("log_loss",),
-    "regression": ("squared_error", "absolute_error", "quantile", "huber", "poisson", "gamma"),
+    "regression": (
+        *("squared_error", "absolute_error", "quantile", "huber", "poisson", "gamma", "tweedie"),
+    ),
 }
 OF_TASKS = {"criterion": CRITERIA, "loss": LOSSES}
 NAMED_ALIKE = (  # options and parameters

@@ -15,8 +15,8 @@ own, that predicts its step::
     iteration 0     tree 0    tree 1    tree 2
     iteration 1     tree 3    tree 4    tree 5
 
-A model file holds the name of the loss and its quantile (of Huber's, that of its width), and not
-the loss.
+A model file holds the name of the loss and its quantile (of Huber's, that of its width; of
+Tweedie's, the power), and not the loss.
 """
 
 from __future__ import annotations
@@ -106,8 +106,13 @@ class BaseBoosting(BaseModel):
         "max_depth": (IntegerIn(1), Nothing()),
         "min_samples_leaf": (IntegerIn(1),),
         "min_child_weight": (RealIn(0, math.inf, "[)"),),
+        "min_split_gain": (RealIn(0, math.inf, "[)"),),
         "l2_regularization": (RealIn(0, math.inf, "[)"),),
+        "l1_regularization": (RealIn(0, math.inf, "[)"),),
+        "max_delta_step": (RealIn(0, math.inf, "[)"),),
+        "path_smooth": (RealIn(0, math.inf, "[)"),),
         "subsample": (RealIn(0, 1, "(]"),),
+        "colsample_bytree": (RealIn(0, 1, "(]"),),
         "max_features": (RealIn(0, 1, "(]", integers=False),),
         "max_bins": (IntegerIn(2), Nothing()),
         "categorical_features": (OneOf(("from_dtype",)), ArrayLike(), Nothing()),
@@ -144,8 +149,13 @@ class BaseBoosting(BaseModel):
     max_iter: int
     min_samples_leaf: int
     min_child_weight: float
+    min_split_gain: float
     l2_regularization: float
+    l1_regularization: float
+    max_delta_step: float
+    path_smooth: float
     subsample: float
+    colsample_bytree: float
     max_features: float
     category_penalty: float
     early_stopping: str | bool
@@ -646,8 +656,13 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         max_depth: int | None = None,
         min_samples_leaf: int = 20,
         min_child_weight: float = 1e-3,
+        min_split_gain: float = 0.0,
         l2_regularization: float = 1.0,
+        l1_regularization: float = 0.0,
+        max_delta_step: float = 0.0,
+        path_smooth: float = 0.0,
         subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
         max_features: float = 1.0,
         max_bins: int | None = 255,
         categorical_features: Any = "from_dtype",
@@ -675,8 +690,13 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
         self.min_child_weight = min_child_weight
+        self.min_split_gain = min_split_gain
         self.l2_regularization = l2_regularization
+        self.l1_regularization = l1_regularization
+        self.max_delta_step = max_delta_step
+        self.path_smooth = path_smooth
         self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
         self.max_features = max_features
         self.max_bins = max_bins
         self.categorical_features = categorical_features
@@ -839,6 +859,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         "loss": (OneOf(tuple(NUMBERS)), InstanceOf(losses.Loss, "dtrees.losses.Loss")),
         "quantile": (RealIn(0, 1, "[]"), Nothing()),
         "alpha": (RealIn(0, 1, "()"),),
+        "power": (RealIn(1, 2, "()"),),
     }
 
     def __init__(
@@ -847,14 +868,20 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         *,
         quantile: float | None = None,
         alpha: float = 0.9,
+        power: float = 1.5,
         learning_rate: float = 0.1,
         max_iter: int = 100,
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
         min_samples_leaf: int = 20,
         min_child_weight: float = 1e-3,
+        min_split_gain: float = 0.0,
         l2_regularization: float = 1.0,
+        l1_regularization: float = 0.0,
+        max_delta_step: float = 0.0,
+        path_smooth: float = 0.0,
         subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
         max_features: float = 1.0,
         max_bins: int | None = 255,
         categorical_features: Any = "from_dtype",
@@ -877,14 +904,20 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         self.loss = loss
         self.quantile = quantile
         self.alpha = alpha
+        self.power = power
         self.learning_rate = learning_rate
         self.max_iter = max_iter
         self.max_leaf_nodes = max_leaf_nodes
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
         self.min_child_weight = min_child_weight
+        self.min_split_gain = min_split_gain
         self.l2_regularization = l2_regularization
+        self.l1_regularization = l1_regularization
+        self.max_delta_step = max_delta_step
+        self.path_smooth = path_smooth
         self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
         self.max_features = max_features
         self.max_bins = max_bins
         self.categorical_features = categorical_features
@@ -912,6 +945,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         loss = NUMBERS[self.loss]
         if self.loss == "huber":
             return replace(loss, beyond=float(self.alpha))
+        if self.loss == "tweedie":
+            return replace(loss, power=float(self.power))
         if self.loss != "quantile":
             return loss
         if self.quantile is None:
@@ -989,7 +1024,8 @@ def said_of(loss: Loss | OwnLoss, owner: str) -> dict[str, Any]:
             f"The loss of this {owner} is an object of the class {loss.name}, which is code, and a "
             "model file holds none. Pickle the model, or save one of a loss that has a name."
         )
-    return {"name": loss.name, "level": loss.level if loss.beyond is None else loss.beyond}
+    numbers = (loss.beyond, loss.power, loss.level)
+    return {"name": loss.name, "level": next((x for x in numbers if x is not None), None)}
 
 
 def loss_of(said: Mapping[str, Any], losses: Mapping[str, Loss]) -> Loss:
@@ -1008,6 +1044,8 @@ def loss_of(said: Mapping[str, Any], losses: Mapping[str, Loss]) -> Loss:
         return replace(loss, level=level)
     if name == "huber" and type(level) is float and 0 < level < 1:
         return replace(loss, beyond=level)
+    if name == "tweedie" and type(level) is float and 1 < level < 2:
+        return replace(loss, power=level)
     if level != loss.level:
         raise ValueError(f"_fit_loss has the quantile {str(level)[:20]}")
     return loss

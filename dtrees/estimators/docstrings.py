@@ -44,13 +44,16 @@ oob_score : bool or callable
 """,
     "numbers": """\
 loss : str or dtrees.losses.Loss
-    What the model makes smaller: "squared_error", "absolute_error", "quantile", "huber", "poisson"
-    or "gamma". "huber" is the square of small residuals, and a line beyond
-    (see `alpha`). "poisson" needs a `y` that is not negative, "gamma" one that is positive; both
-    predict by way of a logarithm. Or a loss of your own.
+    What the model makes smaller: "squared_error", "absolute_error", "quantile", "huber", "poisson",
+    "gamma" or "tweedie". "huber" is the square of small residuals, and a line beyond
+    (see `alpha`). "poisson" and "tweedie" need a `y` that is not negative, "gamma" one that is
+    positive; they predict by way of a logarithm. Or a loss of your own.
 alpha : float
     With ``loss="huber"``: the quantile of the absolute residuals beyond which they count as a
     line. It is computed anew for each iteration.
+power : float
+    With ``loss="tweedie"``: the variance of `y` is its mean to this power, between 1 (Poisson) and
+    2 (gamma).
 quantile : float
     Which quantile is predicted with ``loss="quantile"``, between 0 and 1.
 criterion : {"squared_error", "poisson"}
@@ -120,13 +123,26 @@ max_leaf_nodes : int
     Leaves of a tree, at most; those that gain most are split first. None: no limit.
 min_samples_leaf : int
     Least number of rows of positive weight on each side of a split.
+colsample_bytree : float
+    Share of the columns, of those that may be used, that are drawn for each tree.
 max_features : float
-    Share of the columns, of those that may be used, that are drawn at each node.
+    Share of the columns, of those of the tree that may be used, that are drawn at each node.
 min_child_weight : float
     Least sum of second derivatives on each side of a split, weights included: of a squared error
     the weight of the rows, of two classes the sum of p (1 - p).
+min_split_gain : float
+    What a split has to gain more than: ``G²/(H + l2)`` of both sides less that of the node, with
+    sums G and H of first and second derivatives. As in LightGBM, nothing below it is looked at.
 l2_regularization : float
     What is added to the second derivative of each leaf; it makes steps smaller.
+l1_regularization : float
+    What the sum of first derivatives of each leaf is drawn to 0 by; steps of leaves with less are
+    0. Of losses that are no sums, as absolute errors, it takes part in splits alone.
+max_delta_step : float
+    Largest step of a leaf, before the learning rate. 0: no limit.
+path_smooth : float
+    Rows that the step of the node above counts for in the step of each node; leaves of few rows
+    are drawn to it. Rows count by their second derivatives. 0: nothing is smoothed.
 subsample : float
     How likely a row is among those that an iteration is grown from, drawn by (seed, iteration,
     row). All rows take the steps of their leaves.
@@ -158,8 +174,8 @@ warm_start : bool
 verbose : int
     1 or more shows a bar of the iterations (`dtrees.callbacks.ProgressBar`).
 random_state : int, RandomState or None
-    Seed of the rows that are held out, of `subsample` and `max_features`, and of the sample behind
-    cuts of tables of more than 200,000 rows (see `max_bins`).
+    Seed of the rows that are held out, of `subsample`, `colsample_bytree` and `max_features`, and
+    of the sample behind cuts of tables of more than 200,000 rows (see `max_bins`).
 class_weight : dict or "balanced"
     Weight of each class by its label, 1 for classes left out; "balanced" gives all classes
     the same total weight. None: every class has weight one.

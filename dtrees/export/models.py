@@ -33,7 +33,17 @@ from dtrees.export.values import Encoder, decode
 FORMAT = "dtrees model"
 VERSION = 1
 # parameters that older files lack: what fitted them then
-LATER = {"category_penalty": 0.0, "min_child_weight": 1e-3, "use_best_model": False}
+LATER = {
+    "category_penalty": 0.0,
+    "min_child_weight": 1e-3,
+    "use_best_model": False,
+    "min_split_gain": 0.0,
+    "l1_regularization": 0.0,
+    "max_delta_step": 0.0,
+    "path_smooth": 0.0,
+    "colsample_bytree": 1.0,
+    "power": 1.5,
+}
 ESTIMATORS = (
     "BaggingClassifier",
     "BaggingRegressor",

@@ -20,12 +20,23 @@ from tests.core.grow.boosted_cases import Squares, random_columns, table_of
 
 pytest.importorskip("pandas")
 
-LOSSES = ("log_loss", "squared_error", "absolute_error", "huber", "poisson", "gamma", "own")
+LOSSES = (
+    "log_loss",
+    "squared_error",
+    "absolute_error",
+    "huber",
+    "poisson",
+    "gamma",
+    "tweedie",
+    "own",
+)
 RULES = {
     "none": {},
     "some rows": {"subsample": 0.6},
     "drawn columns": {"max_features": 0.5, "category_penalty": 0.1},
     "apart": {"interaction_cst": "no_interactions", "l2_regularization": 0.5},
+    "regularized": {"l1_regularization": 0.2, "max_delta_step": 0.4, "path_smooth": 2.0},
+    "columns of a tree": {"colsample_bytree": 0.5, "min_split_gain": 0.05},
 }
 STOPPING = {
     "none": {"early_stopping": False},

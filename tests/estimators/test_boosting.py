@@ -34,6 +34,7 @@ MODELS = {
     "numbers": (GradientBoostingRegressor(max_iter=4, early_stopping=True), F),
     "quantile": (GradientBoostingRegressor("quantile", quantile=0.3, max_iter=4), F),
     "gamma": (GradientBoostingRegressor("gamma", max_iter=4), np.exp(F)),
+    "tweedie": (GradientBoostingRegressor("tweedie", power=1.2, max_iter=4), np.exp(F)),
 }
 
 
@@ -160,11 +161,17 @@ TARGETS = {
     "huber": FORM,
     "poisson": np.exp(FORM.round(1)),
     "gamma": np.exp(FORM),
+    "tweedie": np.exp(FORM.round(1)) * (FORM > -0.5),
+    "regularized": FORM,
 }
+REGULARIZED = {"l1_regularization": 1.0, "max_delta_step": 1.5, "path_smooth": 4.0}
+REGULARIZED |= {"min_split_gain": 0.5, "colsample_bytree": 0.7, "random_state": 0}
 
 
 def model_of(name, **parameters):
     parameters = {"max_iter": 4, "min_samples_leaf": 3, **parameters}
+    if name == "regularized":
+        return GradientBoostingRegressor(**REGULARIZED | parameters)
     if name in ("log_loss", "classes"):
         return GradientBoostingClassifier(**parameters)
     return GradientBoostingRegressor(name, **parameters)
@@ -174,6 +181,10 @@ def assert_same(model, other):
     assert len(model.forest_) == len(other.forest_)
     assert all(a.equals(b) for a, b in zip(model.forest_.trees, other.forest_.trees, strict=True))
     np.testing.assert_array_equal(model._initial, other._initial)
+
+
+PENALTIES = ("min_split_gain", "l2_regularization", "l1_regularization", "max_delta_step")
+PENALTIES = (*PENALTIES, "path_smooth")
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -277,6 +288,159 @@ def test_no_leaf_is_lighter_than_the_least_weight(name):
         share = np.mean(TARGETS[name])
         assert rows.min() * share * (1 - share) >= 12.5
     assert model_of(name, min_child_weight=1e300).fit(TABLE, TARGETS[name]).forest_[0].n_leaves == 1
+
+
+class TestLimitsOfTreesAndSteps:
+    """Parameters of LightGBM and XGBoost, by their laws."""
+
+    @pytest.mark.parametrize("name", ["log_loss", "classes", "squared_error", "tweedie"])
+    def test_a_limit_that_nothing_passes_leaves_the_root(self, name):
+        for limit in ("min_split_gain", "l1_regularization"):
+            model = model_of(name, **{limit: 1e9}).fit(TABLE, TARGETS[name])
+            assert {tree.node_count for tree in model.forest_.trees} == {1}
+        assert not any(tree.value.any() for tree in model.forest_.trees)  # of l1
+
+    @pytest.mark.parametrize("name", ["log_loss", "squared_error", "absolute_error", "gamma"])
+    def test_splits_gain_more_than_the_least_gain(self, name):
+        sizes = []
+        for least in (0.0, 1.0, 8.0, 64.0):
+            model = model_of(name, min_split_gain=least, max_iter=1).fit(TABLE, TARGETS[name])
+            (tree,) = model.forest_.trees
+            assert (tree.gain[tree.feature >= 0] > least).all()
+            sizes.append(tree.node_count)
+        assert sizes == sorted(sizes, reverse=True)
+        assert sizes[-1] < sizes[0]
+
+    @pytest.mark.parametrize("name", TARGETS)
+    def test_no_step_is_larger_than_the_largest(self, name):
+        model = model_of(name, max_delta_step=0.3).fit(TABLE, TARGETS[name])
+        free = model_of(name, max_delta_step=0.0).fit(TABLE, TARGETS[name])
+        largest, other = (
+            max(np.abs(tree.value[tree.feature < 0]).max() for tree in each.forest_.trees)
+            for each in (model, free)
+        )
+        assert largest <= 0.03 * (1 + 1e-9) < other
+
+    def test_a_limit_beyond_all_steps_changes_nothing(self):
+        for name in ("squared_error", "classes", "huber"):
+            free, model = (
+                model_of(name, max_delta_step=most).fit(TABLE, TARGETS[name]) for most in (0, 1e9)
+            )
+            np.testing.assert_array_equal(model.predict(TABLE), free.predict(TABLE))
+
+    def test_steps_shrink_with_l1(self):
+        shape = {"max_leaf_nodes": 2, "max_iter": 1, "l2_regularization": 0.0}
+        for l1 in (0.0, 20.0, 60.0):
+            (tree,) = (
+                model_of("squared_error", l1_regularization=l1, **shape)
+                .fit(TABLE, FORM)
+                .forest_.trees
+            )
+            for node in range(tree.node_count):
+                if tree.feature[node] < 0:
+                    rows = tree.n_node_samples[node]
+                    assert abs(tree.value[node, 0]) <= max(20 * rows - l1, 0) / rows
+
+    @pytest.mark.parametrize("name", ["squared_error", "absolute_error"])
+    def test_a_smoothed_step_is_a_mean_with_that_of_the_node_above(self, name):
+        shape = {"max_leaf_nodes": 2, "max_iter": 1, "l2_regularization": 0.0}
+        model = model_of(name, path_smooth=30.0, learning_rate=1.0, **shape).fit(TABLE, FORM)
+        centre = np.mean if name == "squared_error" else np.median
+        left_over = FORM - model._initial[0]
+        above = centre(left_over)
+        step = model.predict(TABLE) - model._initial[0]
+        assert len(np.unique(step)) == 2
+        for each in np.unique(step):
+            rows = step == each
+            n = rows.sum()
+            wanted = (n * centre(left_over[rows]) + 30 * above) / (n + 30)
+            assert each == pytest.approx(wanted, abs=1e-6)
+
+    @pytest.mark.parametrize("name", ["squared_error", "log_loss", "quantile"])
+    def test_a_node_above_that_counts_for_all_rows_leaves_no_steps(self, name):
+        y = FORM if name == "quantile" else TARGETS[name]
+        own = {"quantile": 0.7} if name == "quantile" else {}
+        model = model_of(name, path_smooth=1e12, **own).fit(TABLE, y)
+        assert max(np.abs(tree.value).max() for tree in model.forest_.trees) < 1e-6
+
+    def test_a_tree_tests_its_share_of_the_columns(self):
+        used = [
+            set(tree.feature[tree.feature >= 0].tolist())
+            for tree in model_of("regularized", colsample_bytree=0.4, max_iter=20)
+            .fit(TABLE, FORM)
+            .forest_.trees
+        ]
+        assert max(map(len, used)) <= 3  # of six, rounded up
+        assert len(set(map(frozenset, used))) > 3
+        assert set().union(*used) == set(range(6))
+
+    def test_nodes_draw_from_the_columns_of_their_tree(self):
+        model = model_of(
+            "squared_error", colsample_bytree=0.5, max_features=0.5, max_leaf_nodes=None
+        ).fit(TABLE, FORM)
+        for tree in model.forest_.trees:
+            assert len(set(tree.feature[tree.feature >= 0].tolist())) <= 3
+
+    def test_all_columns_of_a_tree_are_all_columns(self):
+        own = {"max_features": 0.5, "random_state": 0}
+        assert_same(
+            model_of("squared_error", **own).fit(TABLE, FORM),
+            model_of("squared_error", colsample_bytree=1, **own).fit(TABLE, FORM),
+        )
+
+    def test_values_rise_where_they_have_to(self):
+        rules = {"monotonic_cst": [1, 0, 0, 0, 0, 0], "max_leaf_nodes": None, "max_iter": 30}
+        model = model_of("regularized", **rules).fit(TABLE, FORM)
+        rows = np.repeat(TABLE[:40], 30, axis=0)
+        rows[:, 0] = np.tile(np.linspace(-3, 3, 30), 40)
+        assert (np.diff(model.predict(rows).reshape(40, 30), axis=1) >= 0).all()
+        assert np.ptp(model.predict(rows)) > 0
+
+    def test_iterations_that_are_added_are_those_of_one_fit(self):
+        whole = model_of("regularized", random_state=1).fit(TABLE, FORM)
+        model = model_of("regularized", max_iter=2, warm_start=True, random_state=1)
+        assert_same(whole, model.fit(TABLE, FORM).set_params(max_iter=4).fit(TABLE, FORM))
+
+
+class TestAsLightGBM:
+    """Both grow the same trees of one column.
+
+    Of several, LightGBM leaves out columns that could not split the node above. With smoothing,
+    it takes a greater loss of each node for granted, and so splits fewer.
+    """
+
+    @pytest.mark.parametrize(
+        ("loss", "own"),
+        [
+            *((loss, {}) for loss in ("squared_error", "log_loss", "tweedie")),
+            *((loss, {"min_split_gain": 6.0}) for loss in ("squared_error", "log_loss")),
+            *((loss, {"l1_regularization": 1.5}) for loss in ("squared_error", "log_loss")),
+            *((loss, {"max_delta_step": 0.25}) for loss in ("squared_error", "log_loss")),
+            ("squared_error", {"path_smooth": 6.0}),
+            ("tweedie", {"power": 1.2}),
+        ],
+    )
+    @pytest.mark.parametrize("seed", range(2))
+    def test_predictions_are_equal(self, loss, own, seed):
+        lightgbm = pytest.importorskip("lightgbm")
+        rng = np.random.default_rng(seed)
+        rows = rng.integers(-40, 40, (60, 1)).astype(float)
+        y = np.rint(64 * rng.normal(rows[:, 0] / 20, 1)) / 64
+        y = {"log_loss": y > 0, "tweedie": np.rint(np.exp(y))}.get(loss, y)
+        n_iter = 1 if "min_split_gain" in own else 4  # LightGBM ends where it splits nothing
+        ours = {"max_iter": n_iter, "max_depth": 2, "learning_rate": 0.5, "l2_regularization": 0.5}
+        ours |= {"min_samples_leaf": 1, "min_child_weight": 3.0}  # its counts are estimates
+        model = model_of(loss, **ours | own)
+        names = {"l1_regularization": "reg_alpha", "power": "tweedie_variance_power"}
+        theirs = {"max_depth": 2, "min_data_in_leaf": 1, "learning_rate": 0.5, "reg_lambda": 0.5}
+        theirs |= {"min_sum_hessian_in_leaf": 3.0, "min_data_in_bin": 1, "num_threads": 1}
+        theirs |= {names.get(name, name): value for name, value in own.items()}
+        theirs |= {"objective": {"squared_error": "l2", "log_loss": "binary"}.get(loss, loss)}
+        table = lightgbm.Dataset(rows, y.astype(float))
+        other = lightgbm.train({"verbosity": -1, **theirs}, table, n_iter)
+        model.fit(rows, y)
+        found = model.predict_proba(rows)[:, 1] if loss == "log_loss" else model.predict(rows)
+        np.testing.assert_allclose(found, other.predict(rows), rtol=1e-5, atol=1e-6)
 
 
 def test_rows_without_weight_are_not_there():
@@ -407,7 +571,8 @@ class TestErrors:
             ({"learning_rate": 0.0}, "'learning_rate' parameter"),
             ({"max_leaf_nodes": 1}, "'max_leaf_nodes' parameter"),
             ({"min_child_weight": -1.0}, "'min_child_weight' parameter"),
-            ({"l2_regularization": -1.0}, "'l2_regularization' parameter"),
+            *(({name: -1.0}, f"'{name}' parameter") for name in PENALTIES),
+            ({"colsample_bytree": 0.0}, "'colsample_bytree' parameter"),
         ],
     )
     def test_parameters(self, parameters, message):

@@ -51,6 +51,12 @@ WORK = {
     "counts": (GradientBoostingRegressor("poisson", max_iter=5), LABELS.astype(float)),
     "some rows": (GradientBoostingRegressor("huber", subsample=0.6, **DRAWN), NUMBERS),
     "own": (GradientBoostingRegressor(Squares(), max_features=0.5, **DRAWN), NUMBERS),
+    "regularized": (
+        GradientBoostingRegressor(
+            "tweedie", path_smooth=3.0, l1_regularization=0.2, colsample_bytree=0.7, **DRAWN
+        ),
+        LABELS.astype(float),
+    ),
     "rules": (
         GradientBoostingClassifier(
             monotonic_cst=[1, 0, -1], interaction_cst=[{0, 1}], max_features=0.7, **DRAWN

@@ -26,7 +26,11 @@ class Rules:
     max_leaf_nodes: int = 31
     min_samples_leaf: int = 1
     min_child_weight: float = 1e-3
+    min_split_gain: float = 0.0
     l2_regularization: float = 1.0
+    l1_regularization: float = 0.0
+    max_delta_step: float = 0.0
+    path_smooth: float = 0.0
     category_penalty: float = 1.0
 
 
@@ -129,9 +133,36 @@ def tests_of(column, rows, sums, units):
     return ends + found
 
 
-def best_split(columns, rows, g, h, units, rules):
-    """(gain, column, left rows) of the best split; None where there is none."""
+def softened(gradient, units, rules):
+    """A sum of gradients, in units, drawn to 0 by the l1 penalty."""
+    l1 = Fraction(rules.l1_regularization) / units.gradient
+    return max(gradient - l1, 0) + min(gradient + l1, 0)
+
+
+def step_of(gradient, hessian, above, units, rules, most=None):
+    """The step of sums, in the units of the loss; `above` is that of the node above, or None."""
     l2 = Fraction(rules.l2_regularization) / units.hessian
+    step = -softened(gradient, units, rules) / (hessian + l2) * units.gradient / units.hessian
+    for limit in (rules.max_delta_step, most):
+        if limit:
+            step = max(-Fraction(limit), min(step, Fraction(limit)))
+    rows = hessian / units.row
+    smooth = Fraction(rules.path_smooth)
+    return step if above is None else (rows * step + smooth * above) / (rows + smooth)
+
+
+def taken_off(gradient, hessian, step, units, rules):
+    """Twice what a step takes off the loss, in units of squared gradients by hessians."""
+    l2 = Fraction(rules.l2_regularization) / units.hessian
+    step = step * units.hessian / units.gradient
+    return -step * (2 * softened(gradient, units, rules) + (hessian + l2) * step)
+
+
+def best_split(columns, rows, g, h, units, rules, above):
+    """(gain, column, left rows) of the best split; None where there is none.
+
+    above : the step of the node
+    """
     least = max(1, int(rules.min_child_weight / float(units.hessian)))
 
     def sums(some):
@@ -147,19 +178,32 @@ def best_split(columns, rows, g, h, units, rules):
             (gl, hl), (gr, hr) = sums(left), sums(right)
             if min(hl, hr) < least:
                 continue
-            score = Fraction(gl * gl) / (hl + l2) + Fraction(gr * gr) / (hr + l2)
+            score = sum(
+                taken_off(gs, hs, step_of(gs, hs, above, units, rules), units, rules)
+                for gs, hs in ((gl, hl), (gr, hr))
+            )
             if best is None or score - Fraction(pays) > best[0]:
                 best = (score - Fraction(pays), j, left)
     if best is None:
         return None
-    gain = best[0] - Fraction(G * G) / (H + l2)
-    return (gain, best[1], best[2]) if gain > abs(best[0]) / 2**45 else None
+    gain = best[0] - taken_off(G, H, above, units, rules)
+    least_gain = Fraction(rules.min_split_gain) * units.hessian / units.gradient**2
+    return (gain, best[1], best[2]) if gain > max(abs(best[0]) / 2**45, least_gain) else None
 
 
-def grow(columns, g, h, units, rules):
-    """Leaves of a tree, as lists of rows, and the columns of its splits in their order."""
-    rows = list(range(len(g)))
-    leaves = [(0, rows, best_split(columns, rows, g, h, units, rules))]
+def grow(columns, g, h, units, rules, weight, most):
+    """Leaves of a tree, as lists of rows with steps, and columns of its splits in their order."""
+
+    def leaf_of(number, rows, above, made_above):
+        gradient, hessian = sum(g[r] for r in rows), sum(h[r] for r in rows)
+        step = step_of(gradient, hessian, above, units, rules)
+        split = best_split(columns, rows, g, h, units, rules, step)
+        if 2 * abs(gradient) <= Fraction(sum(weight[r] for r in rows)):
+            gradient = 0  # each row of weight one is rounded by up to half a unit
+        made = step_of(gradient, hessian, made_above, units, rules, most)
+        return number, rows, split, step, made
+
+    leaves = [leaf_of(0, list(range(len(g))), None, None)]
     made, used = 1, []
     while len(leaves) < rules.max_leaf_nodes:
         open_ones = [leaf for leaf in leaves if leaf[2] is not None]
@@ -172,9 +216,9 @@ def grow(columns, g, h, units, rules):
             [r for r in leaf[1] if r in leaf[2][2]],
             [r for r in leaf[1] if r not in leaf[2][2]],
         ):
-            leaves.append((made, side, best_split(columns, side, g, h, units, rules)))
+            leaves.append(leaf_of(made, side, *leaf[3:]))
             made += 1
-    return [leaf[1] for leaf in leaves], used
+    return [(leaf[1], leaf[4]) for leaf in leaves], used
 
 
 def boost(columns, y, loss, initial, rules, weight=None):
@@ -184,17 +228,10 @@ def boost(columns, y, loss, initial, rules, weight=None):
     used = []
     for _ in range(rules.max_iter):
         g, h, units = derivatives_of(loss, y, raw, weight, rules)
-        leaves, splits = grow(columns, g, h, units, rules)
+        most = LARGEST_STEP if loss == "log_loss" else None
+        leaves, splits = grow(columns, g, h, units, rules, weight, most)
         used.append(splits)
-        for leaf in leaves:
-            gradient = sum(g[r] for r in leaf) * units.gradient
-            if abs(gradient) <= units.gradient * Fraction(sum(weight[r] for r in leaf)) / 2:
-                continue  # each row of weight one is rounded by up to half a unit
-            hessian = sum(h[r] for r in leaf) * units.hessian + Fraction(rules.l2_regularization)
-            newton = -float(gradient / hessian)
-            if loss == "log_loss":
-                newton = max(-LARGEST_STEP, min(newton, LARGEST_STEP))
-            step = rules.learning_rate * newton
+        for leaf, step in leaves:
             for r in leaf:
-                raw[r] += step
+                raw[r] += rules.learning_rate * float(step)
     return raw, used

@@ -74,6 +74,7 @@ cdef struct Inherited:
     bint has_upper
     double lower
     double upper
+    double value            # of the node, before its bounds: its children are smoothed towards it
     # sets of columns that hold all columns of the tests above, a bit each; NULL: all. Its own
     uint64_t* sets
 

@@ -95,8 +95,14 @@ class BoostingRules:
         Rows of positive weight.
     min_child_weight : float, default=0.001
         Least sum of second derivatives of each side of a split.
-    l2 : float, default=0.0
-        Added to the second derivative of every leaf.
+    min_split_gain : float, default=0.0
+        A split has to gain more.
+    l2, l1 : float, default=0.0
+        Added to the second derivative of every leaf, and taken off its absolute first one.
+    max_delta_step : float, default=0.0
+        Largest step of a leaf, before the learning rate. 0: no limit.
+    path_smooth : float, default=0.0
+        Rows of mean second derivative that the step of the node above counts for.
     category_penalty : float, default=0.0
         What each of many categories that go left takes off the gain, in mean squares of the
         gradients divided by the mean of the hessians.
@@ -108,6 +114,8 @@ class BoostingRules:
         As for `GrowthRules`.
     max_features : float, default=1.0
         Share of the columns, of those that may be used, that are drawn at each node.
+    columns_by_tree : float, default=1.0
+        The same share for each tree, from whose columns nodes draw theirs.
     seed : int, default=0
         Key of these draws.
     """
@@ -116,13 +124,23 @@ class BoostingRules:
     max_depth: int | None = None
     min_samples_leaf: int = 20
     min_child_weight: float = 1e-3
+    min_split_gain: float = 0.0
     l2: float = 0.0
+    l1: float = 0.0
+    max_delta_step: float = 0.0
+    path_smooth: float = 0.0
     category_penalty: float = 0.0
     handle_unknown: str = "missing"
     monotonic: tuple[int, ...] | None = None
     interactions: tuple[tuple[int, ...], ...] | None = None
     max_features: float = 1.0
+    columns_by_tree: float = 1.0
     seed: int = 0
+
+    @property
+    def has_regularized_steps(self) -> bool:
+        """Whether steps are not Newton's, beside `l2`."""
+        return self.l1 > 0 or self.max_delta_step > 0 or self.path_smooth > 0
 
 
 def sets_of_columns(interactions: Sequence[Sequence[int]], n_columns: int) -> np.ndarray:

@@ -52,9 +52,14 @@ cdef class RowDraws:
 
 cdef class ColumnDraws:
     cdef double share
+    cdef double share_of_tree
     cdef int32_t[::1] order         # of the draws of a node
     cdef uint8_t[:, ::1] drawn      # by child and column
+    cdef uint8_t[::1] of_tree       # by column
 
+    cdef void begin_tree(self, const TrainParameters* params) noexcept nogil
+    cdef void keep_share(self, const TrainParameters* params, uint64_t path, double share,
+                         uint8_t* allowed) noexcept nogil
     cdef const uint8_t* draw(self, const TrainParameters* params, const OpenNode* node,
                              int which) noexcept nogil
 

@@ -117,7 +117,7 @@ cdef class RowDerivatives:
         self.packed = np.empty((self.n_values, self.n_rows), dtype=np.uint64)
         of_raw, of_packed = self.raw, self.packed
         self.rows.kind = loss.kind
-        self.rows.level = 0.0 if loss.level is None else loss.level
+        self.rows.level = loss.level or loss.power or 0.0
         self.rows.n_rows = self.rows.n_chosen = self.n_rows
         self.rows.n_classes = self.n_values
         self.rows.are_counts = are_counts
@@ -357,16 +357,47 @@ cdef Route route_of_others(Record* record, const Column* column,
     return route
 
 
-cdef class ColumnDraws:
-    """Draws for the two children of a node at a time.
+cdef enum:
+    KEY_OF_TREE = 3     # of the draws of a tree: 1 and 2 are those of a node's children
 
-    `share` is from 0, which stands for one column, to 1: nothing is drawn.
+
+cdef class ColumnDraws:
+    """Draws for each tree, and from these for the two children of a node at a time.
+
+    Shares are from 0, which stands for one column, to 1: nothing is drawn.
     """
 
-    def __cinit__(self, int64_t n_columns, double share):
+    def __cinit__(self, int64_t n_columns, double share, double share_of_tree=1.0):
         self.share = share
+        self.share_of_tree = share_of_tree
         self.order = np.zeros(n_columns, dtype=np.int32)
         self.drawn = np.zeros((2, n_columns), dtype=np.uint8)
+        self.of_tree = np.ones(n_columns, dtype=np.uint8)
+
+    cdef void begin_tree(self, const TrainParameters* params) noexcept nogil:
+        """Draw the columns of a tree. O(columns)."""
+        cdef int64_t i
+        if self.share_of_tree >= 1 or self.order.shape[0] == 0:
+            return
+        for i in range(self.order.shape[0]):
+            self.of_tree[i] = may_use(&params.limits, NULL, <int>i)
+        self.keep_share(params, hash64(0, KEY_OF_TREE), self.share_of_tree, &self.of_tree[0])
+
+    cdef void keep_share(self, const TrainParameters* params, uint64_t path, double share,
+                         uint8_t* allowed) noexcept nogil:
+        """Keep a share of the columns that are allowed, a byte each, drawn by `path`."""
+        cdef int64_t n = self.order.shape[0]
+        cdef int64_t n_left = 0
+        cdef int64_t i
+        for i in range(n):
+            self.order[i] = <int>i
+            n_left += allowed[i]
+        draw_columns(params, path, &self.order[0], NULL, 0, n)
+        n_left = max(<int64_t>1, <int64_t>ceil(share * <double>n_left))
+        for i in range(n):
+            if n_left == 0:
+                allowed[self.order[i]] = 0
+            n_left -= allowed[self.order[i]]
 
     cdef const uint8_t* draw(self, const TrainParameters* params, const OpenNode* node,
                              int which) noexcept nogil:
@@ -375,20 +406,13 @@ cdef class ColumnDraws:
         It stands until the next draw for the same child. O(columns).
         """
         cdef int64_t n = self.order.shape[0]
-        cdef int64_t n_left = 0
         cdef int64_t i
         cdef uint8_t* drawn
-        if self.share >= 1 or n == 0 or node == NULL:
+        if min(self.share, self.share_of_tree) >= 1 or n == 0 or node == NULL:
             return NULL
         drawn = &self.drawn[which, 0]
         for i in range(n):
-            self.order[i] = <int>i
-            drawn[i] = may_use(&params.limits, node.above.sets, <int>i)
-            n_left += drawn[i]
-        draw_columns(params, node.path, &self.order[0], NULL, 0, n)
-        n_left = max(<int64_t>1, <int64_t>ceil(self.share * <double>n_left))
-        for i in range(n):
-            if n_left == 0:
-                drawn[self.order[i]] = 0
-            n_left -= drawn[self.order[i]]
+            drawn[i] = self.of_tree[i] and may_use(&params.limits, node.above.sets, <int>i)
+        if self.share < 1:
+            self.keep_share(params, node.path, self.share, drawn)
         return drawn

@@ -48,7 +48,8 @@ from dtrees.core.grow._node_buffer cimport (
 from dtrees.core.grow._node_step cimport SPLIT, grow_node
 from dtrees.core.grow._team cimport Team, lead
 from dtrees.core.histogram._layout cimport GRADIENTS
-from dtrees.core.search._open_node cimport OpenNode, free_node
+from dtrees.core.search._criterion cimport soft_threshold
+from dtrees.core.search._open_node cimport OpenNode, free_node, value_of_node
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search, finish_node, free_search, new_search
 from dtrees.core.stores._partition cimport Route
@@ -93,7 +94,10 @@ cdef class LeafWiseGrower:
     cdef Team team
     cdef object rules
     cdef readonly double l2         # in units of the hessians of the last tree
+    cdef readonly double l1         # in units of its gradients
+    cdef readonly double path_smooth    # in units of its hessians
     cdef double gain_unit           # what a gain is in the units of the loss
+    cdef double least_gain          # of a split, in units: it has to gain more
     cdef TrainParameters params
     cdef BoostedStore store
     cdef NodeBuffer out
@@ -134,7 +138,7 @@ cdef class LeafWiseGrower:
         self.most_leaves = UNLIMITED if rules.max_leaf_nodes is None else rules.max_leaf_nodes
         self.open_leaves.by_gain = rules.max_leaf_nodes is not None
         self.alive = bind_rules(&self.params, blocks, rules, shift)
-        self.draws = ColumnDraws(blocks.bound.n_columns, rules.max_features)
+        self.draws = ColumnDraws(blocks.bound.n_columns, rules.max_features, rules.columns_by_tree)
         self.rows = np.empty(self.n_rows + 1, dtype=np.uint32)
         self.scratch = np.empty(self.n_rows + 1, dtype=np.uint32)
         self.store = boosted_store()
@@ -179,7 +183,7 @@ cdef class LeafWiseGrower:
         one unit of a hessian, and of a gradient, is in the units of the loss. `hessian` and
         `gradient` are the sums over all rows. `number` is that of the tree, for its draws of
         columns. It is grown from the rows of `row_draws`; None: from all. `row_hessian` is the mean
-        hessian of a row, in units, where many categories pay.
+        hessian of a row, in units, where many categories pay or steps are smoothed.
         """
         cdef double unit = units[0]
         cdef double gradient_unit = units[1]
@@ -192,15 +196,21 @@ cdef class LeafWiseGrower:
         self.store.derivatives = &derivatives[0]
         self.l2 = self.rules.l2 / unit
         self.params.criterion.l2 = self.l2
+        self.l1 = self.params.criterion.l1 = self.rules.l1 / gradient_unit
+        if self.rules.max_delta_step > 0:
+            self.params.criterion.most_step = self.rules.max_delta_step * (unit / gradient_unit)
+        self.path_smooth = self.rules.path_smooth * row_hessian
         self.params.criterion.smoothing = SMOOTHING / unit
         bind_categories(&self.params.criterion, self.squares, self.rules, row_hessian)
         self.gain_unit = gradient_unit * (gradient_unit / unit)
+        self.least_gain = self.rules.min_split_gain / max(self.gain_unit, 2.0**-1074)
         self.params.criterion.gain_unit = 1.0   # leaves are compared in units, however tiny these
         self.params.limits.min_weight = <int64_t>min(
             max(1.0, self.rules.min_child_weight / unit), MOST_HESSIAN)
         for i in range(self.store.n_blocks + 1):
             self.store.searches[i].min_weight = self.params.limits.min_weight
         self.params.limits.tree = number
+        self.draws.begin_tree(&self.params)
         self.out.count = self.out.n_words = self.n_leaves = self.open_leaves.n = 0
         if not self.reserve_leaves():
             raise MemoryError
@@ -214,6 +224,9 @@ cdef class LeafWiseGrower:
             self.leaves[0].rest_n = self.n_rows - self.n_drawn
             if self.n_drawn < self.n_rows:
                 add_drawn(row_draws, &derivatives[0], &self.leaves[0].node.totals)
+            self.params.criterion.path_smooth = 0   # there is nothing above a root
+            self.leaves[0].node.above.value = value_of_node(&self.params, &self.leaves[0].node, 0)
+            self.params.criterion.path_smooth = self.path_smooth
             complete = self.grow_all()
             for i in range(self.n_leaves):
                 give_back_histogram(&self.store, &self.leaves[i].node)
@@ -324,7 +337,8 @@ cdef class LeafWiseGrower:
         finish_node(q)
         leaf.split.gain = q.split.gain
         leaf.is_open = (leaf.split.test != LEAF
-                        and leaf.split.gain > NOTHING * abs(leaf.split.score))
+                        and leaf.split.gain > max(NOTHING * abs(leaf.split.score),
+                                                  self.least_gain))
         if not leaf.is_open:
             give_back_histogram(s, &leaf.node)
 
@@ -517,7 +531,7 @@ cdef struct Place:
 
 
 def newton_steps(const int64_t[:, ::1] sums not None, const double[::1] n_rounded not None,
-                 double l2, int shift, double most):
+                 double l2, int shift, double most, double l1=0.0):
     """``- gradient / (hessian + l2)`` of some nodes; 0 where nothing is below the line, and where
     the gradients may add up to 0, each of them being rounded by half a unit.
 
@@ -525,21 +539,24 @@ def newton_steps(const int64_t[:, ::1] sums not None, const double[::1] n_rounde
 
     sums : int64 (n, 2), hessians and gradients. n_rounded : float64 (n,), gradients that were
     rounded: rows, or counts of them. l2 : in units of the hessians. shift : bits of a unit of
-    gradients, in those of a unit of hessians. most : no step is larger. Returns float64 (n,).
+    gradients, in those of a unit of hessians. most : no step is larger. l1 : draws gradients to 0,
+    in their units. Returns float64 (n,).
     """
     cdef double[::1] steps = np.empty(sums.shape[0])
     cdef int64_t i
     for i in range(sums.shape[0]):
-        steps[i] = newton_step(&sums[i, 0], n_rounded[i], l2, shift, most)
+        steps[i] = newton_step(&sums[i, 0], n_rounded[i], l1, l2, shift, most)
     return np.asarray(steps)
 
 
-cdef inline double newton_step(const int64_t* sums, double n_rounded, double l2, int shift,
-                               double most) noexcept nogil:
+cdef inline double newton_step(const int64_t* sums, double n_rounded, double l1, double l2,
+                               int shift, double most) noexcept nogil:
     cdef double below = <double>sums[0] + l2
+    cdef double gradient
     if below <= 0 or 2 * fabs(<double>sums[1]) <= n_rounded:
         return 0.0
-    return min(max(-ldexp(<double>sums[1], -shift) / below, -most), most)
+    gradient = soft_threshold(<double>sums[1], l1)
+    return min(max(-ldexp(gradient, -shift) / below, -most), most)
 
 
 cdef int64_t weight_of_leaf(LeafWiseGrower grower, int64_t i, const int64_t* weight) noexcept nogil:
@@ -620,8 +637,8 @@ def add_leaf_steps(LeafWiseGrower grower not None, const int64_t[::1] weight, do
                 if are_counts and of_row != NULL:
                     n_rounded = <double>sums[i, 0] * weight_unit
                 stored[i] = rate * newton_step(
-                    grower.out.statistics + 2 * grower.leaves[i].node.record, n_rounded, grower.l2,
-                    shift, most)
+                    grower.out.statistics + 2 * grower.leaves[i].node.record, n_rounded, grower.l1,
+                    grower.l2, shift, most)
             else:
                 stored[i] = steps[i]
             largest = max(largest, fabs(stored[i]))

@@ -329,26 +329,33 @@ class Booster:
         are bits of a unit of gradients, in those of a unit of hessians. Returns the unit of the
         weighted steps.
         """
-        rate, loss = self.growing.learning_rate, self._loss
+        rate, rules = self.growing.learning_rate, self.growing.rules
         steps = weights = None  # Newton's, and those of the rows
-        if self.growing.rules.monotonic is not None:
-            steps, weights = self._monotonic_steps(grower, k, shift)
-        elif loss.level is not None:
+        if rules.monotonic is not None or rules.path_smooth > 0:
+            steps, weights = self._steps_of_paths(grower, k, shift)
+        elif self._loss.level is not None:
             steps = rate * self._quantiles_of(grower, grower.leaves_of_tree(), k)
-        newton = (shift, loss.largest_step, rate, self._are_counts) if steps is None else None
+        newton = (shift, self._most, rate, self._are_counts) if steps is None else None
         rows = self.rows
         unit: float = add_leaf_steps(
             grower, rows.weight, rows.weight_unit, self.raw[k], newton, steps, weights
         )
         return unit
 
-    def _monotonic_steps(
+    @property
+    def _most(self) -> float:
+        """The largest step of a leaf, before the learning rate."""
+        return min(self._loss.largest_step, self.growing.rules.max_delta_step or math.inf)
+
+    def _steps_of_paths(
         self, grower: LeafWiseGrower, k: int, shift: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Steps of leaves within the bounds of the nodes above them, and weights of few bits."""
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Steps of leaves that depend on the nodes above them, and weights; None: of the rows.
+
+        They are smoothed, and kept within bounds, which take weights of few bits.
+        """
         piece, leaves = grower.piece(), grower.leaves_of_tree()
         rows, loss, monotonic = self.rows, self._loss, self.growing.rules.monotonic
-        assert monotonic is not None
         nodes = np.column_stack([np.arange(len(piece.nodes)), *stretches(piece, leaves)])
         if loss.level is not None:
             values = self._quantiles_of(grower, nodes, k)
@@ -358,10 +365,14 @@ class Booster:
                 up_to = np.cumsum(np.append(0, rows.weight[grower.rows_of_leaves]))
                 up_to = up_to * rows.weight_unit
                 counts = up_to[nodes[:, 1] + nodes[:, 2]] - up_to[nodes[:, 1]]
-            values = newton_steps(piece.statistics, counts, grower.l2, shift, loss.largest_step)
+            values = newton_steps(piece.statistics, counts, grower.l2, shift, self._most, grower.l1)
+        if grower.path_smooth > 0:
+            values = smoothed(piece, values, grower.path_smooth)
         values *= self.growing.learning_rate
-        lower, upper = bounds_of_nodes(piece, values, monotonic)
         own = leaves[:, 0]
+        if monotonic is None:
+            return values[own], None
+        lower, upper = bounds_of_nodes(piece, values, monotonic)
         weights = few_bits(weights_of_leaves(grower, rows.weight))
         return within(values[own], lower[own], upper[own]), weights
 
@@ -372,7 +383,24 @@ class Booster:
             own = grower.rows_of_leaves[first : first + n]
             weight = None if self._weight is None else self._weight[own]
             steps[i] = self._loss.step(self.rows.y[own] - self.raw[k][own], weight)
-        return steps
+        return np.clip(steps, -self._most, self._most)
+
+
+def smoothed(piece: PartialTree, values: np.ndarray, weight_above: float) -> np.ndarray:
+    """Steps of nodes, smoothed towards those of the nodes above; float64 (n_nodes,).
+
+    Children stand behind their parents. A step counts as much as the hessian of its node, and the
+    one above as `weight_above`.
+    """
+    weight = piece.statistics[:, 0].astype(np.float64)
+    found = weight * values
+    found[0] = values[0]
+    for node, children in enumerate(piece.nodes[["left", "right"]].tolist()):
+        if children[0] >= 0:
+            both = list(children)
+            found[both] += weight_above * found[node]
+            found[both] /= weight[both] + weight_above
+    return found
 
 
 def bounds_of_nodes(

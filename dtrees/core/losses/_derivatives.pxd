@@ -10,6 +10,7 @@ cdef extern from "losses/derivatives.h" nogil:
         HUBER
         POISSON_LOSS
         GAMMA_LOSS
+        TWEEDIE_LOSS
         GIVEN
     enum:
         ROWS_AT_ONCE
@@ -17,7 +18,7 @@ cdef extern from "losses/derivatives.h" nogil:
 cdef struct LossRows:
     # The rows of a table, and what their derivatives are packed with.
     LossKind kind
-    double level            # of a quantile; the largest gradient of Huber's loss
+    double level            # of a quantile; the largest gradient of Huber's loss; Tweedie's power
     int64_t n_rows          # of the table
     const uint32_t* chosen  # those of the fit, ascending; NULL: all of them
     int64_t n_chosen

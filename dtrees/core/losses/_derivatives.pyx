@@ -304,7 +304,7 @@ def softmax(const double[:, ::1] raw):
 KINDS = {
     "log_loss": LOGISTIC, "squared_error": SQUARED_ERROR, "absolute_error": ABSOLUTE_ERROR,
     "quantile": QUANTILE, "huber": HUBER, "poisson": POISSON_LOSS, "gamma": GAMMA_LOSS,
-    "given": GIVEN,
+    "tweedie": TWEEDIE_LOSS, "given": GIVEN,
 }
 
 

@@ -69,11 +69,12 @@ typedef enum {
     HUBER,
     POISSON_LOSS,
     GAMMA_LOSS,
+    TWEEDIE_LOSS,
     GIVEN /* derivatives are there already */
 } LossKind;
 
 /* By row, as derivatives of the loss by the raw prediction. y : 0 or 1 for LOGISTIC.
-   level : of QUANTILE; the largest gradient of HUBER. `kind` is a constant where this is inlined.
+   level : of QUANTILE; the largest gradient of HUBER; the power of TWEEDIE_LOSS. `kind` is a constant where this is inlined.
    Where raw prediction and target are equal, the slope of ABSOLUTE_ERROR and QUANTILE is 0. A model
    may begin with the largest y, or the least, and then all rows would have one slope. */
 static inline void derive_as(LossKind kind, int64_t n, const double *raw, const double *y,
@@ -112,6 +113,13 @@ static inline void derive_as(LossKind kind, int64_t n, const double *raw, const 
             gradient[i] = mean - y[i];
             hessian[i] = mean;
         }
+    } else if (kind == TWEEDIE_LOSS) {
+        for (int64_t i = 0; i < n; i++) {
+            double own = y[i] * exponential((1.0 - level) * raw[i]);
+            double mean = exponential((2.0 - level) * raw[i]);
+            gradient[i] = mean - own;
+            hessian[i] = (2.0 - level) * mean + (level - 1.0) * own;
+        }
     } else {
         for (int64_t i = 0; i < n; i++) {
             double ratio = y[i] * exponential(-raw[i]);
@@ -130,6 +138,7 @@ static inline void derive_in(LossKind kind, int64_t n, const double *raw, const 
     case QUANTILE: derive_as(QUANTILE, n, raw, y, level, gradient, hessian); break;
     case HUBER: derive_as(HUBER, n, raw, y, level, gradient, hessian); break;
     case POISSON_LOSS: derive_as(POISSON_LOSS, n, raw, y, level, gradient, hessian); break;
+    case TWEEDIE_LOSS: derive_as(TWEEDIE_LOSS, n, raw, y, level, gradient, hessian); break;
     default: derive_as(GAMMA_LOSS, n, raw, y, level, gradient, hessian);
     }
 }

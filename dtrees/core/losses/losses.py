@@ -9,6 +9,7 @@
     huber             number            median              median, and the mean of what is beyond
     poisson           log of the mean   log of the mean     Newton
     gamma             log of the mean   log of the mean     Newton
+    tweedie           log of the mean   log of the mean     Newton
 
 A Newton step is ``- sum of gradients / (sum of hessians + l2)``. One of a logarithm is at most
 `LARGEST_STEP`, before the learning rate::
@@ -78,6 +79,8 @@ class Loss:
         Of Huber's loss, where iterations are compared.
     largest_step : float, default=inf
         Of a leaf, before the learning rate; the name says it.
+    power : float or None, default=None
+        Of Tweedie's loss: the variance is the mean to this power.
     """
 
     name: str
@@ -89,6 +92,7 @@ class Loss:
     beyond: float | None = None
     width: float = field(default=math.inf, compare=False)
     largest_step: float = field(default=math.inf, compare=False)
+    power: float | None = None
 
     @property
     def kind(self) -> int:
@@ -150,7 +154,7 @@ class Loss:
         return float(log(mean)) if self.is_log else mean
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> float:
-        """The mean loss of rows; of Poisson and gamma without what does not depend on `raw`.
+        """The mean loss of rows; with a logarithm, without what does not depend on `raw`.
 
         Parameters
         ----------
@@ -201,6 +205,9 @@ class Loss:
             return exponential(one) - y * one
         if self.name == "gamma":
             return one + y * exponential(-one)
+        if self.power is not None:
+            up, down = 2.0 - self.power, 1.0 - self.power
+            return exponential(up * one) / up - y * exponential(down * one) / down
         above = y - one
         if self.level is None:
             return 0.5 * above * above
@@ -289,6 +296,9 @@ NUMBERS = {
     "huber": Loss("huber", MEDIAN, None, 1.0, beyond=0.9),
     "poisson": Loss("poisson", largest_step=LARGEST_STEP, is_log=True, positive="y >= 0"),
     "gamma": Loss("gamma", largest_step=LARGEST_STEP, is_log=True, positive="y > 0"),
+    "tweedie": Loss(
+        "tweedie", largest_step=LARGEST_STEP, is_log=True, positive="y >= 0", power=1.5
+    ),
 }
 
 
@@ -310,6 +320,7 @@ class OwnLoss:
     kind_of_own: type = field(init=False)
     level: ClassVar[None] = None
     beyond: ClassVar[None] = None
+    power: ClassVar[None] = None
     largest_step: ClassVar[float] = math.inf
     kind: ClassVar[int] = KINDS["given"]
 

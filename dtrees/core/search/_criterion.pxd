@@ -23,7 +23,8 @@ Poisson half deviance:  s log(s/w) + (S-s) log((S-s)/(W-w)) - S log(S/W).
 
 Gradients of a loss:  s*s/(w+l2) + (S-s)*(S-s)/(W-w+l2) - S*S/(W+l2), where w and s are sums of
 second and first derivatives: twice what a Newton step on each side takes off the loss, beyond one
-step for both. [XG] is Chen and Guestrin 2016.
+step for both. [XG] is Chen and Guestrin 2016. With l1, a limit of steps, smoothing or bounds, the
+score is that of the steps as they are then (`_open_node`).
 """
 from libc.stdint cimport int64_t
 
@@ -58,7 +59,10 @@ cdef struct Criterion:
     const int64_t* xlogx    # f(0 .. xlogx_size-1) for unweighted rows, or NULL
     int64_t xlogx_size
     double l2               # gradients: what is added to the weight of a side, in its units
-    double smoothing        # the same of categories, where they are put in order
+    double l1               # gradients: what draws the target of a side to 0, in its units
+    double most_step        # the same: of a step, in its units; 0: no limit
+    double path_smooth      # the same: weight of the step of the node above, in units; 0: none
+    double smoothing        # l2 of categories, where they are put in order
     double row_hessian      # gradients: the mean hessian of a row, in units
     double square_unit      # the same: what a squared gradient adds to an impurity
     ScoreOfSides score_of_sides  # by function: of class weights in the user's units
@@ -88,6 +92,13 @@ cdef inline double most_of_difference(double W, double S, double w, double s) no
     cdef double left = W * s
     cdef double right = w * S
     return abs(left - right) + LAST_BITS * (abs(left) + abs(right))
+
+
+cdef inline double soft_threshold(double s, double l1) noexcept nogil:
+    """A gradient that is drawn to 0: what is left of it beside an l1 penalty."""
+    if s > l1:
+        return s - l1
+    return s + l1 if s < -l1 else 0.0
 
 
 cdef inline double gradient_score(double S, double w, double rest, double s,

@@ -18,6 +18,7 @@ cdef struct Monotonic:
     int direction               # that of the column at hand
     double lower                # of the node
     double upper
+    double value                # of the node, where those of its children are smoothed
 
 cdef struct OpenNode:
     int64_t start           # rows[start .. start + n)
@@ -40,8 +41,10 @@ cdef void begin_bounds(Monotonic* m, const Inherited* above) noexcept nogil
 cdef double constrained_score(const Monotonic* m, const Criterion* criterion, double w,
                               double rest, double s, double target_of_rest,
                               double score) noexcept nogil
-cdef double loss_of_side(const Monotonic* m, const Criterion* criterion, double w,
+cdef double loss_of_node(const Monotonic* m, const Criterion* criterion, double w,
                          double s) noexcept nogil
+cdef double value_of_node(const TrainParameters* params, const OpenNode* node,
+                          double above) noexcept nogil
 cdef void free_node(OpenNode* node) noexcept nogil
 cdef void describe(OpenNode* node, const TrainParameters* params) noexcept nogil
 cdef bint open_children(const OpenNode* node, int64_t n_left, int n_classes, OpenNode* left,

@@ -25,6 +25,15 @@ the best one that is allowed.
 Values that are compared are those of the children, to the last bit. So the target of a side is
 rounded once, from its integer: sums have up to 62 bits, and a difference of two doubles may be off
 by the last bits of the larger one.
+
+Steps of a boosted model may be regularized, in this order, as in LightGBM::
+
+    -soft_threshold(S, l1) / (W + l2)        l1_regularization, l2_regularization
+    at most most_step on either side         max_delta_step
+    (W step + k above) / (W + k)             path_smooth: k rows, and the step of the node above
+    within the bounds                        monotonic_cst
+
+Candidates are scored by these steps. A root is not smoothed.
 """
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -33,7 +42,7 @@ from libc.string cimport memset
 from dtrees.core.data._fixed_point cimport natural_log, spread_of
 from dtrees.core.data._structs cimport ENTROPY, GRADIENT, POISSON, Inherited, Totals, int128_t
 from dtrees.core.histogram._totals cimport subtract_totals
-from dtrees.core.search._criterion cimport xlogx
+from dtrees.core.search._criterion cimport soft_threshold, xlogx
 from dtrees.core.search._parameters cimport Limits, TrainParameters
 
 cdef double INFINITY = float("inf")
@@ -151,19 +160,34 @@ cdef void subtract_child(const OpenNode* node, const OpenNode* child, int n_clas
         other.class_totals[k] = node.class_totals[k] - child.class_totals[k]
 
 
-cdef inline double value_of(const Criterion* criterion, double w, double s) noexcept nogil:
-    """What a node of weight w and target s predicts, in their units."""
-    if criterion.impurity == GRADIENT:
-        return -s / (w + criterion.l2)
-    return s / w
+cdef inline double target_of(const Criterion* criterion, double s) noexcept nogil:
+    """The gradient of a side beside the l1 penalty."""
+    return soft_threshold(s, criterion.l1) if criterion.l1 > 0 else s
 
 
-cdef inline double value_of_node(const TrainParameters* params,
-                                 const OpenNode* node) noexcept nogil:
-    """What a node predicts, of two classes or of numbers."""
+cdef inline double value_of(const Criterion* criterion, double w, double s,
+                            double above) noexcept nogil:
+    """What a node of weight w and target s predicts, in their units, within no bounds.
+
+    above : the value of its parent
+    """
+    cdef double step
+    if criterion.impurity != GRADIENT:
+        return s / w
+    step = -target_of(criterion, s) / (w + criterion.l2)
+    if criterion.most_step > 0:
+        step = min(max(step, -criterion.most_step), criterion.most_step)
+    if criterion.path_smooth > 0:
+        step = (w * step + criterion.path_smooth * above) / (w + criterion.path_smooth)
+    return step
+
+
+cdef double value_of_node(const TrainParameters* params, const OpenNode* node,
+                          double above) noexcept nogil:
+    """What a node predicts, of two classes or of numbers; above : what its parent does."""
     cdef const Totals* t = &node.totals
     cdef int64_t target = t.target if node.class_totals == NULL else node.class_totals[1]
-    return value_of(&params.criterion, <double>t.weight, <double>target)
+    return value_of(&params.criterion, <double>t.weight, <double>target, above)
 
 
 cdef bint restrict_children(const TrainParameters* params, const OpenNode* node, int32_t column,
@@ -172,8 +196,10 @@ cdef bint restrict_children(const TrainParameters* params, const OpenNode* node,
     values, and sets of columns. False without memory."""
     cdef const Limits* limits = &params.limits
     if limits.monotonic != NULL:
-        inherit_bounds(&node.above, limits.monotonic[column], value_of_node(params, left),
-                       value_of_node(params, right), &left.above, &right.above)
+        left.above.value = value_of_node(params, left, node.above.value)
+        right.above.value = value_of_node(params, right, node.above.value)
+        inherit_bounds(&node.above, limits.monotonic[column], left.above.value, right.above.value,
+                       &left.above, &right.above)
     return (inherit_sets(limits, &node.above, column, &left.above)
             and inherit_sets(limits, &node.above, column, &right.above))
 
@@ -202,18 +228,24 @@ cdef void begin_bounds(Monotonic* m, const Inherited* above) noexcept nogil:
     m.direction = 0
     m.lower = above.lower if above.has_lower else -INFINITY
     m.upper = above.upper if above.has_upper else INFINITY
+    m.value = above.value
 
 
 cdef inline double clipped(const Monotonic* m, double value) noexcept nogil:
     return min(max(value, m.lower), m.upper)
 
 
-cdef double loss_of_side(const Monotonic* m, const Criterion* criterion, double w,
+cdef inline double loss_of_step(const Criterion* criterion, double w, double s,
+                                double step) noexcept nogil:
+    """What a step takes off the loss of a side, twice; of -s / (w + l2) this is s*s / (w + l2)."""
+    return -step * (2 * target_of(criterion, s) + (w + criterion.l2) * step)
+
+
+cdef double loss_of_node(const Monotonic* m, const Criterion* criterion, double w,
                          double s) noexcept nogil:
-    """What the step of a side within the bounds takes off the loss, twice; without bounds of the
-    step this is s*s / (w + l2)."""
-    cdef double step = clipped(m, value_of(criterion, w, s))
-    return -step * (2 * s + (w + criterion.l2) * step)
+    """What the step of the node takes off the loss, twice."""
+    cdef double step = m.value if criterion.path_smooth > 0 else value_of(criterion, w, s, 0)
+    return loss_of_step(criterion, w, s, clipped(m, step))
 
 
 cdef double constrained_score(const Monotonic* m, const Criterion* criterion, double w,
@@ -224,13 +256,13 @@ cdef double constrained_score(const Monotonic* m, const Criterion* criterion, do
     w, s : weight and target of the left side. rest, target_of_rest : of the right one, from its
         integers, as of a node. score : without constraints.
     """
-    cdef double left = value_of(criterion, w, s)
-    cdef double right = value_of(criterion, rest, target_of_rest)
+    cdef double left = value_of(criterion, w, s, m.value)
+    cdef double right = value_of(criterion, rest, target_of_rest, m.value)
     if criterion.impurity == GRADIENT:
         left = clipped(m, left)
         right = clipped(m, right)
-        score = (loss_of_side(m, criterion, w, s)
-                 + loss_of_side(m, criterion, rest, target_of_rest))
+        score = (loss_of_step(criterion, w, s, left)
+                 + loss_of_step(criterion, rest, target_of_rest, right))
     elif left < m.lower or right < m.lower or left > m.upper or right > m.upper:
         return NOT_ALLOWED
     if (m.direction > 0 and left > right) or (m.direction < 0 and left < right):

@@ -201,7 +201,10 @@ cdef inline void take_split(Search* q, int32_t column, uint32_t boundary, uint32
 
 
 cdef inline bint is_bound(const Search* q) noexcept nogil:
-    """Whether values have to rise or fall along some column."""
+    """Whether values have to rise or fall along some column, or steps are regularized.
+
+    Then candidates are scored by the values that they would have.
+    """
     return q.monotonic.of_column != NULL
 
 

@@ -13,7 +13,7 @@ from dtrees.core.histogram._layout cimport (
     CLASSES, COUNT, SUM, WEIGHTED_CLASSES, CellKind, has_classes
 )
 from dtrees.core.search._criterion cimport Criterion, squared_score, xlogx
-from dtrees.core.search._open_node cimport OpenNode, begin_bounds, constrained_score, loss_of_side
+from dtrees.core.search._open_node cimport OpenNode, begin_bounds, constrained_score, loss_of_node
 from dtrees.core.search._parameters cimport Limits, TrainParameters
 
 
@@ -165,7 +165,7 @@ cdef void finish_node(Search* q) noexcept nogil:
         raw = raw - score_of_leaf(q)
     else:
         if is_bound(q):
-            raw = raw - loss_of_side(&q.monotonic, q.criterion, q.W, q.S)
+            raw = raw - loss_of_node(&q.monotonic, q.criterion, q.W, q.S)
         else:
             raw = raw - q.S * q.S / (q.W + q.criterion.l2)
     q.split.gain = raw * q.criterion.gain_unit if raw > 0 else 0.0
@@ -247,7 +247,7 @@ cdef int64_t work_of_bins(const Search* q) noexcept nogil:
 
 
 # ---------------------------------------------------------------------------------------------
-# candidates of bound values: not inlined, so that others pay for nothing but the question
+# candidates of bound or regularized values: not inlined, so that others pay for the question alone
 
 cdef double constrain(const Search* q, int64_t w, int64_t s, double score) noexcept nogil:
     """The score of a candidate. w, s : of the left side; s is its target, or that of class 1."""

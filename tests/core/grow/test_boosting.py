@@ -44,8 +44,17 @@ def columns_of(trees):
     l2=st.sampled_from([0.0, 0.75]),
     least=st.sampled_from([1e-3, 0.6, 3.0]),
     weighted=st.booleans(),
+    own=st.fixed_dictionaries(
+        {},
+        optional={
+            "min_split_gain": st.sampled_from([0.01, 0.3]),
+            "l1_regularization": st.sampled_from([0.05, 0.9]),
+            "max_delta_step": st.sampled_from([0.1, 0.7]),
+            "path_smooth": st.sampled_from([0.5, 20.0]),
+        },
+    ),
 )
-def test_the_slow_model(seed, loss, leaves, min_rows, l2, least, weighted):
+def test_the_slow_model(seed, loss, leaves, min_rows, l2, least, weighted, own):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(6, 40))
     columns = random_columns(rng, n, int(rng.integers(1, 4)))
@@ -56,7 +65,7 @@ def test_the_slow_model(seed, loss, leaves, min_rows, l2, least, weighted):
     weight = rng.integers(1, 4, n).astype(float) if weighted else None
     kind = GradientBoostingClassifier if is_classes else GradientBoostingRegressor
     rules = {"max_leaf_nodes": leaves, "min_samples_leaf": min_rows, "l2_regularization": l2}
-    rules["min_child_weight"] = least
+    rules |= {"min_child_weight": least, **own}
     model = kind(max_iter=3, max_bins=None, **rules)
     model.fit(table_of(columns), y, weight)
     raw, used = boost(

@@ -96,6 +96,10 @@ FORMULAS = {
     "huber": lambda y, r, q: (np.clip(r - y, -q, q), np.ones_like(r)),
     "poisson": lambda y, r, _: (np.exp(r) - y, np.exp(r)),
     "gamma": lambda y, r, _: (1 - y * np.exp(-r), y * np.exp(-r)),
+    "tweedie": lambda y, r, _: (
+        np.exp(0.5 * r) - y * np.exp(-0.5 * r),
+        0.5 * (np.exp(0.5 * r) + y * np.exp(-0.5 * r)),
+    ),
 }
 
 

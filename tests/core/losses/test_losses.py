@@ -65,6 +65,7 @@ def test_a_class_of_next_to_no_weight_begins_with_a_finite_number():
         ("huber", 2.0, 2.0),
         ("poisson", np.log(3.0), 3.0),
         ("gamma", np.log(3.0), 3.0),
+        ("tweedie", np.log(3.0), 3.0),
     ],
 )
 def test_numbers_begin_with_what_they_predict_best(name, begins, predicts):
@@ -126,7 +127,10 @@ def test_targets_that_a_loss_has_no_use_for(name, y):
         NUMBERS[name].check(np.array(y))
 
 
-ALLOWED = {"poisson": lambda y: y.min() >= 0 and y.any(), "gamma": lambda y: y.min() > 0}
+ALLOWED = {
+    **dict.fromkeys(("poisson", "tweedie"), lambda y: y.min() >= 0 and y.any()),
+    "gamma": lambda y: y.min() > 0,
+}
 
 
 @pytest.mark.parametrize("name", [*CLASSES, *NUMBERS])
