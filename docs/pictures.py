@@ -24,7 +24,7 @@ from dtrees import (
     plot_shared_forest,
     validation_surface,
 )
-from dtrees.inspection import oob_importances, plot_importance
+from dtrees.inspection import oob_importances, plot_beeswarm, plot_importance, shap_values
 from dtrees.model_selection import boosting_curve, cost_complexity_cv
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -66,6 +66,8 @@ save(validation_surface(tree, X, y, cv=10).plot(), "surface.png")
 report()
 forest = RandomForestClassifier(50, min_samples_leaf=20, random_state=0).fit(X, y)
 save(plot_importance(forest, oob_importances(forest, X, y)), "importance.png")
+model = GradientBoostingClassifier(max_leaf_nodes=8, random_state=0).fit(X, y)
+save(plot_beeswarm(shap_values(model, X.head(1000))), "beeswarm.png")
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 save(cost_complexity_cv(tree, X, y, cv=10).plot(), "cost_complexity.png")
