@@ -1,0 +1,261 @@
+"""Rows that begin with raw predictions of the user's: the model is what is added to them."""
+
+import warnings
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from distributed import Client
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import log_softmax, softmax
+
+from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
+from dtrees.export import load, save
+from dtrees.model_selection import cross_validate
+from tests.core.grow.boosted_cases import Squares
+from tests.export.examples import COLUMNS, table
+from tests.parallel.clusters import connect
+
+RNG = np.random.default_rng(0)
+N = 200
+X = RNG.normal(size=(N, 3)).round(1)
+F = X[:, 0] + X[:, 1] ** 2 + RNG.normal(size=N) / 2
+START, OF_THREE = RNG.normal(size=N), RNG.normal(size=(N, 3))
+LOSSES = ("squared_error", "absolute_error", "quantile", "huber", "poisson", "gamma")
+CASES = ("two", "three", "own", *LOSSES)
+
+
+def estimator(case, **parameters):
+    parameters = {"max_iter": 6, "min_samples_leaf": 5, "random_state": 0, **parameters}
+    if case in ("two", "three"):
+        return GradientBoostingClassifier(**parameters)
+    if case == "quantile":
+        parameters["quantile"] = 0.7
+    return GradientBoostingRegressor(Squares() if case == "own" else case, **parameters)
+
+
+def target(case, f):
+    if case in ("two", "three"):
+        return np.digitize(f, [0.5] if case == "two" else [0, 1])
+    return np.exp(f / 2) if case in ("poisson", "gamma") else f
+
+
+def same_trees(model, other):
+    return all(a.equals(b) for a, b in zip(model.forest_, other.forest_, strict=True))
+
+
+@settings(max_examples=40)
+@given(
+    case=st.sampled_from(CASES),
+    kinds=st.lists(st.sampled_from(COLUMNS), min_size=1, max_size=3),
+    weighted=st.booleans(),
+    early=st.booleans(),
+    n_jobs=st.sampled_from([1, 2]),
+    seed=st.integers(0, 2**16),
+)
+def test_the_best_constant_is_a_start_like_others(case, kinds, weighted, early, n_jobs, seed):
+    rng = np.random.default_rng(seed)
+    rows, y = table(kinds, N, rng), target(case, F)
+    weight = rng.integers(0, 4, N).astype(float) if weighted else None
+    made = estimator(case, early_stopping=early, n_jobs=n_jobs)
+    plain = estimator(case, early_stopping=early).fit(rows, y, weight)
+    start = np.repeat(plain._initial[None], N, axis=0)
+    start = start if case == "three" else start[:, 0]
+    model = made.fit(rows, y, weight, init_score=start)
+    assert same_trees(model, plain)
+    assert model._initial.tolist() == [0.0] * len(plain._initial)
+    assert model.evals_result_ == plain.evals_result_
+    np.testing.assert_array_equal(model.validation_score_, plain.validation_score_)
+    np.testing.assert_array_equal(model.predict(rows, init_score=start), plain.predict(rows))
+
+
+def test_squares_are_those_of_residuals():
+    y, start = np.arange(40) % 9, np.arange(40) % 5
+    y[0] += start.sum() - y.sum()  # the mean of the residuals is zero
+    how = {"min_samples_leaf": 2, "max_iter": 5}
+    rows = X[:40]
+    model = GradientBoostingRegressor(**how).fit(rows, y, init_score=start)
+    other = GradientBoostingRegressor(**how).fit(rows, y - start)
+    assert same_trees(model, other)
+    np.testing.assert_array_equal(model.predict(rows), other.predict(rows))
+    np.testing.assert_allclose(model.predict(rows, init_score=start), other.predict(rows) + start)
+
+
+def test_a_logarithm_of_exposure_is_a_weight_of_rates():
+    years = RNG.uniform(0.1, 3, N)
+    claims = RNG.poisson(years * np.exp(F / 3)).astype(float)
+    rate = np.log(claims.sum() / years.sum())
+    how = {"max_iter": 20, "min_child_weight": 5, "min_samples_leaf": 1}
+    model = GradientBoostingRegressor("poisson", **how)
+    model.fit(X, claims, init_score=np.log(years) + rate)
+    other = GradientBoostingRegressor("poisson", **how).fit(X, claims / years, years)
+    found = model.predict(X, init_score=np.log(years) + rate)
+    np.testing.assert_allclose(found, years * other.predict(X), rtol=1e-5)
+    assert found.sum() == pytest.approx(claims.sum(), rel=0.05)
+
+
+@pytest.mark.parametrize("case", ["squared_error", "two"])
+def test_models_are_those_of_lightgbm(case):
+    """Of three classes LightGBM has other second derivatives."""
+    lightgbm = pytest.importorskip("lightgbm")
+    rows, y = np.random.default_rng(1).normal(size=(N, 3)), target(case, F)
+    least = {"min_child_weight": 6, "max_depth": 3}
+    model = estimator(case, max_bins=None, l2_regularization=0, min_samples_leaf=1, **least)
+    model.fit(rows, y, init_score=START)
+    kind = lightgbm.LGBMRegressor if case == "squared_error" else lightgbm.LGBMClassifier
+    other = kind(n_estimators=6, min_child_samples=1, verbose=-1, max_bin=1000, **least)
+    other.set_params(min_data_in_bin=1).fit(rows, y, init_score=START)
+    with warnings.catch_warnings(action="ignore"):
+        raw = other.predict(rows, raw_score=True)
+    own = model.predict(rows) if case == "squared_error" else model.decision_function(rows)
+    np.testing.assert_allclose(own, raw, atol=1e-6)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_all_answers_begin_with_it(case, tmp_path):
+    y, start = target(case, F), OF_THREE if case == "three" else START
+    model = estimator(case).fit(X, y, init_score=start)
+    if case != "own":
+        save(model, tmp_path / "model.dtrees")
+        again = load(tmp_path / "model.dtrees").predict(X, init_score=start)
+        np.testing.assert_array_equal(again, model.predict(X, init_score=start))
+    predicted = model.predict(X, start)
+    np.testing.assert_array_equal(list(model.staged_predict(X, start))[-1], predicted)
+    zeros = np.zeros_like(start)
+    np.testing.assert_array_equal(model.predict(X, zeros), model.predict(X))
+    one_by_one = [model.predict(X[i : i + 1], start[i : i + 1])[0] for i in range(20)]
+    np.testing.assert_array_equal(one_by_one, predicted[:20])
+    if case not in ("two", "three"):
+        both = model.predict(X), predicted
+        logs = case in ("poisson", "gamma")
+        alone, begun = (np.log(each) for each in both) if logs else both
+        np.testing.assert_allclose(begun, alone + start, rtol=1e-9, atol=1e-12)
+        return
+    raw = model.decision_function(X, start)
+    np.testing.assert_allclose(raw, model.decision_function(X) + start)
+    np.testing.assert_array_equal(list(model.staged_decision_function(X, start))[-1], raw)
+    wide = raw if case == "three" else np.column_stack([np.zeros(N), raw])
+    shares = model.predict_proba(X, init_score=start)
+    np.testing.assert_allclose(shares, softmax(wide, axis=1))
+    np.testing.assert_allclose(
+        model.predict_log_proba(X, init_score=start), log_softmax(wide, axis=1)
+    )
+    np.testing.assert_array_equal(list(model.staged_predict_proba(X, start))[-1], shares)
+    np.testing.assert_array_equal(predicted, model.classes_[shares.argmax(axis=1)])
+
+
+@pytest.mark.parametrize("fraction", [0.3, None])
+def test_held_out_rows_begin_with_theirs(fraction):
+    model = estimator("squared_error", early_stopping=True, validation_fraction=fraction)
+    model.set_params(use_best_model=False).fit(X, F, init_score=START)
+    scores = model.train_score_ if fraction is None else model.validation_score_
+    if fraction is None:
+        loss = np.mean((F - START) ** 2) / 2
+        assert scores[0] == pytest.approx(-loss)
+        last = np.mean((F - model.predict(X, init_score=START)) ** 2) / 2
+        assert scores[-1] == pytest.approx(-last)
+    sent = estimator("squared_error", use_best_model=False)
+    sent.fit(X, F, init_score=START, X_val=X, y_val=F, init_score_val=START)
+    last = np.mean((F - sent.predict(X, init_score=START)) ** 2) / 2
+    assert sent.validation_score_[-1] == pytest.approx(-last)
+
+
+def test_all_kinds_of_columns_of_numbers():
+    y, frame = target("three", F), pd.DataFrame(OF_THREE)
+    expected = estimator("three").fit(X, y, init_score=OF_THREE)
+    for each in (frame, OF_THREE.tolist(), np.asfortranarray(OF_THREE)):
+        model = estimator("three").fit(X, y, init_score=each)
+        assert same_trees(model, expected)
+        found = model.predict_proba(X, init_score=each)
+        np.testing.assert_array_equal(found, expected.predict_proba(X, init_score=OF_THREE))
+    one = estimator("poisson").fit(X, target("poisson", F), init_score=START)
+    for each in (pd.Series(START, index=RNG.permutation(N)), pl.Series(START), START[:, None]):
+        assert same_trees(estimator("poisson").fit(X, target("poisson", F), init_score=each), one)
+        np.testing.assert_array_equal(one.predict(X, each), one.predict(X, START))
+    whole = estimator("two").fit(X, F > 0, init_score=np.arange(N) % 3)
+    exact = estimator("two").fit(X, F > 0, init_score=np.arange(N) % 3.0)
+    assert same_trees(whole, exact)
+
+
+def test_sparse_tables_and_dask_collections():
+    rows, y = np.where(np.abs(X) < 0.7, 0.0, X), F
+    expected = estimator("squared_error").fit(rows, y, init_score=START)
+    sparse = estimator("squared_error").fit(sp.csr_array(rows), y, init_score=START)
+    assert same_trees(sparse, expected)
+    predicted = expected.predict(rows, START)
+    np.testing.assert_array_equal(sparse.predict(sp.csr_array(rows), START), predicted)
+    lazy = da.from_array(rows, chunks=(60, -1))
+    start = da.from_array(START, chunks=60)
+    found = estimator("squared_error").fit(lazy, y, init_score=start)
+    assert same_trees(found, expected)
+    np.testing.assert_array_equal(found.predict(rows, start), predicted)
+    with pytest.raises(TypeError, match="Rows of a Dask collection have no init_score"):
+        found.predict(lazy, init_score=START)
+    with pytest.raises(TypeError, match="Rows of a Dask collection have no init_score"):
+        found.staged_predict(lazy, init_score=START)
+    frame = dd.from_pandas(pd.DataFrame(rows).assign(begin=START), npartitions=3)
+    by_part = frame.map_partitions(lambda part: found.predict(part[[0, 1, 2]], part["begin"]))
+    np.testing.assert_array_equal(by_part.compute(), predicted)
+    with connect(2, 1, False) as cluster, Client(cluster, set_as_default=True):
+        there = estimator("squared_error", regime="replicated").fit(lazy, y, init_score=start)
+    assert same_trees(there, expected)
+
+
+def test_a_fit_goes_on_from_both():
+    """From its own trees, and from what rows begin with; also where the first fit had none."""
+    y = target("two", F)
+    whole = estimator("two", max_iter=9).fit(X, y, init_score=START)
+    model = estimator("two", max_iter=4, warm_start=True).fit(X, y, init_score=START)
+    assert same_trees(model.set_params(max_iter=9).fit(X, y, init_score=START), whole)
+    model = estimator("two", max_iter=4, warm_start=True).fit(X, y)
+    begin = model._initial[0]
+    model.set_params(max_iter=9).fit(X, y, init_score=START)
+    assert model._initial[0] == begin
+    assert model.n_iter_ == 9
+
+
+def test_a_cross_validation_divides_it():
+    params = {"init_score": START}
+    model = GradientBoostingRegressor(max_iter=3)
+    found = cross_validate(model, X, F, cv=3, params=params, return_estimator=True)
+    assert same_trees(found["final_estimator"], model.fit(X, F, init_score=START))
+    assert [each._initial.tolist() for each in found["estimator"]] == [[0.0]] * 3
+
+
+@pytest.mark.parametrize(
+    ("case", "start", "message"),
+    [
+        ("two", OF_THREE, r"init_score must have the shape \(200,\). Got \(200, 3\)"),
+        ("three", START, r"init_score must have the shape \(200, 3\). Got \(200,\)"),
+        ("squared_error", START[:9], r"inconsistent|shape \(200,\). Got \(9,\)"),
+        ("squared_error", 1.0, r"must have the shape \(200,\). Got \(\)"),
+        ("squared_error", np.where(START > 1, np.nan, START), "init_score contains NaN"),
+        ("squared_error", np.full(N, np.inf), "init_score contains NaN or infinity"),
+        ("squared_error", np.full(N, "a"), "init_score must be numbers"),
+    ],
+    ids=range(7),
+)
+def test_what_is_refused(case, start, message):
+    y = target(case, F)
+    model = estimator(case)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, init_score=start)
+    assert vars(model) == before
+    fitted = model.fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        fitted.predict(X, init_score=start)
+
+
+def test_a_function_knows_no_start():
+    model = estimator("squared_error", early_stopping=True)
+    model.set_params(scoring=lambda model, X, y: 0.0)
+    with pytest.raises(ValueError, match=r"knows no init_score of the rows\. Name a scorer"):
+        model.fit(X, F, init_score=START)
+    model.set_params(scoring="r2").fit(X, F, init_score=START)
+    assert model.do_early_stopping_
