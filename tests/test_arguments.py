@@ -128,6 +128,9 @@ TAKEN = {
     "held_out_importances model": "tree",
     "load path": "",
     "nested_standard_error cv": "",
+    "plot_metric dataset_names": "None",
+    "plot_metric metric": "None",
+    "plot_metric model": "",
     "plot_shared_forest max_depth": "None",
     "plot_tree decision_tree": "tree|boosted",
     "plot_tree max_depth": "None",
@@ -229,6 +232,9 @@ def right_arguments(tmp_path_factory):
         "plot_waterfall": {"explanation": shap_values(BOOSTED, X)},
         "plot_shared_forest": {"models": [TREE, TREE]},
         "plot_importance": {"model": TREE},
+        "plot_metric": {
+            "model": dtrees.GradientBoostingClassifier(max_iter=2).fit(X, Y, eval_set=[(X, Y)])
+        },
         "plot_tree": {"decision_tree": TREE},
         "problem_of": {"table": table, "target": "y"},
         "read_table": {"source": folder / "table.csv"},

@@ -10,6 +10,7 @@ from dtrees.inspection.importance import (
     split_counts,
 )
 from dtrees.inspection.importance_plot import plot_importance
+from dtrees.inspection.metric_plot import plot_metric
 from dtrees.inspection.overlay import SharedForest, SharedNode, shared_forest
 from dtrees.inspection.plots import plot_shared_forest
 from dtrees.inspection.shap import Explanation, shap_values
@@ -41,6 +42,7 @@ __all__ = [
     "partial_dependence",
     "plot_beeswarm",
     "plot_importance",
+    "plot_metric",
     "plot_shap_dependence",
     "plot_shared_forest",
     "plot_tree",
