@@ -13,6 +13,7 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from dtrees import DecisionTreeClassifier, export_text, plot_tree
+from dtrees.inspection import plot_importance
 
 here = Path.cwd()
 places = [folder / "examples" / "adult.csv.gz" for folder in (here, *here.parents)]
@@ -33,4 +34,9 @@ print(export_text(tree, max_depth=2, max_categories=4))
 # The same as a picture. The bar of a box is the share of each class.
 
 plot_tree(tree, max_depth=2)
+
+# %%
+# What the splits gain, by column.
+
+plot_importance(tree)
 plt.show()

@@ -133,6 +133,11 @@ class TreeNodes:
         return is_leaf
 
     @cached_property
+    def has_impurity(self) -> bool:
+        """Whether a node has an impurity; those of boosted models have none."""
+        return bool(self.grown.impurity.any())
+
+    @cached_property
     def parent(self) -> np.ndarray:
         """Parent of every node, int32 (n_nodes,); -1 of the root."""
         found = np.full(self.grown.node_count, -1, dtype=np.int32)
@@ -327,7 +332,7 @@ class ModelNodes:
                 value=value[node],
                 weight=float(weight[node]),
                 n_samples=int(grown.n_node_samples[node]),
-                impurity=float(grown.impurity[node]),
+                impurity=float(grown.impurity[node]) if output is None else np.nan,
                 gain=float(grown.gain[node]),
                 **about,
             )

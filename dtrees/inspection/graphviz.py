@@ -70,7 +70,7 @@ def export_graphviz(
     class_names : sequence of str, default=None
         A name per class, in the order of ``classes_``. None: the labels.
     impurity : bool, default=True
-        Whether nodes show their impurity.
+        Whether nodes show their impurity. Boosted models have none.
     node_ids : bool, default=False
         Whether nodes show their number.
     filled : bool, default=False
@@ -148,9 +148,9 @@ def _wrapped(line: Line) -> list[str]:
 
 def _statistics(formatter: TreeFormatter, node: int, impurity: bool) -> list[str]:
     """Impurity, samples and value, as scikit-learn writes them."""
-    tree = formatter.tree
+    tree, known = formatter.tree, impurity and formatter.nodes.has_impurity
     (value,) = tree.value_of([node])
-    lines = [f"{impurity_name(tree)} = {tree.impurity[node]:.3f}"] if impurity else []
+    lines = [f"{impurity_name(tree)} = {tree.impurity[node]:.3f}"] if known else []
     lines.append(f"samples = {tree.n_node_samples[node]}")
     if not formatter.classes:
         return [*lines, f"value = {formatter.value_format()(float(value[0]))}"]

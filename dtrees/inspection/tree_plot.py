@@ -213,7 +213,7 @@ def _statistics(formatter: TreeFormatter, node: int, impurity: bool) -> list[str
     """Impurity and rows, the weights of few classes, the mean where a test stands first."""
     tree = formatter.tree
     rows = f"{tree.n_node_samples[node]:,} rows"
-    known = impurity and tree.impurity.any()  # trees of boosted models have none
+    known = impurity and formatter.nodes.has_impurity
     name = impurity_name(tree).replace("_", " ")
     lines = [f"{name} {tree.impurity[node]:.3g}  ·  {rows}" if known else rows]
     if formatter.classes and len(formatter.classes) <= MOST_COUNTS:

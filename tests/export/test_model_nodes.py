@@ -47,6 +47,7 @@ def test_nodes_are_a_tree(example):
             assert sum(child.weight for child in below) == pytest.approx(node.weight)
             assert sum(child.n_samples for child in below) == node.n_samples
             assert node.gain >= 0
+            assert np.isnan(node.impurity) == (view.start is not None)
             mean = sum(child.weight * child.value for child in below) / node.weight
             np.testing.assert_allclose(node.value, mean, rtol=1e-9, atol=1e-12)
 

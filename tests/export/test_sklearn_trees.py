@@ -1,6 +1,7 @@
 """scikit-learn's estimators of our trees predict what the models predict, and tools read them."""
 
 import doctest
+import json
 
 import numpy as np
 import pandas as pd
@@ -147,14 +148,15 @@ def test_dtreeviz_reads_them():
     pyplot.close("all")
 
 
-def test_supertree_reads_them():
+def test_supertree_reads_them(tmp_path):
     supertree = pytest.importorskip("supertree")
     X, y = load_iris(return_X_y=True, as_frame=True)
     tree = DecisionTreeClassifier(max_depth=2).fit(X, y)
     shown = supertree.SuperTree(to_sklearn(tree), X, y, list(X.columns), ["a", "b", "c"])
-    shown.which_model()
-    ours = ExtraTreesClassifier(2, random_state=0).fit(X, y)
-    supertree.SuperTree(to_sklearn(ours), X, y, list(X.columns), ["a", "b", "c"])
+    shown.save_json_tree(str(tmp_path / "tree"))
+    root = json.loads((tmp_path / "tree.json").read_text())["node_data"]
+    assert (root["feature"], root["samples"]) == (int(tree.tree_.feature[0]), 150)
+    assert root["left_node"]["is_leaf"] == (tree.tree_.feature[1] < 0)
 
 
 def test_the_example():

@@ -9,7 +9,7 @@ import sklearn.tree
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
-from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
+from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, GradientBoostingClassifier
 from dtrees.inspection import export_graphviz
 
 
@@ -100,6 +100,13 @@ def test_errors(jobs):
         export_graphviz(jobs, max_depth="2")
     with pytest.raises(ValueError, match="feature_names must contain 2 elements"):
         export_graphviz(jobs, feature_names=["a"])
+
+
+def test_boosted_trees_have_no_impurity():
+    model = GradientBoostingClassifier(max_iter=2).fit(*load_iris(return_X_y=True))
+    dot = export_graphviz(model, tree=4)
+    assert "squared_error" not in dot
+    assert "samples = 150" in dot
 
 
 def test_filled(jobs):
