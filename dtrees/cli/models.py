@@ -64,7 +64,7 @@ OF_TASKS = {"criterion": CRITERIA, "loss": LOSSES}
 NAMED_ALIKE = (  # options and parameters
     *("criterion", "max_depth", "max_leaf_nodes", "min_samples_leaf", "min_samples_split"),
     *("ccp_alpha", "max_bins", "max_features", "max_iter", "learning_rate", "loss", "quantile"),
-    *("alpha", "min_child_weight", "l2_regularization", "subsample", "early_stopping"),
+    *("alpha", "power", "min_child_weight", "l2_regularization", "subsample", "early_stopping"),
     *("max_samples", "bootstrap"),
 )
 PARAMETER_OF = dict(zip(NAMED_ALIKE, NAMED_ALIKE, strict=True)) | {
@@ -323,6 +323,12 @@ MODEL = (
         help="The quantile of residuals up to which --loss huber takes squares. 0.9 by default.",
     ),
     click.option(
+        "--power",
+        type=click.FloatRange(1, 2, min_open=True, max_open=True),
+        metavar="NUMBER",
+        help="That of the mean which is the variance of --loss tweedie. 1.5 by default.",
+    ),
+    click.option(
         "--min-child-weight",
         type=click.FloatRange(min=0),
         metavar="NUMBER",
@@ -378,6 +384,8 @@ def check_options(model: str, **given: Any) -> None:
         raise RequestError("--loss quantile and --quantile SHARE: give both")
     if given.get("alpha") is not None and given.get("loss") != "huber":
         raise RequestError("--alpha is a width of --loss huber: add it")
+    if given.get("power") is not None and given.get("loss") != "tweedie":
+        raise RequestError("--power is of --loss tweedie: add it")
     rules_of(given)
 
 

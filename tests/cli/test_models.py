@@ -176,6 +176,7 @@ def test_the_options_of_boosting_become_parameters(csv, tmp_path):
         "loss": "quantile",
         "quantile": 0.9,
         "alpha": 0.9,
+        "power": 1.5,
         "subsample": 0.5,
         "monotonic_cst": {"number": 1},
         "interaction_cst": [["number", "word"]],
@@ -242,6 +243,7 @@ def test_what_is_no_amount(csv, option, text):
         (["--subsample", 0.5], "--subsample is not for --model tree, only for boosting"),
         (["--alpha", 0.5], "--alpha is not for --model tree, only for boosting"),
         (["--model", "boosting", "--alpha", 0.5], "--alpha is a width of --loss huber: add it"),
+        (["--model", "boosting", "--power", 1.2], "--power is of --loss tweedie: add it"),
     ],
 )
 def test_options_that_do_not_go_together(csv, tmp_path, args, words):

@@ -103,6 +103,7 @@ def test_a_loss_is_said_and_found_again(losses):
         assert loss_of(said, losses) == loss
         for wrong in (
             {**said, "level": 2.0 if name in ("quantile", "huber") else 0.123456},
+            {**said, "level": 1},
             {**said, "level": float("nan")},
             {**said, "name": [name]},
             {**said, "more": 1},
@@ -113,6 +114,8 @@ def test_a_loss_is_said_and_found_again(losses):
                 loss_of(wrong, losses)
     quantile = replace(NUMBERS["quantile"], level=0.9)
     assert loss_of(said_of(quantile, "Model"), NUMBERS) == quantile
+    tweedie = replace(NUMBERS["tweedie"], power=1.9)
+    assert loss_of(said_of(tweedie, "Model"), NUMBERS) == tweedie != NUMBERS["tweedie"]
     with pytest.raises(ValueError, match="_fit_loss"):
         loss_of(said_of(quantile, "Model"), CLASSES)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+from functools import partial
 from types import SimpleNamespace
 
 import dask
@@ -36,6 +37,18 @@ TARGETS = {
     "two classes": (GradientBoostingClassifier, F > 1),
     "three classes": (GradientBoostingClassifier, np.digitize(F, [0, 1])),
     "numbers": (GradientBoostingRegressor, F),
+    "regularized": (
+        partial(
+            GradientBoostingRegressor,
+            "tweedie",
+            l1_regularization=0.3,
+            max_delta_step=0.5,
+            path_smooth=2.0,
+            colsample_bytree=0.6,
+            min_split_gain=0.1,
+        ),
+        F**2,
+    ),
 }
 
 

@@ -31,6 +31,9 @@ from tests.oracle.boosting import Rules, boost
 pytest.importorskip("pandas")
 
 
+SMOOTH = {"path_smooth": 8.0, "min_split_gain": 0.1}
+
+
 def columns_of(trees):
     """Columns of the splits of each tree, sorted."""
     return [sorted(tree.feature[tree.feature >= 0].tolist()) for tree in trees]
@@ -82,8 +85,9 @@ def test_the_slow_model(seed, loss, leaves, min_rows, l2, least, weighted, own):
     penalty=st.sampled_from([0.0, 0.1, 1.0]),
     weighted=st.booleans(),
     missing=st.booleans(),
+    own=st.sampled_from([{}, {"l1_regularization": 2.0}, {"max_delta_step": 0.2}, SMOOTH]),
 )
-def test_many_categories(seed, loss, penalty, weighted, missing):
+def test_many_categories(seed, loss, penalty, weighted, missing, own):
     rng = np.random.default_rng(seed)
     n = 200
     names = [f"c{k:02d}" for k in range(int(rng.integers(12, 24)))]
@@ -98,7 +102,7 @@ def test_many_categories(seed, loss, penalty, weighted, missing):
     columns = [column, noise.round().tolist()]
     weight = rng.integers(1, 4, n).astype(float) if weighted else None
     kind = GradientBoostingClassifier if is_classes else GradientBoostingRegressor
-    rules = {"max_leaf_nodes": 5, "min_samples_leaf": 3, "category_penalty": penalty}
+    rules = {"max_leaf_nodes": 5, "min_samples_leaf": 3, "category_penalty": penalty, **own}
     model = kind(max_iter=2, max_bins=None, **rules).fit(table_of(columns), y, weight)
     start = float(model._initial[0])
     raw, used = boost(columns, y.astype(float).tolist(), loss, start, Rules(2, **rules), weight)
