@@ -9,6 +9,7 @@ from benchmarks.fits import (
     boosting,
     categories,
     dense,
+    explain,
     memory,
     prediction,
     small,
@@ -28,4 +29,5 @@ CASES = [
     *memory.CASES,
     *boosting.CASES,
     *adaboost.CASES,
+    *explain.CASES,
 ]

@@ -24,7 +24,9 @@ from dtrees.core.predict.packed_forest import RawCells
 from dtrees.core.predict.raw import TestedColumns
 from dtrees.typing import Runner
 
-BLOCK_ROWS = 256
+BLOCK_ROWS = 256  # at most
+COMPANY = 32  # rows that go down a tree together
+BLOCKS = 8  # that few rows are divided into, for threads
 
 
 @cache
@@ -136,7 +138,8 @@ def contributions(
                 some = np.ix_(range(first, end), tree.columns, tree.columns, range(n_outputs)[own])
                 pairs[some] += half + half.swapaxes(1, 2)
 
-    bounds = [*range(0, table.n_rows, BLOCK_ROWS), table.n_rows]
+    companies = max(1, -(-table.n_rows // (BLOCKS * COMPANY)))
+    bounds = [*range(0, table.n_rows, min(BLOCK_ROWS, COMPANY * companies)), table.n_rows]
     run([partial(block, first, end) for first, end in pairwise(bounds)])
     if pairs is not None:
         columns = np.arange(book.n_columns)
