@@ -132,7 +132,7 @@ class TreeView:
                 f"This tree has no threshold for its tests of column {names}{more}: they are sets "
                 "of categories, or numbers beside categories. Print or draw the tree by "
                 "dtrees.export_text, dtrees.inspection.export_graphviz or "
-                "dtrees.plot_shared_forest([tree]). Code finds the tests of nodes in tree_.model."
+                "dtrees.plot_tree. Code reads the tests by dtrees.export.nodes(tree)."
             )
         threshold = self.model.threshold.copy()
         threshold[tests == LEAF] = NO_FEATURE

@@ -6,10 +6,12 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
-from dtrees.export import dataframe, nodes, trees_to_dataframe
-from tests.export.examples import examples, fitted
+from dtrees.export import dataframe, nodes, to_lightgbm, trees_to_dataframe
+from tests.export.examples import NUMBERS, examples, fitted
+
+LARGE = 1e300  # what stands for all numbers
 
 
 @given(examples())
@@ -58,6 +60,21 @@ def test_columns_are_those_of_lightgbm():
     assert ours["node_depth"].min() == theirs["node_depth"].min() == 1
     for name in ("tree_index", "node_depth", "split_gain", "value", "count"):
         assert ours[name].dtype == theirs[name].dtype
+
+
+@given(examples(columns=NUMBERS, kinds=["GradientBoosting"]))
+@settings(max_examples=20)
+def test_lightgbm_says_the_same_of_its_text(example):
+    lightgbm = pytest.importorskip("lightgbm")
+    ours = trees_to_dataframe(example.model)
+    theirs = lightgbm.Booster(model_str=to_lightgbm(example.model)).trees_to_dataframe()
+    assert len(ours) == len(theirs)
+    ours["split_feature"] = ours["split_feature"].str.replace(" ", "_")
+    for name in ("tree_index", "node_depth", "split_feature", "decision_type", "missing_direction"):
+        assert ours[name].equals(theirs[name].astype(ours[name].dtype)), name
+    for name in ("threshold", "split_gain", "weight"):  # gains have six digits in the text
+        found = np.minimum(theirs[name].to_numpy(dtype=np.float64), LARGE)
+        np.testing.assert_allclose(found, np.minimum(ours[name], LARGE), rtol=1e-5, atol=1e-30)
 
 
 def test_types():

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn.tree
+from hypothesis import given
 from sklearn.datasets import load_iris
 
 from dtrees import (
@@ -13,6 +14,7 @@ from dtrees import (
     RandomForestClassifier,
     export_text,
 )
+from dtrees.export.model_nodes import ModelNodes
 from dtrees.inspection import export_graphviz, shared_forest
 from dtrees.inspection.tree_formatter import (
     category_word,
@@ -20,6 +22,7 @@ from dtrees.inspection.tree_formatter import (
     duration_format,
     number_format,
 )
+from tests.export.examples import examples
 from tests.inspection.tables import colours, lines, report
 
 
@@ -237,6 +240,19 @@ def test_where_one_tree_is_needed_the_trees_of_many_are_named():
     with pytest.raises(ValueError, match=r"\[model.estimators_\[0, 0\] for model in models\]"):
         shared_forest([boosted, boosted])
     assert len(shared_forest([boosted.estimators_[0, 0]] * 2)) > 1
+
+
+@given(examples())
+def test_every_node_of_every_tree_is_written(example):
+    for number, tree in enumerate(ModelNodes.of(example.model).trees):
+        text = export_text(example.model, tree=number, max_depth=10**6, max_width=None)
+        written = [line.lstrip("|- ") for line in text.splitlines()]
+        leaves = [line for line in written if line.startswith(("class: ", "value: "))]
+        assert len(leaves) == tree.is_leaf.sum()
+        assert len(written) - len(leaves) == 2 * (~tree.is_leaf).sum()
+        dot = export_graphviz(example.model, tree=number, filled=True)
+        assert dot.count("fillcolor=") == len(tree.is_leaf)
+        assert dot.count(" -> ") == len(tree.is_leaf) - 1
 
 
 @pytest.mark.parametrize("write", [export_text, export_graphviz])
