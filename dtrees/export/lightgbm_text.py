@@ -5,6 +5,7 @@ of its leaves. What ours say otherwise is said in LightGBM's way::
 
     start of a boosted model        added to the leaves of the first tree of each output
     mean over the trees             values of leaves are divided by the number of trees
+                                    (`average_output` would leave contributions as sums)
     shares of three classes         a tree for each class, with the same tests
     missing values of categories    always go right: where ours go left, the sides change places
     categories                      positions in the list that the text ends with, or whole numbers
@@ -165,23 +166,22 @@ def _numbers_of_categories(view: ModelNodes) -> dict[int, np.ndarray]:
     if book is None:
         raise TypeError("to_lightgbm needs an estimator or its tree_. Got a tree on codes instead.")
     is_time = np.isin(book.units, (DATETIME, TIMEDELTA)) & (book.n_ordered > 0)
-    why = "dates and time spans. Fit on numbers, such as days since a date."
+    why = "the format has no dates and time spans. Fit on numbers, such as days since a date."
     _refuse(view, np.flatnonzero(is_time), why)
     is_hybrid = (book.n_ordered > 0) & (book.n_ordered < book.n_codes)
-    why = "numbers beside categories. Fit on numbers in one column and categories in another."
+    why = "a column has either numbers or categories in the format. Fit on a column for each."
     _refuse(view, np.flatnonzero(is_hybrid), why)
-    if book.feature_names is not None:
-        why = "categories that are neither strings, numbers nor booleans."
-        known = book.categories.items()
-        _refuse(view, (j for j, labels in known if not all(map(_is_plain, labels.tolist()))), why)
-        return {j: np.arange(len(labels)) for j, labels in book.categories.items()}
-    why = (
-        "categories other than whole numbers from 0 to 65535. Fit on a data frame with names of "
-        "columns, or replace categories by such numbers."
-    )
+    has_names = book.feature_names is not None
+    is_good, why = _is_plain, "categories must be strings, numbers or booleans."
+    if not has_names:
+        is_good = _is_number
+        why = (
+            "categories of columns without names must be whole numbers from 0 to 65535. Use such "
+            "numbers, or fit on a data frame with names of columns."
+        )
     known = book.categories.items()
-    _refuse(view, (j for j, labels in known if not all(map(_is_number, labels.tolist()))), why)
-    return {j: labels.astype(np.int64) for j, labels in book.categories.items()}
+    _refuse(view, (j for j, labels in known if not all(map(is_good, labels.tolist()))), why)
+    return {j: np.arange(len(x)) if has_names else x.astype(np.int64) for j, x in known}
 
 
 def _is_plain(label: Any) -> bool:
@@ -254,13 +254,17 @@ def _structure(
         np.minimum(grown.threshold[inner], np.finfo(float).max),
     )
     why = (
-        "categories that were not there at fit, which do not go where missing values go. Fit with "
-        "handle_unknown='missing'."
+        "categories that were not there at fit do not go where missing values go, as LightGBM "
+        "sends them. Fit with handle_unknown='missing'."
     )
     differs = is_set & (tree.unseen_left[inner] != missing_left)
     _refuse(view, np.unique(column[differs]), why)
     is_small = (threshold != 0) & (np.abs(threshold) < LEAST)
-    _refuse(view, np.unique(column[is_small]), f"numbers nearer to 0 than {LEAST}. Scale them.")
+    _refuse(
+        view,
+        np.unique(column[is_small]),
+        f"to LightGBM, thresholds nearer to 0 than {LEAST} are 0. Scale the column.",
+    )
 
     number = np.where(is_leaf, -np.cumsum(is_leaf), np.cumsum(~is_leaf) - 1)
     left, right = number[grown.children_left[inner]], number[grown.children_right[inner]]

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
+from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
@@ -27,7 +28,7 @@ from tests.export.examples import CATEGORIES, KINDS, NUMBERS, examples, fitted, 
 
 lightgbm = pytest.importorskip("lightgbm")
 SAID = (*NUMBERS, *CATEGORIES)
-MISSING_ELSEWHERE = "categories that were not there at fit, which do not go where missing"
+MISSING_ELSEWHERE = "categories that were not there at fit do not go where missing"
 
 
 def as_read(model, rows):
@@ -163,19 +164,21 @@ def test_categories_that_cannot_be_said_are_refused_by_name():
     days = pd.DataFrame(
         {"day": pd.Categorical(pd.Timestamp("2020-01-01") + pd.to_timedelta(y, "D"))}
     )
-    with pytest.raises(ValueError, match="'day': categories that are neither strings"):
+    with pytest.raises(ValueError, match="'day': categories must be strings"):
         to_lightgbm(DecisionTreeClassifier().fit(days, y))
     for labels in (["a", "b"], [-1, 1], [0.5, 1.0], [0, 2**16]):
         cells = np.array(labels, dtype=object)[y][:, None]
         model = DecisionTreeClassifier(categorical_features=[0]).fit(cells, y)
-        with pytest.raises(ValueError, match=r"'feature_0': categories other than whole numbers"):
+        with pytest.raises(
+            ValueError, match=r"'feature_0': categories of columns without names must be"
+        ):
             to_lightgbm(model)
 
 
 def test_numbers_that_are_zero_to_lightgbm_are_refused():
     X = pd.DataFrame({"tiny": [0.0, 1e-40] * 20})
     model = DecisionTreeClassifier().fit(X, [0, 1] * 20)
-    with pytest.raises(ValueError, match="'tiny': numbers nearer to 0 than 1e-35"):
+    with pytest.raises(ValueError, match="'tiny': to LightGBM, thresholds nearer to 0 than 1e-35"):
         to_lightgbm(model)
 
 
@@ -221,6 +224,14 @@ def test_files_have_the_text(tmp_path):
     assert to_lightgbm(example.model, str(path)) == to_lightgbm(example.model)
     with pytest.raises(FileNotFoundError):
         to_lightgbm(example.model, tmp_path / "nowhere" / "model.txt")
+
+
+def test_sparse_tables():
+    X = sparse.random(200, 6, density=0.3, format="csr", random_state=0)
+    X.data -= 0.5
+    model = GradientBoostingRegressor(max_iter=5).fit(X, X @ np.arange(6))
+    found = lightgbm.Booster(model_str=to_lightgbm(model)).predict(X)
+    np.testing.assert_allclose(found, model.predict(X), rtol=1e-14)
 
 
 def test_a_leaf_and_a_tree_by_itself():
