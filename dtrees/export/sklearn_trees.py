@@ -14,6 +14,7 @@ from dtrees.constraints import IntegerIn, Nothing, checked
 from dtrees.export.model_nodes import ModelNodes, TreeNodes
 
 NO_CHILD, NO_COLUMN = -1, -2
+CRITERIA = ("gini", "entropy", "log_loss", "squared_error", "poisson")  # that both know
 
 
 @checked(tree=(IntegerIn(0), Nothing()))
@@ -35,7 +36,8 @@ def to_sklearn(model: Any, *, tree: int | None = None) -> Any:
     sklearn.tree.DecisionTreeClassifier, DecisionTreeRegressor, \
 sklearn.ensemble.RandomForestClassifier or RandomForestRegressor
         Forests of all kinds become random forests. A tree of a boosted model becomes a regressor
-        of the steps that it adds to an output. Parameters are scikit-learn's defaults.
+        of the steps that it adds to an output. Parameters are scikit-learn's defaults,
+        and the criterion where it has the model's.
 
     Raises
     ------
@@ -112,6 +114,8 @@ def _decision_tree(view: ModelNodes, tree: TreeNodes, labels: np.ndarray) -> Any
 
     is_regression = tree.grown.is_regression
     estimator = DecisionTreeRegressor() if is_regression else DecisionTreeClassifier()
+    if tree.grown.criterion in CRITERIA:
+        estimator.set_params(criterion=tree.grown.criterion)
     estimator = _described(estimator, view, None if is_regression else labels)
     n_classes = np.array([tree.grown.n_values], dtype=np.intp)
     estimator.tree_ = Tree(view.n_columns, n_classes, 1)

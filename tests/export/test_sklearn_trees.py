@@ -88,6 +88,10 @@ def test_what_is_there_is_scikit_learns():
     assert other.get_depth() == tree.get_depth()
     text = sklearn.tree.export_text(other, feature_names=list(X.columns))
     assert text.startswith("|--- petal")
+    assert other.criterion == "gini"
+    for name, said in (("entropy", "entropy"), ("chi_square", "gini")):
+        drawn = to_sklearn(DecisionTreeClassifier(criterion=name, max_depth=2).fit(X, names))
+        assert f"{said} = " in sklearn.tree.export_graphviz(drawn)
     assert to_sklearn(tree.tree_).classes_.tolist() == [0, 1, 2]
     forest = ExtraTreesClassifier(3, random_state=0).fit(X, names)
     other = to_sklearn(forest)
