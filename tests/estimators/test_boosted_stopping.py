@@ -69,10 +69,12 @@ def test_sides_part_the_rows_and_keep_shares():
     assert held.tolist() == sorted(wanted)
 
 
-@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "quantile", "poisson"])
+@pytest.mark.parametrize(
+    "loss", ["squared_error", "absolute_error", "quantile", "poisson", "tweedie"]
+)
 def test_the_model_is_a_fit_to_the_training_rows(loss):
     """And its scores are the loss of its stages on the held-out rows."""
-    y = np.exp(SIGNAL).round(1) if loss == "poisson" else NOISY
+    y = np.exp(SIGNAL).round(1) if loss in ("poisson", "tweedie") else NOISY
     own = {"quantile": 0.8} if loss == "quantile" else {"l2_regularization": 0}
     model = GradientBoostingRegressor(loss, n_iter_no_change=2, **own, **WHOLE).fit(X, y)
     train, held = sides(y)
@@ -88,6 +90,7 @@ def test_the_model_is_a_fit_to_the_training_rows(loss):
         "absolute_error": lambda y, found: np.mean(np.abs(y - found)),
         "quantile": lambda y, f: np.mean(np.maximum(0.8 * (y - f), -0.2 * (y - f))),
         "poisson": lambda y, found: np.mean(found - y * np.log(found)),
+        "tweedie": lambda y, found: 2 * np.mean(np.sqrt(found) + y / np.sqrt(found)),
     }
     losses = [measures[loss](y[held], found[held]) for found in model.staged_predict(X)]
     np.testing.assert_allclose(-model.validation_score_[1:], losses, rtol=1e-9)

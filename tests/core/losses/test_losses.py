@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import mean_tweedie_deviance
 
 from dtrees.core.grow._boosted_rows import RowDerivatives
 from dtrees.core.grow._team import Team
@@ -113,6 +114,17 @@ class TestHuber:
             assert loss.mean(np.full(3, y), raw, None) == pytest.approx(wanted)
 
 
+@given(st.floats(1.01, 1.99), st.lists(st.floats(-3, 3), min_size=1, max_size=5))
+def test_the_loss_of_tweedie_is_half_a_deviance_but_for_a_constant(power, raw):
+    y, loss = np.array([0.0, 0.5, 3.0]), replace(NUMBERS["tweedie"], power=power)
+    rest = [
+        mean_tweedie_deviance(y, np.full(3, np.exp(one)), power=power) / 2
+        - loss.mean(y, np.full((3, 1), one), None)
+        for one in raw
+    ]
+    assert np.ptp(rest) <= 1e-9 * np.abs(rest).max()
+
+
 def test_another_quantile():
     loss = replace(NUMBERS["quantile"], level=0.9)
     assert loss.level == 0.9
@@ -120,7 +132,11 @@ def test_another_quantile():
 
 
 @pytest.mark.parametrize(
-    ("name", "y"), [("poisson", [-1.0, 2.0]), ("poisson", [0.0, 0.0]), ("gamma", [0.0, 1.0])]
+    ("name", "y"),
+    [
+        *((name, y) for name in ("poisson", "tweedie") for y in ([-1.0, 2.0], [0.0, 0.0])),
+        ("gamma", [0.0, 1.0]),
+    ],
 )
 def test_targets_that_a_loss_has_no_use_for(name, y):
     with pytest.raises(ValueError, match=f"out of the valid range of the loss '{name}'"):
