@@ -315,8 +315,7 @@ def _decode(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> An
     trees = decode_trees(document["trees"], groups["trees"])
     check_trees(trees, book)
     given = {key: decode(value, values) for key, value in document["parameters"].items()}
-    later = {key: LATER[key] for key in LATER.keys() & set(kind._get_param_names())}
-    parameters = {**later, **given}
+    parameters = with_later(kind, given)
     attributes = {key: decode(value, values) for key, value in document["attributes"].items()}
     for group, each in groups.items():
         for name in sorted(each.left()):
@@ -328,3 +327,8 @@ def _decode(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> An
     bags = attributes.get("_fit_bags")  # None where the fit had none
     expect(bags is None or is_name_of_bags(bags, attributes["_fit_seed"]), "_fit_bags")
     return kind._of_parts(parts)
+
+
+def with_later(kind: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a file, and those that came later."""
+    return {key: LATER[key] for key in LATER.keys() & set(kind._get_param_names())} | dict(given)

@@ -9,6 +9,7 @@ dtrees is in the file as the bytes of its own model file, which `dtrees.export.m
 
 from __future__ import annotations
 
+import copyreg
 import io
 import os
 import pickle
@@ -22,10 +23,11 @@ from sklearn.utils.validation import check_is_fitted
 import dtrees
 from dtrees.exceptions import ModelFileError
 from dtrees.export.archive import DOCUMENT, LONGEST_REASON
-from dtrees.export.models import ESTIMATORS, LATER, load_model, save
+from dtrees.export.models import ESTIMATORS, load_model, save, with_later
 
 SCHEMA = "schema.json"  # a member that all files of skops have
-# What skops does not trust, of what fitted models hold. None of it runs or reads what a file says.
+# What skops does not trust, of what fitted models hold. None of them runs code or opens files that
+# a file names.
 TRUSTED = (
     "dtrees.export.skops_files.Saved",
     "numpy.dtype",
@@ -67,8 +69,7 @@ class Saved:
         if name not in ESTIMATORS:
             raise ModelFileError(f"There is no estimator {str(name)[:40]!r}.")
         kind = getattr(dtrees, name)
-        later = {key: LATER[key] for key in LATER.keys() & set(kind._get_param_names())}
-        return kind(**{**later, **parameters})
+        return kind(**with_later(kind, parameters))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Saved, (self.name, self.parameters, self.content)
@@ -79,37 +80,6 @@ def _saved(name: str, parameters: dict[str, Any], content: bytes | None) -> Save
     found: Saved = object.__new__(Saved)
     found.name, found.parameters, found.content = name, parameters, content
     return found
-
-
-class _Copier(pickle.Pickler):
-    """Copies a model in memory; estimators of dtrees become `Saved`.
-
-    Parameters
-    ----------
-    layout : str
-        As `save` has it.
-
-    Attributes
-    ----------
-    n_fitted : int
-        How many of them are fitted.
-    """
-
-    def __init__(self, layout: str) -> None:
-        self.memory, self.n_fitted, self._layout = io.BytesIO(), 0, layout
-        super().__init__(self.memory, protocol=pickle.HIGHEST_PROTOCOL)
-
-    def reducer_override(self, obj: Any) -> Any:
-        """How an object is copied."""
-        name = type(obj).__name__
-        if name not in ESTIMATORS or type(obj) is not getattr(dtrees, name):
-            return NotImplemented
-        if not hasattr(obj, "n_features_in_"):
-            return _saved, (name, obj.get_params(deep=False), None)
-        file = io.BytesIO()
-        save(obj, file, layout=self._layout)
-        self.n_fitted += 1
-        return _saved, (name, {}, file.getvalue())
 
 
 def encoded(model: Any, layout: str) -> bytes | None:
@@ -124,15 +94,28 @@ def encoded(model: Any, layout: str) -> bytes | None:
     sklearn.exceptions.NotFittedError
     """
     check_is_fitted(model)
-    kind, copier = type(model).__name__, _Copier(layout)
+    kind, memory, fitted = type(model).__name__, io.BytesIO(), []
+
+    def reduced(estimator: Any) -> tuple[Any, ...]:
+        name = type(estimator).__name__
+        if not hasattr(estimator, "n_features_in_"):
+            return _saved, (name, estimator.get_params(deep=False), None)
+        fitted.append(io.BytesIO())
+        save(estimator, fitted[-1], layout=layout)
+        return _saved, (name, {}, fitted[-1].getvalue())
+
+    copier = pickle.Pickler(memory, pickle.HIGHEST_PROTOCOL)
+    copier.dispatch_table = copyreg.dispatch_table | {
+        getattr(dtrees, name): reduced for name in ESTIMATORS
+    }
     try:
         copier.dump(model)
     except (pickle.PicklingError, AttributeError) as error:  # a function without a name, say
         raise TypeError(f"{kind} cannot be saved: {error}.") from error
-    if not copier.n_fitted:
+    if not fitted:
         return None
     skops = _skops(f"Saving {kind}")
-    content: bytes = skops.dumps(pickle.loads(copier.memory.getvalue()))
+    content: bytes = skops.dumps(pickle.loads(memory.getvalue()))
     strange = sorted(set(skops.get_untrusted_types(data=content)) - set(TRUSTED))
     if strange:
         raise TypeError(
