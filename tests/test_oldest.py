@@ -14,7 +14,7 @@ def test_the_oldest_packages_are_those_of_the_project():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     lines = [*project["dependencies"], *extras["all"], *extras["test"]]
-    for name in ("pandas", "polars", "plot", "progress", "skops", "cli"):
+    for name in ("pandas", "polars", "plot", "progress", "skops", "onnx", "cli"):
         lines += extras[name]
     oldest: dict[str, Version] = {}
     for requirement in map(Requirement, lines):

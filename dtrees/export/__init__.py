@@ -62,6 +62,16 @@ from dtrees.export.dataframe import trees_to_dataframe
 from dtrees.export.lightgbm_text import to_lightgbm
 from dtrees.export.model_nodes import Node, nodes
 from dtrees.export.models import load, save
+from dtrees.export.onnx_graph import to_onnx
 from dtrees.export.sklearn_trees import to_sklearn
 
-__all__ = ["Node", "load", "nodes", "save", "to_lightgbm", "to_sklearn", "trees_to_dataframe"]
+__all__ = [
+    "Node",
+    "load",
+    "nodes",
+    "save",
+    "to_lightgbm",
+    "to_onnx",
+    "to_sklearn",
+    "trees_to_dataframe",
+]

@@ -1,0 +1,565 @@
+"""Fitted models as ONNX files, for programs without Python.
+
+::
+
+    column of numbers       float32 or float64 ───────────────────────────┐
+    dates and time spans    int64 nanoseconds ── NaN for NaT ─────────────┤ float64
+    categories              string or number ─── number of the category ──┼──▶ TreeEnsemble
+    numbers and categories  string ──┬─ number of the category ───────────┤        │
+                                     └─ numbers, beyond which categories ─┘        ▼
+                                                            mean, or start + sum, and the link
+
+The trees compare float64, whatever the inputs are, so thresholds are those of the model, and leaves
+add up as in the model. The n categories of a column are the numbers 1 .. n; unseen ones are n + 1,
+missing ones n + 2, and in columns of numbers and categories a number is n + 3. Each set says
+whether it holds those, so the tests of a set need no rule for missing values.
+
+A test of numbers in a column of numbers and categories has a feature in which the categories are
+infinite, so that they go where the node sends them: above the threshold, or up to it.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dtrees.coding.times import DATETIME, TIMEDELTA
+from dtrees.constraints import InstanceOf, Nothing, OneOf, checked
+from dtrees.core.model.tree import ABOVE, IN_SUBSET
+from dtrees.export.model_nodes import ModelNodes, TreeNodes
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+ML = "ai.onnx.ml"
+OPSETS = {"": 20, ML: 5}  # RegexFullMatch, TreeEnsemble
+IR_VERSION = 10
+TYPES = ("float32", "float64")
+MODES = np.array([0, 0, 3, 6])  # of TreeEnsemble, by the test: leaf, at most, above, in a set
+INNER = {
+    "nodes_modes": np.uint8,
+    "nodes_featureids": np.int64,
+    "nodes_splits": np.float64,
+    "nodes_missing_value_tracks_true": np.int64,
+    "nodes_truenodeids": np.int64,
+    "nodes_trueleafs": np.int64,
+    "nodes_falsenodeids": np.int64,
+    "nodes_falseleafs": np.int64,
+}
+GREATEST = np.finfo(np.float64).max
+AVERAGE, SUM = 0, 1
+NUMBER = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"
+NOT_A_TIME = np.iinfo(np.int64).min
+SETS = 0  # the feature of a column that sets are tested in; of numbers, see `_feature_of`
+FEATURES = 5  # that a column has at most
+
+
+@checked(
+    path=(InstanceOf(str | os.PathLike, "str or path"), Nothing()),
+    dtype=(OneOf(TYPES), Nothing()),
+    missing=(InstanceOf(str, "str"),),
+)
+def to_onnx(
+    model: Any,
+    path: str | os.PathLike | None = None,
+    *,
+    dtype: str | None = None,
+    missing: str = "",
+) -> ModelProto:
+    """Translate a fitted model to ONNX.
+
+    Parameters
+    ----------
+    model : tree, forest or boosted model of dtrees, or TreeView
+        Fitted.
+    path : str, path or None, default=None
+        Where to write the file; by custom with the suffix ``.onnx``.
+    dtype : {"float32", "float64"} or None, default=None
+        Of the inputs that are numbers. None: float32 if the table at fit was, else float64.
+        Float32 rows go where the model sends the same rows. A row of float64 that is rounded to
+        float32 may come to the other side of a threshold, so give those to inputs of float64.
+    missing : str, default=""
+        What stands for a missing value in columns of strings. ONNX knows no missing strings.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Inputs have a row for each row of the table:
+
+        - of a model fitted on an array of numbers, "X" with all columns;
+        - otherwise an input of shape (n_rows, 1) for each column, under the name of the column.
+
+        Numbers and booleans are of `dtype`, as are categories that are numbers; NaN is missing.
+        Categories that are strings, and columns of numbers and categories, are strings. Dates and
+        time spans are int64 nanoseconds, those of dates since 1970, as NumPy has them; the least
+        int64, which is NaT, is missing.
+
+        Outputs are "label", of the type of the labels, and "probabilities", float64
+        (n_rows, n_classes), or of regressors "prediction", float64 (n_rows, 1). Where a column
+        has such a name, the output has an underscore behind it.
+
+    Raises
+    ------
+    ImportError
+        onnx is not installed.
+    TypeError
+        The model is none of these; labels or categories are neither strings nor numbers.
+    ValueError
+        `missing` is a category of a column, or a category is no float32 where those are asked for.
+    sklearn.exceptions.NotFittedError
+        The model is not fitted.
+    OSError
+        The file cannot be written.
+
+    Notes
+    -----
+    The file needs a runtime of opset 20 and of ``TreeEnsemble`` of ai.onnx.ml 5: onnxruntime 1.23
+    or later. (1.21 and 1.22 read it, but get sets of more than 62 categories wrong.)
+
+    Predictions are those of the model but for the rounding of sums, 1e-15. Categories that were not
+    there at fit go where the model sends them; with ``handle_unknown="error"``, where missing ones
+    go.
+
+    O(nodes), and O(categories) for each test of a set. A forest of more than two classes looks up
+    the shares of each tree: a batch of n rows takes ``8 * n * n_trees * n_classes`` bytes.
+
+    Examples
+    --------
+    >>> import numpy as np, onnxruntime
+    >>> from sklearn.datasets import load_iris
+    >>> from dtrees import RandomForestClassifier
+    >>> from dtrees.export import to_onnx
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    >>> file = to_onnx(forest).SerializeToString()
+    >>> session = onnxruntime.InferenceSession(file)
+    >>> label, probabilities = session.run(None, {"X": X})
+    >>> bool((label == forest.predict(X)).all())
+    True
+    >>> bool(np.allclose(probabilities, forest.predict_proba(X), rtol=0, atol=1e-12))
+    True
+    """
+    view = ModelNodes.of(model)
+    graph = _Graph.new(dtype or _dtype_at_fit(view), missing)
+    features = _Features.of(view, graph)
+    _add_outputs(view, graph, _add_trees(view, graph, features))
+    made = graph.finish()
+    if path is not None:
+        with open(path, "wb") as file:
+            file.write(made.SerializeToString())
+    return made
+
+
+def _onnx() -> Any:
+    """Import onnx, or say how to get it."""
+    try:
+        import onnx
+        import onnx.numpy_helper
+    except ImportError as error:
+        raise ImportError(
+            "to_onnx needs onnx, which is not installed: pip install 'dask-dtrees[onnx]'"
+        ) from error
+    return onnx
+
+
+def _dtype_at_fit(view: ModelNodes) -> str:
+    if view.book is None:
+        raise TypeError(
+            "The 'model' parameter of to_onnx must be an estimator or its tree_: a tree on codes "
+            "does not know what the columns of a table are."
+        )
+    return "float32" if view.book.low.dtype == np.float32 else "float64"
+
+
+@dataclass(eq=False)
+class _Graph:
+    """An ONNX graph in the making.
+
+    Attributes
+    ----------
+    onnx : module
+    dtype : type
+        Of inputs that are numbers.
+    missing : str
+        What stands for missing strings.
+    """
+
+    onnx: Any
+    dtype: np.dtype
+    missing: str
+    inputs: list = field(default_factory=list)
+    outputs: list = field(default_factory=list)
+    nodes: list = field(default_factory=list)
+    constants: list = field(default_factory=list)
+    names: set = field(default_factory=set)
+
+    @classmethod
+    def new(cls, dtype: str, missing: str) -> _Graph:
+        return cls(_onnx(), np.dtype(dtype), missing)
+
+    def fresh(self, name: str) -> str:
+        """A name that nothing has so far."""
+        while name in self.names:
+            name += "_"
+        self.names.add(name)
+        return name
+
+    def type_of(self, dtype: Any) -> int:
+        """The number that ONNX has for a type of NumPy, strings with it."""
+        number: int = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return number
+
+    def input(self, name: str, dtype: Any, width: int = 1) -> str:
+        """Add an input of the model."""
+        info = self.onnx.helper.make_tensor_value_info
+        self.names.add(name)
+        self.inputs.append(info(name, self.type_of(dtype), ["rows", width]))
+        return name
+
+    def output(self, name: str, value: str, dtype: Any, *width: int) -> None:
+        """Make a value an output of the model."""
+        info, name = self.onnx.helper.make_tensor_value_info, self.fresh(name)
+        self.nodes.append(self.onnx.helper.make_node("Identity", [value], [name]))
+        self.outputs.append(info(name, self.type_of(dtype), ["rows", *width]))
+
+    def constant(self, array: Any) -> str:
+        """Add an array that nodes read."""
+        name = self.fresh("dtrees/constant")
+        self.constants.append(self.tensor(array, name))
+        return name
+
+    def tensor(self, array: Any, name: str = "") -> Any:
+        """An array as ONNX has it."""
+        return self.onnx.numpy_helper.from_array(np.asarray(array), name)
+
+    def add(self, op: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+        """Add a node; the name of its result."""
+        name = self.fresh(f"dtrees/{op}")
+        node = self.onnx.helper.make_node(op, inputs, [name], domain=domain)
+        make = self.onnx.helper.make_attribute
+        for key, value in attributes.items():
+            if isinstance(value, np.ndarray):  # make_attribute looks at every element
+                many = self.onnx.AttributeProto(name=key, type=self.onnx.AttributeProto.INTS)
+                many.ints.extend(value.tolist())
+                node.attribute.append(many)
+            else:
+                node.attribute.append(make(key, value))
+        self.nodes.append(node)
+        return name
+
+    def cast(self, value: str, dtype: Any) -> str:
+        """Add a change of the type."""
+        return self.add("Cast", value, to=self.type_of(dtype))
+
+    def finish(self) -> ModelProto:
+        """The model, as the checker of ONNX has seen it."""
+        import dtrees
+
+        helper = self.onnx.helper
+        graph = helper.make_graph(self.nodes, "dtrees", self.inputs, self.outputs, self.constants)
+        made: ModelProto = helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid(*opset) for opset in OPSETS.items()],
+            ir_version=IR_VERSION,
+            producer_name="dtrees",
+            producer_version=dtrees.__version__,
+        )
+        self.onnx.checker.check_model(made)
+        return made
+
+
+@dataclass(eq=False)
+class _Features:
+    """The columns of the matrix that the trees read.
+
+    Attributes
+    ----------
+    matrix : str
+        float64 (n_rows, n_features).
+    places : int64 (n_columns, FEATURES)
+        Which feature a test reads, by what `_feature_of` says of the node.
+    """
+
+    matrix: str
+    places: np.ndarray
+
+    @classmethod
+    def of(cls, view: ModelNodes, graph: _Graph) -> _Features:
+        """Add the inputs of a model and what they are coded with."""
+        book, places = view.book, np.zeros((view.n_columns, FEATURES), dtype=np.int64)
+        assert book is not None
+        times = (book.units == DATETIME) | (book.units == TIMEDELTA)
+        if book.feature_names is None and not book.categories and not times.any():
+            places[:] = np.arange(view.n_columns)[:, np.newaxis]
+            return cls(
+                graph.cast(graph.input("X", graph.dtype, view.n_columns), np.float64), places
+            )
+        graph.names |= set(view.column_names)
+        used = _used_features(view)
+        features: list[str] = []
+        for column, name in enumerate(view.column_names):
+            if column not in book.categories:
+                dtype = np.dtype(np.int64) if times[column] else graph.dtype
+                value = graph.input(name, dtype)
+                found = {SETS: _times(graph, value) if times[column] else graph.cast(value, float)}
+            elif book.n_ordered[column]:
+                labels = book.categories[column].tolist()
+                found = _hybrid(graph, name, labels, np.flatnonzero(used[column]).tolist())
+            else:
+                found = {SETS: graph.cast(_categories(graph, name, book.categories[column]), float)}
+            places[column] = len(features)
+            for feature, value in found.items():
+                places[column, feature] = len(features)
+                features.append(value)
+        return cls(graph.add("Concat", *features, axis=1), places)
+
+
+def _feature_of(tree: TreeNodes, inner: np.ndarray) -> np.ndarray:
+    """Which of the features of its column a node tests; matters in columns of two kinds.
+
+    0: categories. 1 and 2: numbers, above which the categories are, unseen ones too or not.
+    3 and 4: numbers, below which the categories are, unseen ones too or not.
+    """
+    test, unseen = tree.grown.test[inner], tree.unseen_left[inner]
+    of_numbers = np.where(test == ABOVE, 3 + unseen, 1 + unseen)
+    found: np.ndarray = np.where(test == IN_SUBSET, SETS, of_numbers)
+    return found
+
+
+def _used_features(view: ModelNodes) -> np.ndarray:
+    """Which features of the columns some node tests, bool (n_columns, FEATURES)."""
+    used = np.zeros((view.n_columns, FEATURES), dtype=bool)
+    for tree in view.trees:
+        inner = np.flatnonzero(~tree.is_leaf)
+        used[tree.grown.feature[inner], _feature_of(tree, inner)] = True
+    used[:, SETS] = True
+    return used
+
+
+def _times(graph: _Graph, value: str) -> str:
+    """Add what makes numbers of times; NaT becomes NaN."""
+    is_missing = graph.add("Equal", value, graph.constant(np.int64(NOT_A_TIME)))
+    nan = graph.constant(np.float64(np.nan))
+    return graph.add("Where", is_missing, nan, graph.cast(value, np.float64))
+
+
+def _categories(graph: _Graph, name: str, categories: np.ndarray) -> str:
+    """Add a column of categories; the numbers of these, int64."""
+    labels = categories.tolist()
+    if all(isinstance(label, str) for label in labels):
+        return _numbers_of_strings(graph, graph.input(name, object), name, labels)
+    if not all(isinstance(label, bool | int | float) for label in labels):
+        kinds = sorted({type(label).__name__ for label in labels})
+        raise TypeError(
+            f"Column {name!r} has categories of {', '.join(kinds)}, which ONNX cannot hold: only "
+            "strings, or only numbers."
+        )
+    keys = np.array(labels, dtype=graph.dtype)
+    if keys.tolist() != labels:
+        wrong = next(
+            label for label, key in zip(labels, keys.tolist(), strict=True) if label != key
+        )
+        raise ValueError(
+            f"Column {name!r} has the category {wrong!r}, which is no {graph.dtype.name}."
+            + (" Give dtype='float64'." if graph.dtype == np.float32 else "")
+        )
+    return _label_encoder(
+        graph, graph.input(name, graph.dtype), np.append(keys, graph.dtype.type(np.nan))
+    )
+
+
+def _numbers_of_strings(graph: _Graph, value: str, name: str, labels: list) -> str:
+    """Add the numbers of categories that are strings."""
+    if graph.missing in labels:
+        raise ValueError(
+            f"missing={graph.missing!r} is a category of column {name!r}. Give another string, "
+            "which stands for missing values."
+        )
+    return _label_encoder(graph, value, np.array([*labels, graph.missing], dtype=object))
+
+
+def _label_encoder(graph: _Graph, value: str, keys: np.ndarray) -> str:
+    """Add a look-up: the last key is that of missing values, and what is no key is unseen."""
+    n = len(keys) - 1
+    return graph.add(
+        *("LabelEncoder", value),
+        domain=ML,
+        keys_tensor=graph.tensor(keys),
+        values_tensor=graph.tensor(np.append(np.arange(1, n + 1), n + 2)),
+        default_tensor=graph.tensor(np.array([n + 1])),
+    )
+
+
+def _hybrid(graph: _Graph, name: str, labels: list, used: list[int]) -> dict[int, str]:
+    """Add a column of numbers and categories, of which some features are tested."""
+    if not all(isinstance(label, str) for label in labels):
+        raise TypeError(f"Column {name!r} has numbers, and categories that are no strings.")
+    cells, n = graph.input(name, object), len(labels)
+    is_number = graph.add("RegexFullMatch", cells, pattern=NUMBER)
+    nan = graph.constant(np.array("NaN", dtype=object))
+    number = graph.cast(graph.add("Where", is_number, cells, nan), np.float64)
+    category = _numbers_of_strings(graph, cells, name, labels)
+    category = graph.add("Where", is_number, graph.constant(np.int64(n + 3)), category)
+    found = {}
+    for feature in used:
+        if feature == SETS:
+            found[feature] = graph.cast(category, np.float64)
+            continue
+        is_above, unseen_left = feature >= 3, feature in (2, 4)
+        known = -np.inf if is_above else np.inf
+        fill = np.full(n + 4, known)
+        fill[n + 1] = -known if unseen_left else known
+        fill[n + 2] = np.nan
+        filled = graph.add("Gather", graph.constant(fill), category)
+        found[feature] = graph.add("Where", is_number, number, filled)
+    return found
+
+
+def _add_trees(view: ModelNodes, graph: _Graph, features: _Features) -> str:
+    """Add the trees; raw predictions or means of values, float64 (n_rows, n_outputs).
+
+    A leaf of ``TreeEnsemble`` adds one number to one target. Two shares add up to one, so the
+    second is enough. Of more, each tree says the number of the leaf, and shares are looked up.
+    """
+    inner, first_leaf, n_leaves = _inner_nodes(view, graph, features)
+    adds, n_outputs = view.start is not None, view.n_outputs
+    looks_up = not adds and n_outputs > 2
+    n_targets = len(view.trees) if looks_up else n_outputs if adds else 1
+    values = np.zeros((n_leaves, n_outputs if looks_up else 1))
+    targets = np.zeros(n_leaves, dtype=np.int64)
+    for number, (tree, first) in enumerate(zip(view.trees, first_leaf, strict=True)):
+        of_tree = tree.grown.value[tree.is_leaf]
+        here = slice(first, first + len(of_tree))
+        values[here] = of_tree[:, -values.shape[1] :]
+        targets[here] = number % n_targets
+    weights = np.arange(n_leaves, dtype=np.float64) if looks_up else values[:, 0]
+    result = graph.add(
+        *("TreeEnsemble", features.matrix),
+        domain=ML,
+        n_targets=n_targets,
+        aggregate_function=SUM if adds or looks_up else AVERAGE,
+        post_transform=0,
+        leaf_targetids=targets,
+        leaf_weights=graph.tensor(weights),
+        **inner,
+    )
+    if looks_up:
+        found = graph.add("Gather", graph.constant(values), graph.cast(result, np.int64))
+        return graph.add("ReduceMean", found, graph.constant(np.array([1])), keepdims=0)
+    if view.start is not None:
+        return graph.add("Add", result, graph.constant(view.start.astype(np.float64)))
+    if n_outputs == 2:
+        first_share = graph.add("Sub", graph.constant(np.float64(1)), result)
+        return graph.add("Concat", first_share, result, axis=1)
+    return result
+
+
+def _inner_nodes(
+    view: ModelNodes, graph: _Graph, features: _Features
+) -> tuple[dict[str, Any], list[int], int]:
+    """What ``TreeEnsemble`` reads of nodes that are no leaves.
+
+    Returns
+    -------
+    attributes : dict
+    first_leaf : list of int
+        By tree: the number of its first leaf.
+    n_leaves : int
+        Of all trees, with some that are of no tree.
+    """
+    parts: dict[str, list] = {key: [] for key in INNER}
+    roots, first_leaf, sets, n_nodes, n_leaves = [], [], [np.empty(0)], 0, 0
+    for tree in view.trees:
+        grown, is_leaf = tree.grown, tree.is_leaf
+        inner = np.flatnonzero(~is_leaf)
+        if len(inner) == 0:  # a root of which both children are the leaf
+            of_tree = [np.array([value]) for value in (0, 0, 0.0, 0, n_leaves, 1, n_leaves, 1)]
+        else:
+            column, test = grown.feature[inner], grown.test[inner]
+            children = grown.children_left[inner], grown.children_right[inner]
+            rank = np.where(is_leaf, np.cumsum(is_leaf), np.cumsum(~is_leaf)) - 1
+            first, second = (
+                rank[child] + np.where(is_leaf[child], n_leaves, n_nodes) for child in children
+            )
+            if first[0] == second[0]:
+                # a node and a leaf of one number: onnxruntime before 1.24 takes the root for a leaf
+                n_leaves += 1
+                first, second = first + is_leaf[children[0]], second + is_leaf[children[1]]
+            of_tree = [
+                MODES[test],
+                features.places[column, _feature_of(tree, inner)],
+                np.where(test == IN_SUBSET, 0, np.minimum(grown.threshold[inner], GREATEST)),
+                grown.missing_go_to_left[inner],
+                *(first, is_leaf[children[0]], second, is_leaf[children[1]]),
+            ]
+            sets.append(_sets(tree, inner))
+        for key, array in zip(INNER, of_tree, strict=True):
+            parts[key].append(array)
+        roots.append(n_nodes)
+        first_leaf.append(n_leaves)
+        n_nodes += max(1, len(inner))
+        n_leaves += int(is_leaf.sum())
+    found: dict[str, Any] = {
+        key: np.concatenate(arrays).astype(dtype)
+        for (key, dtype), arrays in zip(INNER.items(), parts.values(), strict=True)
+    }
+    members = {"membership_values": np.concatenate(sets)} if len(sets) > 1 else {}
+    found = {
+        key: array if array.dtype == np.int64 else graph.tensor(array)
+        for key, array in (found | members).items()
+    }
+    return {"tree_roots": np.array(roots), **found}, first_leaf, n_leaves
+
+
+def _sets(tree: TreeNodes, inner: np.ndarray) -> np.ndarray:
+    """The sets of a tree in the order of its nodes, each with NaN behind it."""
+    asks = inner[tree.grown.test[inner] == IN_SUBSET]
+    nodes, members = [asks], [np.full(len(asks), np.nan)]
+    for column in np.unique(tree.grown.feature[asks]).tolist():
+        here = asks[tree.grown.feature[asks] == column]
+        passes = np.column_stack(
+            [tree.sets_left(here), tree.unseen_left[here], tree.grown.missing_go_to_left[here]]
+        )
+        which, code = np.nonzero(passes)
+        nodes.append(here[which])
+        members.append(code + 1.0)
+    every, node = np.concatenate(members), np.concatenate(nodes)
+    return every[np.lexsort((every, node))]  # NaN is sorted last
+
+
+def _add_outputs(view: ModelNodes, graph: _Graph, raw: str) -> None:
+    """Add what is predicted: the link, and the labels of the classes."""
+    if view.link == "softmax":
+        raw = graph.add("Softmax", raw, axis=1)
+    elif view.link == "logit":
+        # of both signs: 1 - share would lose what is small
+        both = graph.add("Concat", graph.add("Neg", raw), raw, axis=1)
+        raw = graph.add("Sigmoid", both)
+    elif view.link == "log":
+        raw = graph.add("Exp", raw)
+    n_outputs = 2 if view.link == "logit" else view.n_outputs
+    if view.classes is None:
+        graph.output("probabilities" if n_outputs > 1 else "prediction", raw, float, n_outputs)
+        return
+    labels = _class_labels(view.classes)
+    best = graph.add("ArgMax", raw, axis=1, keepdims=0)
+    graph.output("label", graph.add("Gather", graph.constant(labels), best), labels.dtype)
+    graph.output("probabilities", raw, float, n_outputs)
+
+
+def _class_labels(classes: np.ndarray) -> np.ndarray:
+    """Labels of classes as an array of ONNX."""
+    labels = classes.tolist()
+    if all(isinstance(label, str) for label in labels):
+        return np.array(labels, dtype=object)
+    for kind, dtype in ((bool, np.bool_), (int, np.int64), (float, np.float64)):
+        if all(type(label) is kind for label in labels):
+            return np.array(labels, dtype=dtype)
+    kinds = sorted({type(label).__name__ for label in labels})
+    raise TypeError(
+        f"The classes are of {', '.join(kinds)}, which ONNX cannot hold: only strings, or only "
+        "numbers."
+    )

@@ -1,0 +1,231 @@
+"""Models as ONNX files predict in onnxruntime what they predict here."""
+
+import doctest
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from sklearn.exceptions import NotFittedError
+
+import dtrees
+from dtrees import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from dtrees.export import nodes, to_onnx
+from tests.export.examples import COLUMNS, examples, fitted, predicted
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime", minversion="1.23")
+
+
+def feeds_of(session, rows, missing=""):
+    """The inputs of a session for a data frame, as the docstring describes them."""
+    feeds = {}
+    for wanted in session.get_inputs():
+        cells = rows[wanted.name]
+        if wanted.type == "tensor(string)":
+            given = cells.astype(object).where(cells.notna(), None)
+            array = np.array([missing if c is None else str(c) for c in given], dtype=object)
+        elif wanted.type == "tensor(int64)":
+            array = cells.to_numpy().astype(f"{cells.dtype.kind}8[ns]").view(np.int64)
+        else:
+            array = cells.to_numpy(dtype="f4" if "float" in wanted.type else "f8")
+        feeds[wanted.name] = array[:, np.newaxis]
+    return feeds
+
+
+def run(made, rows, **parameters):
+    """What onnxruntime says of a data frame or an array, by the name of the output."""
+    onnx.checker.check_model(made, full_check=True)
+    session = onnxruntime.InferenceSession(made.SerializeToString())
+    is_frame = isinstance(rows, pd.DataFrame)
+    feeds = feeds_of(session, rows, **parameters) if is_frame else {"X": rows}
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, feeds), strict=True))
+
+
+def assert_equal(model, made, rows, **parameters):
+    found, expected = run(made, rows, **parameters), predicted(model, rows)
+    if not hasattr(model, "classes_"):
+        np.testing.assert_allclose(found["prediction"], expected, rtol=1e-12, atol=1e-12)
+        return
+    np.testing.assert_allclose(found["probabilities"], expected, rtol=1e-12, atol=1e-14)
+    best = np.sort(expected, axis=1)
+    is_clear = best[:, -1] - best[:, :-1].max(axis=1, initial=0) > 1e-9
+    assert (found["label"] == model.predict(rows))[is_clear].all()
+
+
+@given(examples())
+def test_predictions_are_those_of_the_model(example):
+    made = to_onnx(example.model, dtype="float64")
+    for rows in example.X, example.rows:
+        assert_equal(example.model, made, rows)
+
+
+@pytest.mark.parametrize("kind", ["DecisionTree", "RandomForest", "GradientBoosting"])
+def test_no_float32_row_goes_another_way(kind):
+    model = fitted(kind, ["number"] * 4, n_rows=2_000, max_leaf_nodes=None).model
+    cuts = np.concatenate([[n.threshold for n in nodes(model) if not n.is_leaf]]).astype("f4")
+    near = np.concatenate([cuts, np.nextafter(cuts, np.inf), np.nextafter(cuts, -np.inf)])
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(250_000, 4)).astype("f4")
+    rows[:200_000] = rng.choice(near, size=(200_000, 4))
+    rows[rng.random(rows.shape) < 0.01] = np.nan
+    rows = pd.DataFrame(rows, columns=model.feature_names_in_)
+    made = to_onnx(model, dtype="float32")
+    assert {i.type.tensor_type.elem_type for i in made.graph.input} == {onnx.TensorProto.FLOAT}
+    assert_equal(model, made, rows)
+
+
+def test_float32_columns_of_every_kind():
+    for kind in COLUMNS:
+        example = fitted("RandomForest", [kind, "float32"], n_classes=3, seed=1)
+        rows = example.rows.astype({name: "f4" for name in example.rows if name[:6] == "number"})
+        assert_equal(example.model, to_onnx(example.model, dtype="float32"), rows)
+
+
+def test_an_array_of_numbers_is_one_input():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = np.nan_to_num(X[:, 0]) > 0
+    for dtype, number in ("f4", onnx.TensorProto.FLOAT), ("f8", onnx.TensorProto.DOUBLE):
+        model = RandomForestClassifier(5, random_state=0).fit(X.astype(dtype), y)
+        made = to_onnx(model)
+        (only,) = made.graph.input
+        assert (only.name, only.type.tensor_type.elem_type) == ("X", number)
+        assert_equal(model, made, X.astype(dtype))
+
+
+def test_an_input_for_each_column_of_a_frame():
+    example = fitted("RandomForest", ["number", "category", "date", "hybrid", "bool"])
+    inputs = onnxruntime.InferenceSession(to_onnx(example.model).SerializeToString()).get_inputs()
+    assert [i.name for i in inputs] == list(example.X.columns)
+    assert [i.type for i in inputs] == [
+        f"tensor({kind})" for kind in ("double", "string", "int64", "string", "double")
+    ]
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], [3, 7], [False, True], [1.0, 2.0], ["only"]])
+@pytest.mark.parametrize("kind", ["RandomForest", "GradientBoosting"])
+def test_labels_of_every_type(labels, kind):
+    X = np.arange(40.0)[:, np.newaxis]
+    y = np.array(labels)[np.arange(40) * len(labels) // 40]
+    if len(labels) == 1 and kind == "GradientBoosting":
+        pytest.skip("boosting wants two classes")
+    model = getattr(dtrees, kind + "Classifier")(random_state=0).fit(X, y)
+    found = run(to_onnx(model), X)
+    assert (found["label"] == model.predict(X)).all()
+    np.testing.assert_allclose(found["probabilities"], model.predict_proba(X), atol=1e-14)
+
+
+def test_labels_of_other_types_are_refused():
+    y = np.array([np.datetime64("2020-01-01"), np.datetime64("2021-01-01")] * 5, dtype=object)
+    model = DecisionTreeClassifier().fit(np.arange(10.0)[:, np.newaxis], y)
+    with pytest.raises(TypeError, match=r"The classes are of .* which ONNX cannot hold"):
+        to_onnx(model)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "poisson", "gamma", "absolute_error"])
+def test_losses_of_numbers(loss):
+    example = fitted("GradientBoosting", ["number", "category"])
+    model = GradientBoostingRegressor(loss, max_iter=5).fit(example.X, example.y + 3)
+    assert_equal(model, to_onnx(model), example.rows)
+
+
+def test_a_tree_that_is_one_leaf():
+    X, y = np.zeros((9, 2)), np.arange(9.0)
+    model = DecisionTreeRegressor().fit(X, y)
+    assert model.tree_.node_count == 1
+    assert_equal(model, to_onnx(model), X)
+    forest = RandomForestRegressor(3, random_state=0).fit(np.vstack([X, X + 1]), [*y, *(y + 9)])
+    assert_equal(forest, to_onnx(forest), X)
+
+
+def test_a_tree_without_its_estimator_has_no_labels():
+    example = fitted("DecisionTree", ["number", "category"], n_classes=3)
+    found = run(to_onnx(example.model.tree_), example.rows)
+    assert list(found) == ["probabilities"]
+    expected = example.model.predict_proba(example.rows)
+    np.testing.assert_allclose(found["probabilities"], expected)
+
+
+def test_columns_may_have_the_names_of_outputs():
+    X = pd.DataFrame({"label": [0.0, 1, 2, 3], "dtrees/Cast": [1.0, 0, 0, 1]})
+    model = DecisionTreeClassifier().fit(X, [0, 0, 1, 1])
+    found = run(to_onnx(model), X)
+    assert list(found) == ["label_", "probabilities"]
+    assert found["label_"].tolist() == [0, 0, 1, 1]
+
+
+def test_unused_columns_are_inputs():
+    X = pd.DataFrame({"a": [0.0, 1, 2, 3], "b": ["u", "v", "u", "v"], "c": ["u", 1, "u", 1]})
+    model = DecisionTreeClassifier(max_depth=1).fit(X, [0, 0, 1, 1])
+    assert run(to_onnx(model), X)["label"].tolist() == [0, 0, 1, 1]
+
+
+def test_missing_strings():
+    X = pd.DataFrame({"a": ["", "u", None, "v"] * 5})
+    model = DecisionTreeClassifier().fit(X, [0, 1, 2, 3] * 5)
+    with pytest.raises(ValueError, match="missing='' is a category of column 'a'"):
+        to_onnx(model)
+    assert_equal(model, to_onnx(model, missing="?"), X, missing="?")
+
+
+def test_categories_that_onnx_cannot_hold():
+    for labels, error, words in (
+        ([(1, 2), (3, 4)], TypeError, "has categories of tuple"),
+        ([2**60 + 1, 5], ValueError, "has the category 1152921504606846977"),
+        ([1, "u"], TypeError, "has categories of int, str"),
+    ):
+        cells = pd.Series([labels[i % 2] for i in range(20)], dtype=object).astype("category")
+        model = DecisionTreeClassifier().fit(pd.DataFrame({"a": cells}), np.arange(20) % 2)
+        with pytest.raises(error, match=f"Column 'a' {words}"):
+            to_onnx(model)
+    X = pd.DataFrame({"a": pd.Categorical([2**24 + 1, 5] * 9)})
+    model = DecisionTreeClassifier().fit(X, [0, 1] * 9)
+    with pytest.raises(ValueError, match=r"no float32\. Give dtype='float64'"):
+        to_onnx(model, dtype="float32")
+    assert_equal(model, to_onnx(model, dtype="float64"), X)
+
+
+@pytest.mark.parametrize(
+    "text", ["1", "-2.5", "+.5", "1.", "1e3", "2E-1", " 1.5", "1_0", "x1", "."]
+)
+def test_numbers_that_are_text(text):
+    X = pd.DataFrame({"a": pd.Series([None, "a", "b", 0.5, -2.0, 2.5, 900.0] * 9, dtype=object)})
+    y = np.tile(np.arange(7.0), 9)
+    model = DecisionTreeRegressor(handle_unknown="majority").fit(X, y)
+    assert_equal(model, to_onnx(model), pd.DataFrame({"a": pd.Series([text], dtype=object)}))
+
+
+def test_the_file(tmp_path):
+    example = fitted("DecisionTree", ["number"])
+    made = to_onnx(example.model, tmp_path / "model.onnx")
+    assert onnx.load(tmp_path / "model.onnx") == made
+    assert (tmp_path / "model.onnx").read_bytes() == to_onnx(example.model).SerializeToString()
+
+
+def test_what_is_refused(monkeypatch):
+    with pytest.raises(TypeError, match="must be a fitted tree, forest or boosted model"):
+        to_onnx(3)
+    with pytest.raises(NotFittedError):
+        to_onnx(DecisionTreeClassifier())
+    model = fitted("DecisionTree", ["number"]).model
+    with pytest.raises(TypeError, match="a tree on codes does not know"):
+        to_onnx(model.tree_.model)
+    with pytest.raises(ValueError, match="'dtype' parameter"):
+        to_onnx(model, dtype="float16")
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ImportError, match="onnx, which is not installed: pip install"):
+        to_onnx(model)
+
+
+def test_the_example():
+    assert doctest.testmod(sys.modules["dtrees.export.onnx_graph"]).failed == 0
