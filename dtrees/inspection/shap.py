@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -74,9 +75,11 @@ class Explanation:
         return len(self.values)
 
     def __getitem__(self, rows: Any) -> Explanation:
-        """The explanation of some rows: a slice, numbers or flags; in memory."""
+        """The explanation of a row or some: a number, a slice, numbers or flags; in memory."""
         if is_lazy(self.values):
             return self.compute()[rows]
+        if isinstance(rows, Integral):
+            rows = [rows]
         return replace(
             self,
             values=self.values[rows],
@@ -351,16 +354,13 @@ class Explainer:
 
     def explain(self, table: Table, run: Runner = serial) -> tuple[np.ndarray, np.ndarray | None]:
         """SHAP values, float64 (n_rows, n_columns, n_outputs), and interactions of a table."""
-        phi, pairs = contributions(
+        return contributions(
             *(self.trees, self.values, self.book, table, run),
             n_outputs=self.n_outputs - self.are_shares,
             background=self.background,
             interactions=self.with_interactions,
+            add_first=self.are_shares,
         )
-        if self.are_shares:
-            phi = with_first_share(phi)
-            pairs = None if pairs is None else with_first_share(pairs)
-        return phi, pairs
 
     def predict_contributions(self, X: Any, run: Runner = serial) -> np.ndarray:
         """SHAP values and the base value behind them, output by output."""
@@ -368,11 +368,6 @@ class Explainer:
         base = np.broadcast_to(self.base, (len(phi), 1, self.n_outputs))
         both = np.concatenate([phi, base], axis=1)
         return both.swapaxes(1, 2).reshape(len(phi), -1)
-
-
-def with_first_share(others: np.ndarray) -> np.ndarray:
-    """All outputs, of which the first is minus the sum of the others, on the last axis."""
-    return np.concatenate([-others.sum(axis=-1, keepdims=True), others], axis=-1)
 
 
 def mean_of_leaves(tree: Tree, value: np.ndarray) -> np.ndarray:

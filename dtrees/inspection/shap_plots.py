@@ -23,15 +23,16 @@ import numpy as np
 
 from dtrees.coding.labels import is_missing
 from dtrees.constraints import AXES, Having, InstanceOf, IntegerIn, Nothing, checked
+from dtrees.inspection.colours import COLOURS
 from dtrees.inspection.plots import matplotlib_or_error, new_axes
 from dtrees.inspection.shap import Explanation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-UP, DOWN, GREY = "#c0392b", "#2471a3", "#9aa4ae"
+DOWN, UP, GREY = COLOURS[0], COLOURS[5], COLOURS[-1]
 LETTERS = 30  # of a cell in a label
-MOST_LABELS = 7  # of categories that have a colour
+MOST_LABELS = len(COLOURS) - 1  # of categories that have a colour
 ROW_HEIGHT = 0.4  # inches
 WIDTH = 7.0
 SPREAD = 0.4  # half the height of a swarm, in rows
@@ -361,7 +362,7 @@ class Cells:
         others = ~np.isin(self.numbers, named)
         for place, number in enumerate(named):
             here, label = self.numbers == number, self.labels[number][:LETTERS]
-            ax.scatter(x[here], y[here], color=f"C{place}", label=label, **style)
+            ax.scatter(x[here], y[here], color=COLOURS[place], label=label, **style)
         if others.any():
             ax.scatter(x[others], y[others], color=GREY, label="others", **style)
         legend = ax.legend(title=name, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)

@@ -219,7 +219,7 @@ class TestLazily:
         computed = found.compute()
         np.testing.assert_array_equal(computed.values, expected.values)
         np.testing.assert_array_equal(computed.base_values, expected.base_values)
-        np.testing.assert_array_equal(found[3].data, X[3])
+        np.testing.assert_array_equal(found[3].data, X[3:4])
         assert computed.compute() is computed
 
     @pytest.mark.parametrize("n_outputs", [1, 3])
@@ -254,6 +254,7 @@ class TestExplanation:
         assert len(found) == 200
         some = found[10:20]
         assert len(some) == 10
+        assert len(found[-1]) == 1
         np.testing.assert_array_equal(some.values, found.values[10:20])
         np.testing.assert_array_equal(some.base_values, found.base_values[10:20])
         np.testing.assert_array_equal(some.data, X[10:20])

@@ -71,6 +71,7 @@ def contributions(
     n_outputs: int,
     background: Table | None = None,
     interactions: bool = False,
+    add_first: bool = False,
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """What each column adds to the sum of the values of a row's leaves.
 
@@ -90,11 +91,13 @@ def contributions(
         are not known take both sides of a test, as the training weight did (path-dependent).
     interactions : bool, default=False
         Of path-dependent values.
+    add_first : bool, default=False
+        An output that is not among `values`, such that all sum to 0, comes before the others.
 
     Returns
     -------
-    phi : float64 (n_rows, n_columns, n_outputs)
-    pairs : float64 (n_rows, n_columns, n_columns, n_outputs) or None
+    phi : float64 (n_rows, n_columns, n_outputs + add_first)
+    pairs : float64 (n_rows, n_columns, n_columns, n_outputs + add_first) or None
         Interactions; the diagonal has what is left of `phi`.
 
     Notes
@@ -110,9 +113,10 @@ def contributions(
     others: tuple = ()
     if background is not None:
         others = _Rows(trees, book, background).block(0, background.n_rows)
-    phi = np.zeros((table.n_rows, book.n_columns, n_outputs))
-    shape = (table.n_rows, book.n_columns, book.n_columns, n_outputs)
-    pairs = np.zeros(shape) if interactions else None
+    phi = np.zeros((table.n_rows, book.n_columns, add_first + n_outputs))
+    pairs = None
+    if interactions:
+        pairs = np.zeros((table.n_rows, book.n_columns, book.n_columns, add_first + n_outputs))
 
     def block(first: int, end: int) -> None:
         numbers, codes = rows.block(first, end)
@@ -120,9 +124,8 @@ def contributions(
             if tree.n_places == 0:
                 continue
             n = tree.n_values
-            own = (
-                slice(None) if n == n_outputs else slice(number % n_outputs, number % n_outputs + 1)
-            )
+            begin = add_first + (0 if n == n_outputs else number % n_outputs)
+            own = slice(begin, begin + n)
             if background is not None:
                 part = np.zeros((end - first, tree.n_places, n))
                 gain = parting_weights(tree.most_columns)
@@ -135,8 +138,12 @@ def contributions(
             phi[first:end, tree.columns, own] += found.transpose(2, 0, 1)
             if pairs is not None and both is not None:
                 half = 0.5 * both.transpose(3, 0, 1, 2)
-                some = np.ix_(range(first, end), tree.columns, tree.columns, range(n_outputs)[own])
+                outputs = range(begin, begin + n)
+                some = np.ix_(range(first, end), tree.columns, tree.columns, outputs)
                 pairs[some] += half + half.swapaxes(1, 2)
+        for array in (phi, pairs) if add_first else ():
+            if array is not None:
+                array[first:end, ..., 0] = 0.0 - array[first:end, ..., 1:].sum(axis=-1)
 
     companies = max(1, -(-table.n_rows // (BLOCKS * COMPANY)))
     bounds = [*range(0, table.n_rows, min(BLOCK_ROWS, COMPANY * companies)), table.n_rows]
