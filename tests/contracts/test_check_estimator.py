@@ -51,6 +51,16 @@ ESTIMATORS += [
     GradientBoostingClassifier(max_iter=20),
     GradientBoostingRegressor(max_iter=20),
     GradientBoostingClassifier(max_iter=5, min_samples_leaf=1, max_leaf_nodes=4),
+    GradientBoostingRegressor(
+        max_iter=20,
+        min_samples_leaf=1,
+        min_split_gain=0.01,
+        l1_regularization=0.1,
+        max_delta_step=9.0,
+        path_smooth=1.0,
+        colsample_bytree=0.7,
+        random_state=0,
+    ),
 ]
 
 # Without bags, rows of weight 2 are rows that stand there twice: nothing is expected to fail.

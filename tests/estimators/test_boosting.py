@@ -245,7 +245,10 @@ class TestSameBits:
             assert tree.equals(other)
 
 
-@given(st.integers(0, 50), st.sampled_from(["log_loss", "classes", "absolute_error"]))
+@given(
+    st.integers(0, 50),
+    st.sampled_from(["log_loss", "classes", "absolute_error", "tweedie", "regularized"]),
+)
 def test_a_row_of_weight_two_is_a_row_given_twice(seed, name):
     """Where least rows of a leaf do not tell both apart."""
     rng = np.random.default_rng(seed)
