@@ -117,7 +117,7 @@ def to_onnx(
     Notes
     -----
     The file needs a runtime of opset 20 and of ``TreeEnsemble`` of ai.onnx.ml 5: onnxruntime 1.23
-    or later. (1.21 and 1.22 read it, but get sets of more than 62 categories wrong.)
+    or later. (1.21 and 1.22 fail at sets of more than 62 categories, or get them wrong.)
 
     Predictions are those of the model but for the rounding of sums, 1e-15. Categories that were not
     there at fit go where the model sends them; with ``handle_unknown="error"``, where missing ones
