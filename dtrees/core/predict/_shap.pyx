@@ -139,7 +139,8 @@ cdef class ShapTree:
         self.grown = GrownTrees((tree,), n_columns)
         self.value, self.n_codes = value, n_codes
         own = self.grown.trees
-        if self.value.shape[0] != own.n_nodes or self.n_codes.shape[0] != n_columns:
+        if not (self.value.shape[0] == weight.shape[0] == own.n_nodes
+                and self.n_codes.shape[0] == n_columns):
             raise ValueError("The arrays of the tree differ in length.")
         self.edges = <Edge*>calloc(own.n_nodes, sizeof(Edge))
         if self.edges == NULL:
@@ -160,11 +161,15 @@ cdef class ShapTree:
 
 
 cdef with_parents(const Grown* tree, int32_t[::1] parents):
-    """OUT the parent of every node."""
+    """OUT the parent of every node. Raises ValueError where a node has two."""
     cdef int64_t i
+    cdef int32_t child
     for i in range(tree.n_nodes):
         if tree.test[i] != LEAF:
-            parents[tree.left[i]] = parents[tree.right[i]] = <int32_t>i
+            for child in (tree.left[i], tree.right[i]):
+                if parents[child] >= 0:
+                    raise ValueError(f"The tree is broken: node {child} has two parents.")
+                parents[child] = <int32_t>i
 
 
 cdef follow_paths(const Grown* tree, const int32_t[::1] parents, const double[::1] weight,

@@ -151,6 +151,15 @@ class TestBrokenArguments:
         with pytest.raises(ValueError, match="broken"):
             self.ready(replace(tree, children_right=right), n_codes)
 
+    def test_children_of_two(self):
+        tree = chain(4, 2)
+        right = tree.children_right.copy()
+        right[2] = 3
+        with pytest.raises(ValueError, match="node 3 has two parents"):
+            ShapTree(
+                replace(tree, children_right=right), 2, tree.value, np.zeros(2, dtype=np.int64)
+            )
+
     def test_columns_that_cannot_be(self, parts):
         tree, _, n_codes = parts
         with pytest.raises(ValueError, match="broken"):
