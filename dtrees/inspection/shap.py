@@ -253,34 +253,16 @@ def cells_of(X: Any) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Explainer:
-    """What explains predictions of a fitted model, here or on a worker.
-
-    Attributes
-    ----------
-    trees : tuple of Tree
-    values : tuple of float64 (n_nodes, n)
-        What each tree adds, without its mean.
-    base : float64 (n_outputs,)
-        Prediction where nothing is known.
-    book : CodeBook
-    columns, outputs : tuple of str
-        Names.
-    are_shares : bool
-        Outputs sum to one: the first one is not among `values`.
-    estimator : str
-        Name for messages.
-    background : Table or None
-    with_interactions : bool
-    """
+    """What explains predictions of a fitted model, here or on a worker."""
 
     trees: tuple[Tree, ...]
-    values: tuple[np.ndarray, ...]
-    base: np.ndarray
+    values: tuple[np.ndarray, ...]  # of each tree, (n_nodes, n): what it adds, without its mean
+    base: np.ndarray  # (n_outputs,): prediction where nothing is known
     book: CodeBook
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # names
     outputs: tuple[str, ...]
-    are_shares: bool
-    estimator: str
+    are_shares: bool  # outputs sum to one: the first is not among the values
+    estimator: str  # name for messages
     background: Table | None = None
     with_interactions: bool = False
 

@@ -100,28 +100,26 @@ def plot_waterfall(
     if row >= len(shown):
         raise ValueError(f"There is no row {row}: the explanation has {len(shown)}.")
     values, base = shown.values[row], float(shown.base_values[row])
-    order, rest = _largest(np.abs(values), max_display)
-    bars = [
-        (f"{shown.feature_names[j]} = {_written(shown.data[row, j])}", values[j]) for j in order
-    ]
-    if len(rest):
-        bars.append((f"{len(rest)} other columns", values[rest].sum()))
-    ax = _axes(ax, len(bars) + 1)
-    ends = base + np.cumsum([value for _, value in reversed(bars)])
-    reach = np.ptp(np.append(ends, base)) or 1.0
-    before = base
-    for place, ((_, value), end) in enumerate(zip(reversed(bars), ends, strict=True)):
-        ax.barh(place, value, left=before, height=0.7, color=UP if value > 0 else DOWN)
-        if place + 1 < len(bars):
-            ax.plot([end, end], [place - 0.35, place + 1.35], color=GREY, linewidth=0.8)
-        right = max(before, end) + 0.01 * reach
-        ax.text(right, place, f"{value:+.3g}", va="center", parse_math=False)
-        before = end
-    ax.set_yticks(range(len(bars)), [name for name, _ in reversed(bars)], parse_math=False)
+    order = np.argsort(-np.abs(values), kind="stable")
+    n = len(order) if len(order) <= max_display else max_display - 1
+    names = [f"{shown.feature_names[j]} = {_written(shown.data[row, j])}" for j in order[:n]]
+    sizes = values[order[:n]]
+    if n < len(order):
+        names.append(f"{len(order) - n} other columns")
+        sizes = np.append(sizes, values[order[n:]].sum())
+    names, sizes = names[::-1], sizes[::-1]
+    ends = np.append(base, base + np.cumsum(sizes))
+    reach = np.ptp(ends) or 1.0
+    ax, places = _axes(ax, len(sizes) + 1), np.arange(len(sizes))
+    ax.barh(places, sizes, left=ends[:-1], height=0.7, color=np.where(sizes > 0, UP, DOWN))
+    ax.vlines(ends[1:-1], places[:-1] - 0.35, places[1:] + 0.35, color=GREY, linewidth=0.8)
+    rights = np.maximum(ends[1:], ends[:-1]) + 0.01 * reach
+    for place, (right, size) in enumerate(zip(rights, sizes, strict=True)):
+        ax.text(right, place, f"{size:+.3g}", va="center", parse_math=False)
+    ax.set_yticks(places, names, parse_math=False)
     ax.axvline(base, color=GREY, linestyle="--", linewidth=0.8, zorder=0)
-    all_ends = np.append(ends, base)
-    ax.set_xlim(all_ends.min() - 0.05 * reach, all_ends.max() + 0.2 * reach)
-    words = f"{shown.output_names[0]}: from {base:.4g}, the base value, to {before:.4g}"
+    ax.set_xlim(ends.min() - 0.05 * reach, ends.max() + 0.2 * reach)
+    words = f"{shown.output_names[0]}: from {base:.4g}, the base value, to {ends[-1]:.4g}"
     ax.set_xlabel(words, parse_math=False)
     return ax
 
@@ -272,21 +270,11 @@ def plot_shap_dependence(
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The cells of a column as numbers.
+    """The cells of a column as numbers."""
 
-    Attributes
-    ----------
-    numbers : float64 (n_rows,)
-        nan where a cell is missing.
-    labels : list of str or None
-        Of categories, which are numbered from 0.
-    are_times : bool
-        Numbers are days.
-    """
-
-    numbers: np.ndarray
-    labels: list[str] | None = None
-    are_times: bool = False
+    numbers: np.ndarray  # float64 (n_rows,); nan where a cell is missing
+    labels: list[str] | None = None  # of categories, which are numbered from 0
+    are_times: bool = False  # numbers are days
 
     @classmethod
     def of(cls, cells: Any) -> Cells:
@@ -305,9 +293,8 @@ class Cells:
         if all(isinstance(cell, bool | int | float) for cell in known):
             numbers[~missing] = known
             return cls(numbers)
-        labels = sorted({str(cell) for cell in known})
-        numbers[~missing] = [labels.index(str(cell)) for cell in known]
-        return cls(numbers, labels)
+        labels, numbers[~missing] = np.unique([str(cell) for cell in known], return_inverse=True)
+        return cls(numbers, labels.tolist())
 
     def shares(self) -> np.ndarray:
         """Colours from 0 to 1; nan where a cell is missing or a category."""
@@ -418,14 +405,6 @@ def _axes(ax: Any, n_rows: int) -> Any:
     if ax is None:
         made.figure.set_size_inches(WIDTH, 1.0 + ROW_HEIGHT * n_rows)
     return made
-
-
-def _largest(sizes: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the largest, and of the others where there are more than `most`."""
-    order = np.argsort(-sizes, kind="stable")
-    if len(order) <= most:
-        return order, order[:0]
-    return order[: most - 1], order[most - 1 :]
 
 
 def _swarm(values: np.ndarray) -> np.ndarray:
