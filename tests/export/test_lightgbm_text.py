@@ -152,8 +152,9 @@ def test_lightgbm_goes_on_where_we_stopped():
 def test_boosted_classes_have_the_objective_by_name():
     for n_classes, name in [(2, "binary"), (3, "multiclass")]:
         example = fitted("GradientBoosting", ["number"], n_classes=n_classes)
-        booster = read(to_lightgbm(example.model))
-        assert booster.params["objective"] == name
+        text = to_lightgbm(example.model)
+        assert f"\n[objective: {name}]\n" in text
+        booster = read(text)
         raw = booster.predict(example.rows, raw_score=True)
         np.testing.assert_array_equal(raw, example.model.decision_function(example.rows))
         assert booster.num_model_per_iteration() == (1 if n_classes == 2 else 3)
