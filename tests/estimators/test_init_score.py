@@ -26,7 +26,8 @@ N = 200
 X = RNG.normal(size=(N, 3)).round(1)
 F = X[:, 0] + X[:, 1] ** 2 + RNG.normal(size=N) / 2
 START, OF_THREE = RNG.normal(size=N), RNG.normal(size=(N, 3))
-LOSSES = ("squared_error", "absolute_error", "quantile", "huber", "poisson", "gamma")
+LOSSES = ("squared_error", "absolute_error", "quantile", "huber", "poisson", "gamma", "tweedie")
+LOGS = ("poisson", "gamma", "tweedie")
 CASES = ("two", "three", "own", *LOSSES)
 
 
@@ -42,7 +43,7 @@ def estimator(case, **parameters):
 def target(case, f):
     if case in ("two", "three"):
         return np.digitize(f, [0.5] if case == "two" else [0, 1])
-    return np.exp(f / 2) if case in ("poisson", "gamma") else f
+    return np.exp(f / 2) if case in LOGS else f
 
 
 def same_trees(model, other):
@@ -132,7 +133,7 @@ def test_all_answers_begin_with_it(case, tmp_path):
     np.testing.assert_array_equal(one_by_one, predicted[:20])
     if case not in ("two", "three"):
         both = model.predict(X), predicted
-        logs = case in ("poisson", "gamma")
+        logs = case in LOGS
         alone, begun = (np.log(each) for each in both) if logs else both
         np.testing.assert_allclose(begun, alone + start, rtol=1e-9, atol=1e-12)
         return
