@@ -146,6 +146,7 @@ def start_of(
     raw, offset = None, given.offset
     if offset is not None:
         initial, raw = np.zeros(len(initial)), np.ascontiguousarray(offset.T)
+        _check_begin(loss, y, offset[train])
     if loss.beyond is not None:
         begin = initial[0] if offset is None else offset[train, 0]
         loss = loss.with_width(y, begin, weight)
@@ -189,6 +190,19 @@ def start_of(
         numbers = int(model.n_iter_no_change), float(model.tol)
         watch = Watch(scored_sets, *numbers, can_stop, is_apart)
     return Start(learned, rows, growing, watch, offset)
+
+
+def _check_begin(loss: Loss | OwnLoss, y: np.ndarray, offset: np.ndarray) -> None:
+    """Refuse (ValueError) raw predictions whose loss is not finite; derivatives were not, too."""
+    if isinstance(loss, OwnLoss):
+        return  # whose derivatives are checked
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_finite = np.isfinite(loss.mean(y, offset, None))
+    if not is_finite:
+        unit = "logarithms of means" if loss.is_log else "raw predictions"
+        raise ValueError(
+            f"Rows begin with an infinite loss {loss.name!r}: init_score has to be {unit}."
+        )
 
 
 def _held(given: CodedTable, of_loss: np.ndarray, target: Target, rows: np.ndarray | slice) -> Held:

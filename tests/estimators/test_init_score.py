@@ -260,3 +260,15 @@ def test_a_function_knows_no_start():
         model.fit(X, F, init_score=START)
     model.set_params(scoring="r2").fit(X, F, init_score=START)
     assert model.do_early_stopping_
+
+
+@pytest.mark.parametrize("case", ["poisson", "gamma", "tweedie", "squared_error"])
+def test_what_has_no_finite_loss_is_refused(case):
+    """Counts in the place of their logarithms, say."""
+    size = {"gamma": -1000.0, "squared_error": 1e200}.get(case, 2000.0)
+    start = np.where(np.arange(N) == 7, size, START)
+    said = "raw predictions" if case == "squared_error" else "logarithms of means"
+    with pytest.raises(ValueError, match=f"infinite loss '{case}': init_score has to be {said}"):
+        estimator(case).fit(X, target(case, F), init_score=start)
+    weight = (np.arange(N) != 7).astype(float)  # a row that is not there is not asked
+    estimator(case).fit(X, target(case, F), weight, init_score=start)
