@@ -34,6 +34,8 @@ from dtrees.export.model_nodes import ModelNodes, TreeNodes
 if TYPE_CHECKING:
     from onnx import ModelProto
 
+    from dtrees.coding.codebook import CodeBook
+
 ML = "ai.onnx.ml"
 OPSETS = {"": 20, ML: 5}  # RegexFullMatch, TreeEnsemble
 IR_VERSION = 10
@@ -53,7 +55,6 @@ GREATEST = np.finfo(np.float64).max
 AVERAGE, SUM = 0, 1
 NUMBER = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"
 NOT_A_TIME = np.iinfo(np.int64).min
-SETS = 0  # the feature of a column that sets are tested in; of numbers, see `_feature_of`
 FEATURES = 5  # that a column has at most
 
 
@@ -78,7 +79,8 @@ def to_onnx(
     path : str, path or None, default=None
         Where to write the file; by custom with the suffix ``.onnx``.
     dtype : {"float32", "float64"} or None, default=None
-        Of the inputs that are numbers. None: float32 if the table at fit was, else float64.
+        Of the inputs that are numbers. None: float32 if it holds all numbers of the table at fit
+        (float32, booleans, integers of 16 bits), else float64.
         Float32 rows go where the model sends the same rows. A row of float64 that is rounded to
         float32 may come to the other side of a threshold, so give those to inputs of float64.
     missing : str, default=""
@@ -93,9 +95,9 @@ def to_onnx(
         - otherwise an input of shape (n_rows, 1) for each column, under the name of the column.
 
         Numbers and booleans are of `dtype`, as are categories that are numbers; NaN is missing.
-        Categories that are strings, and columns of numbers and categories, are strings. Dates and
-        time spans are int64 nanoseconds, those of dates since 1970, as NumPy has them; the least
-        int64, which is NaT, is missing.
+        Categories that are strings, and columns of numbers and categories, are strings: a number is
+        written out, "2.5". Dates and time spans are int64 nanoseconds, those of dates since 1970,
+        as NumPy has them; the least int64, which is NaT, is missing.
 
         Outputs are "label", of the type of the labels, and "probabilities", float64
         (n_rows, n_classes), or of regressors "prediction", float64 (n_rows, 1). Where a column
@@ -108,7 +110,8 @@ def to_onnx(
     TypeError
         The model is none of these; labels or categories are neither strings nor numbers.
     ValueError
-        `missing` is a category of a column, or a category is no float32 where those are asked for.
+        `missing` is a category of a column, a category is no float32 where those are asked for, or
+        columns have no names or the same.
     sklearn.exceptions.NotFittedError
         The model is not fitted.
     OSError
@@ -143,8 +146,14 @@ def to_onnx(
     True
     """
     view = ModelNodes.of(model)
-    graph = _Graph.new(dtype or _dtype_at_fit(view), missing)
-    features = _Features.of(view, graph)
+    if view.book is None:
+        raise TypeError(
+            "The 'model' parameter of to_onnx must be an estimator or its tree_: a tree on codes "
+            "does not know what the columns of a table are."
+        )
+    narrow = dtype == "float32" if dtype else view.book.low.dtype == np.float32
+    graph = _Graph(_onnx(), np.dtype(np.float32 if narrow else np.float64), missing)
+    features = _Features.of(view, view.book, graph)
     _add_outputs(view, graph, _add_trees(view, graph, features))
     made = graph.finish()
     if path is not None:
@@ -165,15 +174,6 @@ def _onnx() -> Any:
     return onnx
 
 
-def _dtype_at_fit(view: ModelNodes) -> str:
-    if view.book is None:
-        raise TypeError(
-            "The 'model' parameter of to_onnx must be an estimator or its tree_: a tree on codes "
-            "does not know what the columns of a table are."
-        )
-    return "float32" if view.book.low.dtype == np.float32 else "float64"
-
-
 @dataclass(eq=False)
 class _Graph:
     """An ONNX graph in the making.
@@ -181,7 +181,7 @@ class _Graph:
     Attributes
     ----------
     onnx : module
-    dtype : type
+    dtype : dtype
         Of inputs that are numbers.
     missing : str
         What stands for missing strings.
@@ -195,10 +195,6 @@ class _Graph:
     nodes: list = field(default_factory=list)
     constants: list = field(default_factory=list)
     names: set = field(default_factory=set)
-
-    @classmethod
-    def new(cls, dtype: str, missing: str) -> _Graph:
-        return cls(_onnx(), np.dtype(dtype), missing)
 
     def fresh(self, name: str) -> str:
         """A name that nothing has so far."""
@@ -287,56 +283,43 @@ class _Features:
     places: np.ndarray
 
     @classmethod
-    def of(cls, view: ModelNodes, graph: _Graph) -> _Features:
+    def of(cls, view: ModelNodes, book: CodeBook, graph: _Graph) -> _Features:
         """Add the inputs of a model and what they are coded with."""
-        book, places = view.book, np.zeros((view.n_columns, FEATURES), dtype=np.int64)
-        assert book is not None
+        places = np.zeros((view.n_columns, FEATURES), dtype=np.int64)
         times = (book.units == DATETIME) | (book.units == TIMEDELTA)
         if book.feature_names is None and not book.categories and not times.any():
             places[:] = np.arange(view.n_columns)[:, np.newaxis]
-            return cls(
-                graph.cast(graph.input("X", graph.dtype, view.n_columns), np.float64), places
-            )
+            table = graph.input("X", graph.dtype, view.n_columns)
+            return cls(graph.cast(table, np.float64), places)
         graph.names |= set(view.column_names)
-        used = _used_features(view)
+        if len(graph.names) < view.n_columns or "" in graph.names:
+            raise ValueError("to_onnx needs columns with names, no two of them equal.")
         features: list[str] = []
         for column, name in enumerate(view.column_names):
-            if column not in book.categories:
-                dtype = np.dtype(np.int64) if times[column] else graph.dtype
-                value = graph.input(name, dtype)
-                found = {SETS: _times(graph, value) if times[column] else graph.cast(value, float)}
+            if times[column]:
+                found = [_times(graph, graph.input(name, np.int64))]
+            elif column not in book.categories:
+                found = [graph.cast(graph.input(name, graph.dtype), np.float64)]
             elif book.n_ordered[column]:
-                labels = book.categories[column].tolist()
-                found = _hybrid(graph, name, labels, np.flatnonzero(used[column]).tolist())
+                found = _hybrid(graph, name, book.categories[column].tolist())
             else:
-                found = {SETS: graph.cast(_categories(graph, name, book.categories[column]), float)}
-            places[column] = len(features)
-            for feature, value in found.items():
-                places[column, feature] = len(features)
-                features.append(value)
+                number = _categories(graph, name, book.categories[column].tolist())
+                found = [graph.cast(number, np.float64)]
+            places[column] = len(features) + np.arange(FEATURES) % len(found)
+            features += found
         return cls(graph.add("Concat", *features, axis=1), places)
 
 
 def _feature_of(tree: TreeNodes, inner: np.ndarray) -> np.ndarray:
-    """Which of the features of its column a node tests; matters in columns of two kinds.
+    """Which of the features of its column a node tests; columns of one kind have one.
 
-    0: categories. 1 and 2: numbers, above which the categories are, unseen ones too or not.
-    3 and 4: numbers, below which the categories are, unseen ones too or not.
+    0: sets of categories. 1, 2: numbers up to a threshold; unseen categories go right, or left.
+    3, 4: numbers above a threshold; unseen categories go right, or left.
     """
     test, unseen = tree.grown.test[inner], tree.unseen_left[inner]
     of_numbers = np.where(test == ABOVE, 3 + unseen, 1 + unseen)
-    found: np.ndarray = np.where(test == IN_SUBSET, SETS, of_numbers)
+    found: np.ndarray = np.where(test == IN_SUBSET, 0, of_numbers)
     return found
-
-
-def _used_features(view: ModelNodes) -> np.ndarray:
-    """Which features of the columns some node tests, bool (n_columns, FEATURES)."""
-    used = np.zeros((view.n_columns, FEATURES), dtype=bool)
-    for tree in view.trees:
-        inner = np.flatnonzero(~tree.is_leaf)
-        used[tree.grown.feature[inner], _feature_of(tree, inner)] = True
-    used[:, SETS] = True
-    return used
 
 
 def _times(graph: _Graph, value: str) -> str:
@@ -346,9 +329,8 @@ def _times(graph: _Graph, value: str) -> str:
     return graph.add("Where", is_missing, nan, graph.cast(value, np.float64))
 
 
-def _categories(graph: _Graph, name: str, categories: np.ndarray) -> str:
+def _categories(graph: _Graph, name: str, labels: list) -> str:
     """Add a column of categories; the numbers of these, int64."""
-    labels = categories.tolist()
     if all(isinstance(label, str) for label in labels):
         return _numbers_of_strings(graph, graph.input(name, object), name, labels)
     if not all(isinstance(label, bool | int | float) for label in labels):
@@ -393,8 +375,8 @@ def _label_encoder(graph: _Graph, value: str, keys: np.ndarray) -> str:
     )
 
 
-def _hybrid(graph: _Graph, name: str, labels: list, used: list[int]) -> dict[int, str]:
-    """Add a column of numbers and categories, of which some features are tested."""
+def _hybrid(graph: _Graph, name: str, labels: list) -> list[str]:
+    """Add a column of numbers and categories; its features."""
     if not all(isinstance(label, str) for label in labels):
         raise TypeError(f"Column {name!r} has numbers, and categories that are no strings.")
     cells, n = graph.input(name, object), len(labels)
@@ -403,18 +385,12 @@ def _hybrid(graph: _Graph, name: str, labels: list, used: list[int]) -> dict[int
     number = graph.cast(graph.add("Where", is_number, cells, nan), np.float64)
     category = _numbers_of_strings(graph, cells, name, labels)
     category = graph.add("Where", is_number, graph.constant(np.int64(n + 3)), category)
-    found = {}
-    for feature in used:
-        if feature == SETS:
-            found[feature] = graph.cast(category, np.float64)
-            continue
-        is_above, unseen_left = feature >= 3, feature in (2, 4)
-        known = -np.inf if is_above else np.inf
-        fill = np.full(n + 4, known)
-        fill[n + 1] = -known if unseen_left else known
-        fill[n + 2] = np.nan
+    found = [graph.cast(category, np.float64)]
+    for known, unseen in ((1, 1), (1, -1), (-1, -1), (-1, 1)):  # as `_feature_of` numbers them
+        fill = np.full(n + 4, np.copysign(np.inf, known))
+        fill[n + 1 : n + 3] = np.copysign(np.inf, unseen), np.nan
         filled = graph.add("Gather", graph.constant(fill), category)
-        found[feature] = graph.add("Where", is_number, number, filled)
+        found.append(graph.add("Where", is_number, number, filled))
     return found
 
 

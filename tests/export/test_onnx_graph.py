@@ -147,7 +147,7 @@ def test_labels_of_other_types_are_refused():
         to_onnx(model)
 
 
-@pytest.mark.parametrize("loss", ["squared_error", "poisson", "gamma", "absolute_error"])
+@pytest.mark.parametrize("loss", ["squared_error", "poisson", "gamma", "tweedie", "absolute_error"])
 def test_losses_of_numbers(loss):
     example = fitted("GradientBoosting", ["number", "category"])
     model = GradientBoostingRegressor(loss, max_iter=5).fit(example.X, example.y + 3)
@@ -186,6 +186,13 @@ def test_columns_may_have_the_names_of_outputs():
     found = run(to_onnx(model), X)
     assert list(found) == ["label_", "probabilities"]
     assert found["label_"].tolist() == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("names", [["a", "a"], ["", "b"]])
+def test_columns_need_names(names):
+    X = pd.DataFrame([[0.0, 1.0], [1.0, 0.0]], columns=names)
+    with pytest.raises(ValueError, match="to_onnx needs columns with names, no two of them equal"):
+        to_onnx(DecisionTreeClassifier().fit(X, [0, 1]))
 
 
 def test_unused_columns_are_inputs():
