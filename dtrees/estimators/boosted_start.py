@@ -11,7 +11,6 @@ steps. Rows without weight are not there: none of them is counted, held out or a
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -132,7 +131,7 @@ def start_of(
     kept : float64 (n_values,), and (n_values, n_rows)
         Before the first tree of all, and by the trees that are there.
     """
-    loss, of_loss, book, held, train = sides.loss, sides.y, given.book, sides.held, sides.train
+    loss, of_loss, book, train = sides.loss, sides.y, given.book, sides.train
     chosen = None if isinstance(train, slice) else train.astype(np.uint32)
     units, weight = units_of(target), None
     if units is not None:
@@ -162,33 +161,16 @@ def start_of(
         subsample=float(model.subsample),
         seed=given.seed,
     )
-    is_apart, can_stop = model.validation_fraction is not None or bool(evals.sets), held is not None
-    if evals.sets:
-        is_early = model.early_stopping
-        can_stop = isinstance(is_early, str) or bool(is_early)
     learned = {
         **model._learned_of(book, target),
         "n_trees_per_iteration_": len(initial),
-        "do_early_stopping_": can_stop,
         "codebook_": book,
         "_initial": initial,
         "_fit_loss": loss,
         "_fit_seed": given.seed,
     }
-    classes = target.classes if target.kind == "classification" else None
-    about = book, classes, loss, len(initial), type(model).__name__
-    sets: list[tuple[str, Held, LeafLookup | None]]
-    sets = [(each.name, *each.read(*about)) for each in evals.sets]
-    if held is not None:
-        name = "validation" if is_apart else evals.training or "training"
-        sets.append((name, _held(given, of_loss, target, held), CodedRows(given.coded)))
-    if evals.training is not None and (is_apart or held is None):
-        sets.append((evals.training, _held(given, of_loss, target, train), None))
-    watch = None
-    if sets:
-        scored_sets = _scored(model, learned, sets, evals)
-        numbers = int(model.n_iter_no_change), float(model.tol)
-        watch = Watch(scored_sets, *numbers, can_stop, is_apart)
+    watch = _watch(model, learned, given, target, sides, evals)
+    learned["do_early_stopping_"] = watch is not None and watch.decides
     return Start(learned, rows, growing, watch, offset)
 
 
@@ -214,16 +196,31 @@ def _held(given: CodedTable, of_loss: np.ndarray, target: Target, rows: np.ndarr
     return Held(given.X, numbers, given.y[rows], of_loss[rows], weight, offset)
 
 
-def _scored(
+def _watch(
     model: BaseBoosting,
     learned: dict[str, Any],
-    sets: Sequence[tuple[str, Held, LeafLookup | None]],
+    given: CodedTable,
+    target: Target,
+    sides: Sides,
     evals: EvalSets,
-) -> list[ScoredRows]:
-    """Sets of rows that are scored after each iteration, by `scoring` and by further measures."""
+) -> Watch | None:
+    """What scores rows after each iteration; None: there are none."""
     own = copy.copy(model)
     own.__dict__.update(learned, forest_=Forest(()))
-    predictor = own._predictor()
+    predictor, held = own._predictor(), sides.held
+    about = predictor.book, predictor.classes, predictor.loss, len(predictor.initial)
+    sets: list[tuple[str, Held, LeafLookup | None]]
+    sets = [(each.name, *each.read(*about, predictor.estimator)) for each in evals.sets]
+    is_early, is_apart = model.early_stopping, held is None or model.validation_fraction is not None
+    decides = held is not None or (len(sets) > 0 and (isinstance(is_early, str) or bool(is_early)))
+    own.do_early_stopping_ = decides
+    if held is not None:
+        name = "validation" if is_apart else evals.training or "training"
+        sets.append((name, _held(given, sides.y, target, held), CodedRows(given.coded)))
+    if evals.training is not None and is_apart:
+        sets.append((evals.training, _held(given, sides.y, target, sides.train), None))
+    if not sets:
+        return None
     asked = {model.scoring if isinstance(model.scoring, str) else "score": model.scoring}
     asked |= {name: scorer for name, scorer in evals.metrics.items() if name not in asked}
     found = []
@@ -231,7 +228,7 @@ def _scored(
         measures = {each: scored(own, predictor, rows, scorer) for each, scorer in asked.items()}
         raw = raw_before(predictor.initial, len(rows.rows), rows.offset)
         found.append(ScoredRows(name, rows.rows, walked, np.ascontiguousarray(raw), measures))
-    return found
+    return Watch(found, int(model.n_iter_no_change), float(model.tol), decides, is_apart)
 
 
 def _rules(model: BaseBoosting, given: CodedTable, target: Target) -> BoostingRules:
