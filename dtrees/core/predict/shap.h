@@ -19,37 +19,52 @@ typedef struct {
     double lost;
 } Factors;
 
-SHAP_INLINE double chosen(const Factors *f, int64_t k, int64_t before, int64_t after, double lost) {
-    double here = after ? f->met[k] : f->failed[k];
-    return before ? here : lost;
+typedef union {
+    double number;
+    int64_t bits;
+} Bits;
+
+/* The factor of a row, whose `before` and `after` are -1 or 0: no branch, and no load. */
+SHAP_INLINE double chosen(Bits met, Bits failed, Bits lost, int64_t before, int64_t after) {
+    Bits found;
+    found.bits = (met.bits & after) | (failed.bits & before & ~after) | (lost.bits & ~before);
+    return found.number;
 }
 
 /* next = product * factor */
-SHAP_INLINE void multiply_in(const double *product, const int64_t *before, const int64_t *after,
-                             const Factors *f, int64_t n_points, int64_t n, double *next) {
-    for (int64_t k = 0; k < n_points; k++)
+SHAP_INLINE void multiply_in(const double *restrict product, const int64_t *before,
+                             const int64_t *after, const Factors *f, int64_t n_points, int64_t n,
+                             double *restrict next) {
+    Bits lost = {f->lost};
+    for (int64_t k = 0; k < n_points; k++) {
+        Bits met = {f->met[k]}, failed = {f->failed[k]};
         for (int64_t r = 0; r < n; r++)
-            next[k * LANES + r] = product[k * LANES + r] * chosen(f, k, before[r], after[r], f->lost);
+            next[k * LANES + r] =
+                product[k * LANES + r] * chosen(met, failed, lost, before[r], after[r]);
+    }
 }
 
 /* phi += sum over points of sums * factor; all += sums */
-SHAP_INLINE void collect_in(const double *sums, const int64_t *before, const int64_t *after,
-                            const Factors *f, int64_t n_points, int64_t n, double *phi,
-                            double *all) {
+SHAP_INLINE void collect_in(const double *restrict sums, const int64_t *before,
+                            const int64_t *after, const Factors *f, int64_t n_points, int64_t n,
+                            double *restrict phi, double *restrict all) {
     double own[LANES] = {0};
-    for (int64_t k = 0; k < n_points; k++)
+    Bits lost = {f->lost};
+    for (int64_t k = 0; k < n_points; k++) {
+        Bits met = {f->met[k]}, failed = {f->failed[k]};
         for (int64_t r = 0; r < n; r++) {
             double here = sums[k * LANES + r];
-            own[r] += here * chosen(f, k, before[r], after[r], f->lost);
+            own[r] += here * chosen(met, failed, lost, before[r], after[r]);
             all[k * LANES + r] += here;
         }
+    }
     for (int64_t r = 0; r < n; r++)
         phi[r] += own[r];
 }
 
 /* sums = products * value */
-SHAP_INLINE void weigh_in(const double *product, double value, int64_t n_points, int64_t n,
-                          double *sums) {
+SHAP_INLINE void weigh_in(const double *restrict product, double value, int64_t n_points,
+                          int64_t n, double *restrict sums) {
     for (int64_t k = 0; k < n_points; k++)
         for (int64_t r = 0; r < n; r++)
             sums[k * LANES + r] = product[k * LANES + r] * value;
