@@ -21,6 +21,7 @@ infinite, so that they go where the node sends them: above the threshold, or up 
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -110,8 +111,8 @@ def to_onnx(
     TypeError
         The model is none of these; labels or categories are neither strings nor numbers.
     ValueError
-        `missing` is a category of a column, a category is no float32 where those are asked for, or
-        columns have no names or the same.
+        `missing` is a category of a column, or a number where a column has numbers and categories;
+        a category is no float32 where those are asked for; columns have no names, or the same.
     sklearn.exceptions.NotFittedError
         The model is not fitted.
     OSError
@@ -124,7 +125,7 @@ def to_onnx(
 
     Predictions are those of the model but for the rounding of sums, 1e-15. Categories that were not
     there at fit go where the model sends them; with ``handle_unknown="error"``, where missing ones
-    go.
+    go. The file predicts without `init_score`.
 
     O(nodes), and O(categories) for each test of a set. A forest of more than two classes looks up
     the shares of each tree: a batch of n rows takes ``8 * n * n_trees * n_classes`` bytes.
@@ -379,6 +380,11 @@ def _hybrid(graph: _Graph, name: str, labels: list) -> list[str]:
     """Add a column of numbers and categories; its features."""
     if not all(isinstance(label, str) for label in labels):
         raise TypeError(f"Column {name!r} has numbers, and categories that are no strings.")
+    if re.fullmatch(NUMBER, graph.missing):
+        raise ValueError(
+            f"missing={graph.missing!r} is a number, and column {name!r} has numbers, too. Give "
+            "another string, which stands for missing values."
+        )
     cells, n = graph.input(name, object), len(labels)
     is_number = graph.add("RegexFullMatch", cells, pattern=NUMBER)
     nan = graph.constant(np.array("NaN", dtype=object))

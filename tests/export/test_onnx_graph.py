@@ -207,6 +207,9 @@ def test_missing_strings():
     with pytest.raises(ValueError, match="missing='' is a category of column 'a'"):
         to_onnx(model)
     assert_equal(model, to_onnx(model, missing="?"), X, missing="?")
+    model = fitted("DecisionTree", ["hybrid"]).model
+    with pytest.raises(ValueError, match="missing='-1' is a number, and column 'hybrid 0' has"):
+        to_onnx(model, missing="-1")
 
 
 def test_categories_that_onnx_cannot_hold():
