@@ -208,6 +208,12 @@ def prepare(
     Raises TypeError where rows of a Dask collection would have to be taken: before anything is
     computed, where that is known. ClusterError, ValueError: the input cannot be used.
     """
+    if "init_score" in (arguments.params or ()):
+        warn(
+            f"{arguments.who} gives init_score to each fit, but held-out rows are scored and "
+            "predicted without: scorers know none. Ask the models, which "
+            "cross_validate(..., return_estimator=True) returns: model.predict(X, init_score)."
+        )
     if reason is not None:
         check_rows_can_be_taken(arguments.who, X, reason)
     X = in_scipy(X)

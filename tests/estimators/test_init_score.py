@@ -16,7 +16,7 @@ from scipy.special import log_softmax, softmax
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.export import load, save
-from dtrees.model_selection import cross_validate
+from dtrees.model_selection import GridSearchCV, cross_val_predict, cross_validate
 from tests.core.grow.boosted_cases import Squares
 from tests.export.examples import COLUMNS, table
 from tests.parallel.clusters import connect
@@ -221,11 +221,19 @@ def test_a_fit_goes_on_from_both():
 
 
 def test_a_cross_validation_divides_it():
+    """And warns that scorers know none."""
     params = {"init_score": START}
     model = GradientBoostingRegressor(max_iter=3)
-    found = cross_validate(model, X, F, cv=3, params=params, return_estimator=True)
+    with pytest.warns(UserWarning, match="cross_validate gives init_score to each fit, but held"):
+        found = cross_validate(model, X, F, cv=3, params=params, return_estimator=True)
     assert same_trees(found["final_estimator"], model.fit(X, F, init_score=START))
     assert [each._initial.tolist() for each in found["estimator"]] == [[0.0]] * 3
+    search = GridSearchCV(model, {"max_iter": [2, 3]}, cv=3)
+    with pytest.warns(UserWarning, match="held-out rows are scored and predicted without"):
+        search.fit(X, F, init_score=START)
+    assert search.best_estimator_._initial.tolist() == [0.0]
+    with pytest.warns(UserWarning, match="cross_val_predict gives init_score to each fit"):
+        cross_val_predict(model, X, F, cv=3, params=params)
 
 
 @pytest.mark.parametrize(
