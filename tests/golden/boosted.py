@@ -14,6 +14,7 @@ from tests.golden.ways import Way
 LOSSES = (  # of a number of classes; 0: numbers
     *(("log_loss", 2), ("log_loss", 4), ("squared_error", 0), ("absolute_error", 0)),
     *(("huber", 0), ("quantile", 0), ("poisson", 0), ("gamma", 0)),
+    ("tweedie", 0),
 )
 TABLES = (
     ("numbers", 5_000),
@@ -31,6 +32,9 @@ RULES: tuple[dict[str, Any], ...] = (
     {"early_stopping": True, "n_iter_no_change": 1, "validation_fraction": 0.3, "tol": 0.01},
     {"max_bins": 40, "min_samples_leaf": 3, "n_iter_no_change": 2},
 )
+
+PENALTIES = {"min_split_gain": 0.1, "l1_regularization": 1.0, "max_delta_step": 1.5}
+PENALTIES |= {"path_smooth": 4.0, "colsample_bytree": 0.7}
 
 
 def boosted(
@@ -58,12 +62,21 @@ def boosted(
     return made(model, X, y, w, way, 4 if entry == "folds" else None)
 
 
+def named(loss: str, n_classes: int) -> str:
+    """A loss in the name of a case."""
+    return f"{loss} of {n_classes}" if n_classes else loss
+
+
 def cases() -> Iterator[tuple[str, Any]]:
     """Names and what makes the models."""
     for number, ((loss, n_classes), (kind, n_rows)) in enumerate(product(LOSSES, TABLES)):
         rules = dict(RULES[number % len(RULES)])
         weight = ("none", "whole", "none", "fractions")[(number // 2) % 4]
         entry = ("fit", "folds", "fit")[number % 3]
-        name = f"{loss} of {n_classes}" if n_classes else loss
-        text = f"boosted {name} {kind} {n_rows} {weight} {entry} {number + 1}"
+        text = f"boosted {named(loss, n_classes)} {kind} {n_rows} {weight} {entry} {number + 1}"
         yield text, partial(boosted, loss, n_classes, kind, n_rows, weight, rules, entry)
+    for number, (kind, n_rows) in enumerate(TABLES):
+        loss, n_classes = LOSSES[number]
+        weight, entry = ("none", "whole")[number % 2], ("fit", "folds")[number // 2 % 2]
+        text = f"boosted {named(loss, n_classes)} {kind} {n_rows} {weight} {entry} penalties"
+        yield text, partial(boosted, loss, n_classes, kind, n_rows, weight, PENALTIES, entry)
