@@ -9,9 +9,9 @@ can be seen again by itself (``--case 17``). What is changed is what a file is m
     archive         headers and directory of the zip: sizes, places, names, order
 
 What has to happen: `load` refuses the file as a `ModelFileError`, or the model can be used: it
-predicts, tells its leaves and its text, is saved and loaded again; a ValueError is an answer, too
-(an unknown category, say), unless it says that a tree is broken, or that the copy is: `load` was to
-see that. Everything else is a finding: another error, a crash, more than `SECONDS` of the
+predicts, explains, tells its leaves and its text, is saved and loaded; a ValueError is an answer,
+too (an unknown category, say), unless it says that a tree is broken, or that the copy is: `load`
+was to see that. Everything else is a finding: another error, a crash, more than `SECONDS` of the
 processor, more than `MEGABYTES`. Cases run in children, which can do no harm.
 
 ``--plant`` takes a check away first, to see that the fuzzer finds what it is there for.
@@ -344,6 +344,7 @@ def use(model: Any, X: Any, path: str) -> None:
         model.predict_proba(X)
     model.apply(X)
     model.decision_path(X)
+    model.predict_contributions(X)
     _ = model.feature_importances_
     trees = model.forest_.trees if hasattr(model, "forest_") else (model.tree_.model,)
     if sum(tree.node_count for tree in trees) < TEXTS:
