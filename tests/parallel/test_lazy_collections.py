@@ -30,6 +30,7 @@ def test_one_place_asks_dask_for_several_results():
     calls = {
         (file.stem, ast.unparse(node.func))
         for file in Path(dtrees.__file__).parent.rglob("*.py")
+        if file.parent.name != "inspection"  # explanations have a `compute`, by way of these
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
