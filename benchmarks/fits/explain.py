@@ -1,4 +1,4 @@
-"""SHAP values beside LightGBM's ``pred_contrib`` and shap's C code.
+"""SHAP values beside LightGBM's ``pred_contrib`` and shap's C code, and models elsewhere.
 
 A boosted model is explained by all sides as it is: LightGBM and shap read its text. For a forest,
 shap explains scikit-learn's, which has as many nodes. shap takes seconds for a row of such a
@@ -7,6 +7,7 @@ forest, so it gets few rows, and its time is scaled.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from benchmarks import data
 from benchmarks.cases import THREADS, Case, Contest, Scale
 from benchmarks.forests import opponents
 from benchmarks.forests.opponents import wanted
-from dtrees.export import to_lightgbm
+from dtrees.export import to_lightgbm, to_onnx
 from dtrees.inspection import shap_values
 
 BACKGROUND = 100  # rows
@@ -80,7 +81,58 @@ def _forest(scale: Scale) -> Contest:
     )
 
 
+def _onnx(scale: Scale, model: Any) -> Contest:
+    """Our `predict_proba`, and onnxruntime's, of the same model."""
+    runtime = wanted("onnxruntime", "onnxruntime")
+    X, y = data.classification(scale.rows(200_000))
+    half = len(X) // 2
+    model.fit(X[:half], y[:half])
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = THREADS
+    session = runtime.InferenceSession(to_onnx(model).SerializeToString(), options)
+    return Contest(
+        lambda: model.predict_proba(X[half:]),
+        {"onnxruntime": lambda: session.run(["probabilities"], {"X": X[half:]})[0]},
+        _apart,
+    )
+
+
+def _written(scale: Scale) -> Contest:
+    X, y = data.classification(scale.rows(100_000))
+    model = opponents.ours(X, y, n_estimators=100)
+    return Contest(lambda: to_lightgbm(model), {"to_onnx": lambda: to_onnx(model)})
+
+
+BOOSTED = partial(dtrees.GradientBoostingClassifier, early_stopping=False, n_jobs=THREADS)
+FOREST = partial(dtrees.RandomForestClassifier, 100, n_jobs=THREADS, random_state=0)
+
 CASES = [
+    Case(
+        "export-onnx-boosted",
+        "explain",
+        "predict_proba, boosted 100 × 31 leaves, 100,000 rows × 30",
+        lambda scale: _onnx(scale, BOOSTED()),
+    ),
+    Case(
+        "export-onnx-forest",
+        "explain",
+        "predict_proba, forest of 100 trees of depth 8, 100,000 rows × 30",
+        lambda scale: _onnx(scale, FOREST(max_depth=8)),
+    ),
+    Case(
+        "export-onnx-full",
+        "explain",
+        "predict_proba, forest of 100 full trees, 100,000 rows × 30",
+        lambda scale: _onnx(scale, FOREST()),
+        repeats=1,
+    ),
+    Case(
+        "export-written",
+        "explain",
+        "to_lightgbm, forest of 100 full trees, 100,000 rows × 30",
+        _written,
+        repeats=1,
+    ),
     Case(
         "explain-boosted",
         "explain",
