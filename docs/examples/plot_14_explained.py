@@ -6,6 +6,8 @@ SHAP values divide the prediction of a row among its columns. They sum to the pr
 is left unexplained. Here a boosted model predicts who earns more than 50,000 dollars.
 """
 
+from pathlib import Path
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -18,7 +20,9 @@ from dtrees.inspection import (
     shap_values,
 )
 
-people = pd.read_csv("examples/adult.csv.gz")
+here = Path.cwd()
+places = [folder / "examples" / "adult.csv.gz" for folder in (here, *here.parents)]
+people = pd.read_csv(next(filter(Path.is_file, places)))
 X, y = people.drop(columns="target"), people["target"]
 model = GradientBoostingClassifier(max_leaf_nodes=8, random_state=0).fit(X, y)
 
