@@ -20,7 +20,7 @@ def trees_to_dataframe(model: Any) -> pd.DataFrame:
     Parameters
     ----------
     model : tree, forest or boosted model of dtrees, TreeView or Tree
-        Fitted. Of a tree on codes, categories are codes.
+        Fitted. A tree on codes has codes for categories.
 
     Returns
     -------
@@ -45,8 +45,8 @@ def trees_to_dataframe(model: Any) -> pd.DataFrame:
         ``categories`` : tuple
             Labels that pass the test of a set; not in LightGBM's frame.
         ``missing_direction``, ``unseen_direction`` : {"left", "right"}
-            Side of missing values, and of categories that were not there at fit. LightGBM's frame
-            has only the first.
+            Side of missing values, and of categories that were not there at fit (missing in columns
+            of numbers). LightGBM's frame has only the first.
         ``missing_type`` : {"NaN"}
         ``value`` : float64
             Mean, or step of a boosted model with its learning rate. Trees and forests of classes
@@ -98,10 +98,10 @@ def _columns_of(view: ModelNodes, number: int) -> dict[str, np.ndarray]:
     grown, is_leaf = tree.grown, tree.is_leaf
     inner, n = np.flatnonzero(~is_leaf), grown.node_count
 
-    def of_tests(values: Any) -> np.ndarray:
-        found = np.full(n, None, dtype=object)
-        found[inner] = values
-        return found
+    def none_in_leaves(of_inner: Any) -> np.ndarray:
+        of_nodes = np.full(n, None, dtype=object)
+        of_nodes[inner] = of_inner
+        return of_nodes
 
     kinds = np.where(is_leaf, "L", "S").tolist()
     ids = np.array([f"{number}-{kind}{node}" for node, kind in enumerate(kinds)], dtype=object)
@@ -115,23 +115,24 @@ def _columns_of(view: ModelNodes, number: int) -> dict[str, np.ndarray]:
     sets = np.full(n, None, dtype=object)
     for node in inner[grown.subset_offset[inner] >= 0].tolist():
         sets[node] = view.labels_left(node, tree)
-    names = [""] if grown.n_values == 1 else [f"_{label}" for label in view.labels]
+    names = [""] if grown.is_regression else [f"_{label}" for label in view.labels]
+    column, unseen = grown.feature[inner], SIDES[tree.unseen_left[inner].astype(int)]
     signs = np.array([TESTS[code] for code in range(len(TESTS))], dtype=object)
     return {
         "tree_index": np.full(n, number, dtype=np.int64),
         "node_depth": grown.depth + 1,
         "node_index": ids,
-        "left_child": of_tests(ids[grown.children_left[inner]]),
-        "right_child": of_tests(ids[grown.children_right[inner]]),
+        "left_child": none_in_leaves(ids[grown.children_left[inner]]),
+        "right_child": none_in_leaves(ids[grown.children_right[inner]]),
         "parent_index": above,
-        "split_feature": of_tests(np.array(view.column_names, dtype=object)[grown.feature[inner]]),
+        "split_feature": none_in_leaves(np.array(view.column_names, dtype=object)[column]),
         "split_gain": np.where(is_leaf, np.nan, grown.gain),
         "threshold": threshold,
         "decision_type": signs[grown.test],
         "categories": sets,
-        "missing_direction": of_tests(SIDES[grown.missing_go_to_left[inner]]),
-        "unseen_direction": of_tests(SIDES[tree.unseen_left[inner].astype(int)]),
-        "missing_type": of_tests("NaN"),
+        "missing_direction": none_in_leaves(SIDES[grown.missing_go_to_left[inner]]),
+        "unseen_direction": none_in_leaves(np.where(view.has_categories[column], unseen, None)),
+        "missing_type": none_in_leaves("NaN"),
         **{f"value{name}": value for name, value in zip(names, grown.value.T, strict=True)},
         "weight": grown.weighted_n_node_samples,
         "count": grown.n_node_samples.astype(np.int64),

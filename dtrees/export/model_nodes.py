@@ -54,20 +54,22 @@ class Node:
     parent : int or None
         None of a root.
     depth : int
-        That of a root is 0.
+        A root has 0.
     output : int or None
         Of a boosted model: which raw prediction the tree adds to. None: the value has all outputs.
     column : int or None
         What is tested; None in leaves, as are all of the following up to `right`.
     name : str or None
-        That of the column.
+        Name of the column.
     test : {"<=", ">", "in"} or None
     threshold : float, datetime64, timedelta64 or None
         None of sets. inf: all numbers pass.
     categories : tuple or None
         Labels that pass; None of comparisons.
-    missing_left, unseen_left : bool or None
-        Whether missing values pass, and categories that were not there at fit.
+    missing_left : bool or None
+        Whether missing values pass.
+    unseen_left : bool or None
+        Whether categories that were not there at fit pass; None in columns of numbers.
     left, right : int or None
         Children.
     value : float64 (n_values,)
@@ -120,11 +122,14 @@ class TreeNodes:
         None: categories are codes.
     saw_missing : bool (n_columns,) or None
         Columns that had missing values at fit; None: not known.
+    is_step : bool, default=False
+        Whether the tree is one of a boosted model, whose nodes have no impurity.
     """
 
     grown: Tree
-    book: CodeBook | None
-    saw_missing: np.ndarray | None
+    book: CodeBook | None = None
+    saw_missing: np.ndarray | None = None
+    is_step: bool = False
 
     @cached_property
     def is_leaf(self) -> np.ndarray:
@@ -134,16 +139,16 @@ class TreeNodes:
 
     @cached_property
     def has_impurity(self) -> bool:
-        """Whether a node has an impurity; those of boosted models have none."""
-        return bool(self.grown.impurity.any())
+        """Whether nodes have an impurity; trees of boosted models have none."""
+        return not self.is_step and bool(self.is_leaf[0] or self.grown.impurity[0] > 0)
 
     @cached_property
     def parent(self) -> np.ndarray:
         """Parent of every node, int32 (n_nodes,); -1 of the root."""
-        found = np.full(self.grown.node_count, -1, dtype=np.int32)
+        parent = np.full(self.grown.node_count, -1, dtype=np.int32)
         inner = np.flatnonzero(~self.is_leaf)
-        found[self.grown.children_left[inner]] = found[self.grown.children_right[inner]] = inner
-        return found
+        parent[self.grown.children_left[inner]] = parent[self.grown.children_right[inner]] = inner
+        return parent
 
     @cached_property
     def unseen_left(self) -> np.ndarray:
@@ -153,9 +158,9 @@ class TreeNodes:
             return missing_left
         weight, inner = self.grown.weighted_n_node_samples, np.flatnonzero(~self.is_leaf)
         left, right = self.grown.children_left[inner], self.grown.children_right[inner]
-        found = np.zeros(len(missing_left), dtype=bool)
-        found[inner] = weight[left] > weight[right]
-        return found
+        unseen_left = np.zeros(len(missing_left), dtype=bool)
+        unseen_left[inner] = weight[left] > weight[right]
+        return unseen_left
 
     def class_weights(self, node: int) -> np.ndarray:
         """Weight of every class at a node, in the user's units; float64 (n_classes,)."""
@@ -235,7 +240,7 @@ class ModelNodes:
         sklearn.exceptions.NotFittedError
         """
         if isinstance(model, Tree):
-            return cls((TreeNodes(model, None, None),), None)
+            return cls((TreeNodes(model),), None)
         if hasattr(model, "codebook"):
             return cls((TreeNodes(model.model, model.codebook, model.saw_missing),), model.codebook)
         if not ESTIMATOR[0].accepts(model):
@@ -248,8 +253,9 @@ class ModelNodes:
         if not hasattr(model, "forest_"):
             raise _not_a_model(model, name)
         book, missing = model.codebook_, model._saw_missing
-        trees = tuple(TreeNodes(tree, book, missing) for tree in model.forest_.trees)
-        if not adds_steps(model):
+        is_step = model._adds_steps
+        trees = tuple(TreeNodes(tree, book, missing, is_step) for tree in model.forest_.trees)
+        if not is_step:
             return cls(trees, book, classes)
         return cls(trees, book, classes, model._initial, _link_of(model))
 
@@ -268,6 +274,14 @@ class ModelNodes:
     def has_times(self) -> bool:
         """Whether a column holds dates or time spans."""
         return self.book is not None and bool(np.isin(self.book.units, (DATETIME, TIMEDELTA)).any())
+
+    @cached_property
+    def has_categories(self) -> np.ndarray:
+        """Columns that hold categories, bool (n_columns,); of a tree on codes, all may."""
+        book = self.book
+        return (
+            np.ones(self.n_columns, dtype=bool) if book is None else book.n_codes > book.n_ordered
+        )
 
     @cached_property
     def column_names(self) -> list[str]:
@@ -309,17 +323,17 @@ class ModelNodes:
         output = None if self.start is None else number % len(self.start)
         for node in range(grown.node_count):
             parent = int(tree.parent[node])
-            about = dict.fromkeys(ABOUT_TESTS)
+            of_test = dict.fromkeys(NODE_TEST)
             if not tree.is_leaf[node]:
                 column, test = int(grown.feature[node]), TESTS[int(grown.test[node])]
-                about = {
+                of_test = {
                     "column": column,
                     "name": names[column],
                     "test": test,
                     "threshold": None if test == "in" else self.in_units(node, tree),
                     "categories": self.labels_left(node, tree) if test == "in" else None,
                     "missing_left": bool(grown.missing_go_to_left[node]),
-                    "unseen_left": bool(unseen[node]),
+                    "unseen_left": bool(unseen[node]) if self.has_categories[column] else None,
                     "left": int(grown.children_left[node]),
                     "right": int(grown.children_right[node]),
                 }
@@ -332,9 +346,9 @@ class ModelNodes:
                 value=value[node],
                 weight=float(weight[node]),
                 n_samples=int(grown.n_node_samples[node]),
-                impurity=float(grown.impurity[node]) if output is None else np.nan,
+                impurity=float(grown.impurity[node]) if tree.has_impurity else np.nan,
                 gain=float(grown.gain[node]),
-                **about,
+                **of_test,
             )
 
     def in_units(self, node: int, tree: TreeNodes) -> Any:
@@ -354,7 +368,7 @@ class ModelNodes:
         return tuple(self.book.categories[int(tree.grown.feature[node])][passes].tolist())
 
 
-ABOUT_TESTS = (
+NODE_TEST = (  # attributes of a node that are None in leaves
     *("column", "name", "test", "threshold", "categories"),
     *("missing_left", "unseen_left", "left", "right"),
 )
@@ -366,7 +380,7 @@ def nodes(model: Any) -> Iterator[Node]:
     Parameters
     ----------
     model : tree, forest or boosted model of dtrees, TreeView or Tree
-        Fitted. Of a tree on codes, categories are codes.
+        Fitted. A tree on codes has codes for categories.
 
     Yields
     ------
@@ -395,11 +409,6 @@ def nodes(model: Any) -> Iterator[Node]:
     2 petal width (cm) <= 1.75
     """
     return iter(ModelNodes.of(model))
-
-
-def adds_steps(model: Any) -> bool:
-    """Tell whether a model is a boosted one, whose trees do not vote but add up."""
-    return bool(getattr(model, "_adds_steps", False))
 
 
 def _link_of(model: Any) -> str:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from dtrees.constraints import AXES, NAMES, InstanceOf, Nothing, checked
-from dtrees.export.model_nodes import adds_steps
+from dtrees.export.model_nodes import ModelNodes
 from dtrees.inspection.colours import COLOURS
 from dtrees.inspection.plots import new_axes
 
@@ -65,9 +64,8 @@ def plot_metric(
     >>> model = model.fit(*train, eval_set=[train, (X[1::2], y[1::2])], eval_metric="roc_auc")
     >>> ax = plot_metric(model, "roc_auc")  # doctest: +SKIP
     """
-    if not adds_steps(model):
+    if ModelNodes.of(model).start is None:
         raise TypeError(f"model must be a boosted model of dtrees. Got {model!r} instead.")
-    check_is_fitted(model)
     curves = model.evals_result_
     if not curves:
         raise ValueError(

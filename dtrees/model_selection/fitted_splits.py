@@ -39,10 +39,10 @@ from dtrees.coding.labels import is_missing
 from dtrees.core.membership.resampling import of_sets
 from dtrees.core.model.nested_trees import PruningGrid
 from dtrees.core.model.pruning import WHOLE
+from dtrees.estimators.boosting import BaseBoosting
 from dtrees.estimators.fitted_sets import FittedSets, trees_of
 from dtrees.estimators.scorers import refuse_unfit, with_positive_class
 from dtrees.estimators.training_sets import TrainingTable, fit_table
-from dtrees.export.model_nodes import adds_steps
 from dtrees.inspection.importance import normalized, unseen_importances
 from dtrees.model_selection.candidates import BoostedCells, Cells, Growth, cells_of
 from dtrees.model_selection.folds import RowsOfSides, Split
@@ -410,7 +410,7 @@ class FittedSplits:
 
         As :func:`dtrees.inspection.held_out_importances`. None: steps of boosted models add up.
         """
-        if any(adds_steps(model) for model in self.models):
+        if any(isinstance(model, BaseBoosting) for model in self.models):
             return None
         numbers, found = np.arange(len(self.fitted.y)), []
         for model, (_, test) in zip(self.models, self.splits, strict=True):

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 
+from dtrees import DecisionTreeClassifier
 from dtrees.export import dataframe, nodes, to_lightgbm, trees_to_dataframe
 from tests.export.examples import NUMBERS, examples, fitted
 
@@ -43,7 +44,7 @@ def test_rows_are_nodes(example):
             continue
         assert row["split_gain"] == node.gain
         assert row["missing_direction"] == ("left" if node.missing_left else "right")
-        assert row["unseen_direction"] == ("left" if node.unseen_left else "right")
+        assert row["unseen_direction"] == {True: "left", False: "right"}.get(node.unseen_left)
         assert row["threshold"] == node.threshold
 
 
@@ -80,7 +81,12 @@ def test_lightgbm_says_the_same_of_its_text(example):
 def test_types():
     frame = trees_to_dataframe(fitted("RandomForest", ["number", "category"], n_classes=2).model)
     assert frame["threshold"].dtype == np.float64
+    of_numbers = frame["split_feature"] == "number"
+    assert frame.loc[of_numbers, "unseen_direction"].isna().all()
+    assert frame.loc[frame["split_feature"] == "category", "unseen_direction"].notna().all()
     assert frame[["value_no", "value_yes"]].sum(axis=1).to_numpy() == pytest.approx(1.0)
+    one_class = DecisionTreeClassifier().fit([[0.0], [1.0]], ["yes", "yes"])
+    assert trees_to_dataframe(one_class)["value_yes"].tolist() == [1.0]
     frame = trees_to_dataframe(fitted("DecisionTree", ["date"]).model)
     assert frame["threshold"].dtype.kind == "M"
     frame = trees_to_dataframe(fitted("DecisionTree", ["date", "number"]).model)

@@ -9,7 +9,13 @@ import sklearn.tree
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
-from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, GradientBoostingClassifier
+from dtrees import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+)
+from dtrees.export import nodes
 from dtrees.inspection import export_graphviz
 
 
@@ -107,6 +113,17 @@ def test_boosted_trees_have_no_impurity():
     dot = export_graphviz(model, tree=4)
     assert "squared_error" not in dot
     assert "samples = 150" in dot
+    assert "squared_error" not in export_graphviz(model.estimators_[1, 1])
+    X = np.arange(5.0)[:, None]
+    assert "squared_error" not in export_graphviz(GradientBoostingRegressor().fit(X, np.ones(5)))
+
+
+@pytest.mark.parametrize("kind", [DecisionTreeClassifier, DecisionTreeRegressor])
+def test_a_single_leaf_has_an_impurity(kind):
+    tree = kind().fit(np.arange(5.0)[:, None], np.ones(5))
+    assert " = 0.000\\nsamples = 5\\n" in export_graphviz(tree)
+    (node,) = nodes(tree)
+    assert node.impurity == 0.0
 
 
 def test_filled(jobs):
