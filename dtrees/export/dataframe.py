@@ -95,45 +95,44 @@ def trees_to_dataframe(model: Any) -> pd.DataFrame:
 def _columns_of(view: ModelNodes, number: int) -> dict[str, np.ndarray]:
     """The columns of one tree, each with a value per node."""
     tree = view.trees[number]
-    grown, is_leaf = tree.grown, tree.is_leaf
-    inner, n = np.flatnonzero(~is_leaf), grown.node_count
+    inner, n = np.flatnonzero(~tree.is_leaf), tree.n_nodes
 
     def none_in_leaves(of_inner: Any) -> np.ndarray:
         of_nodes = np.full(n, None, dtype=object)
         of_nodes[inner] = of_inner
         return of_nodes
 
-    kinds = np.where(is_leaf, "L", "S").tolist()
+    kinds = np.where(tree.is_leaf, "L", "S").tolist()
     ids = np.array([f"{number}-{kind}{node}" for node, kind in enumerate(kinds)], dtype=object)
     above = ids[tree.parent]
     above[0] = None
-    threshold = grown.threshold
+    threshold = tree.threshold
     if view.has_times:
         threshold = threshold.astype(object)
         for node in inner.tolist():
             threshold[node] = view.in_units(node, tree)
     sets = np.full(n, None, dtype=object)
-    for node in inner[grown.subset_offset[inner] >= 0].tolist():
+    for node in np.flatnonzero(tree.is_set).tolist():
         sets[node] = view.labels_left(node, tree)
-    names = [""] if grown.is_regression else [f"_{label}" for label in view.labels]
-    column, unseen = grown.feature[inner], SIDES[tree.unseen_left[inner].astype(int)]
+    names = [""] if tree.is_regression else [f"_{label}" for label in view.labels]
+    column, unseen = tree.column[inner], SIDES[tree.unseen_left[inner].astype(int)]
     signs = np.array([TESTS[code] for code in range(len(TESTS))], dtype=object)
     return {
         "tree_index": np.full(n, number, dtype=np.int64),
-        "node_depth": grown.depth + 1,
+        "node_depth": tree.depth + 1,
         "node_index": ids,
-        "left_child": none_in_leaves(ids[grown.children_left[inner]]),
-        "right_child": none_in_leaves(ids[grown.children_right[inner]]),
+        "left_child": none_in_leaves(ids[tree.left[inner]]),
+        "right_child": none_in_leaves(ids[tree.right[inner]]),
         "parent_index": above,
         "split_feature": none_in_leaves(np.array(view.column_names, dtype=object)[column]),
-        "split_gain": np.where(is_leaf, np.nan, grown.gain),
+        "split_gain": np.where(tree.is_leaf, np.nan, tree.gain),
         "threshold": threshold,
-        "decision_type": signs[grown.test],
+        "decision_type": signs[tree.test],
         "categories": sets,
-        "missing_direction": none_in_leaves(SIDES[grown.missing_go_to_left[inner]]),
+        "missing_direction": none_in_leaves(SIDES[tree.missing_left[inner].astype(int)]),
         "unseen_direction": none_in_leaves(np.where(view.has_categories[column], unseen, None)),
         "missing_type": none_in_leaves("NaN"),
-        **{f"value{name}": value for name, value in zip(names, grown.value.T, strict=True)},
-        "weight": grown.weighted_n_node_samples,
-        "count": grown.n_node_samples.astype(np.int64),
+        **{f"value{name}": value for name, value in zip(names, tree.value.T, strict=True)},
+        "weight": tree.weight,
+        "count": tree.n_samples.astype(np.int64),
     }

@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -110,14 +111,22 @@ class Node:
         return self.test is None
 
 
+def _of_tree(name: str) -> Any:
+    """A property of nodes that is an attribute of their tree on codes."""
+    return property(attrgetter(f"grown.{name}"))
+
+
 @dataclass(frozen=True, eq=False)
 class TreeNodes:
-    """The nodes of one tree, an array for each property.
+    """The nodes of one tree: for each property an array, which has the name of `Node`'s attribute.
+
+    Columns and children of leaves are negative; thresholds of leaves and sets are nan; dates and
+    time spans are nanoseconds.
 
     Attributes
     ----------
     grown : Tree
-        The tree on codes. Its arrays are in the user's units where they are not of codes.
+        The tree on codes, for functions of the core.
     book : CodeBook or None
         None: categories are codes.
     saw_missing : bool (n_columns,) or None
@@ -131,35 +140,70 @@ class TreeNodes:
     saw_missing: np.ndarray | None = None
     is_step: bool = False
 
+    column = _of_tree("feature")  # int32 (n_nodes,), as are children
+    test = _of_tree("test")  # uint8: key of `TESTS`
+    threshold = _of_tree("threshold")  # float64, as are values, weights, impurities and gains
+    left = _of_tree("children_left")
+    right = _of_tree("children_right")
+    value = _of_tree("value")  # (n_nodes, n_values), computed anew, as are weights and depths
+    weight = _of_tree("weighted_n_node_samples")
+    n_samples = _of_tree("n_node_samples")  # int32 or int64
+    impurity = _of_tree("impurity")
+    gain = _of_tree("gain")
+    depth = _of_tree("depth")  # int64
+
+    n_nodes = _of_tree("node_count")
+    n_columns = _of_tree("n_columns")
+    n_values = _of_tree("n_values")
+    is_regression = _of_tree("is_regression")  # values are means or steps, not shares
+    criterion = _of_tree("criterion")
+    value_of = _of_tree("value_of")  # of nodes, which may occur many times
+
     @cached_property
     def is_leaf(self) -> np.ndarray:
         """Whether a node is a leaf, bool (n_nodes,)."""
-        is_leaf: np.ndarray = self.grown.test == LEAF
+        is_leaf: np.ndarray = self.test == LEAF
         return is_leaf
+
+    @cached_property
+    def is_above(self) -> np.ndarray:
+        """Whether numbers above the threshold pass, bool (n_nodes,)."""
+        is_above: np.ndarray = self.test == ABOVE
+        return is_above
+
+    @cached_property
+    def is_set(self) -> np.ndarray:
+        """Whether categories pass, bool (n_nodes,)."""
+        is_set: np.ndarray = self.test == IN_SUBSET
+        return is_set
+
+    @cached_property
+    def missing_left(self) -> np.ndarray:
+        """Whether missing values pass, bool (n_nodes,)."""
+        missing_left: np.ndarray = self.grown.missing_go_to_left > 0
+        return missing_left
 
     @cached_property
     def has_impurity(self) -> bool:
         """Whether nodes have an impurity; trees of boosted models have none."""
-        return not self.is_step and bool(self.is_leaf[0] or self.grown.impurity[0] > 0)
+        return not self.is_step and bool(self.is_leaf[0] or self.impurity[0] > 0)
 
     @cached_property
     def parent(self) -> np.ndarray:
         """Parent of every node, int32 (n_nodes,); -1 of the root."""
-        parent = np.full(self.grown.node_count, -1, dtype=np.int32)
+        parent = np.full(self.n_nodes, -1, dtype=np.int32)
         inner = np.flatnonzero(~self.is_leaf)
-        parent[self.grown.children_left[inner]] = parent[self.grown.children_right[inner]] = inner
+        parent[self.left[inner]] = parent[self.right[inner]] = inner
         return parent
 
     @cached_property
     def unseen_left(self) -> np.ndarray:
         """Whether unseen categories pass the test of a node, bool (n_nodes,)."""
-        missing_left: np.ndarray = self.grown.missing_go_to_left > 0
         if self.book is None or self.book.handle_unknown != "majority":
-            return missing_left
-        weight, inner = self.grown.weighted_n_node_samples, np.flatnonzero(~self.is_leaf)
-        left, right = self.grown.children_left[inner], self.grown.children_right[inner]
-        unseen_left = np.zeros(len(missing_left), dtype=bool)
-        unseen_left[inner] = weight[left] > weight[right]
+            return self.missing_left
+        weight, inner = self.weight, np.flatnonzero(~self.is_leaf)
+        unseen_left = np.zeros(self.n_nodes, dtype=bool)
+        unseen_left[inner] = weight[self.left[inner]] > weight[self.right[inner]]
         return unseen_left
 
     def class_weights(self, node: int) -> np.ndarray:
@@ -197,7 +241,7 @@ class TreeNodes:
         bool (n_nodes, n_categories), as `categories_left`; of trees with a book.
         """
         assert self.book is not None
-        column = self.grown.feature[nodes[0]]
+        column = self.column[nodes[0]]
         n_ordered, n_codes = self.book.n_ordered[column], self.book.n_codes[column]
         words = np.arange(n_codes // WORD_BITS + 1)
         of_nodes = self.grown.subset_words[self.grown.subset_offset[nodes, np.newaxis] + words]
@@ -262,7 +306,7 @@ class ModelNodes:
     @property
     def n_columns(self) -> int:
         """Number of columns of the table."""
-        return self.trees[0].grown.n_columns if self.book is None else self.book.n_columns
+        return self.trees[0].n_columns if self.book is None else self.book.n_columns
 
     @property
     def saw_missing(self) -> np.ndarray:
@@ -294,13 +338,13 @@ class ModelNodes:
     @property
     def labels(self) -> list:
         """Labels of the classes; of a tree without an estimator, their numbers."""
-        classes = range(self.trees[0].grown.n_values) if self.classes is None else self.classes
+        classes = range(self.trees[0].n_values) if self.classes is None else self.classes
         return list(classes)
 
     @property
     def n_outputs(self) -> int:
         """Number of raw predictions of a boosted model; otherwise, values of a leaf."""
-        return self.trees[0].grown.n_values if self.start is None else len(self.start)
+        return self.trees[0].n_values if self.start is None else len(self.start)
 
     def tree(self, number: int) -> TreeNodes:
         """One of the trees; ValueError when there are not so many."""
@@ -318,24 +362,24 @@ class ModelNodes:
     def of_tree(self, number: int) -> Iterator[Node]:
         """The nodes of a tree, in preorder."""
         tree = self.trees[number]
-        grown, names, unseen = tree.grown, self.column_names, tree.unseen_left
-        value, weight, depth = grown.value, grown.weighted_n_node_samples, grown.depth
+        value, weight, depth = tree.value, tree.weight, tree.depth
+        names, unseen = self.column_names, tree.unseen_left
         output = None if self.start is None else number % len(self.start)
-        for node in range(grown.node_count):
+        for node in range(tree.n_nodes):
             parent = int(tree.parent[node])
             of_test = dict.fromkeys(NODE_TEST)
             if not tree.is_leaf[node]:
-                column, test = int(grown.feature[node]), TESTS[int(grown.test[node])]
+                column, test = int(tree.column[node]), TESTS[int(tree.test[node])]
                 of_test = {
                     "column": column,
                     "name": names[column],
                     "test": test,
                     "threshold": None if test == "in" else self.in_units(node, tree),
                     "categories": self.labels_left(node, tree) if test == "in" else None,
-                    "missing_left": bool(grown.missing_go_to_left[node]),
+                    "missing_left": bool(tree.missing_left[node]),
                     "unseen_left": bool(unseen[node]) if self.has_categories[column] else None,
-                    "left": int(grown.children_left[node]),
-                    "right": int(grown.children_right[node]),
+                    "left": int(tree.left[node]),
+                    "right": int(tree.right[node]),
                 }
             yield Node(
                 tree=number,
@@ -345,15 +389,15 @@ class ModelNodes:
                 output=output,
                 value=value[node],
                 weight=float(weight[node]),
-                n_samples=int(grown.n_node_samples[node]),
-                impurity=float(grown.impurity[node]) if tree.has_impurity else np.nan,
-                gain=float(grown.gain[node]),
+                n_samples=int(tree.n_samples[node]),
+                impurity=float(tree.impurity[node]) if tree.has_impurity else np.nan,
+                gain=float(tree.gain[node]),
                 **of_test,
             )
 
     def in_units(self, node: int, tree: TreeNodes) -> Any:
         """The threshold of a node: a number, a date or a time span."""
-        threshold, column = float(tree.grown.threshold[node]), tree.grown.feature[node]
+        threshold, column = float(tree.threshold[node]), tree.column[node]
         unit = None if self.book is None else self.book.units[column]
         if unit not in (DATETIME, TIMEDELTA) or not np.isfinite(threshold):
             return threshold
@@ -365,7 +409,7 @@ class ModelNodes:
         passes = tree.categories_left(node)
         if self.book is None:
             return tuple(np.flatnonzero(passes).tolist())
-        return tuple(self.book.categories[int(tree.grown.feature[node])][passes].tolist())
+        return tuple(self.book.categories[int(tree.column[node])][passes].tolist())
 
 
 NODE_TEST = (  # attributes of a node that are None in leaves

@@ -32,7 +32,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dtrees.core.model.tree import IN_SUBSET, LEAF
 from dtrees.inspection.tree_formatter import Reach, TreeFormatter
 
 LEFT, RIGHT = 0, 1
@@ -47,7 +46,7 @@ class NodeTest:
     ----------
     column : int
     kind : int
-        1 at most, 2 above, 3 one of a set (`dtrees.core.model.tree`).
+        1 at most, 2 above, 3 one of a set (`TESTS` of `dtrees.export.model_nodes`).
     threshold : float or None
         None for sets; inf where all numbers pass.
     categories : frozenset or None
@@ -81,7 +80,7 @@ class Visit:
     @property
     def key(self) -> tuple[int, int]:
         """Column and kind of the test, by which models stay together; leaves come last."""
-        return (2**31, LEAF) if self.test is None else (self.test.column, self.test.kind)
+        return (2**31, 0) if self.test is None else (self.test.column, self.test.kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +155,8 @@ def _grouped(
 def _child(formatters: Sequence[TreeFormatter], visit: Visit, side: int) -> Visit:
     """The visit of a model to a child of its node."""
     assert visit.test is not None
-    tree = formatters[visit.model].tree
-    children = tree.children_left if side == LEFT else tree.children_right
+    tree = formatters[visit.model].nodes
+    children = tree.left if side == LEFT else tree.right
     reach = visit.left if side == LEFT else visit.right
     assert reach is not None
     reaches = visit.reaches | {visit.test.column: reach}
@@ -169,18 +168,18 @@ def visit_of(
 ) -> Visit:
     """A model at a node, with what is asked there."""
     formatter = formatters[model]
-    tree = formatter.tree
-    kind = int(tree.test[node])
-    if kind == LEAF:
+    tree = formatter.nodes
+    if tree.is_leaf[node]:
         return Visit(model, node, reaches, None)
-    column = int(tree.feature[node])
+    column = int(tree.column[node])
     reach = reaches.get(column) or formatter.reach(column)
     left, right = formatter.parts(node, reach)
+    is_set = bool(tree.is_set[node])
     test = NodeTest(
         column,
-        kind,
-        threshold=None if kind == IN_SUBSET else float(tree.threshold[node]),
-        categories=_labels(formatter, column, left.categories) if kind == IN_SUBSET else None,
+        int(tree.test[node]),
+        threshold=None if is_set else float(tree.threshold[node]),
+        categories=_labels(formatter, column, left.categories) if is_set else None,
         missing_left=left.missing if reach.missing else None,
     )
     return Visit(model, node, reaches, test, left, right)

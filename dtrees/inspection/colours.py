@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from dtrees.core.model.tree import Tree
+from dtrees.export.model_nodes import TreeNodes
 
 # Colours of classes that people who see few colours tell apart (Okabe and Ito 2008).
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
 
 
-def colours_of(tree: Tree) -> np.ndarray:
+def colours_of(tree: TreeNodes) -> np.ndarray:
     """Colours of all nodes, red, green and blue in [0, 1]; float64 (n_nodes, 3)."""
     value = tree.value
     if tree.is_regression:

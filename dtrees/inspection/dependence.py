@@ -33,7 +33,6 @@ import numpy as np
 
 from dtrees.coding.labels import is_missing, object_array
 from dtrees.constraints import ArrayLike, InstanceOf, IntegerIn, Nothing, checked
-from dtrees.core.model.tree import ABOVE, IN_SUBSET, Tree
 from dtrees.export.model_nodes import ModelNodes, TreeNodes
 
 if TYPE_CHECKING:
@@ -68,18 +67,18 @@ class Points:
 
     def go_left(self, tree: TreeNodes, nodes: np.ndarray) -> np.ndarray:
         """Tell which points the tests of nodes send left, bool (n_nodes, n)."""
-        grown, tests = tree.grown, tree.grown.test[nodes][:, None]
-        cuts = grown.threshold[nodes][:, None]
-        left = np.where(tests == ABOVE, self.numbers > cuts, self.numbers <= cuts)
-        for i in np.flatnonzero(tests == IN_SUBSET).tolist():
+        cuts = tree.threshold[nodes][:, None]
+        is_above = tree.is_above[nodes][:, None]
+        left = np.where(is_above, self.numbers > cuts, self.numbers <= cuts)
+        for i in np.flatnonzero(tree.is_set[nodes]).tolist():
             left[i] = tree.codes_left(int(nodes[i]))[self.codes] & (self.codes > 0)
         gaps = np.isnan(self.numbers) & (self.codes == 0)
-        left[:, gaps] = grown.missing_go_to_left[nodes][:, None]
+        left[:, gaps] = tree.missing_left[nodes][:, None]
         return left
 
 
 def points_asked_for(
-    trees: Sequence[Tree], book: CodeBook, column: int, values: Any, resolution: int
+    trees: Sequence[TreeNodes], book: CodeBook, column: int, values: Any, resolution: int
 ) -> tuple[np.ndarray, Points]:
     """The values of a column that are asked for; None: those where answers change."""
     if values is None:
@@ -90,7 +89,7 @@ def points_asked_for(
 
 
 def _values_of(
-    trees: Sequence[Tree], book: CodeBook, column: int, resolution: int
+    trees: Sequence[TreeNodes], book: CodeBook, column: int, resolution: int
 ) -> tuple[np.ndarray, Points]:
     """Values where the answers of trees change, a number above, and all categories."""
     numbers = np.empty(0)
@@ -117,9 +116,9 @@ def _values_of(
     return shown, points
 
 
-def _steps(trees: Sequence[Tree], book: CodeBook, column: int) -> np.ndarray:
+def _steps(trees: Sequence[TreeNodes], book: CodeBook, column: int) -> np.ndarray:
     """Thresholds of a column, and a number above the last; 0 where there is none."""
-    found = np.concatenate([tree.threshold[tree.feature == column] for tree in trees])
+    found = np.concatenate([tree.threshold[tree.column == column] for tree in trees])
     found = np.unique(found[np.isfinite(found)])
     if len(found) == 0:
         return np.zeros(1)
@@ -284,7 +283,6 @@ def partial_dependence(
     if view.book is None:
         raise TypeError("A tree on codes does not know what they mean: give the estimator.")
     names, book, saw_missing = view.column_names, view.book, view.saw_missing
-    trees = [tree.grown for tree in view.trees]
     columns: list[Any] = [column] if isinstance(column, str | Integral) else list(column)
     if len(columns) != 1:
         numbers, given = _pair_of(columns, values, names)
@@ -293,7 +291,7 @@ def partial_dependence(
         numbers, given = [_number_of(column, names)], [values]
     shown, points = zip(
         *(
-            points_asked_for(trees, book, number, own, resolution)
+            points_asked_for(view.trees, book, number, own, resolution)
             for number, own in zip(numbers, given, strict=True)
         ),
         strict=True,
@@ -326,13 +324,12 @@ def mean_of_tree(tree: TreeNodes, asked: Mapping[int, Points]) -> np.ndarray:
     Returns float64 (n_values, n_points), or (n_values, n_points, n_points of the second column).
     O(nodes x points of a column + leaves x all of them).
     """
-    grown = tree.grown
-    weight, leaves = grown.weighted_n_node_samples, tree.is_leaf
-    share = np.ones(grown.node_count)  # of the rows, by tests of other columns
-    comes = {j: np.ones((grown.node_count, len(own)), dtype=bool) for j, own in asked.items()}
+    weight, leaves = tree.weight, tree.is_leaf
+    share = np.ones(tree.n_nodes)  # of the rows, by tests of other columns
+    comes = {j: np.ones((tree.n_nodes, len(own)), dtype=bool) for j, own in asked.items()}
     for nodes in _levels(tree):
-        left, right = grown.children_left[nodes], grown.children_right[nodes]
-        tested = grown.feature[nodes]
+        left, right = tree.left[nodes], tree.right[nodes]
+        tested = tree.column[nodes]
         ratio = weight[left] / weight[nodes]
         is_asked = np.isin(tested, list(asked))
         share[left] = share[nodes] * np.where(is_asked, 1.0, ratio)
@@ -343,7 +340,7 @@ def mean_of_tree(tree: TreeNodes, asked: Mapping[int, Points]) -> np.ndarray:
             goes_left = asked[j].go_left(tree, nodes[here])
             reached[left[here]] &= goes_left
             reached[right[here]] &= ~goes_left
-    parts = grown.value[leaves].T * share[leaves]
+    parts = tree.value[leaves].T * share[leaves]
     first, *others = (reached[leaves].astype(np.float64) for reached in comes.values())
     if not others:
         return parts @ first
@@ -352,7 +349,7 @@ def mean_of_tree(tree: TreeNodes, asked: Mapping[int, Points]) -> np.ndarray:
 
 def _levels(tree: TreeNodes) -> Iterator[np.ndarray]:
     """Inner nodes of a tree, level by level."""
-    depth, inner = tree.grown.depth, ~tree.is_leaf
+    depth, inner = tree.depth, ~tree.is_leaf
     ends = np.cumsum(np.bincount(depth[inner]))
     yield from np.split(np.flatnonzero(inner)[np.argsort(depth[inner], kind="stable")], ends)[:-1]
 

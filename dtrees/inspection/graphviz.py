@@ -106,7 +106,7 @@ def export_graphviz(
         decimals=decimals,
         max_categories=max_categories,
     )
-    is_leaf, colours = formatter.nodes.is_leaf, colours_of(formatter.tree)
+    is_leaf, colours = formatter.nodes.is_leaf, colours_of(formatter.nodes)
     nodes, edges = [], []
     # node, depth, what tests above have left of their columns
     todo: list[tuple[int, int, dict[int, Reach]]] = [(0, 0, {})]
@@ -148,12 +148,12 @@ def _wrapped(line: Line) -> list[str]:
 
 def _statistics(formatter: TreeFormatter, node: int, impurity: bool) -> list[str]:
     """Impurity, samples and value, as scikit-learn writes them."""
-    tree, known = formatter.tree, impurity and formatter.nodes.has_impurity
+    tree, known = formatter.nodes, impurity and formatter.nodes.has_impurity
     (value,) = tree.value_of([node])
     lines = [f"{impurity_name(tree)} = {tree.impurity[node]:.3f}"] if known else []
-    lines.append(f"samples = {tree.n_node_samples[node]}")
+    lines.append(f"samples = {tree.n_samples[node]}")
     if not formatter.classes:
         return [*lines, f"value = {formatter.value_format()(float(value[0]))}"]
-    weights = formatter.nodes.class_weights(node)
+    weights = tree.class_weights(node)
     shown = ", ".join(np.format_float_positional(w, formatter.decimals, trim="-") for w in weights)
     return [*lines, f"value = [{shown}]", f"class = {formatter.classes[int(value.argmax())]}"]

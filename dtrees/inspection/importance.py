@@ -103,10 +103,10 @@ def summed_importances(trees: Iterable[Tree]) -> np.ndarray:
 
 def importances_of(view: ModelNodes) -> np.ndarray:
     """Share of every column in what a model has learned, float64 (n_columns,)."""
-    grown = [tree.grown for tree in view.trees]
+    trees = [tree.grown for tree in view.trees]
     if view.start is not None:
-        return summed_importances(grown)
-    mean = mean_importances(grown)
+        return summed_importances(trees)
+    mean = mean_importances(trees)
     return np.zeros(view.n_columns) if mean is None else mean
 
 
@@ -140,7 +140,7 @@ def split_counts(model: Any) -> np.ndarray:
     True
     """
     view = ModelNodes.of(model)
-    tested = np.concatenate([tree.grown.feature[~tree.is_leaf] for tree in view.trees])
+    tested = np.concatenate([tree.column[~tree.is_leaf] for tree in view.trees])
     return np.bincount(tested, minlength=view.n_columns)
 
 

@@ -24,8 +24,7 @@ import numpy as np
 
 from dtrees._html import html_table
 from dtrees.constraints import NAMES, IntegerIn, ListLike, Nothing, checked
-from dtrees.core.model.tree import ABOVE
-from dtrees.export.model_nodes import ModelNodes
+from dtrees.export.model_nodes import TESTS, ModelNodes
 from dtrees.inspection.alignment import Group, NodeTest, Visit, walk
 from dtrees.inspection.tree_formatter import (
     FORMATS,
@@ -224,8 +223,8 @@ def formatters_of(
                 max_categories=max_categories,
             )
         )
-    check_together([(each.tree.n_columns, each.names) for each in found], "columns")
-    check_together([(each.tree.is_regression, each.classes) for each in found], "classes")
+    check_together([(each.nodes.n_columns, each.names) for each in found], "columns")
+    check_together([(each.nodes.is_regression, each.classes) for each in found], "classes")
     return found
 
 
@@ -244,7 +243,7 @@ def check_together(values: Sequence[Any], what: str) -> None:
 def _node(
     formatters: Sequence[TreeFormatter], group: Group, left: tuple[int, ...], right: tuple[int, ...]
 ) -> SharedNode:
-    trees = [(formatters[visit.model].tree, visit.node) for visit in group.visits]
+    trees = [(formatters[visit.model].nodes, visit.node) for visit in group.visits]
     value = np.mean([tree.value_of([node])[0] for tree, node in trees], axis=0)
     value.flags.writeable = False
     tests = () if group.is_leaf else tests_of(group.visits)
@@ -256,7 +255,7 @@ def _node(
         column=tests[0][0].column if tests else None,
         tests=tests,
         interval=(min(thresholds), max(thresholds)) if thresholds else None,
-        n_rows=float(np.mean([tree.n_node_samples[node] for tree, node in trees])),
+        n_rows=float(np.mean([tree.n_samples[node] for tree, node in trees])),
         value=value,
         text=_question(formatters, group, tests) if tests else _answer(formatters[0], value),
         is_cut=group.is_cut,
@@ -291,9 +290,9 @@ def _question(
         line, _ = formatter.sides(visit.node, visit.left, visit.right)
         return line.head + ", ".join(line.members) + line.tail
     name = formatter.names[test.column]
-    sign = ">" if test.kind == ABOVE else "<="
+    sign = TESTS[test.kind]
     if formatter.unit(test.column) == "bool":
-        text = f"{name} is {test.kind == ABOVE}"
+        text = f"{name} is {sign == '>'}"
     else:
         text = f"{name} {sign} {_range(formatter, test.column, thresholds)}"
     sides = Counter[bool | None]()

@@ -33,10 +33,10 @@ from dtrees.coding.codebook import CodeBook
 from dtrees.coding.sparse_positions import in_scipy
 from dtrees.coding.tables import Table, read_table
 from dtrees.constraints import ARRAY, ROWS, Boolean, InstanceOf, IntegerIn, checked
-from dtrees.core.model.tree import LEAF, Tree
+from dtrees.core.model.tree import Tree
 from dtrees.core.predict.contributions import contributions
 from dtrees.core.predict.raw import apply
-from dtrees.export.model_nodes import ModelNodes
+from dtrees.export.model_nodes import ModelNodes, TreeNodes
 from dtrees.parallel import Answer, computed, is_lazy, map_rows, threaded
 from dtrees.typing import Runner, serial
 
@@ -277,19 +277,19 @@ class Explainer:
         table = None
         if background is not None:
             table = view.book.check(computed(background)[0], estimator=estimator)
-        trees = tuple(nodes.grown for nodes in view.trees)
+        trees = tuple(tree.grown for tree in view.trees)
         n, weight = view.n_outputs, 1.0 if view.start is not None else 1 / len(trees)
         base = np.zeros(n) if view.start is None else view.start.astype(np.float64)
         are_shares = view.start is None and n > 1
         values = []
-        for number, tree in enumerate(trees):
+        for number, tree in enumerate(view.trees):
             value = weight * tree.value
             mean = mean_of_leaves(tree, value)
             value, at = value - mean, number % n
             own = slice(None) if view.start is None else slice(at, at + 1)
             base[own] += mean
             if table is not None:
-                base[own] += value[apply(tree, view.book, table)].mean(axis=0)
+                base[own] += value[apply(tree.grown, view.book, table)].mean(axis=0)
             values.append(np.ascontiguousarray(value[:, 1:] if are_shares else value))
         return cls(
             *(trees, tuple(values), base, view.book, tuple(view.column_names)),
@@ -352,11 +352,10 @@ class Explainer:
         return both.swapaxes(1, 2).reshape(len(phi), -1)
 
 
-def mean_of_leaves(tree: Tree, value: np.ndarray) -> np.ndarray:
+def mean_of_leaves(tree: TreeNodes, value: np.ndarray) -> np.ndarray:
     """Mean of the values of leaves by weight, float64 (n,); `value` is of nodes."""
-    leaves = tree.test == LEAF
-    weight = tree.weighted_n_node_samples[leaves]
-    found: np.ndarray = (weight / weight.sum()) @ value[leaves]
+    weight = tree.weight[tree.is_leaf]
+    found: np.ndarray = (weight / weight.sum()) @ value[tree.is_leaf]
     return found
 
 

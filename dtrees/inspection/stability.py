@@ -31,8 +31,7 @@ import numpy as np
 
 from dtrees._html import html_table
 from dtrees.constraints import ListLike, checked
-from dtrees.core.model.tree import LEAF, Tree
-from dtrees.export.model_nodes import ModelNodes
+from dtrees.export.model_nodes import ModelNodes, TreeNodes
 from dtrees.inspection.alignment import NO_GROUP, Group, walk
 from dtrees.inspection.importance import importances_of, split_counts
 from dtrees.inspection.overlay import check_together
@@ -98,8 +97,8 @@ class LevelCounts:
     def add(self, formatters: list[TreeFormatter]) -> None:
         """Count one tree of every model."""
         self.n_trees += 1
-        self.n_rows += int(formatters[self.reference].tree.n_node_samples[0])
-        depths = [each.tree.depth for each in formatters]
+        self.n_rows += int(formatters[self.reference].nodes.n_samples[0])
+        depths = [each.nodes.depth for each in formatters]
         still: dict[int, set[int]] = {NO_GROUP: set(range(self.n_models))}
         for group in walk(formatters, least=2):
             if len(group.visits) == 1:
@@ -114,7 +113,7 @@ class LevelCounts:
                 continue
             same = {m for m in still[group.above] if m in here and here[m].test == test}
             still[group.number] = same
-            rows = formatters[self.reference].tree.n_node_samples[here[self.reference].node]
+            rows = formatters[self.reference].nodes.n_samples[here[self.reference].node]
             together = sum(m < self.n_models for m in here)
             self._count_tests(group.depth, np.array([[rows, together, len(same)]]))
 
@@ -138,7 +137,7 @@ class LevelCounts:
     ) -> None:
         """All nodes of a model from where it is alone."""
         (visit,) = group.visits
-        model, tree = visit.model, formatters[visit.model].tree
+        model, tree = visit.model, formatters[visit.model].nodes
         part = slice(visit.node, end_of_subtree(tree, visit.node))
         depth = depths[model][part]
         if model < self.n_models:
@@ -147,8 +146,8 @@ class LevelCounts:
         if model != self.reference:
             return
         agree = int(model < self.n_models)  # one of the models: with itself
-        asks = tree.test[part] != LEAF
-        rows = tree.n_node_samples[part].astype(np.int64)
+        asks = ~tree.is_leaf[part]
+        rows = tree.n_samples[part].astype(np.int64)
         for level in np.unique(depth[asks]).tolist():
             here = rows[asks & (depth == level)]
             numbers = np.empty((len(here), 3), dtype=np.int64)
@@ -159,10 +158,10 @@ class LevelCounts:
         self.tests.setdefault(depth, []).append(numbers)
 
 
-def end_of_subtree(tree: Tree, node: int) -> int:
+def end_of_subtree(tree: TreeNodes, node: int) -> int:
     """The number behind the last node below a node: preorder, so its rightmost leaf."""
-    while tree.test[node] != LEAF:
-        node = int(tree.children_right[node])
+    while not tree.is_leaf[node]:
+        node = int(tree.right[node])
     return node + 1
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dtrees.core.data.criteria import CRITERIA
-from dtrees.core.model.tree import ABOVE, IN_SUBSET, Tree
 from dtrees.export.model_nodes import ModelNodes, TreeNodes
 
 if TYPE_CHECKING:
@@ -179,18 +178,13 @@ class TreeFormatter:
     formats: dict[int | None, Callable[[float], str]] = field(default_factory=dict, init=False)
 
     @property
-    def tree(self) -> Tree:
-        """The tree on codes."""
-        return self.nodes.grown
-
-    @property
     def book(self) -> CodeBook | None:
         """The codebook; None of a tree on codes."""
         return self.nodes.book
 
     def leaf(self, node: int) -> Line:
         """The line of a leaf: its class or its value."""
-        (value,) = self.tree.value_of([node])
+        (value,) = self.nodes.value_of([node])
         if not self.classes:
             return Line(f"value: [{self.value_format()(float(value[0]))}]")
         name = f"class: {self.classes[int(value.argmax())]}"
@@ -212,15 +206,15 @@ class TreeFormatter:
 
     def parts(self, node: int, reach: Reach) -> tuple[Reach, Reach]:
         """The values that the test of a node sends left, and those that it sends right."""
-        missing_left = bool(self.tree.missing_go_to_left[node])
-        if self.tree.test[node] == IN_SUBSET:
+        missing_left = bool(self.nodes.missing_left[node])
+        if self.nodes.is_set[node]:
             goes_left = self.nodes.codes_left(node)
             codes = np.arange(1, len(goes_left)) if reach.categories is None else reach.categories
             inside, outside = codes[goes_left[codes]], codes[~goes_left[codes]]
             numbers = False, reach.numbers
         else:
             inside, outside = np.empty(0, dtype=np.intp), reach.categories
-            numbers = reach.numbers, reach.numbers and not np.isinf(self.tree.threshold[node])
+            numbers = reach.numbers, reach.numbers and not np.isinf(self.nodes.threshold[node])
         return (
             Reach(inside, numbers[0], reach.missing and missing_left),
             Reach(outside, numbers[1], reach.missing and not missing_left),
@@ -230,23 +224,23 @@ class TreeFormatter:
         self, node: int, reaches: dict[int, Reach]
     ) -> tuple[tuple[int, dict[int, Reach], Line], tuple[int, dict[int, Reach], Line]]:
         """Both children of a node: number, what comes to it by column, and what leads to it."""
-        column = int(self.tree.feature[node])
+        column = int(self.nodes.column[node])
         left, right = self.parts(node, reaches.get(column) or self.reach(column))
         passed, failed = self.sides(node, left, right)
         return (
-            (int(self.tree.children_left[node]), reaches | {column: left}, passed),
-            (int(self.tree.children_right[node]), reaches | {column: right}, failed),
+            (int(self.nodes.left[node]), reaches | {column: left}, passed),
+            (int(self.nodes.right[node]), reaches | {column: right}, failed),
         )
 
     def sides(self, node: int, left: Reach, right: Reach) -> tuple[Line, Line]:
         """The test of a node and its negation, from what they let through."""
-        column = int(self.tree.feature[node])
+        column = int(self.nodes.column[node])
         name = self.names[column]
         if right.is_missing_only:
             return Line(f"{name} is not missing"), Line(f"{name} is missing")
         if left.is_missing_only:
             return Line(f"{name} is missing"), Line(f"{name} is not missing")
-        if self.tree.test[node] == IN_SUBSET:
+        if self.nodes.is_set[node]:
             passed, failed = self._sides_of_set(column, left, right)
         else:
             passed, failed = self._sides_of_number(node, column, right.has_categories)
@@ -257,7 +251,7 @@ class TreeFormatter:
         return passed, failed
 
     def _sides_of_number(self, node: int, column: int, or_category: bool) -> tuple[Line, Line]:
-        name, threshold = self.names[column], float(self.tree.threshold[node])
+        name, threshold = self.names[column], float(self.nodes.threshold[node])
         hybrid = self.book is not None and or_category
         if np.isinf(threshold):
             return (
@@ -269,7 +263,7 @@ class TreeFormatter:
             return Line(f"{name} is False"), Line(f"{name} is True")
         value = self._threshold_format(column)(threshold)
         at_most, above = f"{name} <= {value}", f"{name} >  {value}"
-        passed, failed = (above, at_most) if self.tree.test[node] == ABOVE else (at_most, above)
+        passed, failed = (above, at_most) if self.nodes.is_above[node] else (at_most, above)
         return Line(passed), Line(failed, tail=" or a category" if hybrid else "")
 
     def _sides_of_set(self, column: int, left: Reach, right: Reach) -> tuple[Line, Line]:
@@ -289,8 +283,8 @@ class TreeFormatter:
 
     def _threshold_format(self, column: int) -> Callable[[float], str]:
         if column not in self.formats:
-            here = (self.tree.feature == column) & np.isfinite(self.tree.threshold)
-            values = np.unique(self.tree.threshold[here])
+            here = (self.nodes.column == column) & np.isfinite(self.nodes.threshold)
+            values = np.unique(self.nodes.threshold[here])
             form = FORMATS.get(self.unit(column), number_format)
             self.formats[column] = form(values, self.decimals)
         return self.formats[column]
@@ -298,7 +292,7 @@ class TreeFormatter:
     def value_format(self) -> Callable[[float], str]:
         """Leaf values need not all differ in print, but the largest shows three digits."""
         if None not in self.formats:
-            largest = float(np.abs(self.tree.value).max())
+            largest = float(np.abs(self.nodes.value).max())
             digits = 2 - int(np.floor(np.log10(largest))) if 0.0 < largest < 1.0 else 0
             decimals = max(self.decimals, digits)
             self.formats[None] = (
@@ -322,7 +316,7 @@ class TreeFormatter:
         return tuple(words)
 
 
-def impurity_name(tree: Tree) -> str:
+def impurity_name(tree: TreeNodes) -> str:
     """Name of the impurity of nodes: Gini's where a criterion has none of its own."""
     row = CRITERIA.get(tree.criterion)
     return "gini" if row is not None and row.is_function else tree.criterion
@@ -340,7 +334,7 @@ def formatter_of(
     return TreeFormatter(
         nodes,
         names=column_names(view, feature_names),
-        classes=[] if nodes.grown.is_regression else label_names(view.labels, class_names),
+        classes=[] if nodes.is_regression else label_names(view.labels, class_names),
         **options,
     )
 

@@ -190,7 +190,7 @@ def _drawn_nodes(formatter: TreeFormatter, max_depth: int | None, impurity: bool
 
 def _prediction(formatter: TreeFormatter, node: int) -> list[str]:
     """The largest class, or the mean."""
-    (value,) = formatter.tree.value_of([node])
+    (value,) = formatter.nodes.value_of([node])
     if formatter.classes:
         name = formatter.classes[int(value.argmax())]
         return [textwrap.shorten(name, LETTERS, placeholder=" ...")]
@@ -211,16 +211,16 @@ def _wrapped(line: Line) -> list[str]:
 
 def _statistics(formatter: TreeFormatter, node: int, impurity: bool) -> list[str]:
     """Impurity and rows, the weights of few classes, the mean where a test stands first."""
-    tree = formatter.tree
-    rows = f"{tree.n_node_samples[node]:,} rows"
-    known = impurity and formatter.nodes.has_impurity
+    tree = formatter.nodes
+    rows = f"{tree.n_samples[node]:,} rows"
+    known = impurity and tree.has_impurity
     name = impurity_name(tree).replace("_", " ")
     lines = [f"{name} {tree.impurity[node]:.3g}  ·  {rows}" if known else rows]
     if formatter.classes and len(formatter.classes) <= MOST_COUNTS:
-        weights = formatter.nodes.class_weights(node)
+        weights = tree.class_weights(node)
         counts = [np.round(weight, formatter.decimals) for weight in weights]
         lines.append("  ·  ".join(f"{count:,.12g}" for count in counts))
-    elif not formatter.classes and not formatter.nodes.is_leaf[node]:
+    elif not formatter.classes and not tree.is_leaf[node]:
         (value,) = tree.value_of([node])
         lines.append(f"mean {formatter.value_format()(float(value[0]))}")
     return lines
@@ -249,7 +249,7 @@ class Drawing:
 
     def __post_init__(self) -> None:
         self.matplotlib, self.ax = self.canvas.matplotlib, self.canvas.ax
-        self.values, self.colours = self.formatter.tree.value, colours_of(self.formatter.tree)
+        self.values, self.colours = self.formatter.nodes.value, colours_of(self.formatter.nodes)
 
     def draw(self, node: Node) -> None:
         """A box, its text, its bar, and the edges to its children."""

@@ -12,7 +12,7 @@ from tests.export.examples import examples
 
 
 def test_classes_have_colours_and_pure_nodes_are_stronger():
-    tree = DecisionTreeClassifier().fit(*load_iris(return_X_y=True)).tree_.model
+    (tree,) = ModelNodes.of(DecisionTreeClassifier().fit(*load_iris(return_X_y=True))).trees
     found = colours_of(tree)
     away = 1 - found  # from white
     for k, name in enumerate(COLOURS[:3]):
@@ -27,7 +27,7 @@ def test_classes_have_colours_and_pure_nodes_are_stronger():
 def test_means():
     X = np.arange(8.0)[:, None]
     for y in (np.arange(8.0), 1e150 * np.linspace(-1, 1, 8), np.ones(8)):
-        tree = DecisionTreeRegressor().fit(X, y).tree_.model
+        (tree,) = ModelNodes.of(DecisionTreeRegressor().fit(X, y)).trees
         darkness = 1 - colours_of(tree)[np.argsort(tree.value[:, 0])].mean(axis=1)
         assert (np.diff(darkness) >= 0).all()
 
@@ -35,7 +35,7 @@ def test_means():
 @given(examples())
 def test_colours_are_colours(example):
     for tree in ModelNodes.of(example.model).trees:
-        found = colours_of(tree.grown)
+        found = colours_of(tree)
         assert found.shape == (len(tree.is_leaf), 3)
         assert ((found >= 0) & (found <= 1)).all()
 

@@ -20,6 +20,7 @@ from dtrees import (
     GradientBoostingRegressor,
     RandomForestClassifier,
 )
+from dtrees.export.model_nodes import ModelNodes
 from dtrees.inspection import impurity_importances, stability, stability_report
 from dtrees.inspection.stability import end_of_subtree
 from dtrees.model_selection import cross_validate
@@ -100,14 +101,14 @@ def test_fewer_and_fewer_models_agree_further_down(seed):
 
 def test_subtrees_are_slices():
     _, final = fold_models(6)
-    tree = final.tree_.model
+    (tree,) = ModelNodes.of(final).trees
 
     def size(node):
-        if tree.test[node] == 0:
+        if tree.is_leaf[node]:
             return 1
-        return 1 + size(tree.children_left[node]) + size(tree.children_right[node])
+        return 1 + size(tree.left[node]) + size(tree.right[node])
 
-    for node in range(tree.node_count):
+    for node in range(tree.n_nodes):
         assert end_of_subtree(tree, node) == node + size(node)
 
 
