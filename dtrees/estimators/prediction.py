@@ -21,7 +21,7 @@ the table is not needed::
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,7 +32,7 @@ from scipy.sparse import csr_matrix, hstack
 from dtrees._forks import cached_property
 from dtrees._warnings import warn
 from dtrees.coding.codebook import CodeBook
-from dtrees.coding.tables import Table, read_table
+from dtrees.coding.tables import Table
 from dtrees.core.losses.losses import Loss, OwnLoss
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.model.tree import Forest, Tree
@@ -55,12 +55,12 @@ from dtrees.core.predict.raw import (
     staged_raw_predictions,
 )
 from dtrees.inspection.shap import Explainer
-from dtrees.parallel import Answer, is_lazy, map_rows, threaded
+from dtrees.parallel import Answer, Model, is_lazy, map_rows, threaded
 from dtrees.typing import Runner, serial
 
 
 @dataclass(eq=False)
-class Predictor(ABC):
+class Predictor(Model):
     """What trees and forests answer alike."""
 
     book: CodeBook
@@ -83,24 +83,6 @@ class Predictor(ABC):
     @abstractmethod
     def _trees(self) -> tuple[Tree, ...]:
         """The trees."""
-
-    def check(self, X: Any, run: Runner = serial) -> Table:
-        """A table of the columns that were fitted."""
-        return self.book.check(X, estimator=self.estimator, run=run)
-
-    def check_columns(self, names: np.ndarray | None, n_columns: int | None) -> None:
-        """Raise when a table of these columns is not one of those that were fitted."""
-        self.book.check_columns(names, n_columns, self.estimator)
-
-    def of_block(self, method: str, block: Any) -> Any:
-        """Answer for a block of a collection whose columns have been checked.
-
-        Names that only one side has were a warning then, and are none for every block.
-        """
-        table = read_table(block)
-        if table.names is None or self.book.feature_names is None:
-            table = replace(table, names=self.book.feature_names)
-        return getattr(self, method)(table)
 
     def answer(self, method: str) -> Answer:
         """Type, dtype and columns of what a method returns."""

@@ -31,13 +31,13 @@ import numpy as np
 
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.sparse_positions import in_scipy
-from dtrees.coding.tables import Table, read_table
+from dtrees.coding.tables import Table
 from dtrees.constraints import ARRAY, ROWS, Boolean, InstanceOf, IntegerIn, checked
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.contributions import contributions
 from dtrees.core.predict.raw import apply
 from dtrees.export.model_nodes import ModelNodes, TreeNodes
-from dtrees.parallel import Answer, computed, is_lazy, map_rows, threaded
+from dtrees.parallel import Answer, Model, computed, is_lazy, map_rows, threaded
 from dtrees.typing import Runner, serial
 
 
@@ -222,7 +222,9 @@ def shap_values(
     >>> bool(abs(total - model.predict(X)).max() < 1e-9)
     True
     """
-    explainer = Explainer.of(model, background, interactions)
+    if background is not None and interactions:
+        raise ValueError("interactions are those of path-dependent values: give no background.")
+    explainer = Explainer.of(model, background)
     if is_lazy(X):
         return Explanation(
             map_rows(explainer, "values", X),
@@ -233,7 +235,7 @@ def shap_values(
             map_rows(explainer, "interactions", X) if interactions else None,
         )
     run = threaded(getattr(model, "n_jobs", None))
-    phi, pairs = explainer.explain(explainer.check(X, run), run)
+    phi, pairs = explainer.explain(explainer.check(X, run), run, interactions)
     base = np.repeat(explainer.base[None], len(phi), axis=0)
     return Explanation(
         explainer.squeezed(phi),
@@ -252,11 +254,11 @@ def cells_of(X: Any) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Explainer:
+class Explainer(Model):
     """What explains predictions of a fitted model, here or on a worker."""
 
     trees: tuple[Tree, ...]
-    values: tuple[np.ndarray, ...]  # of each tree, (n_nodes, n): what it adds, without its mean
+    node_values: tuple[np.ndarray, ...]  # by tree, (n_nodes, n): what it adds, without its mean
     base: np.ndarray  # (n_outputs,): prediction where nothing is known
     book: CodeBook
     columns: tuple[str, ...]  # names
@@ -264,16 +266,13 @@ class Explainer:
     are_shares: bool  # outputs sum to one: the first is not among the values
     estimator: str  # name for messages
     background: Table | None = None
-    with_interactions: bool = False
 
     @classmethod
-    def of(cls, model: Any, background: Any = None, interactions: bool = False) -> Explainer:
+    def of(cls, model: Any, background: Any = None) -> Explainer:
         """What explains a model; errors as of `shap_values`."""
         view, estimator = ModelNodes.of(model), type(model).__name__
         if view.book is None:
             raise TypeError("A tree on codes does not know what they mean: give the estimator.")
-        if background is not None and interactions:
-            raise ValueError("interactions are those of path-dependent values: give no background.")
         table = None
         if background is not None:
             table = view.book.check(computed(background)[0], estimator=estimator)
@@ -293,32 +292,13 @@ class Explainer:
             values.append(np.ascontiguousarray(value[:, 1:] if are_shares else value))
         return cls(
             *(trees, tuple(values), base, view.book, tuple(view.column_names)),
-            *(output_names(view), are_shares, estimator, table, interactions),
+            *(output_names(view), are_shares, estimator, table),
         )
 
     @property
     def n_outputs(self) -> int:
         """Number of outputs."""
         return len(self.base)
-
-    def check(self, X: Any, run: Runner = serial) -> Table:
-        """A table of the columns that were fitted."""
-        return self.book.check(X, estimator=self.estimator, run=run)
-
-    def check_columns(self, names: np.ndarray | None, n_columns: int | None) -> None:
-        """Raise when a table of these columns is not one of those that were fitted."""
-        self.book.check_columns(names, n_columns, self.estimator)
-
-    def of_block(self, method: str, block: Any) -> np.ndarray:
-        """Answer for a block of a collection whose columns have been checked."""
-        table = read_table(block)
-        if table.names is None or self.book.feature_names is None:
-            table = replace(table, names=self.book.feature_names)
-        if method == "predict_contributions":
-            return self.predict_contributions(table)
-        alone = replace(self, with_interactions=method == "interactions")
-        phi, pairs = alone.explain(self.check(table))
-        return self.squeezed(phi if pairs is None else pairs)
 
     def answer(self, method: str) -> Answer:
         """Type, dtype and columns of what a method returns."""
@@ -334,15 +314,27 @@ class Explainer:
         """Values by row without the axis of a single output."""
         return found[..., 0] if self.n_outputs == 1 else found
 
-    def explain(self, table: Table, run: Runner = serial) -> tuple[np.ndarray, np.ndarray | None]:
+    def explain(
+        self, table: Table, run: Runner, interactions: bool = False
+    ) -> tuple[np.ndarray, np.ndarray | None]:
         """SHAP values, float64 (n_rows, n_columns, n_outputs), and interactions of a table."""
         return contributions(
-            *(self.trees, self.values, self.book, table, run),
+            *(self.trees, self.node_values, self.book, table, run),
             n_outputs=self.n_outputs - self.are_shares,
             background=self.background,
-            interactions=self.with_interactions,
+            interactions=interactions,
             add_first=self.are_shares,
         )
+
+    def values(self, X: Any, run: Runner = serial) -> np.ndarray:
+        """SHAP values, without the axis of a single output."""
+        return self.squeezed(self.explain(self.check(X, run), run)[0])
+
+    def interactions(self, X: Any, run: Runner = serial) -> np.ndarray:
+        """Interactions, without the axis of a single output."""
+        _, pairs = self.explain(self.check(X, run), run, interactions=True)
+        assert pairs is not None
+        return self.squeezed(pairs)
 
     def predict_contributions(self, X: Any, run: Runner = serial) -> np.ndarray:
         """SHAP values and the base value behind them, output by output."""

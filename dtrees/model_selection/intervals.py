@@ -39,7 +39,7 @@ from dtrees.model_selection.folds import TEST, RowsOfSides, Split
 from dtrees.model_selection.pipelines import last_step
 from dtrees.model_selection.prepare import Arguments
 from dtrees.model_selection.search import FittedSearches, SharedSearch
-from dtrees.parallel import Answer, is_lazy, map_rows, threaded
+from dtrees.parallel import Answer, Model, is_lazy, map_rows, threaded
 
 NO_REGRESSOR = "they are of numbers, and it is of"
 FINAL = "final_estimator"
@@ -187,8 +187,8 @@ class CrossValidation(dict[str, Any]):
 
 
 @dataclass(frozen=True, eq=False)
-class Predictors:
-    """What answers a block of a collection: `dtrees.parallel.dask_predict.Model`."""
+class Predictors(Model):
+    """The models of a cross-validation, and how far off they were."""
 
     models: tuple[Predictor, ...]
     held_out: Calibration

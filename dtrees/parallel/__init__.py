@@ -19,7 +19,7 @@ from dtrees.parallel.clusters import (
     write_parquet,
 )
 from dtrees.parallel.coded_partitions import CodedPartitions, learn_rows, tables_kept
-from dtrees.parallel.dask_predict import Answer, map_parts, map_rows
+from dtrees.parallel.dask_predict import Answer, Model, map_parts, map_rows
 from dtrees.parallel.distributed_apply import PartitionedRows
 from dtrees.parallel.encoding import encode_partitions
 from dtrees.parallel.executors import computed
@@ -45,6 +45,7 @@ __all__ = [
     "CodedPartitions",
     "FitStatistics",
     "LocalRunner",
+    "Model",
     "PartitionedRows",
     "PartitionedTable",
     "admitted",

@@ -29,18 +29,22 @@ from __future__ import annotations
 
 import pickle
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from threading import RLock
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import dask
 import numpy as np
 from dask.base import tokenize
 
 from dtrees._forks import lock_of_process
-from dtrees.coding.tables import feature_names
+from dtrees.coding.codebook import CodeBook
+from dtrees.coding.tables import Table, feature_names, read_table
 from dtrees.parallel.partitions import is_array
+from dtrees.typing import Runner, serial
 
 _opening = lock_of_process(RLock)  # a model may hold others
 
@@ -63,17 +67,33 @@ class Answer(NamedTuple):
     labels: Any = None
 
 
-class Model(Protocol):
-    """What predicts; pickled on its way to other processes."""
+class Model(ABC):
+    """What answers for the rows of tables; pickled on its way to other processes."""
+
+    book: CodeBook
+    estimator: str  # name for messages
+
+    @abstractmethod
+    def answer(self, method: str) -> Answer:
+        """Type, dtype and columns of what a method returns."""
+
+    def check(self, X: Any, run: Runner = serial) -> Table:
+        """A table of the columns that were fitted."""
+        return self.book.check(X, estimator=self.estimator, run=run)
 
     def check_columns(self, names: np.ndarray | None, n_columns: int | None) -> None:
         """Raise when a table of these columns is not one of those that were fitted."""
-
-    def answer(self, method: str) -> Answer:
-        """What the method returns."""
+        self.book.check_columns(names, n_columns, self.estimator)
 
     def of_block(self, method: str, block: Any) -> Any:
-        """Answer for the rows of a block, at least one, on the calling thread."""
+        """Answer for the rows of a block, at least one, whose columns have been checked.
+
+        Names that only one side has were a warning then, and are none for every block.
+        """
+        table = read_table(block)
+        if table.names is None or self.book.feature_names is None:
+            table = replace(table, names=self.book.feature_names)
+        return getattr(self, method)(table)
 
 
 class Sealed:
