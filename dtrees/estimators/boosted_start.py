@@ -30,6 +30,7 @@ from dtrees.core.predict.raw import raw_before
 from dtrees.estimators.boosted_stopping import Held, ScoredRows, Watch, scored, split
 from dtrees.estimators.column_rules import directions_of, interactions_of
 from dtrees.estimators.eval_sets import EvalSets
+from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
     from dtrees.estimators.boosting import BaseBoosting
@@ -122,11 +123,12 @@ def start_of(
     sides: Sides,
     kept: tuple[np.ndarray, np.ndarray] | None = None,
     evals: EvalSets = NO_EVALS,
+    run: Runner = serial,
 ) -> Start:
     """What a fit knows before its first tree; `kept` are raw predictions that it goes on from.
 
     A model of rows that have an offset begins with it, and with no constant. With `evals` these
-    rows are scored, and all rows of the table are grown from.
+    rows are scored on the threads of `run`, and all rows of the table are grown from.
 
     kept : float64 (n_values,), and (n_values, n_rows)
         Before the first tree of all, and by the trees that are there.
@@ -169,7 +171,11 @@ def start_of(
         "_fit_loss": loss,
         "_fit_seed": given.seed,
     }
-    watch = _watch(model, learned, given, target, sides, evals)
+    if offset is not None:
+        learned["_has_offset"] = True
+    watch = None
+    if sides.held is not None or evals is not NO_EVALS:
+        watch = _watch(model, learned, given, target, sides, evals, run)
     learned["do_early_stopping_"] = watch is not None and watch.decides
     return Start(learned, rows, growing, watch, offset)
 
@@ -203,14 +209,18 @@ def _watch(
     target: Target,
     sides: Sides,
     evals: EvalSets,
+    run: Runner,
 ) -> Watch | None:
-    """What scores rows after each iteration; None: there are none."""
+    """What scores rows after each iteration; None: there are none.
+
+    ValueError: two sets, or two measures, have one name; or there are measures, and no rows.
+    """
     own = copy.copy(model)
     own.__dict__.update(learned, forest_=Forest(()))
     predictor, held = own._predictor(), sides.held
     about = predictor.book, predictor.classes, predictor.loss, len(predictor.initial)
     sets: list[tuple[str, Held, LeafLookup | None]]
-    sets = [(each.name, *each.read(*about, predictor.estimator)) for each in evals.sets]
+    sets = [(each.name, *each.read(*about, predictor.estimator, run)) for each in evals.sets]
     is_early, is_apart = model.early_stopping, held is None or model.validation_fraction is not None
     decides = held is not None or (len(sets) > 0 and (isinstance(is_early, str) or bool(is_early)))
     own.do_early_stopping_ = decides
@@ -219,10 +229,17 @@ def _watch(
         sets.append((name, _held(given, sides.y, target, held), CodedRows(given.coded)))
     if evals.training is not None and is_apart:
         sets.append((evals.training, _held(given, sides.y, target, sides.train), None))
+    names = [name for name, _, _ in sets]
+    if len(set(names)) < len(names):
+        raise ValueError(f"Names of rows to be scored must differ. Got {names}.")
+    if not sets and evals.metrics:
+        raise ValueError("There are no rows to be scored by eval_metric. Give an eval_set.")
     if not sets:
         return None
-    asked = {model.scoring if isinstance(model.scoring, str) else "score": model.scoring}
-    asked |= {name: scorer for name, scorer in evals.metrics.items() if name not in asked}
+    first = model.scoring if isinstance(model.scoring, str) else "score"
+    if evals.metrics.get(first, model.scoring) != model.scoring:
+        raise ValueError(f"eval_metric and scoring have two scorers by the name {first!r}.")
+    asked = {first: model.scoring, **evals.metrics}
     found = []
     for name, rows, walked in sets:
         measures = {each: scored(own, predictor, rows, scorer) for each, scorer in asked.items()}

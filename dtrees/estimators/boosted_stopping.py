@@ -39,6 +39,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _num_samples
 
 from dtrees.callbacks import BoostingFit, Callback, told
 from dtrees.coding.codebook import CodeBook
@@ -50,6 +51,7 @@ from dtrees.core.predict.raw import raw_predictions, staged_raw_predictions
 from dtrees.estimators.forest_growth import check_same_labels
 from dtrees.estimators.prediction import BoostedPredictor
 from dtrees.estimators.scorers import refuse_unfit, with_labels
+from dtrees.parallel import is_lazy
 from dtrees.typing import Runner
 
 if TYPE_CHECKING:
@@ -290,7 +292,9 @@ def scored(
             "A function that is given as scoring or eval_metric predicts by the model, which knows "
             "no init_score of the rows. Name a scorer of scikit-learn, or say 'loss'."
         )
-    return ByModel(estimator, scorer, _safe_indexing(held.X, held.rows), held.y)
+    is_whole = not is_lazy(held.X) and len(held.rows) == _num_samples(held.X)
+    X = held.X if is_whole else _safe_indexing(held.X, held.rows)
+    return ByModel(estimator, scorer, X, held.y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -480,6 +484,11 @@ def kept_predictions(
         raise ValueError(
             "warm_start=True keeps the trees that are there, so the loss must be that of the first "
             "fit. Set warm_start=False to begin anew."
+        )
+    if (offset is not None) != getattr(model, "_has_offset", False):
+        raise ValueError(
+            "warm_start=True keeps the trees that are there, so give init_score if the first fit "
+            "had it, and only then. Set warm_start=False to begin anew."
         )
     if not isinstance(table, Table):
         raise TypeError(

@@ -58,7 +58,7 @@ from dtrees.core.losses.losses import CLASSES, NUMBERS, Loss, OwnLoss, initial_o
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.estimators import base
 from dtrees.estimators.base import LEARNS_CLASSES, LEARNS_COLUMNS, MOST, BaseModel
-from dtrees.estimators.boosted_start import CodedTable, Start, sides_of, start_of
+from dtrees.estimators.boosted_start import NO_EVALS, CodedTable, Start, sides_of, start_of
 from dtrees.estimators.boosted_stopping import (
     Curves,
     Iterations,
@@ -141,8 +141,9 @@ class BaseBoosting(BaseModel):
         "_fit_loss": (InstanceOf(dict, "dict"),),  # in files
         "_fit_seed": (IntegerIn(0, MOST),),
         "_curves": (InstanceOf(dict, "dict"),),
+        "_has_offset": (InstanceOf(bool, "bool"),),  # of the fit; absent: no
     }
-    _learns_at_times = BaseModel._learns_at_times | {"_curves"}
+    _learns_at_times = BaseModel._learns_at_times | {"_curves", "_has_offset"}
 
     loss: Any
     learning_rate: float
@@ -239,7 +240,9 @@ class BaseBoosting(BaseModel):
         ValueError
             A parameter or an input is not what it should be; the estimator is then as it was.
             `X_val` is given without `y_val`, or with ``early_stopping=False``. Some of the rows
-            that are scored have an `init_score`, and others have none.
+            that are scored have an `init_score`, and others have none; or only one of two fits
+            with ``warm_start`` has it. Two sets or two metrics have one name, or there are no rows
+            to be scored by `eval_metric`.
         TypeError
             `callbacks` are no callbacks, `eval_set` is no list of pairs, or a scorer asks for rows
             of a Dask collection.
@@ -253,13 +256,12 @@ class BaseBoosting(BaseModel):
         Costs one coding of the table and, for each tree, about O(rows x columns x log leaves).
         """
         self._check_parameters()
-        evals = EvalSets.of(
-            (X, y, sample_weight, init_score),
-            (X_val, y_val, sample_weight_val, init_score_val),
-            (eval_set, eval_names, eval_sample_weight, eval_init_score),
-            eval_metric,
-            self.early_stopping,
-        )
+        own = X_val, y_val, sample_weight_val, init_score_val
+        listed = eval_set, eval_names, eval_sample_weight, eval_init_score
+        evals = NO_EVALS
+        if any(each is not None for each in (*own, *listed, eval_metric)):
+            of_fit = X, y, sample_weight, init_score
+            evals = EvalSets.of(of_fit, own, listed, eval_metric, self)
         callbacks = [] if callbacks is None else check_callbacks(callbacks)
         if self.verbose > 0:
             callbacks = [ProgressBar(), *callbacks]
@@ -284,7 +286,7 @@ class BaseBoosting(BaseModel):
         if there is not None:
             kept = kept_predictions(self, book, classes, table, offset, run)
         given = CodedTable(X, values, book, coded, seed, offset)
-        start = start_of(self, given, target, sides, kept, evals)
+        start = start_of(self, given, target, sides, kept, evals, run)
         del sides  # eight bytes a row
         if there is not None:
             start = going_on(self, start, table, run)
@@ -959,7 +961,6 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     def _begin(
         self, loss: Loss | OwnLoss, target: Target, y: np.ndarray, weight: np.ndarray | None
     ) -> np.ndarray:
-        loss.check(y)  # rows that are left when others are held out may be zero, all of them
         if isinstance(loss, OwnLoss):
             return loss.initial(y, weight, 1)
         total = len(y) if target.w is None else int(target.w.sum())

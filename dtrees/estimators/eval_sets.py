@@ -5,29 +5,36 @@
     the pair (X, y) itself ─▶ "training", whose raw predictions the growth has
 
 They are no rows of the table: no cut point, category or class is theirs, and all rows of the table
-are grown from. As in scikit-learn, class weights do not concern them. The first set that is not the
-training rows may end the fit, by the parameter `scoring`; what `eval_metric` names is only told.
+are grown from. As in scikit-learn, class weights do not concern them. Rows of weight zero are not
+there. The first set that is not the training rows may end the fit, by the parameter `scoring`; what
+`eval_metric` names is only told.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from dtrees.coding.codebook import CodeBook
-from dtrees.coding.tables import Table, row_values
+from dtrees.coding.tables import row_values
 from dtrees.coding.target import Target, check_weights
 from dtrees.core.losses.losses import Loss, OwnLoss
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.binned import LeafLookup
-from dtrees.core.predict.raw import apply
+from dtrees.core.predict.packed_forest import RawCells
+from dtrees.core.predict.raw import leaves_of_cells
 from dtrees.estimators.boosted_stopping import Held
 from dtrees.estimators.fit_plan import one_target
 from dtrees.estimators.prediction import offsets_of
 from dtrees.parallel import computed
+from dtrees.typing import Runner, serial
+
+if TYPE_CHECKING:
+    from dtrees.estimators.boosting import BaseBoosting
 
 SHOWN = 5  # labels in a message
 OTHER_METRICS = {  # of other libraries
@@ -41,19 +48,29 @@ OTHER_METRICS = {  # of other libraries
 
 
 @dataclass(frozen=True, eq=False)
-class ValueRows(LeafLookup):
-    """All rows of a table that was not coded, walked by their values; may be sent elsewhere.
+class Whole:
+    """Rows that scikit-learn's validations take none of: it looks like no array."""
 
-    `table` is what ``book.check`` returned.
+    rows: Any
+
+
+@dataclass(frozen=True, eq=False)
+class ValueRows(LeafLookup):
+    """Rows of a table that was not coded, walked by their values, each label of which is read once.
+
+    May be sent elsewhere, where they walk on one thread.
     """
 
-    book: CodeBook
-    table: Table
+    cells: RawCells
+    run: Runner = serial
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ValueRows, (RawCells(self.cells.book, self.cells.table),)
 
     def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
-        """Leaf of some rows, intp (n,). O(rows of the table x depth)."""
-        found: np.ndarray = apply(tree, self.book, self.table)[rows]
-        return found
+        """Leaf of some rows, int32 (n,). O(rows of the table x depth)."""
+        (found,) = leaves_of_cells(tree, self.cells, self.run)
+        return found if len(rows) == len(found) else found[rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,27 +98,34 @@ class EvalSet:
         loss: Loss | OwnLoss,
         n_values: int,
         owner: str,
+        run: Runner,
     ) -> tuple[Held, ValueRows]:
         """The rows as they are scored, and as they walk.
 
         `classes` are the labels of the fit; None: numbers. `owner` is the estimator, for messages.
-        ValueError: columns are not those of the fit, lengths differ, a label is none of the fit, or
-        the loss has no use for a target.
+        ValueError: columns are not those of the fit, lengths differ, or a row of positive weight
+        has a label that is none of the fit, or a target for which the loss has no use.
         """
-        table = book.check(self.X, estimator=owner)
         X_word, y_word = self.words
         try:
+            table = book.check(self.X, estimator=owner)
             y = one_target(self.y, owner)
             if len(y) != table.n_rows:
                 raise ValueError(f"{X_word} has {table.n_rows} rows, {y_word} has {len(y)} values.")
-            of_loss = _numbers(y) if classes is None else _numbers_of_classes(y, classes, y_word)
-            loss.check(of_loss)
             weight, start = self.sample_weight, self.init_score
             weight = None if weight is None else check_weights(weight, len(y))
             start = None if start is None else offsets_of(start, len(y), n_values)
+            rows = np.arange(len(y))
+            if weight is not None:
+                rows = np.flatnonzero(weight)
+                y, weight = y[rows], weight[rows]
+                start = None if start is None else start[rows]
+            of_loss = _numbers(y) if classes is None else _numbers_of_classes(y, classes, y_word)
+            loss.check(of_loss)
         except ValueError as error:
             raise ValueError(f"Rows to be scored ({X_word}, {y_word}): {error}") from error
-        return Held(self.X, np.arange(len(y)), y, of_loss, weight, start), ValueRows(book, table)
+        walked = ValueRows(RawCells(book, table), run)
+        return Held(self.X, rows, y, of_loss, weight, start), walked
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +153,7 @@ class EvalSets:
         own: tuple[Any, Any, Any, Any],
         listed: tuple[Any, Any, Any, Any],
         eval_metric: Any,
-        early_stopping: Any,
+        model: BaseBoosting,
     ) -> EvalSets:
         """What was given to `fit`; Dask collections come to this process.
 
@@ -137,14 +161,21 @@ class EvalSets:
             Table, target, weights and ``init_score``: of the fit, and as ``X_val`` and its like.
         listed
             ``eval_set``, ``eval_names``, ``eval_sample_weight`` and ``eval_init_score``.
+        model
+            Is to be fitted.
 
         ValueError: parts are missing or too many. TypeError: something is no list of pairs.
         """
         sets, training = [], None
         if any(each is not None for each in own):
-            sets.append(_own_set(own, early_stopping))
+            sets.append(_own_set(own, model.early_stopping))
         for number, (name, given) in enumerate(_pairs(*listed)):
             if given[0] is fitted[0] and given[1] is fitted[1]:
+                if training is not None:
+                    raise ValueError(
+                        f"eval_set[{number}] are the rows of the fit, and so is a pair before it. "
+                        "Leave one of them out."
+                    )
                 training = "training" if name is None else name
                 pairs = zip(given[2:], fitted[2:], strict=True)
                 if any(a is not None and a is not b for a, b in pairs):
@@ -156,20 +187,18 @@ class EvalSets:
                 words = f"eval_set[{number}][0]", f"eval_set[{number}][1]"
                 name = f"valid_{number}" if name is None else name
                 sets.append(EvalSet.of(name, given, words))
-        names = [each.name for each in sets] + [training] * (training is not None)
-        if len(set(names)) < len(names):
-            raise ValueError(f"Names of rows to be scored must differ. Got {names}.")
         for each in sets:
             if (each.init_score is None) != (fitted[3] is None):
                 raise ValueError(
                     f"The rows of the fit and those of {each.words[0]} begin alike: give init_score"
                     " for both, or for none of them."
                 )
-        return cls(tuple(sets), training, _metrics(eval_metric))
+        return cls(tuple(sets), training, _metrics(eval_metric, model))
 
 
-def _own_set(own: tuple[Any, Any, Any, Any], early_stopping: Any) -> EvalSet:
+def _own_set(own: tuple[Any, ...], early_stopping: Any) -> EvalSet:
     """The rows that are given as ``X_val`` and its like; some of them are not None."""
+    own = tuple(each.rows if isinstance(each, Whole) else each for each in own)
     X_val, y_val = own[:2]
     if X_val is None and y_val is None:
         name = "sample_weight_val" if own[2] is not None else "init_score_val"
@@ -209,28 +238,38 @@ def _pairs(eval_set: Any, names: Any, weights: Any, starts: Any) -> list[tuple[s
     return [(name, (*pair, weight, start)) for name, pair, weight, start in parts]
 
 
-def _metrics(eval_metric: Any) -> dict[str, Any]:
-    """Scorers by name."""
+def _metrics(eval_metric: Any, model: BaseBoosting) -> dict[str, Any]:
+    """Scorers by name, of which those of scikit-learn are for such a model."""
     if eval_metric is None:
         return {}
-    if isinstance(eval_metric, Mapping):
-        return dict(eval_metric)
     names = [eval_metric] if isinstance(eval_metric, str) else eval_metric
-    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+    if not isinstance(names, list | tuple | Mapping) or not all(
+        isinstance(name, str) for name in names
+    ):
         raise TypeError(
             "eval_metric must be a name, a list of names, or a dict of scorers by name. Got "
             f"{eval_metric!r}."
         )
-    from sklearn.metrics import get_scorer_names
+    from sklearn.metrics import get_scorer, get_scorer_names
 
-    for name in names:
-        if name != "loss" and name not in get_scorer_names():
+    found = dict(names) if isinstance(names, Mapping) else {name: name for name in names}
+    if found.get("loss", "loss") != "loss":
+        raise ValueError("eval_metric has a scorer by the name 'loss'. Give it another name.")
+    for name in found.values():
+        if not isinstance(name, str) or name == "loss":
+            continue
+        if name not in get_scorer_names():
             hint = f" Say {OTHER_METRICS[name]!r}." if name in OTHER_METRICS else ""
             raise ValueError(
                 f"The eval_metric {name!r} is not 'loss' and no scorer of scikit-learn "
                 f"(sklearn.metrics.get_scorer_names()).{hint}"
             )
-    return {name: name for name in names}
+        if not is_classifier(model) and get_scorer(name)._response_method != "predict":
+            raise ValueError(
+                f"The eval_metric {name!r} is of classes, and {type(model).__name__} predicts "
+                "numbers."
+            )
+    return found
 
 
 def _numbers(y: np.ndarray) -> np.ndarray:

@@ -29,6 +29,8 @@ from dtrees._warnings import warn
 from dtrees.callbacks import Bar
 from dtrees.coding.sparse_positions import check_sparse, in_scipy
 from dtrees.coding.target import class_codes
+from dtrees.estimators.boosting import BaseBoosting
+from dtrees.estimators.eval_sets import Whole
 from dtrees.estimators.training_sets import TrainingTable
 from dtrees.estimators.trees import BaseDecisionTree
 from dtrees.model_selection.folds import DrawnSplits, HashKFold, Split, Splits
@@ -49,6 +51,7 @@ class NotShareableError(Exception):
     """Models cannot be grown together; scikit-learn's own function says what each is worth."""
 
 
+SHOWN_ROWS = ("X_val", "y_val", "sample_weight_val", "init_score_val")
 BOOSTING = "dtrees.estimators.boosting"
 MODULES = (  # and not what is made of them
     "dtrees.estimators.trees",
@@ -313,12 +316,24 @@ def in_memory(X: Any, y: Any, arguments: Arguments) -> tuple[Any, Arguments]:
     _, y, groups, *values = admitted(None, {"y": y, "groups": groups, **named}, arguments.stats)
     if params is not None:
         params = dict(zip(params, values, strict=True))
+        is_boosting = _ends_in_boosting(arguments.estimator)
         for name, value in given.items():  # no comprehension: a warning counts the calls
-            if hasattr(params[name], "iloc") and (name == "sample_weight" or is_lazy(value)):
+            is_shown = is_boosting and str(name).rpartition("__")[2] in SHOWN_ROWS
+            if is_shown and not isinstance(value, Whole | None):
+                params[name] = Whole(params[name])
+            elif hasattr(params[name], "iloc") and (name == "sample_weight" or is_lazy(value)):
                 params[name] = _of_one_column(str(name), params[name])
     if groups is not None:
         groups = _of_one_column("groups", groups)
     return y, replace(arguments, groups=groups, params=params)
+
+
+def _ends_in_boosting(estimator: Any) -> bool:
+    """Whether what is fitted in the end is a boosted model of dtrees, or made of one."""
+    while estimator is not None and not isinstance(estimator, BaseBoosting):
+        steps = getattr(estimator, "steps", None)
+        estimator = steps[-1][1] if steps else getattr(estimator, "estimator", None)
+    return estimator is not None
 
 
 def _of_one_column(name: str, values: Any) -> Any:

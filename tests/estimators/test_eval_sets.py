@@ -1,5 +1,6 @@
 """Sets of rows that a boosted model is scored on: their curves are those of its stages."""
 
+import pickle
 import warnings
 
 import dask.array as da
@@ -11,13 +12,22 @@ import scipy.sparse as sp
 from distributed import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.metrics import get_scorer
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
 
-from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
+from dtrees import GradientBoostingClassifier, GradientBoostingRegressor, losses
 from dtrees.callbacks import Callback
+from dtrees.coding.codebook import CodeBook
+from dtrees.core.predict.packed_forest import RawCells
+from dtrees.core.predict.raw import apply
+from dtrees.estimators import boosted_start
 from dtrees.estimators.boosting import check_curves
+from dtrees.estimators.eval_sets import EvalSets, ValueRows
 from dtrees.export import load, save
-from dtrees.model_selection import cross_validate
+from dtrees.model_selection import GridSearchCV, cross_validate
+from dtrees.typing import serial
 from tests.core.grow.boosted_cases import Squares
 from tests.export.examples import COLUMNS, table
 from tests.parallel.clusters import connect
@@ -131,7 +141,7 @@ def test_scorers_of_ones_own_see_the_rows_of_their_set():
         "rows": lambda model, rows, y: len(rows) + model.n_iter_,
         "r2": "r2",
         "mae": get_scorer("neg_mean_absolute_error"),
-        "loss": "r2",  # is told already
+        "loss": "loss",
     }
     model = GradientBoostingRegressor(Squares(), **PLAIN)
     model.fit(X, F[0], eval_set=[(X, F[0]), (X1, F[1])], eval_metric=measures)
@@ -292,6 +302,37 @@ def test_a_cross_validation_hands_them_to_each_fit():
         assert list(each.evals_result_) == ["valid_0", "valid_1"]
 
 
+@pytest.mark.parametrize("n", [N - 1, N])
+def test_a_cross_validation_scores_all_rows_of_ones_own(n):
+    """Also where they are as many as those of the table."""
+    rows, y = NUMBERS[0], F[0]
+    model = GradientBoostingRegressor(**FEW)
+    own = {
+        "X_val": rows[::-1][:n],
+        "y_val": y[::-1][:n],
+        "sample_weight_val": np.arange(1.0, n + 1),
+    }
+    cv = KFold(3)
+    expected = [
+        clone(model).fit(rows[train], y[train], **own).validation_score_
+        for train, _ in cv.split(rows)
+    ]
+    steps = make_pipeline("passthrough", model)
+    named = {f"gradientboostingregressor__{name}": value for name, value in own.items()}
+    for estimator, params in ((model, own), (steps, named)):
+        found = cross_validate(estimator, rows, y, cv=cv, params=params, return_estimator=True)
+        for each, scores in zip(found["estimator"], expected, strict=True):
+            last = each[-1] if estimator is steps else each
+            np.testing.assert_array_equal(last.validation_score_, scores)
+    search = GridSearchCV(model, {"max_iter": [2]}, cv=cv).fit(rows, y, **own)
+    other = clone(model).set_params(max_iter=2).fit(rows, y, **own)
+    assert_same(search.best_estimator_, other)
+    inner = GridSearchCV(model, {"max_iter": [8]}, cv=2)
+    nested = cross_validate(inner, rows, y, cv=cv, params=own, return_estimator=True)
+    for each, scores in zip(nested["estimator"], expected, strict=True):
+        np.testing.assert_array_equal(each.best_estimator_.validation_score_, scores)
+
+
 def test_files_and_shorter_models_have_the_curves(tmp_path):
     y = F[0]
     model = GradientBoostingRegressor(**PLAIN).fit(X, y, eval_set=[(X1, F[1])], eval_metric="r2")
@@ -338,14 +379,24 @@ def test_curves_of_a_damaged_file_are_refused(curves):
         ),
         ({"eval_set": [(X, F[0])], "eval_sample_weight": [F[0]]}, ValueError, "have its weights"),
         ({"eval_set": [(X1, F[0])]}, ValueError, r"eval_set\[0\]\[0\] has 90 rows, eval_set\[0\]"),
-        ({"eval_set": [(X1[["whole 2"]], F[1])]}, ValueError, "feature names"),
+        ({"eval_set": [(X1[["whole 2"]], F[1])]}, ValueError, r"\(eval_set\[0\].*feature names"),
+        ({"eval_set": [(X1[:0], F[1][:0])]}, ValueError, r"\(eval_set\[0\].* 0 sample"),
+        (
+            {"eval_set": [(X, F[0])] * 2},
+            ValueError,
+            r"eval_set\[1\] are .*, and so is a pair before",
+        ),
         (
             {"eval_set": [(X1, F[1])], "eval_metric": "rmse"},
             ValueError,
             "no scorer .* Say 'neg_root_mean_sq",
         ),
         ({"eval_set": [(X1, F[1])], "eval_metric": 3}, TypeError, "eval_metric must be a name"),
-        ({"eval_set": [(X1, F[1])], "eval_metric": "roc_auc"}, AttributeError, "has none of the"),
+        ({"eval_set": [(X1, F[1])], "eval_metric": "roc_auc"}, ValueError, "is of classes"),
+        ({"eval_set": [(X1, F[1])], "eval_metric": {"a": "roc_auc"}}, ValueError, "is of classes"),
+        ({"eval_set": [(X1, F[1])], "eval_metric": {1: "r2"}}, TypeError, "eval_metric must be"),
+        ({"eval_set": [(X1, F[1])], "eval_metric": {"loss": "r2"}}, ValueError, "name 'loss'"),
+        ({"eval_metric": "r2"}, ValueError, "no rows to be scored by eval_metric"),
         ({"eval_set": [(X1, F[1])], "init_score": F[0]}, ValueError, "give init_score for both"),
         (
             {"eval_set": [(X1, F[1])], "eval_init_score": [F[1]]},
@@ -362,6 +413,108 @@ def test_what_is_refused_leaves_the_estimator_as_it_was(arguments, error, messag
     with pytest.raises(error, match=message):
         model.fit(X, F[0], **arguments)
     assert vars(model) == before
+
+
+def test_names_that_are_taken_are_refused():
+    """Also those that are known late: of held-out rows, and of the parameter scoring."""
+    model = GradientBoostingRegressor(**FEW, early_stopping=True)
+    with pytest.raises(ValueError, match=r"must differ. Got \['validation', 'validation'\]"):
+        model.fit(X, F[0], eval_set=[(X, F[0])], eval_names=["validation"])
+    model.set_params(scoring=lambda model, X, y: 0.5)
+    for metric in ({"score": "r2"}, {"score": lambda model, X, y: 0.5}):
+        with pytest.raises(ValueError, match="two scorers by the name 'score'"):
+            model.fit(X, F[0], eval_metric=metric)
+    model.set_params(scoring="r2")
+    with pytest.raises(ValueError, match="two scorers by the name 'r2'"):
+        model.fit(X, F[0], eval_metric={"r2": "neg_mean_absolute_error"})
+    found = model.fit(X, F[0], eval_metric=["r2"]).evals_result_
+    assert list(found["validation"]) == ["r2"]
+
+
+def test_rows_without_weight_are_not_there():
+    """No range of a loss and no label of the fit concerns them."""
+    keeps = np.arange(90) % 3 > 0
+    weight = keeps * 2.0
+    kind, ys = TARGETS["two"]
+    cases = [
+        (kind(**PLAIN), ys[0], ys[1], "maybe"),
+        (GradientBoostingRegressor("gamma", **PLAIN), np.exp(F[0]), np.exp(F[1]), 0.0),
+        (GradientBoostingRegressor(**PLAIN), F[0], F[1], np.nan),
+    ]
+    for model, y, shown, other in cases:
+        start = {"init_score": np.zeros(N), "eval_init_score": [np.linspace(-1, 1, 90)]}
+        few = {"init_score": np.zeros(N), "eval_init_score": [np.linspace(-1, 1, 90)[keeps]]}
+        target = np.where(keeps, shown.astype(object), other)
+        target = target.astype(str if y.dtype.kind == "U" else float)
+        model.fit(X, y, eval_set=[(X1, target)], eval_sample_weight=[weight], **start)
+        found = model.evals_result_
+        sets = [(X1[keeps], shown[keeps])]
+        assert model.fit(X, y, eval_set=sets, eval_sample_weight=[weight[keeps]], **few)
+        assert found == model.evals_result_
+
+
+@pytest.mark.parametrize("loss", ["poisson", "tweedie"])
+def test_targets_of_a_set_may_all_be_zero(loss):
+    model = GradientBoostingRegressor(loss, **PLAIN)
+    model.fit(X, np.exp(F[0]), eval_set=[(X1, np.zeros(90))])
+    assert model.evals_result_["valid_0"] == {"loss": losses_of(model, X1, np.zeros(90))}
+
+
+def test_a_loss_that_says_no_loss_of_rows_is_scored_otherwise():
+    class Plain(losses.Loss):
+        def gradient_and_hessian(self, y, raw):
+            return raw - y, np.ones_like(y)
+
+    model = GradientBoostingRegressor(Plain(), **PLAIN)
+    with pytest.raises(NotImplementedError, match=r"score rows by something else \(scoring=...\)"):
+        model.fit(X, F[0], eval_set=[(X1, F[1])])
+    model.set_params(scoring="r2").fit(X, F[0], eval_set=[(X1, F[1])])
+    assert list(model.evals_result_["valid_0"]) == ["r2"]
+
+
+def test_a_plain_fit_watches_nothing(monkeypatch):
+    monkeypatch.setattr(boosted_start, "_watch", None)
+    monkeypatch.setattr(EvalSets, "of", None)
+    assert GradientBoostingRegressor(**PLAIN).fit(X, F[0]).evals_result_ == {}
+
+
+def test_a_scorer_of_ones_own_gets_the_table_and_no_copy():
+    seen = []
+    model = GradientBoostingRegressor(**{**PLAIN, "max_iter": 1})
+    sets, weights = [(X1, F[1]), (X2, F[2])], [None, np.arange(70) % 2]
+
+    def own(model, rows, y):
+        seen.append(rows)
+        return 0.0
+
+    model.fit(X, F[0], eval_set=sets, eval_sample_weight=weights, eval_metric={"own": own})
+    assert seen[0] is seen[2] is X1
+    assert len(seen[1]) == len(seen[3]) == 35
+
+
+def test_rows_walk_on_the_threads_of_the_fit_and_their_labels_are_read_once(monkeypatch):
+    n, tasks = 40_000, []
+    rows = table(("category", "whole"), n, RNG)
+    y = rows["whole 1"].to_numpy(dtype=float) + (rows["category 0"] == rows["category 0"].iloc[0])
+    model = GradientBoostingRegressor(**PLAIN).fit(rows[:500], y[:500])
+
+    def run(some):
+        tasks.append(len(some))
+        return [task() for task in some]
+
+    checked = model.codebook_.check(rows)
+    expected = [apply(tree, model.codebook_, checked) for tree in model.forest_]
+    asked, read = [], CodeBook.read_labels
+    monkeypatch.setattr(CodeBook, "read_labels", lambda *args: asked.append(1) or read(*args))
+    walked = ValueRows(RawCells(model.codebook_, checked), run)
+    everywhere = np.arange(n)
+    for tree, leaves in zip(model.forest_, expected, strict=True):
+        np.testing.assert_array_equal(walked.leaves(tree, everywhere), leaves)
+        np.testing.assert_array_equal(walked.leaves(tree, everywhere[3::7]), leaves[3::7])
+    assert (set(tasks), len(asked)) == ({2}, 1)
+    sent = pickle.loads(pickle.dumps(walked))
+    assert sent.run is serial
+    np.testing.assert_array_equal(sent.leaves(model.forest_[0], everywhere), expected[0])
 
 
 def test_labels_that_are_none_of_the_fit_are_refused():

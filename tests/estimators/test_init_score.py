@@ -207,17 +207,23 @@ def test_sparse_tables_and_dask_collections():
     assert same_trees(there, expected)
 
 
-def test_a_fit_goes_on_from_both():
-    """From its own trees, and from what rows begin with; also where the first fit had none."""
+def test_a_fit_goes_on_from_both(tmp_path):
+    """From its own trees, and from what rows begin with; never where one fit alone had that."""
     y = target("two", F)
     whole = estimator("two", max_iter=9).fit(X, y, init_score=START)
     model = estimator("two", max_iter=4, warm_start=True).fit(X, y, init_score=START)
     assert same_trees(model.set_params(max_iter=9).fit(X, y, init_score=START), whole)
-    model = estimator("two", max_iter=4, warm_start=True).fit(X, y)
-    begin = model._initial[0]
-    model.set_params(max_iter=9).fit(X, y, init_score=START)
-    assert model._initial[0] == begin
-    assert model.n_iter_ == 9
+    starts = {"init_score": START}, {}
+    for first, then in (starts, starts[::-1]):
+        model = estimator("two", max_iter=4, warm_start=True).fit(X, y, **first)
+        save(model, tmp_path / "model.dtrees")
+        for each in (model, load(tmp_path / "model.dtrees"), model[:2]):
+            each.set_params(max_iter=9, warm_start=True)
+            with pytest.raises(ValueError, match="give init_score if the first fit had it, and"):
+                each.fit(X, y, **then)
+            assert each.fit(X, y, **first).n_iter_ == 9
+    again = model.set_params(warm_start=False).fit(X, y, **then)
+    assert again.set_params(warm_start=True, max_iter=10).fit(X, y, **then).n_iter_ == 10
 
 
 def test_a_cross_validation_divides_it():

@@ -133,10 +133,10 @@ class Loss:
                 f"Some value(s) of y are out of the valid range of the loss {self.name!r}: y must "
                 f"be positive. The least is {y.min():g}."
             )
-        if self.positive == "y >= 0" and (y.min() < 0 or y.max() == 0):
+        if self.positive == "y >= 0" and y.min() < 0:
             raise ValueError(
                 f"Some value(s) of y are out of the valid range of the loss {self.name!r}: y must "
-                "not be negative, and not all of it may be zero."
+                "not be negative."
             )
 
     def initial(self, y: np.ndarray, weight: np.ndarray | None, mean: float) -> float:
@@ -148,9 +148,19 @@ class Loss:
         weight : float64 (n_rows,) or None
         mean : float
             Weighted mean of y, whatever the order of the rows.
+
+        Raises
+        ------
+        ValueError
+            All of y is zero, which has no logarithm.
         """
         if self.level is not None:
             return weighted_quantile(y, weight, self.level)
+        if self.is_log and mean == 0:
+            raise ValueError(
+                f"Some value(s) of y are out of the valid range of the loss {self.name!r}: not all "
+                "of it may be zero."
+            )
         return float(log(mean)) if self.is_log else mean
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> float:

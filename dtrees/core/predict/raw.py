@@ -96,13 +96,13 @@ def apply(tree: Tree, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarra
     -----
     O(n_rows x depth of the leaves); a tree is packed at its first use, O(nodes).
     """
-    leaves: np.ndarray = _leaves_of(tree, _cells_of(book, X, run), run)[0].astype(np.intp)
+    leaves: np.ndarray = leaves_of_cells(tree, _cells_of(book, X, run), run)[0].astype(np.intp)
     return leaves
 
 
 def forest_apply(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarray:
     """Leaf of every row in every tree; intp (n_rows, n_trees). As `apply`."""
-    leaves: np.ndarray = _leaves_of(forest, _cells_of(book, X, run), run).T.astype(np.intp)
+    leaves: np.ndarray = leaves_of_cells(forest, _cells_of(book, X, run), run).T.astype(np.intp)
     return leaves
 
 
@@ -111,8 +111,8 @@ def _cells_of(book: CodeBook, X: Any, run: Runner) -> RawCells:
     return RawCells(book, X if isinstance(X, Table) else book.check(X, run=run))
 
 
-def _leaves_of(model: Forest | Tree, cells: RawCells, run: Runner) -> np.ndarray:
-    """Leaf of every row in every tree; int32 (n_trees, n_rows)."""
+def leaves_of_cells(model: Forest | Tree, cells: RawCells, run: Runner) -> np.ndarray:
+    """Leaf of every row in every tree, of cells that are kept; int32 (n_trees, n_rows)."""
     readers = _readers(model, cells, run)
     n_rows = cells.table.n_rows
     n_trees = len(model) if isinstance(model, Forest) else 1
@@ -132,7 +132,7 @@ def leaves_by_tree(trees: Sequence[Tree], book: CodeBook, table: Table, run: Run
     """
     cells = RawCells(book, table)
     for first in range(0, len(trees), TREES_AT_ONCE):
-        yield from _leaves_of(Forest(tuple(trees[first : first + TREES_AT_ONCE])), cells, run)
+        yield from leaves_of_cells(Forest(tuple(trees[first : first + TREES_AT_ONCE])), cells, run)
 
 
 def forest_values(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarray:
