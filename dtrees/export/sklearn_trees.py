@@ -13,7 +13,7 @@ from dtrees.coding.times import DATETIME, TIMEDELTA
 from dtrees.constraints import IntegerIn, Nothing, checked
 from dtrees.export.model_nodes import ModelNodes, TreeNodes
 
-NO_CHILD, NO_COLUMN = -1, -2
+NO_THRESHOLD = -2.0  # of leaves
 CRITERIA = ("gini", "entropy", "log_loss", "squared_error", "poisson")  # that both know
 
 
@@ -70,7 +70,7 @@ sklearn.ensemble.RandomForestClassifier or RandomForestRegressor
     """
     view = ModelNodes.of(model)
     _refuse_columns(view)
-    numbers = np.arange(view.trees[0].grown.n_values)
+    numbers = np.arange(view.trees[0].n_values)
     if tree is not None or not hasattr(model, "forest_"):
         labels = numbers if view.classes is None else view.classes
         return _decision_tree(view, view.tree(tree or 0), labels)
@@ -112,12 +112,12 @@ def _decision_tree(view: ModelNodes, tree: TreeNodes, labels: np.ndarray) -> Any
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
     from sklearn.tree._tree import Tree
 
-    is_regression = tree.grown.is_regression
+    is_regression = tree.is_regression
     estimator = DecisionTreeRegressor() if is_regression else DecisionTreeClassifier()
-    if tree.grown.criterion in CRITERIA:
-        estimator.set_params(criterion=tree.grown.criterion)
+    if tree.criterion in CRITERIA:
+        estimator.set_params(criterion=tree.criterion)
     estimator = _described(estimator, view, None if is_regression else labels)
-    n_classes = np.array([tree.grown.n_values], dtype=np.intp)
+    n_classes = np.array([tree.n_values], dtype=np.intp)
     estimator.tree_ = Tree(view.n_columns, n_classes, 1)
     estimator.tree_.__setstate__(_state_of(tree))
     estimator.max_features_ = view.n_columns
@@ -138,19 +138,17 @@ def _state_of(tree: TreeNodes) -> dict[str, Any]:
     """What scikit-learn's Tree holds."""
     from sklearn.tree._tree import NODE_DTYPE
 
-    grown, is_leaf = tree.grown, tree.is_leaf
-    nodes = np.zeros(grown.node_count, dtype=NODE_DTYPE)
-    nodes["left_child"] = np.where(is_leaf, NO_CHILD, grown.children_left)
-    nodes["right_child"] = np.where(is_leaf, NO_CHILD, grown.children_right)
-    nodes["feature"] = np.where(is_leaf, NO_COLUMN, grown.feature)
-    nodes["threshold"] = np.where(is_leaf, NO_COLUMN, grown.threshold)
-    nodes["missing_go_to_left"] = np.where(is_leaf, 0, grown.missing_go_to_left)
-    nodes["impurity"] = grown.impurity
-    nodes["n_node_samples"] = grown.n_node_samples
-    nodes["weighted_n_node_samples"] = grown.weighted_n_node_samples
+    nodes = np.zeros(tree.n_nodes, dtype=NODE_DTYPE)
+    nodes["left_child"], nodes["right_child"] = tree.left, tree.right
+    nodes["feature"] = tree.column
+    nodes["threshold"] = np.where(tree.is_leaf, NO_THRESHOLD, tree.threshold)
+    nodes["missing_go_to_left"] = tree.missing_left
+    nodes["impurity"] = tree.impurity
+    nodes["n_node_samples"] = tree.n_samples
+    nodes["weighted_n_node_samples"] = tree.weight
     return {
-        "max_depth": grown.max_depth,
-        "node_count": grown.node_count,
+        "max_depth": int(tree.depth.max()),
+        "node_count": tree.n_nodes,
         "nodes": nodes,
-        "values": np.ascontiguousarray(grown.value[:, np.newaxis, :]),
+        "values": np.ascontiguousarray(tree.value[:, np.newaxis, :]),
     }
