@@ -182,6 +182,7 @@ def split_of_cells(const int64_t[:, ::1] sums, int64_t min_rows, int64_t min_wei
         direction, own.above.lower, own.above.upper = monotonic
         own.above.has_lower = own.above.has_upper = True
         own.limits.monotonic = &direction
+        own.limits.scores_by_values = True
     for i in range(n_codes + 1):
         cells[i, 0] = sums[i, 0] << layout.shift | sums[i, 1]
         cells[i, 1] = sums[i, 2]

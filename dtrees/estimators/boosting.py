@@ -1035,7 +1035,7 @@ def loss_of(said: Mapping[str, Any], losses: Mapping[str, Loss]) -> Loss:
     Raises
     ------
     ValueError
-        There is none of this name, or none with this quantile.
+        There is none of this name, or none with this level.
     """
     name, level = said.get("name"), said.get("level")
     if said.keys() != {"name", "level"} or not isinstance(name, str) or name not in losses:
@@ -1047,6 +1047,6 @@ def loss_of(said: Mapping[str, Any], losses: Mapping[str, Loss]) -> Loss:
         return replace(loss, beyond=level)
     if name == "tweedie" and type(level) is float and 1 < level < 2:
         return replace(loss, power=level)
-    if level != loss.level:
-        raise ValueError(f"_fit_loss has the quantile {str(level)[:20]}")
+    if name == "tweedie" or level != loss.level:
+        raise ValueError(f"_fit_loss has the level {str(level)[:20]}")
     return loss

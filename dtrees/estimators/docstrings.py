@@ -137,12 +137,13 @@ l2_regularization : float
     What is added to the second derivative of each leaf; it makes steps smaller.
 l1_regularization : float
     What the sum of first derivatives of each leaf is drawn to 0 by; steps of leaves with less are
-    0. Of losses that are no sums, as absolute errors, it takes part in splits alone.
+    0. Where steps are quantiles, it affects splits only.
 max_delta_step : float
     Largest step of a leaf, before the learning rate. 0: no limit.
 path_smooth : float
-    Rows that the step of the node above counts for in the step of each node; leaves of few rows
-    are drawn to it. Rows count by their second derivatives. 0: nothing is smoothed.
+    Weight that the step of the node above has in the step of each node, as of so many rows of
+    weight 1; leaves of few rows are drawn to it. Rows count by their second derivatives, weights
+    included. 0: nothing is smoothed.
 subsample : float
     How likely a row is among those that an iteration is grown from, drawn by (seed, iteration,
     row). All rows take the steps of their leaves.

@@ -90,7 +90,7 @@ def test_the_model_is_a_fit_to_the_training_rows(loss):
         "absolute_error": lambda y, found: np.mean(np.abs(y - found)),
         "quantile": lambda y, f: np.mean(np.maximum(0.8 * (y - f), -0.2 * (y - f))),
         "poisson": lambda y, found: np.mean(found - y * np.log(found)),
-        "tweedie": lambda y, found: 2 * np.mean(np.sqrt(found) + y / np.sqrt(found)),
+        "tweedie": lambda y, found: 2 * np.mean(np.sqrt(found) - 1 + y * (found**-0.5 - 1)),
     }
     losses = [measures[loss](y[held], found[held]) for found in model.staged_predict(X)]
     np.testing.assert_allclose(-model.validation_score_[1:], losses, rtol=1e-9)

@@ -118,6 +118,9 @@ def test_a_loss_is_said_and_found_again(losses):
     assert loss_of(said_of(tweedie, "Model"), NUMBERS) == tweedie != NUMBERS["tweedie"]
     with pytest.raises(ValueError, match="_fit_loss"):
         loss_of(said_of(quantile, "Model"), CLASSES)
+    for name in ("quantile", "huber", "tweedie"):
+        with pytest.raises(ValueError, match="_fit_loss has the level None"):
+            loss_of({"name": name, "level": None}, NUMBERS)
 
 
 def test_a_loss_of_ones_own_is_in_no_file():
@@ -333,19 +336,6 @@ class TestLimitsOfTreesAndSteps:
                 model_of(name, max_delta_step=most).fit(TABLE, TARGETS[name]) for most in (0, 1e9)
             )
             np.testing.assert_array_equal(model.predict(TABLE), free.predict(TABLE))
-
-    def test_steps_shrink_with_l1(self):
-        shape = {"max_leaf_nodes": 2, "max_iter": 1, "l2_regularization": 0.0}
-        for l1 in (0.0, 20.0, 60.0):
-            (tree,) = (
-                model_of("squared_error", l1_regularization=l1, **shape)
-                .fit(TABLE, FORM)
-                .forest_.trees
-            )
-            for node in range(tree.node_count):
-                if tree.feature[node] < 0:
-                    rows = tree.n_node_samples[node]
-                    assert abs(tree.value[node, 0]) <= max(20 * rows - l1, 0) / rows
 
     @pytest.mark.parametrize("name", ["squared_error", "absolute_error"])
     def test_a_smoothed_step_is_a_mean_with_that_of_the_node_above(self, name):

@@ -31,6 +31,8 @@ def refused(call, name):
         (GradientBoostingClassifier, "num_leaves", ". Use 'max_leaf_nodes'."),
         (GradientBoostingClassifier, "eval_set", ". Give 'eval_set' to fit."),
         (RandomForestClassifier, "subsample", ". Use 'max_samples'."),
+        (RandomForestClassifier, "feature_fraction", ". Use 'max_features'."),
+        (GradientBoostingClassifier, "min_split_loss", ". Use 'min_split_gain'."),
         (RandomForestClassifier, "eval_set", ". RandomForestClassifier has nothing like it."),
         (DecisionTreeClassifier, "splitter", ". A tree takes the best split"),
         (DecisionTreeClassifier, "device", ". Models grow on processors"),

@@ -102,7 +102,7 @@ class BoostingRules:
     max_delta_step : float, default=0.0
         Largest step of a leaf, before the learning rate. 0: no limit.
     path_smooth : float, default=0.0
-        Rows of mean second derivative that the step of the node above counts for.
+        Weight, in rows of mean second derivative, that the step of the node above has.
     category_penalty : float, default=0.0
         What each of many categories that go left takes off the gain, in mean squares of the
         gradients divided by the mean of the hessians.

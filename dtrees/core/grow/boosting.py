@@ -389,17 +389,15 @@ class Booster:
 def smoothed(piece: PartialTree, values: np.ndarray, weight_above: float) -> np.ndarray:
     """Steps of nodes, smoothed towards those of the nodes above; float64 (n_nodes,).
 
-    Children stand behind their parents. A step counts as much as the hessian of its node, and the
-    one above as `weight_above`.
+    A step counts as much as the hessian of its node, and the one above as `weight_above`.
     """
     weight = piece.statistics[:, 0].astype(np.float64)
     found = weight * values
     found[0] = values[0]
-    for node, children in enumerate(piece.nodes[["left", "right"]].tolist()):
-        if children[0] >= 0:
-            both = list(children)
-            found[both] += weight_above * found[node]
-            found[both] /= weight[both] + weight_above
+    for above, left, right in levels(piece):
+        for own in (left, right):
+            found[own] += weight_above * found[above]
+            found[own] /= weight[own] + weight_above
     return found
 
 
@@ -408,21 +406,19 @@ def bounds_of_nodes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Least and greatest step of the leaves below each node, float64 (n_nodes,) each.
 
-    Children stand behind their parents. `values` are the steps of nodes, if they were leaves.
+    `values` are the steps of nodes, if they were leaves.
     """
     lower = np.full(len(values), -math.inf)
     upper = np.full(len(values), math.inf)
-    nodes = piece.nodes
-    tests = zip(*(nodes[name].tolist() for name in ("column", "left", "right")), strict=True)
-    for node, (column, left, right) in enumerate(tests):
-        if left < 0:
-            continue
-        both = [left, right]
-        lower[both], upper[both] = lower[node], upper[node]
-        if monotonic[column] != 0:
-            at = 0.5 * np.clip(values[both], lower[node], upper[node])
-            low, high = both if monotonic[column] > 0 else (right, left)
-            upper[low] = lower[high] = at[0] + at[1]
+    for above, left, right in levels(piece):
+        low, high = lower[above], upper[above]
+        lower[left] = lower[right] = low
+        upper[left] = upper[right] = high
+        middle = 0.5 * np.clip(values[left], low, high) + 0.5 * np.clip(values[right], low, high)
+        direction = np.asarray(monotonic)[piece.nodes["column"][above]]
+        for rises, lesser, greater in ((1, left, right), (-1, right, left)):
+            own = direction == rises
+            upper[lesser[own]] = lower[greater[own]] = middle[own]
     return lower, upper
 
 
@@ -453,9 +449,18 @@ def stretches(piece: PartialTree, leaves: np.ndarray) -> tuple[np.ndarray, np.nd
     first = np.zeros(len(piece.nodes), dtype=np.int64)
     n = np.zeros(len(piece.nodes), dtype=np.int64)
     first[leaves[:, 0]], n[leaves[:, 0]] = leaves[:, 1], leaves[:, 2]
-    left, right = piece.nodes["left"], piece.nodes["right"]
-    for node in range(len(first) - 1, -1, -1):
-        if left[node] >= 0:
-            children = [left[node], right[node]]
-            first[node], n[node] = first[children].min(), n[children].sum()
+    for above, left, right in reversed(levels(piece)):
+        first[above] = np.minimum(first[left], first[right])
+        n[above] = n[left] + n[right]
     return first, n
+
+
+def levels(piece: PartialTree) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Nodes that are split, with their left and right children, by depth; all are int32."""
+    left, right = piece.nodes["left"], piece.nodes["right"]
+    found = []
+    level = np.zeros(1, dtype=np.int32)
+    while len(level := level[left[level] >= 0]) > 0:
+        found.append((level, left[level], right[level]))
+        level = np.concatenate(found[-1][1:])
+    return found

@@ -74,7 +74,8 @@ typedef enum {
 } LossKind;
 
 /* By row, as derivatives of the loss by the raw prediction. y : 0 or 1 for LOGISTIC.
-   level : of QUANTILE; the largest gradient of HUBER; the power of TWEEDIE_LOSS. `kind` is a constant where this is inlined.
+   level : of QUANTILE; the largest gradient of HUBER; the power of TWEEDIE_LOSS. `kind` is a
+   constant where this is inlined.
    Where raw prediction and target are equal, the slope of ABSOLUTE_ERROR and QUANTILE is 0. A model
    may begin with the largest y, or the least, and then all rows would have one slope. */
 static inline void derive_as(LossKind kind, int64_t n, const double *raw, const double *y,

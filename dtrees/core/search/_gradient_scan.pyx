@@ -46,16 +46,19 @@ cdef SidesOfNode sides_of_node(const Search* q, int shift) noexcept nogil:
 
 cdef void offer_bound(Search* q, const SidesOfNode* node, const int64_t* sums, int64_t n,
                       int64_t code) noexcept nogil:
-    """The boundaries behind n codes, from `code` on, where values have to rise or fall."""
+    """The boundaries behind n codes, from `code` on, where candidates are scored by values."""
     cdef Boundaries* kept = q.boundaries
-    cdef int64_t i, w
+    cdef int64_t i, w, k = 0
     for i in range(n):
+        if i > 0 and sums[2 * i] == sums[2 * i - 2]:
+            continue    # no rows: measured 2.0, full trees with path_smooth
         w = weight_of_sum(node, sums[2 * i])
-        kept.w[i] = <double>w
-        kept.rest[i] = <double>(q.totals.weight - w)
-        kept.a[i] = <double>sums[2 * i + 1]
-        kept.at[i] = <int32_t>(code + i)
-    q.buffered = n
+        kept.w[k] = <double>w
+        kept.rest[k] = <double>(q.totals.weight - w)
+        kept.a[k] = <double>sums[2 * i + 1]
+        kept.at[k] = <int32_t>(code + i)
+        k += 1
+    q.buffered = k
     flush(q, False, False)
 
 

@@ -62,7 +62,7 @@ cdef inline uint64_t key_of_child(uint64_t path, bint is_left) noexcept nogil:
 
 cdef inline bint has_constraints(const TrainParameters* params) noexcept nogil:
     """Whether nodes inherit anything."""
-    return params.limits.monotonic != NULL or params.limits.n_set_words > 0
+    return params.limits.scores_by_values or params.limits.n_set_words > 0
 
 
 cdef inline void open_child(const OpenNode* node, bint is_left, OpenNode* child) noexcept nogil:

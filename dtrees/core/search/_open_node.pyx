@@ -30,7 +30,7 @@ Steps of a boosted model may be regularized, in this order, as in LightGBM::
 
     -soft_threshold(S, l1) / (W + l2)        l1_regularization, l2_regularization
     at most most_step on either side         max_delta_step
-    (W step + k above) / (W + k)             path_smooth: k rows, and the step of the node above
+    (W step + k above) / (W + k)             path_smooth: k, and the step of the node above
     within the bounds                        monotonic_cst
 
 Candidates are scored by these steps. A root is not smoothed.
@@ -195,10 +195,11 @@ cdef bint restrict_children(const TrainParameters* params, const OpenNode* node,
     """Tell the children of a split along a column, summed up, what they inherit: bounds of their
     values, and sets of columns. False without memory."""
     cdef const Limits* limits = &params.limits
-    if limits.monotonic != NULL:
+    cdef int direction = 0 if limits.monotonic == NULL else limits.monotonic[column]
+    if limits.scores_by_values:
         left.above.value = value_of_node(params, left, node.above.value)
         right.above.value = value_of_node(params, right, node.above.value)
-        inherit_bounds(&node.above, limits.monotonic[column], left.above.value, right.above.value,
+        inherit_bounds(&node.above, direction, left.above.value, right.above.value,
                        &left.above, &right.above)
     return (inherit_sets(limits, &node.above, column, &left.above)
             and inherit_sets(limits, &node.above, column, &right.above))

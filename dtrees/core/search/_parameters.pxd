@@ -33,6 +33,8 @@ cdef struct Limits:
     const uint64_t* sets_of_column
     int64_t n_set_words
     const int8_t* monotonic  # by column: 1, -1: values rise, fall along it; NULL: none has to
+    # candidates are scored by values of both sides, which are monotonic, or regularized steps
+    bint scores_by_values
 
 cdef inline bint gains_enough(const Limits* limits, double gain) noexcept nogil:
     """The rule of `dtrees.core.model.pruning.decrease`, with the same rounding."""

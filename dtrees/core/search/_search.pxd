@@ -68,6 +68,7 @@ cdef struct Search:
     int64_t min_rows        # least rows and least weight of a side
     int64_t min_weight
     bint random_ties
+    bint scores_by_values   # as in `Limits`
     uint64_t of_tree        # key of the tree: hash of seed and number
     # given per node
     Totals totals
@@ -205,7 +206,7 @@ cdef inline bint is_bound(const Search* q) noexcept nogil:
 
     Then candidates are scored by the values that they would have.
     """
-    return q.monotonic.of_column != NULL
+    return q.scores_by_values
 
 
 cdef inline bint by_class(const Search* q) noexcept nogil:
@@ -288,7 +289,7 @@ cdef inline void add_bin(Search* q, int64_t g, int sign) noexcept nogil:
 cdef inline void begin_column(Search* q, int32_t column) noexcept nogil:
     """Forget the best boundary of the column before."""
     q.best = NONE
-    if is_bound(q):
+    if q.monotonic.of_column != NULL:
         q.monotonic.direction = q.monotonic.of_column[column]
 
 

@@ -43,6 +43,7 @@ cdef bint begin_search(Search* q, const Criterion* criterion, CellKind kind, Row
     q.min_weight = limits.min_weight
     q.random_ties = limits.random_ties
     q.monotonic.of_column = limits.monotonic
+    q.scores_by_values = limits.scores_by_values
     q.of_tree = hash64(limits.seed, limits.tree)
     q.n_columns_of_target = k if kind == CLASSES or kind == WEIGHTED_CLASSES else 1
     if q.n_columns_of_target > q.most_columns_of_target:

@@ -56,6 +56,7 @@ cdef bind_constraints(Limits* limits, rules, list alive):
         directions = np.asarray(rules.monotonic, dtype=np.int8)
         assert len(directions) == limits.n_columns
         limits.monotonic = <const int8_t*>pointer(alive, directions, np.int8)
+        limits.scores_by_values = True
     if rules.interactions is not None:
         sets = sets_of_columns(rules.interactions, limits.n_columns)
         limits.sets_of_column = <const uint64_t*>pointer(alive, sets.ravel(), np.uint64)

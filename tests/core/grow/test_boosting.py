@@ -17,6 +17,7 @@ from dtrees.core.grow.boosting import (
     Growing,
     bounds_of_nodes,
     few_bits,
+    levels,
     stretches,
     within,
 )
@@ -358,6 +359,12 @@ def test_stretches():
     first, n = stretches(TREE, leaves)
     assert first.tolist() == [0, 6, 0, 0, 2, 5, 2]
     assert n.tolist() == [10, 4, 6, 2, 4, 1, 3]
+
+
+def test_levels():
+    by_depth = [[each.tolist() for each in level] for level in levels(TREE)]
+    assert by_depth == [[[0], [1], [2]], [[2], [3], [4]], [[4], [5], [6]]]
+    assert levels(piece_of({}, {})) == []
 
 
 @given(st.lists(st.integers(1, 2**56), min_size=1, max_size=8))

@@ -15,6 +15,7 @@ from dtrees.core.losses.losses import (
     NUMBERS,
     OwnLoss,
     initial_of_classes,
+    less_one,
     shares_of_classes,
     weighted_quantile,
 )
@@ -123,6 +124,21 @@ def test_the_loss_of_tweedie_is_half_a_deviance_but_for_a_constant(power, raw):
         for one in raw
     ]
     assert np.ptp(rest) <= 1e-9 * np.abs(rest).max()
+
+
+@pytest.mark.parametrize("gap", [2.0**-52, 1e-9])
+@given(st.lists(st.floats(-30, 30), min_size=1, max_size=5))
+def test_near_1_and_2_it_is_that_of_poisson_and_gamma_but_for_a_constant(gap, raw):
+    raw, y = np.array(raw)[:, None], np.linspace(0, 7, len(raw))
+    of_1, of_2 = (replace(NUMBERS["tweedie"], power=power) for power in (1 + gap, 2 - gap))
+    poisson, gamma = (NUMBERS[name].mean(y, raw, None) for name in ("poisson", "gamma"))
+    assert of_1.mean(y, raw, None) == pytest.approx(poisson - 1, rel=1e-5, abs=1e-6)
+    assert of_2.mean(y, raw, None) == pytest.approx(gamma - y.mean(), rel=1e-5, abs=1e-6)
+
+
+@given(st.lists(st.floats(-1e4, 700) | st.floats(-1, 1), min_size=1))
+def test_exponentials_less_one(x):
+    np.testing.assert_allclose(less_one(np.array(x)), np.expm1(x), rtol=2e-15)
 
 
 def test_another_quantile():

@@ -34,15 +34,13 @@ monotonic models have no bound, and are searched always.
 
 Bounds are rounded upwards, by much more than doubles may err.
 """
-import numpy as np
-
 from libc.math cimport INFINITY, fabs, fmax, sqrt
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport malloc
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport (
-    STORED_SPARSE, STORED_U16, STORED_U32, STORED_U8, Column, last_ordered, next_code, pointer
+    STORED_SPARSE, STORED_U16, STORED_U32, STORED_U8, Column, last_ordered, next_code
 )
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._paths cimport PATH_IS_ON
@@ -118,10 +116,8 @@ cdef list bind_rules(TrainParameters* params, ColumnBlocks blocks, rules, int sh
     params.limits.n_columns = blocks.bound.n_columns
     params.limits.seed = rules.seed
     bind_constraints(&params.limits, rules, alive)
-    if rules.has_regularized_steps and params.limits.monotonic == NULL:
-        # candidates are scored by their steps, whose order is free
-        params.limits.monotonic = <const int8_t*>pointer(
-            alive, np.zeros(params.limits.n_columns + 1, dtype=np.int8), np.int8)
+    if rules.has_regularized_steps:
+        params.limits.scores_by_values = True
     return alive
 
 
