@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 TESTS = {LEAF: None, AT_MOST: "<=", ABOVE: ">", IN_SUBSET: "in"}
 WORD_BITS = 64
+CELLS = 2**24  # categories of nodes that are looked at together
 
 
 @dataclass(frozen=True)
@@ -248,6 +249,40 @@ class TreeNodes:
         bits = np.unpackbits(of_nodes.astype("<u8").view(np.uint8), axis=1, bitorder="little")
         return bits[:, n_ordered + 1 : n_codes + 1].astype(bool)
 
+    def sets(self, inner: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """Iterate over sets that hold no missing values, for formats that want them so.
+
+        Where missing values go left, the set is that of the right side: `sides` has its children.
+        Such sets are small: categories that no row of a node has go where missing values go.
+
+        Yields
+        ------
+        column : int
+            Ascending.
+        nodes : int64 (n_nodes,)
+            Some of those among `inner` that test sets of the column.
+        members : bool (n_nodes, n_categories)
+        """
+        asks = inner[self.grown.test[inner] == IN_SUBSET]
+        column = self.grown.feature[asks]
+        for j in np.unique(column).tolist():
+            here = asks[column == j]
+            step = max(1, CELLS // int(self.book.n_codes[j]))  # type: ignore[union-attr]
+            for begin in range(0, len(here), step):
+                nodes = here[begin : begin + step]
+                side = self.grown.missing_go_to_left[nodes, np.newaxis] > 0
+                yield j, nodes, self.sets_left(nodes) != side
+
+    def sides(self, inner: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Children of inner nodes: of rows that pass, or are in `sets`; and of the others.
+
+        The third array tells where they have changed places, bool (n_inner,).
+        """
+        grown = self.grown
+        left, right = grown.children_left[inner], grown.children_right[inner]
+        swaps = (grown.test[inner] == IN_SUBSET) & (grown.missing_go_to_left[inner] > 0)
+        return np.where(swaps, right, left), np.where(swaps, left, right), swaps
+
 
 @dataclass(frozen=True, eq=False)
 class ModelNodes:
@@ -301,6 +336,8 @@ class ModelNodes:
         trees = tuple(TreeNodes(tree, book, missing, is_step) for tree in model.forest_.trees)
         if not is_step:
             return cls(trees, book, classes)
+        if classes is not None and len(classes) == 1:  # the share is 1: no odds, no link
+            return cls(trees, book, classes, np.ones(1))
         return cls(trees, book, classes, model._initial, _link_of(model))
 
     @property
@@ -315,9 +352,37 @@ class ModelNodes:
         return np.zeros(self.n_columns, dtype=bool) if known is None else known
 
     @cached_property
+    def kinds(self) -> np.ndarray:
+        """What columns hold: "number", "time", "category" or "hybrid"; str (n_columns,)."""
+        book = self.book
+        if book is None:
+            return np.full(self.n_columns, "number", dtype="<U8")
+        has_labels = book.n_codes > book.n_ordered
+        return np.select(
+            [np.isin(book.units, (DATETIME, TIMEDELTA)), has_labels & (book.n_ordered > 0)],
+            ["time", "hybrid"],
+            np.where(has_labels, "category", "number"),
+        )
+
+    @cached_property
     def has_times(self) -> bool:
         """Whether a column holds dates or time spans."""
-        return self.book is not None and bool(np.isin(self.book.units, (DATETIME, TIMEDELTA)).any())
+        return "time" in self.kinds
+
+    @cached_property
+    def tested(self) -> np.ndarray:
+        """Columns that a tree tests, ascending."""
+        found: np.ndarray = np.unique(
+            np.concatenate([tree.grown.feature[~tree.is_leaf] for tree in self.trees])
+        )
+        return found
+
+    def refuse(self, tool: str, columns: Any, why: str) -> None:
+        """Raise ValueError that names those of the columns that a tree tests, if there are any."""
+        names = [repr(self.column_names[j]) for j in np.intersect1d(columns, self.tested)]
+        if names:
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            raise ValueError(f"{tool} cannot write {', '.join(names[:5])}{more}: {why}")
 
     @cached_property
     def has_categories(self) -> np.ndarray:
@@ -463,6 +528,12 @@ def _link_of(model: Any) -> str:
 
 
 def _not_a_model(model: Any, name: str) -> TypeError:
+    hint = ""
+    if hasattr(model, "steps"):
+        hint = " Give its last step, and rows as the steps before make them."
+    elif hasattr(model, "best_estimator_"):
+        hint = " Give its best_estimator_."
     return TypeError(
         f"{name} must be a fitted tree, forest or boosted model of dtrees. Got {model!r} instead."
+        + hint
     )

@@ -11,8 +11,8 @@
 
 The trees compare float64, whatever the inputs are, so thresholds are those of the model, and leaves
 add up as in the model. The n categories of a column are the numbers 1 .. n; unseen ones are n + 1,
-missing ones n + 2, and in columns of numbers and categories a number is n + 3. Each set says
-whether it holds those, so the tests of a set need no rule for missing values.
+missing ones n + 2, and in columns of numbers and categories a number is n + 3. No set holds missing
+ones: where they go left, the children change places.
 
 A test of numbers in a column of numbers and categories has a feature in which the categories are
 infinite, so that they go where the node sends them: above the threshold, or up to it.
@@ -22,12 +22,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dtrees.coding.times import DATETIME, TIMEDELTA
 from dtrees.constraints import InstanceOf, Nothing, OneOf, checked
 from dtrees.core.model.tree import ABOVE, IN_SUBSET
 from dtrees.export.model_nodes import ModelNodes, TreeNodes
@@ -54,7 +54,11 @@ INNER = {
 }
 GREATEST = np.finfo(np.float64).max
 AVERAGE, SUM = 0, 1
-NUMBER = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"
+# numbers as text, so short that no runtime fails at them: 1e-299 to 1e300
+NUMBER = (
+    r"\s*[+-]?([0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40})([eE][+-]?([01]?[0-9]{1,2}|2[0-5][0-9]))?\s*"
+)
+NUMBERS = bool | int | float
 NOT_A_TIME = np.iinfo(np.int64).min
 FEATURES = 5  # that a column has at most
 
@@ -81,7 +85,7 @@ def to_onnx(
         Where to write the file; by custom with the suffix ``.onnx``.
     dtype : {"float32", "float64"} or None, default=None
         Of the inputs that are numbers. None: float32 if it holds all numbers of the table at fit
-        (float32, booleans, integers of 16 bits), else float64.
+        (float32, booleans, integers of 16 bits, and categories), else float64.
         Float32 rows go where the model sends the same rows. A row of float64 that is rounded to
         float32 may come to the other side of a threshold, so give those to inputs of float64.
     missing : str, default=""
@@ -97,8 +101,9 @@ def to_onnx(
 
         Numbers and booleans are of `dtype`, as are categories that are numbers; NaN is missing.
         Categories that are strings, and columns of numbers and categories, are strings: a number is
-        written out, "2.5". Dates and time spans are int64 nanoseconds, those of dates since 1970,
-        as NumPy has them; the least int64, which is NaT, is missing.
+        written out, "2.5", in ASCII, with at most 40 digits on each side of the point and exponents
+        up to 259; others are unseen. Dates and time spans are int64 nanoseconds, those of dates
+        since 1970, as NumPy has them; the least int64, which is NaT, is missing.
 
         Outputs are "label", of the type of the labels, and "probabilities", float64
         (n_rows, n_classes), or of regressors "prediction", float64 (n_rows, 1). Where a column
@@ -113,6 +118,7 @@ def to_onnx(
     ValueError
         `missing` is a category of a column, or a number where a column has numbers and categories;
         a category is no float32 where those are asked for; columns have no names, or the same.
+        Of categories, those of columns that are tested.
     sklearn.exceptions.NotFittedError
         The model is not fitted.
     OSError
@@ -152,8 +158,11 @@ def to_onnx(
             "The 'model' parameter of to_onnx must be an estimator or its tree_: a tree on codes "
             "does not know what the columns of a table are."
         )
-    narrow = dtype == "float32" if dtype else view.book.low.dtype == np.float32
-    graph = _Graph(_onnx(), np.dtype(np.float32 if narrow else np.float64), missing)
+    if dtype is None:
+        labels = [label for known in view.book.categories.values() for label in known.tolist()]
+        narrow = view.book.low.dtype == np.float32 and _misfit(labels, np.float32) is None
+        dtype = "float32" if narrow else "float64"
+    graph = _Graph(_onnx(), np.dtype(dtype), missing)
     features = _Features.of(view, view.book, graph)
     _add_outputs(view, graph, _add_trees(view, graph, features))
     made = graph.finish()
@@ -224,7 +233,7 @@ class _Graph:
 
     def constant(self, array: Any) -> str:
         """Add an array that nodes read."""
-        name = self.fresh("dtrees/constant")
+        name = self.fresh(f"dtrees/constant{len(self.constants)}")
         self.constants.append(self.tensor(array, name))
         return name
 
@@ -234,7 +243,7 @@ class _Graph:
 
     def add(self, op: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
         """Add a node; the name of its result."""
-        name = self.fresh(f"dtrees/{op}")
+        name = self.fresh(f"dtrees/{op}{len(self.nodes)}")
         node = self.onnx.helper.make_node(op, inputs, [name], domain=domain)
         make = self.onnx.helper.make_attribute
         for key, value in attributes.items():
@@ -287,25 +296,35 @@ class _Features:
     def of(cls, view: ModelNodes, book: CodeBook, graph: _Graph) -> _Features:
         """Add the inputs of a model and what they are coded with."""
         places = np.zeros((view.n_columns, FEATURES), dtype=np.int64)
-        times = (book.units == DATETIME) | (book.units == TIMEDELTA)
-        if book.feature_names is None and not book.categories and not times.any():
+        if book.feature_names is None and (view.kinds == "number").all():
             places[:] = np.arange(view.n_columns)[:, np.newaxis]
             table = graph.input("X", graph.dtype, view.n_columns)
             return cls(graph.cast(table, np.float64), places)
-        graph.names |= set(view.column_names)
-        if len(graph.names) < view.n_columns or "" in graph.names:
-            raise ValueError("to_onnx needs columns with names, no two of them equal.")
+        counts = Counter(view.column_names)
+        graph.names |= set(counts)
+        wrong = [name for name, count in counts.items() if count > 1 or not name]
+        if wrong:
+            raise ValueError(
+                f"to_onnx needs columns with names, no two of them equal. Got {str(wrong)[1:-1]}."
+            )
         features: list[str] = []
-        for column, name in enumerate(view.column_names):
-            if times[column]:
-                found = [_times(graph, graph.input(name, np.int64))]
-            elif column not in book.categories:
-                found = [graph.cast(graph.input(name, graph.dtype), np.float64)]
-            elif book.n_ordered[column]:
-                found = _hybrid(graph, name, book.categories[column].tolist())
+        tested = set(view.tested.tolist()) or {0}  # of one leaf: any column
+        for column, (name, kind) in enumerate(zip(view.column_names, view.kinds, strict=True)):
+            labels = book.categories[column].tolist() if column in book.categories else []
+            are_numbers = kind != "hybrid" and all(isinstance(label, NUMBERS) for label in labels)
+            of_labels = graph.dtype if are_numbers else object
+            cells = graph.input(name, np.int64 if kind == "time" else of_labels)
+            if column not in tested:
+                continue
+            if kind == "time":
+                found = [_times(graph, cells)]
+            elif kind == "number":
+                found = [graph.cast(cells, np.float64)]
+            elif kind == "hybrid":
+                found = _hybrid(graph, cells, name, labels)
             else:
-                number = _categories(graph, name, book.categories[column].tolist())
-                found = [graph.cast(number, np.float64)]
+                find = _numbers_of_numbers if are_numbers else _numbers_of_strings
+                found = [graph.cast(find(graph, cells, name, labels), np.float64)]
             places[column] = len(features) + np.arange(FEATURES) % len(found)
             features += found
         return cls(graph.add("Concat", *features, axis=1), places)
@@ -330,32 +349,32 @@ def _times(graph: _Graph, value: str) -> str:
     return graph.add("Where", is_missing, nan, graph.cast(value, np.float64))
 
 
-def _categories(graph: _Graph, name: str, labels: list) -> str:
-    """Add a column of categories; the numbers of these, int64."""
-    if all(isinstance(label, str) for label in labels):
-        return _numbers_of_strings(graph, graph.input(name, object), name, labels)
-    if not all(isinstance(label, bool | int | float) for label in labels):
+def _misfit(labels: list, dtype: Any) -> Any:
+    """A number among labels that is none of a type of floats; None where there is none."""
+    with np.errstate(over="ignore"):
+        rounded = (float(dtype(x)) == x if isinstance(x, NUMBERS) else True for x in labels)
+        return next((x for x, fits in zip(labels, rounded, strict=True) if not fits), None)
+
+
+def _numbers_of_numbers(graph: _Graph, value: str, name: str, labels: list) -> str:
+    """Add the numbers of categories that are numbers."""
+    wrong = _misfit(labels, graph.dtype.type)
+    if wrong is not None:
+        raise ValueError(
+            f"Column {name!r} has the category {wrong!r}, which is no {graph.dtype.name}."
+            + (" Give dtype='float64'." if graph.dtype == np.float32 else "")
+        )
+    return _label_encoder(graph, value, np.array([*labels, np.nan], dtype=graph.dtype))
+
+
+def _numbers_of_strings(graph: _Graph, value: str, name: str, labels: list) -> str:
+    """Add the numbers of categories that are strings."""
+    if not all(isinstance(label, str) for label in labels):
         kinds = sorted({type(label).__name__ for label in labels})
         raise TypeError(
             f"Column {name!r} has categories of {', '.join(kinds)}, which ONNX cannot hold: only "
             "strings, or only numbers."
         )
-    keys = np.array(labels, dtype=graph.dtype)
-    if keys.tolist() != labels:
-        wrong = next(
-            label for label, key in zip(labels, keys.tolist(), strict=True) if label != key
-        )
-        raise ValueError(
-            f"Column {name!r} has the category {wrong!r}, which is no {graph.dtype.name}."
-            + (" Give dtype='float64'." if graph.dtype == np.float32 else "")
-        )
-    return _label_encoder(
-        graph, graph.input(name, graph.dtype), np.append(keys, graph.dtype.type(np.nan))
-    )
-
-
-def _numbers_of_strings(graph: _Graph, value: str, name: str, labels: list) -> str:
-    """Add the numbers of categories that are strings."""
     if graph.missing in labels:
         raise ValueError(
             f"missing={graph.missing!r} is a category of column {name!r}. Give another string, "
@@ -376,16 +395,14 @@ def _label_encoder(graph: _Graph, value: str, keys: np.ndarray) -> str:
     )
 
 
-def _hybrid(graph: _Graph, name: str, labels: list) -> list[str]:
+def _hybrid(graph: _Graph, cells: str, name: str, labels: list) -> list[str]:
     """Add a column of numbers and categories; its features."""
-    if not all(isinstance(label, str) for label in labels):
-        raise TypeError(f"Column {name!r} has numbers, and categories that are no strings.")
     if re.fullmatch(NUMBER, graph.missing):
         raise ValueError(
             f"missing={graph.missing!r} is a number, and column {name!r} has numbers, too. Give "
             "another string, which stands for missing values."
         )
-    cells, n = graph.input(name, object), len(labels)
+    n = len(labels)
     is_number = graph.add("RegexFullMatch", cells, pattern=NUMBER)
     nan = graph.constant(np.array("NaN", dtype=object))
     number = graph.cast(graph.add("Where", is_number, cells, nan), np.float64)
@@ -456,13 +473,14 @@ def _inner_nodes(
     roots, first_leaf, sets, n_nodes, n_leaves = [], [], [np.empty(0)], 0, 0
     for tree in view.trees:
         grown, is_leaf = tree.grown, tree.is_leaf
-        inner = np.flatnonzero(~is_leaf)
+        inner = _preorder(tree)
         if len(inner) == 0:  # a root of which both children are the leaf
             of_tree = [np.array([value]) for value in (0, 0, 0.0, 0, n_leaves, 1, n_leaves, 1)]
         else:
             column, test = grown.feature[inner], grown.test[inner]
-            children = grown.children_left[inner], grown.children_right[inner]
-            rank = np.where(is_leaf, np.cumsum(is_leaf), np.cumsum(~is_leaf)) - 1
+            *children, swaps = tree.sides(inner)
+            rank = np.cumsum(is_leaf) - 1
+            rank[inner] = np.arange(len(inner))
             first, second = (
                 rank[child] + np.where(is_leaf[child], n_leaves, n_nodes) for child in children
             )
@@ -474,10 +492,10 @@ def _inner_nodes(
                 MODES[test],
                 features.places[column, _feature_of(tree, inner)],
                 np.where(test == IN_SUBSET, 0, np.minimum(grown.threshold[inner], GREATEST)),
-                grown.missing_go_to_left[inner],
+                (grown.missing_go_to_left[inner] > 0) & ~swaps,
                 *(first, is_leaf[children[0]], second, is_leaf[children[1]]),
             ]
-            sets.append(_sets(tree, inner))
+            sets.append(_sets(tree, inner, rank))
         for key, array in zip(INNER, of_tree, strict=True):
             parts[key].append(array)
         roots.append(n_nodes)
@@ -496,20 +514,35 @@ def _inner_nodes(
     return {"tree_roots": np.array(roots), **found}, first_leaf, n_leaves
 
 
-def _sets(tree: TreeNodes, inner: np.ndarray) -> np.ndarray:
-    """The sets of a tree in the order of its nodes, each with NaN behind it."""
-    asks = inner[tree.grown.test[inner] == IN_SUBSET]
-    nodes, members = [asks], [np.full(len(asks), np.nan)]
-    for column in np.unique(tree.grown.feature[asks]).tolist():
-        here = asks[tree.grown.feature[asks] == column]
-        passes = np.column_stack(
-            [tree.sets_left(here), tree.unseen_left[here], tree.grown.missing_go_to_left[here]]
-        )
-        which, code = np.nonzero(passes)
+def _preorder(tree: TreeNodes) -> np.ndarray:
+    """The inner nodes in preorder of `sides`: a reader may take the sets in the order of visits."""
+    inner = np.flatnonzero(~tree.is_leaf)
+    first, second, swaps = tree.sides(inner)
+    if not swaps.any():
+        return inner
+    pairs = zip(second.tolist(), first.tolist(), strict=True)
+    children = dict(zip(inner.tolist(), pairs, strict=True))
+    found, waiting = [], [0]
+    while waiting:
+        node = waiting.pop()
+        if node in children:
+            found.append(node)
+            waiting.extend(children[node])
+    return np.array(found)
+
+
+def _sets(tree: TreeNodes, inner: np.ndarray, rank: np.ndarray) -> np.ndarray:
+    """The sets of a tree by the rank of nodes, each with NaN behind it."""
+    nodes = [inner[tree.grown.test[inner] == IN_SUBSET]]
+    codes = [np.full(len(nodes[0]), np.nan)]
+    for _, here, members in tree.sets(inner):
+        side = tree.grown.missing_go_to_left[here] > 0
+        others = [tree.unseen_left[here] != side, np.zeros_like(side), side]  # codes behind n
+        which, code = np.nonzero(np.column_stack([members, *others]))
         nodes.append(here[which])
-        members.append(code + 1.0)
-    every, node = np.concatenate(members), np.concatenate(nodes)
-    return every[np.lexsort((every, node))]  # NaN is sorted last
+        codes.append(code + 1.0)
+    every, node = np.concatenate(codes), np.concatenate(nodes)
+    return every[np.lexsort((every, rank[node]))]  # NaN is sorted last
 
 
 def _add_outputs(view: ModelNodes, graph: _Graph, raw: str) -> None:
@@ -538,10 +571,12 @@ def _class_labels(classes: np.ndarray) -> np.ndarray:
     if all(isinstance(label, str) for label in labels):
         return np.array(labels, dtype=object)
     for kind, dtype in ((bool, np.bool_), (int, np.int64), (float, np.float64)):
-        if all(type(label) is kind for label in labels):
+        if all(type(label) is kind for label in labels) and (
+            kind is not int or max(labels) < 2**63
+        ):
             return np.array(labels, dtype=dtype)
     kinds = sorted({type(label).__name__ for label in labels})
     raise TypeError(
         f"The classes are of {', '.join(kinds)}, which ONNX cannot hold: only strings, or only "
-        "numbers."
+        "numbers of one type, whole ones below 2**63."
     )

@@ -97,7 +97,7 @@ def examples(draw: Any, columns: Any = COLUMNS, kinds: Any = KINDS, **parameters
     return fitted(
         draw(st.sampled_from(kinds)),
         draw(st.lists(st.sampled_from(columns), min_size=1, max_size=4)),
-        n_classes=draw(st.sampled_from([0, 2, 3])),
+        n_classes=draw(st.sampled_from([0, 1, 2, 3])),
         seed=draw(st.integers(0, 2**16)),
         weighted=draw(st.booleans()),
         handle_unknown=draw(st.sampled_from(["missing", "majority"])),

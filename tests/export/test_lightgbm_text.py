@@ -21,7 +21,7 @@ from dtrees import (
     RandomForestClassifier,
 )
 from dtrees.constraints import InvalidParameterError
-from dtrees.export import lightgbm_text, to_lightgbm
+from dtrees.export import lightgbm_text, model_nodes, to_lightgbm
 from dtrees.export.model_nodes import ModelNodes
 from dtrees.inspection import shap_values
 from tests.export.examples import CATEGORIES, KINDS, NUMBERS, examples, fitted, predicted
@@ -172,6 +172,31 @@ def test_columns_that_cannot_be_said_are_refused_by_name(kind):
         to_lightgbm(example.model)
 
 
+def test_columns_that_are_not_tested_may_hold_anything():
+    X = pd.DataFrame({"a": [0.0, 1, 2, 3] * 5, "day": pd.Timestamp("2020-01-01")})
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta([0, 1, 1, 0], "D")
+    X["c"] = pd.Categorical(days.tolist() * 5)
+    X["d"] = pd.Categorical(["x", "y"] * 10)
+    model = DecisionTreeRegressor(max_depth=2).fit(X, (X["a"] > 1) + 2.0 * (X["d"] == "y"))
+    rows = X.assign(day=0.0)
+    assert read(to_lightgbm(model)).predict(rows).tolist() == model.predict(X).tolist()
+
+
+def test_all_columns_that_are_refused_are_named_or_counted():
+    X = pd.DataFrame({f"c{i}": pd.Timestamp("2020-01-01") for i in range(7)}, index=range(40))
+    for i, name in enumerate(X):
+        X.loc[i, name] = pd.Timestamp("2020-01-02")
+    with pytest.raises(ValueError, match="cannot write 'c0', 'c1', 'c2', 'c3', 'c4' and 2 more: "):
+        to_lightgbm(DecisionTreeRegressor().fit(X, np.arange(40) < 7))
+
+
+def test_boosted_models_of_one_class_say_that_it_is_certain():
+    X = np.arange(30.0)[:, None]
+    model = GradientBoostingClassifier(max_iter=3).fit(X, np.full(30, 7))
+    assert read(to_lightgbm(model)).predict(X).tolist() == [1.0] * 30
+    assert model.predict_proba(X).tolist() == [[1.0]] * 30
+
+
 def test_categories_that_cannot_be_said_are_refused_by_name():
     y = np.arange(40) % 2
     days = pd.DataFrame(
@@ -179,7 +204,7 @@ def test_categories_that_cannot_be_said_are_refused_by_name():
     )
     with pytest.raises(ValueError, match="'day': categories must be strings"):
         to_lightgbm(DecisionTreeClassifier().fit(days, y))
-    for labels in (["a", "b"], [-1, 1], [0.5, 1.0], [0, 2**16]):
+    for labels in (["a", "b"], [-1, 1], [0.5, 1.0], [0, 2**16], [0, np.inf]):
         cells = np.array(labels, dtype=object)[y][:, None]
         model = DecisionTreeClassifier(categorical_features=[0]).fit(cells, y)
         with pytest.raises(
@@ -260,7 +285,7 @@ def test_a_leaf_and_a_tree_by_itself():
 def test_sets_of_many_nodes_are_read_in_parts(monkeypatch):
     example = fitted("RandomForest", ["many categories", "category"])
     text = to_lightgbm(example.model)
-    monkeypatch.setattr(lightgbm_text, "CELLS", 200)
+    monkeypatch.setattr(model_nodes, "CELLS", 200)
     assert to_lightgbm(example.model) == text
 
 

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
 
+import dtrees
 from dtrees import DecisionTreeClassifier, GradientBoostingRegressor
 from dtrees.export import model_nodes, nodes
 from dtrees.export.model_nodes import ModelNodes
@@ -91,6 +93,14 @@ def test_a_tree_on_codes_has_codes():
 def test_what_is_no_fitted_model_is_refused():
     with pytest.raises(TypeError, match="must be a fitted tree, forest or boosted model"):
         nodes(LinearRegression().fit([[0.0], [1.0]], [0, 1]))
+    searched = dtrees.GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1]}, cv=2)
+    X, y = np.arange(8.0)[:, None], [0, 1] * 4
+    for model, hint in (
+        (make_pipeline(DecisionTreeClassifier()).fit(X, y), "Give its last step"),
+        (searched.fit(X, y), "Give its best_estimator_"),
+    ):
+        with pytest.raises(TypeError, match=hint):
+            nodes(model)
     with pytest.raises(TypeError, match="Got 3"):
         nodes(3)
     with pytest.raises(NotFittedError):

@@ -98,7 +98,8 @@ def test_no_float32_row_goes_another_way(kind):
 def test_float32_columns_of_every_kind():
     for kind in COLUMNS:
         example = fitted("RandomForest", [kind, "float32"], n_classes=3, seed=1)
-        rows = example.rows.astype({name: "f4" for name in example.rows if name[:6] == "number"})
+        numbers = example.rows.select_dtypes("floating").columns
+        rows = example.rows.astype(dict.fromkeys(numbers, "f4"))
         assert_equal(example.model, to_onnx(example.model, dtype="float32"), rows)
 
 
@@ -129,7 +130,10 @@ LABELS = [["no", "yes"], [3, 7], [False, True], [1.0, 2.0]]
 
 @pytest.mark.parametrize(
     ("kind", "labels"),
-    [*product(["RandomForest", "GradientBoosting"], LABELS), ("ExtraTrees", ["only"])],
+    [
+        *product(["RandomForest", "GradientBoosting"], LABELS),
+        *product(["ExtraTrees", "GradientBoosting"], [["only"]]),
+    ],
 )
 def test_labels_of_every_type(kind, labels):
     X = np.arange(40.0)[:, np.newaxis]
@@ -141,10 +145,13 @@ def test_labels_of_every_type(kind, labels):
 
 
 def test_labels_of_other_types_are_refused():
-    y = np.array([np.datetime64("2020-01-01"), np.datetime64("2021-01-01")] * 5, dtype=object)
-    model = DecisionTreeClassifier().fit(np.arange(10.0)[:, np.newaxis], y)
-    with pytest.raises(TypeError, match=r"The classes are of .* which ONNX cannot hold"):
-        to_onnx(model)
+    for y in (
+        np.array([np.datetime64("2020-01-01"), np.datetime64("2021-01-01")] * 5, dtype=object),
+        np.array([3, 2**63 + 5] * 5, dtype="u8"),
+    ):
+        model = DecisionTreeClassifier().fit(np.arange(10.0)[:, np.newaxis], y)
+        with pytest.raises(TypeError, match=r"The classes are of .* which ONNX cannot hold"):
+            to_onnx(model)
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "poisson", "gamma", "tweedie", "absolute_error"])
@@ -191,14 +198,45 @@ def test_columns_may_have_the_names_of_outputs():
 @pytest.mark.parametrize("names", [["a", "a"], ["", "b"]])
 def test_columns_need_names(names):
     X = pd.DataFrame([[0.0, 1.0], [1.0, 0.0]], columns=names)
-    with pytest.raises(ValueError, match="to_onnx needs columns with names, no two of them equal"):
+    with pytest.raises(ValueError, match=rf"columns with names, .* equal\. Got '{names[0]}'"):
         to_onnx(DecisionTreeClassifier().fit(X, [0, 1]))
 
 
-def test_unused_columns_are_inputs():
+def test_many_columns():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 4_000)))
+    model = RandomForestRegressor(10, random_state=0).fit(X.add_prefix("c"), X[0])
+    made = to_onnx(model)
+    assert max(len(node.output[0]) for node in made.graph.node) < 30
+    assert_equal(model, made, X.add_prefix("c"))
+
+
+def test_unused_columns_are_inputs_of_any_kind():
     X = pd.DataFrame({"a": [0.0, 1, 2, 3], "b": ["u", "v", "u", "v"], "c": ["u", 1, "u", 1]})
+    X["d"] = pd.Timestamp("2020-01-01")
+    X["e"] = pd.Categorical([(1, 2), (3, 4)] * 2)
     model = DecisionTreeClassifier(max_depth=1).fit(X, [0, 0, 1, 1])
-    assert run(to_onnx(model), X)["label"].tolist() == [0, 0, 1, 1]
+    made = to_onnx(model)
+    assert [value.name for value in made.graph.input] == list("abcde")
+    assert run(made, X)["label"].tolist() == [0, 0, 1, 1]
+
+
+def test_sets_hold_no_categories_that_are_absent():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.integers(0, 800, 4_000).astype(str)})
+    model = DecisionTreeRegressor().fit(X, pd.util.hash_array(X["a"].to_numpy(dtype=object)) % 997)
+    made = to_onnx(model)
+    (trees,) = [n for n in made.graph.node if n.op_type == "TreeEnsemble"]
+    (values,) = [a.t for a in trees.attribute if a.name == "membership_values"]
+    n_nodes = model.tree_.node_count // 2
+    assert values.dims[0] < 12 * n_nodes  # the depth, about; 400 * n_nodes with those
+    assert_equal(model, made, X)
+
+
+def test_the_default_type_holds_categories():
+    for labels, number in ([0.1, 0.2], onnx.TensorProto.DOUBLE), ([3, 5], onnx.TensorProto.FLOAT):
+        X = pd.DataFrame({"a": np.float32([0, 1] * 9), "b": pd.Categorical(labels * 9)})
+        made = to_onnx(DecisionTreeClassifier().fit(X, [0, 1] * 9))
+        assert {value.type.tensor_type.elem_type for value in made.graph.input} == {number}
 
 
 def test_missing_strings():
@@ -237,6 +275,19 @@ def test_numbers_that_are_text(text):
     y = np.tile(np.arange(7.0), 9)
     model = DecisionTreeRegressor(handle_unknown="majority").fit(X, y)
     assert_equal(model, to_onnx(model), pd.DataFrame({"a": pd.Series([text], dtype=object)}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1e-310", "1e-400", "1e400", "-2e308", "1" * 400, "٣", "\xa05", "2\x0b", "0." + "1" * 41],
+)
+def test_numbers_that_onnx_does_not_read_are_unseen(text):
+    X = pd.DataFrame({"a": pd.Series([None, "a", "b", 0.5, -2.0, 2.5, 900.0] * 9, dtype=object)})
+    model = DecisionTreeRegressor(handle_unknown="majority").fit(X, np.tile(np.arange(7.0), 9))
+    rows = pd.DataFrame({"a": ["new", text, "2.5", "1e259", "-" + "9" * 40 + "e+259"]})
+    found = run(to_onnx(model), rows)["prediction"].ravel()
+    expected = model.predict(pd.DataFrame({"a": ["new", "new", 2.5, 900.0, -2.0]}))
+    assert found.tolist() == expected.tolist()
 
 
 def test_the_file(tmp_path):

@@ -30,6 +30,8 @@ def of_float32(rows):
 def at_thresholds(example):
     """Rows at the thresholds of the model and right beside them, in float32."""
     found = [node for node in nodes(example.model) if not node.is_leaf]
+    if not found:
+        return example.X
     rows = example.X.sample(3 * len(found), replace=True, random_state=0).reset_index(drop=True)
     for i, node in enumerate(found):
         if np.isfinite(node.threshold) and rows[node.name].dtype.kind == "f":
