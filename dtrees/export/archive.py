@@ -21,7 +21,6 @@ import io
 import json
 import os
 import secrets
-import shutil
 import struct
 import zipfile
 import zlib
@@ -63,8 +62,8 @@ class Readable(Protocol):
 class Writable(Protocol):
     """A stream of bytes to write to, such as an open file."""
 
-    def write(self, data: bytes, /) -> object:
-        """Write bytes."""
+    def write(self, data: bytes, /) -> int | None:
+        """Write bytes, and say how many."""
 
 
 def write_file(
@@ -95,7 +94,13 @@ def write_file(
         if check is not None:
             check(memory)
             memory.seek(0)
-        shutil.copyfileobj(memory, path)
+        while chunk := memory.read(2**20):
+            written = path.write(chunk)
+            if written is None and not isinstance(path, io.RawIOBase):
+                continue
+            if not written:
+                raise OSError("The file object takes no more bytes.")
+            memory.seek(written - len(chunk), os.SEEK_CUR)  # a raw one may take a part
         return
     path = Path(os.path.realpath(path))
     partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")

@@ -337,6 +337,29 @@ def test_a_check_that_fails_leaves_the_former_file(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+class TakesPart(io.RawIOBase):
+    """A raw stream, which takes a few bytes at a time."""
+
+    def __init__(self, answer=None):
+        self.taken, self.answer = b"", answer
+
+    def write(self, data):
+        if self.answer is not None:
+            return self.answer()
+        self.taken += data[:100]
+        return len(data[:100])
+
+
+def test_raw_streams_get_the_whole_file():
+    stream, whole = TakesPart(), io.BytesIO()
+    for each in (stream, whole):
+        write(each, {}, {"a": np.arange(999)})
+    assert stream.taken == whole.getvalue()
+    for answer in (lambda: 0, lambda: None):
+        with pytest.raises(OSError, match="takes no more bytes"):
+            write(TakesPart(answer), {}, {})
+
+
 def test_arrays_that_nobody_asks_for_are_left():
     taken = Taken({"a": np.ones(1), "b": np.ones(2)})
     assert (len(taken), list(taken)) == (2, ["a", "b"])
