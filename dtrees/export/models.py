@@ -33,7 +33,7 @@ from dtrees.export.values import Encoder, decode
 FORMAT = "dtrees model"
 VERSION = 1
 # parameters that older files lack: what fitted them then
-LATER = {
+ADDED_LATER = {
     "category_penalty": 0.0,
     "min_child_weight": 1e-3,
     "use_best_model": False,
@@ -94,7 +94,7 @@ def save(model: Any, path: str | os.PathLike | Writable, *, layout: str = "compa
         The model is no estimator of dtrees and holds none, or a class label, category, step or
         function is of a type that a file cannot hold.
     ImportError
-        The model is one of scikit-learn, and skops is not installed.
+        The model is one of scikit-learn, and skops is not installed, or too old.
     ValueError
         `layout` is neither of the two, or a parameter was set to what the estimator does not take.
     sklearn.exceptions.NotFittedError
@@ -130,13 +130,13 @@ def save(model: Any, path: str | os.PathLike | Writable, *, layout: str = "compa
     """
     name = type(model).__name__
     if name not in ESTIMATORS or type(model) is not getattr(dtrees, name):
-        from dtrees.export.skops_files import encoded  # which imports this module
+        from dtrees.export.skops_files import writer  # which imports this module
 
         instead = _instead(model)
         is_theirs = isinstance(model, BaseEstimator) and type(model).__module__[:8] == "sklearn."
-        content = encoded(model, layout) if is_theirs and not instead else None
-        if content is not None:
-            write_file(path, lambda file: file.write(content), _check_loads)
+        put = writer(model, layout) if is_theirs and not instead else None
+        if put is not None:
+            write_file(path, put, _check_loads)
             return
         raise TypeError(
             f"The 'model' parameter of save must be one of {', '.join(ESTIMATORS)}, or a model of "
@@ -181,8 +181,15 @@ def save(model: Any, path: str | os.PathLike | Writable, *, layout: str = "compa
 
 def _check_loads(path: os.PathLike | Readable) -> None:
     """Raise when a file that was just written is none that `load` reads."""
+    from dtrees.export.skops_files import UnsafeFileError  # which imports this module
+
     try:
         load(path)
+    except UnsafeFileError as error:
+        raise TypeError(
+            f"The model holds {error.what}, which a safe file cannot hold. Save the estimator of "
+            "dtrees in it, and the other steps by other means."
+        ) from error
     except ModelFileError as error:
         raise ModelFileError(
             "The model is not saved, because the file would not load again "
@@ -222,7 +229,7 @@ def load(path: str | os.PathLike | Readable, *, mmap: bool = False) -> Any:
     ------
     ModelFileError
         The file is damaged, of a newer version, no model file, or names types that are neither of
-        dtrees nor of scikit-learn. To load a pipeline, skops is not installed.
+        dtrees nor of scikit-learn. To load a pipeline, skops is not installed, or too old.
     ValueError
         `mmap`, and a file object or a model of scikit-learn.
     OSError
@@ -232,8 +239,9 @@ def load(path: str | os.PathLike | Readable, *, mmap: bool = False) -> Any:
     -----
     Nothing in the file is executed; the whole file is read once, to check it. It is safe to load
     files of unknown origin; whether to believe their predictions is another question. Models of
-    scikit-learn are read by skops: only types of scikit-learn, NumPy and dtrees that read nothing
-    and run nothing are made.
+    scikit-learn are read by skops: only objects of trusted types of scikit-learn, NumPy and dtrees
+    are made. At `predict` and `fit` they do what scikit-learn's do, with the parameters of the
+    file: a `CountVectorizer` may read files that the table names.
     """
     from dtrees.export.skops_files import decoded, is_skops  # which imports this module
 
@@ -315,7 +323,7 @@ def _decode(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> An
     trees = decode_trees(document["trees"], groups["trees"])
     check_trees(trees, book)
     given = {key: decode(value, values) for key, value in document["parameters"].items()}
-    parameters = with_later(kind, given)
+    parameters = complete_parameters(kind, given)
     attributes = {key: decode(value, values) for key, value in document["attributes"].items()}
     for group, each in groups.items():
         for name in sorted(each.left()):
@@ -329,6 +337,7 @@ def _decode(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> An
     return kind._of_parts(parts)
 
 
-def with_later(kind: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+def complete_parameters(kind: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of a file, and those that came later."""
-    return {key: LATER[key] for key in LATER.keys() & set(kind._get_param_names())} | dict(given)
+    later = ADDED_LATER.keys() & set(kind._get_param_names())
+    return {key: ADDED_LATER[key] for key in later} | dict(given)

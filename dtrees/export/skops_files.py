@@ -1,51 +1,77 @@
 """Files of scikit-learn's models that hold ours: pipelines, calibrated models, ensembles.
 
-skops writes and reads them. It makes nothing but objects of types that are trusted: those that it
-trusts itself, which are scikit-learn's and NumPy's, and the few of `TRUSTED`. An estimator of
-dtrees is in the file as the bytes of its own model file, which `dtrees.export.models` checks::
+skops writes and reads them. It makes objects of types that are trusted: those that it trusts
+itself, which are scikit-learn's and NumPy's, and the few of `TRUSTED`. An estimator of dtrees is
+in the file as the bytes of its own model file, which `dtrees.export.models` checks::
 
-    pipeline ──▶ its copy, with a Saved for each estimator of dtrees ──▶ skops
+    pipeline ──▶ its copy, with a SavedEstimator for each estimator of dtrees ──▶ skops
+
+skops asks which types a file names, but not what making them costs. `_Audit` asks that before.
 """
 
 from __future__ import annotations
 
-import copyreg
+import copy
 import io
+import json
 import os
 import pickle
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
-from typing import Any
-from zipfile import ZipFile
+from typing import Any, BinaryIO
+from zipfile import ZIP_STORED, ZipFile
 
+import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.fixes import parse_version
 from sklearn.utils.validation import check_is_fitted
 
 import dtrees
 from dtrees.exceptions import ModelFileError
 from dtrees.export.archive import DOCUMENT, LONGEST_REASON
-from dtrees.export.models import ESTIMATORS, load_model, save, with_later
+from dtrees.export.models import ESTIMATORS, complete_parameters, load_model, save
 
 SCHEMA = "schema.json"  # a member that all files of skops have
-# What skops does not trust, of what fitted models hold. None of them runs code or opens files that
-# a file names.
-TRUSTED = (
-    "dtrees.export.skops_files.Saved",
-    "numpy.dtype",
-    "sklearn.calibration._CalibratedClassifier",
-    "sklearn.calibration._SigmoidCalibration",
-    "sklearn.calibration._TemperatureScaling",
-    "sklearn.compose._column_transformer.make_column_selector",
-    "sklearn.compose._column_transformer._RemainderColsList",
-    "sklearn.feature_selection._mutual_info.mutual_info_classif",
-    "sklearn.feature_selection._mutual_info.mutual_info_regression",
-    "sklearn.feature_selection._univariate_selection.chi2",
-    "sklearn.feature_selection._univariate_selection.f_classif",
-    "sklearn.feature_selection._univariate_selection.f_regression",
-    "sklearn.utils._bunch.Bunch",
+OLDEST_SKOPS = "0.16"  # older ones trust scikit-learn's trees, which nothing checks
+# What skops does not trust, of what fitted models hold, and the one loader that may make it.
+TRUSTED = {
+    "dtrees.export.skops_files.SavedEstimator": "ConstructorFromReduceNode",
+    "numpy.dtype": "DTypeNode",
+    "sklearn.calibration._CalibratedClassifier": "ObjectNode",
+    "sklearn.calibration._SigmoidCalibration": "ObjectNode",
+    "sklearn.calibration._TemperatureScaling": "ObjectNode",
+    "sklearn.compose._column_transformer.make_column_selector": "ObjectNode",
+    "sklearn.compose._column_transformer._RemainderColsList": "ObjectNode",
+    "sklearn.feature_selection._mutual_info.mutual_info_classif": "FunctionNode",
+    "sklearn.feature_selection._mutual_info.mutual_info_regression": "FunctionNode",
+    "sklearn.feature_selection._univariate_selection.chi2": "FunctionNode",
+    "sklearn.feature_selection._univariate_selection.f_classif": "FunctionNode",
+    "sklearn.feature_selection._univariate_selection.f_regression": "FunctionNode",
+    "sklearn.utils._bunch.Bunch": "DictNode",
+}
+# Loaders of all other types. None of them calls what a file names, or makes much of little.
+LOADERS = frozenset(
+    f"{kind}Node"
+    for kind in (
+        *("Bytes", "Dict", "DType", "Function", "Json", "List", "Loss", "NdArray", "Object"),
+        *("RandomState", "Set", "Slice", "Tuple", "Type"),
+    )
 )
 
 
-class Saved:
+class UnsafeFileError(ModelFileError):
+    """A file holds what is not safe to load; `what` names it."""
+
+    def __init__(self, name: str, what: str) -> None:
+        super().__init__(name, what)
+        self.what = what
+
+    def __str__(self) -> str:
+        return f"The model file {self.args[0]!r} holds {self.what}, which is not safe to load."
+
+
+class SavedEstimator:
     """What stands in a file for an estimator of dtrees: making one gives the estimator.
 
     Parameters
@@ -69,60 +95,68 @@ class Saved:
         if name not in ESTIMATORS:
             raise ModelFileError(f"There is no estimator {str(name)[:40]!r}.")
         kind = getattr(dtrees, name)
-        return kind(**with_later(kind, parameters))
+        return kind(**complete_parameters(kind, parameters))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Saved, (self.name, self.parameters, self.content)
+        return SavedEstimator, (self.name, self.parameters, self.content)
+
+    @classmethod
+    def hold(cls, name: str, parameters: dict[str, Any], content: Any) -> SavedEstimator:
+        """Make no estimator yet; `content` may be a buffer of the bytes, which are not copied."""
+        found: SavedEstimator = object.__new__(cls)
+        found.name, found.parameters = name, parameters
+        found.content = None if content is None else memoryview(content).obj  # type: ignore[assignment]
+        return found
 
 
-def _saved(name: str, parameters: dict[str, Any], content: bytes | None) -> Saved:
-    """One that is not made into the estimator yet."""
-    found: Saved = object.__new__(Saved)
-    found.name, found.parameters, found.content = name, parameters, content
-    return found
+class _Copier(pickle.Pickler):
+    """Copies a model, with a SavedEstimator for each estimator of dtrees, and without caches."""
+
+    def __init__(self, layout: str) -> None:
+        self._memory, self._layout, self.n_fitted = io.BytesIO(), layout, 0
+        self._buffers: list[pickle.PickleBuffer] = []
+        super().__init__(self._memory, 5, buffer_callback=self._buffers.append)
+
+    def reducer_override(self, value: Any) -> Any:
+        name = type(value).__name__
+        if name in ESTIMATORS and type(value) is getattr(dtrees, name):
+            if not hasattr(value, "n_features_in_"):
+                return SavedEstimator.hold, (name, value.get_params(deep=False), None)
+            self.n_fitted += 1
+            file = io.BytesIO()
+            save(value, file, layout=self._layout)
+            return SavedEstimator.hold, (name, {}, pickle.PickleBuffer(file.getvalue()))
+        if isinstance(value, BaseEstimator) and getattr(value, "memory", None) is not None:
+            value = copy.copy(value)
+            value.memory = None  # pickles of a folder, which `fit` would open
+            return value.__reduce_ex__(5)
+        return NotImplemented
+
+    def copied(self) -> Any:
+        """The copy."""
+        return pickle.loads(self._memory.getvalue(), buffers=self._buffers)
 
 
-def encoded(model: Any, layout: str) -> bytes | None:
-    """The content of the file of a model of scikit-learn; None if there is none of ours in it.
+def writer(model: Any, layout: str) -> Callable[[BinaryIO], object] | None:
+    """What writes the file of a model of scikit-learn; None if there is none of ours in it.
 
     Raises
     ------
     ImportError
-        skops is not installed.
+        skops is not installed, or too old.
     TypeError
         The model holds something that no safe file can hold.
     sklearn.exceptions.NotFittedError
     """
     check_is_fitted(model)
-    kind, memory, fitted = type(model).__name__, io.BytesIO(), []
-
-    def reduced(estimator: Any) -> tuple[Any, ...]:
-        name = type(estimator).__name__
-        if not hasattr(estimator, "n_features_in_"):
-            return _saved, (name, estimator.get_params(deep=False), None)
-        fitted.append(io.BytesIO())
-        save(estimator, fitted[-1], layout=layout)
-        return _saved, (name, {}, fitted[-1].getvalue())
-
-    copier = pickle.Pickler(memory, pickle.HIGHEST_PROTOCOL)
-    copier.dispatch_table = copyreg.dispatch_table | {
-        getattr(dtrees, name): reduced for name in ESTIMATORS
-    }
+    kind, copier = type(model).__name__, _Copier(layout)
     try:
         copier.dump(model)
     except (pickle.PicklingError, AttributeError) as error:  # a function without a name, say
         raise TypeError(f"{kind} cannot be saved: {error}.") from error
-    if not fitted:
+    if not copier.n_fitted:
         return None
-    skops = _skops(f"Saving {kind}")
-    content: bytes = skops.dumps(pickle.loads(memory.getvalue()))
-    strange = sorted(set(skops.get_untrusted_types(data=content)) - set(TRUSTED))
-    if strange:
-        raise TypeError(
-            f"{kind} holds {', '.join(strange)}, which a safe file cannot hold. Save the estimator "
-            "of dtrees in it, and the other steps by other means."
-        )
-    return content
+    return partial(_skops(f"Saving {kind}").dump, copier.copied())
 
 
 def is_skops(content: str | os.PathLike | bytes) -> bool:
@@ -141,20 +175,18 @@ def decoded(name: str, content: bytes) -> Any:
     Raises
     ------
     ModelFileError
-        The file is damaged, holds types that are not trusted, or skops is not installed.
+        The file is damaged, holds what is not safe to load, or skops is not installed.
     """
     try:
         skops = _skops(f"The model file {name!r}")
         with ZipFile(io.BytesIO(content)) as archive:
-            if sum(member.file_size for member in archive.infolist()) > len(content):
-                raise ValueError("its members are larger than the file")
-        strange = sorted(set(skops.get_untrusted_types(data=content)) - set(TRUSTED))
-        if strange:
-            raise ModelFileError(
-                f"The model file {name!r} holds {', '.join(strange)[:LONGEST_REASON]}, which is "
-                "none of the types that are safe to load."
-            )
-        model = skops.loads(content, trusted=list(TRUSTED))
+            unsafe = _Audit(archive, len(content)).unsafe
+        try:
+            model = None if unsafe else skops.loads(content, trusted=list(TRUSTED))
+        except import_module("skops.io.exceptions").UntrustedTypesFoundException:
+            unsafe = set(skops.get_untrusted_types(data=content)) - set(TRUSTED)
+        if unsafe:
+            raise UnsafeFileError(name, ", ".join(sorted(unsafe))[:LONGEST_REASON])
         if not isinstance(model, BaseEstimator):
             raise ValueError(f"it holds no model, but {type(model).__name__}")
         return model
@@ -167,11 +199,96 @@ def decoded(name: str, content: bytes) -> Any:
         raise ModelFileError(f"The model file {name!r} is damaged: {why}.") from error
 
 
+class _Audit:
+    """What a file of skops would cost, and do, beyond its types.
+
+    skops writes an object in full wherever it stands, with its id. It reads the first one, and
+    takes that for all others of the id: so they have to be equal, but for ids and names of
+    members. Then a file makes no more objects than it writes out, and each reads its member once.
+
+    Attributes
+    ----------
+    unsafe : set of str
+        What is not safe to load.
+    """
+
+    def __init__(self, archive: ZipFile, size: int) -> None:
+        members = archive.infolist()
+        self._sizes = {member.filename: member.file_size for member in members}
+        if sum(member.file_size for member in members) > size:
+            raise ValueError("its members are larger than the file")
+        if any(member.compress_type != ZIP_STORED for member in members):
+            raise ValueError("its members are compressed")
+        self.unsafe: set[str] = set()
+        self._numbers: dict[tuple[Any, ...], int] = {}  # of equal values
+        self._ids: dict[Any, int] = {}
+        self._scalars: set[tuple[str, str]] = set()
+        self._n_bytes = 0
+        self._number(json.loads(archive.read(SCHEMA)))
+        if self._n_bytes > size:
+            raise ValueError("what its members make is larger than the file")
+        for member, kind in self._scalars:
+            scalar = np.load(io.BytesIO(archive.read(member)))
+            if scalar.ndim or scalar.dtype.type.__name__ != kind:
+                raise ValueError(f"{member} is no {kind}")
+
+    def _number(self, value: Any, is_node: bool = True, is_own: bool = False) -> int:
+        """The number of a value, the same for equal ones; `is_own`: of a new estimator of ours."""
+        own = None
+        if isinstance(value, list):
+            key: tuple[Any, ...] = ("list", *[self._number(each, True, is_own) for each in value])
+        elif not isinstance(value, dict):
+            key = (type(value).__name__, value)
+        elif not is_node or not value.keys() & {"__loader__", "__id__"}:
+            key = tuple((name, self._number(each, True, is_own)) for name, each in value.items())
+        else:
+            self._check_node(value)
+            own, loader = value.get("__id__"), value["__loader__"]
+            size = self._sizes[value["file"]] if "file" in value else 0
+            if is_own or own not in self._ids:
+                self._n_bytes += size
+                is_own = is_own or loader == "ConstructorFromReduceNode"
+            words = "content" if loader == "DictNode" else None  # of a user, whatever they are
+            names = sorted(value.keys() - {"__id__", "file"})
+            numbers = [self._number(value[name], name != words, is_own) for name in names]
+            key = (size, *zip(names, numbers, strict=True))
+        number = self._numbers.setdefault(key, len(self._numbers))
+        if own and self._ids.setdefault(own, number) != number:
+            raise ValueError(f"two objects have the id {own!r}")
+        return number
+
+    def _check_node(self, node: dict[str, Any]) -> None:
+        """Note what is not safe in a node; not in those that it holds."""
+        name, loader = f"{node['__module__']}.{node['__class__']}", node["__loader__"]
+        content = node.get("content")
+        if loader != TRUSTED[name] if name in TRUSTED else loader not in LOADERS:
+            self.unsafe.add(name)
+        elif loader == "ObjectNode" and content is not None:
+            if content["__loader__"] != "DictNode" and content["content"] != "null":
+                self.unsafe.add(name)
+            elif content["__loader__"] == "DictNode":
+                memory = content["content"].get("memory", {"content": "null"})
+                if memory.get("content") != "null":  # JSON; others have none, or no text
+                    self.unsafe.add(f"{name}(memory=...)")
+        elif loader == "NdArrayNode" and node["type"] == "json":
+            # one of more dimensions would copy the arrays in it
+            if node["shape"]["__loader__"] != "TupleNode" or len(node["shape"]["content"]) != 1:
+                self.unsafe.add("a table of objects")
+        elif loader == "NdArrayNode" and name != "numpy.ndarray":
+            self._scalars.add((node["file"], node["__class__"]))
+
+
 def _skops(what: str) -> Any:
     """The module, or an error that says how to get it."""
     try:
-        return import_module("skops.io")
+        skops = import_module("skops.io")
+        is_old = parse_version(import_module("skops").__version__) < parse_version(OLDEST_SKOPS)
     except ImportError as error:
         raise ImportError(
             f"{what} needs skops, which is not installed: pip install 'dask-dtrees[skops]'"
         ) from error
+    if is_old:
+        raise ImportError(
+            f"{what} needs skops {OLDEST_SKOPS} or newer: pip install 'dask-dtrees[skops]'"
+        )
+    return skops

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+import pickle
 import re
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
@@ -122,8 +125,8 @@ def test_files_are_those_of_skops(tmp_path):
         save(ONE_STEP, path)
     assert list(tmp_path.iterdir()) == [path]
     np.testing.assert_array_equal(load(path).predict(X), ONE_STEP.predict(X))
-    assert skops.get_untrusted_types(file=path) == ["dtrees.export.skops_files.Saved"]
-    theirs = skops.load(path, trusted=["dtrees.export.skops_files.Saved"])
+    assert skops.get_untrusted_types(file=path) == ["dtrees.export.skops_files.SavedEstimator"]
+    theirs = skops.load(path, trusted=["dtrees.export.skops_files.SavedEstimator"])
     np.testing.assert_array_equal(theirs.predict(X), ONE_STEP.predict(X))
     with pytest.raises(ValueError, match="holds a model of scikit-learn, not ours alone"):
         load(path, mmap=True)
@@ -152,7 +155,7 @@ def test_what_is_refused(tmp_path):
     cases = {
         r"__main__|test_skops_files\.twice": make_pipeline(FunctionTransformer(twice), TREE),
         "cannot be saved: Can't": make_pipeline(FunctionTransformer(lambda values: values), TREE),
-        r"StackingClassifier holds sklearn\.tree\._tree\.Tree": StackingClassifier(
+        r"The model holds sklearn\.tree\._tree\.Tree": StackingClassifier(
             [("a", TREE)], TheirForest(2)
         ),
     }
@@ -174,14 +177,47 @@ def test_without_skops(monkeypatch, tmp_path):
         save(ONE_STEP, path)
     with pytest.raises(ModelFileError, match=r"model' needs skops, which is not installed: pip"):
         load(path)
+    monkeypatch.undo()
+    monkeypatch.setattr("skops.__version__", "0.15.2")
+    with pytest.raises(
+        ImportError, match=r"needs skops 0\.16 or newer: pip install 'dask-dtrees\["
+    ):
+        save(ONE_STEP, path)
+    with pytest.raises(ModelFileError, match=r"needs skops 0\.16 or newer"):
+        load(path)
+    pyproject = Path(__file__).parents[2] / "pyproject.toml"
+    assert f'"skops>={skops_files.OLDEST_SKOPS}"' in pyproject.read_text()
+
+
+def test_folders_of_caches_are_not_in_files(tmp_path):
+    """`fit` opens the pickles that it finds in such a folder."""
+    cached = Pipeline(ONE_STEP.steps, memory=str(tmp_path))
+    model = VotingClassifier([("a", cached), ("b", TREE)]).fit(X, Y)
+    loaded = there_and_back(model)
+    assert model.estimators_[0].memory == str(tmp_path)
+    assert loaded.estimators[0][1].memory is None
+    assert loaded.estimators_[0].memory is None
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    text = node("str", JsonNode={"content": json.dumps(str(tmp_path))})
+    as_array = node("str_", "numpy", NdArrayNode={"type": "numpy", "file": "a.npy"})
+    for memory in (text, as_array):
+        file = forged(
+            lambda schema, memory=memory: put(schema, "memory", memory),
+            {"a.npy": member_of(np.str_(tmp_path))},
+        )
+        with pytest.raises(ModelFileError, match=r"Pipeline\(memory=\.\.\.\), which is not safe"):
+            load(file)
+    state = node("str", JsonNode={"content": json.dumps({"memory": str(tmp_path)})})
+    with pytest.raises(ModelFileError, match="not safe to load"):
+        load(forged(lambda schema: schema | {"content": state}))
 
 
 # ---------------------------------------------------------------------------------------------
 # files that are not what they should be
 
 
-def forged(change, model=ONE_STEP):
-    """The file of a model, with another schema."""
+def forged(change, members=(), model=ONE_STEP):
+    """The file of a model, with another schema and more members."""
     source, target = io.BytesIO(in_memory(model)), io.BytesIO()
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
         for name in old.namelist():
@@ -189,7 +225,30 @@ def forged(change, model=ONE_STEP):
             if name == "schema.json":
                 data = json.dumps(change(json.loads(data))).encode()
             new.writestr(name, data)
+        for name, data in dict(members).items():
+            new.writestr(name, data)
     return io.BytesIO(target.getvalue())
+
+
+def node(name, module="builtins", id=None, **loader):
+    """An object in a schema."""
+    ((loader, rest),) = loader.items()
+    return {"__class__": name, "__module__": module, "__loader__": loader, "__id__": id} | rest
+
+
+NONE = node("str", JsonNode={"content": "null"})
+
+
+def put(schema, name, value):
+    """The schema with an attribute of the pipeline."""
+    schema["content"]["content"][name] = value
+    return schema
+
+
+def member_of(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
 
 
 def replaced(old, new):
@@ -208,16 +267,87 @@ def test_types_that_run_something_are_refused():
         ("dtrees.estimators.trees", "DecisionTreeClassifier"),
     ):
         file = forged(
-            lambda schema, module=module, name=name: replaced('"Saved"', json.dumps(name))(
+            lambda schema, module=module, name=name: replaced('"SavedEstimator"', json.dumps(name))(
                 replaced('"dtrees.export.skops_files"', json.dumps(module))(schema)
             )
         )
-        with pytest.raises(ModelFileError, match="none of the types that are safe to load"):
+        with pytest.raises(ModelFileError, match="which is not safe to load") as error:
             load(file)
+        assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value)
+
+
+@pytest.mark.parametrize(
+    "again", [lambda k: {"__id__": k}, lambda k: node("str", id=k, JsonNode={"content": "1"})]
+)
+def test_objects_that_hold_one_twice_are_written_twice(again):
+    """Otherwise a few lines would be a billion objects."""
+    inner = node("str", id=1, JsonNode={"content": "1"})
+    for k in range(2, 12):
+        inner = node("list", id=k, ListNode={"content": [inner, again(k - 1)]})
+    with pytest.raises(ModelFileError, match="is damaged"):
+        load(forged(lambda schema: put(schema, "verbose", inner)))
+
+
+def test_little_that_makes_much():
+    zeros = node("bytes", BytesNode={"file": "zeros"})
+    many = node("list", ListNode={"content": [zeros] * 9})
+    with pytest.raises(ModelFileError, match="what its members make is larger than the file"):
+        load(forged(lambda schema: put(schema, "verbose", many), {"zeros": bytes(10**5)}))
+
+    text = node("str", JsonNode={"content": '"DecisionTreeClassifier"'})
+    model = node("bytes", id=7, BytesNode={"file": "model"})
+    tuple_ = node("tuple", id=8, TupleNode={"content": [text, NONE, model]})
+    trees = [
+        node("SavedEstimator", skops_files.__name__, id=n, ConstructorFromReduceNode={
+            "content": tuple_
+        })
+        for n in range(10, 60)
+    ]  # fmt: skip
+    many = node("list", ListNode={"content": trees})
+    with pytest.raises(ModelFileError, match="what its members make is larger than the file"):
+        load(forged(lambda schema: put(schema, "v", many), {"model": in_memory(TREE.fit(X, Y))}))
+
+    for name, number in (("void", 10**6), ("bytes_", 10**6), ("float64", np.zeros(3))):
+        scalar = node(name, "numpy", NdArrayNode={"type": "numpy", "file": "n"})
+        file = forged(lambda schema, n=scalar: put(schema, "verbose", n), {"n": member_of(number)})
+        with pytest.raises(ModelFileError, match=f"n is no {name}"):
+            load(file)
+
+    shape = node("tuple", TupleNode={"content": [NONE, NONE]})
+    table = node("ndarray", "numpy", NdArrayNode={"type": "json", "content": [], "shape": shape})
+    sparse = node("spmatrix", "scipy.sparse._matrix", SparseMatrixNode={"type": "scipy"})
+    for thing, message in ((table, "a table of objects"), (sparse, "spmatrix")):
+        with pytest.raises(ModelFileError, match=f"{message}, which is not safe to load"):
+            load(forged(lambda schema, thing=thing: put(schema, "verbose", thing)))
+    steps = [("s", StandardScaler()), ("t", TREE)]
+    model = Pipeline(steps).fit(X, Y)
+    model[0].mine_ = csr_array(np.eye(3))
+    with pytest.raises(TypeError, match=r"holds scipy.*csr_array, which a safe file cannot hold"):
+        in_memory(model)
+
+
+def test_functions_are_not_called():
+    where = "sklearn.feature_selection._mutual_info"
+    rest = {"content": NONE, "__reduce__": {"args": NONE}}
+    for loader in ("ConstructorFromReduceNode", "LossNode", "ListNode", "DictNode", "TypeNode"):
+        call = node("mutual_info_regression", where, **{loader: rest})
+        with pytest.raises(ModelFileError, match="mutual_info_regression, which is not safe"):
+            load(forged(lambda schema, call=call: put(schema, "verbose", call)))
+    call = node("Generator", "numpy.random", ConstructorFromReduceNode=rest)
+    with pytest.raises(ModelFileError, match=r"numpy\.random\.Generator, which is not safe"):
+        load(forged(lambda schema: put(schema, "verbose", call)))
+
+
+def test_words_of_schemas_are_words_of_texts():
+    """A vocabulary may hold any of them, for a text on such files."""
+    words = ["__id__", "__loader__", "__class__", "file", "content", "memory", "key_types"]
+    vectorizer = TfidfVectorizer(token_pattern=r"\w+", vocabulary=words)
+    model = make_pipeline(vectorizer, TREE).fit(words * 9, [0, 1, 1, 0, 1, 0, 1] * 9)
+    assert there_and_back(model)[0].vocabulary_ == model[0].vocabulary_
 
 
 def saved(name, parameters, content):
-    return skops.dumps(make_pipeline(skops_files._saved(name, parameters, content)))
+    return skops.dumps(make_pipeline(skops_files.SavedEstimator.hold(name, parameters, content)))
 
 
 def test_models_inside_that_are_not_ours():
@@ -248,6 +378,12 @@ def test_files_that_are_no_models():
     bomb.seek(0)
     with pytest.raises(ModelFileError, match="its members are larger than the file"):
         load(bomb)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("schema.json", b"{}")
+    packed.seek(0)
+    with pytest.raises(ModelFileError, match="its members are compressed"):
+        load(packed)
     for schema in ([], {}, {"protocol": 99}, {"protocol": True}, "x", {"protocol": 2}):
         with pytest.raises(ModelFileError, match="is damaged"):
             load(forged(lambda _, schema=schema: schema))
