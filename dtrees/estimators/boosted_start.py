@@ -218,11 +218,10 @@ def _watch(
     own = copy.copy(model)
     own.__dict__.update(learned, forest_=Forest(()))
     predictor, held = own._predictor(), sides.held
-    about = predictor.book, predictor.classes, predictor.loss, len(predictor.initial)
     sets: list[tuple[str, Held, LeafLookup | None]]
-    sets = [(each.name, *each.read(*about, predictor.estimator, run)) for each in evals.sets]
-    is_early, is_apart = model.early_stopping, held is None or model.validation_fraction is not None
-    decides = held is not None or (len(sets) > 0 and (isinstance(is_early, str) or bool(is_early)))
+    sets = [(each.name, *each.read(predictor, run)) for each in evals.sets]
+    is_apart = held is None or model.validation_fraction is not None
+    decides = held is not None or (len(sets) > 0 and bool(model.early_stopping))  # "auto" is True
     own.do_early_stopping_ = decides
     if held is not None:
         name = "validation" if is_apart else evals.training or "training"

@@ -19,17 +19,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from dtrees.coding.codebook import CodeBook
 from dtrees.coding.tables import row_values
 from dtrees.coding.target import Target, check_weights
-from dtrees.core.losses.losses import Loss, OwnLoss
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.binned import LeafLookup
 from dtrees.core.predict.packed_forest import RawCells
 from dtrees.core.predict.raw import leaves_of_cells
 from dtrees.estimators.boosted_stopping import Held
 from dtrees.estimators.fit_plan import one_target
-from dtrees.estimators.prediction import offsets_of
+from dtrees.estimators.prediction import BoostedPredictor, offsets_of
 from dtrees.parallel import computed
 from dtrees.typing import Runner, serial
 
@@ -91,25 +89,17 @@ class EvalSet:
         y, sample_weight, init_score = map(row_values, others)
         return cls(name, X, y, sample_weight, init_score, words)
 
-    def read(
-        self,
-        book: CodeBook,
-        classes: np.ndarray | None,
-        loss: Loss | OwnLoss,
-        n_values: int,
-        owner: str,
-        run: Runner,
-    ) -> tuple[Held, ValueRows]:
-        """The rows as they are scored, and as they walk.
+    def read(self, predictor: BoostedPredictor, run: Runner) -> tuple[Held, ValueRows]:
+        """The rows as they are scored, and as they walk down the trees of a fit.
 
-        `classes` are the labels of the fit; None: numbers. `owner` is the estimator, for messages.
         ValueError: columns are not those of the fit, lengths differ, or a row of positive weight
         has a label that is none of the fit, or a target for which the loss has no use.
         """
         X_word, y_word = self.words
+        classes, n_values = predictor.classes, len(predictor.initial)
         try:
-            table = book.check(self.X, estimator=owner)
-            y = one_target(self.y, owner)
+            table = predictor.check(self.X, run)
+            y = one_target(self.y, predictor.estimator)
             if len(y) != table.n_rows:
                 raise ValueError(f"{X_word} has {table.n_rows} rows, {y_word} has {len(y)} values.")
             weight, start = self.sample_weight, self.init_score
@@ -121,10 +111,10 @@ class EvalSet:
                 y, weight = y[rows], weight[rows]
                 start = None if start is None else start[rows]
             of_loss = _numbers(y) if classes is None else _numbers_of_classes(y, classes, y_word)
-            loss.check(of_loss)
+            predictor.loss.check(of_loss)
         except ValueError as error:
             raise ValueError(f"Rows to be scored ({X_word}, {y_word}): {error}") from error
-        walked = ValueRows(RawCells(book, table), run)
+        walked = ValueRows(RawCells(predictor.book, table), run)
         return Held(self.X, rows, y, of_loss, weight, start), walked
 
 
