@@ -60,6 +60,9 @@ LOADERS = frozenset(
 )
 
 
+NULL = {"__loader__": "JsonNode", "content": "null"}  # None in a schema
+
+
 class UnsafeFileError(ModelFileError):
     """A file holds what is not safe to load; `what` names it."""
 
@@ -263,19 +266,21 @@ class _Audit:
         content = node.get("content")
         if loader != TRUSTED[name] if name in TRUSTED else loader not in LOADERS:
             self.unsafe.add(name)
-        elif loader == "ObjectNode" and content is not None:
-            if content["__loader__"] != "DictNode" and content["content"] != "null":
+        elif loader == "ObjectNode" and content is not None and not _is_null(content):
+            if content["__loader__"] != "DictNode":
                 self.unsafe.add(name)
-            elif content["__loader__"] == "DictNode":
-                memory = content["content"].get("memory", {"content": "null"})
-                if memory.get("content") != "null":  # JSON; others have none, or no text
-                    self.unsafe.add(f"{name}(memory=...)")
+            elif not _is_null(content["content"].get("memory", NULL)):
+                self.unsafe.add(f"{name}(memory=...)")
         elif loader == "NdArrayNode" and node["type"] == "json":
             # one of more dimensions would copy the arrays in it
             if node["shape"]["__loader__"] != "TupleNode" or len(node["shape"]["content"]) != 1:
                 self.unsafe.add("a table of objects")
         elif loader == "NdArrayNode" and name != "numpy.ndarray":
             self._scalars.add((node["file"], node["__class__"]))
+
+
+def _is_null(node: dict[str, Any]) -> bool:
+    return all(node.get(key) == value for key, value in NULL.items())
 
 
 def _skops(what: str) -> Any:

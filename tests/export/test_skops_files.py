@@ -199,7 +199,8 @@ def test_folders_of_caches_are_not_in_files(tmp_path):
     assert loaded.estimators_[0].memory is None
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     text = node("str", JsonNode={"content": json.dumps(str(tmp_path))})
-    as_array = node("str_", "numpy", NdArrayNode={"type": "numpy", "file": "a.npy"})
+    array = {"type": "numpy", "file": "a.npy", "content": "null"}
+    as_array = node("str_", "numpy", NdArrayNode=array)
     for memory in (text, as_array):
         file = forged(
             lambda schema, memory=memory: put(schema, "memory", memory),
