@@ -29,32 +29,24 @@ def trees_to_dataframe(model: Any) -> pd.DataFrame:
         ``Booster.trees_to_dataframe``, and two more. What is said of tests is missing in
         leaves (None or nan, by the type of the column).
 
-        ``tree_index`` : int64
-            Tree t of a boosted model of K outputs adds to output ``t % K``.
-        ``node_depth`` : int64
-            1 of a root.
-        ``node_index``, ``left_child``, ``right_child``, ``parent_index`` : str
-            Tree, "S" for a split or "L" for a leaf, and the node's number as in ``apply``:
-            "0-S0". A root has no parent.
-        ``split_feature`` : str
-        ``split_gain`` : float64
-        ``threshold`` : float64; dates and time spans; object where there are several of these
-            Missing for sets; inf: all numbers pass.
-        ``decision_type`` : {"<=", ">", "in"}
-            Rows that pass go left. LightGBM's "==" is "in".
-        ``categories`` : tuple
-            Labels that pass the test of a set; not in LightGBM's frame.
-        ``missing_direction``, ``unseen_direction`` : {"left", "right"}
-            Side of missing values, and of categories that were not there at fit (missing in columns
-            of numbers). LightGBM's frame has only the first.
-        ``missing_type`` : {"NaN"}
-        ``value`` : float64
-            Mean, or step of a boosted model with its learning rate. Trees and forests of classes
-            have the share of each class instead: ``value_<label>``.
-        ``weight`` : float64
-            Of the training rows. (LightGBM's is a sum of second derivatives.)
-        ``count`` : int64
-            Training rows of positive weight.
+        - ``tree_index``, int64: tree t of a boosted model of K outputs adds to output ``t % K``
+        - ``node_depth``, int64: 1 of a root
+        - ``node_index``, ``left_child``, ``right_child``, ``parent_index``, str: tree, "S" for a
+          split or "L" for a leaf, and the node's number as in ``apply``: "0-S0". A root has no
+          parent.
+        - ``split_feature``, str, and ``split_gain``, float64
+        - ``threshold``, float64, dates or time spans; object where there are several of these:
+          missing for sets; inf: all numbers pass
+        - ``decision_type``, "<=", ">" or "in": rows that pass go left. LightGBM's "==" is "in".
+        - ``categories``, tuple: labels that pass the test of a set; not in LightGBM's frame
+        - ``missing_direction``, ``unseen_direction``, "left" or "right": side of missing values,
+          and of categories that were not there at fit (missing in columns of numbers). LightGBM's
+          frame has only the first.
+        - ``missing_type``, "NaN"
+        - ``value``, float64: mean, or step of a boosted model with its learning rate. Trees and
+          forests of classes have the share of each class instead: ``value_<label>``.
+        - ``weight``, float64: of the training rows. (LightGBM's is a sum of second derivatives.)
+        - ``count``, int64: training rows of positive weight
 
     Raises
     ------

@@ -26,15 +26,17 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from numbers import Integral
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.sparse_positions import in_scipy
 from dtrees.coding.tables import Table
 from dtrees.constraints import ARRAY, ROWS, Boolean, InstanceOf, IntegerIn, checked
-from dtrees.core.model.tree import Tree
-from dtrees.core.predict.contributions import contributions
+from dtrees.core.predict._shap import ShapTree
+from dtrees.core.predict.contributions import contributions, outputs_of, prepare_trees
 from dtrees.core.predict.raw import apply
 from dtrees.export.model_nodes import ModelNodes, TreeNodes
 from dtrees.parallel import Answer, Model, computed, is_lazy, map_rows, threaded
@@ -54,7 +56,8 @@ class Explanation:
     base_values : float64 (n_rows,) or (n_rows, n_outputs)
         Prediction where no column is known; of a Dask collection a number, or (n_outputs,).
     data : array (n_rows, n_columns)
-        The table; of a Dask collection the collection.
+        The table: a csr array if it is sparse, objects where types of columns differ. Of a Dask
+        collection the collection.
     feature_names : tuple of str
     output_names : tuple of str
         Labels of the classes; of one output its name or "prediction".
@@ -133,6 +136,11 @@ class Explanation:
             self, values=values, base_values=base, data=cells_of(data), interactions=pairs
         )
 
+    def cells(self, column: int) -> np.ndarray:
+        """The cells of a column by its number, (n_rows,); in memory."""
+        cells = self.data[:, [column]]
+        return (cells.toarray() if issparse(cells) else cells)[:, 0]
+
     def to_shap(self) -> Any:
         """The explanation as shap's functions take it.
 
@@ -156,7 +164,7 @@ class Explanation:
         return shap.Explanation(
             found.values,
             base_values=found.base_values,
-            data=found.data,
+            data=found.data.toarray() if issparse(found.data) else found.data,
             feature_names=list(self.feature_names),
             output_names=list(self.output_names) if len(self.output_names) > 1 else None,
         )
@@ -195,15 +203,16 @@ def shap_values(
     TypeError
         `model` is no tree, forest or boosted model of dtrees, or it is a tree on codes.
     ValueError
-        `X` or `background` has other columns than the fit, or there are both a background and
-        interactions.
+        `X` or `background` has other columns than the fit, there are both a background and
+        interactions, or interactions do not fit into memory.
 
     Notes
     -----
     Exact; the same bits on any number of threads and in any blocks. Takes
     O(rows x nodes x columns of a path), with interactions that many times as long again. With a
     background, O(rows x background rows x nodes that two rows pass): a hundred rows or so say
-    enough. Memory is 8 bytes for each value.
+    enough. Values take 8 bytes for each row, column and output, of sparse tables too: 4 GB for
+    5,000 rows of 100,000 columns. Interactions take as much for each pair of columns.
 
     Values are those of shap's ``TreeExplainer``, where a ``feature_perturbation`` says
     "tree_path_dependent" or "interventional", and of LightGBM's ``pred_contrib``.
@@ -234,7 +243,7 @@ def shap_values(
             explainer.outputs,
             map_rows(explainer, "interactions", X) if interactions else None,
         )
-    run = threaded(getattr(model, "n_jobs", None))
+    run = _runner_of(model)
     phi, pairs = explainer.explain(explainer.check(X, run), run, interactions)
     base = np.repeat(explainer.base[None], len(phi), axis=0)
     return Explanation(
@@ -247,18 +256,17 @@ def shap_values(
     )
 
 
-def cells_of(X: Any) -> np.ndarray:
-    """The cells of any table in memory, (n_rows, n_columns); objects where columns differ."""
+def cells_of(X: Any) -> Any:
+    """The cells of a table in memory, (n_rows, n_columns); objects where columns differ, or csr."""
     X = in_scipy(X)
-    return X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+    return csr_array(X) if issparse(X) else np.asarray(X)
 
 
 @dataclass(frozen=True, eq=False)
 class Explainer(Model):
     """What explains predictions of a fitted model, here or on a worker."""
 
-    trees: tuple[Tree, ...]
-    node_values: tuple[np.ndarray, ...]  # by tree, (n_nodes, n): what it adds, without its mean
+    trees: tuple[ShapTree, ...]  # values of nodes: what a tree adds, without its mean
     base: np.ndarray  # (n_outputs,): prediction where nothing is known
     book: CodeBook
     columns: tuple[str, ...]  # names
@@ -269,31 +277,51 @@ class Explainer(Model):
 
     @classmethod
     def of(cls, model: Any, background: Any = None) -> Explainer:
-        """What explains a model; errors as of `shap_values`."""
-        view, estimator = ModelNodes.of(model), type(model).__name__
+        """What explains a model; errors as of `shap_values`.
+
+        Trees are made ready at the first use, and remembered as long as the model has them.
+        """
+        view = ModelNodes.of(model)
         if view.book is None:
             raise TypeError("A tree on codes does not know what they mean: give the estimator.")
-        table = None
-        if background is not None:
-            table = view.book.check(computed(background)[0], estimator=estimator)
-        trees = tuple(tree.grown for tree in view.trees)
-        n, weight = view.n_outputs, 1.0 if view.start is not None else 1 / len(trees)
+        made = _explainers.get(model)
+        if (
+            made is None
+            or made.book is not view.book
+            or [tree.tree for tree in made.trees] != [tree.grown for tree in view.trees]
+        ):
+            made = _explainers[model] = cls._made(
+                view, view.book, type(model).__name__, _runner_of(model)
+            )
+        return made if background is None else made._against(computed(background)[0])
+
+    @classmethod
+    def _made(cls, view: ModelNodes, book: CodeBook, estimator: str, run: Runner) -> Explainer:
+        """What explains a model without a background."""
+        n, weight = view.n_outputs, 1.0 if view.start is not None else 1 / len(view.trees)
         base = np.zeros(n) if view.start is None else view.start.astype(np.float64)
         are_shares = view.start is None and n > 1
         values = []
         for number, tree in enumerate(view.trees):
             value = weight * tree.value
-            mean = mean_of_leaves(tree, value)
-            value, at = value - mean, number % n
-            own = slice(None) if view.start is None else slice(at, at + 1)
-            base[own] += mean
-            if table is not None:
-                base[own] += value[apply(tree.grown, view.book, table)].mean(axis=0)
-            values.append(np.ascontiguousarray(value[:, 1:] if are_shares else value))
-        return cls(
-            *(trees, tuple(values), base, view.book, tuple(view.column_names)),
-            *(output_names(view), are_shares, estimator, table),
-        )
+            mean, at = mean_of_leaves(tree, value), number % n
+            base[slice(None) if view.start is None else slice(at, at + 1)] += mean
+            values.append((value - mean)[:, are_shares:])
+        trees = prepare_trees([tree.grown for tree in view.trees], values, book, run)
+        names = tuple(view.column_names), output_names(view)
+        return cls(trees, base, book, *names, are_shares, estimator)
+
+    def _against(self, background: Any) -> Explainer:
+        """What explains the same model with a background."""
+        table = self.check(background)
+        base = self.base.copy()
+        for number, tree in enumerate(self.trees):
+            outputs = outputs_of(tree, number, self.n_outputs - self.are_shares)
+            leaves = apply(tree.tree, self.book, table)
+            base[self.are_shares :][outputs] += tree.values[leaves].mean(axis=0)
+        if self.are_shares:
+            base[0] = 1 - base[1:].sum()
+        return replace(self, base=base, background=table)
 
     @property
     def n_outputs(self) -> int:
@@ -315,15 +343,20 @@ class Explainer(Model):
         return found[..., 0] if self.n_outputs == 1 else found
 
     def explain(
-        self, table: Table, run: Runner, interactions: bool = False
+        self,
+        table: Table,
+        run: Runner,
+        interactions: bool = False,
+        phi: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """SHAP values, float64 (n_rows, n_columns, n_outputs), and interactions of a table."""
         return contributions(
-            *(self.trees, self.node_values, self.book, table, run),
+            *(self.trees, self.book, table, run),
             n_outputs=self.n_outputs - self.are_shares,
             background=self.background,
             interactions=interactions,
             add_first=self.are_shares,
+            phi=phi,
         )
 
     def values(self, X: Any, run: Runner = serial) -> np.ndarray:
@@ -338,10 +371,19 @@ class Explainer(Model):
 
     def predict_contributions(self, X: Any, run: Runner = serial) -> np.ndarray:
         """SHAP values and the base value behind them, output by output."""
-        phi, _ = self.explain(self.check(X, run), run)
-        base = np.broadcast_to(self.base, (len(phi), 1, self.n_outputs))
-        both = np.concatenate([phi, base], axis=1)
-        return both.swapaxes(1, 2).reshape(len(phi), -1)
+        table = self.check(X, run)
+        found = np.zeros((table.n_rows, self.n_outputs, len(self.columns) + 1))
+        self.explain(table, run, phi=found.swapaxes(1, 2)[:, :-1])
+        found[..., -1] = self.base
+        return found.reshape(table.n_rows, -1)
+
+
+# Of models, without a background. They keep no model alive.
+_explainers: WeakKeyDictionary[Any, Explainer] = WeakKeyDictionary()
+
+
+def _runner_of(model: Any) -> Runner:
+    return threaded(getattr(model, "n_jobs", None))
 
 
 def mean_of_leaves(tree: TreeNodes, value: np.ndarray) -> np.ndarray:

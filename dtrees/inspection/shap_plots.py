@@ -178,7 +178,7 @@ def plot_beeswarm(
     colours = _colours(cmap)
     ax.axvline(0, color=GREY, linewidth=0.8, zorder=0)
     for place, j in enumerate(reversed(order.tolist())):
-        values, shares = shown.values[:, j], Cells.of(shown.data[:, j]).shares()
+        values, shares = shown.values[:, j], Cells.of(shown.cells(j)).shares()
         style: dict[str, Any] = {"s": 9, "linewidths": 0, "rasterized": True}
         points = _scatter(ax, values, place + _swarm(values), shares, colours, style)
     names = [shown.feature_names[j] for j in reversed(order.tolist())]
@@ -253,14 +253,14 @@ def plot_shap_dependence(
         by = int(strength.argmax())
     ax = new_axes(ax)
     colours = _colours(cmap)
-    cells = Cells.of(shown.data[:, number])
+    cells = Cells.of(shown.cells(number))
     ax.axhline(0, color=GREY, linewidth=0.8, zorder=0)
     places, values = cells.places(ax), shown.values[:, number]
     style: dict[str, Any] = {"s": 12, "linewidths": 0, "alpha": 0.8, "rasterized": True}
     if by is None:
         ax.scatter(places, values, color=DOWN, **style)
     else:
-        Cells.of(shown.data[:, by]).scatter(
+        Cells.of(shown.cells(by)).scatter(
             ax, places, values, shown.feature_names[by], colours, style
         )
     ax.set_xlabel(shown.feature_names[number], parse_math=False)

@@ -1,8 +1,10 @@
 """SHAP values: of all subsets, sums, laws of games, and the same wherever rows come from."""
 
 import doctest
+import gc
 import pickle
 import sys
+import weakref
 
 import dask
 import dask.array as da
@@ -186,7 +188,9 @@ class TestSameBits:
         found = shap_values(FOREST, scipy.sparse.csr_array(X), **options)
         expected = shap_values(FOREST, X, **options)
         np.testing.assert_array_equal(found.values, expected.values)
-        np.testing.assert_array_equal(found.data, expected.data)
+        np.testing.assert_array_equal(found.data.toarray(), expected.data)
+        np.testing.assert_array_equal(found.cells(1), expected.cells(1))
+        np.testing.assert_array_equal(found[5:9].data.toarray(), expected.data[5:9])
 
     def test_frames(self):
         frame = pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(LABELS), "c": X[:, 2]})
@@ -246,6 +250,40 @@ class TestLazily:
         found = explainer.of_block("values", X)
         expected = shap_values(FOREST, X, background=X[:7])
         np.testing.assert_array_equal(found, expected.values)
+
+
+class TestRemembered:
+    """Trees are made ready once for a model."""
+
+    def test_by_model(self):
+        model = RandomForestClassifier(**SMALL).fit(X, LABELS)
+        known = Explainer.of(model)
+        assert Explainer.of(model) is known
+        assert Explainer.of(model, background=X[:3]).trees is known.trees
+        model.fit(X, LABELS)
+        assert Explainer.of(model) is not known
+        start = GradientBoostingRegressor(max_iter=2, warm_start=True, early_stopping=False)
+        start.fit(X, SIGNAL)
+        two = start.predict_contributions(X)
+        start.set_params(max_iter=4).fit(X, SIGNAL)
+        assert not np.array_equal(two, start.predict_contributions(X))
+
+    def test_no_model_is_kept_alive(self):
+        model = DecisionTreeRegressor().fit(X, SIGNAL)
+        forest = RandomForestRegressor(**SMALL).fit(X, SIGNAL)
+        gone = [weakref.ref(part) for part in (model, model.tree_.model, forest.forest_.trees[0])]
+        for explained in (model, model.tree_, forest):
+            shap_values(explained, X[:2])
+        del model, forest, explained
+        gc.collect()
+        assert [part() for part in gone] == [None] * 3
+
+    def test_by_worker(self):
+        explainer = Explainer.of(FOREST)
+        opened = pickle.loads(pickle.dumps(explainer))
+        for ours, theirs in zip(opened.trees, explainer.trees, strict=True):
+            assert ours.tree.feature.tolist() == theirs.tree.feature.tolist()
+            np.testing.assert_array_equal(ours.values, theirs.values)
 
 
 class TestExplanation:
@@ -330,6 +368,8 @@ class TestLibraryShap:
         library.plots.beeswarm(found, show=False)
         library.plots.waterfall(found[3], show=False)
         library.plots.bar(found, show=False)
+        sparse = shap_values(FOREST, scipy.sparse.csr_array(X))
+        library.plots.beeswarm(sparse.of_output("mid").to_shap(), show=False)
         matplotlib.pyplot.close("all")
 
     def test_it_is_not_needed(self, monkeypatch):
@@ -359,3 +399,11 @@ class TestErrors:
             shap_values(FOREST, da.from_array(X[:, :2]))
         with pytest.raises(ValueError, match="interactions"):
             shap_values(FOREST, X, interactions="all")
+
+    def test_interactions_that_do_not_fit(self):
+        wide = scipy.sparse.csr_array(
+            (np.arange(200.0), (np.arange(200), np.zeros(200, int))), (200, 10**6)
+        )
+        tree = DecisionTreeRegressor(max_depth=2).fit(wide, np.arange(200))
+        with pytest.raises(ValueError, match=r"1,490,116 GiB, .* fewer rows"):
+            shap_values(tree, wide, interactions=True)

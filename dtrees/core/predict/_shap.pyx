@@ -24,7 +24,7 @@ cancels. One walk of the tree serves all leaves, as in Linear TreeSHAP (Yu et al
 
 where o', z' and u' are those of column i above the edge: a column that is tested again is counted
 by its last edge. A row that has failed a test of the column before adds nothing there. Costs
-O(nodes * points) for each row; rows go down in companies of `LANES`.
+O(nodes * points) for each row; rows go down in batches of `LANES`.
 
 Interactions are the second derivative of the same (Lundberg et al. 2018, section 3)::
 
@@ -43,28 +43,23 @@ from libc.string cimport memset
 
 import numpy as np
 
-from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._structs cimport ABOVE, IN_SUBSET, LEAF
 from dtrees.core.predict._packed_forest cimport Grown, GrownTrees
 
 cdef extern from "predict/shap.h" nogil:
-    ctypedef struct Factors:
-        const double* met
-        const double* failed
-        double lost
     int LANES
-    void multiply(int, const double*, const int64_t*, const int64_t*, const Factors*, int64_t,
-                  int64_t, double*) noexcept
-    void collect(int, const double*, const int64_t*, const int64_t*, const Factors*, int64_t,
-                 int64_t, double*, double*) noexcept
-    void weigh(int, const double*, double, int64_t, int64_t, double*) noexcept
-    void pair(int, const double*, const double*, int64_t, int64_t, double*) noexcept
-    void compare(int, const double*, double, int64_t, int64_t, int64_t*) noexcept
+    void multiply(const double*, const int64_t*, const int64_t*, const double*, const double*,
+                  double, int64_t, int64_t, double*) noexcept
+    void collect(const double*, const int64_t*, const int64_t*, const double*, const double*,
+                 int64_t, int64_t, double*, double*) noexcept
+
+BATCH_ROWS = LANES
 
 cdef struct Edge:
     # From a node's parent to the node.
     double share            # z: of the weight, by all tests of the column so far
     double above            # the same without this one; 1: there was none
+    int32_t parent          # -1: the node is the root
     int32_t before          # node below the last edge of the column above; -1: none
     int32_t depth           # of the node
     int32_t n_columns       # tested on the way to it
@@ -86,20 +81,20 @@ cdef struct Walk:
     int64_t n_outputs
     int64_t n_places
     int64_t n_points
-    int64_t n               # rows of the company
+    int64_t n               # rows of the batch
     Rows rows
     const double* points
     const double* weights
     double* products        # (depth, points, LANES)
     double* sums            # (depth, outputs, points, LANES)
     double* slopes          # as products: (o - z) / u; NULL: no interactions are asked for
-    double* factors         # (4, points)
+    double* factors         # (depth, 4, points): down where met, and failed; up where met, failed
     int64_t* passes         # (depth, LANES)
     int64_t* met            # (depth, LANES): o of the last edge
     int32_t* path           # (depth,): nodes
     int32_t* side           # (depth,): of the child that is next, 0 or 1; 2: both are done
-    double* phi             # (places, outputs, LANES)
-    double* pairs           # (places, places, outputs, LANES)
+    double* phi             # (places, outputs, stride)
+    double* pairs           # (places, places, outputs, stride)
 
 
 cdef class ShapTree:
@@ -126,6 +121,7 @@ cdef class ShapTree:
     cdef Edge* edges
     cdef const double[:, ::1] value
     cdef const int64_t[::1] n_codes
+    cdef bint has_subsets
     cdef readonly object columns
     cdef readonly int64_t n_places
     cdef readonly int64_t n_values
@@ -135,68 +131,85 @@ cdef class ShapTree:
     def __cinit__(self, tree, int64_t n_columns, value, n_codes):
         cdef const double[::1] weight = tree.weighted_n_node_samples
         cdef const Grown* own
-        cdef int64_t i
+        cdef int64_t i, broken
+        cdef int32_t[::1] place = np.zeros(n_columns, dtype=np.int32)
         self.grown = GrownTrees((tree,), n_columns)
         self.value, self.n_codes = value, n_codes
         own = self.grown.trees
         if not (self.value.shape[0] == weight.shape[0] == own.n_nodes
                 and self.n_codes.shape[0] == n_columns):
             raise ValueError("The arrays of the tree differ in length.")
+        self.has_subsets = self.grown.n_subsets.any()
+        self.columns = np.flatnonzero(self.grown.n_compared + self.grown.n_subsets)
+        self.n_places, self.n_values = len(self.columns), self.value.shape[1]
+        np.asarray(place)[self.columns] = np.arange(self.n_places)
         self.edges = <Edge*>calloc(own.n_nodes, sizeof(Edge))
         if self.edges == NULL:
             raise MemoryError()
-        self.edges[0].share = self.edges[0].above = 1
-        self.edges[0].before = -1
-        parents = np.full(own.n_nodes, -1, dtype=np.int32)
-        with_parents(own, parents)
-        self.columns = np.unique(tree.feature[tree.test != LEAF]).astype(np.int64)
-        self.n_places, self.n_values = len(self.columns), self.value.shape[1]
-        follow_paths(own, parents, weight, self.columns, self.edges)
+        with nogil:
+            broken = follow_paths(own, weight, place, self.n_codes, self.edges)
+        if broken >= 0:
+            raise ValueError(f"The tree is broken: node {broken} has no subset, or not one parent.")
         for i in range(own.n_nodes):
             self.most_columns = max(self.most_columns, <int64_t>self.edges[i].n_columns)
             self.max_depth = max(self.max_depth, <int64_t>self.edges[i].depth)
+
+    def __reduce__(self):
+        return ShapTree, (self.tree, len(self.n_codes), self.values, np.asarray(self.n_codes))
+
+    @property
+    def tree(self):
+        """What was made ready."""
+        return self.grown.arrays[0]
+
+    @property
+    def values(self):
+        """Of its nodes, float64 (n_nodes, n_outputs)."""
+        return np.asarray(self.value)
 
     def __dealloc__(self):
         free(self.edges)
 
 
-cdef with_parents(const Grown* tree, int32_t[::1] parents):
-    """OUT the parent of every node. Raises ValueError where a node has two."""
-    cdef int64_t i
-    cdef int32_t child
-    for i in range(tree.n_nodes):
-        if tree.test[i] != LEAF:
-            for child in (tree.left[i], tree.right[i]):
-                if parents[child] >= 0:
-                    raise ValueError(f"The tree is broken: node {child} has two parents.")
-                parents[child] = <int32_t>i
+cdef int64_t follow_paths(const Grown* tree, const double[::1] weight, const int32_t[::1] place,
+                          const int64_t[::1] n_codes, Edge* edges) noexcept nogil:
+    """OUT what is known of each edge before a row comes. O(nodes * depth).
 
-
-cdef follow_paths(const Grown* tree, const int32_t[::1] parents, const double[::1] weight,
-                  columns, Edge* edges):
-    """OUT what is known of each edge before a row comes. O(nodes * depth)."""
+    `place` is of columns. Returns -1, or a node that cannot be. Children come behind their parents.
+    """
     cdef int64_t i
-    cdef int32_t node, parent
+    cdef int32_t child, column, node
     cdef Edge* edge
-    cdef const int64_t[::1] place = np.searchsorted(
-        columns, np.asarray(<const int32_t[:tree.n_nodes]>tree.feature))
-    for i in range(1, tree.n_nodes):
-        parent = parents[i]
-        if parent < 0:
-            raise ValueError(f"The tree is broken: node {i} is nobody's child.")
-        edge = &edges[i]
-        edge.depth = edges[parent].depth + 1
-        edge.place = <int32_t>place[parent]
-        edge.is_heavier = 2 * weight[i] > weight[parent]
-        node = parent
-        while parents[node] >= 0 and tree.feature[parents[node]] != tree.feature[parent]:
-            node = parents[node]
-        edge.before = node if parents[node] >= 0 else -1
-        edge.above = 1 if edge.before < 0 else edges[node].share
-        edge.share = edge.above
-        if weight[parent] > 0:
-            edge.share *= weight[i] / weight[parent]
-        edge.n_columns = edges[parent].n_columns + (edge.before < 0)
+    cdef bint is_right
+    edges[0].share = edges[0].above = 1
+    edges[0].before = edges[0].parent = -1
+    for i in range(tree.n_nodes):
+        if i > 0 and edges[i].depth == 0:
+            return i                                        # nobody's child
+        if tree.test[i] == LEAF:
+            continue
+        column = tree.feature[i]
+        if tree.test[i] == IN_SUBSET and not (
+                0 <= tree.subset[i] <= tree.n_words - (n_codes[column] // 64 + 1)):
+            return i
+        node = <int32_t>i
+        while edges[node].parent >= 0 and tree.feature[edges[node].parent] != column:
+            node = edges[node].parent
+        for is_right in range(2):
+            child = tree.right[i] if is_right else tree.left[i]
+            edge = &edges[child]
+            if edge.depth > 0:
+                return child                                # of two parents
+            edge.parent, edge.depth = <int32_t>i, edges[i].depth + 1
+            edge.place = place[column]
+            edge.is_heavier = 2 * weight[child] > weight[i]
+            edge.before = node if edges[node].parent >= 0 else -1
+            edge.above = 1 if edge.before < 0 else edges[node].share
+            edge.share = edge.above
+            if weight[i] > 0:
+                edge.share *= weight[child] / weight[i]
+            edge.n_columns = edges[i].n_columns + (edge.before < 0)
+    return -1
 
 
 cdef inline bint passes_test(const Walk* w, int64_t node, const Rows* rows,
@@ -225,47 +238,45 @@ cdef inline bint passes_test(const Walk* w, int64_t node, const Rows* rows,
 cdef inline void test_rows(const Walk* w, int64_t node, int64_t* passes) noexcept nogil:
     """OUT -1 for rows that pass the test of a node, else 0."""
     cdef const Grown* tree = w.tree
+    cdef const double* x = w.rows.numbers + w.slot[tree.feature[node]] * w.rows.stride
+    cdef double threshold = tree.threshold[node]
+    cdef int64_t missing = tree.missing_left[node] != 0
     cdef int64_t r
     if w.rows.codes == NULL and tree.test[node] != ABOVE and tree.test[node] != IN_SUBSET:
-        compare(is_wide, w.rows.numbers + w.slot[tree.feature[node]] * w.rows.stride,
-                tree.threshold[node], tree.missing_left[node], w.n, passes)
+        for r in range(w.n):
+            passes[r] = -<int64_t>((x[r] <= threshold) | ((x[r] != x[r]) & missing))
         return
     for r in range(w.n):
         passes[r] = -<int64_t>passes_test(w, node, &w.rows, r)
 
 
-cdef void set_factors(const Walk* w, const Edge* edge, bint with_slopes) noexcept nogil:
+cdef void set_factors(const Walk* w, const Edge* edge) noexcept nogil:
     """What the points of an edge are multiplied by on the way down, and up, in `w.factors`."""
-    cdef double* down_met = w.factors
-    cdef double* down_failed = w.factors + w.n_points
-    cdef double* up_met = w.factors + 2 * w.n_points
-    cdef double* up_failed = w.factors + 3 * w.n_points
-    cdef double t, rest, before, here, slope
+    cdef int64_t n_points = w.n_points
+    cdef double* factors = w.factors + edge.depth * 4 * n_points
+    cdef double above = edge.above
+    cdef double share = edge.share
+    cdef double t, rest, inverse, slope
     cdef int64_t k
-    for k in range(w.n_points):
+    for k in range(n_points):
         t = w.points[k]
         rest = 1 - t
-        before = t + rest * edge.above
-        here = t + rest * edge.share
-        down_met[k] = here / before
-        down_failed[k] = rest * edge.share / before
-        slope = 0 if with_slopes else (1 - edge.above) / before
-        up_met[k] = (1 - edge.share) / here - slope
-        up_failed[k] = -1 / rest - slope
-        if not with_slopes:
-            up_met[k] *= w.weights[k]
-            up_failed[k] *= w.weights[k]
+        inverse = 1 / (t + rest * above)
+        factors[k] = (t + rest * share) * inverse
+        factors[n_points + k] = rest * share * inverse
+        slope = (1 - above) * inverse
+        factors[2 * n_points + k] = w.weights[k] * ((1 - share) / (t + rest * share) - slope)
+        factors[3 * n_points + k] = w.weights[k] * (-1 / rest - slope)
 
 
 cdef void walk(Walk* w) noexcept nogil:
-    """Add what the edges of a tree say to the values of a company of rows."""
+    """Add what the edges of a tree say to the values of a batch of rows."""
     cdef int64_t depth = 0
     begin_node(w, 0, 0)
     while True:
         if w.side[depth] == 2:                              # both children are done
             if depth == 0:
                 return
-            set_factors(w, &w.edges[w.path[depth]], False)
             go_up(w, depth)
             depth -= 1
         elif go_down(w, depth):
@@ -302,43 +313,52 @@ cdef bint go_down(Walk* w, int64_t depth) noexcept nogil:
     cdef int32_t child = w.tree.right[node] if side else w.tree.left[node]
     cdef const Edge* edge = &w.edges[child]
     cdef const int64_t* before = met_before(w, edge)
-    cdef int64_t r, out
-    cdef Factors down
+    cdef const double* factors = w.factors + edge.depth * 4 * w.n_points
+    cdef double lost = edge.share / edge.above if edge.above > 0 else 0
+    cdef double value
+    cdef int64_t k, r, out
     for r in range(w.n):
         met[r] = before[r] & (passes[r] ^ -side)
     if w.slopes != NULL:
         set_slopes(w, edge, met)
-    set_factors(w, edge, False)
-    down.met, down.failed = w.factors, w.factors + w.n_points
-    down.lost = edge.share / edge.above if edge.above > 0 else 0
-    multiply(is_wide, product, before, met, &down, w.n_points, w.n, next)
+    set_factors(w, edge)
+    if w.n == LANES:
+        multiply(product, before, met, factors, factors + w.n_points, lost, w.n_points, LANES, next)
+    else:
+        multiply(product, before, met, factors, factors + w.n_points, lost, w.n_points, w.n, next)
     w.path[depth + 1] = child
     if w.tree.test[child] != LEAF:
         return True
     for out in range(w.n_outputs):
-        weigh(is_wide, next, w.value[child * w.n_outputs + out], w.n_points, w.n,
-              below + out * cells)
+        value = w.value[child * w.n_outputs + out]
+        for k in range(w.n_points):
+            for r in range(w.n):
+                below[out * cells + k * LANES + r] = next[k * LANES + r] * value
     if w.slopes != NULL:
         add_pairs(w, depth + 1, below)
     return False
 
 
 cdef void go_up(Walk* w, int64_t depth) noexcept nogil:
-    """Add the sums of the last node of the path to those of its parent, and its edge's values.
-
-    `w.factors` are those of the edge.
-    """
+    """Add the sums of the last node of the path to those of its parent, and its edge's values."""
     cdef int64_t cells = w.n_points * LANES
     cdef const double* below = w.sums + depth * w.n_outputs * cells
     cdef double* sums = w.sums + (depth - 1) * w.n_outputs * cells
     cdef const Edge* edge = &w.edges[w.path[depth]]
-    cdef int64_t out
-    cdef Factors up
-    up.met, up.failed, up.lost = w.factors + 2 * w.n_points, w.factors + 3 * w.n_points, 0
-    for out in range(w.n_outputs):
-        collect(is_wide, below + out * cells, met_before(w, edge), w.met + depth * LANES, &up,
-                w.n_points, w.n, w.phi + (edge.place * w.n_outputs + out) * LANES,
-                sums + out * cells)
+    cdef const double* factors = w.factors + (4 * depth + 2) * w.n_points
+    cdef const double* failed = factors + w.n_points
+    cdef const int64_t* before = met_before(w, edge)
+    cdef const int64_t* met = w.met + depth * LANES
+    cdef double* phi = w.phi + edge.place * w.n_outputs * w.rows.stride
+    cdef int64_t _out
+    for _out in range(w.n_outputs):
+        if w.n == LANES:
+            collect(below, before, met, factors, failed, w.n_points, LANES, phi, sums)
+        else:
+            collect(below, before, met, factors, failed, w.n_points, w.n, phi, sums)
+        below += cells
+        sums += cells
+        phi += w.rows.stride
 
 
 cdef inline const int64_t* met_before(const Walk* w, const Edge* edge) noexcept nogil:
@@ -351,11 +371,13 @@ cdef inline const int64_t* met_before(const Walk* w, const Edge* edge) noexcept 
 cdef void set_slopes(Walk* w, const Edge* edge, const int64_t* met) noexcept nogil:
     """OUT (o - z) / u of an edge, for rows that have met all tests of the column and others."""
     cdef double* slopes = w.slopes + edge.depth * w.n_points * LANES
+    cdef double rest, passed, failed
     cdef int64_t k, r
-    set_factors(w, edge, True)
     for k in range(w.n_points):
+        rest = 1 - w.points[k]
+        passed, failed = (1 - edge.share) / (w.points[k] + rest * edge.share), -1 / rest
         for r in range(w.n):
-            slopes[k * LANES + r] = w.factors[(2 if met[r] else 3) * w.n_points + k]
+            slopes[k * LANES + r] = passed if met[r] else failed
 
 
 cdef void add_pairs(Walk* w, int64_t depth, const double* below) noexcept nogil:
@@ -364,6 +386,8 @@ cdef void add_pairs(Walk* w, int64_t depth, const double* below) noexcept nogil:
     cdef int64_t n_places = w.n_places
     cdef int64_t i, j, k, r, out, one, other
     cdef double* scratch = w.slopes                         # depth 0 has no edge
+    cdef const double* slopes
+    cdef double* both
     for i in range(1, depth + 1):
         if is_tested_again(w, i, depth):
             continue
@@ -377,9 +401,12 @@ cdef void add_pairs(Walk* w, int64_t depth, const double* below) noexcept nogil:
             for j in range(i + 1, depth + 1):
                 if is_tested_again(w, j, depth):
                     continue
-                other = w.edges[w.path[j]].place
-                pair(is_wide, scratch, w.slopes + j * cells, w.n_points, w.n, w.pairs + (
-                    (min(one, other) * n_places + max(one, other)) * w.n_outputs + out) * LANES)
+                other, slopes = w.edges[w.path[j]].place, w.slopes + j * cells
+                both = w.pairs + w.rows.stride * (
+                    (min(one, other) * n_places + max(one, other)) * w.n_outputs + out)
+                for k in range(w.n_points):
+                    for r in range(w.n):
+                        both[r] += scratch[k * LANES + r] * slopes[k * LANES + r]
 
 
 cdef inline bint is_tested_again(const Walk* w, int64_t i, int64_t depth) noexcept nogil:
@@ -391,9 +418,9 @@ cdef inline bint is_tested_again(const Walk* w, int64_t i, int64_t depth) noexce
     return False
 
 
-def add_shap(ShapTree tree not None, const double[:, ::1] numbers not None, codes,
-             const int32_t[::1] slot not None, const double[::1] points not None,
-             const double[::1] weights not None, double[:, :, ::1] phi not None, pairs):
+def add_path_dependent(ShapTree tree not None, const double[:, ::1] numbers not None, codes,
+                       const int32_t[::1] slot not None, const double[::1] points not None,
+                       const double[::1] weights not None, double[:, :, ::1] phi not None, pairs):
     """Add the path-dependent values of a block of rows; callable from any thread.
 
     Parameters
@@ -415,87 +442,63 @@ def add_shap(ShapTree tree not None, const double[:, ::1] numbers not None, code
     cdef int64_t n_rows = numbers.shape[1]
     cdef int64_t n_places = tree.n_places
     cdef int64_t depth = tree.max_depth + 2
-    cdef int64_t first, i, r, out, n
-    cdef int64_t cells, n_pairs
-    cdef const int64_t* all_codes
+    cdef int64_t left = n_rows                              # rows to do
+    cdef int64_t i, n, cells
     cdef double[:, :, :, ::1] both
     cdef Walk w
     cdef double* memory
-    if n_places == 0:
+    if n_places == 0 or n_rows == 0:
         return
     begin_walk(&w, tree, numbers, codes, slot)
     if points.shape[0] != weights.shape[0] or 2 * points.shape[0] < tree.most_columns:
         raise ValueError("There are too few points for the paths of the tree.")
     if not (phi.shape[0] == n_places and phi.shape[1] == w.n_outputs and phi.shape[2] == n_rows):
         raise ValueError("The values do not fit the rows.")
-    n_pairs = 0
+    w.phi, w.pairs = &phi[0, 0, 0], NULL
     if pairs is not None:
         both = pairs
-        n_pairs = n_places * n_places * w.n_outputs
         if not (both.shape[0] == both.shape[1] == n_places and both.shape[2] == w.n_outputs
                 and both.shape[3] == n_rows):
             raise ValueError("The interactions do not fit the rows.")
+        w.pairs = &both[0, 0, 0, 0]
     w.n_points, w.points, w.weights = points.shape[0], &points[0], &weights[0]
     cells = w.n_points * LANES
-    # products, slopes, sums, factors, values, interactions; then tests, whether met, and nodes
-    n = depth * cells * (2 + w.n_outputs) + 4 * w.n_points
-    n += (n_places * w.n_outputs + n_pairs) * LANES
+    # products, slopes, sums, factors; then tests, whether met, and nodes
+    n = depth * (cells * (2 + w.n_outputs) + 4 * w.n_points)
     memory = <double*>calloc(n + 2 * depth * LANES + depth, sizeof(double))
     if memory == NULL:
         raise MemoryError()
     w.products = memory
-    w.slopes = memory + depth * cells
-    w.sums = w.slopes + depth * cells
+    w.slopes = NULL if pairs is None else memory + depth * cells
+    w.sums = memory + 2 * depth * cells
     w.factors = w.sums + depth * w.n_outputs * cells
-    w.phi = w.factors + 4 * w.n_points
-    w.pairs = w.phi + n_places * w.n_outputs * LANES
     w.passes = <int64_t*>(memory + n)
     w.met = w.passes + depth * LANES
     w.path = <int32_t*>(w.met + depth * LANES)
     w.side = w.path + depth
-    if pairs is None:
-        w.slopes = NULL
-    all_codes = w.rows.codes
     with nogil:
-        for r in range(LANES):
-            w.met[r] = -1
-        first = 0
-        while first < n_rows:
-            n = min(<int64_t>LANES, n_rows - first)
-            for i in range(cells):
-                w.products[i] = 1
-            memset(w.phi, 0, (n_places * w.n_outputs + n_pairs) * LANES * sizeof(double))
-            w.rows.numbers = &numbers[0, first]
-            if all_codes != NULL:
-                w.rows.codes = all_codes + first
-            w.n = n
+        for i in range(LANES):
+            w.met[i] = -1
+        for i in range(cells):
+            w.products[i] = 1
+        while left > 0:
+            w.n = min(<int64_t>LANES, left)
             walk(&w)
-            for i in range(n_places):
-                for out in range(w.n_outputs):
-                    for r in range(n):
-                        phi[i, out, first + r] += w.phi[(i * w.n_outputs + out) * LANES + r]
-            if w.slopes != NULL:
-                store_pairs(&w, both, first)
-            first += LANES
+            left -= LANES
+            w.rows.numbers += LANES
+            w.phi += LANES
+            if w.rows.codes != NULL:
+                w.rows.codes += LANES
+            if w.pairs != NULL:
+                w.pairs += LANES
     free(memory)
-
-
-cdef void store_pairs(const Walk* w, double[:, :, :, ::1] pairs, int64_t first) noexcept nogil:
-    """Add the interactions of a company of rows to those of the block."""
-    cdef int64_t i, j, out, r
-    for i in range(w.n_places):
-        for j in range(i + 1, w.n_places):
-            for out in range(w.n_outputs):
-                for r in range(w.n):
-                    pairs[i, j, out, first + r] += w.pairs[
-                        ((i * w.n_places + j) * w.n_outputs + out) * LANES + r]
 
 
 cdef begin_walk(Walk* w, ShapTree tree, const double[:, ::1] numbers, codes,
                 const int32_t[::1] slot):
     """OUT what a walk reads of the tree and the rows."""
-    cdef const int64_t[:, ::1] own
-    cdef int64_t column, i
+    cdef const int64_t[:, ::1] known
+    cdef int64_t column
     w.tree, w.edges = tree.grown.trees, tree.edges
     w.value, w.n_outputs = &tree.value[0, 0], tree.value.shape[1]
     w.n_codes, w.slot = &tree.n_codes[0], &slot[0]
@@ -503,22 +506,16 @@ cdef begin_walk(Walk* w, ShapTree tree, const double[:, ::1] numbers, codes,
     w.rows.numbers, w.rows.stride, w.rows.codes = &numbers[0, 0], numbers.shape[1], NULL
     if slot.shape[0] != tree.n_codes.shape[0]:
         raise ValueError("The slots are not those of the columns.")
-    for i in range(w.tree.n_nodes):
-        if w.tree.test[i] == LEAF:
-            continue
-        column = w.tree.feature[i]
+    for column in tree.columns:
         if not 0 <= slot[column] < numbers.shape[0]:
             raise ValueError(f"Column {column} has no slot.")
-        if w.tree.test[i] == IN_SUBSET and not (
-            codes is not None
-            and 0 <= w.tree.subset[i] <= w.tree.n_words - (w.n_codes[column] // 64 + 1)
-        ):
-            raise ValueError(f"The tree is broken: node {i} has no subset.")
     if codes is not None:
-        own = codes
-        if own.shape[0] != numbers.shape[0] or own.shape[1] != numbers.shape[1]:
+        known = codes
+        if known.shape[0] != numbers.shape[0] or known.shape[1] != numbers.shape[1]:
             raise ValueError("The codes do not fit the numbers.")
-        w.rows.codes = &own[0, 0]
+        w.rows.codes = &known[0, 0]
+    elif tree.has_subsets:
+        raise ValueError("The tree is broken: it has subsets of numbers.")
 
 
 cdef struct Fork:
@@ -528,8 +525,8 @@ cdef struct Fork:
     bint is_other           # whether this is done after where the row goes
 
 
-cdef struct Parting:
-    # Of two rows that go down together.
+cdef struct RowPair:
+    # Two rows that go down together.
     Rows background
     int64_t r               # row
     int64_t b               # background row
@@ -546,7 +543,7 @@ cdef enum Owner:
     BACKGROUND
 
 
-cdef int64_t next_fork(const Walk* w, Parting* p, int64_t node, int64_t n) noexcept nogil:
+cdef int64_t next_fork(const Walk* w, RowPair* p, int64_t node, int64_t n) noexcept nogil:
     """Go down to a leaf, or to where the rows part: fork n is OUT. Returns the node of the row."""
     cdef int32_t place
     cdef bint mine, theirs
@@ -565,7 +562,7 @@ cdef int64_t next_fork(const Walk* w, Parting* p, int64_t node, int64_t n) noexc
     return node
 
 
-cdef void part(Walk* w, Parting* p) noexcept nogil:
+cdef void walk_pair(Walk* w, RowPair* p) noexcept nogil:
     """Add the values of columns by which two rows part."""
     cdef int64_t node = 0
     cdef int64_t n = 0                                      # open forks
@@ -611,20 +608,21 @@ cdef void part(Walk* w, Parting* p) noexcept nogil:
         a -= 1
 
 
-def add_parted(ShapTree tree not None, const double[:, ::1] numbers not None, codes,
-               const double[:, ::1] others not None, other_codes,
-               const int32_t[::1] slot not None, const double[:, ::1] gain not None,
-               double[:, :, ::1] phi not None):
+def add_interventional(ShapTree tree not None, const double[:, ::1] numbers not None, codes,
+                       const double[:, ::1] others not None, other_codes,
+                       const int32_t[::1] slot not None, const double[:, ::1] gain not None,
+                       double[:, :, ::1] phi not None):
     """Add the interventional values of a block of rows, over all background rows.
 
-    numbers, codes, slot : as for `add_shap`; others, other_codes : the same of background rows.
+    numbers, codes, slot : as for `add_path_dependent`
+    others, other_codes : the same of background rows
     gain : float64 (d + 1, d + 1) with d = ``tree.most_columns``
         ``gain[i, j]`` is i!(j - 1)!/(i + j)!, 0 for j = 0.
     phi : float64 (n_rows, n_places, n_outputs), IN and OUT
         Sums over the background rows.
     """
     cdef Walk w, behind
-    cdef Parting p
+    cdef RowPair p
     cdef int64_t r, b
     if tree.n_places == 0:
         return
@@ -649,7 +647,7 @@ def add_parted(ShapTree tree not None, const double[:, ::1] numbers not None, co
             w.phi = &phi[r, 0, 0]
             for b in range(others.shape[1]):
                 p.r, p.b = r, b
-                part(&w, &p)
+                walk_pair(&w, &p)
     free(p.owner)
     free(p.sums)
     free(p.forks)

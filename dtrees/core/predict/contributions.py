@@ -2,6 +2,7 @@
 
 The kernel of one tree is `dtrees.core.predict._shap`. A block of rows is read once for all trees::
 
+    trees ──prepare_trees──▶ ShapTree, ...
     table ──TestedColumns──▶ numbers, codes (columns, rows) ──ShapTree by ShapTree──▶ values
 
 Values of a row are summed in the order of the trees, so their bits depend on no block or thread.
@@ -9,6 +10,7 @@ Values of a row are summed in the order of the trees, so their bits depend on no
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cache, partial
 from itertools import pairwise
@@ -19,13 +21,17 @@ from scipy.special import gammaln, roots_legendre
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.tables import Table
 from dtrees.core.model.tree import Tree
-from dtrees.core.predict._shap import ShapTree, add_parted, add_shap
+from dtrees.core.predict._shap import (
+    BATCH_ROWS,
+    ShapTree,
+    add_interventional,
+    add_path_dependent,
+)
 from dtrees.core.predict.packed_forest import RawCells
 from dtrees.core.predict.raw import TestedColumns
 from dtrees.typing import Runner
 
 BLOCK_ROWS = 256  # at most
-COMPANY = 32  # rows that go down a tree together
 BLOCKS = 8  # that few rows are divided into, for threads
 
 
@@ -36,7 +42,7 @@ def rule_of(n_columns: int) -> tuple[np.ndarray, np.ndarray]:
     return (points + 1) / 2, weights / 2
 
 
-def parting_weights(n_columns: int) -> np.ndarray:
+def interventional_weights(n_columns: int) -> np.ndarray:
     """Weights of columns where two rows part: i!(j - 1)!/(i + j)!, float64 (n + 1, n + 1)."""
     i, j = np.mgrid[: n_columns + 1, : n_columns + 1]
     found = np.zeros(i.shape)
@@ -47,8 +53,9 @@ def parting_weights(n_columns: int) -> np.ndarray:
 class _Rows:
     """The rows of a table in the columns that trees test."""
 
-    def __init__(self, trees: Sequence[Tree], book: CodeBook, table: Table) -> None:
-        self._columns = TestedColumns(trees, RawCells(book, table))
+    def __init__(self, trees: Sequence[ShapTree], book: CodeBook, table: Table) -> None:
+        columns = np.unique(np.concatenate([tree.columns for tree in trees]))
+        self._columns = TestedColumns(columns, RawCells(book, table))
         self.slot = self._columns.slot
         self._has_categories = bool((self.slot[list(book.categories)] >= 0).any())
 
@@ -61,9 +68,26 @@ class _Rows:
         return np.ascontiguousarray(numbers.T), codes
 
 
+def prepare_trees(
+    trees: Sequence[Tree], values: Sequence[np.ndarray], book: CodeBook, run: Runner
+) -> tuple[ShapTree, ...]:
+    """Trees made ready for `contributions`, with values of nodes, float64 (n_nodes, n) each.
+
+    O(nodes x depth); trees are the tasks of the runner.
+    """
+    pairs = zip(trees, map(np.ascontiguousarray, values), strict=True)
+    tasks = [partial(ShapTree, tree, book.n_columns, value, book.n_codes) for tree, value in pairs]
+    return tuple(run(tasks))
+
+
+def outputs_of(tree: ShapTree, number: int, n_outputs: int) -> slice:
+    """The outputs that a tree adds to; `number` is its place among the trees."""
+    n, at = tree.n_values, number % n_outputs
+    return slice(n) if n == n_outputs else slice(at, at + n)
+
+
 def contributions(
-    trees: Sequence[Tree],
-    values: Sequence[np.ndarray],
+    trees: Sequence[ShapTree],
     book: CodeBook,
     table: Table,
     run: Runner,
@@ -72,15 +96,15 @@ def contributions(
     background: Table | None = None,
     interactions: bool = False,
     add_first: bool = False,
+    phi: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """What each column adds to the sum of the values of a row's leaves.
 
     Parameters
     ----------
-    trees : sequence of Tree
-    values : sequence of float64 (n_nodes, n)
-        Of each tree. Those of ``n == n_outputs`` add to all outputs; with ``n == 1`` tree t adds to
-        output ``t % n_outputs``.
+    trees : sequence of ShapTree
+        Those with `n_outputs` values add to all outputs; of one value, tree t adds to output
+        ``t % n_outputs``.
     book : CodeBook
     table : Table
         What ``book.check`` returned.
@@ -92,7 +116,9 @@ def contributions(
     interactions : bool, default=False
         Of path-dependent values.
     add_first : bool, default=False
-        An output that is not among `values`, such that all sum to 0, comes before the others.
+        An output that the trees do not have, such that all sum to 0, comes before the others.
+    phi : float64, IN and OUT, default=None
+        Zeros, where the values shall stand. None: a new array.
 
     Returns
     -------
@@ -105,50 +131,60 @@ def contributions(
     O(n_rows x nodes x columns of a path) path-dependent, O(n_rows x background rows x nodes that
     two rows pass) interventional, and O(columns of a path) times as much with interactions.
     """
-    shap_trees = [
-        ShapTree(tree, book.n_columns, np.ascontiguousarray(value), book.n_codes)
-        for tree, value in zip(trees, values, strict=True)
-    ]
     rows = _Rows(trees, book, table)
     others: tuple = ()
     if background is not None:
         others = _Rows(trees, book, background).block(0, background.n_rows)
-    phi = np.zeros((table.n_rows, book.n_columns, add_first + n_outputs))
-    pairs = None
-    if interactions:
-        pairs = np.zeros((table.n_rows, book.n_columns, book.n_columns, add_first + n_outputs))
+    if phi is None:
+        phi = np.zeros((table.n_rows, book.n_columns, add_first + n_outputs))
+    pairs = _no_pairs((*phi.shape[:2], *phi.shape[1:])) if interactions else None
+    phi_of_trees = phi[..., add_first:]
+    pairs_of_trees = None if pairs is None else pairs[..., add_first:]
+    tested = np.flatnonzero(rows.slot >= 0)
 
     def block(first: int, end: int) -> None:
         numbers, codes = rows.block(first, end)
-        for number, tree in enumerate(shap_trees):
+        for number, tree in enumerate(trees):
             if tree.n_places == 0:
                 continue
-            n = tree.n_values
-            begin = add_first + (0 if n == n_outputs else number % n_outputs)
-            own = slice(begin, begin + n)
+            n, outputs = tree.n_values, outputs_of(tree, number, n_outputs)
             if background is not None:
-                part = np.zeros((end - first, tree.n_places, n))
-                gain = parting_weights(tree.most_columns)
-                add_parted(tree, numbers, codes, *others, rows.slot, gain, part)
-                phi[first:end, tree.columns, own] += part / background.n_rows
+                sums = np.zeros((end - first, tree.n_places, n))
+                weights = interventional_weights(tree.most_columns)
+                add_interventional(tree, numbers, codes, *others, rows.slot, weights, sums)
+                phi_of_trees[first:end, tree.columns, outputs] += sums / background.n_rows
                 continue
             found = np.zeros((tree.n_places, n, end - first))
             both = np.zeros((tree.n_places, *found.shape)) if interactions else None
-            add_shap(tree, numbers, codes, rows.slot, *rule_of(tree.most_columns), found, both)
-            phi[first:end, tree.columns, own] += found.transpose(2, 0, 1)
-            if pairs is not None and both is not None:
+            add_path_dependent(
+                tree, numbers, codes, rows.slot, *rule_of(tree.most_columns), found, both
+            )
+            phi_of_trees[first:end, tree.columns, outputs] += found.transpose(2, 0, 1)
+            if pairs_of_trees is not None and both is not None:
                 half = 0.5 * both.transpose(3, 0, 1, 2)
-                outputs = range(begin, begin + n)
-                some = np.ix_(range(first, end), tree.columns, tree.columns, outputs)
-                pairs[some] += half + half.swapaxes(1, 2)
-        for array in (phi, pairs) if add_first else ():
-            if array is not None:
-                array[first:end, ..., 0] = 0.0 - array[first:end, ..., 1:].sum(axis=-1)
+                place = np.ix_(range(first, end), tree.columns, tree.columns)
+                pairs_of_trees[..., outputs][place] += half + half.swapaxes(1, 2)
+        if add_first:
+            phi[first:end, tested, 0] = 0.0 - phi_of_trees[first:end, tested].sum(axis=-1)
+            if pairs is not None:
+                pairs[first:end, ..., 0] = 0.0 - pairs[first:end, ..., 1:].sum(axis=-1)
 
-    companies = max(1, -(-table.n_rows // (BLOCKS * COMPANY)))
-    bounds = [*range(0, table.n_rows, min(BLOCK_ROWS, COMPANY * companies)), table.n_rows]
+    batches = max(1, -(-table.n_rows // (BLOCKS * BATCH_ROWS)))
+    bounds = [*range(0, table.n_rows, min(BLOCK_ROWS, BATCH_ROWS * batches)), table.n_rows]
     run([partial(block, first, end) for first, end in pairwise(bounds)])
     if pairs is not None:
         columns = np.arange(book.n_columns)
         pairs[:, columns, columns] = phi - pairs.sum(axis=2)
     return phi, pairs
+
+
+def _no_pairs(shape: tuple[int, ...]) -> np.ndarray:
+    """Interactions before there are any; ValueError where they would not fit."""
+    try:
+        return np.zeros(shape)
+    except MemoryError as error:
+        raise ValueError(
+            f"Interactions of {shape[0]} rows and {shape[1]} columns take "
+            f"{8 * math.prod(shape) / 2**30:,.0f} GiB, more than there is: give fewer rows, or fit "
+            "a model of fewer columns."
+        ) from error

@@ -333,7 +333,7 @@ def _walk_of(tree: Tree, cells: RawCells) -> Callable[[int, int, np.ndarray], No
     packed, block = pack(tree, cells.book), cells.table.block
     if packed is not None and block is not None and is_walkable(block):
         return lambda first, end, leaves: walk_numbers(packed, block[first:end], leaves)
-    columns = TestedColumns([tree], cells)
+    columns = TestedColumns(np.unique(tree.feature[tree.test != LEAF]), cells)
     own = None if packed is None else PackedTree(tree, columns.slot)
 
     def walk(first: int, end: int, leaves: np.ndarray) -> None:
@@ -349,7 +349,7 @@ def _walk_of(tree: Tree, cells: RawCells) -> Callable[[int, int, np.ndarray], No
 
 
 class TestedColumns:
-    """What rows of any table hold in the columns that trees test, ascending.
+    """What rows of any table hold in the columns that trees test, which are given ascending.
 
     Attributes
     ----------
@@ -357,9 +357,7 @@ class TestedColumns:
         Place of a column in a gathered row; -1: none.
     """
 
-    def __init__(self, trees: Sequence[Tree], cells: RawCells) -> None:
-        tested = [np.unique(tree.feature[tree.test != LEAF]) for tree in trees]
-        columns = np.unique(np.concatenate(tested))
+    def __init__(self, columns: np.ndarray, cells: RawCells) -> None:
         table = cells.table
         self.book, self.slot = cells.book, slots_of(columns, table.n_columns)
         self._n_columns = len(columns)

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from dtrees.core.predict.contributions import contributions, parting_weights, rule_of
+from dtrees.core.predict.contributions import (
+    contributions,
+    interventional_weights,
+    prepare_trees,
+    rule_of,
+)
 from dtrees.export.model_nodes import ModelNodes
 from dtrees.typing import serial
 from tests.export.examples import examples
@@ -24,9 +29,8 @@ def found(model, rows, **options):
     table = view.book.check(rows)
     if options.get("background") is not None:
         options["background"] = view.book.check(options["background"])
-    return contributions(
-        trees, values, view.book, table, serial, n_outputs=view.n_outputs, **options
-    )
+    ready = prepare_trees(trees, values, view.book, serial)
+    return contributions(ready, view.book, table, serial, n_outputs=view.n_outputs, **options)
 
 
 @given(examples())
@@ -65,8 +69,8 @@ def test_the_rule_integrates_powers(n_columns):
         assert (weights * points**power).sum() == pytest.approx(1 / (power + 1), rel=1e-12)
 
 
-def test_weights_of_parting():
-    weights = parting_weights(4)
+def test_weights_of_interventional_values():
+    weights = interventional_weights(4)
     for i in range(5):
         assert weights[i, 0] == 0
         for j in range(1, 5):
