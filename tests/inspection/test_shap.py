@@ -4,6 +4,7 @@ import doctest
 import gc
 import pickle
 import sys
+import tracemalloc
 import weakref
 
 import dask
@@ -250,6 +251,19 @@ class TestLazily:
         found = explainer.of_block("values", X)
         expected = shap_values(FOREST, X, background=X[:7])
         np.testing.assert_array_equal(found, expected.values)
+
+
+def test_contributions_of_a_wide_table_are_held_once():
+    rows = np.arange(300)
+    wide = scipy.sparse.csr_array((rows + 1.0, (rows, np.full(300, 3))), (300, 20_000))
+    model = DecisionTreeRegressor(max_depth=3).fit(wide, np.arange(300))
+    model.predict_contributions(wide)
+    tracemalloc.start()
+    found = model.predict_contributions(wide)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.3 * found.nbytes
+    np.testing.assert_allclose(found.sum(axis=1), model.predict(wide), rtol=1e-9, atol=1e-9)
 
 
 class TestRemembered:

@@ -33,9 +33,6 @@ Interactions are the second derivative of the same (Lundberg et al. 2018, sectio
 For a background row there is no need of points: a tree is walked with both rows, which part at the
 tests that they answer differently. A leaf that is reached with a columns of the row and b of the
 background has weights a!(b - 1)!/(a + b)! and (a - 1)!b!/(a + b)!.
-
-Lundberg et al. 2020 (From local explanations to global understanding), sections "TreeExplainer" and
-"Interventional" define both kinds.
 """
 from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
@@ -130,27 +127,27 @@ cdef class ShapTree:
 
     def __cinit__(self, tree, int64_t n_columns, value, n_codes):
         cdef const double[::1] weight = tree.weighted_n_node_samples
-        cdef const Grown* own
+        cdef const Grown* grown
         cdef int64_t i, broken
         cdef int32_t[::1] place = np.zeros(n_columns, dtype=np.int32)
         self.grown = GrownTrees((tree,), n_columns)
         self.value, self.n_codes = value, n_codes
-        own = self.grown.trees
-        if not (self.value.shape[0] == weight.shape[0] == own.n_nodes
+        grown = self.grown.trees
+        if not (self.value.shape[0] == weight.shape[0] == grown.n_nodes
                 and self.n_codes.shape[0] == n_columns):
             raise ValueError("The arrays of the tree differ in length.")
         self.has_subsets = self.grown.n_subsets.any()
         self.columns = np.flatnonzero(self.grown.n_compared + self.grown.n_subsets)
         self.n_places, self.n_values = len(self.columns), self.value.shape[1]
         np.asarray(place)[self.columns] = np.arange(self.n_places)
-        self.edges = <Edge*>calloc(own.n_nodes, sizeof(Edge))
+        self.edges = <Edge*>calloc(grown.n_nodes, sizeof(Edge))
         if self.edges == NULL:
             raise MemoryError()
         with nogil:
-            broken = follow_paths(own, weight, place, self.n_codes, self.edges)
+            broken = follow_paths(grown, weight, place, self.n_codes, self.edges)
         if broken >= 0:
             raise ValueError(f"The tree is broken: node {broken} has no subset, or not one parent.")
-        for i in range(own.n_nodes):
+        for i in range(grown.n_nodes):
             self.most_columns = max(self.most_columns, <int64_t>self.edges[i].n_columns)
             self.max_depth = max(self.max_depth, <int64_t>self.edges[i].depth)
 
@@ -521,8 +518,7 @@ cdef begin_walk(Walk* w, ShapTree tree, const double[:, ::1] numbers, codes,
 cdef struct Fork:
     # A test that two rows answer differently.
     int32_t place           # of its column
-    int32_t other           # where the background row goes
-    bint is_other           # whether this is done after where the row goes
+    int32_t other           # where the background row goes, after where the row goes
 
 
 cdef struct RowPair:
@@ -554,7 +550,6 @@ cdef int64_t next_fork(const Walk* w, RowPair* p, int64_t node, int64_t n) noexc
         if p.owner[place] == NOBODY and mine != theirs:
             p.forks[n].place = place
             p.forks[n].other = w.tree.right[node] if mine else w.tree.left[node]
-            p.forks[n].is_other = False
             return w.tree.left[node] if mine else w.tree.right[node]
         if p.owner[place] == BACKGROUND:
             mine = theirs
@@ -568,8 +563,10 @@ cdef void walk_pair(Walk* w, RowPair* p) noexcept nogil:
     cdef int64_t n = 0                                      # open forks
     cdef int64_t a = 0                                      # of which the row's side is open
     cdef int64_t b, out, i
-    cdef double* own
+    cdef double* above
     cdef double* below
+    cdef double* phi
+    cdef bint is_other
     cdef Fork* fork
     while True:
         p.forks[n].place = -1
@@ -587,22 +584,20 @@ cdef void walk_pair(Walk* w, RowPair* p) noexcept nogil:
             below[w.n_outputs + out] = w.value[node * w.n_outputs + out] * p.gain[a * p.width + b]
         while n > 0:
             fork = &p.forks[n - 1]
+            is_other = p.owner[fork.place] == BACKGROUND
             below = p.sums + n * 2 * w.n_outputs
-            own = below - 2 * w.n_outputs
+            above = below - 2 * w.n_outputs
+            phi = w.phi + fork.place * w.n_outputs
             for out in range(w.n_outputs):
-                if fork.is_other:
-                    w.phi[fork.place * w.n_outputs + out] -= below[w.n_outputs + out]
-                else:
-                    w.phi[fork.place * w.n_outputs + out] += below[out]
+                phi[out] += -below[w.n_outputs + out] if is_other else below[out]
             for i in range(2 * w.n_outputs):
-                own[i] += below[i]
-            if not fork.is_other:
+                above[i] += below[i]
+            if not is_other:
                 break
             p.owner[fork.place] = NOBODY
             n -= 1
         if n == 0:
             return
-        fork.is_other = True
         p.owner[fork.place] = BACKGROUND
         node = fork.other
         a -= 1

@@ -137,7 +137,7 @@ def contributions(
         others = _Rows(trees, book, background).block(0, background.n_rows)
     if phi is None:
         phi = np.zeros((table.n_rows, book.n_columns, add_first + n_outputs))
-    pairs = _no_pairs((*phi.shape[:2], *phi.shape[1:])) if interactions else None
+    pairs = _new_pairs((*phi.shape[:2], *phi.shape[1:])) if interactions else None
     phi_of_trees = phi[..., add_first:]
     pairs_of_trees = None if pairs is None else pairs[..., add_first:]
     tested = np.flatnonzero(rows.slot >= 0)
@@ -178,7 +178,7 @@ def contributions(
     return phi, pairs
 
 
-def _no_pairs(shape: tuple[int, ...]) -> np.ndarray:
+def _new_pairs(shape: tuple[int, ...]) -> np.ndarray:
     """Interactions before there are any; ValueError where they would not fit."""
     try:
         return np.zeros(shape)
