@@ -136,11 +136,6 @@ class Explanation:
             self, values=values, base_values=base, data=cells_of(data), interactions=pairs
         )
 
-    def cells(self, column: int) -> np.ndarray:
-        """The cells of a column by its number, (n_rows,); in memory."""
-        cells = self.data[:, [column]]
-        return (cells.toarray() if issparse(cells) else cells)[:, 0]
-
     def to_shap(self) -> Any:
         """The explanation as shap's functions take it.
 

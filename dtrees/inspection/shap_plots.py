@@ -20,6 +20,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from dtrees.coding.labels import is_missing
 from dtrees.constraints import AXES, Having, InstanceOf, IntegerIn, Nothing, checked
@@ -178,7 +179,7 @@ def plot_beeswarm(
     colours = _colours(cmap)
     ax.axvline(0, color=GREY, linewidth=0.8, zorder=0)
     for place, j in enumerate(reversed(order.tolist())):
-        values, shares = shown.values[:, j], Cells.of(shown.cells(j)).shares()
+        values, shares = shown.values[:, j], _cells_of(shown, j).shares()
         style: dict[str, Any] = {"s": 9, "linewidths": 0, "rasterized": True}
         points = _scatter(ax, values, place + _swarm(values), shares, colours, style)
     names = [shown.feature_names[j] for j in reversed(order.tolist())]
@@ -253,16 +254,14 @@ def plot_shap_dependence(
         by = int(strength.argmax())
     ax = new_axes(ax)
     colours = _colours(cmap)
-    cells = Cells.of(shown.cells(number))
+    cells = _cells_of(shown, number)
     ax.axhline(0, color=GREY, linewidth=0.8, zorder=0)
     places, values = cells.places(ax), shown.values[:, number]
     style: dict[str, Any] = {"s": 12, "linewidths": 0, "alpha": 0.8, "rasterized": True}
     if by is None:
         ax.scatter(places, values, color=DOWN, **style)
     else:
-        Cells.of(shown.cells(by)).scatter(
-            ax, places, values, shown.feature_names[by], colours, style
-        )
+        _cells_of(shown, by).scatter(ax, places, values, shown.feature_names[by], colours, style)
     ax.set_xlabel(shown.feature_names[number], parse_math=False)
     ax.set_ylabel(_title(shown), parse_math=False)
     return ax
@@ -397,6 +396,12 @@ def _number_of(column: int | str, name: str, explanation: Explanation) -> int:
     if not isinstance(column, str) and column < len(names):
         return int(column)
     raise ValueError(f"{name}: there is no column {column!r} among the {len(names)} of the fit.")
+
+
+def _cells_of(explanation: Explanation, column: int) -> Cells:
+    """The cells of a column by its number."""
+    cells = explanation.data[:, [column]]
+    return Cells.of((cells.toarray() if issparse(cells) else cells)[:, 0])
 
 
 def _axes(ax: Any, n_rows: int) -> Any:

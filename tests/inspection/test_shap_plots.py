@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot
+from scipy.sparse import csr_array
 
 from dtrees import RandomForestClassifier, RandomForestRegressor
 from dtrees.inspection import (
@@ -210,6 +211,27 @@ class TestAll:
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         with pytest.raises(ImportError, match=r"pip install 'dask-dtrees\[plot\]'"):
             plot(FOUND)
+
+
+def test_sparse_tables():
+    table = np.nan_to_num(TABLE[["x", "whole"]].to_numpy())
+    model = RandomForestRegressor(4, random_state=0).fit(table, TARGET)
+    drawn_of = []
+    for rows in table, csr_array(table):
+        found = shap_values(model, rows)
+        axes = [
+            plot_waterfall(found),
+            plot_beeswarm(found),
+            plot_shap_dependence(found, 1, color=0),
+        ]
+        drawn_of.append(
+            [
+                [text.get_text() for text in axes[0].get_yticklabels()],
+                axes[1].collections[1].get_array().tolist(),
+                axes[2].collections[0].get_offsets().tolist(),
+            ]
+        )
+    assert drawn_of[0] == drawn_of[1]
 
 
 def test_columns_and_rows_that_are_not_there():
