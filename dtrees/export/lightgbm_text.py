@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from dtrees.constraints import InstanceOf, Nothing, checked
-from dtrees.core.model.tree import IN_SUBSET
 from dtrees.export.model_nodes import ModelNodes, TreeNodes
 
 OBJECTIVES = {
@@ -53,7 +52,8 @@ def to_lightgbm(model: Any, path: str | os.PathLike | None = None) -> str:
     Parameters
     ----------
     model : tree, forest or boosted model of dtrees, or TreeView
-        Fitted on columns of numbers, booleans and categories.
+        Fitted on columns of numbers, booleans and categories. Columns that no tree tests may hold
+        anything.
     path : str or path or None, default=None
         Where the text is written to as well.
 
@@ -212,7 +212,7 @@ def _trees(view: ModelNodes, n_outputs: int, numbers: dict[int, np.ndarray]) -> 
     """The text of every tree; of trees with shares of classes, one for each class."""
     for t, tree in enumerate(view.trees):
         before, after = _structure(view, tree, numbers)
-        value = tree.grown.value
+        value = tree.value
         if view.start is None:
             values = (value[:, -n_outputs:] / len(view.trees)).T
         else:
@@ -236,14 +236,10 @@ def _structure(
     view: ModelNodes, tree: TreeNodes, numbers: dict[int, np.ndarray]
 ) -> tuple[str, str]:
     """What stands before and after the values of the nodes of a tree."""
-    grown, is_leaf = tree.grown, tree.is_leaf
+    is_leaf = tree.is_leaf
     inner = np.flatnonzero(~is_leaf)
-    is_set = grown.test[inner] == IN_SUBSET
-    missing_left = grown.missing_go_to_left[inner] > 0
-    column, threshold = (
-        grown.feature[inner],
-        np.minimum(grown.threshold[inner], np.finfo(float).max),
-    )
+    is_set, missing_left, column = tree.is_set[inner], tree.missing_left[inner], tree.column[inner]
+    threshold = np.minimum(tree.threshold[inner], np.finfo(float).max)
     why = (
         "categories that were not there at fit do not go where missing values go, as LightGBM "
         "sends them. Fit with handle_unknown='missing'."
@@ -262,13 +258,13 @@ def _structure(
     threshold[sets] = np.arange(len(sets))
     sizes, words = _sets(tree, inner, numbers)
 
-    weight = grown.weighted_n_node_samples
+    weight = tree.weight
     count, forms = weight, (WHOLE, WHOLE)
     if weight[0] > MOST_ROWS or (weight != np.floor(weight)).any():
         count, forms = np.maximum(weight * (MOST_WEIGHT / weight[0]), 1.0), (EXACT, SHORT)
     before = (
-        f"num_leaves={grown.n_leaves}\nnum_cat={len(sizes)}\nsplit_feature={_joined(column)}\n"
-        f"split_gain={_joined(grown.gain[inner], SHORT)}\nthreshold={_joined(threshold, EXACT)}\n"
+        f"num_leaves={is_leaf.sum()}\nnum_cat={len(sizes)}\nsplit_feature={_joined(column)}\n"
+        f"split_gain={_joined(tree.gain[inner], SHORT)}\nthreshold={_joined(threshold, EXACT)}\n"
         f"decision_type={_joined(kind)}\nleft_child={_joined(left)}\nright_child={_joined(right)}\n"
     )
     after = _of_nodes("weight", weight, is_leaf, forms)

@@ -263,24 +263,22 @@ class TreeNodes:
             Some of those among `inner` that test sets of the column.
         members : bool (n_nodes, n_categories)
         """
-        asks = inner[self.grown.test[inner] == IN_SUBSET]
-        column = self.grown.feature[asks]
+        asks = inner[self.is_set[inner]]
+        column = self.column[asks]
         for j in np.unique(column).tolist():
             here = asks[column == j]
             step = max(1, CELLS // int(self.book.n_codes[j]))  # type: ignore[union-attr]
             for begin in range(0, len(here), step):
                 nodes = here[begin : begin + step]
-                side = self.grown.missing_go_to_left[nodes, np.newaxis] > 0
-                yield j, nodes, self.sets_left(nodes) != side
+                yield j, nodes, self.sets_left(nodes) != self.missing_left[nodes, np.newaxis]
 
     def sides(self, inner: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Children of inner nodes: of rows that pass, or are in `sets`; and of the others.
 
         The third array tells where they have changed places, bool (n_inner,).
         """
-        grown = self.grown
-        left, right = grown.children_left[inner], grown.children_right[inner]
-        swaps = (grown.test[inner] == IN_SUBSET) & (grown.missing_go_to_left[inner] > 0)
+        left, right = self.left[inner], self.right[inner]
+        swaps = (self.is_set & self.missing_left)[inner]
         return np.where(swaps, right, left), np.where(swaps, left, right), swaps
 
 
@@ -373,7 +371,7 @@ class ModelNodes:
     def tested(self) -> np.ndarray:
         """Columns that a tree tests, ascending."""
         found: np.ndarray = np.unique(
-            np.concatenate([tree.grown.feature[~tree.is_leaf] for tree in self.trees])
+            np.concatenate([tree.column[~tree.is_leaf] for tree in self.trees])
         )
         return found
 

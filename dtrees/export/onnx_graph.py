@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dtrees.constraints import InstanceOf, Nothing, OneOf, checked
-from dtrees.core.model.tree import ABOVE, IN_SUBSET
 from dtrees.export.model_nodes import ModelNodes, TreeNodes
 
 if TYPE_CHECKING:
@@ -336,9 +335,8 @@ def _feature_of(tree: TreeNodes, inner: np.ndarray) -> np.ndarray:
     0: sets of categories. 1, 2: numbers up to a threshold; unseen categories go right, or left.
     3, 4: numbers above a threshold; unseen categories go right, or left.
     """
-    test, unseen = tree.grown.test[inner], tree.unseen_left[inner]
-    of_numbers = np.where(test == ABOVE, 3 + unseen, 1 + unseen)
-    found: np.ndarray = np.where(test == IN_SUBSET, 0, of_numbers)
+    of_numbers = 1 + 2 * tree.is_above + tree.unseen_left
+    found: np.ndarray = np.where(tree.is_set, 0, of_numbers)[inner]
     return found
 
 
@@ -430,7 +428,7 @@ def _add_trees(view: ModelNodes, graph: _Graph, features: _Features) -> str:
     values = np.zeros((n_leaves, n_outputs if looks_up else 1))
     targets = np.zeros(n_leaves, dtype=np.int64)
     for number, (tree, first) in enumerate(zip(view.trees, first_leaf, strict=True)):
-        of_tree = tree.grown.value[tree.is_leaf]
+        of_tree = tree.value[tree.is_leaf]
         here = slice(first, first + len(of_tree))
         values[here] = of_tree[:, -values.shape[1] :]
         targets[here] = number % n_targets
@@ -472,12 +470,10 @@ def _inner_nodes(
     parts: dict[str, list] = {key: [] for key in INNER}
     roots, first_leaf, sets, n_nodes, n_leaves = [], [], [np.empty(0)], 0, 0
     for tree in view.trees:
-        grown, is_leaf = tree.grown, tree.is_leaf
-        inner = _preorder(tree)
+        is_leaf, inner = tree.is_leaf, _preorder(tree)
         if len(inner) == 0:  # a root of which both children are the leaf
             of_tree = [np.array([value]) for value in (0, 0, 0.0, 0, n_leaves, 1, n_leaves, 1)]
         else:
-            column, test = grown.feature[inner], grown.test[inner]
             *children, swaps = tree.sides(inner)
             rank = np.cumsum(is_leaf) - 1
             rank[inner] = np.arange(len(inner))
@@ -489,10 +485,10 @@ def _inner_nodes(
                 n_leaves += 1
                 first, second = first + is_leaf[children[0]], second + is_leaf[children[1]]
             of_tree = [
-                MODES[test],
-                features.places[column, _feature_of(tree, inner)],
-                np.where(test == IN_SUBSET, 0, np.minimum(grown.threshold[inner], GREATEST)),
-                (grown.missing_go_to_left[inner] > 0) & ~swaps,
+                MODES[tree.test[inner]],
+                features.places[tree.column[inner], _feature_of(tree, inner)],
+                np.where(tree.is_set, 0, np.minimum(tree.threshold, GREATEST))[inner],
+                tree.missing_left[inner] & ~swaps,
                 *(first, is_leaf[children[0]], second, is_leaf[children[1]]),
             ]
             sets.append(_sets(tree, inner, rank))
@@ -533,10 +529,10 @@ def _preorder(tree: TreeNodes) -> np.ndarray:
 
 def _sets(tree: TreeNodes, inner: np.ndarray, rank: np.ndarray) -> np.ndarray:
     """The sets of a tree by the rank of nodes, each with NaN behind it."""
-    nodes = [inner[tree.grown.test[inner] == IN_SUBSET]]
+    nodes = [inner[tree.is_set[inner]]]
     codes = [np.full(len(nodes[0]), np.nan)]
     for _, here, members in tree.sets(inner):
-        side = tree.grown.missing_go_to_left[here] > 0
+        side = tree.missing_left[here]
         others = [tree.unseen_left[here] != side, np.zeros_like(side), side]  # codes behind n
         which, code = np.nonzero(np.column_stack([members, *others]))
         nodes.append(here[which])

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.coding.times import DATETIME, TIMEDELTA
 from dtrees.constraints import IntegerIn, Nothing, checked
 from dtrees.export.model_nodes import ModelNodes, TreeNodes
 
@@ -44,15 +43,22 @@ sklearn.ensemble.RandomForestClassifier or RandomForestRegressor
     TypeError
         It is no model of dtrees, or a boosted one of which no `tree` is chosen.
     ValueError
-        A column holds categories, dates or time spans, or there is no tree of this number.
+        A column that is tested holds categories, dates or time spans, or numbers that float32 does
+        not tell apart; or there is no tree of this number.
     sklearn.exceptions.NotFittedError
         The model has not been fitted.
 
     Notes
     -----
-    scikit-learn rounds tables to float32. Rows of float32 come to the same leaves in both. A
-    number of float64 may go another way where rounding takes it across a threshold, and numbers
-    beyond float32 are refused. Missing values take the sides of the model.
+    scikit-learn rounds tables to float32, in `predict` as in `fit`. Of a model fitted on float32,
+    rows of float32 come to the same leaves in both. Of one fitted on float64:
+
+    - A row may go another way where a number comes so near to a threshold that float32 does not
+      tell them apart. Numbers that bins end at stay on their side: their thresholds are moved.
+    - A column is refused where that shows in the model: no float32 is left for a leaf, or a
+      threshold is due to whole numbers beyond 2**24 that float32 does not hold.
+
+    scikit-learn refuses numbers beyond float32. Missing values take the sides of the model.
 
     O(nodes x classes).
 
@@ -69,7 +75,8 @@ sklearn.ensemble.RandomForestClassifier or RandomForestRegressor
     [2.45, -2.0, 1.75, -2.0, -2.0]
     """
     view = ModelNodes.of(model)
-    _refuse_columns(view)
+    why = "scikit-learn's trees know numbers only. to_onnx writes all columns."
+    view.refuse("to_sklearn", np.flatnonzero(view.kinds != "number"), why)
     numbers = np.arange(view.trees[0].n_values)
     if tree is not None or not hasattr(model, "forest_"):
         labels = numbers if view.classes is None else view.classes
@@ -90,23 +97,6 @@ sklearn.ensemble.RandomForestClassifier or RandomForestRegressor
     return forest
 
 
-def _refuse_columns(view: ModelNodes) -> None:
-    """Refuse columns that are not of numbers."""
-    if view.book is None:
-        return
-    for column, name in enumerate(view.column_names):
-        if column in view.book.categories:
-            raise ValueError(
-                f"Column {name!r} holds categories, and scikit-learn's trees know numbers only. "
-                "to_lightgbm and to_onnx write sets of categories."
-            )
-        if view.book.units[column] in (DATETIME, TIMEDELTA):
-            raise ValueError(
-                f"Column {name!r} holds {view.book.unit(column)}, finer than the float32 of "
-                "scikit-learn's trees. trees_to_dataframe has its thresholds."
-            )
-
-
 def _decision_tree(view: ModelNodes, tree: TreeNodes, labels: np.ndarray) -> Any:
     """The estimator of one tree."""
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -119,7 +109,7 @@ def _decision_tree(view: ModelNodes, tree: TreeNodes, labels: np.ndarray) -> Any
     estimator = _described(estimator, view, None if is_regression else labels)
     n_classes = np.array([tree.n_values], dtype=np.intp)
     estimator.tree_ = Tree(view.n_columns, n_classes, 1)
-    estimator.tree_.__setstate__(_state_of(tree))
+    estimator.tree_.__setstate__(_state_of(view, tree))
     estimator.max_features_ = view.n_columns
     return estimator
 
@@ -134,14 +124,14 @@ def _described(estimator: Any, view: ModelNodes, labels: np.ndarray | None) -> A
     return estimator
 
 
-def _state_of(tree: TreeNodes) -> dict[str, Any]:
+def _state_of(view: ModelNodes, tree: TreeNodes) -> dict[str, Any]:
     """What scikit-learn's Tree holds."""
     from sklearn.tree._tree import NODE_DTYPE
 
     nodes = np.zeros(tree.n_nodes, dtype=NODE_DTYPE)
     nodes["left_child"], nodes["right_child"] = tree.left, tree.right
     nodes["feature"] = tree.column
-    nodes["threshold"] = np.where(tree.is_leaf, NO_THRESHOLD, tree.threshold)
+    nodes["threshold"] = np.where(tree.is_leaf, NO_THRESHOLD, _cuts(view, tree))
     nodes["missing_go_to_left"] = tree.missing_left
     nodes["impurity"] = tree.impurity
     nodes["n_node_samples"] = tree.n_samples
@@ -152,3 +142,46 @@ def _state_of(tree: TreeNodes) -> dict[str, Any]:
         "nodes": nodes,
         "values": np.ascontiguousarray(tree.value[:, np.newaxis, :]),
     }
+
+
+def _cuts(view: ModelNodes, tree: TreeNodes) -> np.ndarray:
+    """Thresholds for numbers that were rounded to float32."""
+    cuts, book = tree.threshold.copy(), view.book
+    if book is None or book.low.dtype == np.float32:
+        return cuts
+    inner = np.flatnonzero(~tree.is_leaf)
+    column, threshold = tree.column[inner], cuts[inner]
+    is_middle = book.exact[column]  # of two numbers of the table; bins end at one, which passes
+    with np.errstate(over="ignore"):
+        nearest = threshold.astype(np.float32)
+    cuts[inner] = np.where(is_middle, threshold, np.maximum(threshold, nearest))
+    below = np.where(nearest > cuts[inner], np.nextafter(nearest, np.float32(-np.inf)), nearest)
+    middle = below.astype(np.float64) / 2 + np.nextafter(below, np.float32(np.inf)) / np.float64(2)
+    of_float32 = (threshold == nearest) | is_middle & (threshold == middle)
+    size, twice = np.abs(threshold), 2 * threshold
+    is_whole = (size > 2**24) & (size < 2**53) & (np.rint(twice) == twice)
+    why = (
+        "scikit-learn's trees read float32, which does not tell its numbers apart. Fit on float32, "
+        "or use to_onnx or to_lightgbm, which write float64."
+    )
+    wrong = (is_whole & ~of_float32) | _repeats(tree, inner, below)
+    view.refuse("to_sklearn", column[wrong], why)
+    return cuts
+
+
+def _repeats(tree: TreeNodes, inner: np.ndarray, cut: np.ndarray) -> np.ndarray:
+    """Whether a node tests what a node above it tests, with another threshold but the same cut."""
+    column, threshold = tree.column[inner], tree.threshold[inner]
+    found = np.zeros(len(inner), dtype=bool)
+    order = np.lexsort((threshold, cut, column))
+    is_same = [values[order][1:] == values[order][:-1] for values in (column, cut, threshold)]
+    first = np.flatnonzero(is_same[0] & is_same[1] & ~is_same[2])
+    near = np.unique(order[np.append(first, first + 1)])  # few, in most models
+    cuts = np.full(tree.n_nodes, np.nan, dtype=cut.dtype)
+    cuts[inner] = cut
+    above = tree.parent[inner[near]]
+    while len(near):
+        near, above = near[above >= 0], above[above >= 0]
+        found[near] |= (tree.column[above] == column[near]) & (cuts[above] == cut[near])
+        above = tree.parent[above]
+    return found

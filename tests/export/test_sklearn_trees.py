@@ -2,16 +2,23 @@
 
 import doctest
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn.tree
 from hypothesis import given
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
-from dtrees import DecisionTreeClassifier, ExtraTreesClassifier
+from dtrees import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    RandomForestRegressor,
+)
 from dtrees.export import nodes, sklearn_trees, to_sklearn
 from dtrees.export.model_nodes import ModelNodes
 from tests.export.examples import NUMBERS, examples, fitted, predicted
@@ -104,11 +111,51 @@ def test_what_is_there_is_scikit_learns():
 
 
 def test_columns_that_are_no_numbers_are_refused_by_name():
-    for kind, of in (("category", "to_lightgbm"), ("hybrid", "to_onnx"), ("date", "datetime64")):
+    for kind in ("category", "hybrid", "date"):
         model = fitted("DecisionTree", ["number", kind]).model
-        with pytest.raises(ValueError, match=rf"Column '{kind} 1' holds .*{of}"):
+        with pytest.raises(ValueError, match=rf"cannot write '{kind} 1': .*to_onnx writes all"):
             to_sklearn(model)
     assert to_sklearn(fitted("DecisionTree", ["bool", "whole"]).model)
+    X = pd.DataFrame({"a": [0.0, 1.0] * 5, "day": pd.Timestamp("2020-01-01")})
+    other = to_sklearn(DecisionTreeClassifier().fit(X, [0, 1] * 5))
+    assert other.predict(X.assign(day=9.0)).tolist() == [0, 1] * 5
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("kind", FORESTS)
+def test_rows_of_float64_that_the_model_was_fitted_on_come_to_the_same_leaves(kind):
+    example = fitted(kind, ["number"] * 4, n_rows=600)  # more numbers than bins
+    assert np.array_equal(
+        to_sklearn(example.model).apply(example.X), example.model.apply(example.X)
+    )
+    single = example.X.astype(np.float32)
+    model = clone(example.model).fit(single, example.y)
+    rows = at_thresholds(replace(example, model=model, X=single))
+    assert np.array_equal(to_sklearn(model).apply(rows), model.apply(rows))
+
+
+@pytest.mark.parametrize("depth", [2, None])
+@pytest.mark.parametrize("estimator", [DecisionTreeRegressor, RandomForestRegressor])
+def test_numbers_that_float32_does_not_tell_apart_are_refused(estimator, depth):
+    X = pd.DataFrame({"a": np.zeros(40), "id": 1e8 + np.arange(40)})
+    model = estimator(max_depth=depth, random_state=0)
+    with pytest.raises(ValueError, match=r"cannot write 'id': .* does not tell its numbers apart"):
+        to_sklearn(model.fit(X, np.arange(40)))
+    single = X.astype(np.float32)
+    model.fit(single, np.arange(40))
+    assert np.array_equal(to_sklearn(model).predict(X), model.predict(single))
+    X["id"] = 2e8 + 64 * np.arange(40)  # whole numbers that float32 holds
+    model.fit(X, np.arange(40))
+    assert np.array_equal(to_sklearn(model).predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0]])
+def test_leaves_without_a_float32_are_refused(order):
+    X = (0.1 + np.array([0.0, 1e-10, 2e-10]))[np.arange(60) % 3][:, None]
+    y = 10.0 ** np.array(order)[np.arange(60) % 3]
+    assert to_sklearn(DecisionTreeRegressor(max_depth=1).fit(X, y))
+    with pytest.raises(ValueError, match=r"cannot write 'feature_0': .* does not tell its numbers"):
+        to_sklearn(DecisionTreeRegressor().fit(X, y))
 
 
 def test_errors():
