@@ -99,7 +99,7 @@ def _columns_of(view: ModelNodes, number: int) -> dict[str, np.ndarray]:
     above = ids[tree.parent]
     above[0] = None
     threshold = tree.threshold
-    if view.has_times:
+    if "time" in view.kinds:
         threshold = threshold.astype(object)
         for node in inner.tolist():
             threshold[node] = view.in_units(node, tree)

@@ -363,11 +363,6 @@ class ModelNodes:
         )
 
     @cached_property
-    def has_times(self) -> bool:
-        """Whether a column holds dates or time spans."""
-        return "time" in self.kinds
-
-    @cached_property
     def tested(self) -> np.ndarray:
         """Columns that a tree tests, ascending."""
         found: np.ndarray = np.unique(

@@ -285,7 +285,8 @@ class _Features:
     matrix : str
         float64 (n_rows, n_features).
     places : int64 (n_columns, FEATURES)
-        Which feature a test reads, by what `_feature_of` says of the node.
+        Which feature a test reads; columns of one kind have one. 0: sets of categories. 1, 2:
+        numbers up to a threshold; unseen categories go right, or left. 3, 4: numbers above it.
     """
 
     matrix: str
@@ -327,17 +328,6 @@ class _Features:
             places[column] = len(features) + np.arange(FEATURES) % len(found)
             features += found
         return cls(graph.add("Concat", *features, axis=1), places)
-
-
-def _feature_of(tree: TreeNodes, inner: np.ndarray) -> np.ndarray:
-    """Which of the features of its column a node tests; columns of one kind have one.
-
-    0: sets of categories. 1, 2: numbers up to a threshold; unseen categories go right, or left.
-    3, 4: numbers above a threshold; unseen categories go right, or left.
-    """
-    of_numbers = 1 + 2 * tree.is_above + tree.unseen_left
-    found: np.ndarray = np.where(tree.is_set, 0, of_numbers)[inner]
-    return found
 
 
 def _times(graph: _Graph, value: str) -> str:
@@ -407,7 +397,7 @@ def _hybrid(graph: _Graph, cells: str, name: str, labels: list) -> list[str]:
     category = _numbers_of_strings(graph, cells, name, labels)
     category = graph.add("Where", is_number, graph.constant(np.int64(n + 3)), category)
     found = [graph.cast(category, np.float64)]
-    for known, unseen in ((1, 1), (1, -1), (-1, -1), (-1, 1)):  # as `_feature_of` numbers them
+    for known, unseen in ((1, 1), (1, -1), (-1, -1), (-1, 1)):  # as `places` numbers them
         fill = np.full(n + 4, np.copysign(np.inf, known))
         fill[n + 1 : n + 3] = np.copysign(np.inf, unseen), np.nan
         filled = graph.add("Gather", graph.constant(fill), category)
@@ -475,6 +465,7 @@ def _inner_nodes(
             of_tree = [np.array([value]) for value in (0, 0, 0.0, 0, n_leaves, 1, n_leaves, 1)]
         else:
             *children, swaps = tree.sides(inner)
+            which = np.where(tree.is_set, 0, 1 + 2 * tree.is_above + tree.unseen_left)
             rank = np.cumsum(is_leaf) - 1
             rank[inner] = np.arange(len(inner))
             first, second = (
@@ -486,7 +477,7 @@ def _inner_nodes(
                 first, second = first + is_leaf[children[0]], second + is_leaf[children[1]]
             of_tree = [
                 MODES[tree.test[inner]],
-                features.places[tree.column[inner], _feature_of(tree, inner)],
+                features.places[tree.column[inner], which[inner]],
                 np.where(tree.is_set, 0, np.minimum(tree.threshold, GREATEST))[inner],
                 tree.missing_left[inner] & ~swaps,
                 *(first, is_leaf[children[0]], second, is_leaf[children[1]]),
