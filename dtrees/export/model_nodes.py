@@ -114,7 +114,7 @@ class Node:
 
 def _of_tree(name: str) -> Any:
     """A property of nodes that is an attribute of their tree on codes."""
-    return property(attrgetter(f"grown.{name}"))
+    return property(attrgetter(f"coded_tree.{name}"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +126,7 @@ class TreeNodes:
 
     Attributes
     ----------
-    grown : Tree
+    coded_tree : Tree
         The tree on codes, for functions of the core.
     book : CodeBook or None
         None: categories are codes.
@@ -136,7 +136,7 @@ class TreeNodes:
         Whether the tree is one of a boosted model, whose nodes have no impurity.
     """
 
-    grown: Tree
+    coded_tree: Tree
     book: CodeBook | None = None
     saw_missing: np.ndarray | None = None
     is_step: bool = False
@@ -181,7 +181,7 @@ class TreeNodes:
     @cached_property
     def missing_left(self) -> np.ndarray:
         """Whether missing values pass, bool (n_nodes,)."""
-        missing_left: np.ndarray = self.grown.missing_go_to_left > 0
+        missing_left: np.ndarray = self.coded_tree.missing_go_to_left > 0
         return missing_left
 
     @cached_property
@@ -209,20 +209,20 @@ class TreeNodes:
 
     def class_weights(self, node: int) -> np.ndarray:
         """Weight of every class at a node, in the user's units; float64 (n_classes,)."""
-        weights: np.ndarray = self.grown.statistics[node] * self.grown.weight_unit
+        weights: np.ndarray = self.coded_tree.statistics[node] * self.coded_tree.weight_unit
         return weights
 
     @cached_property
     def _subset_ends(self) -> np.ndarray:
         """Where subsets begin and the last one ends, ascending."""
-        offsets = self.grown.subset_offset
-        return np.append(np.unique(offsets[offsets >= 0]), len(self.grown.subset_words))
+        offsets = self.coded_tree.subset_offset
+        return np.append(np.unique(offsets[offsets >= 0]), len(self.coded_tree.subset_words))
 
     def codes_left(self, node: int) -> np.ndarray:
         """Tell which codes pass the test of a set: bool, a multiple of 64 of them."""
-        begin, ends = self.grown.subset_offset[node], self._subset_ends
+        begin, ends = self.coded_tree.subset_offset[node], self._subset_ends
         end = ends[np.searchsorted(ends, begin, side="right")]
-        words = self.grown.subset_words[begin:end].astype("<u8")
+        words = self.coded_tree.subset_words[begin:end].astype("<u8")
         return np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
 
     def categories_left(self, node: int) -> np.ndarray:
@@ -245,7 +245,9 @@ class TreeNodes:
         column = self.column[nodes[0]]
         n_ordered, n_codes = self.book.n_ordered[column], self.book.n_codes[column]
         words = np.arange(n_codes // WORD_BITS + 1)
-        of_nodes = self.grown.subset_words[self.grown.subset_offset[nodes, np.newaxis] + words]
+        of_nodes = self.coded_tree.subset_words[
+            self.coded_tree.subset_offset[nodes, np.newaxis] + words
+        ]
         bits = np.unpackbits(of_nodes.astype("<u8").view(np.uint8), axis=1, bitorder="little")
         return bits[:, n_ordered + 1 : n_codes + 1].astype(bool)
 
@@ -355,11 +357,11 @@ class ModelNodes:
         book = self.book
         if book is None:
             return np.full(self.n_columns, "number", dtype="<U8")
-        has_labels = book.n_codes > book.n_ordered
+        is_time = np.isin(book.units, (DATETIME, TIMEDELTA))
         return np.select(
-            [np.isin(book.units, (DATETIME, TIMEDELTA)), has_labels & (book.n_ordered > 0)],
-            ["time", "hybrid"],
-            np.where(has_labels, "category", "number"),
+            [is_time, self.has_categories & (book.n_ordered > 0), self.has_categories],
+            ["time", "hybrid", "category"],
+            "number",
         )
 
     @cached_property

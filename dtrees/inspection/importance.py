@@ -103,7 +103,7 @@ def summed_importances(trees: Iterable[Tree]) -> np.ndarray:
 
 def importances_of(view: ModelNodes) -> np.ndarray:
     """Share of every column in what a model has learned, float64 (n_columns,)."""
-    trees = [tree.grown for tree in view.trees]
+    trees = [tree.coded_tree for tree in view.trees]
     if view.start is not None:
         return summed_importances(trees)
     mean = mean_importances(trees)
@@ -262,7 +262,7 @@ def _importances(
     `bags` are these rows of each tree, and what its bag makes of all rows, None: it is not known.
     """
     view = ModelNodes.of(model)
-    trees = [tree.grown for tree in view.trees]
+    trees = [tree.coded_tree for tree in view.trees]
     if view.start is not None:
         raise TypeError(
             f"model must be a tree or a forest. Got {type(model).__name__} instead, whose trees "

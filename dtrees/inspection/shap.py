@@ -283,7 +283,7 @@ class Explainer(Model):
         if (
             made is None
             or made.book is not view.book
-            or [tree.tree for tree in made.trees] != [tree.grown for tree in view.trees]
+            or [tree.tree for tree in made.trees] != [tree.coded_tree for tree in view.trees]
         ):
             made = _explainers[model] = cls._made(
                 view, view.book, type(model).__name__, _runner_of(model)
@@ -302,7 +302,7 @@ class Explainer(Model):
             mean, at = mean_of_leaves(tree, value), number % n
             base[slice(None) if view.start is None else slice(at, at + 1)] += mean
             values.append((value - mean)[:, are_shares:])
-        trees = prepare_trees([tree.grown for tree in view.trees], values, book, run)
+        trees = prepare_trees([tree.coded_tree for tree in view.trees], values, book, run)
         names = tuple(view.column_names), output_names(view)
         return cls(trees, base, book, *names, are_shares, estimator)
 

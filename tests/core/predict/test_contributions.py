@@ -20,7 +20,7 @@ from tests.export.subsets import Oracle, cells
 
 def parts_of(model):
     view = ModelNodes.of(model)
-    trees = [nodes.grown for nodes in view.trees]
+    trees = [nodes.coded_tree for nodes in view.trees]
     return view, trees, [tree.value for tree in trees]
 
 

@@ -28,7 +28,7 @@ def ready(tree, value, book):
 
 def shap_of(model, rows, **options):
     view = ModelNodes.of(model)
-    trees = [nodes.grown for nodes in view.trees]
+    trees = [nodes.coded_tree for nodes in view.trees]
     values = [tree.value for tree in trees]
     table = view.book.check(rows)
     if "background" in options:
