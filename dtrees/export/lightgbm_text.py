@@ -60,7 +60,7 @@ def to_lightgbm(model: Any, path: str | os.PathLike | None = None) -> str:
     Returns
     -------
     str
-        About 70 bytes per node; of three classes or more, 40 per node and class. Takes about a
+        About 40 bytes per node, and of three classes or more, 30 per node and class. Takes about a
         microsecond per node.
 
     Raises

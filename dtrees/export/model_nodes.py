@@ -297,7 +297,8 @@ class ModelNodes:
         Labels; None of numbers, and of a tree without an estimator.
     start : float64 (n_outputs,) or None
         Of boosted models: raw predictions before the first tree. Tree t adds to output
-        ``t % n_outputs``. None: what is predicted is the mean of the values.
+        ``t % n_outputs``. Of one class it is the share, 1. None: what is predicted is the mean of
+        the values.
     link : {"identity", "log", "logit", "softmax"}
         Of what is predicted; raw predictions are links.
     """

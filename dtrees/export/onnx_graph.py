@@ -117,7 +117,7 @@ def to_onnx(
     ValueError
         `missing` is a category of a column, or a number where a column has numbers and categories;
         a category is no float32 where those are asked for; columns have no names, or the same.
-        Of categories, those of columns that are tested.
+        Columns that no tree tests may hold anything.
     sklearn.exceptions.NotFittedError
         The model is not fitted.
     OSError
