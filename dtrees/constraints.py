@@ -23,6 +23,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
+SHOWN = 300  # letters of a value in a message
 
 
 class InvalidParameterError(ValueError, TypeError):
@@ -245,9 +246,11 @@ def check_values(
         if allowed is None or any(constraint.accepts(value) for constraint in allowed):
             continue
         *most, last = map(str, allowed)
+        got = repr(value)
+        got = got if len(got) <= SHOWN else f"{got[:SHOWN]}... ({type(value).__name__})"
         choice = f"{', '.join(most)} or {last}" if most else last
         raise InvalidParameterError(
-            f"The {name!r} {what} of {owner} must be {choice}. Got {value!r} instead."
+            f"The {name!r} {what} of {owner} must be {choice}. Got {got} instead."
         )
 
 

@@ -153,9 +153,9 @@ class BaseModel(BaseEstimator):
     n_jobs: int | None
 
     def __init_subclass__(cls, **given: Any) -> None:
-        """Let constructors and fits know the parameters of other libraries."""
+        """Let constructors, fits and predictions know the parameters of other libraries."""
         super().__init_subclass__(**given)
-        for name in {"__init__", "fit"} & vars(cls).keys():
+        for name in {"__init__", "fit", "predict", "predict_proba"} & vars(cls).keys():
             setattr(cls, name, names_others(vars(cls)[name]))
 
     def set_params(self, **params: Any) -> Self:

@@ -285,6 +285,9 @@ def scored(
 
     refuse_unfit(scoring, predictor.classes)
     scorer = with_labels(check_scoring(estimator, scoring), predictor.classes)
+    is_of_numbers = getattr(scorer, "_response_method", "predict") == "predict"
+    if predictor.classes is None and not is_of_numbers:
+        raise ValueError(f"The scorer {scoring!r} is of classes, and the model predicts numbers.")
     if scoring is None or type(scorer).__module__ == get_scorer.__module__:
         return ByPredictions(estimator, predictor, scorer, (held.rows, held.y, held.weight))
     if held.offset is not None:

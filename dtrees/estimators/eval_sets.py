@@ -2,7 +2,7 @@
 
     X_val, y_val          ──▶ "validation"           ─┐ columns as at fit
     eval_set[0], [1], ... ──▶ "valid_0", "valid_1"   ─┴──▶ walk down each new tree, by their values
-    the pair (X, y) itself ─▶ "training", whose raw predictions the growth has
+    a pair of the fit's rows ▶ "training", whose raw predictions the growth has
 
 They are no rows of the table: no cut point, category or class is theirs, and all rows of the table
 are grown from. As in scikit-learn, class weights do not concern them. Rows of weight zero are not
@@ -28,7 +28,7 @@ from dtrees.core.predict.raw import leaves_of_cells
 from dtrees.estimators.boosted_stopping import Held
 from dtrees.estimators.fit_plan import one_target
 from dtrees.estimators.prediction import BoostedPredictor, offsets_of
-from dtrees.parallel import computed
+from dtrees.parallel import computed, is_lazy
 from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class EvalSets:
         if any(each is not None for each in own):
             sets.append(_own_set(own, model.early_stopping))
         for number, (name, given) in enumerate(_pairs(*listed)):
-            if given[0] is fitted[0] and given[1] is fitted[1]:
+            if _are_equal(given[1], fitted[1]) and _are_equal(given[0], fitted[0]):
                 if training is not None:
                     raise ValueError(
                         f"eval_set[{number}] are the rows of the fit, and so is a pair before it. "
@@ -168,7 +168,7 @@ class EvalSets:
                     )
                 training = "training" if name is None else name
                 pairs = zip(given[2:], fitted[2:], strict=True)
-                if any(a is not None and a is not b for a, b in pairs):
+                if any(a is not None and not _are_equal(a, b) for a, b in pairs):
                     raise ValueError(
                         f"eval_set[{number}] are the rows of the fit, which have its weights and "
                         "its init_score. Give None for them."
@@ -179,9 +179,10 @@ class EvalSets:
                 sets.append(EvalSet.of(name, given, words))
         for each in sets:
             if (each.init_score is None) != (fitted[3] is None):
+                start = "init_score_val" if each.words[0] == "X_val" else "eval_init_score"
                 raise ValueError(
-                    f"The rows of the fit and those of {each.words[0]} begin alike: give init_score"
-                    " for both, or for none of them."
+                    f"Rows that are scored begin as the rows of the fit do. Give init_score and, "
+                    f"for {each.words[0]}, {start}; or none of both."
                 )
         return cls(tuple(sets), training, _metrics(eval_metric, model))
 
@@ -204,6 +205,25 @@ def _own_set(own: tuple[Any, ...], early_stopping: Any) -> EvalSet:
     return EvalSet.of("validation", own, ("X_val", "y_val"))
 
 
+def _are_equal(one: Any, other: Any) -> bool:
+    """Whether two tables or targets hold the same; those that are not in memory, are the same."""
+    if one is other or one is None or other is None:
+        return one is other
+    if is_lazy(one) or is_lazy(other) or len(np.shape(one)) != len(np.shape(other)):
+        return False
+    if len(np.shape(one)) == 1:
+        one, other = np.asarray(row_values(one)), np.asarray(row_values(other))
+    if hasattr(one, "tocsr") and hasattr(other, "tocsr"):
+        both = one.tocsr(), other.tocsr()
+        arrays = [(each.indptr, each.indices, each.data) for each in both]
+        return one.shape == other.shape and all(map(_are_equal, *arrays))
+    if hasattr(one, "equals"):
+        return type(one) is type(other) and bool(one.equals(other))
+    if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray):
+        return False
+    return np.array_equal(one, other, equal_nan=one.dtype.kind == other.dtype.kind == "f")
+
+
 def _pairs(eval_set: Any, names: Any, weights: Any, starts: Any) -> list[tuple[str | None, tuple]]:
     """Name and parts of each pair of ``eval_set``; no name: None."""
     others = {"eval_names": names, "eval_sample_weight": weights, "eval_init_score": starts}
@@ -216,7 +236,8 @@ def _pairs(eval_set: Any, names: Any, weights: Any, starts: Any) -> list[tuple[s
     if not isinstance(pairs, list) or any(
         not isinstance(pair, tuple | list) or len(pair) != 2 for pair in pairs
     ):
-        raise TypeError(f"eval_set must be a list of pairs (X, y). Got {str(eval_set)[:60]}.")
+        kind = type(eval_set).__name__
+        raise TypeError(f"eval_set must be a list of pairs (X, y). Got {kind} of something else.")
     for name, value in given.items():
         if not isinstance(value, list | tuple) or len(value) != len(pairs):
             raise ValueError(f"{name} must be a list with an entry for each pair of eval_set.")

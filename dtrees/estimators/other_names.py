@@ -1,8 +1,8 @@
 """Parameters of other libraries, and what they are called here.
 
-A constructor or `fit` that is given one of them raises a TypeError that names the parameter of
-dtrees, or says why there is none; `set_params`, and with it a search, raises a ValueError. The
-table is that of the page ``docs/user_guide/coming_from.md``.
+A constructor, `fit` or `predict` that is given one of them raises a TypeError that names the
+parameter of dtrees, or says why there is none; `set_params`, and with it a search, raises a
+ValueError. The table is that of the page ``docs/user_guide/coming_from.md``.
 """
 
 from __future__ import annotations
@@ -105,9 +105,20 @@ REASONS: dict[str, str] = {
     "xgb_model": "Load the model, set warm_start=True, and fit again.",
 }
 
+# Of `predict`: what to call instead.
+PREDICTIONS: dict[str, str] = {
+    **dict.fromkeys(("raw_score", "output_margin"), "Call decision_function."),
+    **dict.fromkeys(("pred_contrib", "pred_contribs"), "Call predict_contributions."),
+    **dict.fromkeys(
+        ("num_iteration", "iteration_range", "ntree_limit", "ntree_end"),
+        "Predict by the first iterations: model[:n].",
+    ),
+    "pred_leaf": "Call apply.",
+}
+
 
 def names_others(function: F) -> F:
-    """Let a constructor or `fit` answer parameters of other libraries with their names here."""
+    """Let a method answer parameters of other libraries with their names here."""
     own = signature(function).parameters
     if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in own.values()):
         return function
@@ -143,6 +154,8 @@ def refuse_setting(kind: Any, names: Iterable[str]) -> None:
 
 def _hint(kind: Any, name: str, known: frozenset[str], of_fit: bool) -> str:
     """What to write instead of an unknown name; empty where it is known nowhere."""
+    if name in PREDICTIONS:
+        return f"{PREDICTIONS[name]} See {PAGE}."
     elsewhere = signature(kind.__init__ if of_fit else kind.fit).parameters
     candidates = (name, *NAMES.get(name, ()))
     here = " and ".join(repr(each) for each in candidates if each in known)

@@ -192,7 +192,8 @@ class Archive:
         with open(path, "rb") if data is None else io.BytesIO(data) as file:
             start = file.read(4)
             if start != _LOCAL_SIGNATURE:
-                raise self._foreign("it is empty" if not start else _guess(start))
+                end = "it is empty" if data is None else "it is empty, or read to its end"
+                raise self._foreign(_guess(start) if start else end)
             try:
                 with zipfile.ZipFile(file) as archive:
                     members = archive.infolist()

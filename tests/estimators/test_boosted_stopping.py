@@ -760,3 +760,10 @@ class TestWarmStart:
         other = of_loss("squared_error", max_iter=3, warm_start=True).fit(X, NOISY)
         with pytest.raises(ValueError, match="the loss must be that of the first"):
             other.set_params(loss="absolute_error").fit(X, NOISY)
+
+
+def test_a_scorer_of_classes_is_refused_for_numbers():
+    X = np.arange(40.0)[:, None]
+    model = GradientBoostingRegressor(scoring="roc_auc", early_stopping=True)
+    with pytest.raises(ValueError, match="'roc_auc' is of classes, and the model predicts numbers"):
+        model.fit(X, X[:, 0])

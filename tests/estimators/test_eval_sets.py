@@ -397,11 +397,11 @@ def test_curves_of_a_damaged_file_are_refused(curves):
         ({"eval_set": [(X1, F[1])], "eval_metric": {1: "r2"}}, TypeError, "eval_metric must be"),
         ({"eval_set": [(X1, F[1])], "eval_metric": {"loss": "r2"}}, ValueError, "name 'loss'"),
         ({"eval_metric": "r2"}, ValueError, "no rows to be scored by eval_metric"),
-        ({"eval_set": [(X1, F[1])], "init_score": F[0]}, ValueError, "give init_score for both"),
+        ({"eval_set": [(X1, F[1])], "init_score": F[0]}, ValueError, "Give init_score and, for"),
         (
             {"eval_set": [(X1, F[1])], "eval_init_score": [F[1]]},
             ValueError,
-            "give init_score for both",
+            "Give init_score and, for",
         ),
         ({"init_score_val": F[1]}, ValueError, "init_score_val is provided without X_val"),
     ],
@@ -550,3 +550,16 @@ def test_a_frame_with_other_columns_of_text():
     model = GradientBoostingRegressor(max_iter=50, max_leaf_nodes=3, min_samples_leaf=1)
     model.fit(rows, y, eval_set=[(shown, [9.0, 0.0])])
     assert model.evals_result_["valid_0"]["loss"][-1] < 0.1
+
+
+@pytest.mark.parametrize("kind", ["array", "frame", "sparse"])
+def test_copies_of_the_rows_of_the_fit_are_known(kind):
+    rng = np.random.default_rng(0)
+    X, y = rng.random((90, 2)).round(2), rng.random(90)
+    X[0, 0] = np.nan
+    table = {"array": np.asarray, "frame": pd.DataFrame, "sparse": sp.csr_array}[kind](X)
+    model = GradientBoostingRegressor(max_iter=3, early_stopping=False)
+    model.fit(table, y, eval_set=[(table.copy(), pd.Series(y)), (table[:30], y[:30])])
+    assert set(model.evals_result_) == {"valid_1", "training"}
+    model.fit(table, y, eval_set=[(table.copy(), y + 1)])
+    assert set(model.evals_result_) == {"valid_0"}

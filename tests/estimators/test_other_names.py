@@ -57,6 +57,21 @@ def test_fit_says_the_name(kind, name, said):
     assert refused(lambda **given: model.fit(X, Y, **given), name).startswith(said)
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("raw_score", ". Call decision_function."),
+        ("pred_contrib", ". Call predict_contributions."),
+        ("num_iteration", ". Predict by the first iterations: model[:n]."),
+        ("base_margin", ". Use 'init_score'."),
+    ],
+)
+def test_predictions_say_what_to_call(name, said):
+    model = GradientBoostingClassifier(max_iter=1, min_samples_leaf=1).fit(X, Y)
+    for method in model.predict, model.predict_proba:
+        assert refused(lambda method=method, **given: method(X, **given), name).startswith(said)
+
+
 @pytest.mark.parametrize("search_class", [dtrees.GridSearchCV, GridSearchCV])
 @pytest.mark.parametrize("prefix", ["", "model__"])
 def test_grids_say_the_name(search_class, prefix):
