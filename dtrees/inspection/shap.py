@@ -73,6 +73,10 @@ class Explanation:
     output_names: tuple[str, ...]
     interactions: Any = None
 
+    def __repr__(self) -> str:
+        n_rows, n_columns = self.values.shape[:2]
+        return f"Explanation({n_rows} rows, {n_columns} columns, {len(self.output_names)} outputs)"
+
     def __len__(self) -> int:
         """Number of rows."""
         return len(self.values)

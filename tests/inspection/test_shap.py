@@ -30,7 +30,7 @@ from dtrees import (
 )
 from dtrees.inspection import shap, shap_values
 from dtrees.inspection.shap import Explainer
-from tests.export.examples import examples, raw_by_nodes
+from tests.export.examples import examples, fitted, raw_by_nodes
 from tests.export.subsets import Oracle, cells
 
 pl = pytest.importorskip("polars")
@@ -300,6 +300,11 @@ class TestRemembered:
 
 
 class TestExplanation:
+    def test_its_print_is_short(self):
+        example = fitted("RandomForest", ["number", "category"], n_classes=3)
+        found = shap_values(example.model, example.rows)
+        assert repr(found) == "Explanation(60 rows, 2 columns, 3 outputs)"
+
     def test_rows(self):
         found = shap_values(FOREST, X, interactions=True)
         assert len(found) == 200
