@@ -37,10 +37,12 @@ if TYPE_CHECKING:
 SHOWN = 5  # labels in a message
 OTHER_METRICS = {  # of other libraries
     "auc": "roc_auc",
-    **dict.fromkeys(("logloss", "binary_logloss", "mlogloss", "multi_logloss", "quantile"), "loss"),
+    **dict.fromkeys(("logloss", "binary_logloss", "mlogloss", "multi_logloss", "log_loss"), "loss"),
+    **dict.fromkeys(("gamma", "huber", "poisson", "quantile", "tweedie"), "loss"),
     **dict.fromkeys(("error", "binary_error", "merror", "multi_error"), "accuracy"),
     **dict.fromkeys(("l1", "mae"), "neg_mean_absolute_error"),
     **dict.fromkeys(("l2", "mse"), "neg_mean_squared_error"),
+    "mape": "neg_mean_absolute_percentage_error",
     "rmse": "neg_root_mean_squared_error",
 }
 
