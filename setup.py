@@ -95,10 +95,10 @@ LEVEL = os.environ.get("DTREES_LEVEL", "1" if SLOW else "3")
 COMPILE_ARGS = [f"-O{LEVEL}", "-ffp-contract=off", "-fno-math-errno"]
 LINK_ARGS = []
 if not SANITIZE:
-    # Python's own flags ask for -g: a wheel of 13 MB instead of 2.5, and a quarter of the time.
+    # Python's own flags ask for -g: a wheel of 13 MB instead of 2.7, and a quarter of the time.
     COMPILE_ARGS.append("-g0")
 if not SLOW:
-    LINK_ARGS.append("-Wl,-s")  # tables of symbols: a fourteenth of the wheel
+    LINK_ARGS.append("-Wl,-s")  # tables of symbols: a sixteenth of the wheel
 if SANITIZE:
     # Sums that overflow are errors here, although they wrap around where Python's own flags say so.
     watched = [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-g1", "-fno-wrapv"]

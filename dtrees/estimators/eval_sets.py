@@ -208,7 +208,7 @@ def _own_set(own: tuple[Any, ...], early_stopping: Any) -> EvalSet:
 
 
 def _are_equal(one: Any, other: Any) -> bool:
-    """Whether two tables or targets hold the same; those that are not in memory, are the same."""
+    """Whether two tables or targets hold the same; a Dask collection is equal to itself only."""
     if one is other or one is None or other is None:
         return one is other
     if is_lazy(one) or is_lazy(other) or len(np.shape(one)) != len(np.shape(other)):

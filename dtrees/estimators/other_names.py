@@ -126,7 +126,7 @@ def names_others(function: F) -> F:
 
     @wraps(function)
     def call(self: Any, *args: Any, **given: Any) -> Any:
-        if not known.issuperset(given):
+        if given and not known.issuperset(given):
             for name in given:
                 _refuse(type(self), function.__name__, name, known)
         return function(self, *args, **given)

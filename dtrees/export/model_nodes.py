@@ -265,10 +265,10 @@ class TreeNodes:
             Some of those among `inner` that test sets of the column.
         members : bool (n_nodes, n_categories)
         """
-        asks = inner[self.is_set[inner]]
-        column = self.column[asks]
+        set_nodes = inner[self.is_set[inner]]
+        column = self.column[set_nodes]
         for j in np.unique(column).tolist():
-            here = asks[column == j]
+            here = set_nodes[column == j]
             step = max(1, CELLS // int(self.book.n_codes[j]))  # type: ignore[union-attr]
             for begin in range(0, len(here), step):
                 nodes = here[begin : begin + step]

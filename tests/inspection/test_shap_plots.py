@@ -96,7 +96,9 @@ class TestWaterfall:
 
     def test_a_row_without_anything_to_say(self):
         found = shap_values(MODEL, TABLE[:1], background=TABLE[:1])
-        drawn(plot_waterfall(found))
+        ax = drawn(plot_waterfall(found))
+        assert {text.get_text() for text in ax.texts} == {"+0"}
+        assert all(bar.get_width() == 0 for bar in ax.patches)
 
 
 class TestBeeswarm:
@@ -156,7 +158,9 @@ class TestDependence:
     @pytest.mark.parametrize("column", TABLE.columns)
     @pytest.mark.parametrize("color", [None, "day", "nothing"])
     def test_every_kind_of_column(self, column, color):
-        drawn(plot_shap_dependence(FOUND, column, color=color))
+        ax = drawn(plot_shap_dependence(FOUND, column, color=color))
+        points = np.concatenate([points.get_offsets() for points in ax.collections])
+        assert sorted(points[:, 1]) == sorted(FOUND.values[:, TABLE.columns.get_loc(column)])
 
 
 class TestCells:

@@ -42,6 +42,7 @@ def rule_of(n_columns: int) -> tuple[np.ndarray, np.ndarray]:
     return (points + 1) / 2, weights / 2
 
 
+@cache
 def interventional_weights(n_columns: int) -> np.ndarray:
     """Weights of columns where two rows part: i!(j - 1)!/(i + j)!, float64 (n + 1, n + 1)."""
     i, j = np.mgrid[: n_columns + 1, : n_columns + 1]
