@@ -25,6 +25,7 @@ FLOORS = {
     "_forks": 0,
     "_html": 0,
     "_warnings": 0,
+    "_extras": 0,
     "coding": 1,
     "core": 2,
     "constraints": 2,

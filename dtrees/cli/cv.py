@@ -242,7 +242,7 @@ def command(
     """
     with one_line_errors():
         check_files(files, cluster)
-        from dtrees.io.files import extra
+        from dtrees._extras import extra
 
         form, model = form_of(given), given
         check_options(**model)

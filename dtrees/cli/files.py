@@ -76,7 +76,8 @@ def check_out(out: Path, *sources: Path, option: str = "--out") -> None:
 
 def check_format(out: Path) -> None:
     """Refuse a file of predictions whose format is not known, or cannot be written here."""
-    from dtrees.io.files import FORMATS, extra
+    from dtrees._extras import extra
+    from dtrees.io.files import FORMATS
 
     if not out.name.lower().endswith(FORMATS):
         raise RequestError(f"{out}: unknown extension, expected one of {', '.join(FORMATS)}")

@@ -86,8 +86,8 @@ def command(
     """
     with one_line_errors():
         check_files(files, cluster)
+        from dtrees._extras import extra
         from dtrees.export import save
-        from dtrees.io.files import extra
 
         if is_stream(out):
             raise RequestError("--out: a model goes to a file, not to standard output")

@@ -52,7 +52,7 @@ LIBRARIES = ("numpy", "scikit-learn", "pandas", "matplotlib", "jinja2")
 
 def check_libraries() -> None:
     """Refuse (ImportError) a report that cannot be made here: a library is not installed."""
-    from dtrees.io.files import extra
+    from dtrees._extras import extra
 
     for module in ("jinja2", "matplotlib"):
         extra(module, of="cli,plot", for_="a report")

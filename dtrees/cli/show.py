@@ -35,7 +35,7 @@ model_argument = click.argument("model", type=click.Path(path_type=Path))
 def command(model: Path, as_json: bool) -> None:
     """Tell what the file MODEL holds: kind, size, parameters, columns."""
     with one_line_errors():
-        from dtrees.io.files import extra
+        from dtrees._extras import extra
 
         fitted = load_model(model)
         if not as_json:

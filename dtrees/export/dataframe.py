@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dtrees._extras import extra
 from dtrees.export.model_nodes import TESTS, ModelNodes
 
 if TYPE_CHECKING:
@@ -72,16 +73,12 @@ def trees_to_dataframe(model: Any) -> pd.DataFrame:
     >>> frame.loc[0, ["node_index", "left_child", "split_feature"]].tolist()
     ['0-S0', '0-L1', 'petal length (cm)']
     """
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError(
-            "trees_to_dataframe needs pandas, which is not installed: "
-            "pip install 'dask-dtrees[pandas]'"
-        ) from error
+    pandas = extra("pandas", of="pandas", for_="trees_to_dataframe")
     view = ModelNodes.of(model)
     parts = [_columns_of(view, number) for number in range(len(view.trees))]
-    return pd.DataFrame({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    frame: pd.DataFrame = pandas.DataFrame(columns)
+    return frame
 
 
 def _columns_of(view: ModelNodes, number: int) -> dict[str, np.ndarray]:

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dtrees._extras import extra
 from dtrees.constraints import InstanceOf, Nothing, OneOf, checked
 from dtrees.export.model_nodes import ModelNodes, TreeNodes
 
@@ -161,7 +162,7 @@ def to_onnx(
         labels = [label for known in view.book.categories.values() for label in known.tolist()]
         narrow = view.book.low.dtype == np.float32 and _misfit(labels, np.float32) is None
         dtype = "float32" if narrow else "float64"
-    graph = _Graph(_onnx(), np.dtype(dtype), missing)
+    graph = _Graph(extra("onnx", of="onnx", for_="to_onnx"), np.dtype(dtype), missing)
     features = _Features.of(view, view.book, graph)
     _add_outputs(view, graph, _add_trees(view, graph, features))
     made = graph.finish()
@@ -169,18 +170,6 @@ def to_onnx(
         with open(path, "wb") as file:
             file.write(made.SerializeToString())
     return made
-
-
-def _onnx() -> Any:
-    """Import onnx, or say how to get it."""
-    try:
-        import onnx
-        import onnx.numpy_helper
-    except ImportError as error:
-        raise ImportError(
-            "to_onnx needs onnx, which is not installed: pip install 'dask-dtrees[onnx]'"
-        ) from error
-    return onnx
 
 
 @dataclass(eq=False)

@@ -28,6 +28,7 @@ from sklearn.utils.fixes import parse_version
 from sklearn.utils.validation import check_is_fitted
 
 import dtrees
+from dtrees._extras import extra
 from dtrees.exceptions import ModelFileError
 from dtrees.export.archive import DOCUMENT, LONGEST_REASON
 from dtrees.export.models import ESTIMATORS, complete_parameters, load_model, save
@@ -285,14 +286,8 @@ def _is_null(node: dict[str, Any]) -> bool:
 
 def _skops(what: str) -> Any:
     """The module, or an error that says how to get it."""
-    try:
-        skops = import_module("skops.io")
-        is_old = parse_version(import_module("skops").__version__) < parse_version(OLDEST_SKOPS)
-    except ImportError as error:
-        raise ImportError(
-            f"{what} needs skops, which is not installed: pip install 'dask-dtrees[skops]'"
-        ) from error
-    if is_old:
+    skops = extra("skops.io", of="skops", for_=what)
+    if parse_version(import_module("skops").__version__) < parse_version(OLDEST_SKOPS):
         raise ImportError(
             f"{what} needs skops {OLDEST_SKOPS} or newer: pip install 'dask-dtrees[skops]'"
         )

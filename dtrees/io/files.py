@@ -13,28 +13,15 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Collection
-from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
+from dtrees._extras import extra
 from dtrees.coding.times import DateForm, dates_of
 from dtrees.constraints import Boolean, Having, InstanceOf, ListLike, Nothing, checked
 
 RAGGED = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")  # pandas
 FORMATS = (".csv", ".csv.gz", ".parquet")
-
-
-def extra(module: str, *, of: str = "cli", for_: str = "the command line") -> Any:
-    """Import a module of an extra, or say (ImportError) how to get it.
-
-    `of` is the extra, or several with commas between them; `for_` is what needs it.
-    """
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"{for_} needs {module}, which is not installed: pip install 'dask-dtrees[{of}]'"
-        ) from error
 
 
 @checked(

@@ -175,7 +175,7 @@ def test_without_skops(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "skops.io", None)
     with pytest.raises(ImportError, match=r"pip install 'dask-dtrees\[skops\]'"):
         save(ONE_STEP, path)
-    with pytest.raises(ModelFileError, match=r"model' needs skops, which is not installed: pip"):
+    with pytest.raises(ModelFileError, match=r"model' needs skops.io, which is not installed: pip"):
         load(path)
     monkeypatch.undo()
     monkeypatch.setattr("skops.__version__", "0.15.2")

@@ -1,24 +1,11 @@
 """Tables in files."""
 
 import io
-import math
 
 import pytest
 
 from dtrees.io import read_table
-from dtrees.io.files import extra, read_dated
-
-
-def test_a_module_that_is_there():
-    assert extra("math") is math
-
-
-def test_a_module_that_is_not_there():
-    with pytest.raises(ImportError, match=r"the command line needs nowhere.*'dask-dtrees\[cli\]'"):
-        extra("nowhere")
-    with pytest.raises(ImportError, match=r"a report needs nowhere.*'dask-dtrees\[cli,plot\]'"):
-        extra("nowhere", of="cli,plot", for_="a report")
-
+from dtrees.io.files import read_dated
 
 pd = pytest.importorskip("pandas")
 
