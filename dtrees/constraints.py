@@ -22,6 +22,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from dtrees._other_words import did_you_mean, refuse_other_scorers
+
 F = TypeVar("F", bound=Callable[..., Any])
 SHOWN = 300  # letters of a value in a message
 
@@ -249,8 +251,9 @@ def check_values(
         got = repr(value)
         got = got if len(got) <= SHOWN else f"{got[:SHOWN]}... ({type(value).__name__})"
         choice = f"{', '.join(most)} or {last}" if most else last
+        hint = did_you_mean(value, (word for each in allowed for word in each.options))
         raise InvalidParameterError(
-            f"The {name!r} {what} of {owner} must be {choice}. Got {got} instead."
+            f"The {name!r} {what} of {owner} must be {choice}. Got {got} instead.{hint}"
         )
 
 
@@ -286,6 +289,7 @@ def checked(
             except TypeError:  # of the call below, too, which names the function
                 given = None
             if given is not None:
+                refuse_other_scorers(given.get("scoring"))
                 if theirs is not None:
                     _check_as(theirs, given)
                 owner = function.__qualname__

@@ -24,6 +24,7 @@ FLOORS = {
     "_pickling": 0,
     "_forks": 0,
     "_html": 0,
+    "_other_words": 0,
     "_warnings": 0,
     "_extras": 0,
     "coding": 1,

@@ -41,6 +41,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples
 
+from dtrees._other_words import refuse_other_scorers
 from dtrees.callbacks import BoostingFit, Callback, told
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.tables import Table
@@ -283,6 +284,7 @@ def scored(
         return ByLoss(predictor.loss, held.of_loss, held.weight)
     from sklearn.metrics import check_scoring, get_scorer
 
+    refuse_other_scorers(scoring)
     refuse_unfit(scoring, predictor.classes)
     scorer = with_labels(check_scoring(estimator, scoring), predictor.classes)
     is_of_numbers = getattr(scorer, "_response_method", "predict") == "predict"

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from dtrees._other_words import did_you_mean
 from dtrees.coding.tables import row_values
 from dtrees.coding.target import Target, check_weights
 from dtrees.core.model.tree import Tree
@@ -35,16 +36,6 @@ if TYPE_CHECKING:
     from dtrees.estimators.boosting import BaseBoosting
 
 SHOWN = 5  # labels in a message
-OTHER_METRICS = {  # of other libraries
-    "auc": "roc_auc",
-    **dict.fromkeys(("logloss", "binary_logloss", "mlogloss", "multi_logloss", "log_loss"), "loss"),
-    **dict.fromkeys(("gamma", "huber", "poisson", "quantile", "tweedie"), "loss"),
-    **dict.fromkeys(("error", "binary_error", "merror", "multi_error"), "accuracy"),
-    **dict.fromkeys(("l1", "mae"), "neg_mean_absolute_error"),
-    **dict.fromkeys(("l2", "mse"), "neg_mean_squared_error"),
-    "mape": "neg_mean_absolute_percentage_error",
-    "rmse": "neg_root_mean_squared_error",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +263,7 @@ def _metrics(eval_metric: Any, model: BaseBoosting) -> dict[str, Any]:
         if not isinstance(name, str) or name == "loss":
             continue
         if name not in get_scorer_names():
-            hint = f" Say {OTHER_METRICS[name]!r}." if name in OTHER_METRICS else ""
+            hint = did_you_mean(name, ["loss", *get_scorer_names()])
             raise ValueError(
                 f"The eval_metric {name!r} is not 'loss' and no scorer of scikit-learn "
                 f"(sklearn.metrics.get_scorer_names()).{hint}"

@@ -40,6 +40,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.parallel import Parallel
 
+from dtrees._other_words import refuse_other_scorers
 from dtrees._warnings import warn
 from dtrees.callbacks import Bar
 from dtrees.coding.sparse_positions import in_scipy
@@ -155,6 +156,7 @@ class SharedSearch:
         Losses, by name: see `GridSearchCV`. Splits that are parts of the rows, leave-one-out among
         them, take 8 bytes per row, and a byte for each pair of different training sides.
         """
+        refuse_other_scorers(self.scoring)
         X, groups = in_scipy(X), params.pop("groups", None)
         given, self.cv = self.cv, with_collections(self.cv, y, groups)
         arguments = Arguments(type(self).__name__, self.estimator, self.cv, groups, params)

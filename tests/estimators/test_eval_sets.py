@@ -389,7 +389,7 @@ def test_curves_of_a_damaged_file_are_refused(curves):
         (
             {"eval_set": [(X1, F[1])], "eval_metric": "rmse"},
             ValueError,
-            "no scorer .* Say 'neg_root_mean_sq",
+            "no scorer .* Did you mean 'neg_root_mean_sq",
         ),
         ({"eval_set": [(X1, F[1])], "eval_metric": 3}, TypeError, "eval_metric must be a name"),
         ({"eval_set": [(X1, F[1])], "eval_metric": "roc_auc"}, ValueError, "is of classes"),
