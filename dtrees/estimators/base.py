@@ -158,6 +158,10 @@ class BaseModel(BaseEstimator):
         for name in {"__init__", "fit", "predict", "predict_proba"} & vars(cls).keys():
             setattr(cls, name, names_others(vars(cls)[name]))
 
+    def _set_all(self, given: Mapping[str, Any]) -> None:
+        """Set an attribute for each parameter of a constructor, of which `given` are `locals()`."""
+        self.__dict__.update((name, value) for name, value in given.items() if name != "self")
+
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, as scikit-learn does.
 

@@ -685,39 +685,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         class_weight: dict[Any, float] | str | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.loss = loss
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.min_child_weight = min_child_weight
-        self.min_split_gain = min_split_gain
-        self.l2_regularization = l2_regularization
-        self.l1_regularization = l1_regularization
-        self.max_delta_step = max_delta_step
-        self.path_smooth = path_smooth
-        self.subsample = subsample
-        self.colsample_bytree = colsample_bytree
-        self.max_features = max_features
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.handle_unknown = handle_unknown
-        self.category_penalty = category_penalty
-        self.early_stopping = early_stopping
-        self.scoring = scoring
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.use_best_model = use_best_model
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.regime = regime
-        self.random_state = random_state
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
+        self._set_all(locals())
 
     score = base.score
 
@@ -855,6 +823,10 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     0.4
     """
 
+    quantile: float
+    alpha: float
+    power: float
+
     _losses = NUMBERS
     _constraints = {  # noqa: RUF012
         **BaseBoosting._constraints,
@@ -903,41 +875,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.loss = loss
-        self.quantile = quantile
-        self.alpha = alpha
-        self.power = power
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.min_child_weight = min_child_weight
-        self.min_split_gain = min_split_gain
-        self.l2_regularization = l2_regularization
-        self.l1_regularization = l1_regularization
-        self.max_delta_step = max_delta_step
-        self.path_smooth = path_smooth
-        self.subsample = subsample
-        self.colsample_bytree = colsample_bytree
-        self.max_features = max_features
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.handle_unknown = handle_unknown
-        self.category_penalty = category_penalty
-        self.early_stopping = early_stopping
-        self.scoring = scoring
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.use_best_model = use_best_model
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.regime = regime
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        self._set_all(locals())
 
     score = base.score
 

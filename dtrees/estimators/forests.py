@@ -125,6 +125,11 @@ class BaseForest(BaseModel):
 
     n_estimators: int
     criterion: str | Criterion
+    min_samples_split: int | float
+    min_samples_leaf: int | float
+    min_weight_fraction_leaf: float
+    max_features: int | float | str | None
+    min_impurity_decrease: float
     bootstrap: bool
     max_samples: int | float | None
     ccp_alpha: float

@@ -324,24 +324,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
         category_penalty: float = 1.25,
         n_jobs: int | None = None,
     ) -> None:
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.class_weight = class_weight
-        self.ccp_alpha = ccp_alpha
-        self.random_state = random_state
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.handle_unknown = handle_unknown
-        self.category_penalty = category_penalty
-        self.n_jobs = n_jobs
+        self._set_all(locals())
 
     score = base.score
     predict_proba = base.predict_proba
@@ -415,23 +398,7 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
         category_penalty: float = 1.25,
         n_jobs: int | None = None,
     ) -> None:
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.ccp_alpha = ccp_alpha
-        self.random_state = random_state
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.handle_unknown = handle_unknown
-        self.category_penalty = category_penalty
-        self.n_jobs = n_jobs
+        self._set_all(locals())
 
     score = base.score
 

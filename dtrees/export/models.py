@@ -44,6 +44,10 @@ ADDED_LATER = {
     "colsample_bytree": 1.0,
     "power": 1.5,
 }
+INSTEAD = (  # of a model that no file can hold
+    "Take steps of scikit-learn, or functions of NumPy such as numpy.log1p. Or save the estimator "
+    "of dtrees in it alone, such as pipeline[-1], and make the other steps by code."
+)
 ESTIMATORS = (
     "BaggingClassifier",
     "BaggingRegressor",
@@ -187,8 +191,7 @@ def _check_loads(path: os.PathLike | Readable) -> None:
         load(path)
     except UnsafeFileError as error:
         raise TypeError(
-            f"The model holds {error.what}, which a safe file cannot hold. Save the estimator of "
-            "dtrees in it, and the other steps by other means."
+            f"The model holds {error.what}, which a safe file cannot hold. {INSTEAD}"
         ) from error
     except ModelFileError as error:
         raise ModelFileError(

@@ -31,7 +31,7 @@ import dtrees
 from dtrees._extras import extra
 from dtrees.exceptions import ModelFileError
 from dtrees.export.archive import DOCUMENT, LONGEST_REASON
-from dtrees.export.models import ESTIMATORS, complete_parameters, load_model, save
+from dtrees.export.models import ESTIMATORS, INSTEAD, complete_parameters, load_model, save
 
 SCHEMA = "schema.json"  # a member that all files of skops have
 OLDEST_SKOPS = "0.16"  # older ones trust scikit-learn's trees, which nothing checks
@@ -39,6 +39,10 @@ OLDEST_SKOPS = "0.16"  # older ones trust scikit-learn's trees, which nothing ch
 TRUSTED = {
     "dtrees.export.skops_files.SavedEstimator": "ConstructorFromReduceNode",
     "numpy.dtype": "DTypeNode",
+    **dict.fromkeys(  # of `make_column_selector(dtype_include=...)`
+        (f"numpy.{kind}" for kind in ("generic", "number", "integer", "inexact", "floating")),
+        "TypeNode",
+    ),
     "sklearn.calibration._CalibratedClassifier": "ObjectNode",
     "sklearn.calibration._SigmoidCalibration": "ObjectNode",
     "sklearn.calibration._TemperatureScaling": "ObjectNode",
@@ -104,32 +108,32 @@ class SavedEstimator:
     def __reduce__(self) -> tuple[Any, ...]:
         return SavedEstimator, (self.name, self.parameters, self.content)
 
-    @classmethod
-    def hold(cls, name: str, parameters: dict[str, Any], content: Any) -> SavedEstimator:
-        """Make no estimator yet; `content` may be a buffer of the bytes, which are not copied."""
-        found: SavedEstimator = object.__new__(cls)
-        found.name, found.parameters = name, parameters
-        found.content = None if content is None else memoryview(content).obj  # type: ignore[assignment]
-        return found
-
 
 class _Copier(pickle.Pickler):
     """Copies a model, with a SavedEstimator for each estimator of dtrees, and without caches."""
 
     def __init__(self, layout: str) -> None:
-        self._memory, self._layout, self.n_fitted = io.BytesIO(), layout, 0
-        self._buffers: list[pickle.PickleBuffer] = []
-        super().__init__(self._memory, 5, buffer_callback=self._buffers.append)
+        self._memory, self._layout = io.BytesIO(), layout
+        self.held: dict[int, SavedEstimator] = {}  # by the id of the estimator
+        self._alive: list[Any] = []  # whose ids are no others'
+        super().__init__(self._memory, 5)
+
+    def persistent_id(self, value: Any) -> int | None:
+        name, key = type(value).__name__, id(value)
+        if name not in ESTIMATORS or type(value) is not getattr(dtrees, name):
+            return None
+        if key not in self.held:
+            self._alive.append(value)
+            parameters, content = value.get_params(deep=False), None
+            if hasattr(value, "n_features_in_"):
+                file = io.BytesIO()
+                save(value, file, layout=self._layout)
+                parameters, content = {}, file.getvalue()
+            self.held[key] = object.__new__(SavedEstimator)
+            vars(self.held[key]).update(name=name, parameters=parameters, content=content)
+        return key
 
     def reducer_override(self, value: Any) -> Any:
-        name = type(value).__name__
-        if name in ESTIMATORS and type(value) is getattr(dtrees, name):
-            if not hasattr(value, "n_features_in_"):
-                return SavedEstimator.hold, (name, value.get_params(deep=False), None)
-            self.n_fitted += 1
-            file = io.BytesIO()
-            save(value, file, layout=self._layout)
-            return SavedEstimator.hold, (name, {}, pickle.PickleBuffer(file.getvalue()))
         if isinstance(value, BaseEstimator) and getattr(value, "memory", None) is not None:
             value = copy.copy(value)
             value.memory = None  # pickles of a folder, which `fit` would open
@@ -138,7 +142,10 @@ class _Copier(pickle.Pickler):
 
     def copied(self) -> Any:
         """The copy."""
-        return pickle.loads(self._memory.getvalue(), buffers=self._buffers)
+        self._memory.seek(0)
+        reader: Any = pickle.Unpickler(self._memory)
+        reader.persistent_load = self.held.__getitem__
+        return reader.load()
 
 
 def writer(model: Any, layout: str) -> Callable[[BinaryIO], object] | None:
@@ -156,9 +163,12 @@ def writer(model: Any, layout: str) -> Callable[[BinaryIO], object] | None:
     kind, copier = type(model).__name__, _Copier(layout)
     try:
         copier.dump(model)
-    except (pickle.PicklingError, AttributeError) as error:  # a function without a name, say
-        raise TypeError(f"{kind} cannot be saved: {error}.") from error
-    if not copier.n_fitted:
+    except (pickle.PicklingError, AttributeError) as error:
+        raise TypeError(
+            f"{kind} cannot be saved: it holds a lambda, or another function or class that cannot "
+            f"be imported by its name ({error}). {INSTEAD}"
+        ) from error
+    if all(each.content is None for each in copier.held.values()):
         return None
     return partial(_skops(f"Saving {kind}").dump, copier.copied())
 
