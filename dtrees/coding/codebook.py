@@ -39,6 +39,7 @@ from dtrees.coding.column_types import (
     refuse_columns,
     refuse_infinities,
     refuse_sparse_categories,
+    warn_of_equal_names,
     warn_of_unseen,
 )
 from dtrees.coding.dense_columns import OrderedValues, code_dense, encode_dense, join_values
@@ -189,6 +190,7 @@ class CodeBook:
         units: np.ndarray,
         handle_unknown: str,
     ) -> CodeBook:
+        warn_of_equal_names(names)
         n_ordered = np.zeros(len(units), dtype=np.int64)
         exact = np.ones(len(units), dtype=bool)
         for part in parts:

@@ -17,6 +17,7 @@ words of scikit-learn for the same faults. There are three warnings of columns o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -218,6 +219,17 @@ def _categories(column: Labels, chosen: np.ndarray) -> Categories:
     rank = np.zeros(len(column.labels), dtype=np.int64)
     rank[[index[id(value)] for value in values]] = np.arange(1, len(values) + 1)
     return Categories(values, column, rank)
+
+
+def warn_of_equal_names(names: np.ndarray | None) -> None:
+    """Warn of columns that their names do not tell apart."""
+    numbers = Counter(() if names is None else names.tolist())
+    twice = [repr(name) for name, number in numbers.items() if number > 1]
+    if twice:
+        warn(
+            f"X has several columns of the name {', '.join(twice[:5])}. All of them count, but "
+            "their names do not tell them apart. Rename or drop some."
+        )
 
 
 def check_names(fitted: np.ndarray | None, names: np.ndarray | None, estimator: str) -> None:

@@ -107,6 +107,16 @@ def test_category_of_numbers_stays_categorical():
         assert codes[0] == codes[3]
 
 
+def test_equal_names_are_a_warning_at_fit():
+    X = pd.DataFrame(np.eye(6, 4), columns=list("abac"))
+    with pytest.warns(UserWarning, match="several columns of the name 'a'. All of them") as caught:
+        book, coded = CodeBook.fit_encode(X)
+    assert len(caught) == 1
+    assert coded.n_columns == 4
+    book.check(X)  # which says nothing more
+    CodeBook.fit_encode(X.to_numpy())
+
+
 def test_names_are_checked_in_the_words_of_scikit_learn():
     table = pd.DataFrame(np.zeros((3, 3)), columns=["a", "b", "c"])
     book, _ = fit(table)

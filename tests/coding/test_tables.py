@@ -268,6 +268,7 @@ def test_columns_of_a_pickled_frame_are_one_view(protocol):
         assert np.shares_memory(block.values, table[name].to_numpy())
 
 
+@pytest.mark.filterwarnings("ignore:X has several columns of the name")
 def test_numbers_of_few_rows_are_a_block_for_each_type(monkeypatch):
     X = pd.DataFrame(rng.normal(size=(600, 30)), columns=[f"x{j}" for j in range(30)])
     X = X.assign(x3=np.arange(600), x7=np.arange(600) % 7, x11=["a", "b"] * 300, x12=True)

@@ -331,6 +331,7 @@ def test_means_that_differ_by_rounding_alone_keep_the_order(criterion, weighted)
             assert (np.diff(found) >= 0).all()
 
 
+@pytest.mark.filterwarnings("ignore:X has several columns of the name")
 @pytest.mark.parametrize(
     "rule", [{"monotonic_cst": {"a": 1}}, {"interaction_cst": [["a"], ["b"]]}], ids=str
 )

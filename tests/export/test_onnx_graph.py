@@ -195,6 +195,7 @@ def test_columns_may_have_the_names_of_outputs():
     assert found["label_"].tolist() == [0, 0, 1, 1]
 
 
+@pytest.mark.filterwarnings("ignore:X has several columns of the name")
 @pytest.mark.parametrize("names", [["a", "a"], ["", "b"]])
 def test_columns_need_names(names):
     X = pd.DataFrame([[0.0, 1.0], [1.0, 0.0]], columns=names)
