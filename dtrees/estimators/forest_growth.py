@@ -196,32 +196,29 @@ def kept_trees(forest: Any) -> tuple[Tree, ...]:
     return kept
 
 
-def has_same_columns(old: CodeBook, new: CodeBook) -> bool:
-    """Whether trees of one book can be kept beside those of another.
-
-    Trees name columns and categories by number. A category's number follows those of the numbers in
-    its column, so a hybrid column needs as many of these. Other columns may have other numbers, as
-    trees compare values with thresholds.
-    """
-    return (
-        old.n_columns == new.n_columns
-        and old.categories.keys() == new.categories.keys()
-        and all(
-            np.array_equal(old.categories[column], new.categories[column])
-            and old.n_ordered[column] == new.n_ordered[column]
-            for column in old.categories
-        )
-    )
-
-
 def check_same_labels(model: Any, book: CodeBook, labels: Any) -> None:
-    """Refuse other labels: trees that are kept name columns, categories and classes by number."""
-    classes = getattr(model, "classes_", None)
-    same = classes is None or np.array_equal(classes, np.asarray(labels))
-    if not (same and has_same_columns(model.codebook_, book)):
+    """Refuse other labels: trees that are kept name columns, categories and classes by number.
+
+    A category's number follows those of the numbers in its column, so a hybrid column needs as many
+    of these. Other columns may have other numbers, as trees compare values with thresholds.
+    """
+    old, classes = model.codebook_, getattr(model, "classes_", None)
+    found = []
+    if old.n_columns != book.n_columns:
+        found.append(f"X had {old.n_columns} columns and has {book.n_columns}")
+    for column in sorted(old.categories.keys() | book.categories.keys()) if not found else ():
+        before, now = (each.categories.get(column, ()) for each in (old, book))
+        if not np.array_equal(before, now):
+            found.append(f"column {book.name(column)} has other categories")
+        elif old.n_ordered[column] != book.n_ordered[column]:
+            found.append(f"column {book.name(column)} has other numbers beside its categories")
+    if classes is not None and not np.array_equal(classes, np.asarray(labels)):
+        found.append("y has other classes")
+    if found:
         raise ValueError(
             "warm_start=True keeps the trees that are there, so X must have the columns and "
-            "categories of the first fit and y its classes. Set warm_start=False to begin anew."
+            f"categories of the first fit and y its classes, but {found[0]}. Set warm_start=False "
+            "to begin anew, or see 'New rows' in docs/user_guide/boosting.md."
         )
 
 

@@ -455,18 +455,21 @@ def test_warm_start_adds_the_trees_that_are_missing(kind):
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "words"),
     [
-        lambda X, y: (X.drop(columns="k"), y),
-        lambda X, y: (X.assign(letter=X["letter"].replace("a", "new")), y),
-        lambda X, y: (X, y + 10),
+        (lambda X, y: (X.drop(columns="k"), y), r"but X had \d columns and has \d"),
+        (
+            lambda X, y: (X.assign(letter=X["letter"].replace("a", "new")), y),
+            "but column 'letter' has other categories",
+        ),
+        (lambda X, y: (X, y + 10), "but y has other classes"),
     ],
 )
-def test_warm_start_refuses_other_labels(change):
+def test_warm_start_refuses_other_labels(change, words):
     X, y = mixed_table()
     forest = RandomForestClassifier(2, warm_start=True).fit(X, y)
     before = forest.predict(X)
-    with pytest.raises(ValueError, match="warm_start=True keeps the trees"):
+    with pytest.raises(ValueError, match=f"warm_start=True keeps the trees.*{words}"):
         forest.set_params(n_estimators=4).fit(*change(X, y))
     np.testing.assert_array_equal(forest.predict(X), before)
 
@@ -507,7 +510,7 @@ def test_other_numbers_in_a_column_with_categories_are_refused(model):
     model.fit(first, y)
     expected = model.predict(first)
     model.set_params(**{limit: 4})
-    with pytest.raises(ValueError, match="the columns and categories of the first fit"):
+    with pytest.raises(ValueError, match=r"the first fit .* but column 'h' has other numbers"):
         model.fit(other, y)
     np.testing.assert_array_equal(model.predict(first), expected)
     assert len(model.fit(first, y).forest_) == 4
