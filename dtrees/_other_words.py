@@ -27,7 +27,12 @@ WORDS = {
             "regression_l2 variance"
         ),
         "squared_error neg_root_mean_squared_error": "l2_root rmse root_mean_squared_error",
+        "matthews_corrcoef": "mcc",
+        "neg_brier_score": "brier brier_score_loss",
         "neg_mean_absolute_percentage_error": "mape",
+        "neg_mean_squared_log_error": "msle",
+        "neg_root_mean_squared_log_error": "rmsle",
+        "r2": "r_squared rsquared",
         "gamma loss": "gamma gamma-deviance reg:gamma",
         "huber loss": "huber mphe reg:pseudohubererror",
         "poisson loss": "count:poisson poisson poisson-nloglik",
@@ -43,7 +48,7 @@ def did_you_mean(word: object, options: Iterable[str]) -> str:
     if not isinstance(word, str):
         return ""
     known, said = list(options), word.lower()
-    named = (said, *WORDS.get(said, ()), f"neg_{said}")
+    named = (said, *WORDS.get(said, ()), f"neg_{said}", said.removesuffix("_score"))
     found = [name for name in named if name in known]
     found = found or get_close_matches(said, known, 1, LEAST_LIKENESS)
     return f" Did you mean {found[0]!r}?" if found else ""

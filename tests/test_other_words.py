@@ -57,7 +57,12 @@ def test_words_that_mean_nothing_here_are_asked_for_nothing():
     ],
 )
 def test_scorers_say_what_was_meant(call):
-    for word, meant in (("auc", "roc_auc"), ("logloss", "neg_log_loss"), ("accurac", "accuracy")):
+    for word, meant in (
+        ("auc", "roc_auc"),
+        ("logloss", "neg_log_loss"),
+        ("r2_score", "r2"),
+        ("accurac", "accuracy"),
+    ):
         with pytest.raises(ValueError, match=rf"^'{word}' is not .* Did you mean '{meant}'\?$"):
             call(word)
 
