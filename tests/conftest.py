@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import zlib
 from collections import defaultdict
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import dask
@@ -36,6 +36,13 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+# Hypothesis draws constants of all modules of the project that are loaded by then. So examples
+# would depend on the tests before, and on lines that a law does not touch. No setting says no.
+if settings().derandomize:
+    with suppress(ImportError):  # old versions draw none
+        from hypothesis.internal.conjecture import providers
+
+        providers.is_local_module_file = lambda _: False
 
 # Workers of Dask are forked from a process that has imported what they need, which takes them a
 # tenth of the time. `make chaos` starts them as Dask does by default; so do commands in processes.
