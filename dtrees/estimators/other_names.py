@@ -25,8 +25,11 @@ NAMES = {
         "X_val": "eval_X",
         "callbacks": "callbacks monitor",
         "bootstrap_groups": "groups",
-        "categorical_features": "cat_feature cat_features categorical_feature",
-        "category_penalty": "cat_l2 cat_smooth max_cat_to_onehot one_hot_max_size",
+        "categorical_features": "cat_feature cat_features categorical_feature feature_types",
+        "category_penalty": (
+            "cat_l2 cat_smooth max_cat_threshold max_cat_to_onehot min_data_per_group "
+            "one_hot_max_size"
+        ),
         "class_weight": "auto_class_weights class_weights is_unbalance scale_pos_weight",
         "colsample_bytree max_features": "colsample_bytree feature_fraction rsm",
         "eval_init_score": "base_margin_eval_set eval_init_score",
@@ -50,7 +53,7 @@ NAMES = {
         "min_child_weight": "min_child_weight min_sum_hessian_in_leaf",
         "min_samples_leaf": "min_child_samples min_data_in_leaf",
         "min_split_gain min_impurity_decrease": (
-            "gamma min_gain_to_split min_split_gain min_split_loss"
+            "gamma min_gain_to_split min_impurity_decrease min_split_gain min_split_loss"
         ),
         "monotonic_cst": "monotone_constraints",
         "n_iter_no_change oob_tol": (
@@ -78,16 +81,20 @@ REASONS = {
         "base_score boost_from_average init": (
             "A model starts from the best constant, or from the init_score of each row."
         ),
+        "bootstrap_type data_sample_strategy sampling_method": (
+            "Rows are drawn alike, each by itself."
+        ),
         "booster boosting boosting_type grow_policy num_parallel_tree": (
             "There is one form of boosting: trees that follow each other, leaf by leaf."
         ),
-        "check_input validate_features": "Tables are always checked.",
+        "check_input validate_features validate_parameters": "Tables are always checked.",
         "deterministic force_col_wise force_row_wise": (
             "Any number of threads gives the same model, bit for bit."
         ),
         "device device_type gpu_id predictor task_type": (
             "Models grow on processors, not on graphics cards."
         ),
+        "feature_weights": "Columns are drawn alike.",
         "enable_categorical": "Columns of categories need no switch.",
         "estimator": "Bagging is of decision trees, which take their parameters from it.",
         "extra_trees splitter": (
@@ -112,7 +119,7 @@ PREDICTIONS = {
         "raw_score output_margin": "Call decision_function.",
         "pred_contrib pred_contribs": "Call predict_contributions.",
         "pred_leaf": "Call apply.",
-        "iteration_range ntree_end ntree_limit num_iteration": (
+        "iteration_range ntree_end ntree_limit num_iteration start_iteration": (
             "Predict by the first iterations: model[:n]."
         ),
     }.items()
