@@ -97,8 +97,8 @@ class Loss(ABC):
         """The loss of each row, float64 (n_rows,): for early stopping and scores of callbacks."""
         raise NotImplementedError(
             f"{type(self).__name__} has no method of_rows(y, raw), which says the loss of each "
-            "row. Define it, or score rows by something else (scoring=...), or give none and "
-            "do not stop early (early_stopping=False)."
+            "row. Define it, or score rows by something else (scoring='r2' or 'accuracy', say), or "
+            "give none and do not stop early (early_stopping=False)."
         )
 
     def check_target(self, y: np.ndarray) -> None:

@@ -29,7 +29,7 @@ from dtrees.core.predict.binned import CodedRows, LeafLookup
 from dtrees.core.predict.raw import raw_before
 from dtrees.estimators.boosted_stopping import Held, ScoredRows, Watch, scored, split
 from dtrees.estimators.column_rules import directions_of, interactions_of
-from dtrees.estimators.eval_sets import EvalSets
+from dtrees.estimators.eval_sets import EvalSets, name_of
 from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def _watch(
         raise ValueError("There are no rows to be scored by eval_metric. Give an eval_set.")
     if not sets:
         return None
-    first = model.scoring if isinstance(model.scoring, str) else "score"
+    first = "score" if model.scoring is None else name_of(model.scoring)
     if evals.metrics.get(first, model.scoring) != model.scoring:
         raise ValueError(f"eval_metric and scoring have two scorers by the name {first!r}.")
     asked = {first: model.scoring, **evals.metrics}

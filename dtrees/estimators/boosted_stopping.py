@@ -219,9 +219,12 @@ class Watch:
         return any(each.walked is None for each in self.sets)
 
     def curves(self) -> Curves:
-        """What the measures say after 1, 2, ... iterations; losses are positive."""
+        """What the measures say after 1, 2, ... iterations, of training rows first.
+
+        Losses are positive.
+        """
         found: Curves = {}
-        for each in self.sets:
+        for each in sorted(self.sets, key=lambda each: each.walked is not None):
             of_rows = found[each.name] = {}
             for name, measure in each.measures.items():
                 sign = -1.0 if isinstance(measure, ByLoss) else 1.0

@@ -223,9 +223,9 @@ class BaseBoosting(BaseModel):
             Names of these sets; None: "valid_0", "valid_1", ..., and "training".
         eval_sample_weight, eval_init_score : list of array-like or None, default=None
             Of each set; the training rows have those of the fit.
-        eval_metric : str, list of str or dict of scorers by name, default=None
-            By what sets are scored beside ``scoring``: "loss", or scorers of scikit-learn. See
-            `evals_result_`.
+        eval_metric : str, scorer, list of these, or dict of scorers by name, default=None
+            By what sets are scored beside ``scoring``: "loss", scorers of scikit-learn, or
+            functions of a model, `X` and `y`. See `evals_result_`.
         callbacks : sequence of dtrees.callbacks.Callback, default=None
             Hear of every iteration in this thread, and may stop the fit; the iterations so far are
             then the model. In the replicated regime they hear when all iterations are grown.
@@ -528,6 +528,16 @@ class BaseBoosting(BaseModel):
         check_is_fitted(self)
         scores = self._scores
         return best_iteration(scores) if len(scores) > 0 else None
+
+    @property
+    def best_score_(self) -> float | None:
+        """The score of `best_iteration_`, as in `evals_result_`; None without early stopping."""
+        best, curves = self.best_iteration_, self.evals_result_
+        if best is None:
+            return None
+        of_first = next(iter(curves.values()), [self.scoring])
+        sign = -1.0 if next(iter(of_first)) == "loss" else 1.0
+        return sign * float(self._scores[best])
 
     @property
     def evals_result_(self) -> Curves:

@@ -270,6 +270,9 @@ n_iter_ : int
 best_iteration_ : int or None
     After how many iterations held-out rows were scored highest, at least 1. None without early
     stopping.
+best_score_ : float or None
+    What ``scoring`` says of these rows then: a loss is positive, and scorers are as scikit-learn's.
+    None without early stopping.
 estimators_ : object array of shape (n_iter_, n_trees_per_iteration_)
     The trees as fitted `DecisionTreeRegressor`, which predict steps. Made at the first look.
 n_trees_per_iteration_ : int
@@ -284,7 +287,7 @@ validation_score_ : float64 array of shape (n_grown + 1,) or (0,)
 train_score_ : float64 array of shape (n_grown + 1,) or (0,)
     The same of the training rows; empty unless `validation_fraction` is None.
 evals_result_ : dict of dict of list of float
-    By name of rows ("validation", "training", or as `fit` was told) and of measure: what the
+    By name of rows ("training", "validation", or as `fit` was told) and of measure: what the
     measure says after 1, 2, ... iterations. "loss" is the mean loss, and scorers are as
     scikit-learn's. Empty where nothing was scored.
 """,

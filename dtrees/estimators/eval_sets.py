@@ -177,7 +177,8 @@ class EvalSets:
                     f"Rows that are scored begin as the rows of the fit do. Give init_score and, "
                     f"for {each.words[0]}, {start}; or none of both."
                 )
-        return cls(tuple(sets), training, _metrics(eval_metric, model))
+        metrics = {} if eval_metric is None else _metrics(eval_metric, model)
+        return cls(tuple(sets), training, metrics)
 
 
 def _own_set(own: tuple[Any, ...], early_stopping: Any) -> EvalSet:
@@ -242,35 +243,46 @@ def _pairs(eval_set: Any, names: Any, weights: Any, starts: Any) -> list[tuple[s
     return [(name, (*pair, weight, start)) for name, pair, weight, start in parts]
 
 
+def name_of(scorer: Any) -> str:
+    """What a scorer is called in curves: its own name, or that of its function."""
+    if isinstance(scorer, str):
+        return scorer
+    function = getattr(scorer, "_score_func", scorer)
+    name = getattr(function, "__name__", type(function).__name__)
+    return f"neg_{name}" if getattr(scorer, "_sign", 1) < 0 else name
+
+
 def _metrics(eval_metric: Any, model: BaseBoosting) -> dict[str, Any]:
     """Scorers by name, of which those of scikit-learn are for such a model."""
-    if eval_metric is None:
-        return {}
-    names = [eval_metric] if isinstance(eval_metric, str) else eval_metric
-    if not isinstance(names, list | tuple | Mapping) or not all(
-        isinstance(name, str) for name in names
-    ):
-        raise TypeError(
-            "eval_metric must be a name, a list of names, or a dict of scorers by name. Got "
-            f"{eval_metric!r}."
-        )
     from sklearn.metrics import get_scorer, get_scorer_names
 
-    found = dict(names) if isinstance(names, Mapping) else {name: name for name in names}
-    if found.get("loss", "loss") != "loss":
-        raise ValueError("eval_metric has a scorer by the name 'loss'. Give it another name.")
-    for name in found.values():
-        if not isinstance(name, str) or name == "loss":
+    if isinstance(eval_metric, Mapping):
+        named = list(eval_metric.items())
+    else:
+        listed = eval_metric if isinstance(eval_metric, list | tuple) else [eval_metric]
+        named = [(name_of(one), one) for one in listed]
+    found = dict(named)
+    for name, one in named:
+        if not isinstance(name, str) or not (isinstance(one, str) or callable(one)):
+            raise TypeError(
+                "eval_metric must be a name, a scorer, a list of these, or a dict of scorers by "
+                f"name. Got {eval_metric!r}."
+            )
+        if name == "loss" and one != "loss":
+            raise ValueError("eval_metric has a scorer by the name 'loss'. Give it another name.")
+        if found[name] != one:
+            raise ValueError(f"eval_metric has two scorers by the name {name!r}. Give a dict.")
+        if not isinstance(one, str) or one == "loss":
             continue
-        if name not in get_scorer_names():
-            hint = did_you_mean(name, ["loss", *get_scorer_names()])
+        if one not in get_scorer_names():
+            hint = did_you_mean(one, ["loss", *get_scorer_names()])
             raise ValueError(
-                f"The eval_metric {name!r} is not 'loss' and no scorer of scikit-learn "
+                f"The eval_metric {one!r} is not 'loss' and no scorer of scikit-learn "
                 f"(sklearn.metrics.get_scorer_names()).{hint}"
             )
-        if not is_classifier(model) and get_scorer(name)._response_method != "predict":
+        if not is_classifier(model) and get_scorer(one)._response_method != "predict":
             raise ValueError(
-                f"The eval_metric {name!r} is of classes, and {type(model).__name__} predicts "
+                f"The eval_metric {one!r} is of classes, and {type(model).__name__} predicts "
                 "numbers."
             )
     return found

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from functools import partial
 
 import dask.array as da
 import dask.dataframe as dd
@@ -13,7 +14,7 @@ from distributed import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.metrics import get_scorer
+from sklearn.metrics import get_scorer, make_scorer, mean_absolute_error, r2_score
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 
@@ -107,7 +108,7 @@ def test_curves_are_those_of_the_stages(kinds, target, weighted, begins, n_jobs,
         eval_sample_weight=[None, *weights[1:]],
         eval_init_score=[None, *starts[1:]],
     )
-    assert list(model.evals_result_) == ["valid_1", "valid_2", "training"]
+    assert list(model.evals_result_) == ["training", "valid_1", "valid_2"]
     for number, name in enumerate(["training", "valid_1", "valid_2"]):
         found = losses_of(model, tables[number], ys[number], weights[number], starts[number])
         assert model.evals_result_[name] == {"loss": found}
@@ -152,6 +153,45 @@ def test_scorers_of_ones_own_see_the_rows_of_their_set():
     np.testing.assert_allclose(found["valid_1"]["r2"], scores_of(model, "r2", X1, F[1]))
 
 
+def test_scorers_have_names_of_their_own():
+    """In a list or alone, of scikit-learn or of one's own, and also the one that stops the fit."""
+    error = make_scorer(mean_absolute_error, greater_is_better=False)
+
+    def depth(model, rows, y):
+        return float(model.n_iter_)
+
+    model = GradientBoostingRegressor(**{**FEW, "scoring": error}, early_stopping=True)
+    model.fit(X, F[0], X_val=X1, y_val=F[1], eval_metric=[depth, "r2", error, partial(depth)])
+    found = model.evals_result_["validation"]
+    assert list(found) == ["neg_mean_absolute_error", "depth", "r2", "partial"]
+    expected = scores_of(model, "neg_mean_absolute_error", X1, F[1])
+    np.testing.assert_allclose(found["neg_mean_absolute_error"][: model.n_iter_], expected)
+    for one in (depth, error):
+        one_by_one = GradientBoostingRegressor(**PLAIN).fit(
+            X, F[0], eval_set=(X1, F[1]), eval_metric=one
+        )
+        assert len(one_by_one.evals_result_["valid_0"]) == 2
+    with pytest.raises(ValueError, match="looks like it is a metric function"):
+        model.fit(X, F[0], eval_metric=mean_absolute_error)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("fraction", [0.2, None])
+def test_the_best_score_is_that_of_the_best_iteration(target, fraction, tmp_path):
+    kind, ys = TARGETS[target]
+    for scoring in ("loss", METRICS[target][0], None):
+        how = {**FEW, "early_stopping": True, "validation_fraction": fraction, "scoring": scoring}
+        model = kind(**how).fit(X, ys[0], eval_metric="loss")
+        curves = model.evals_result_["training" if fraction is None else "validation"]
+        curve = curves[scoring or "score"]
+        best = min(curve) if scoring == "loss" else max(curve)
+        assert model.best_score_ == curve[model.best_iteration_ - 1] == best
+        save(model, tmp_path / "model.dtrees")
+        assert load(tmp_path / "model.dtrees").best_score_ == model.best_score_
+        assert model[:2].best_score_ == curve[model[:2].best_iteration_ - 1]
+    assert kind(**PLAIN).fit(X, ys[0], eval_set=[(X1, ys[1])]).best_score_ is None
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_first_set_and_the_score_decide(target):
     """As the same rows that are given as X_val; further curves change nothing."""
@@ -185,10 +225,10 @@ def test_held_out_rows_have_a_curve_and_those_that_are_grown_from_have_another(f
     how = {**FEW, "early_stopping": True, "validation_fraction": fraction, "use_best_model": False}
     weight = RNG.integers(0, 3, N).astype(float)
     model = kind(**how).fit(X, ys[0], weight, eval_set=[(X, ys[0])], eval_metric="accuracy")
-    names = ["training"] if fraction is None else ["validation", "training"]
+    names = ["training"] if fraction is None else ["training", "validation"]
     assert list(model.evals_result_) == names
     scores = model.train_score_ if fraction is None else model.validation_score_
-    assert model.evals_result_[names[0]]["loss"] == (-scores[1:]).tolist()
+    assert model.evals_result_[names[-1]]["loss"] == (-scores[1:]).tolist()
     if fraction is not None:
         heard = []
 
@@ -421,9 +461,11 @@ def test_names_that_are_taken_are_refused():
     with pytest.raises(ValueError, match=r"must differ. Got \['validation', 'validation'\]"):
         model.fit(X, F[0], eval_set=[(X, F[0])], eval_names=["validation"])
     model.set_params(scoring=lambda model, X, y: 0.5)
-    for metric in ({"score": "r2"}, {"score": lambda model, X, y: 0.5}):
-        with pytest.raises(ValueError, match="two scorers by the name 'score'"):
+    for metric in ({"<lambda>": "r2"}, lambda model, X, y: 0.5):
+        with pytest.raises(ValueError, match="two scorers by the name '<lambda>'"):
             model.fit(X, F[0], eval_metric=metric)
+    with pytest.raises(ValueError, match="eval_metric has two scorers by the name 'r2_score'"):
+        model.fit(X, F[0], eval_metric=[make_scorer(r2_score), make_scorer(r2_score)])
     model.set_params(scoring="r2")
     with pytest.raises(ValueError, match="two scorers by the name 'r2'"):
         model.fit(X, F[0], eval_metric={"r2": "neg_mean_absolute_error"})
@@ -466,7 +508,7 @@ def test_a_loss_that_says_no_loss_of_rows_is_scored_otherwise():
             return raw - y, np.ones_like(y)
 
     model = GradientBoostingRegressor(Plain(), **PLAIN)
-    with pytest.raises(NotImplementedError, match=r"score rows by something else \(scoring=...\)"):
+    with pytest.raises(NotImplementedError, match=r"something else \(scoring='r2'"):
         model.fit(X, F[0], eval_set=[(X1, F[1])])
     model.set_params(scoring="r2").fit(X, F[0], eval_set=[(X1, F[1])])
     assert list(model.evals_result_["valid_0"]) == ["r2"]
@@ -534,7 +576,7 @@ def test_curves_are_those_of_lightgbm():
     other = lightgbm.LGBMRegressor(n_estimators=10, max_bin=1000, min_data_in_bin=1, verbose=-1)
     with warnings.catch_warnings(action="ignore"):
         other.fit(rows, F[0], eval_set=sets, eval_metric=["l1", "l2"])
-    assert set(model.evals_result_) == set(other.evals_result_)
+    assert list(model.evals_result_) == list(other.evals_result_)
     for name, found in model.evals_result_.items():
         expected = other.evals_result_[name]
         np.testing.assert_allclose(np.array(found["loss"]) * 2, expected["l2"], rtol=1e-5)

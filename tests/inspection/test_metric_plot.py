@@ -44,7 +44,7 @@ def test_lines_are_the_curves(model):
         found = lines(plot_metric(model, metric))
         best = found.pop(f"best: {model.best_iteration_} iterations")
         assert best.get_xdata() == [model.best_iteration_] * 2
-        assert list(found) == ["valid_1", "training"]
+        assert list(found) == ["training", "valid_1"]
         for name, line in found.items():
             curve = model.evals_result_[name][metric or "loss"]
             assert line.get_ydata().tolist() == curve
@@ -73,7 +73,7 @@ def test_a_model_that_was_scored_only_has_no_best_iteration():
 def test_errors(model, monkeypatch):
     with pytest.raises(ValueError, match=r"metric must be of \['loss', 'roc_auc'\]. Got 'auc'"):
         plot_metric(model, "auc")
-    with pytest.raises(ValueError, match=r"dataset_names must be of \['valid_1', 'training'\]"):
+    with pytest.raises(ValueError, match=r"dataset_names must be of \['training', 'valid_1'\]"):
         plot_metric(model, dataset_names=["train"])
     with pytest.raises(ValueError, match="'metric' parameter of plot_metric"):
         plot_metric(model, 3)
