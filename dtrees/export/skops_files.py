@@ -164,9 +164,10 @@ def writer(model: Any, layout: str) -> Callable[[BinaryIO], object] | None:
     try:
         copier.dump(model)
     except (pickle.PicklingError, AttributeError) as error:
+        what = str(error).removeprefix("Can't pickle ")
         raise TypeError(
             f"{kind} cannot be saved: it holds a lambda, or another function or class that cannot "
-            f"be imported by its name ({error}). {INSTEAD}"
+            f"be imported by its name ({what}). {INSTEAD}"
         ) from error
     if all(each.content is None for each in copier.held.values()):
         return None
