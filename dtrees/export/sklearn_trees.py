@@ -50,13 +50,14 @@ sklearn.ensemble.RandomForestClassifier or RandomForestRegressor
 
     Notes
     -----
-    scikit-learn rounds tables to float32, in `predict` as in `fit`. Of a model fitted on float32,
-    rows of float32 come to the same leaves in both. Of one fitted on float64:
+    scikit-learn rounds tables to float32, in `predict` as in `fit`. Rows of float32 come to the same
+    leaves in both if the model was fitted on float32, too. Fitted on float64:
 
-    - A row may go another way where a number comes so near to a threshold that float32 does not
-      tell them apart. Numbers that bins end at stay on their side: their thresholds are moved.
-    - A column is refused where that shows in the model: no float32 is left for a leaf, or a
-      threshold is due to whole numbers beyond 2**24 that float32 does not hold.
+    - A row may go another way where float32 rounds its number and a threshold to the same, and
+      nowhere else. Numbers that bins end at stay on their side: their thresholds are moved.
+    - A column is refused where thresholds prove that float32 is too coarse: no float32 is left for
+      a leaf, or a threshold is due to whole numbers beyond 2**24 that float32 does not hold.
+    - What thresholds do not prove, rows show: compare `apply` of both models.
 
     scikit-learn refuses numbers beyond float32. Missing values take the sides of the model.
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import sklearn.tree
 from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
@@ -132,6 +133,47 @@ def test_rows_of_float64_that_the_model_was_fitted_on_come_to_the_same_leaves(ki
     model = clone(example.model).fit(single, example.y)
     rows = at_thresholds(replace(example, model=model, X=single))
     assert np.array_equal(to_sklearn(model).apply(rows), model.apply(rows))
+
+
+def beside_thresholds(model, X):
+    """Rows of the fit, with cells at thresholds and around them: in float64, and in float32."""
+    found = [node for node in nodes(model) if not node.is_leaf and np.isfinite(node.threshold)]
+    parts = [X]
+    for node in found[:40]:
+        middle = node.threshold
+        single = np.nextafter(np.float32(middle), np.float32([-np.inf, np.inf])).astype(float)
+        half = (np.float32(middle).astype(float) + single) / 2
+        cells = [middle, *np.nextafter(middle, [-np.inf, np.inf]), *single, *half]
+        rows = X.sample(len(cells), replace=True, random_state=node.node)
+        parts.append(rows.assign(**{node.name: cells}))
+    return pd.concat(parts, ignore_index=True)
+
+
+@given(
+    examples(columns=("number", "missing"), kinds=FORESTS),
+    st.sampled_from([0.0, 0.1, 1e3, 2.0**24, 1e12]),
+    st.sampled_from([1e-9, 1e-3, 1.0, 1e6]),
+)
+def test_rows_of_float64_part_only_where_float32_takes_a_cell_to_a_threshold(example, start, step):
+    X = start + step * example.X
+    model = clone(example.model).fit(X, example.y)
+    try:
+        other = to_sklearn(model)
+    except ValueError:  # float32 does not tell the numbers of a column apart
+        return
+    rows = beside_thresholds(model, X)
+    leaves = (np.reshape(each.apply(rows), (len(rows), -1)) for each in (other, model))
+    parted = np.argwhere(np.not_equal(*leaves))
+    view = ModelNodes.of(model)
+    trees = {number: list(view.of_tree(number)) for number in set(parted[:, 1].tolist())}
+    for row, number in parted.tolist():
+        node, met = trees[number][0], False
+        while not node.is_leaf and not met:
+            cell = rows.at[row, node.name]
+            met = np.float32(cell) == np.float32(node.threshold)
+            left = node.missing_left if np.isnan(cell) else cell <= node.threshold
+            node = trees[number][node.left if left else node.right]
+        assert met
 
 
 @pytest.mark.parametrize("depth", [2, None])
