@@ -50,8 +50,8 @@ sklearn.ensemble.RandomForestClassifier or RandomForestRegressor
 
     Notes
     -----
-    scikit-learn rounds tables to float32, in `predict` as in `fit`. Rows of float32 come to the same
-    leaves in both if the model was fitted on float32, too. Fitted on float64:
+    scikit-learn rounds tables to float32, in `predict` as in `fit`. Rows of float32 come to the
+    same leaves in both if the model was fitted on float32, too. Fitted on float64:
 
     - A row may go another way where float32 rounds its number and a threshold to the same, and
       nowhere else. Numbers that bins end at stay on their side: their thresholds are moved.

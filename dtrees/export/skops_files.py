@@ -35,6 +35,7 @@ from dtrees.export.models import ESTIMATORS, INSTEAD, complete_parameters, load_
 
 SCHEMA = "schema.json"  # a member that all files of skops have
 OLDEST_SKOPS = "0.16"  # older ones trust scikit-learn's trees, which nothing checks
+PROTOCOL = 2  # of skops 0.16; files of others are read by loaders that `_Audit` does not know
 # What skops does not trust, of what fitted models hold, and the one loader that may make it.
 TRUSTED = {
     "dtrees.export.skops_files.SavedEstimator": "ConstructorFromReduceNode",
@@ -195,7 +196,7 @@ def decoded(name: str, content: bytes) -> Any:
     try:
         skops = _skops(f"The model file {name!r}")
         with ZipFile(io.BytesIO(content)) as archive:
-            unsafe = _Audit(archive, len(content)).unsafe
+            unsafe = _Audit(name, archive, len(content)).unsafe
         try:
             model = None if unsafe else skops.loads(content, trusted=list(TRUSTED))
         except import_module("skops.io.exceptions").UntrustedTypesFoundException:
@@ -227,7 +228,7 @@ class _Audit:
         What is not safe to load.
     """
 
-    def __init__(self, archive: ZipFile, size: int) -> None:
+    def __init__(self, name: str, archive: ZipFile, size: int) -> None:
         members = archive.infolist()
         self._sizes = {member.filename: member.file_size for member in members}
         if sum(member.file_size for member in members) > size:
@@ -239,7 +240,14 @@ class _Audit:
         self._ids: dict[Any, int] = {}
         self._scalars: set[tuple[str, str]] = set()
         self._n_bytes = 0
-        self._number(json.loads(archive.read(SCHEMA)))
+        schema = json.loads(archive.read(SCHEMA))
+        protocol = schema["protocol"]
+        if protocol != PROTOCOL:
+            raise ModelFileError(
+                f"The model file {name!r} has protocol {str(protocol)[:40]} of skops; this dtrees "
+                f"reads protocol {PROTOCOL}, that of skops {OLDEST_SKOPS}."
+            )
+        self._number(schema)
         if self._n_bytes > size:
             raise ValueError("what its members make is larger than the file")
         for member, kind in self._scalars:

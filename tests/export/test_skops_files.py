@@ -295,6 +295,15 @@ def test_types_that_run_something_are_refused():
         assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value)
 
 
+@pytest.mark.parametrize("protocol", [0, 1, 99, "2", True])
+def test_protocols_whose_loaders_are_not_known_are_refused(protocol):
+    with pytest.raises(
+        ModelFileError, match=f"protocol {protocol} of skops; this dtrees reads prot"
+    ):
+        load(forged(lambda schema: schema | {"protocol": protocol}))
+    assert load(forged(lambda schema: schema | {"_skops_version": "0.17.3"}))
+
+
 @pytest.mark.parametrize(
     "again", [lambda k: {"__id__": k}, lambda k: node("str", id=k, JsonNode={"content": "1"})]
 )
@@ -414,7 +423,7 @@ def test_files_that_are_no_models():
     packed.seek(0)
     with pytest.raises(ModelFileError, match="its members are compressed"):
         load(packed)
-    for schema in ([], {}, {"protocol": 99}, {"protocol": True}, "x", {"protocol": 2}):
+    for schema in ([], {}, "x", {"protocol": 2}):
         with pytest.raises(ModelFileError, match="is damaged"):
             load(forged(lambda _, schema=schema: schema))
 
