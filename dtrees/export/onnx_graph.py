@@ -24,6 +24,7 @@ import os
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,9 +52,11 @@ INNER = {
     "nodes_trueleafs": np.int64,
     "nodes_falsenodeids": np.int64,
     "nodes_falseleafs": np.int64,
+    "membership_values": np.float64,
 }
 GREATEST = np.finfo(np.float64).max
-AVERAGE, SUM = 0, 1
+SUM = 1
+LARGE = 2048  # nodes of a tree, above which runtimes are quicker if it is a node of its own
 # numbers as text, so short that no runtime fails at them: 1e-299 to 1e300
 NUMBER = (
     r"\s*[+-]?([0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40})([eE][+-]?([01]?[0-9]{1,2}|2[0-5][0-9]))?\s*"
@@ -133,8 +136,10 @@ def to_onnx(
     there at fit go where the model sends them; with ``handle_unknown="error"``, where missing ones
     go. The file predicts without `init_score`.
 
-    O(nodes), and O(categories) for each test of a set. A forest of more than two classes looks up
-    the shares of each tree: a batch of n rows takes ``8 * n * n_trees * n_classes`` bytes.
+    O(nodes), and O(categories) for each test of a set. Trees of more than 2048 nodes are nodes of
+    the graph, each its own: a batch of many rows takes a third of the time, a single row two or
+    three times as long. Of forests of more than two classes, the shares of the other trees are
+    looked up: a batch of n rows takes ``8 * n * n_trees * n_classes`` bytes.
 
     Examples
     --------
@@ -397,97 +402,90 @@ def _hybrid(graph: _Graph, cells: str, name: str, labels: list) -> list[str]:
 def _add_trees(view: ModelNodes, graph: _Graph, features: _Features) -> str:
     """Add the trees; raw predictions or means of values, float64 (n_rows, n_outputs).
 
+    A runtime takes some rows through all trees of a node, then the next ones. Of large trees it
+    would read all from memory for each few rows, so each of those is a node of its own.
+    """
+    small, groups = [], []
+    for number, tree in enumerate(view.trees):
+        if tree.n_nodes > LARGE:
+            groups.append([number])
+        else:
+            small.append(number)
+    sums = (_add_sum(view, graph, features, group) for group in [*groups, small] if group)
+    result = reduce(lambda total, part: graph.add("Add", total, part), sums)
+    if view.start is not None:
+        return graph.add("Add", result, graph.constant(view.start.astype(np.float64)))
+    result = graph.add("Div", result, graph.constant(np.float64(len(view.trees))))
+    if view.n_outputs != 2:
+        return result
+    first_share = graph.add("Sub", graph.constant(np.float64(1)), result)
+    return graph.add("Concat", first_share, result, axis=1)
+
+
+def _add_sum(view: ModelNodes, graph: _Graph, features: _Features, numbers: list[int]) -> str:
+    """Add some trees; the sum of their values.
+
     A leaf of ``TreeEnsemble`` adds one number to one target. Two shares add up to one, so the
     second is enough. Of more, each tree says the number of the leaf, and shares are looked up.
     """
-    inner, first_leaf, n_leaves = _inner_nodes(view, graph, features)
     adds, n_outputs = view.start is not None, view.n_outputs
     looks_up = not adds and n_outputs > 2
-    n_targets = len(view.trees) if looks_up else n_outputs if adds else 1
-    values = np.zeros((n_leaves, n_outputs if looks_up else 1))
-    targets = np.zeros(n_leaves, dtype=np.int64)
-    for number, (tree, first) in enumerate(zip(view.trees, first_leaf, strict=True)):
-        of_tree = tree.value[tree.is_leaf]
-        here = slice(first, first + len(of_tree))
-        values[here] = of_tree[:, -values.shape[1] :]
-        targets[here] = number % n_targets
-    weights = np.arange(n_leaves, dtype=np.float64) if looks_up else values[:, 0]
+    n_targets = len(numbers) if looks_up else n_outputs if adds else 1
+    # the first leaves are of no tree: onnxruntime before 1.24 takes a root for a leaf if its
+    # children, a node and a leaf, have the same number
+    n_nodes, n_leaves = 0, 2
+    roots, parts = [], []
+    values, targets = [np.zeros((2, n_outputs if looks_up else 1))], [0, 0]
+    for place, number in enumerate(numbers):
+        tree = view.trees[number]
+        parts.append(_nodes_of(tree, features, n_nodes, n_leaves))
+        values.append(tree.value[tree.is_leaf][:, -values[0].shape[1] :])
+        targets += [(place if looks_up else number) % n_targets] * len(values[-1])
+        roots.append(n_nodes)
+        n_nodes += len(parts[-1][0])
+        n_leaves += len(values[-1])
+    of_leaves = np.concatenate(values)
+    inner: dict[str, Any] = {
+        key: np.concatenate(arrays).astype(dtype)
+        for (key, dtype), arrays in zip(INNER.items(), zip(*parts, strict=True), strict=True)
+    }
     result = graph.add(
         *("TreeEnsemble", features.matrix),
         domain=ML,
         n_targets=n_targets,
-        aggregate_function=SUM if adds or looks_up else AVERAGE,
+        aggregate_function=SUM,
         post_transform=0,
-        leaf_targetids=targets,
-        leaf_weights=graph.tensor(weights),
-        **inner,
+        tree_roots=np.array(roots),
+        leaf_targetids=np.array(targets),
+        leaf_weights=graph.tensor(np.arange(0.0, n_leaves) if looks_up else of_leaves[:, 0]),
+        **{k: x if x.dtype == np.int64 else graph.tensor(x) for k, x in inner.items() if len(x)},
     )
-    if looks_up:
-        found = graph.add("Gather", graph.constant(values), graph.cast(result, np.int64))
-        return graph.add("ReduceMean", found, graph.constant(np.array([1])), keepdims=0)
-    if view.start is not None:
-        return graph.add("Add", result, graph.constant(view.start.astype(np.float64)))
-    if n_outputs == 2:
-        first_share = graph.add("Sub", graph.constant(np.float64(1)), result)
-        return graph.add("Concat", first_share, result, axis=1)
-    return result
+    if not looks_up:
+        return result
+    found = graph.add("Gather", graph.constant(of_leaves), graph.cast(result, np.int64))
+    return graph.add("ReduceSum", found, graph.constant(np.array([1])), keepdims=0)
 
 
-def _inner_nodes(
-    view: ModelNodes, graph: _Graph, features: _Features
-) -> tuple[dict[str, Any], list[int], int]:
-    """What ``TreeEnsemble`` reads of nodes that are no leaves.
-
-    Returns
-    -------
-    attributes : dict
-    first_leaf : list of int
-        By tree: the number of its first leaf.
-    n_leaves : int
-        Of all trees, with some that are of no tree.
-    """
-    parts: dict[str, list] = {key: [] for key in INNER}
-    roots, first_leaf, sets, n_nodes, n_leaves = [], [], [np.empty(0)], 0, 0
-    for tree in view.trees:
-        is_leaf, inner = tree.is_leaf, _preorder(tree)
-        if len(inner) == 0:  # a root of which both children are the leaf
-            of_tree = [np.array([value]) for value in (0, 0, 0.0, 0, n_leaves, 1, n_leaves, 1)]
-        else:
-            *children, swaps = tree.sides(inner)
-            which = np.where(tree.is_set, 0, 1 + 2 * tree.is_above + tree.unseen_left)
-            rank = np.cumsum(is_leaf) - 1
-            rank[inner] = np.arange(len(inner))
-            first, second = (
-                rank[child] + np.where(is_leaf[child], n_leaves, n_nodes) for child in children
-            )
-            if first[0] == second[0]:
-                # a node and a leaf of one number: onnxruntime before 1.24 takes the root for a leaf
-                n_leaves += 1
-                first, second = first + is_leaf[children[0]], second + is_leaf[children[1]]
-            of_tree = [
-                MODES[tree.test[inner]],
-                features.places[tree.column[inner], which[inner]],
-                np.where(tree.is_set, 0, np.minimum(tree.threshold, GREATEST))[inner],
-                tree.missing_left[inner] & ~swaps,
-                *(first, is_leaf[children[0]], second, is_leaf[children[1]]),
-            ]
-            sets.append(_sets(tree, inner, rank))
-        for key, array in zip(INNER, of_tree, strict=True):
-            parts[key].append(array)
-        roots.append(n_nodes)
-        first_leaf.append(n_leaves)
-        n_nodes += max(1, len(inner))
-        n_leaves += int(is_leaf.sum())
-    found: dict[str, Any] = {
-        key: np.concatenate(arrays).astype(dtype)
-        for (key, dtype), arrays in zip(INNER.items(), parts.values(), strict=True)
-    }
-    members = {"membership_values": np.concatenate(sets)} if len(sets) > 1 else {}
-    found = {
-        key: array if array.dtype == np.int64 else graph.tensor(array)
-        for key, array in (found | members).items()
-    }
-    return {"tree_roots": np.array(roots), **found}, first_leaf, n_leaves
+def _nodes_of(
+    tree: TreeNodes, features: _Features, first_node: int, first_leaf: int
+) -> list[np.ndarray]:
+    """What ``TreeEnsemble`` reads of the nodes of a tree that are no leaves, as `INNER` has it."""
+    is_leaf, inner = tree.is_leaf, _preorder(tree)
+    if len(inner) == 0:  # a root of which both children are the leaf
+        return [np.array([x]) for x in (0, 0, 0.0, 0, first_leaf, 1, first_leaf, 1)] + [inner]
+    first, second, swaps = tree.sides(inner)
+    which = np.where(tree.is_set, 0, 1 + 2 * tree.is_above + tree.unseen_left)
+    rank = np.cumsum(is_leaf) - 1
+    rank[inner] = np.arange(len(inner))
+    number = rank + np.where(is_leaf, first_leaf, first_node)
+    return [
+        MODES[tree.test[inner]],
+        features.places[tree.column[inner], which[inner]],
+        np.where(tree.is_set, 0, np.minimum(tree.threshold, GREATEST))[inner],
+        tree.missing_left[inner] & ~swaps,
+        *(number[first], is_leaf[first], number[second], is_leaf[second]),
+        _sets(tree, inner, rank),
+    ]
 
 
 def _preorder(tree: TreeNodes) -> np.ndarray:

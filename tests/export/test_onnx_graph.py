@@ -18,7 +18,8 @@ from dtrees import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from dtrees.export import nodes, to_onnx
+from dtrees.export import nodes, onnx_graph, to_onnx
+from dtrees.export.model_nodes import ModelNodes
 from tests.export.examples import COLUMNS, examples, fitted, predicted
 
 onnx = pytest.importorskip("onnx")
@@ -178,6 +179,20 @@ def test_a_tree_without_its_estimator_has_no_labels():
     np.testing.assert_allclose(found["probabilities"], expected)
 
 
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+@pytest.mark.parametrize("kind", ["RandomForest", "GradientBoosting"])
+def test_large_trees_are_nodes_of_their_own(kind, n_classes, monkeypatch):
+    example = fitted(kind, ["number", "category", "missing"], n_classes=n_classes)
+    for large in (0, 9, 10_000):
+        monkeypatch.setattr(onnx_graph, "LARGE", large)
+        made = to_onnx(example.model)
+        sizes = [len(tree.value) for tree in ModelNodes.of(example.model).trees]
+        n_alone = sum(size > large for size in sizes)
+        found = [n.op_type for n in made.graph.node].count("TreeEnsemble")
+        assert found == n_alone + (n_alone < len(sizes))
+        assert_equal(example.model, made, example.rows)
+
+
 def test_a_root_has_no_node_and_leaf_of_one_number():
     # onnxruntime before 1.24 takes such a root for a leaf
     forest = fitted("RandomForest", ["number"], n_estimators=30, max_leaf_nodes=3).model
@@ -223,12 +238,13 @@ def test_unused_columns_are_inputs_of_any_kind():
 
 def test_sets_hold_no_categories_that_are_absent():
     rng = np.random.default_rng(0)
-    X = pd.DataFrame({"a": rng.integers(0, 800, 4_000).astype(str)})
+    X = pd.DataFrame({"a": [f"c{i}" for i in rng.integers(0, 800, 4_000)]})
     model = DecisionTreeRegressor().fit(X, pd.util.hash_array(X["a"].to_numpy(dtype=object)) % 997)
     made = to_onnx(model)
     (trees,) = [n for n in made.graph.node if n.op_type == "TreeEnsemble"]
     (values,) = [a.t for a in trees.attribute if a.name == "membership_values"]
     n_nodes = model.tree_.node_count // 2
+    assert n_nodes > 300
     assert values.dims[0] < 12 * n_nodes  # the depth, about; 400 * n_nodes with those
     assert_equal(model, made, X)
 
