@@ -371,10 +371,10 @@ class Explainer(Model):
     def predict_contributions(self, X: Any, run: Runner = serial) -> np.ndarray:
         """SHAP values and the base value behind them, output by output."""
         table = self.check(X, run)
-        found = np.zeros((table.n_rows, self.n_outputs, len(self.columns) + 1))
-        self.explain(table, run, phi=found.swapaxes(1, 2)[:, :-1])
-        found[..., -1] = self.base
-        return found.reshape(table.n_rows, -1)
+        found = np.zeros((self.n_outputs, len(self.columns) + 1, table.n_rows))
+        self.explain(table, run, phi=found[:, :-1].swapaxes(0, 1))
+        found[:, -1] = self.base[:, None]
+        return found.reshape(-1, table.n_rows).T
 
 
 # Of models, without a background. They keep no model alive.

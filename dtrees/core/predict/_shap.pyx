@@ -26,16 +26,17 @@ where o', z' and u' are those of column i above the edge: a column that is teste
 by its last edge. A row that has failed a test of the column before adds nothing there. Costs
 O(nodes * points) for each row; rows go down in batches of `LANES`.
 
-Interactions are the second derivative of the same (Lundberg et al. 2018, section 3)::
+Interactions are the second derivative of the same (Lundberg et al. 2018, section 3), and an edge
+adds to those of its column with each other one of its path::
 
     phi_ij = v / 2 * integral of (o_i - z_i) * (o_j - z_j) * product over the others
 
 For a background row there is no need of points: a tree is walked with both rows, which part at the
 tests that they answer differently. A leaf that is reached with a columns of the row and b of the
-background has weights a!(b - 1)!/(a + b)! and (a - 1)!b!/(a + b)!.
+background has weights (a - 1)!b!/(a + b)! and a!(b - 1)!/(a + b)!.
 """
 from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 import numpy as np
@@ -48,7 +49,8 @@ cdef extern from "predict/shap.h" nogil:
     void multiply(const double*, const int64_t*, const int64_t*, const double*, const double*,
                   double, int64_t, int64_t, double*) noexcept
     void collect(const double*, const int64_t*, const int64_t*, const double*, const double*,
-                 int64_t, int64_t, double*, double*) noexcept
+                 int64_t, int64_t, double*, double*, double*) noexcept
+    void add_products(const double*, const double*, int64_t, int64_t, double*, double*) noexcept
 
 BATCH_ROWS = LANES
 
@@ -56,11 +58,12 @@ cdef struct Edge:
     # From a node's parent to the node.
     double share            # z: of the weight, by all tests of the column so far
     double above            # the same without this one; 1: there was none
-    int32_t parent          # -1: the node is the root
-    int32_t before          # node below the last edge of the column above; -1: none
+    int32_t parent
+    int32_t next            # node, depth first; 0: none
+    int32_t before          # node below the last edge of the column above; 0: none
     int32_t depth           # of the node
     int32_t n_columns       # tested on the way to it
-    int32_t place           # of the column among those that the tree tests
+    int32_t place           # of the column among these
     bint is_heavier         # than the other child
 
 cdef struct Rows:
@@ -69,14 +72,20 @@ cdef struct Rows:
     const int64_t* codes    # NULL: there are no categories
     int64_t stride
 
+cdef struct Sums:
+    # (columns, outputs, rows); rows stand side by side.
+    double* cells
+    int64_t column          # steps
+    int64_t output
+
 cdef struct Walk:
     const Grown* tree
     const Edge* edges
     const int32_t* slot     # of columns
     const int64_t* n_codes  # of columns
     const double* value     # (n_nodes, n_outputs)
+    int64_t n_columns
     int64_t n_outputs
-    int64_t n_places
     int64_t n_points
     int64_t n               # rows of the batch
     Rows rows
@@ -84,14 +93,14 @@ cdef struct Walk:
     const double* weights
     double* products        # (depth, points, LANES)
     double* sums            # (depth, outputs, points, LANES)
-    double* slopes          # as products: (o - z) / u; NULL: no interactions are asked for
     double* factors         # (depth, 4, points): down where met, and failed; up where met, failed
     int64_t* passes         # (depth, LANES)
     int64_t* met            # (depth, LANES): o of the last edge
-    int32_t* path           # (depth,): nodes
-    int32_t* side           # (depth,): of the child that is next, 0 or 1; 2: both are done
-    double* phi             # (places, outputs, stride)
-    double* pairs           # (places, places, outputs, stride)
+    Sums phi                # of columns
+    Sums pairs              # of a column and another; NULL: they are not asked for
+    double* slopes          # (places, points, LANES): (o - z) / u
+    int32_t* columns        # (places,)
+    double* parts           # (points, LANES): half of what an edge adds to phi
 
 
 cdef class ShapTree:
@@ -100,7 +109,8 @@ cdef class ShapTree:
     Parameters
     ----------
     tree : Tree
-    n_columns : int
+    slot : int32 (n_columns,)
+        Place of the columns that it tests in rows.
     value : float64 (n_nodes, n_outputs)
         Nodes that are no leaves are not read.
     n_codes : int64 (n_columns,)
@@ -108,43 +118,43 @@ cdef class ShapTree:
 
     Attributes
     ----------
-    columns : int64 (n_places,)
-        That the tree tests, ascending.
     most_columns, max_depth : int
         Columns of a path, and edges of one, at most.
     """
 
     cdef GrownTrees grown
     cdef Edge* edges
+    cdef bint has_subsets
+    cdef const int32_t[::1] slots
     cdef const double[:, ::1] value
     cdef const int64_t[::1] n_codes
-    cdef bint has_subsets
-    cdef readonly object columns
-    cdef readonly int64_t n_places
-    cdef readonly int64_t n_values
+    cdef readonly object tree
+    cdef readonly object slot
+    cdef readonly object values
+    cdef readonly int64_t n_slots
     cdef readonly int64_t most_columns
     cdef readonly int64_t max_depth
 
-    def __cinit__(self, tree, int64_t n_columns, value, n_codes):
+    def __cinit__(self, tree, slot, values, n_codes):
         cdef const double[::1] weight = tree.weighted_n_node_samples
         cdef const Grown* grown
         cdef int64_t i, broken
-        cdef int32_t[::1] place = np.zeros(n_columns, dtype=np.int32)
-        self.grown = GrownTrees((tree,), n_columns)
-        self.value, self.n_codes = value, n_codes
+        self.tree, self.slot, self.values = tree, slot, values
+        self.slots, self.value, self.n_codes = slot, values, n_codes
+        self.n_slots = slot.max() + 1
+        self.grown = GrownTrees((tree,), len(slot))
+        self.has_subsets = self.grown.n_subsets.any()
         grown = self.grown.trees
         if not (self.value.shape[0] == weight.shape[0] == grown.n_nodes
-                and self.n_codes.shape[0] == n_columns):
+                and len(n_codes) == len(slot)):
             raise ValueError("The arrays of the tree differ in length.")
-        self.has_subsets = self.grown.n_subsets.any()
-        self.columns = np.flatnonzero(self.grown.n_compared + self.grown.n_subsets)
-        self.n_places, self.n_values = len(self.columns), self.value.shape[1]
-        np.asarray(place)[self.columns] = np.arange(self.n_places)
+        if (slot[self.grown.n_compared + self.grown.n_subsets > 0] < 0).any():
+            raise ValueError("A column of the tree has no slot.")
         self.edges = <Edge*>calloc(grown.n_nodes, sizeof(Edge))
         if self.edges == NULL:
             raise MemoryError()
         with nogil:
-            broken = follow_paths(grown, weight, place, self.n_codes, self.edges)
+            broken = follow_paths(grown, weight, self.n_codes, self.edges)
         if broken >= 0:
             raise ValueError(f"The tree is broken: node {broken} has no subset, or not one parent.")
         for i in range(grown.n_nodes):
@@ -152,34 +162,23 @@ cdef class ShapTree:
             self.max_depth = max(self.max_depth, <int64_t>self.edges[i].depth)
 
     def __reduce__(self):
-        return ShapTree, (self.tree, len(self.n_codes), self.values, np.asarray(self.n_codes))
-
-    @property
-    def tree(self):
-        """What was made ready."""
-        return self.grown.arrays[0]
-
-    @property
-    def values(self):
-        """Of its nodes, float64 (n_nodes, n_outputs)."""
-        return np.asarray(self.value)
+        return ShapTree, (self.tree, self.slot, self.values, np.asarray(self.n_codes))
 
     def __dealloc__(self):
         free(self.edges)
 
 
-cdef int64_t follow_paths(const Grown* tree, const double[::1] weight, const int32_t[::1] place,
+cdef int64_t follow_paths(const Grown* tree, const double[::1] weight,
                           const int64_t[::1] n_codes, Edge* edges) noexcept nogil:
     """OUT what is known of each edge before a row comes. O(nodes * depth).
 
-    `place` is of columns. Returns -1, or a node that cannot be. Children come behind their parents.
+    Returns -1, or a node that cannot be. Children come behind their parents.
     """
     cdef int64_t i
     cdef int32_t child, column, node
     cdef Edge* edge
     cdef bint is_right
     edges[0].share = edges[0].above = 1
-    edges[0].before = edges[0].parent = -1
     for i in range(tree.n_nodes):
         if i > 0 and edges[i].depth == 0:
             return i                                        # nobody's child
@@ -190,22 +189,21 @@ cdef int64_t follow_paths(const Grown* tree, const double[::1] weight, const int
                 0 <= tree.subset[i] <= tree.n_words - (n_codes[column] // 64 + 1)):
             return i
         node = <int32_t>i
-        while edges[node].parent >= 0 and tree.feature[edges[node].parent] != column:
+        while node > 0 and tree.feature[edges[node].parent] != column:
             node = edges[node].parent
-        for is_right in range(2):
+        for is_right in (True, False):
             child = tree.right[i] if is_right else tree.left[i]
             edge = &edges[child]
             if edge.depth > 0:
                 return child                                # of two parents
-            edge.parent, edge.depth = <int32_t>i, edges[i].depth + 1
-            edge.place = place[column]
+            edge.parent, edge.depth, edge.before = <int32_t>i, edges[i].depth + 1, node
+            edge.next, edges[i].next = edges[i].next, child
             edge.is_heavier = 2 * weight[child] > weight[i]
-            edge.before = node if edges[node].parent >= 0 else -1
-            edge.above = 1 if edge.before < 0 else edges[node].share
-            edge.share = edge.above
+            edge.share = edge.above = edges[node].share if node > 0 else 1
             if weight[i] > 0:
                 edge.share *= weight[child] / weight[i]
-            edge.n_columns = edges[i].n_columns + (edge.before < 0)
+            edge.n_columns = edges[i].n_columns + (node == 0)
+            edge.place = edges[node].place if node > 0 else edges[i].n_columns
     return -1
 
 
@@ -239,7 +237,7 @@ cdef inline void test_rows(const Walk* w, int64_t node, int64_t* passes) noexcep
     cdef double threshold = tree.threshold[node]
     cdef int64_t missing = tree.missing_left[node] != 0
     cdef int64_t r
-    if w.rows.codes == NULL and tree.test[node] != ABOVE and tree.test[node] != IN_SUBSET:
+    if w.rows.codes == NULL and tree.test[node] != ABOVE:
         for r in range(w.n):
             passes[r] = -<int64_t>((x[r] <= threshold) | ((x[r] != x[r]) & missing))
         return
@@ -268,106 +266,89 @@ cdef void set_factors(const Walk* w, const Edge* edge) noexcept nogil:
 
 cdef void walk(Walk* w) noexcept nogil:
     """Add what the edges of a tree say to the values of a batch of rows."""
-    cdef int64_t depth = 0
-    begin_node(w, 0, 0)
+    cdef int32_t node = w.edges[0].next
+    cdef int32_t last = 0
+    test_rows(w, 0, w.passes)
     while True:
-        if w.side[depth] == 2:                              # both children are done
-            if depth == 0:
-                return
-            go_up(w, depth)
-            depth -= 1
-        elif go_down(w, depth):
-            depth += 1
-            begin_node(w, w.path[depth], depth)
-            continue
-        else:
-            go_up(w, depth + 1)
-        w.side[depth] += 1
+        while last > 0 and w.edges[last].depth >= w.edges[node].depth:
+            go_up(w, last, &w.edges[last])
+            last = w.edges[last].parent
+        if node == 0:
+            return
+        go_down(w, node, &w.edges[node])
+        last, node = node, w.edges[node].next
 
 
-cdef void begin_node(Walk* w, int32_t node, int64_t depth) noexcept nogil:
-    """Begin with a node on the path, none of whose children is done."""
-    cdef int64_t cells = w.n_outputs * w.n_points * LANES
-    memset(w.sums + depth * cells, 0, cells * sizeof(double))
-    test_rows(w, node, w.passes + depth * LANES)
-    w.path[depth] = node
-    w.side[depth] = 0
-
-
-cdef bint go_down(Walk* w, int64_t depth) noexcept nogil:
-    """Go to the next child of the last node of the path, and tell whether it has children.
-
-    OUT its products, and of a leaf its sums.
-    """
+cdef void go_down(Walk* w, int32_t node, const Edge* edge) noexcept nogil:
+    """Go from the parent of a node to the node. OUT its products, and of a leaf its sums."""
     cdef int64_t cells = w.n_points * LANES
-    cdef double* product = w.products + depth * cells
-    cdef double* next = product + cells
-    cdef double* below = w.sums + (depth + 1) * w.n_outputs * cells
-    cdef const int64_t* passes = w.passes + depth * LANES
-    cdef int64_t* met = w.met + (depth + 1) * LANES
-    cdef int64_t side = w.side[depth]
-    cdef int32_t node = w.path[depth]
-    cdef int32_t child = w.tree.right[node] if side else w.tree.left[node]
-    cdef const Edge* edge = &w.edges[child]
+    cdef double* product = w.products + edge.depth * cells
+    cdef double* sums = w.sums + edge.depth * w.n_outputs * cells
+    cdef const int64_t* passes = w.passes + (edge.depth - 1) * LANES
+    cdef int64_t* met = w.met + edge.depth * LANES
     cdef const int64_t* before = met_before(w, edge)
     cdef const double* factors = w.factors + edge.depth * 4 * w.n_points
     cdef double lost = edge.share / edge.above if edge.above > 0 else 0
+    cdef int64_t side = w.tree.right[edge.parent] == node
     cdef double value
-    cdef int64_t k, r, out
+    cdef int64_t k, out, r
     for r in range(w.n):
         met[r] = before[r] & (passes[r] ^ -side)
-    if w.slopes != NULL:
-        set_slopes(w, edge, met)
     set_factors(w, edge)
     if w.n == LANES:
-        multiply(product, before, met, factors, factors + w.n_points, lost, w.n_points, LANES, next)
+        multiply(product - cells, before, met, factors, factors + w.n_points, lost, w.n_points,
+                 LANES, product)
     else:
-        multiply(product, before, met, factors, factors + w.n_points, lost, w.n_points, w.n, next)
-    w.path[depth + 1] = child
-    if w.tree.test[child] != LEAF:
-        return True
+        multiply(product - cells, before, met, factors, factors + w.n_points, lost, w.n_points,
+                 w.n, product)
+    if w.pairs.cells != NULL:
+        w.columns[edge.place] = w.tree.feature[edge.parent]
+        set_slopes(w, edge, met)
+    if w.tree.test[node] != LEAF:
+        memset(sums, 0, w.n_outputs * cells * sizeof(double))
+        test_rows(w, node, w.passes + edge.depth * LANES)
+        return
     for out in range(w.n_outputs):
-        value = w.value[child * w.n_outputs + out]
+        value = w.value[node * w.n_outputs + out]
         for k in range(w.n_points):
             for r in range(w.n):
-                below[out * cells + k * LANES + r] = next[k * LANES + r] * value
-    if w.slopes != NULL:
-        add_pairs(w, depth + 1, below)
-    return False
+                sums[out * cells + k * LANES + r] = product[k * LANES + r] * value
 
 
-cdef void go_up(Walk* w, int64_t depth) noexcept nogil:
-    """Add the sums of the last node of the path to those of its parent, and its edge's values."""
+cdef void go_up(Walk* w, int32_t node, const Edge* edge) noexcept nogil:
+    """Add the sums of a node to those of its parent, and what its edge says to the values."""
     cdef int64_t cells = w.n_points * LANES
-    cdef const double* below = w.sums + depth * w.n_outputs * cells
-    cdef double* sums = w.sums + (depth - 1) * w.n_outputs * cells
-    cdef const Edge* edge = &w.edges[w.path[depth]]
-    cdef const double* factors = w.factors + (4 * depth + 2) * w.n_points
+    cdef const double* below = w.sums + edge.depth * w.n_outputs * cells
+    cdef double* sums = w.sums + (edge.depth - 1) * w.n_outputs * cells
+    cdef const double* factors = w.factors + (4 * edge.depth + 2) * w.n_points
     cdef const double* failed = factors + w.n_points
     cdef const int64_t* before = met_before(w, edge)
-    cdef const int64_t* met = w.met + depth * LANES
-    cdef double* phi = w.phi + edge.place * w.n_outputs * w.rows.stride
-    cdef int64_t _out
-    for _out in range(w.n_outputs):
-        if w.n == LANES:
-            collect(below, before, met, factors, failed, w.n_points, LANES, phi, sums)
+    cdef const int64_t* met = w.met + edge.depth * LANES
+    cdef int64_t column = w.tree.feature[edge.parent]
+    cdef double* phi = w.phi.cells + column * w.phi.column
+    cdef int64_t out
+    for out in range(w.n_outputs):
+        if w.n == LANES and w.pairs.cells == NULL:
+            collect(below, before, met, factors, failed, w.n_points, LANES, phi, sums, NULL)
         else:
-            collect(below, before, met, factors, failed, w.n_points, w.n, phi, sums)
+            collect(below, before, met, factors, failed, w.n_points, w.n, phi, sums, w.parts)
+        if w.pairs.cells != NULL:
+            add_pairs(w, edge, column, out)
         below += cells
         sums += cells
-        phi += w.rows.stride
+        phi += w.phi.output
+    if w.pairs.cells != NULL and edge.before > 0:
+        set_slopes(w, &w.edges[edge.before], before)
 
 
 cdef inline const int64_t* met_before(const Walk* w, const Edge* edge) noexcept nogil:
-    """o of the column above an edge."""
-    if edge.before < 0:
-        return w.met                                        # depth 0: all rows have met nothing
+    """o of the column above an edge; at depth 0, all rows have met nothing."""
     return w.met + w.edges[edge.before].depth * LANES
 
 
 cdef void set_slopes(Walk* w, const Edge* edge, const int64_t* met) noexcept nogil:
     """OUT (o - z) / u of an edge, for rows that have met all tests of the column and others."""
-    cdef double* slopes = w.slopes + edge.depth * w.n_points * LANES
+    cdef double* slopes = w.slopes + edge.place * w.n_points * LANES
     cdef double rest, passed, failed
     cdef int64_t k, r
     for k in range(w.n_points):
@@ -377,47 +358,21 @@ cdef void set_slopes(Walk* w, const Edge* edge, const int64_t* met) noexcept nog
             slopes[k * LANES + r] = passed if met[r] else failed
 
 
-cdef void add_pairs(Walk* w, int64_t depth, const double* below) noexcept nogil:
-    """Add what a leaf says of all pairs of the columns of its path."""
-    cdef int64_t cells = w.n_points * LANES
-    cdef int64_t n_places = w.n_places
-    cdef int64_t i, j, k, r, out, one, other
-    cdef double* scratch = w.slopes                         # depth 0 has no edge
-    cdef const double* slopes
-    cdef double* both
-    for i in range(1, depth + 1):
-        if is_tested_again(w, i, depth):
-            continue
-        one = w.edges[w.path[i]].place
-        for out in range(w.n_outputs):
-            for k in range(w.n_points):
-                for r in range(w.n):
-                    scratch[k * LANES + r] = (
-                        w.weights[k] * below[out * cells + k * LANES + r]
-                        * w.slopes[i * cells + k * LANES + r])
-            for j in range(i + 1, depth + 1):
-                if is_tested_again(w, j, depth):
-                    continue
-                other, slopes = w.edges[w.path[j]].place, w.slopes + j * cells
-                both = w.pairs + w.rows.stride * (
-                    (min(one, other) * n_places + max(one, other)) * w.n_outputs + out)
-                for k in range(w.n_points):
-                    for r in range(w.n):
-                        both[r] += scratch[k * LANES + r] * slopes[k * LANES + r]
-
-
-cdef inline bint is_tested_again(const Walk* w, int64_t i, int64_t depth) noexcept nogil:
-    """Whether the column of the edge at depth i of the path is tested below it."""
-    cdef int64_t j
-    for j in range(i + 1, depth + 1):
-        if w.edges[w.path[j]].before == w.path[i]:
-            return True
-    return False
+cdef void add_pairs(Walk* w, const Edge* edge, int64_t column, int64_t out) noexcept nogil:
+    """Add what an edge says of its column and each other one of its path."""
+    cdef double* pairs = w.pairs.cells + out * w.pairs.output
+    cdef int64_t place, other
+    for place in range(edge.n_columns):
+        if place != edge.place:
+            other = w.columns[place]
+            add_products(w.parts, w.slopes + place * w.n_points * LANES, w.n_points, w.n,
+                         pairs + (column * w.n_columns + other) * w.pairs.column,
+                         pairs + (other * w.n_columns + column) * w.pairs.column)
 
 
 def add_path_dependent(ShapTree tree not None, const double[:, ::1] numbers not None, codes,
-                       const int32_t[::1] slot not None, const double[::1] points not None,
-                       const double[::1] weights not None, double[:, :, ::1] phi not None, pairs):
+                       const double[::1] points not None, const double[::1] weights not None,
+                       double[:, :, :] phi not None, double[:, :, :] pairs=None):
     """Add the path-dependent values of a block of rows; callable from any thread.
 
     Parameters
@@ -427,85 +382,60 @@ def add_path_dependent(ShapTree tree not None, const double[:, ::1] numbers not 
         Of the columns that have a slot; nan: none.
     codes : int64 (n_slots, n_rows) or None
         0 of what is missing; None: no column has categories.
-    slot : int32 (n_columns,)
-        Of columns that the tree tests.
     points, weights : float64 (n_points,)
         Of a rule for integrals over [0, 1] that is exact for the most columns of a path.
-    phi : float64 (n_places, n_outputs, n_rows), IN and OUT
-        Of the columns that the tree tests.
-    pairs : float64 (n_places, n_places, n_outputs, n_rows), IN and OUT, or None
-        Twice the interactions, where the first column is less than the second.
+    phi : float64 (n_columns, n_outputs, n_rows), IN and OUT
+    pairs : float64 (n_columns * n_columns, n_outputs, n_rows), IN and OUT, or None
+        Interactions of different columns.
     """
-    cdef int64_t n_rows = numbers.shape[1]
-    cdef int64_t n_places = tree.n_places
-    cdef int64_t depth = tree.max_depth + 2
-    cdef int64_t left = n_rows                              # rows to do
-    cdef int64_t i, n, cells
-    cdef double[:, :, :, ::1] both
+    cdef int64_t n_points = points.shape[0]
+    cdef int64_t depth = tree.max_depth + 1
+    cdef int64_t places = 0 if pairs is None else tree.most_columns
+    cdef int64_t left = numbers.shape[1]                    # rows to do
+    cdef int64_t cells = n_points * LANES
+    cdef double[:, ::1] products, sums, factors, slopes
+    cdef int64_t[:, :, ::1] answers
+    cdef int32_t[::1] columns
     cdef Walk w
-    cdef double* memory
-    if n_places == 0 or n_rows == 0:
+    if tree.max_depth == 0 or left == 0:
         return
-    begin_walk(&w, tree, numbers, codes, slot)
-    if points.shape[0] != weights.shape[0] or 2 * points.shape[0] < tree.most_columns:
+    begin_walk(&w, tree, numbers, codes)
+    w.phi = sums_of(phi, w.n_columns, w.n_outputs, left)
+    if n_points != weights.shape[0] or 2 * n_points < tree.most_columns:
         raise ValueError("There are too few points for the paths of the tree.")
-    if not (phi.shape[0] == n_places and phi.shape[1] == w.n_outputs and phi.shape[2] == n_rows):
-        raise ValueError("The values do not fit the rows.")
-    w.phi, w.pairs = &phi[0, 0, 0], NULL
+    w.pairs.cells = NULL
     if pairs is not None:
-        both = pairs
-        if not (both.shape[0] == both.shape[1] == n_places and both.shape[2] == w.n_outputs
-                and both.shape[3] == n_rows):
-            raise ValueError("The interactions do not fit the rows.")
-        w.pairs = &both[0, 0, 0, 0]
-    w.n_points, w.points, w.weights = points.shape[0], &points[0], &weights[0]
-    cells = w.n_points * LANES
-    # products, slopes, sums, factors; then tests, whether met, and nodes
-    n = depth * (cells * (2 + w.n_outputs) + 4 * w.n_points)
-    memory = <double*>calloc(n + 2 * depth * LANES + depth, sizeof(double))
-    if memory == NULL:
-        raise MemoryError()
-    w.products = memory
-    w.slopes = NULL if pairs is None else memory + depth * cells
-    w.sums = memory + 2 * depth * cells
-    w.factors = w.sums + depth * w.n_outputs * cells
-    w.passes = <int64_t*>(memory + n)
-    w.met = w.passes + depth * LANES
-    w.path = <int32_t*>(w.met + depth * LANES)
-    w.side = w.path + depth
+        w.pairs = sums_of(pairs, w.n_columns * w.n_columns, w.n_outputs, left)
+    products, sums = np.ones((depth, cells)), np.zeros((depth, w.n_outputs * cells))
+    factors, slopes = np.empty((depth, 4 * n_points)), np.empty((places + 1, cells))
+    answers = np.full((2, depth, LANES), -1)
+    columns = np.empty(places + 1, dtype=np.int32)
+    w.n_points, w.points, w.weights = n_points, &points[0], &weights[0]
+    w.products, w.sums, w.factors = &products[0, 0], &sums[0, 0], &factors[0, 0]
+    w.met, w.passes = &answers[0, 0, 0], &answers[1, 0, 0]
+    w.slopes, w.parts, w.columns = &slopes[0, 0], &slopes[places, 0], &columns[0]
     with nogil:
-        for i in range(LANES):
-            w.met[i] = -1
-        for i in range(cells):
-            w.products[i] = 1
         while left > 0:
             w.n = min(<int64_t>LANES, left)
             walk(&w)
             left -= LANES
             w.rows.numbers += LANES
-            w.phi += LANES
+            w.phi.cells += LANES
             if w.rows.codes != NULL:
                 w.rows.codes += LANES
-            if w.pairs != NULL:
-                w.pairs += LANES
-    free(memory)
+            if w.pairs.cells != NULL:
+                w.pairs.cells += LANES
 
 
-cdef begin_walk(Walk* w, ShapTree tree, const double[:, ::1] numbers, codes,
-                const int32_t[::1] slot):
+cdef begin_walk(Walk* w, ShapTree tree, const double[:, ::1] numbers, codes):
     """OUT what a walk reads of the tree and the rows."""
     cdef const int64_t[:, ::1] known
-    cdef int64_t column
-    w.tree, w.edges = tree.grown.trees, tree.edges
+    w.tree, w.edges, w.slot = tree.grown.trees, tree.edges, &tree.slots[0]
     w.value, w.n_outputs = &tree.value[0, 0], tree.value.shape[1]
-    w.n_codes, w.slot = &tree.n_codes[0], &slot[0]
-    w.n_places = tree.n_places
+    w.n_codes, w.n_columns = &tree.n_codes[0], tree.n_codes.shape[0]
+    if numbers.shape[0] != tree.n_slots:
+        raise ValueError("The numbers do not fit the slots of the tree.")
     w.rows.numbers, w.rows.stride, w.rows.codes = &numbers[0, 0], numbers.shape[1], NULL
-    if slot.shape[0] != tree.n_codes.shape[0]:
-        raise ValueError("The slots are not those of the columns.")
-    for column in tree.columns:
-        if not 0 <= slot[column] < numbers.shape[0]:
-            raise ValueError(f"Column {column} has no slot.")
     if codes is not None:
         known = codes
         if known.shape[0] != numbers.shape[0] or known.shape[1] != numbers.shape[1]:
@@ -515,134 +445,108 @@ cdef begin_walk(Walk* w, ShapTree tree, const double[:, ::1] numbers, codes,
         raise ValueError("The tree is broken: it has subsets of numbers.")
 
 
-cdef struct Fork:
-    # A test that two rows answer differently.
-    int32_t place           # of its column
-    int32_t other           # where the background row goes, after where the row goes
+cdef Sums sums_of(double[:, :, :] cells, int64_t n_columns, int64_t n_outputs,
+                  int64_t n_rows) except *:
+    """Where values are added to."""
+    cdef Sums found
+    if not (cells.shape[0] == n_columns and cells.shape[1] == n_outputs
+            and cells.shape[2] == n_rows and cells.strides[2] == sizeof(double)):
+        raise ValueError("The values do not fit the rows.")
+    found.cells = &cells[0, 0, 0]
+    found.column = cells.strides[0] // sizeof(double)
+    found.output = cells.strides[1] // sizeof(double)
+    return found
 
 
-cdef struct RowPair:
-    # Two rows that go down together.
-    Rows background
-    int64_t r               # row
-    int64_t b               # background row
-    int8_t* owner           # by place: whose test counts, ROW or BACKGROUND
-    Fork* forks             # that are open
-    const double* gain      # (d + 1, d + 1): a!(b - 1)!/(a + b)!, by columns of the row, and others
-    int64_t width
-    double* sums            # (forks + 1, 2, outputs)
-
-
-cdef enum Owner:
+cdef enum:
     NOBODY
     ROW
     BACKGROUND
 
 
-cdef int64_t next_fork(const Walk* w, RowPair* p, int64_t node, int64_t n) noexcept nogil:
-    """Go down to a leaf, or to where the rows part: fork n is OUT. Returns the node of the row."""
-    cdef int32_t place
-    cdef bint mine, theirs
-    while w.tree.test[node] != LEAF:
-        place = w.edges[w.tree.left[node]].place
-        mine = passes_test(w, node, &w.rows, p.r)
-        theirs = passes_test(w, node, &p.background, p.b)
-        if p.owner[place] == NOBODY and mine != theirs:
-            p.forks[n].place = place
-            p.forks[n].other = w.tree.right[node] if mine else w.tree.left[node]
-            return w.tree.left[node] if mine else w.tree.right[node]
-        if p.owner[place] == BACKGROUND:
-            mine = theirs
-        node = w.tree.left[node] if mine else w.tree.right[node]
-    return node
+cdef struct Fork:
+    # A test that two rows answer differently, the first one of its column.
+    double* phi             # of its column
+    int32_t column
+    int32_t other           # where the background row goes, after where the row goes
 
 
-cdef void walk_pair(Walk* w, RowPair* p) noexcept nogil:
-    """Add the values of columns by which two rows part."""
-    cdef int64_t node = 0
+cdef void walk_pair(const Walk* w, const Rows* background, int64_t r, int64_t b, Fork* forks,
+                    int8_t* owner, const double[:, ::1] weights) noexcept nogil:
+    """Add the values of columns by which row r and background row b part.
+
+    owner : int8 (n_columns,)
+        Whose test counts; NOBODY before and after.
+    """
+    cdef const Grown* tree = w.tree
+    cdef int32_t node = 0
     cdef int64_t n = 0                                      # open forks
     cdef int64_t a = 0                                      # of which the row's side is open
-    cdef int64_t b, out, i
-    cdef double* above
-    cdef double* below
+    cdef int32_t column
+    cdef int64_t i, out
+    cdef double[3] weight                                   # by owner
+    cdef double value
     cdef double* phi
-    cdef bint is_other
-    cdef Fork* fork
+    cdef bint is_left
     while True:
-        p.forks[n].place = -1
-        node = next_fork(w, p, node, n)
-        if p.forks[n].place >= 0:
-            memset(p.sums + n * 2 * w.n_outputs, 0, 2 * w.n_outputs * sizeof(double))
-            p.owner[p.forks[n].place] = ROW
-            n += 1
-            a += 1
-            continue
-        b, below = n - a, p.sums + n * 2 * w.n_outputs
+        while tree.test[node] != LEAF:
+            column = tree.feature[node]
+            if owner[column] == BACKGROUND:
+                is_left = passes_test(w, node, background, b)
+            else:
+                is_left = passes_test(w, node, &w.rows, r)
+            if owner[column] == NOBODY and passes_test(w, node, background, b) != is_left:
+                forks[n].column = column
+                forks[n].phi = w.phi.cells + column * w.phi.column + r
+                forks[n].other = tree.right[node] if is_left else tree.left[node]
+                owner[column] = ROW
+                n += 1
+                a += 1
+            node = tree.left[node] if is_left else tree.right[node]
+        # what a column of the row adds here, and what one of the background takes away
+        weight[ROW] = weights[a - 1, n - a] if a > 0 else 0
+        weight[BACKGROUND] = -weights[a, n - a - 1] if a < n else 0
         for out in range(w.n_outputs):
-            # what a column of the row adds here, and what one of the background takes away
-            below[out] = w.value[node * w.n_outputs + out] * p.gain[b * p.width + a]
-            below[w.n_outputs + out] = w.value[node * w.n_outputs + out] * p.gain[a * p.width + b]
-        while n > 0:
-            fork = &p.forks[n - 1]
-            is_other = p.owner[fork.place] == BACKGROUND
-            below = p.sums + n * 2 * w.n_outputs
-            above = below - 2 * w.n_outputs
-            phi = w.phi + fork.place * w.n_outputs
-            for out in range(w.n_outputs):
-                phi[out] += -below[w.n_outputs + out] if is_other else below[out]
-            for i in range(2 * w.n_outputs):
-                above[i] += below[i]
-            if not is_other:
-                break
-            p.owner[fork.place] = NOBODY
+            value = w.value[node * w.n_outputs + out]
+            for i in range(n):
+                phi = forks[i].phi + out * w.phi.output
+                phi[0] += value * weight[owner[forks[i].column]]
+        while n > 0 and owner[forks[n - 1].column] == BACKGROUND:
             n -= 1
+            owner[forks[n].column] = NOBODY
         if n == 0:
             return
-        p.owner[fork.place] = BACKGROUND
-        node = fork.other
+        owner[forks[n - 1].column] = BACKGROUND
+        node = forks[n - 1].other
         a -= 1
 
 
 def add_interventional(ShapTree tree not None, const double[:, ::1] numbers not None, codes,
                        const double[:, ::1] others not None, other_codes,
-                       const int32_t[::1] slot not None, const double[:, ::1] gain not None,
-                       double[:, :, ::1] phi not None):
-    """Add the interventional values of a block of rows, over all background rows.
+                       const double[:, ::1] weights not None, double[:, :, :] phi not None):
+    """Add the interventional values of a block of rows, summed over all background rows.
 
-    numbers, codes, slot : as for `add_path_dependent`
-    others, other_codes : the same of background rows
-    gain : float64 (d + 1, d + 1) with d = ``tree.most_columns``
-        ``gain[i, j]`` is i!(j - 1)!/(i + j)!, 0 for j = 0.
-    phi : float64 (n_rows, n_places, n_outputs), IN and OUT
-        Sums over the background rows.
+    numbers, codes, phi : as for `add_path_dependent`
+    others, other_codes : numbers and codes of background rows
+    weights : float64 (d, d) with d = ``tree.most_columns``
+        ``weights[i, j]`` is i!j!/(i + j + 1)!, and may have a factor.
     """
     cdef Walk w, behind
-    cdef RowPair p
+    cdef Fork* forks
+    cdef int8_t[::1] owner = np.zeros(tree.n_codes.shape[0], dtype=np.int8)
+    cdef int64_t[:, ::1] open_forks = np.empty((tree.most_columns, 2), dtype=np.int64)
     cdef int64_t r, b
-    if tree.n_places == 0:
+    if tree.max_depth == 0 or numbers.shape[1] == 0 or others.shape[1] == 0:
         return
-    begin_walk(&behind, tree, others, other_codes, slot)
-    begin_walk(&w, tree, numbers, codes, slot)
-    if not (phi.shape[0] == numbers.shape[1] and phi.shape[1] == w.n_places
-            and phi.shape[2] == w.n_outputs and (codes is None) == (other_codes is None)):
-        raise ValueError("The values do not fit the rows.")
-    if gain.shape[0] != gain.shape[1] or gain.shape[0] <= tree.most_columns:
+    begin_walk(&behind, tree, others, other_codes)
+    begin_walk(&w, tree, numbers, codes)
+    w.phi = sums_of(phi, w.n_columns, w.n_outputs, numbers.shape[1])
+    if (codes is None) != (other_codes is None):
+        raise ValueError("The background does not fit the rows.")
+    if weights.shape[0] != weights.shape[1] or weights.shape[0] < tree.most_columns:
         raise ValueError("There are too few weights for the paths of the tree.")
-    p.background, p.gain, p.width = behind.rows, &gain[0, 0], gain.shape[0]
-    p.owner = <int8_t*>calloc(w.n_places, sizeof(int8_t))
-    p.sums = <double*>malloc((tree.most_columns + 2) * 2 * w.n_outputs * sizeof(double))
-    p.forks = <Fork*>calloc(tree.most_columns + 2, sizeof(Fork))
-    if p.owner == NULL or p.sums == NULL or p.forks == NULL:
-        free(p.owner)
-        free(p.sums)
-        free(p.forks)
-        raise MemoryError()
+    forks = <Fork*>&open_forks[0, 0]
     with nogil:
         for r in range(numbers.shape[1]):
-            w.phi = &phi[r, 0, 0]
             for b in range(others.shape[1]):
-                p.r, p.b = r, b
-                walk_pair(&w, &p)
-    free(p.owner)
-    free(p.sums)
-    free(p.forks)
+                walk_pair(&w, &behind.rows, r, b, forks, &owner[0], weights)

@@ -16,18 +16,19 @@ from functools import cache, partial
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import gammaln, roots_legendre
+from scipy.special import beta, roots_legendre
 
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.tables import Table
 from dtrees.core.model.tree import Tree
+from dtrees.core.predict._packed_forest import GrownTrees
 from dtrees.core.predict._shap import (
     BATCH_ROWS,
     ShapTree,
     add_interventional,
     add_path_dependent,
 )
-from dtrees.core.predict.packed_forest import RawCells
+from dtrees.core.predict.packed_forest import RawCells, slots_of
 from dtrees.core.predict.raw import TestedColumns
 from dtrees.typing import Runner
 
@@ -44,21 +45,18 @@ def rule_of(n_columns: int) -> tuple[np.ndarray, np.ndarray]:
 
 @cache
 def interventional_weights(n_columns: int) -> np.ndarray:
-    """Weights of columns where two rows part: i!(j - 1)!/(i + j)!, float64 (n + 1, n + 1)."""
-    i, j = np.mgrid[: n_columns + 1, : n_columns + 1]
-    found = np.zeros(i.shape)
-    found[:, 1:] = np.exp(gammaln(i + 1) + gammaln(np.maximum(j, 1)) - gammaln(i + j + 1))[:, 1:]
-    return found
+    """Weights of columns where two rows part: i!j!/(i + j + 1)!, float64 (n_columns, n_columns)."""
+    i, j = np.ogrid[1 : n_columns + 1, 1 : n_columns + 1]
+    weights: np.ndarray = beta(i, j)
+    return weights
 
 
 class _Rows:
     """The rows of a table in the columns that trees test."""
 
-    def __init__(self, trees: Sequence[ShapTree], book: CodeBook, table: Table) -> None:
-        columns = np.unique(np.concatenate([tree.columns for tree in trees]))
-        self._columns = TestedColumns(columns, RawCells(book, table))
-        self.slot = self._columns.slot
-        self._has_categories = bool((self.slot[list(book.categories)] >= 0).any())
+    def __init__(self, slot: np.ndarray, book: CodeBook, table: Table) -> None:
+        self._columns = TestedColumns(np.flatnonzero(slot >= 0), RawCells(book, table))
+        self._has_categories = bool((slot[list(book.categories)] >= 0).any())
 
     def block(self, first: int, end: int) -> tuple[np.ndarray, np.ndarray | None]:
         """Numbers, and codes where columns have categories, both (n_slots, end - first)."""
@@ -76,14 +74,15 @@ def prepare_trees(
 
     O(nodes x depth); trees are the tasks of the runner.
     """
+    grown = GrownTrees(tuple(trees), book.n_columns)
+    slot = slots_of(np.flatnonzero(grown.n_compared + grown.n_subsets), book.n_columns)
     pairs = zip(trees, map(np.ascontiguousarray, values), strict=True)
-    tasks = [partial(ShapTree, tree, book.n_columns, value, book.n_codes) for tree, value in pairs]
-    return tuple(run(tasks))
+    return tuple(run([partial(ShapTree, tree, slot, value, book.n_codes) for tree, value in pairs]))
 
 
 def outputs_of(tree: ShapTree, number: int, n_outputs: int) -> slice:
     """The outputs that a tree adds to; `number` is its place among the trees."""
-    n, at = tree.n_values, number % n_outputs
+    n, at = tree.values.shape[1], number % n_outputs
     return slice(n) if n == n_outputs else slice(at, at + n)
 
 
@@ -118,8 +117,8 @@ def contributions(
         Of path-dependent values.
     add_first : bool, default=False
         An output that the trees do not have, such that all sum to 0, comes before the others.
-    phi : float64, IN and OUT, default=None
-        Zeros, where the values shall stand. None: a new array.
+    phi : float64 (n_columns, n_outputs + add_first, n_rows), IN and OUT, default=None
+        Zeros, where the values shall stand, rows side by side. None: a new array.
 
     Returns
     -------
@@ -132,51 +131,46 @@ def contributions(
     O(n_rows x nodes x columns of a path) path-dependent, O(n_rows x background rows x nodes that
     two rows pass) interventional, and O(columns of a path) times as much with interactions.
     """
-    rows = _Rows(trees, book, table)
+    slot = trees[0].slot
+    rows = _Rows(slot, book, table)
     others: tuple = ()
     if background is not None:
-        others = _Rows(trees, book, background).block(0, background.n_rows)
+        others = _Rows(slot, book, background).block(0, background.n_rows)
+    n_columns, all_outputs = book.n_columns, add_first + n_outputs
     if phi is None:
-        phi = np.zeros((table.n_rows, book.n_columns, add_first + n_outputs))
-    pairs = _new_pairs((*phi.shape[:2], *phi.shape[1:])) if interactions else None
-    phi_of_trees = phi[..., add_first:]
-    pairs_of_trees = None if pairs is None else pairs[..., add_first:]
-    tested = np.flatnonzero(rows.slot >= 0)
+        phi = np.zeros((n_columns, all_outputs, table.n_rows))
+    pairs = _new_pairs((n_columns**2, all_outputs, table.n_rows)) if interactions else None
+    tested = np.flatnonzero(slot >= 0)
 
     def block(first: int, end: int) -> None:
         numbers, codes = rows.block(first, end)
         for number, tree in enumerate(trees):
-            if tree.n_places == 0:
-                continue
-            n, outputs = tree.n_values, outputs_of(tree, number, n_outputs)
+            own, rule = outputs_of(tree, number, n_outputs), rule_of(tree.most_columns)
+            here = phi[:, add_first:][:, own, first:end]
             if background is not None:
-                sums = np.zeros((end - first, tree.n_places, n))
                 weights = interventional_weights(tree.most_columns)
-                add_interventional(tree, numbers, codes, *others, rows.slot, weights, sums)
-                phi_of_trees[first:end, tree.columns, outputs] += sums / background.n_rows
-                continue
-            found = np.zeros((tree.n_places, n, end - first))
-            both = np.zeros((tree.n_places, *found.shape)) if interactions else None
-            add_path_dependent(
-                tree, numbers, codes, rows.slot, *rule_of(tree.most_columns), found, both
-            )
-            phi_of_trees[first:end, tree.columns, outputs] += found.transpose(2, 0, 1)
-            if pairs_of_trees is not None and both is not None:
-                half = 0.5 * both.transpose(3, 0, 1, 2)
-                place = np.ix_(range(first, end), tree.columns, tree.columns)
-                pairs_of_trees[..., outputs][place] += half + half.swapaxes(1, 2)
+                add_interventional(tree, numbers, codes, *others, weights, here)
+            elif pairs is not None:
+                both = pairs[:, add_first:][:, own, first:end]
+                add_path_dependent(tree, numbers, codes, *rule, here, both)
+            else:
+                add_path_dependent(tree, numbers, codes, *rule, here)
+        if background is not None:
+            phi[tested, :, first:end] /= background.n_rows
         if add_first:
-            phi[first:end, tested, 0] = 0.0 - phi_of_trees[first:end, tested].sum(axis=-1)
+            phi[tested, 0, first:end] = 0.0 - phi[tested, 1:, first:end].sum(axis=1)
             if pairs is not None:
-                pairs[first:end, ..., 0] = 0.0 - pairs[first:end, ..., 1:].sum(axis=-1)
+                pairs[:, 0, first:end] = 0.0 - pairs[:, 1:, first:end].sum(axis=1)
 
     batches = max(1, -(-table.n_rows // (BLOCKS * BATCH_ROWS)))
     bounds = [*range(0, table.n_rows, min(BLOCK_ROWS, BATCH_ROWS * batches)), table.n_rows]
     run([partial(block, first, end) for first, end in pairwise(bounds)])
-    if pairs is not None:
-        columns = np.arange(book.n_columns)
-        pairs[:, columns, columns] = phi - pairs.sum(axis=2)
-    return phi, pairs
+    if pairs is None:
+        return phi.transpose(2, 0, 1), None
+    pairs = pairs.reshape(n_columns, *phi.shape)
+    columns = np.arange(n_columns)
+    pairs[columns, columns] = phi - pairs.sum(axis=1)
+    return phi.transpose(2, 0, 1), pairs.transpose(3, 0, 1, 2)
 
 
 def _new_pairs(shape: tuple[int, ...]) -> np.ndarray:
@@ -185,7 +179,7 @@ def _new_pairs(shape: tuple[int, ...]) -> np.ndarray:
         return np.zeros(shape)
     except MemoryError as error:
         raise ValueError(
-            f"Interactions of {shape[0]} rows and {shape[1]} columns take "
+            f"Interactions of {shape[-1]} rows and {math.isqrt(shape[0])} columns take "
             f"{8 * math.prod(shape) / 2**30:,.0f} GiB, more than there is: give fewer rows, or fit "
             "a model of fewer columns."
         ) from error

@@ -34,21 +34,39 @@ SHAP_INLINE void multiply(const double *restrict product, const int64_t *before,
     }
 }
 
-/* phi += sum over points of sums * factor, 0 where a test had failed before; all += sums */
+/* phi += sum over points of sums * factor, 0 where a test had failed before; all += sums.
+   OUT parts: half of what is added at the points; NULL: nobody asks. */
 SHAP_INLINE void collect(const double *restrict sums, const int64_t *before, const int64_t *after,
                          const double *met, const double *failed, int64_t n_points, int64_t n,
-                         double *restrict phi, double *restrict all) {
+                         double *restrict phi, double *restrict all, double *restrict parts) {
     double added[LANES] = {0};
     for (int64_t k = 0; k < n_points; k++) {
         double m = met[k], f = failed[k];
         for (int64_t r = 0; r < n; r++) {
             double here = sums[k * LANES + r];
-            added[r] += here * chosen(m, f, 0, before[r], after[r]);
+            double part = here * chosen(m, f, 0, before[r], after[r]);
+            added[r] += part;
+            if (parts)
+                parts[k * LANES + r] = 0.5 * part;
             all[k * LANES + r] += here;
         }
     }
     for (int64_t r = 0; r < n; r++)
         phi[r] += added[r];
+}
+
+/* one and other += sum over points of parts * slopes */
+SHAP_INLINE void add_products(const double *restrict parts, const double *restrict slopes,
+                              int64_t n_points, int64_t n, double *restrict one,
+                              double *restrict other) {
+    double added[LANES] = {0};
+    for (int64_t k = 0; k < n_points; k++)
+        for (int64_t r = 0; r < n; r++)
+            added[r] += parts[k * LANES + r] * slopes[k * LANES + r];
+    for (int64_t r = 0; r < n; r++) {
+        one[r] += added[r];
+        other[r] += added[r];
+    }
 }
 
 #endif

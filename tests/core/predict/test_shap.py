@@ -21,6 +21,8 @@ from dtrees.export.model_nodes import ModelNodes
 from dtrees.typing import serial
 from tests.export.examples import examples
 
+SLOT = np.arange(3, dtype=np.int32)
+
 
 def ready(tree, value, book):
     return prepare_trees([tree], [value], book, serial)
@@ -142,8 +144,8 @@ class TestBrokenArguments:
         model = DecisionTreeRegressor(random_state=0).fit(X, X.sum(axis=1))
         return model.tree_.model, X[:4].T.copy(), model.tree_.codebook.n_codes
 
-    def ready(self, tree, n_codes):
-        return ShapTree(tree, 3, tree.value, n_codes)
+    def ready(self, tree, n_codes, slot=SLOT):
+        return ShapTree(tree, slot, tree.value, n_codes)
 
     @pytest.mark.parametrize("child", [0, 99, -3])
     def test_children_that_cannot_be(self, parts, child):
@@ -158,9 +160,7 @@ class TestBrokenArguments:
         right = tree.children_right.copy()
         right[2] = 3
         with pytest.raises(ValueError, match="node 3 has no subset, or not one parent"):
-            ShapTree(
-                replace(tree, children_right=right), 2, tree.value, np.zeros(2, dtype=np.int64)
-            )
+            self.ready(replace(tree, children_right=right), np.zeros(2, dtype=np.int64), SLOT[:2])
 
     def test_columns_that_cannot_be(self, parts):
         tree, _, n_codes = parts
@@ -179,24 +179,37 @@ class TestBrokenArguments:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"gain": interventional_weights(1)}, "too few weights"),
-            ({"phi": np.zeros((4, 3, 2))}, "values do not fit"),
-            ({"other_codes": np.zeros((3, 2), dtype=np.int64)}, "values do not fit"),
+            ({"weights": interventional_weights(1)}, "too few weights"),
+            ({"phi": np.zeros((3, 2, 4))}, "values do not fit"),
+            ({"other_codes": np.zeros((3, 2), dtype=np.int64)}, "background does not fit"),
         ],
     )
     def test_lengths_of_two_rows(self, parts, change, message):
         tree, numbers, n_codes = parts
         own = self.ready(tree, n_codes)
         given = {
-            "gain": interventional_weights(own.most_columns),
-            "phi": np.zeros((4, 3, 1)),
+            "weights": interventional_weights(own.most_columns),
+            "phi": np.zeros((3, 1, 4)),
             "other_codes": None,
         } | change
-        slot, others = np.arange(3, dtype=np.int32), numbers[:, :2].copy()
+        others = numbers[:, :2].copy()
         with pytest.raises(ValueError, match=message):
             add_interventional(
-                own, numbers, None, others, given["other_codes"], slot, given["gain"], given["phi"]
+                own, numbers, None, others, given["other_codes"], given["weights"], given["phi"]
             )
+
+    @pytest.mark.parametrize(
+        ("slot", "message"),
+        [
+            (SLOT - 2, "has no slot"),
+            (SLOT[:2], "broken"),
+            (np.arange(4, dtype=np.int32), "differ in length"),
+        ],
+    )
+    def test_slots_of_other_columns(self, parts, slot, message):
+        tree, _, n_codes = parts
+        with pytest.raises(ValueError, match=message):
+            self.ready(tree, n_codes, slot)
 
     def test_children_of_nobody(self, parts):
         tree, _, n_codes = parts
@@ -208,11 +221,11 @@ class TestBrokenArguments:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"slot": np.full(3, 7, dtype=np.int32)}, "has no slot"),
-            ({"slot": np.zeros(2, dtype=np.int32)}, "slots are not those"),
+            ({"numbers": np.zeros((2, 4))}, "numbers do not fit"),
             ({"rule": rule_of(1)}, "too few points"),
             ({"phi": np.zeros((3, 1, 9))}, "values do not fit"),
-            ({"pairs": np.zeros((1, 1, 1, 1))}, "interactions do not fit"),
+            ({"phi": np.zeros((3, 1, 8))[:, :, ::2]}, "values do not fit"),
+            ({"pairs": np.zeros((3, 1, 4))}, "values do not fit"),
             ({"codes": np.zeros((1, 1), dtype=np.int64)}, "codes do not fit"),
         ],
     )
@@ -220,7 +233,7 @@ class TestBrokenArguments:
         tree, numbers, n_codes = parts
         own = self.ready(tree, n_codes)
         given = {
-            "slot": np.arange(3, dtype=np.int32),
+            "numbers": numbers,
             "rule": rule_of(own.most_columns),
             "phi": np.zeros((3, 1, 4)),
             "pairs": None,
@@ -228,6 +241,5 @@ class TestBrokenArguments:
         } | change
         with pytest.raises(ValueError, match=message):
             add_path_dependent(
-                own, numbers, given["codes"], given["slot"], *given["rule"], given["phi"],
-                given["pairs"],
+                own, given["numbers"], given["codes"], *given["rule"], given["phi"], given["pairs"]
             )  # fmt: skip
