@@ -26,10 +26,12 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.grow.lockstep import Grow, Model, Turns, boost_together
 from dtrees.core.membership.resampling import Resampling
+from dtrees.core.predict.raw import raw_before
 from dtrees.estimators.boosted_start import CodedTable, sides_of, start_of
 from dtrees.estimators.boosting import BaseBoosting
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import FittedSets
+from dtrees.estimators.prediction import offsets_of
 from dtrees.parallel import place_of_boosting, threaded
 from dtrees.typing import Runner, serial
 
@@ -43,7 +45,17 @@ TREES_OF_A_TASK = 4  # that rows go down, where there are threads for them
 
 @dataclass(frozen=True, eq=False)
 class FittedBoosts(FittedSets):
-    """Boosted models of several training sets."""
+    """Boosted models of several training sets.
+
+    `offset`, float64 (n_rows, n_values), is what the raw predictions of rows begin with, if given.
+    """
+
+    offset: np.ndarray | None = None
+
+    def first_raw(self, model: Any, rows: np.ndarray) -> np.ndarray:
+        """Raw predictions of rows before the first iteration, float64 (n, n_values)."""
+        own = None if self.offset is None else self.offset[rows]
+        return raw_before(model._initial, len(rows), own)
 
     def values_of(self, model: Any, rows: np.ndarray) -> np.ndarray:
         """What a model says of rows: shares of classes, or a number."""
@@ -57,7 +69,7 @@ class FittedBoosts(FittedSets):
 
     def raw_of(self, model: Any, rows: np.ndarray, run: Runner | None = None) -> np.ndarray:
         """Raw predictions of rows, float64 (n, n_values); `run` as for `stages_of`."""
-        raw = first_raw(model, len(rows))
+        raw = self.first_raw(model, rows)
         for block in self.blocks_of_stages(model, rows, run):
             raw = np.ascontiguousarray(block[-1].T)
         return raw
@@ -79,7 +91,7 @@ class FittedBoosts(FittedSets):
         """Raw predictions after some iterations at a time, (n_iterations, n_values, n_rows)."""
         lookup, trees = self.coded_rows, model.forest_.trees
         run, n_values = run or threaded(model.n_jobs), model.n_trees_per_iteration_
-        raw = first_raw(model, len(rows)).T
+        raw = self.first_raw(model, rows).T
         at_once = CELLS_AT_ONCE // max(1, raw.size)
         at_once = max(LEAST_AT_ONCE, min(MOST_AT_ONCE, at_once)) * n_values
         of_a_task = at_once if run is serial else TREES_OF_A_TASK
@@ -93,11 +105,6 @@ class FittedBoosts(FittedSets):
                 after += before
             yield block
             raw = block[-1]
-
-
-def first_raw(model: Any, n_rows: int) -> np.ndarray:
-    """Raw predictions before the first iteration, float64 (n_rows, n_values)."""
-    return np.repeat(model._initial[None, :], n_rows, axis=0)
 
 
 def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling) -> FittedBoosts:
@@ -121,7 +128,10 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     assert sets.cells is not None
     if len(sets.cells) != coded.n_rows:
         raise ValueError(f"X has {coded.n_rows} rows, but the sets are of {len(sets.cells)}.")
-    common = CodedTable(table.X, values, codes.book, coded, seed)
+    offset = table.init_score
+    if offset is not None:
+        offset = offsets_of(offset, coded.n_rows, target.n_classes if target.n_classes > 2 else 1)
+    common = CodedTable(table.X, values, codes.book, coded, seed, offset)
     models: list[Any] = [None] * sets.n_sets
     has_missing = coded.missing_columns()
 
@@ -155,7 +165,8 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     for model in fitted:
         model._fit_report = stats.report()
     y = target.y.astype(np.int64) if target.kind == "classification" else values.astype(np.float64)
-    return FittedBoosts(models, codes.book, target, codes.rows, y, sets.totals(target.has_weight))
+    n_live = sets.totals(target.has_weight)
+    return FittedBoosts(models, codes.book, target, codes.rows, y, n_live, offset)
 
 
 def _target_of(

@@ -124,7 +124,7 @@ class Codes:
 
 @dataclass(eq=False, repr=False)
 class TrainingTable:
-    """A table, its target and weights, read once, and coded once for each way of coding.
+    """A table and what belongs to its rows, read once, and coded once for each way of coding.
 
     Estimators with other parameters share the codes, unless they ask for other ones (``max_bins``,
     ``categorical_features``, ``handle_unknown``, and the seed, where values are sampled).
@@ -134,6 +134,7 @@ class TrainingTable:
     y: Any
     sample_weight: Any = None
     stats: FitStatistics = field(default_factory=FitStatistics)  # what has been done for it so far
+    init_score: Any = None
     told: set[str] = field(default_factory=set, init=False)  # what was logged of it
     _read: tuple[Table | PartitionedTable, np.ndarray] | None = field(default=None, init=False)
     _seed: int | None = field(default=None, init=False)  # of all fits without a random state

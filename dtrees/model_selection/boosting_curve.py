@@ -246,7 +246,8 @@ def boosting_curve(
     groups : array-like of shape (n_rows,), default=None
         For the splitter.
     params : dict, default=None
-        For the estimator's ``fit``: ``sample_weight``. Held-out rows count once.
+        For the estimator's ``fit``: ``sample_weight`` and ``init_score``. Held-out rows count once,
+        and begin with their ``init_score``.
 
     Returns
     -------
@@ -328,9 +329,9 @@ def _scores_of_split(
     assert isinstance(fitted, FittedBoosts)
     rows = np.arange(len(fitted.y))[grown.splits[number][1]]
     model = _shrunken(fitted.models[number], shrinkage)
-    held = Held(
-        table.X, rows, _safe_indexing(table.y, rows), fitted.y[rows].astype(np.float64), None
-    )
+    y, start = fitted.y[rows].astype(np.float64), fitted.offset
+    start = None if start is None else start[rows]
+    held = Held(table.X, rows, _safe_indexing(table.y, rows), y, None, start)
     score = scored(model, model._predictor(), held, scoring)
     if isinstance(score, ByLoss):
         blocks = fitted.blocks_of_stages(model, rows, serial)

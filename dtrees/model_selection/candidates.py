@@ -44,7 +44,7 @@ from dtrees.constraints import check_values
 from dtrees.core.model.nested_trees import PruningGrid, sums_over_leaves
 from dtrees.core.model.pruning import PruningLimits
 from dtrees.core.model.tree import Tree, mean_of_sums
-from dtrees.estimators.boosted_sets import FittedBoosts, first_raw
+from dtrees.estimators.boosted_sets import FittedBoosts
 from dtrees.estimators.boosting import BaseBoosting, shortened
 from dtrees.estimators.fit_plan import MOST_ROWS, depth_of, rows_of_split
 from dtrees.estimators.fitted_sets import FittedSets, model_of_trees, trees_of
@@ -443,7 +443,7 @@ class BoostedCells(Cells):
                 begun = _Stages(rows.copy(), raw, iter(()), model.n_iter_)
             else:
                 stages = self.fitted.stages_of(model, rows, run)
-                begun = _Stages(rows.copy(), first_raw(model, len(rows)), stages)
+                begun = _Stages(rows.copy(), self.fitted.first_raw(model, rows), stages)
             known[at : at + 1] = [begun]
         walked = known[at]
         while walked.n_iterations < n_iterations:

@@ -37,7 +37,7 @@ from dtrees.estimators.prediction import ENDS, Predictor, scaled_errors, warn_of
 from dtrees.model_selection.candidates import Cells
 from dtrees.model_selection.folds import TEST, RowsOfSides, Split
 from dtrees.model_selection.pipelines import last_step
-from dtrees.model_selection.prepare import Arguments
+from dtrees.model_selection.prepare import Arguments, has_starts
 from dtrees.model_selection.search import FittedSearches, SharedSearch
 from dtrees.parallel import Answer, Model, is_lazy, map_rows, threaded
 
@@ -213,7 +213,9 @@ class Predictors(Model):
             return self.held_out.ends(of_models("predict"), self.confidence, spreads=spreads)
 
 
-def unsupported_intervals(estimator: Any, return_estimator: Any) -> str | None:
+def unsupported_intervals(
+    estimator: Any, return_estimator: Any, params: Mapping[str, Any] | None = None
+) -> str | None:
     """Why a cross-validation has no intervals, as far as its arguments tell; None: it may."""
     model = estimator.estimator if isinstance(estimator, SharedSearch) else estimator
     last = last_step(model)[1] if isinstance(model, Pipeline) else model
@@ -221,6 +223,8 @@ def unsupported_intervals(estimator: Any, return_estimator: Any) -> str | None:
         return f"{NO_REGRESSOR} {type(model).__name__}, which is no regressor of dtrees"
     if not return_estimator:
         return "call cross_validate with return_estimator=True, which keeps its models"
+    if has_starts(params):
+        return "rows that are to be predicted have no init_score, and those of the fits have it"
     return None
 
 

@@ -167,6 +167,15 @@ def asks_for_predictions(scoring: Any) -> bool:
     return not callable(scoring) or type(scoring).__module__ == get_scorer.__module__
 
 
+def refuse_functions(scoring: Any) -> None:
+    """Refuse (ValueError) scorers that predict by a model, which knows no init_score of rows."""
+    if not asks_for_predictions(scoring):
+        raise ValueError(
+            "A function that is given as scoring predicts by the model, which knows no init_score "
+            "of the held-out rows. Give a scorer of scikit-learn, by name or of make_scorer."
+        )
+
+
 def scoring_of_proxies(scoring: Any, X: Any, classes: np.ndarray | None) -> Any:
     """Scorers that see the model and rows of the table, as without proxies.
 

@@ -75,7 +75,8 @@ def unsupported_reason(
 ) -> str | None:
     """Why the models are not grown together; None: they are.
 
-    `params` are names for ``fit``, of which `known` is the only one that it may be given.
+    `params` are names for ``fit``. Of these it may be given `known`, and boosted models their
+    ``init_score``.
     """
     if not is_any_of_dtrees(estimator):
         return f"{type(estimator).__name__} is not an estimator of dtrees"
@@ -83,7 +84,8 @@ def unsupported_reason(
         return "there is no y"
     if sklearn.get_config()["enable_metadata_routing"]:
         return "metadata routing is enabled"
-    others = sorted(set(params) - {known})
+    starts = {"init_score"} if is_boosted(estimator) and known == "sample_weight" else set()
+    others = sorted(set(params) - {known} - starts)
     return f"fit is given {', '.join(others)}" if others else None
 
 
@@ -179,7 +181,8 @@ class Arguments:
     def shared(self, bar: Bar | None = None, *, has_last: bool = True) -> SplitTable:
         """The table, read once, and its splits; there is no `reason` not to share them."""
         assert self.reason is None
-        table = TrainingTable(self.X, self.y, self.sample_weight, self.stats)
+        start = (self.params or {}).get("init_score")
+        table = TrainingTable(self.X, self.y, self.sample_weight, self.stats, start)
         return SplitTable(table, self.cv, bar=bar, has_last=has_last)
 
     def refuse_partitions(self) -> None:
@@ -211,12 +214,6 @@ def prepare(
     Raises TypeError where rows of a Dask collection would have to be taken: before anything is
     computed, where that is known. ClusterError, ValueError: the input cannot be used.
     """
-    if "init_score" in (arguments.params or ()):
-        warn(
-            f"{arguments.who} gives init_score to each fit, but held-out rows are scored and "
-            "predicted without: scorers know none. Ask the models, which "
-            "cross_validate(..., return_estimator=True) returns: model.predict(X, init_score)."
-        )
     if reason is not None:
         check_rows_can_be_taken(arguments.who, X, reason)
     X = in_scipy(X)
@@ -228,7 +225,9 @@ def prepare(
     n_rows = known_length(X)
     if n_rows is not None:
         weight = arguments.sample_weight if checks_weight else None
-        check_lengths(n_rows, {"groups": arguments.groups, "sample_weight": weight})
+        start = (arguments.params or {}).get("init_score")
+        belonging = {"groups": arguments.groups, "sample_weight": weight, "init_score": start}
+        check_lengths(n_rows, belonging)
     cv, groups = arguments.cv, arguments.groups
     try:
         if check is not None:
@@ -287,6 +286,22 @@ def prepare_shared(
             remedy = " Give its last step, and X as the steps before it leave it."
         raise TypeError(f"{arguments.who} needs models that grow together: {reason}.{remedy}")
     return prepared.shared(bar)
+
+
+def has_starts(params: Iterable[str] | None) -> bool:
+    """Whether names of parameters for ``fit`` say that rows begin with raw predictions."""
+    return any(str(name).rpartition("__")[2] == "init_score" for name in params or ())
+
+
+def warn_of_starts(arguments: Arguments, reason: str | None) -> None:
+    """Warn that scikit-learn's function scores held-out rows without their ``init_score``."""
+    if has_starts(arguments.params):
+        warn(
+            f"{arguments.who} gives init_score to each fit, but held-out rows are scored and "
+            f"predicted without, as models do not grow together: {reason}. Ask the "
+            "models, which cross_validate(..., return_estimator=True) returns: "
+            "model.predict(X, init_score)."
+        )
 
 
 def refuse_unknown_params(arguments: Arguments) -> None:

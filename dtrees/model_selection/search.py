@@ -62,6 +62,7 @@ from dtrees.model_selection.pipelines import (
     settings_of,
     unsupported_pipeline,
 )
+from dtrees.model_selection.prefitted_proxy import refuse_functions
 from dtrees.model_selection.prepare import (
     Arguments,
     NotShareableError,
@@ -73,6 +74,7 @@ from dtrees.model_selection.prepare import (
     unsupported_callbacks,
     unsupported_reason,
     unsupported_splits,
+    warn_of_starts,
     with_collections,
 )
 from dtrees.model_selection.search_scores import FitLines, SearchScores
@@ -107,9 +109,9 @@ class SharedSearch:
         y : array-like of shape (n_rows,)
             The target.
         **params : dict
-            ``sample_weight``, of shape (n_rows,), for the estimator's ``fit``, and ``groups`` for
-            the splitter. With others scikit-learn's own search does the work. For the last step of
-            a pipeline, ``<step>__sample_weight``.
+            ``sample_weight``, of shape (n_rows,), for the estimator's ``fit``, ``init_score`` of
+            boosted models, and ``groups`` for the splitter. With others scikit-learn's own search
+            does the work. For the last step of a pipeline, ``<step>__sample_weight``.
 
         Returns
         -------
@@ -164,6 +166,8 @@ class SharedSearch:
             reason = unsupported_reason(self.estimator, y, params) or unsupported_callbacks(self)
             if reason is None:
                 self._validate_params()  # type: ignore[attr-defined]
+                if "init_score" in params:
+                    refuse_functions(self.scoring)
             else:
                 check_rows_can_be_taken(f"{arguments.who}.fit", X, reason)
             prepared = prepare(arguments, X, y, reason=reason, draw=self._draw, checks_weight=True)
@@ -201,6 +205,7 @@ class SharedSearch:
             self.cv = draw_splits(self.cv, X, X if y is None else prepared.y, groups)
         own = {} if groups is None else {"groups": groups}
         params = prepared.params
+        warn_of_starts(prepared, reason or ONE_EACH)
         return super().fit(X, prepared.y, **params, **own)  # type: ignore[misc]
 
     @tables_kept()

@@ -66,7 +66,12 @@ from dtrees.model_selection.intervals import (
     intervals_of,
     unsupported_intervals,
 )
-from dtrees.model_selection.prefitted_proxy import PrefittedProxy, RowNumbers, scoring_of_proxies
+from dtrees.model_selection.prefitted_proxy import (
+    PrefittedProxy,
+    RowNumbers,
+    refuse_functions,
+    scoring_of_proxies,
+)
 from dtrees.model_selection.prepare import (
     Arguments,
     NotShareableError,
@@ -74,6 +79,7 @@ from dtrees.model_selection.prepare import (
     SplitTable,
     draw_splits,
     prepare,
+    warn_of_starts,
 )
 from dtrees.model_selection.search import (
     FittedSearches,
@@ -158,6 +164,9 @@ def fit_together(
     reason = unsupported_model(estimator, y, arguments.params or ())
     if reason is None and not (method in METHODS and hasattr(estimator, method)):
         reason = f"method={method!r}"
+    if reason is None and "init_score" in (arguments.params or ()):
+        refuse_functions(options.get("scoring"))
+        refuse_functions(estimator.scoring if isinstance(estimator, SharedSearch) else None)
     check = partial(check_scoring, estimator, scoring=options.get("scoring"))
     prepared = prepare(arguments, X, y, reason=reason, check=check)
     fitted: TogetherFitted | None = None
@@ -260,8 +269,8 @@ def cross_validate(
         and number, are counted by a bar on the standard error stream before.
     params : dict, default=None
         For the estimator's ``fit``: ``sample_weight``, one weight per row of `X`; scores are not
-        weighted. With others, and where metadata routing is enabled, scikit-learn's own function
-        does the work.
+        weighted. Of boosted models also ``init_score``, with which held-out rows begin, too. With
+        others, and where metadata routing is enabled, scikit-learn's own function does the work.
     pre_dispatch : int or str, default="2*n_jobs"
         For scikit-learn's own function.
     return_train_score, return_estimator, return_indices : bool, default=False
@@ -339,7 +348,7 @@ def cross_validate(
         "pre_dispatch": pre_dispatch,
     }
     arguments = Arguments("cross_validate", estimator, cv, groups, params)
-    start, refused = perf_counter(), unsupported_intervals(estimator, return_estimator)
+    start, refused = perf_counter(), unsupported_intervals(estimator, return_estimator, params)
     prepared, together = fit_together(arguments, X, y, options)
     if together is None:
         return _one_by_one(prepared, options, refused)
@@ -401,6 +410,7 @@ def _by_sklearn(
     """Result of scikit-learn's function for the models; where there are none, for its own."""
     y = prepared.y
     if models is None:
+        warn_of_starts(prepared, prepared.reason)
         rest = {"groups": prepared.groups, "cv": prepared.cv, "params": prepared.params}
         return function(prepared.estimator, prepared.X, y, **rest, **options)
     rows, options = RowNumbers(len(y), prepared.cv), dict(options)

@@ -13,10 +13,22 @@ from distributed import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import log_softmax, softmax
+from sklearn.base import clone
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
+from dtrees.estimators.boosted_stopping import Stage
+from dtrees.exceptions import NotSharedWarning
 from dtrees.export import load, save
-from dtrees.model_selection import GridSearchCV, cross_val_predict, cross_validate
+from dtrees.model_selection import (
+    GridSearchCV,
+    boosting_curve,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+)
 from tests.core.grow.boosted_cases import Squares
 from tests.export.examples import COLUMNS, table
 from tests.parallel.clusters import connect
@@ -226,20 +238,84 @@ def test_a_fit_goes_on_from_both(tmp_path):
     assert again.set_params(warm_start=True, max_iter=10).fit(X, y, **then).n_iter_ == 10
 
 
-def test_a_cross_validation_divides_it():
-    """And warns that scorers know none."""
-    params = {"init_score": START}
-    model = GradientBoostingRegressor(max_iter=3)
+@pytest.mark.parametrize("case", ["two", "three", "poisson"])
+@pytest.mark.parametrize("early", [False, True])
+def test_a_cross_validation_scores_held_out_rows_that_begin_with_theirs(case, early):
+    """As a loop over the splits does, with models that have their codes in common."""
+    y, start = target(case, F), OF_THREE if case == "three" else START
+    metric = "neg_mean_poisson_deviance" if case == "poisson" else "neg_log_loss"
+    model, cv, weight = estimator(case, early_stopping=early), KFold(3), np.arange(N) % 3 + 1.0
+    params = {"init_score": start, "sample_weight": weight}
+    scoring = {"a": metric, "b": "r2" if case == "poisson" else "accuracy"}
+    with warnings.catch_warnings(action="error"):
+        found = cross_validate(
+            model, X, y, cv=cv, params=params, scoring=scoring, return_estimator=True
+        )
+        own = cross_val_predict(model, X, y, cv=cv, params=params)
+        curve = boosting_curve(model, X, y, cv=cv, params=params, scoring=metric)
+        search = GridSearchCV(model, {"max_iter": [2, 6]}, cv=cv, scoring=metric).fit(
+            X, y, **params
+        )
+        nested = cross_validate(search, X, y, cv=cv, params=params, scoring=metric)
+        whole = cross_val_score(model, X, y, cv=cv, params=params, scoring=metric)
+    assert same_trees(found.final_estimator, clone(model).fit(X, y, weight, init_score=start))
+    np.testing.assert_array_equal(whole, found["test_a"])
+    for number, (train, test) in enumerate(cv.split(X)):
+        inside = np.where(np.isin(np.arange(N), train), weight, 0.0)
+        each = clone(model).fit(X, y, inside, init_score=start)
+        assert same_trees(found["estimator"][number], each)
+        stage = Stage(each, each._predictor(), predicted_raw(each, X[test], start[test]))
+        for name, each_metric in scoring.items():
+            expected = get_scorer(each_metric)(stage, X[test], y[test])
+            assert found[f"test_{name}"][number] == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_array_equal(own[test], each.predict(X[test], start[test]))
+        if not early:
+            assert curve.scores[-1, number] == pytest.approx(found["test_a"][number], rel=1e-12)
+            place = search.cv_results_[f"split{number}_test_score"][1]
+            if metric == "neg_log_loss":  # its scores are weighted
+                expected = get_scorer(metric)(stage, X[test], y[test], sample_weight=weight[test])
+                assert place == pytest.approx(expected, rel=1e-12)
+    best = clone(model).set_params(**search.best_params_).fit(X, y, weight, init_score=start)
+    assert same_trees(search.best_estimator_, best)
+    assert np.isfinite(nested["test_score"]).all()
+
+
+def predicted_raw(model, rows, start):
+    predictor = model._predictor()
+    return predictor.raw(predictor.check(rows), offset=start.reshape(len(rows), -1))
+
+
+def test_what_predicts_by_a_model_of_a_cross_validation_knows_none():
+    params, model = {"init_score": START}, GradientBoostingRegressor(max_iter=3)
+
+    def own(model, X, y):
+        return 0.0
+
+    search = GridSearchCV(model, {"max_iter": [2]}, cv=3, scoring=own)
+    for ask in (
+        lambda: cross_validate(model, X, F, cv=3, params=params, scoring=own),
+        lambda: cross_validate(model, X, F, cv=3, params=params, scoring={"a": own}),
+        lambda: cross_validate(search, X, F, cv=3, params=params),
+        lambda: search.fit(X, F, **params),
+        lambda: boosting_curve(model, X, F, cv=3, params=params, scoring=own),
+    ):
+        with pytest.raises(ValueError, match="predicts by the model, which knows no init_score"):
+            ask()
+    found = cross_validate(model, X, F, cv=3, params=params, return_estimator=True)
+    with pytest.raises(ValueError, match="rows that are to be predicted have no init_score"):
+        found.prediction_interval(X)
+    with pytest.raises(ValueError, match="init_score"):
+        cross_validate(model, X, F, cv=3, params={"init_score": START[:-1]})
+    steps = make_pipeline("passthrough", model)
+    named = {"gradientboostingregressor__init_score": START}
     with pytest.warns(UserWarning, match="cross_validate gives init_score to each fit, but held"):
-        found = cross_validate(model, X, F, cv=3, params=params, return_estimator=True)
-    assert same_trees(found["final_estimator"], model.fit(X, F, init_score=START))
-    assert [each._initial.tolist() for each in found["estimator"]] == [[0.0]] * 3
-    search = GridSearchCV(model, {"max_iter": [2, 3]}, cv=3)
-    with pytest.warns(UserWarning, match="held-out rows are scored and predicted without"):
-        search.fit(X, F, init_score=START)
-    assert search.best_estimator_._initial.tolist() == [0.0]
-    with pytest.warns(UserWarning, match="cross_val_predict gives init_score to each fit"):
-        cross_val_predict(model, X, F, cv=3, params=params)
+        cross_validate(steps, X, F, cv=3, params=named)
+    search = GridSearchCV(steps, {"gradientboostingregressor__max_iter": [2]}, cv=3)
+    with (
+        pytest.warns(NotSharedWarning),
+        pytest.warns(UserWarning, match="held-out rows are scored and predicted without"),
+    ):
+        search.fit(X, F, **named)
 
 
 @pytest.mark.parametrize(
