@@ -35,7 +35,7 @@ from sklearn.utils.validation import check_is_fitted
 from dtrees import losses
 from dtrees.callbacks import Callback, ProgressBar, check_callbacks, listening
 from dtrees.coding.coded import CodedMatrix
-from dtrees.coding.tables import Table, row_values
+from dtrees.coding.tables import row_values
 from dtrees.coding.target import Target, exact_bincount
 from dtrees.constraints import (
     COLUMN_RULES,
@@ -394,24 +394,10 @@ class BaseBoosting(BaseModel):
         if init_score is None:
             return self._answer(method, X)
         check_is_fitted(self)
-        predictor, run = self._predictor(), threaded(self.n_jobs)
-        table, offset = self._begun(predictor, X, init_score, run)
-        return predictor.of_raw(method, predictor.raw(table, run, offset))
-
-    def _begun(
-        self, predictor: BoostedPredictor, X: Any, init_score: Any, run: LocalRunner
-    ) -> tuple[Table, np.ndarray | None]:
-        """A table in memory, and the raw predictions that its rows begin with."""
         if is_lazy(X):
-            raise TypeError(
-                "Rows of a Dask collection have no init_score. Predict block by block, or give "
-                "X.compute()."
-            )
-        table: Table = predictor.check(X, run)
-        if init_score is None:
-            return table, None
+            return map_rows(self._predictor(), method, X, init_score)
         (found,) = map(row_values, computed(init_score))
-        return table, offsets_of(found, table.n_rows, len(self._initial))
+        return self._predictor().begun(method, X, found, threaded(self.n_jobs))
 
     def predict(self, X: Any, init_score: Any = None) -> np.ndarray:
         """Predict the class, or the number, of every row.
@@ -421,7 +407,8 @@ class BaseBoosting(BaseModel):
         X : table of shape (n_rows, n_columns)
             Columns as at fit. A Dask array or data frame is answered lazily, block by block.
         init_score : array-like of shape (n_rows,) or (n_rows, n_classes_), default=None
-            Raw predictions that the rows begin with, as at fit. None: zeros. Rows are in memory.
+            Raw predictions that the rows begin with, as at fit. None: zeros. Those of a Dask
+            collection have its partitions, or `X` is an array of known lengths.
 
         Returns
         -------
@@ -434,9 +421,9 @@ class BaseBoosting(BaseModel):
         sklearn.exceptions.NotFittedError
             Before `fit`.
         TypeError
-            `init_score` is given, and `X` is a Dask collection.
+            `X` is a Dask collection of unknown lengths, and `init_score` is in memory.
         ValueError
-            Columns are not those of the fit, or `init_score` has another shape.
+            Columns are not those of the fit, or `init_score` has another shape or partitions.
         """
         return self._from("predict", X, init_score)
 
@@ -444,11 +431,14 @@ class BaseBoosting(BaseModel):
         """The answers of 1, 2, ... iterations; the table is checked at once."""
         check_is_fitted(self)
         predictor, n_values = self._predictor(), self.n_trees_per_iteration_
-        if is_lazy(X) and init_score is None:
+        if is_lazy(X):
             ends = range(n_values, len(self.forest_) + 1, n_values)
-            return (map_rows(predictor.first(end), method, X) for end in ends)
-        run = threaded(self.n_jobs)
-        table, offset = self._begun(predictor, X, init_score, run)
+            return (map_rows(predictor.first(end), method, X, init_score) for end in ends)
+        run, offset = threaded(self.n_jobs), None
+        table = predictor.check(X, run)
+        if init_score is not None:
+            (found,) = map(row_values, computed(init_score))
+            offset = offsets_of(found, table.n_rows, n_values)
         return (predictor.of_raw(method, raw) for raw in predictor.staged(table, run, offset))
 
     def staged_predict(self, X: Any, init_score: Any = None) -> Iterator[np.ndarray]:

@@ -250,6 +250,12 @@ class BoostedPredictor(ForestPredictor):
                 return np.log(values)
         return values if method == "predict_proba" else self.labels_of(values)
 
+    def begun(self, method: str, X: Any, rows: Any, run: Runner = serial) -> np.ndarray:
+        """A method's answer for rows that begin with raw predictions."""
+        table = self.check(X, run)
+        offset = offsets_of(rows, table.n_rows, len(self.initial))
+        return self.of_raw(method, self.raw(table, run, offset))
+
     def values_of(self, raw: np.ndarray) -> np.ndarray:
         """Shares of classes or a number of raw predictions, float64 (n_rows, n_classes or 1)."""
         if self.classes is None:

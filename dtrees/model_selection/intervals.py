@@ -202,7 +202,7 @@ class Predictors(Model):
         """Type, dtype and columns of the answer."""
         return Answer(np.empty((0, 2)), columns=ENDS)
 
-    def of_block(self, method: str, block: Any) -> np.ndarray:
+    def of_block(self, method: str, block: Any, rows: Any = None) -> np.ndarray:
         """The ends for the rows of a block."""
 
         def of_models(what: str) -> np.ndarray:

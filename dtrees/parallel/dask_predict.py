@@ -43,7 +43,8 @@ from dask.base import tokenize
 from dtrees._forks import lock_of_process
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.tables import Table, feature_names, read_table
-from dtrees.parallel.partitions import is_array
+from dtrees.parallel.lazy_collections import is_lazy
+from dtrees.parallel.partitions import check_lengths, is_array, known_length
 from dtrees.typing import Runner, serial
 
 _opening = lock_of_process(RLock)  # a model may hold others
@@ -85,15 +86,21 @@ class Model(ABC):
         """Raise when a table of these columns is not one of those that were fitted."""
         self.book.check_columns(names, n_columns, self.estimator)
 
-    def of_block(self, method: str, block: Any) -> Any:
+    def begun(self, method: str, X: Any, rows: Any, run: Runner = serial) -> Any:
+        """A method's answer for rows that begin with numbers; not of all models."""
+        raise NotImplementedError
+
+    def of_block(self, method: str, block: Any, rows: Any = None) -> Any:
         """Answer for the rows of a block, at least one, whose columns have been checked.
+
+        `rows` are what they begin with; None: with the same.
 
         Names that only one side has were a warning then, and are none for every block.
         """
         table = read_table(block)
         if table.names is None or self.book.feature_names is None:
             table = replace(table, names=self.book.feature_names)
-        return getattr(self, method)(table)
+        return getattr(self, method)(table) if rows is None else self.begun(method, table, rows)
 
 
 class Sealed:
@@ -124,33 +131,71 @@ class Sealed:
         return self._model
 
 
-def map_rows(model: Model, method: str, X: Any) -> Any:
+def map_rows(model: Model, method: str, X: Any, init_score: Any = None) -> Any:
     """A method's answers for an array or data frame of Dask, lazily, from the model as it is now.
 
     What kind of collection they are, the head of this module says. A sparse answer is an array in
-    any case. Raises TypeError where `X` is a collection of another kind, and ValueError where it
-    has other columns than at fit, as far as the collection tells. The rest is told by the tasks.
+    any case. `init_score` is what rows begin with, if they do: of the same partitions. Raises
+    TypeError where `X` is a collection of another kind, and ValueError where it has other columns
+    than at fit, or other rows than `init_score`, as far as the collection tells. The rest is told
+    by the tasks.
     """
-    return (_map_array if is_array(X) else _map_frame)(model, method, X)
+    rows = [] if init_score is None else [_cut_as(X, init_score)]
+    return (_map_array if is_array(X) else _map_frame)(model, method, X, *rows)
 
 
-def map_parts(answer: Callable[[Any, Any], Any], model: Any, X: Any, name: str = "predict") -> Any:
+def _cut_as(X: Any, init_score: Any) -> Any:
+    """What rows of a collection begin with, cut as it is: a frame, or of an array two dimensions.
+
+    Arrays of known lengths are cut anew; other collections need as many partitions.
+    """
+    from dask import array, dataframe
+
+    found, of_array, n_rows = init_score, is_array(X), known_length(X)
+    if not is_lazy(found) and n_rows is not None and of_array:
+        found = array.from_array(np.asarray(found))
+    if not is_lazy(found):
+        raise TypeError(
+            "Rows of a Dask collection of unknown lengths begin with an init_score that is a "
+            "collection of the same partitions. Got one in memory."
+        )
+    if of_array and hasattr(found, "to_dask_array"):
+        found = found.to_dask_array()
+    elif not of_array and not hasattr(found, "to_dask_array"):
+        found = dataframe.from_dask_array(found)
+    if of_array and n_rows is not None and known_length(found) is not None:
+        check_lengths(n_rows, {"init_score": found})
+        found = found.rechunk({0: X.chunks[0]})
+    n_parts = [each.numblocks[0] if of_array else each.npartitions for each in (X, found)]
+    if n_parts[0] != n_parts[1]:
+        raise ValueError(f"X has {n_parts[0]} partitions, and init_score has {n_parts[1]}.")
+    if of_array:
+        found = found[:, None] if found.ndim == 1 else found.rechunk({1: -1})
+    return found
+
+
+def map_parts(
+    answer: Callable[..., Any], model: Any, X: Any, name: str = "predict", *rows: Any
+) -> Any:
     """A function of a data frame and a model for the partitions of a lazy data frame, lazily.
 
     The model is kept as it is now, as a single key of the graph. A partition of no rows is asked
-    about at once, for the columns.
+    about at once, for the columns. `rows` are other collections of as many partitions, parts of
+    which the function gets, too.
     """
     return X.map_partitions(
         partial(_of_part, answer=answer),
         _leaf(model),
+        *rows,
         meta=answer(X._meta, model),
         enforce_metadata=False,
+        align_dataframes=False,
         token=name,
     )
 
 
-def _of_part(part: Any, model: Sealed, answer: Callable[[Any, Any], Any]) -> Any:
-    return answer(part, model.open())
+def _of_part(part: Any, model: Sealed, *rows: Any, answer: Callable[..., Any]) -> Any:
+    return answer(part, model.open(), *rows)
 
 
 def _leaf(model: Any) -> Any:
@@ -159,7 +204,7 @@ def _leaf(model: Any) -> Any:
     return dask.delayed(sealed, name=f"dtrees-model-{tokenize(sealed.pickled)}", traverse=False)
 
 
-def _map_array(model: Model, method: str, X: Any) -> Any:
+def _map_array(model: Model, method: str, X: Any, *rows: Any) -> Any:
     model.check_columns(None, None if np.isnan(X.shape[1]) else X.shape[1])
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
@@ -167,21 +212,22 @@ def _map_array(model: Model, method: str, X: Any) -> Any:
     leaf = _leaf(model)
     return X.map_blocks(
         partial(_of_array, method=method, empty=empty),
+        *rows,
         model=leaf,
         drop_axis=[1] if empty.ndim == 1 else [],
         new_axis=[*range(2, empty.ndim)],
         chunks=(X.chunks[0], *((n,) for n in empty.shape[1:])),
         dtype=empty.dtype,
         meta=empty,
-        name=f"{method.replace('_', '-')}-{tokenize(X.name, leaf.key)}",
+        name=f"{method.replace('_', '-')}-{tokenize(X.name, leaf.key, *rows)}",
     )
 
 
-def _of_array(block: Any, model: Sealed, method: str, empty: Any) -> Any:
-    return model.open().of_block(method, block) if block.shape[0] else empty
+def _of_array(block: Any, *rows: Any, model: Sealed, method: str, empty: Any) -> Any:
+    return model.open().of_block(method, block, *rows) if block.shape[0] else empty
 
 
-def _map_frame(model: Model, method: str, X: Any) -> Any:
+def _map_frame(model: Model, method: str, X: Any, *rows: Any) -> Any:
     model.check_columns(feature_names(X.columns), len(X.columns))
     answer = model.answer(method)
     pandas = sys.modules["pandas"]
@@ -189,12 +235,14 @@ def _map_frame(model: Model, method: str, X: Any) -> Any:
     labels = answer.empty if answer.labels is None else answer.labels
     dtype = pandas.Series(labels).dtype if answer.empty.ndim == 1 else None
     own = {"method": method, "empty": answer.empty, "columns": answer.columns, "dtype": dtype}
-    return map_parts(partial(_of_frame, **own), model, X, method.replace("_", "-"))
+    return map_parts(partial(_of_frame, **own), model, X, method.replace("_", "-"), *rows)
 
 
-def _of_frame(part: Any, model: Model, *, method: str, empty: Any, columns: Any, dtype: Any) -> Any:
+def _of_frame(
+    part: Any, model: Model, *rows: Any, method: str, empty: Any, columns: Any, dtype: Any
+) -> Any:
     """Values as a Series or, with several columns, as a DataFrame; sparse ones as they are."""
-    values = model.of_block(method, part) if len(part) else empty
+    values = model.of_block(method, part, *rows) if len(part) else empty
     pandas, index = sys.modules["pandas"], part.index
     if values.ndim == 1:
         return pandas.Series(values, index=index, dtype=dtype)

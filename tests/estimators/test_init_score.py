@@ -207,16 +207,56 @@ def test_sparse_tables_and_dask_collections():
     found = estimator("squared_error").fit(lazy, y, init_score=start)
     assert same_trees(found, expected)
     np.testing.assert_array_equal(found.predict(rows, start), predicted)
-    with pytest.raises(TypeError, match="Rows of a Dask collection have no init_score"):
-        found.predict(lazy, init_score=START)
-    with pytest.raises(TypeError, match="Rows of a Dask collection have no init_score"):
-        found.staged_predict(lazy, init_score=START)
-    frame = dd.from_pandas(pd.DataFrame(rows).assign(begin=START), npartitions=3)
-    by_part = frame.map_partitions(lambda part: found.predict(part[[0, 1, 2]], part["begin"]))
-    np.testing.assert_array_equal(by_part.compute(), predicted)
     with connect(2, 1, False) as cluster, Client(cluster, set_as_default=True):
         there = estimator("squared_error", regime="replicated").fit(lazy, y, init_score=start)
     assert same_trees(there, expected)
+
+
+@pytest.mark.parametrize("case", ["two", "three", "poisson"])
+def test_answers_of_collections_are_lazy(case):
+    """Bit for bit those of the rows in memory, however the collections are cut."""
+    y, start = target(case, F), OF_THREE if case == "three" else START
+    model = estimator(case).fit(X, y, init_score=start)
+    methods = (
+        ["predict"] if case == "poisson" else ["predict", "predict_proba", "decision_function"]
+    )
+    index = RNG.permutation(N)
+    names = ["begin"] if start.ndim == 1 else ["a", "b", "c"]
+    frame = pd.DataFrame(X, index=index).assign(
+        **dict(zip(names, start.reshape(N, -1).T, strict=True))
+    )
+    frame = dd.from_pandas(frame, npartitions=3, sort=False)
+    blocks, dense = da.from_array(X, chunks=(70, 2)), frame[[0, 1, 2]]
+    column = frame["begin"] if case != "three" else frame[names]
+    cut = da.from_array(start, chunks=40)
+    unknown = dense.to_dask_array()
+    sparse = blocks.rechunk((70, 3)).map_blocks(sp.csr_array)
+    same = column.to_dask_array()
+    pairs = [(blocks, cut), (blocks, start), (sparse, cut), (blocks, start.tolist())]
+    pairs += [(unknown, column), (unknown, same), (dense, column), (dense, same)]
+    for method in methods:
+        expected = getattr(model, method)(X, start)
+        for rows, begin in pairs:
+            found = getattr(model, method)(rows, init_score=begin)
+            assert type(found) is type(getattr(model, method)(rows))
+            np.testing.assert_array_equal(np.asarray(found.compute()), expected)
+    with pytest.raises(TypeError, match="Got one in memory"):
+        model.predict(dense, init_score=start)
+    with pytest.raises(TypeError, match="Got one in memory"):
+        model.predict(unknown, init_score=start)
+    with pytest.raises(ValueError, match="X has 3 partitions, and init_score has 2"):
+        model.predict(dense, init_score=da.from_array(start, chunks=(100, -1)[: start.ndim]))
+    with pytest.raises(ValueError, match="init_score"):
+        model.predict(blocks, init_score=start[1:])
+    other = dd.from_pandas(pd.DataFrame(start).iloc[:-1], npartitions=3)
+    with pytest.raises(ValueError, match="init_score must have the shape"):
+        model.predict(dense, init_score=other[0] if case != "three" else other).compute()
+    stages = [
+        [np.asarray(each) for each in model.staged_predict(*given)]
+        for given in ((X, start), (blocks, cut), (dense, column))
+    ]
+    np.testing.assert_array_equal(stages[0], stages[1])
+    np.testing.assert_array_equal(stages[0], stages[2])
 
 
 def test_a_fit_goes_on_from_both(tmp_path):
