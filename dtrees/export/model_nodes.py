@@ -45,7 +45,7 @@ WORD_BITS = 64
 CELLS = 2**24  # categories of nodes that are looked at together
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Node:
     """A node of a fitted model.
 
@@ -59,19 +59,16 @@ class Node:
         A root has 0.
     output : int or None
         Of a boosted model: which raw prediction the tree adds to. None: the value has all outputs.
-    column : int or None
+    column, name : int and str, or None
         What is tested; None in leaves, as are all of the following up to `right`.
-    name : str or None
-        Name of the column.
     test : {"<=", ">", "in"} or None
     threshold : float, datetime64, timedelta64 or None
         None of sets. inf: all numbers pass.
     categories : tuple or None
         Labels that pass; None of comparisons.
-    missing_left : bool or None
-        Whether missing values pass.
-    unseen_left : bool or None
-        Whether categories that were not there at fit pass; None in columns of numbers.
+    missing_left, unseen_left : bool or None
+        Whether missing values pass, and categories that were not there at fit; None of the latter
+        in columns of numbers.
     left, right : int or None
         Children.
     value : float64 (n_values,)
@@ -91,15 +88,15 @@ class Node:
     parent: int | None
     depth: int
     output: int | None
-    column: int | None
-    name: str | None
-    test: str | None
-    threshold: Any
-    categories: tuple | None
-    missing_left: bool | None
-    unseen_left: bool | None
-    left: int | None
-    right: int | None
+    column: int | None = None
+    name: str | None = None
+    test: str | None = None
+    threshold: Any = None
+    categories: tuple | None = None
+    missing_left: bool | None = None
+    unseen_left: bool | None = None
+    left: int | None = None
+    right: int | None = None
     value: np.ndarray
     weight: float
     n_samples: int
@@ -115,6 +112,11 @@ class Node:
 def _of_tree(name: str) -> Any:
     """A property of nodes that is an attribute of their tree on codes."""
     return property(attrgetter(f"coded_tree.{name}"))
+
+
+def _has_test(code: int) -> Any:
+    """A property of trees: which nodes have a test of this kind."""
+    return cached_property(lambda tree: tree.test == code)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,23 +162,9 @@ class TreeNodes:
     criterion = _of_tree("criterion")
     value_of = _of_tree("value_of")  # of nodes, which may occur many times
 
-    @cached_property
-    def is_leaf(self) -> np.ndarray:
-        """Whether a node is a leaf, bool (n_nodes,)."""
-        is_leaf: np.ndarray = self.test == LEAF
-        return is_leaf
-
-    @cached_property
-    def is_above(self) -> np.ndarray:
-        """Whether numbers above the threshold pass, bool (n_nodes,)."""
-        is_above: np.ndarray = self.test == ABOVE
-        return is_above
-
-    @cached_property
-    def is_set(self) -> np.ndarray:
-        """Whether categories pass, bool (n_nodes,)."""
-        is_set: np.ndarray = self.test == IN_SUBSET
-        return is_set
+    is_leaf = _has_test(LEAF)  # bool (n_nodes,)
+    is_above = _has_test(ABOVE)  # numbers above the threshold pass
+    is_set = _has_test(IN_SUBSET)  # categories pass
 
     @cached_property
     def missing_left(self) -> np.ndarray:
@@ -215,41 +203,15 @@ class TreeNodes:
     @cached_property
     def _subset_ends(self) -> np.ndarray:
         """Where subsets begin and the last one ends, ascending."""
-        offsets = self.coded_tree.subset_offset
-        return np.append(np.unique(offsets[offsets >= 0]), len(self.coded_tree.subset_words))
+        return np.append(
+            np.unique(self.coded_tree.subset_offset), len(self.coded_tree.subset_words)
+        )
 
     def codes_left(self, node: int) -> np.ndarray:
         """Tell which codes pass the test of a set: bool, a multiple of 64 of them."""
         begin, ends = self.coded_tree.subset_offset[node], self._subset_ends
         end = ends[np.searchsorted(ends, begin, side="right")]
-        words = self.coded_tree.subset_words[begin:end].astype("<u8")
-        return np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
-
-    def categories_left(self, node: int) -> np.ndarray:
-        """Tell which categories of the column pass the test of a set.
-
-        bool (n_categories,), in the order of ``book.categories[column]``; of a tree on codes, of
-        all codes.
-        """
-        if self.book is None:
-            return self.codes_left(node)
-        left: np.ndarray = self.sets_left(np.array([node]))[0]
-        return left
-
-    def sets_left(self, nodes: np.ndarray) -> np.ndarray:
-        """Tell which categories pass the tests of nodes that test sets of one column.
-
-        bool (n_nodes, n_categories), as `categories_left`; of trees with a book.
-        """
-        assert self.book is not None
-        column = self.column[nodes[0]]
-        n_ordered, n_codes = self.book.n_ordered[column], self.book.n_codes[column]
-        words = np.arange(n_codes // WORD_BITS + 1)
-        of_nodes = self.coded_tree.subset_words[
-            self.coded_tree.subset_offset[nodes, np.newaxis] + words
-        ]
-        bits = np.unpackbits(of_nodes.astype("<u8").view(np.uint8), axis=1, bitorder="little")
-        return bits[:, n_ordered + 1 : n_codes + 1].astype(bool)
+        return _bits(self.coded_tree.subset_words[begin:end])
 
     def sets(self, inner: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """Iterate over sets that hold no missing values, for formats that want them so.
@@ -265,14 +227,18 @@ class TreeNodes:
             Some of those among `inner` that test sets of the column.
         members : bool (n_nodes, n_categories)
         """
+        book, tree = self.book, self.coded_tree
+        assert book is not None
         set_nodes = inner[self.is_set[inner]]
         column = self.column[set_nodes]
         for j in np.unique(column).tolist():
             here = set_nodes[column == j]
-            step = max(1, CELLS // int(self.book.n_codes[j]))  # type: ignore[union-attr]
+            codes, words = _codes_of(book, j), np.arange(book.n_codes[j] // WORD_BITS + 1)
+            step = max(1, CELLS // int(book.n_codes[j]))
             for begin in range(0, len(here), step):
                 nodes = here[begin : begin + step]
-                yield j, nodes, self.sets_left(nodes) != self.missing_left[nodes, np.newaxis]
+                members = _bits(tree.subset_words[tree.subset_offset[nodes, np.newaxis] + words])
+                yield j, nodes, members[:, codes] != self.missing_left[nodes, np.newaxis]
 
     def sides(self, inner: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Children of inner nodes: of rows that pass, or are in `sets`; and of the others.
@@ -399,8 +365,7 @@ class ModelNodes:
     @property
     def labels(self) -> list:
         """Labels of the classes; of a tree without an estimator, their numbers."""
-        classes = range(self.trees[0].n_values) if self.classes is None else self.classes
-        return list(classes)
+        return list(range(self.trees[0].n_values) if self.classes is None else self.classes)
 
     @property
     def n_outputs(self) -> int:
@@ -428,7 +393,7 @@ class ModelNodes:
         output = None if self.start is None else number % len(self.start)
         for node in range(tree.n_nodes):
             parent = int(tree.parent[node])
-            of_test = dict.fromkeys(NODE_TEST)
+            of_test: dict[str, Any] = {}
             if not tree.is_leaf[node]:
                 column, test = int(tree.column[node]), TESTS[int(tree.test[node])]
                 of_test = {
@@ -467,16 +432,12 @@ class ModelNodes:
 
     def labels_left(self, node: int, tree: TreeNodes) -> tuple:
         """The categories that pass the test of a set."""
-        passes = tree.categories_left(node)
+        passes = tree.codes_left(node)
         if self.book is None:
             return tuple(np.flatnonzero(passes).tolist())
-        return tuple(self.book.categories[int(tree.column[node])][passes].tolist())
-
-
-NODE_TEST = (  # attributes of a node that are None in leaves
-    *("column", "name", "test", "threshold", "categories"),
-    *("missing_left", "unseen_left", "left", "right"),
-)
+        column = int(tree.column[node])
+        passing = self.book.categories[column][passes[_codes_of(self.book, column)]]
+        return tuple(passing.tolist())
 
 
 def nodes(model: Any) -> Iterator[Node]:
@@ -514,6 +475,17 @@ def nodes(model: Any) -> Iterator[Node]:
     2 petal width (cm) <= 1.75
     """
     return iter(ModelNodes.of(model))
+
+
+def _bits(words: np.ndarray) -> np.ndarray:
+    """The bits of words, the lowest first: bool, of the last axis."""
+    bits = np.unpackbits(words.astype("<u8").view(np.uint8), axis=-1, bitorder="little")
+    return bits.astype(bool)
+
+
+def _codes_of(book: CodeBook, column: int) -> slice:
+    """The codes of the categories of a column."""
+    return slice(int(book.n_ordered[column]) + 1, int(book.n_codes[column]) + 1)
 
 
 def _link_of(model: Any) -> str:

@@ -25,6 +25,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -168,12 +169,11 @@ def to_onnx(
         narrow = view.book.low.dtype == np.float32 and _misfit(labels, np.float32) is None
         dtype = "float32" if narrow else "float64"
     graph = _Graph(extra("onnx", of="onnx", for_="to_onnx"), np.dtype(dtype), missing)
-    features = _Features.of(view, view.book, graph)
-    _add_outputs(view, graph, _add_trees(view, graph, features))
+    matrix, places = _add_inputs(view, view.book, graph)
+    _add_outputs(view, graph, _add_trees(view, graph, matrix, places))
     made = graph.finish()
     if path is not None:
-        with open(path, "wb") as file:
-            file.write(made.SerializeToString())
+        Path(path).write_bytes(made.SerializeToString())
     return made
 
 
@@ -270,58 +270,47 @@ class _Graph:
         return made
 
 
-@dataclass(eq=False)
-class _Features:
-    """The columns of the matrix that the trees read.
+def _add_inputs(view: ModelNodes, book: CodeBook, graph: _Graph) -> tuple[str, np.ndarray]:
+    """Add the inputs of a model and what they are coded with.
 
-    Attributes
-    ----------
+    Returns
+    -------
     matrix : str
-        float64 (n_rows, n_features).
+        What the trees read, float64 (n_rows, n_features).
     places : int64 (n_columns, FEATURES)
         Which feature a test reads; columns of one kind have one. 0: sets of categories. 1, 2:
         numbers up to a threshold; unseen categories go right, or left. 3, 4: numbers above it.
     """
-
-    matrix: str
-    places: np.ndarray
-
-    @classmethod
-    def of(cls, view: ModelNodes, book: CodeBook, graph: _Graph) -> _Features:
-        """Add the inputs of a model and what they are coded with."""
-        places = np.zeros((view.n_columns, FEATURES), dtype=np.int64)
-        if book.feature_names is None and (view.kinds == "number").all():
-            places[:] = np.arange(view.n_columns)[:, np.newaxis]
-            table = graph.input("X", graph.dtype, view.n_columns)
-            return cls(graph.cast(table, np.float64), places)
-        counts = Counter(view.column_names)
-        graph.names |= set(counts)
-        wrong = [name for name, count in counts.items() if count > 1 or not name]
-        if wrong:
-            raise ValueError(
-                f"to_onnx needs columns with names, no two of them equal. Got {str(wrong)[1:-1]}."
-            )
-        features: list[str] = []
-        tested = set(view.tested.tolist()) or {0}  # of one leaf: any column
-        for column, (name, kind) in enumerate(zip(view.column_names, view.kinds, strict=True)):
-            labels = book.categories[column].tolist() if column in book.categories else []
-            are_numbers = kind != "hybrid" and all(isinstance(label, NUMBERS) for label in labels)
-            of_labels = graph.dtype if are_numbers else object
-            cells = graph.input(name, np.int64 if kind == "time" else of_labels)
-            if column not in tested:
-                continue
-            if kind == "time":
-                found = [_times(graph, cells)]
-            elif kind == "number":
-                found = [graph.cast(cells, np.float64)]
-            elif kind == "hybrid":
-                found = _hybrid(graph, cells, name, labels)
-            else:
-                find = _numbers_of_numbers if are_numbers else _numbers_of_strings
-                found = [graph.cast(find(graph, cells, name, labels), np.float64)]
-            places[column] = len(features) + np.arange(FEATURES) % len(found)
-            features += found
-        return cls(graph.add("Concat", *features, axis=1), places)
+    places = np.repeat(np.arange(view.n_columns)[:, np.newaxis], FEATURES, axis=1)
+    if book.feature_names is None and (view.kinds == "number").all():
+        return graph.cast(graph.input("X", graph.dtype, view.n_columns), np.float64), places
+    counts = Counter(view.column_names)
+    graph.names |= set(counts)
+    wrong = [name for name, count in counts.items() if count > 1 or not name]
+    if wrong:
+        raise ValueError(
+            f"to_onnx needs columns with names, no two of them equal. Got {str(wrong)[1:-1]}."
+        )
+    features: list[str] = []
+    tested = set(view.tested.tolist()) or {0}  # of one leaf: any column
+    for column, (name, kind) in enumerate(zip(view.column_names, view.kinds, strict=True)):
+        labels = book.categories[column].tolist() if column in book.categories else []
+        are_numbers = kind != "hybrid" and all(isinstance(label, NUMBERS) for label in labels)
+        of_labels = graph.dtype if are_numbers else object
+        cells = graph.input(name, np.int64 if kind == "time" else of_labels)
+        if column not in tested:
+            continue
+        if kind == "time":
+            found = [_times(graph, cells)]
+        elif kind == "number":
+            found = [graph.cast(cells, np.float64)]
+        elif kind == "hybrid":
+            found = _hybrid(graph, cells, name, labels)
+        else:
+            found = [graph.cast(_categories(graph, cells, name, labels, are_numbers), np.float64)]
+        places[column] = len(features) + np.arange(FEATURES) % len(found)
+        features += found
+    return graph.add("Concat", *features, axis=1), places
 
 
 def _times(graph: _Graph, value: str) -> str:
@@ -338,20 +327,15 @@ def _misfit(labels: list, dtype: Any) -> Any:
         return next((x for x, fits in zip(labels, rounded, strict=True) if not fits), None)
 
 
-def _numbers_of_numbers(graph: _Graph, value: str, name: str, labels: list) -> str:
-    """Add the numbers of categories that are numbers."""
-    wrong = _misfit(labels, graph.dtype.type)
+def _categories(graph: _Graph, cells: str, name: str, labels: list, are_numbers: bool) -> str:
+    """Add a look-up of the numbers of categories: what is no key is unseen."""
+    wrong = _misfit(labels, graph.dtype.type) if are_numbers else None
     if wrong is not None:
         raise ValueError(
             f"Column {name!r} has the category {wrong!r}, which is no {graph.dtype.name}."
             + (" Give dtype='float64'." if graph.dtype == np.float32 else "")
         )
-    return _label_encoder(graph, value, np.array([*labels, np.nan], dtype=graph.dtype))
-
-
-def _numbers_of_strings(graph: _Graph, value: str, name: str, labels: list) -> str:
-    """Add the numbers of categories that are strings."""
-    if not all(isinstance(label, str) for label in labels):
+    if not are_numbers and not all(isinstance(label, str) for label in labels):
         kinds = sorted({type(label).__name__ for label in labels})
         raise TypeError(
             f"Column {name!r} has categories of {', '.join(kinds)}, which ONNX cannot hold: only "
@@ -362,17 +346,14 @@ def _numbers_of_strings(graph: _Graph, value: str, name: str, labels: list) -> s
             f"missing={graph.missing!r} is a category of column {name!r}. Give another string, "
             "which stands for missing values."
         )
-    return _label_encoder(graph, value, np.array([*labels, graph.missing], dtype=object))
-
-
-def _label_encoder(graph: _Graph, value: str, keys: np.ndarray) -> str:
-    """Add a look-up: the last key is that of missing values, and what is no key is unseen."""
-    n = len(keys) - 1
+    n, missing = len(labels), np.nan if are_numbers else graph.missing
     return graph.add(
-        *("LabelEncoder", value),
+        *("LabelEncoder", cells),
         domain=ML,
-        keys_tensor=graph.tensor(keys),
-        values_tensor=graph.tensor(np.append(np.arange(1, n + 1), n + 2)),
+        keys_tensor=graph.tensor(
+            np.array([*labels, missing], dtype=graph.dtype if are_numbers else object)
+        ),
+        values_tensor=graph.tensor(np.array([*range(1, n + 1), n + 2])),
         default_tensor=graph.tensor(np.array([n + 1])),
     )
 
@@ -388,7 +369,7 @@ def _hybrid(graph: _Graph, cells: str, name: str, labels: list) -> list[str]:
     is_number = graph.add("RegexFullMatch", cells, pattern=NUMBER)
     nan = graph.constant(np.array("NaN", dtype=object))
     number = graph.cast(graph.add("Where", is_number, cells, nan), np.float64)
-    category = _numbers_of_strings(graph, cells, name, labels)
+    category = _categories(graph, cells, name, labels, False)
     category = graph.add("Where", is_number, graph.constant(np.int64(n + 3)), category)
     found = [graph.cast(category, np.float64)]
     for known, unseen in ((1, 1), (1, -1), (-1, -1), (-1, 1)):  # as `places` numbers them
@@ -399,19 +380,16 @@ def _hybrid(graph: _Graph, cells: str, name: str, labels: list) -> list[str]:
     return found
 
 
-def _add_trees(view: ModelNodes, graph: _Graph, features: _Features) -> str:
+def _add_trees(view: ModelNodes, graph: _Graph, matrix: str, places: np.ndarray) -> str:
     """Add the trees; raw predictions or means of values, float64 (n_rows, n_outputs).
 
     A runtime takes some rows through all trees of a node, then the next ones. Of large trees it
     would read all from memory for each few rows, so each of those is a node of its own.
     """
-    small, groups = [], []
-    for number, tree in enumerate(view.trees):
-        if tree.n_nodes > LARGE:
-            groups.append([number])
-        else:
-            small.append(number)
-    sums = (_add_sum(view, graph, features, group) for group in [*groups, small] if group)
+    trees = list(enumerate(view.trees))
+    groups = [[number] for number, tree in trees if tree.n_nodes > LARGE]
+    small = [number for number, tree in trees if tree.n_nodes <= LARGE]
+    sums = (_add_sum(view, graph, matrix, places, group) for group in [*groups, small] if group)
     result = reduce(lambda total, part: graph.add("Add", total, part), sums)
     if view.start is not None:
         return graph.add("Add", result, graph.constant(view.start.astype(np.float64)))
@@ -422,7 +400,9 @@ def _add_trees(view: ModelNodes, graph: _Graph, features: _Features) -> str:
     return graph.add("Concat", first_share, result, axis=1)
 
 
-def _add_sum(view: ModelNodes, graph: _Graph, features: _Features, numbers: list[int]) -> str:
+def _add_sum(
+    view: ModelNodes, graph: _Graph, matrix: str, places: np.ndarray, numbers: list[int]
+) -> str:
     """Add some trees; the sum of their values.
 
     A leaf of ``TreeEnsemble`` adds one number to one target. Two shares add up to one, so the
@@ -438,7 +418,7 @@ def _add_sum(view: ModelNodes, graph: _Graph, features: _Features, numbers: list
     values, targets = [np.zeros((2, n_outputs if looks_up else 1))], [0, 0]
     for place, number in enumerate(numbers):
         tree = view.trees[number]
-        parts.append(_nodes_of(tree, features, n_nodes, n_leaves))
+        parts.append(_nodes_of(tree, places, n_nodes, n_leaves))
         values.append(tree.value[tree.is_leaf][:, -values[0].shape[1] :])
         targets += [(place if looks_up else number) % n_targets] * len(values[-1])
         roots.append(n_nodes)
@@ -450,7 +430,7 @@ def _add_sum(view: ModelNodes, graph: _Graph, features: _Features, numbers: list
         for (key, dtype), arrays in zip(INNER.items(), zip(*parts, strict=True), strict=True)
     }
     result = graph.add(
-        *("TreeEnsemble", features.matrix),
+        *("TreeEnsemble", matrix),
         domain=ML,
         n_targets=n_targets,
         aggregate_function=SUM,
@@ -467,7 +447,7 @@ def _add_sum(view: ModelNodes, graph: _Graph, features: _Features, numbers: list
 
 
 def _nodes_of(
-    tree: TreeNodes, features: _Features, first_node: int, first_leaf: int
+    tree: TreeNodes, places: np.ndarray, first_node: int, first_leaf: int
 ) -> list[np.ndarray]:
     """What ``TreeEnsemble`` reads of the nodes of a tree that are no leaves, as `INNER` has it."""
     is_leaf, inner = tree.is_leaf, _preorder(tree)
@@ -480,7 +460,7 @@ def _nodes_of(
     number = rank + np.where(is_leaf, first_leaf, first_node)
     return [
         MODES[tree.test[inner]],
-        features.places[tree.column[inner], which[inner]],
+        places[tree.column[inner], which[inner]],
         np.where(tree.is_set, 0, np.minimum(tree.threshold, GREATEST))[inner],
         tree.missing_left[inner] & ~swaps,
         *(number[first], is_leaf[first], number[second], is_leaf[second]),
