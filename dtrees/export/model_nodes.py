@@ -307,6 +307,14 @@ class ModelNodes:
             return cls(trees, book, classes, np.ones(1))
         return cls(trees, book, classes, model._initial, _link_of(model))
 
+    @classmethod
+    def with_book(cls, model: Any) -> tuple[ModelNodes, CodeBook]:
+        """The view of a model and its book, which a tree on codes has not: TypeError."""
+        view = cls.of(model)
+        if view.book is None:
+            raise TypeError("A tree on codes does not know what they mean: give the estimator.")
+        return view, view.book
+
     @property
     def n_columns(self) -> int:
         """Number of columns of the table."""

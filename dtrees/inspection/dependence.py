@@ -15,11 +15,6 @@ column comes to it or does not. So the pairs of values are a product of two matr
 No row is predicted: it takes trees alone. scikit-learn calls it ``method="recursion"``, for its
 own trees. Brute force asks all rows instead, each with the value in its column. The two differ
 where columns depend on each other.
-
-Tests of trees see values as `Points`::
-
-    values of the user's      numbers, dates, categories, missing ──┐
-    or those of the trees     thresholds, a number above them, all ─┴──▶ Points ──go_left──▶ sides
 """
 
 from __future__ import annotations
@@ -34,6 +29,7 @@ import numpy as np
 from dtrees.coding.labels import is_missing, object_array
 from dtrees.constraints import ArrayLike, InstanceOf, IntegerIn, Nothing, checked
 from dtrees.export.model_nodes import ModelNodes, TreeNodes
+from dtrees.inspection.tree_formatter import number_of
 
 if TYPE_CHECKING:
     from dtrees.coding.codebook import CodeBook
@@ -77,43 +73,26 @@ class Points:
         return left
 
 
-def points_asked_for(
+def _asked_for(
     trees: Sequence[TreeNodes], book: CodeBook, column: int, values: Any, resolution: int
-) -> tuple[np.ndarray, Points]:
-    """The values of a column that are asked for; None: those where answers change."""
-    if values is None:
-        return _values_of(trees, book, column, resolution)
-    is_mixed = column in book.categories and not isinstance(values, np.ndarray)
-    shown = object_array(list(values)) if is_mixed else np.asarray(values)
-    return shown, _points_of(book, column, shown)
+) -> np.ndarray:
+    """The values of a column that are asked for, as the user has them.
 
-
-def _values_of(
-    trees: Sequence[TreeNodes], book: CodeBook, column: int, resolution: int
-) -> tuple[np.ndarray, Points]:
-    """Values where the answers of trees change, a number above, and all categories."""
-    numbers = np.empty(0)
+    None: those where answers of trees change, a number above, and all categories.
+    """
+    if values is not None:
+        is_mixed = column in book.categories and not isinstance(values, np.ndarray)
+        return object_array(list(values)) if is_mixed else np.asarray(values)
+    numbers, unit = np.empty(0), book.unit(column)
     if book.n_ordered[column] > 0:
-        is_bool = book.unit(column) == "bool"
-        numbers = np.array([0.0, 1.0]) if is_bool else _steps(trees, book, column)
+        numbers = np.array([0.0, 1.0]) if unit == "bool" else _steps(trees, book, column)
     if len(numbers) > resolution:
         numbers = numbers[np.linspace(0, len(numbers) - 1, resolution).astype(np.int64)]
-    categories = book.categories.get(column)
-    if categories is None:
-        shown = numbers
-        if book.unit(column) in TIMES:
-            shown = np.floor(numbers).astype(np.int64).astype(book.unit(column))
-            numbers = shown.astype(np.int64).astype(np.float64)
-        return shown, Points(numbers, np.zeros(len(numbers), dtype=np.int64))
-    first = int(book.n_ordered[column]) + 1
-    codes = np.arange(first, first + len(categories))
-    shown = np.empty(len(numbers) + len(codes), dtype=object)
-    shown[:] = [*numbers.tolist(), *categories.tolist()]
-    points = Points(
-        np.append(numbers, np.full(len(codes), np.nan)),
-        np.append(np.zeros(len(numbers), dtype=np.int64), codes),
-    )
-    return shown, points
+    if unit in TIMES:
+        return np.floor(numbers).astype(np.int64).astype(unit)
+    if column not in book.categories:
+        return numbers
+    return object_array([*numbers.tolist(), *book.categories[column].tolist()])
 
 
 def _steps(trees: Sequence[TreeNodes], book: CodeBook, column: int) -> np.ndarray:
@@ -279,40 +258,32 @@ def partial_dependence(
     >>> partial_dependence(model, ["bmi", "bp"], resolution=5).average.shape
     (1, 5, 5)
     """
-    view = ModelNodes.of(model)
-    if view.book is None:
-        raise TypeError("A tree on codes does not know what they mean: give the estimator.")
-    names, book, saw_missing = view.column_names, view.book, view.saw_missing
+    (view, book), asked = ModelNodes.with_book(model), {}
     columns: list[Any] = [column] if isinstance(column, str | Integral) else list(column)
-    if len(columns) != 1:
-        numbers, given = _pair_of(columns, values, names)
-    else:
-        (column,) = columns
-        numbers, given = [_number_of(column, names)], [values]
-    shown, points = zip(
-        *(
-            points_asked_for(view.trees, book, number, own, resolution)
-            for number, own in zip(numbers, given, strict=True)
-        ),
-        strict=True,
-    )
-    asked = {
-        number: own.with_missing() if saw_missing[number] else own
-        for number, own in zip(numbers, points, strict=True)
-    }
+    numbers = [_number_of(each, view.column_names) for each in columns]
+    if len(set(numbers)) != len(numbers) or len(numbers) not in (1, 2):
+        raise ValueError(f"Partial dependence is on one column or on two. Got {column!r}.")
+    given = [values] * len(numbers) if len(numbers) == 1 or values is None else values
+    if len(given) != len(numbers):
+        raise ValueError(f"values of two columns are two sequences. Got {len(given)}.")
+    shown, saw_missing = [], view.saw_missing
+    for number, own in zip(numbers, given, strict=True):
+        shown.append(_asked_for(view.trees, book, number, own, resolution))
+        points = _points_of(book, number, shown[-1])
+        asked[number] = points.with_missing() if saw_missing[number] else points
     average = mean_of_model(view, asked)
     missing = [
         average.take(-1, axis).copy() if saw_missing[number] else None
         for axis, number in enumerate(numbers, start=1)
     ]
+    names = [view.column_names[number] for number in numbers]
+    n = len(shown[0])
     if len(numbers) == 1:
-        known = average[:, : len(points[0])]
-        return PartialDependence(names[numbers[0]], shown[0], known, missing[0])
-    n, m = map(len, points)
-    first, second = missing
+        return PartialDependence(names[0], shown[0], average[:, :n], missing[0])
+    (first, second), m = missing, len(shown[1])
     return JointDependence(
-        (names[numbers[0]], names[numbers[1]]),
-        shown,
+        (names[0], names[1]),
+        (shown[0], shown[1]),
         average[:, :n, :m],
         (None if first is None else first[:, :m], None if second is None else second[:, :n]),
     )
@@ -367,22 +338,9 @@ def mean_of_model(view: ModelNodes, asked: Mapping[int, Points]) -> np.ndarray:
     return total / len(view.trees)
 
 
-def _pair_of(columns: Sequence[int | str], values: Any, names: Sequence[str]) -> tuple[Any, Any]:
-    """The numbers of two columns, and the values that are given for each."""
-    numbers = [_number_of(column, names) for column in columns]
-    if len(set(numbers)) != 2 or len(numbers) != 2:
-        raise ValueError(f"Partial dependence is on one column or on two. Got {columns!r}.")
-    if values is None:
-        return numbers, (None, None)
-    if len(values) != 2:
-        raise ValueError(f"values of two columns are two sequences. Got {len(values)}.")
-    return numbers, values
-
-
 def _number_of(column: int | str, names: Sequence[str]) -> int:
-    """The number of a column."""
-    if isinstance(column, str) and column in names:
-        return list(names).index(column)
-    if isinstance(column, Integral) and 0 <= int(column) < len(names):
-        return int(column)
-    raise ValueError(f"There is no column {column!r} among the {len(names)} of the fit.")
+    """The number of a column; ValueError: there is none."""
+    number = number_of(column, names)
+    if number is None:
+        raise ValueError(f"There is no column {column!r} among the {len(names)} of the fit.")
+    return number

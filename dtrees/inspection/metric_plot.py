@@ -9,8 +9,8 @@ import numpy as np
 
 from dtrees.constraints import AXES, NAMES, InstanceOf, Nothing, checked
 from dtrees.export.model_nodes import ModelNodes
+from dtrees.inspection.boxes import new_axes
 from dtrees.inspection.colours import COLOURS
-from dtrees.inspection.plots import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,19 +1,8 @@
 """SHAP values: what each column adds to the prediction of a row.
 
-A prediction is a base value, which is the same for all rows, and a share for each column::
-
-    prediction = base value + value of column 0 + value of column 1 + ...
-
-The share of a column is its mean effect over all orders in which columns become known [Lundberg and
-Lee 2017]. What is predicted from columns of which some are not known is asked of the trees:
-
-    path-dependent    a test of such a column takes both sides, as the training weight did
-    interventional    a row of a background has the values of such columns; the mean over its rows
-
-Shares of classes add up to one, so their SHAP values add up to zero: the first class has minus the
-sum of the others. Raw predictions of boosted models are explained as they are.
-
-The mathematics stands in `dtrees.core.predict._shap`::
+The value of a column is its mean effect over all orders in which columns become known [Lundberg and
+Lee 2017]. Shares of classes add up to one, so their SHAP values add up to zero: the first class has
+minus the sum of the others. The mathematics stands in `dtrees.core.predict._shap`::
 
     model ──ModelNodes──▶ Explainer ──┬──▶ shap_values ──▶ Explanation ──▶ pictures, shap's own
                                       └──▶ predict_contributions
@@ -38,7 +27,8 @@ from dtrees.constraints import ARRAY, ROWS, Boolean, InstanceOf, IntegerIn, chec
 from dtrees.core.predict._shap import ShapTree
 from dtrees.core.predict.contributions import contributions, outputs_of, prepare_trees
 from dtrees.core.predict.raw import apply
-from dtrees.export.model_nodes import ModelNodes, TreeNodes
+from dtrees.export.model_nodes import ModelNodes
+from dtrees.inspection.tree_formatter import number_of
 from dtrees.parallel import Answer, Model, computed, is_lazy, map_rows, threaded
 from dtrees.typing import Runner, serial
 
@@ -61,6 +51,8 @@ class Explanation:
     feature_names : tuple of str
     output_names : tuple of str
         Labels of the classes; of one output its name or "prediction".
+    unit : str
+        Of values: "units of y", "logarithm of y", "probability", "log odds" or "raw prediction".
     interactions : float64 (n_rows, n_columns, n_columns) or (..., n_outputs), or None
         What two columns add together, half of it at each of their two places. The diagonal has what
         a column adds alone. Sums over the second column are `values`.
@@ -71,6 +63,7 @@ class Explanation:
     data: Any
     feature_names: tuple[str, ...]
     output_names: tuple[str, ...]
+    unit: str
     interactions: Any = None
 
     def __repr__(self) -> str:
@@ -85,15 +78,14 @@ class Explanation:
         """The explanation of a row or some: a number, a slice, numbers or flags; in memory."""
         if is_lazy(self.values):
             return self.compute()[rows]
-        if isinstance(rows, Integral):
-            rows = [rows]
-        return replace(
-            self,
-            values=self.values[rows],
-            base_values=self.base_values[rows],
-            data=self.data[rows],
-            interactions=None if self.interactions is None else self.interactions[rows],
-        )
+        rows = [rows] if isinstance(rows, Integral) else rows
+        return self._at(rows, data=self.data[rows])
+
+    def _at(self, index: Any, **changes: Any) -> Explanation:
+        """The explanation with a part of its values."""
+        pairs = None if self.interactions is None else self.interactions[index]
+        values, base = self.values[index], self.base_values[index]
+        return replace(self, values=values, base_values=base, interactions=pairs, **changes)
 
     @checked(output=(IntegerIn(0), InstanceOf(str, "str")))
     def of_output(self, output: int | str) -> Explanation:
@@ -114,21 +106,10 @@ class Explanation:
             There is no such output.
         """
         names = self.output_names
-        if isinstance(output, str) and output in names:
-            number = names.index(output)
-        elif not isinstance(output, str) and output < len(names):
-            number = int(output)
-        else:
+        number = number_of(output, names)
+        if number is None:
             raise ValueError(f"There is no output {output!r}: there are {', '.join(names)}.")
-        if len(names) == 1:
-            return self
-        return replace(
-            self,
-            values=self.values[..., number],
-            base_values=self.base_values[..., number],
-            output_names=(names[number],),
-            interactions=None if self.interactions is None else self.interactions[..., number],
-        )
+        return self if len(names) == 1 else self._at((..., number), output_names=(names[number],))
 
     def compute(self) -> Explanation:
         """Compute what is lazy; an explanation in memory is returned as it is."""
@@ -136,9 +117,8 @@ class Explanation:
             return self
         values, data, pairs = computed(self.values, self.data, self.interactions)
         base = np.repeat(np.asarray(self.base_values)[None], len(values), axis=0)
-        return replace(
-            self, values=values, base_values=base, data=cells_of(data), interactions=pairs
-        )
+        data = cells_of(data)
+        return replace(self, values=values, base_values=base, data=data, interactions=pairs)
 
     def to_shap(self) -> Any:
         """The explanation as shap's functions take it.
@@ -233,26 +213,18 @@ def shap_values(
     if background is not None and interactions:
         raise ValueError("interactions are those of path-dependent values: give no background.")
     explainer = Explainer.of(model, background)
+    values: Any
+    base: Any
+    pairs: Any = None
     if is_lazy(X):
-        return Explanation(
-            map_rows(explainer, "values", X),
-            explainer.base[0] if explainer.n_outputs == 1 else explainer.base,
-            X,
-            explainer.columns,
-            explainer.outputs,
-            map_rows(explainer, "interactions", X) if interactions else None,
-        )
-    run = _runner_of(model)
-    phi, pairs = explainer.explain(explainer.check(X, run), run, interactions)
-    base = np.repeat(explainer.base[None], len(phi), axis=0)
-    return Explanation(
-        explainer.squeezed(phi),
-        explainer.squeezed(base),
-        cells_of(X),
-        explainer.columns,
-        explainer.outputs,
-        None if pairs is None else explainer.squeezed(pairs),
-    )
+        values, base, data = map_rows(explainer, "values", X), explainer.base, X
+        if interactions:
+            pairs = map_rows(explainer, "interactions", X)
+    else:
+        values, pairs = explainer.explained(X, _runner_of(model), interactions)
+        base, data = np.repeat(explainer.base[None], len(values), axis=0), cells_of(X)
+    names = explainer.columns, explainer.outputs, explainer.unit
+    return Explanation(values, explainer.squeezed(base), data, *names, pairs)
 
 
 def cells_of(X: Any) -> Any:
@@ -270,6 +242,7 @@ class Explainer(Model):
     book: CodeBook
     columns: tuple[str, ...]  # names
     outputs: tuple[str, ...]
+    unit: str
     are_shares: bool  # outputs sum to one: the first is not among the values
     estimator: str  # name for messages
     background: Table | None = None
@@ -280,35 +253,28 @@ class Explainer(Model):
 
         Trees are made ready at the first use, and remembered as long as the model has them.
         """
-        view = ModelNodes.of(model)
-        if view.book is None:
-            raise TypeError("A tree on codes does not know what they mean: give the estimator.")
-        made = _explainers.get(model)
-        if (
-            made is None
-            or made.book is not view.book
-            or [tree.tree for tree in made.trees] != [tree.coded_tree for tree in view.trees]
-        ):
-            made = _explainers[model] = cls._made(
-                view, view.book, type(model).__name__, _runner_of(model)
-            )
+        view, book = ModelNodes.with_book(model)
+        trees, made = [tree.coded_tree for tree in view.trees], _explainers.get(model)
+        if made is None or made.book is not book or [each.tree for each in made.trees] != trees:
+            made = _explainers[model] = cls._made(view, book, model)
         return made if background is None else made._against(computed(background)[0])
 
     @classmethod
-    def _made(cls, view: ModelNodes, book: CodeBook, estimator: str, run: Runner) -> Explainer:
+    def _made(cls, view: ModelNodes, book: CodeBook, model: Any) -> Explainer:
         """What explains a model without a background."""
-        n, weight = view.n_outputs, 1.0 if view.start is not None else 1 / len(view.trees)
+        n, adds = view.n_outputs, view.start is not None
         base = np.zeros(n) if view.start is None else view.start.astype(np.float64)
-        are_shares = view.start is None and n > 1
-        values = []
+        are_shares, values = not adds and n > 1, []
         for number, tree in enumerate(view.trees):
-            value = weight * tree.value
-            mean, at = mean_of_leaves(tree, value), number % n
-            base[slice(None) if view.start is None else slice(at, at + 1)] += mean
+            value = tree.value if adds else 1 / len(view.trees) * tree.value
+            weight = tree.weight[tree.is_leaf]
+            mean = (weight / weight.sum()) @ value[tree.is_leaf]
+            base[[number % n] if adds else slice(None)] += mean
             values.append((value - mean)[:, are_shares:])
-        trees = prepare_trees([tree.coded_tree for tree in view.trees], values, book, run)
-        names = tuple(view.column_names), output_names(view)
-        return cls(trees, base, book, *names, are_shares, estimator)
+        coded = [tree.coded_tree for tree in view.trees]
+        trees = prepare_trees(coded, values, book, _runner_of(model))
+        names = tuple(view.column_names), _output_names(view), _unit(view)
+        return cls(trees, base, book, *names, are_shares, type(model).__name__)
 
     def _against(self, background: Any) -> Explainer:
         """What explains the same model with a background."""
@@ -341,14 +307,10 @@ class Explainer(Model):
         """Values by row without the axis of a single output."""
         return found[..., 0] if self.n_outputs == 1 else found
 
-    def explain(
-        self,
-        table: Table,
-        run: Runner,
-        interactions: bool = False,
-        phi: np.ndarray | None = None,
+    def _contributions(
+        self, table: Table, run: Runner, interactions: bool = False, phi: Any = None
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """SHAP values, float64 (n_rows, n_columns, n_outputs), and interactions of a table."""
+        """SHAP values of a table and interactions; the last axis is that of outputs."""
         return contributions(
             *(self.trees, self.book, table, run),
             n_outputs=self.n_outputs - self.are_shares,
@@ -358,21 +320,26 @@ class Explainer(Model):
             phi=phi,
         )
 
+    def explained(self, X: Any, run: Runner, interactions: bool = True) -> tuple[Any, Any]:
+        """SHAP values and interactions, without the axis of a single output."""
+        phi, pairs = self._contributions(self.check(X, run), run, interactions)
+        return self.squeezed(phi), None if pairs is None else self.squeezed(pairs)
+
     def values(self, X: Any, run: Runner = serial) -> np.ndarray:
-        """SHAP values, without the axis of a single output."""
-        return self.squeezed(self.explain(self.check(X, run), run)[0])
+        """SHAP values, for Dask."""
+        values: np.ndarray = self.explained(X, run, interactions=False)[0]
+        return values
 
     def interactions(self, X: Any, run: Runner = serial) -> np.ndarray:
-        """Interactions, without the axis of a single output."""
-        _, pairs = self.explain(self.check(X, run), run, interactions=True)
-        assert pairs is not None
-        return self.squeezed(pairs)
+        """Interactions, for Dask."""
+        pairs: np.ndarray = self.explained(X, run)[1]
+        return pairs
 
     def predict_contributions(self, X: Any, run: Runner = serial) -> np.ndarray:
         """SHAP values and the base value behind them, output by output."""
         table = self.check(X, run)
         found = np.zeros((self.n_outputs, len(self.columns) + 1, table.n_rows))
-        self.explain(table, run, phi=found[:, :-1].swapaxes(0, 1))
+        self._contributions(table, run, phi=found[:, :-1].swapaxes(0, 1))
         found[:, -1] = self.base[:, None]
         return found.reshape(-1, table.n_rows).T
 
@@ -385,16 +352,17 @@ def _runner_of(model: Any) -> Runner:
     return threaded(getattr(model, "n_jobs", None))
 
 
-def mean_of_leaves(tree: TreeNodes, value: np.ndarray) -> np.ndarray:
-    """Mean of the values of leaves by weight, float64 (n,); `value` is of nodes."""
-    weight = tree.weight[tree.is_leaf]
-    found: np.ndarray = (weight / weight.sum()) @ value[tree.is_leaf]
-    return found
-
-
-def output_names(view: ModelNodes) -> tuple[str, ...]:
+def _output_names(view: ModelNodes) -> tuple[str, ...]:
     """Names of the outputs of a model: labels of classes, or numbers."""
     labels: Sequence = range(view.n_outputs) if view.classes is None else view.classes.tolist()
     if view.n_outputs == 1:
         return ("prediction" if view.classes is None else str(labels[-1]),)
     return tuple(map(str, labels))
+
+
+def _unit(view: ModelNodes) -> str:
+    """What outputs are measured in, in words for an axis."""
+    if view.link != "identity":
+        return {"log": "logarithm of y", "logit": "log odds"}.get(view.link, "raw prediction")
+    is_number = view.classes is None and view.trees[0].is_regression
+    return "units of y" if is_number else "probability"

@@ -6,11 +6,8 @@
     plot_beeswarm           all rows: a point for each, by column, coloured by its cell
     plot_shap_dependence    one column: its cells across, what they add upwards
 
-Cells are places on an axis, or colours. Numbers and dates are what they are, categories are
-numbered in the order of their labels, and missing cells stand apart::
-
-    cells ──Cells.of──▶ numbers, labels ──▶ places      missing: left of all others
-                                        └─▶ colours     missing: grey
+Cells are places on an axis, where missing ones stand left of all others, or colours, where they are
+grey. Numbers and dates are what they are, categories are numbered in the order of their labels.
 """
 
 from __future__ import annotations
@@ -24,9 +21,10 @@ from scipy.sparse import issparse
 
 from dtrees.coding.labels import is_missing
 from dtrees.constraints import AXES, Having, InstanceOf, IntegerIn, Nothing, checked
+from dtrees.inspection.boxes import matplotlib_or_error, new_axes
 from dtrees.inspection.colours import COLOURS
-from dtrees.inspection.plots import matplotlib_or_error, new_axes
 from dtrees.inspection.shap import Explanation
+from dtrees.inspection.tree_formatter import number_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
 DOWN, UP, GREY = COLOURS[0], COLOURS[5], COLOURS[-1]
 LETTERS = 30  # of a cell in a label
 MOST_LABELS = len(COLOURS) - 1  # of categories that have a colour
-ROW_HEIGHT = 0.4  # inches
-WIDTH = 7.0
 SPREAD = 0.4  # half the height of a swarm, in rows
 BINS = 80  # of a swarm
 NANOSECONDS = 86_400e9  # of a day
@@ -111,7 +107,7 @@ def plot_waterfall(
     names, sizes = names[::-1], sizes[::-1]
     ends = np.append(base, base + np.cumsum(sizes))
     reach = np.ptp(ends) or 1.0
-    ax, places = _axes(ax, len(sizes) + 1), np.arange(len(sizes))
+    ax, places = new_axes(ax, _size(len(sizes))), np.arange(len(sizes))
     ax.barh(places, sizes, left=ends[:-1], height=0.7, color=np.where(sizes > 0, UP, DOWN))
     ax.vlines(ends[1:-1], places[:-1] - 0.35, places[1:] + 0.35, color=GREY, linewidth=0.8)
     rights = np.maximum(ends[1:], ends[:-1]) + 0.01 * reach
@@ -120,8 +116,8 @@ def plot_waterfall(
     ax.set_yticks(places, names, parse_math=False)
     ax.axvline(base, color=GREY, linestyle="--", linewidth=0.8, zorder=0)
     ax.set_xlim(ends.min() - 0.05 * reach, ends.max() + 0.2 * reach)
-    words = f"{shown.output_names[0]}: from {base:.4g}, the base value, to {ends[-1]:.4g}"
-    ax.set_xlabel(words, parse_math=False)
+    words = f"from {base:.4g}, the base value, to {ends[-1]:.4g}"
+    ax.set_xlabel(f"{shown.output_names[0]} ({shown.unit}): {words}", parse_math=False)
     return ax
 
 
@@ -175,13 +171,12 @@ def plot_beeswarm(
     shown = _of_output(explanation, output)
     mean = np.abs(shown.values).mean(axis=0)
     order = np.argsort(-mean, kind="stable")[:max_display]
-    ax = _axes(ax, len(order) + 1)
-    colours = _colours(cmap)
+    ax = new_axes(ax, _size(len(order)))
     ax.axvline(0, color=GREY, linewidth=0.8, zorder=0)
     for place, j in enumerate(reversed(order.tolist())):
         values, shares = shown.values[:, j], _cells_of(shown, j).shares()
         style: dict[str, Any] = {"s": 9, "linewidths": 0, "rasterized": True}
-        points = _scatter(ax, values, place + _swarm(values), shares, colours, style)
+        points = _scatter(ax, values, place + _swarm(values), shares, cmap, style)
     names = [shown.feature_names[j] for j in reversed(order.tolist())]
     ax.set_yticks(range(len(names)), names, parse_math=False)
     ax.set_ylim(-0.6, len(names) - 0.4)
@@ -253,15 +248,13 @@ def plot_shap_dependence(
         strength[number] = -1
         by = int(strength.argmax())
     ax = new_axes(ax)
-    colours = _colours(cmap)
-    cells = _cells_of(shown, number)
     ax.axhline(0, color=GREY, linewidth=0.8, zorder=0)
-    places, values = cells.places(ax), shown.values[:, number]
+    places, values = _cells_of(shown, number).places(ax), shown.values[:, number]
     style: dict[str, Any] = {"s": 12, "linewidths": 0, "alpha": 0.8, "rasterized": True}
     if by is None:
         ax.scatter(places, values, color=DOWN, **style)
     else:
-        _cells_of(shown, by).scatter(ax, places, values, shown.feature_names[by], colours, style)
+        _cells_of(shown, by).scatter(ax, places, values, shown.feature_names[by], cmap, style)
     ax.set_xlabel(shown.feature_names[number], parse_math=False)
     ax.set_ylabel(_title(shown), parse_math=False)
     return ax
@@ -281,30 +274,26 @@ class Cells:
         if cells.dtype.kind in "biuf":
             return cls(cells.astype(np.float64))
         cells = list(cells)
-        missing = np.array([is_missing(cell) for cell in cells])
-        known = [cell for cell in cells if not is_missing(cell)]
+        is_known = np.array([not is_missing(cell) for cell in cells])
+        known = [cell for cell, is_there in zip(cells, is_known, strict=True) if is_there]
         numbers = np.full(len(cells), np.nan)
-        are_times = bool(known) and all(isinstance(cell, date | np.datetime64) for cell in known)
-        if are_times or (known and all(isinstance(c, timedelta | np.timedelta64) for c in known)):
-            kind = "M8[ns]" if are_times else "m8[ns]"
-            numbers[~missing] = np.array(known, dtype=kind).astype(np.int64) / NANOSECONDS
-            return cls(numbers, are_times=are_times)
         if all(isinstance(cell, bool | int | float) for cell in known):
-            numbers[~missing] = known
+            numbers[is_known] = known
             return cls(numbers)
-        labels, numbers[~missing] = np.unique([str(cell) for cell in known], return_inverse=True)
+        for kind, types in ("M8[ns]", date | np.datetime64), ("m8[ns]", timedelta | np.timedelta64):
+            if all(isinstance(cell, types) for cell in known):
+                numbers[is_known] = np.array(known, dtype=kind).astype(np.int64) / NANOSECONDS
+                return cls(numbers, are_times=kind == "M8[ns]")
+        labels, numbers[is_known] = np.unique([str(cell) for cell in known], return_inverse=True)
         return cls(numbers, labels.tolist())
 
     def shares(self) -> np.ndarray:
         """Colours from 0 to 1; nan where a cell is missing or a category."""
-        if self.labels is not None:
+        if self.labels is not None or np.isnan(self.numbers).all():
             return np.full(len(self.numbers), np.nan)
-        known = self.numbers[~np.isnan(self.numbers)]
-        if len(known) == 0:
-            return self.numbers
-        low, high = np.quantile(known, [0.05, 0.95])
+        low, high = np.nanquantile(self.numbers, [0.05, 0.95])
         if low == high:
-            low, high = known.min(), known.max()
+            low, high = np.nanmin(self.numbers), np.nanmax(self.numbers)
         if low == high:
             return np.where(np.isnan(self.numbers), np.nan, 0.5)
         shares: np.ndarray = np.clip((self.numbers - low) / (high - low), 0, 1)
@@ -315,59 +304,52 @@ class Cells:
         places, missing = self.numbers.copy(), np.isnan(self.numbers)
         low, high = (0.0, 1.0) if missing.all() else (np.nanmin(places), np.nanmax(places))
         apart = low - 0.12 * (high - low or 1.0)
-        ticks: list[tuple[float, str]] = []
-        if self.labels is not None:
-            apart = -1.0
-            rng = np.random.default_rng(0)
-            places = places + rng.uniform(-JITTER, JITTER, len(places))
-            ticks = [(place, label[:LETTERS]) for place, label in enumerate(self.labels)]
-        places[missing] = apart
         if self.are_times:
             ax.xaxis_date()
-        if missing.any() and self.labels is None:
-            ax.axvline((apart + low) / 2, color=GREY, linestyle=":", linewidth=0.8)
-            above = ax.secondary_xaxis("top")
-            above.set_ticks([apart], labels=["missing"])
-            above.tick_params(length=0)
-        elif missing.any():
-            ticks.insert(0, (apart, "missing"))
-        if ticks:
+            ax.tick_params("x", labelrotation=30)
+        if self.labels is not None:
+            apart = -1.0
+            places += np.random.default_rng(0).uniform(-JITTER, JITTER, len(places))
+            ticks, labels = (
+                list(range(len(self.labels))),
+                [label[:LETTERS] for label in self.labels],
+            )
+            if missing.any():
+                ticks, labels = [-1, *ticks], ["missing", *labels]
             turned: dict[str, Any] = {"rotation": 45, "ha": "right"} if len(ticks) > 6 else {}
-            ax.set_xticks(*zip(*ticks, strict=True), parse_math=False, **turned)
+            ax.set_xticks(ticks, labels, parse_math=False, **turned)
+        elif missing.any():
+            ax.axvline((apart + low) / 2, color=GREY, linestyle=":", linewidth=0.8)
+            above = ax.get_xaxis_transform()
+            ax.text(apart, 1.01, "missing", transform=above, ha="center", va="bottom")
+        places[missing] = apart
         return places
 
     def scatter(
-        self, ax: Any, x: np.ndarray, y: np.ndarray, name: str, colours: Any, style: dict[str, Any]
+        self, ax: Any, x: np.ndarray, y: np.ndarray, name: str, cmap: Any, style: dict[str, Any]
     ) -> None:
         """Draw points in the colours of the cells, and what the colours mean."""
         if self.labels is None:
-            _colour_bar(ax, _scatter(ax, x, y, self.shares(), colours, style), name)
+            _colour_bar(ax, _scatter(ax, x, y, self.shares(), cmap, style), name)
             return
         counts = np.bincount(self.numbers[~np.isnan(self.numbers)].astype(np.int64))
         named = np.sort(np.argsort(-counts, kind="stable")[:MOST_LABELS]).tolist()
-        others = ~np.isin(self.numbers, named)
-        for place, number in enumerate(named):
-            here, label = self.numbers == number, self.labels[number][:LETTERS]
-            ax.scatter(x[here], y[here], color=COLOURS[place], label=label, **style)
-        if others.any():
-            ax.scatter(x[others], y[others], color=GREY, label="others", **style)
+        parts = [(self.labels[k][:LETTERS], self.numbers == k) for k in named]
+        parts.append(("others", ~np.isin(self.numbers, named)))
+        for (label, here), colour in zip(parts, [*COLOURS[: len(named)], GREY], strict=True):
+            if here.any():
+                ax.scatter(x[here], y[here], color=colour, label=label, **style)
         legend = ax.legend(title=name, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
         for text in [legend.get_title(), *legend.get_texts()]:
             text.set_parse_math(False)
 
 
-def _colours(cmap: Any) -> Any:
-    """The colours of a name, and grey for what has none."""
-    colormaps = matplotlib_or_error("dtrees").colormaps
-    return colormaps.get_cmap(cmap).with_extremes(bad=GREY)
-
-
 def _scatter(
-    ax: Any, x: np.ndarray, y: np.ndarray, shares: np.ndarray, colours: Any, style: dict[str, Any]
+    ax: Any, x: np.ndarray, y: np.ndarray, shares: np.ndarray, cmap: Any, style: dict[str, Any]
 ) -> Any:
     """Draw points in colours from 0 to 1; nan: grey."""
-    own = {"vmin": 0, "vmax": 1, "plotnonfinite": True}
-    return ax.scatter(x, y, c=shares, cmap=colours, **own, **style)
+    cmap = matplotlib_or_error("dtrees").colormaps.get_cmap(cmap).with_extremes(bad=GREY)
+    return ax.scatter(x, y, c=shares, cmap=cmap, vmin=0, vmax=1, plotnonfinite=True, **style)
 
 
 def _colour_bar(ax: Any, mappable: Any, name: str) -> None:
@@ -391,11 +373,12 @@ def _of_output(explanation: Explanation, output: int | str | None) -> Explanatio
 def _number_of(column: int | str, name: str, explanation: Explanation) -> int:
     """The number of a column; `name` is that of the argument."""
     names = explanation.feature_names
-    if isinstance(column, str) and column in names:
-        return names.index(column)
-    if not isinstance(column, str) and column < len(names):
-        return int(column)
-    raise ValueError(f"{name}: there is no column {column!r} among the {len(names)} of the fit.")
+    number = number_of(column, names)
+    if number is None:
+        raise ValueError(
+            f"{name}: there is no column {column!r} among the {len(names)} of the fit."
+        )
+    return number
 
 
 def _cells_of(explanation: Explanation, column: int) -> Cells:
@@ -404,12 +387,9 @@ def _cells_of(explanation: Explanation, column: int) -> Cells:
     return Cells.of((cells.toarray() if issparse(cells) else cells)[:, 0])
 
 
-def _axes(ax: Any, n_rows: int) -> Any:
-    """The axes that are given, or those of a new figure for some rows."""
-    made: Any = new_axes(ax)
-    if ax is None:
-        made.figure.set_size_inches(WIDTH, 1.0 + ROW_HEIGHT * n_rows)
-    return made
+def _size(n_rows: int) -> tuple[float, float]:
+    """Width and height of a figure that has some rows, in inches."""
+    return 7.0, 1.4 + 0.4 * n_rows
 
 
 def _swarm(values: np.ndarray) -> np.ndarray:
@@ -430,7 +410,8 @@ def _swarm(values: np.ndarray) -> np.ndarray:
 def _title(explanation: Explanation) -> str:
     """What values are of."""
     name = explanation.output_names[0]
-    return "SHAP value" if name == "prediction" else f"SHAP value, {name}"
+    of_output = "" if name == "prediction" else f", {name}"
+    return f"SHAP value{of_output} ({explanation.unit})"
 
 
 def _written(cell: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,6 +100,11 @@ class Line:
     head: str
     members: tuple[str, ...] = ()
     tail: str = ""
+
+    @property
+    def text(self) -> str:
+        """The line as one text, with single blanks."""
+        return (self.head + ", ".join(self.members) + self.tail).replace(" >  ", " > ")
 
     def broken(self, level: int, spacing: int, max_width: int | None) -> list[str]:
         """The line behind the frame of its level, in as many lines as its width asks for."""
@@ -346,6 +352,14 @@ def column_names(view: ModelNodes, given: Sequence[str] | None) -> list[str]:
     if len(given) != view.n_columns:
         raise ValueError(f"feature_names must contain {view.n_columns} elements, got {len(given)}")
     return [str(name) for name in given]
+
+
+def number_of(column: Any, names: Sequence[str]) -> int | None:
+    """The number of a column or an output, given by it or by its name; None: there is none."""
+    if isinstance(column, Integral):
+        number = int(column)
+        return number if 0 <= number < len(names) else None
+    return names.index(column) if column in names else None
 
 
 def label_names(labels: list, given: Sequence[str] | None) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dtrees.inspection.plots import new_axes
+from dtrees.inspection.boxes import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -326,10 +326,28 @@ class TestExplanation:
         np.testing.assert_array_equal(mid.interactions, found.interactions[..., 2])
         assert mid.output_names == ("mid",)
         assert mid.of_output(0) is mid
+        assert found.unit == mid.unit == found[:3].unit == "probability"
         np.testing.assert_array_equal(found.of_output(2).values, mid.values)
         for output in "none", 3:
             with pytest.raises(ValueError, match="no output"):
                 found.of_output(output)
+
+    @pytest.mark.parametrize(
+        ("model", "y", "unit"),
+        [
+            (DecisionTreeRegressor(), SIGNAL, "units of y"),
+            (DecisionTreeClassifier(), LABELS, "probability"),
+            (GradientBoostingRegressor(max_iter=2), SIGNAL, "units of y"),
+            (GradientBoostingRegressor(max_iter=2, loss="poisson"), SIGNAL**2, "logarithm of y"),
+            (GradientBoostingClassifier(max_iter=2), SIGNAL > 0, "log odds"),
+            (GradientBoostingClassifier(max_iter=2), LABELS, "raw prediction"),
+            (GradientBoostingClassifier(max_iter=2), np.zeros(len(X)), "probability"),
+        ],
+    )
+    def test_units(self, model, y, unit):
+        assert shap_values(model.fit(X, y), X[:2]).unit == unit
+        if isinstance(model, DecisionTreeClassifier | DecisionTreeRegressor):
+            assert shap_values(model.tree_, X[:2]).unit == unit
 
     def test_names_of_outputs(self):
         two = SIGNAL > 0

@@ -88,6 +88,12 @@ class TestWaterfall:
         assert sum(sizes) == pytest.approx(FOUND.values[3].sum())
         assert len(plot_waterfall(FOUND, 3, max_display=1).patches) == 1
 
+    def test_the_axis_has_a_unit(self):
+        label = drawn(plot_waterfall(FOUND, 7)).get_xlabel()
+        assert label.startswith("prediction (units of y): from ")
+        label = plot_waterfall(CLASSES, 7, output="2").get_xlabel()
+        assert label.startswith("2 (probability): from ")
+
     def test_cells_are_written(self):
         row = int(np.flatnonzero(TABLE["x"].isna())[0])
         names = ticks(plot_waterfall(FOUND, row).yaxis)
@@ -114,6 +120,11 @@ class TestBeeswarm:
         np.testing.assert_allclose(np.sort(points[:, 0]), np.sort(FOUND.values.ravel()))
         rows = points[:, 1].round()
         assert (np.bincount(rows.astype(int)) == N).all()
+
+    def test_the_axis_has_a_unit(self):
+        assert plot_beeswarm(FOUND).get_xlabel() == "SHAP value (units of y)"
+        label = plot_beeswarm(CLASSES, output=0).get_xlabel()
+        assert label == "SHAP value, 0 (probability)"
 
     def test_points_of_a_bin_lie_beside_each_other(self):
         away = _swarm(np.array([0.0, 5.0, 5.0, 5.0, 9.0]))

@@ -17,7 +17,7 @@ from dtrees import (
 from dtrees.export.model_nodes import ModelNodes
 from dtrees.inspection import export_graphviz
 from dtrees.inspection.tree_formatter import formatter_of
-from dtrees.inspection.tree_plot import _drawn_nodes
+from dtrees.inspection.tree_plot import _boxes
 from tests.inspection.test_plots import boxes, edges, texts
 
 pytest.importorskip("matplotlib").use("Agg")
@@ -63,7 +63,7 @@ def test_a_tree_that_is_deeper_than_python_calls():
     chain = DecisionTreeClassifier().fit(number[:, None], number % 2)
     assert chain.get_depth() > sys.getrecursionlimit()
     assert (
-        len(_drawn_nodes(formatter_of(ModelNodes.of(chain), 0, None, None), None, True).all())
+        len(_boxes(formatter_of(ModelNodes.of(chain), 0, None, None), None, True).all())
         == chain.tree_.node_count
     )
 
@@ -72,13 +72,6 @@ def test_a_criterion_without_an_impurity_shows_that_of_gini():
     tree = DecisionTreeClassifier(criterion="chi_square", max_depth=2).fit(IRIS.data, IRIS.target)
     assert "gini 0.667  ·  150 rows" in texts(plot_tree(tree))
     assert "gini = 0.667" in export_graphviz(tree)
-
-
-def test_nothing_overlaps(tree):
-    extents = [box.get_bbox() for box in boxes(plot_tree(tree, max_depth=None))]
-    for i, a in enumerate(extents):
-        for b in extents[:i]:
-            assert a.y1 < b.y0 or b.y1 < a.y0 or a.x1 < b.x0 or b.x1 < a.x0
 
 
 def test_classes_have_colours_that_are_stronger_where_they_are_pure(tree):
