@@ -24,13 +24,16 @@ import secrets
 import struct
 import zipfile
 import zlib
+from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.lib import format as npy
 
+import dtrees
 from dtrees.exceptions import ModelFileError
 from dtrees.export.values import check_bytes, is_storable
 
@@ -158,14 +161,6 @@ def _add(archive: zipfile.ZipFile, file: BinaryIO, name: str, head: bytes, data:
         stream.write(data)
 
 
-def read_stream(stream: Readable) -> tuple[str, bytes]:
-    """What messages call a stream, and all that it still holds."""
-    data = stream.read()
-    if not isinstance(data, bytes):
-        raise TypeError("A model file is read from a file of bytes, opened with 'rb'.")
-    return str(getattr(stream, "name", None) or type(stream).__name__), data
-
-
 class Archive:
     """A file that is open for reading.
 
@@ -192,8 +187,12 @@ class Archive:
         with open(path, "rb") if data is None else io.BytesIO(data) as file:
             start = file.read(4)
             if start != _LOCAL_SIGNATURE:
-                end = "it is empty" if data is None else "it is empty, or read to its end"
-                raise self._foreign(_guess(start) if start else end)
+                why = "it is empty" if data is None else "it is empty, or read to its end"
+                if start[:1] == b"\x80":
+                    why = "it looks like a pickle, and pickles are never read"
+                elif start:
+                    why = f"it begins with {start!r}"
+                raise self._foreign(why)
             try:
                 with zipfile.ZipFile(file) as archive:
                     members = archive.infolist()
@@ -233,6 +232,35 @@ class Archive:
                     raise self.damaged(f"there is a member {name!r}")
                 found[name.removesuffix(".npy")] = self._array(name)
         return found
+
+    def expect_format(self, kind: str, version: int) -> None:
+        """Raise ModelFileError unless the document is of a format, in a version up to this one."""
+        document = self.document
+        if not isinstance(document, dict) or document.get("format") != kind:
+            raise self._foreign(f"its format is not {kind!r}")
+        found, writer = document.get("version"), str(document.get("written_by", "?"))[:40]
+        if type(found) is not int or found < 1:
+            raise self.damaged(f"its version is {found!r}")
+        if found > version:
+            raise ModelFileError(
+                f"The model file {self._path!r} has version {found} of the format, written by "
+                f"dtrees {writer}; this is dtrees {dtrees.__version__}, which reads versions up to "
+                f"{version}. Install a newer dtrees."
+            )
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """What goes wrong meanwhile is damage of the file, which may hold anything."""
+        try:
+            yield
+        except ModelFileError:
+            raise
+        except ImportError as error:
+            raise ModelFileError(f"To load {self._path!r}, install {error.name}.") from error
+        except Exception as error:
+            # the cause is shown in full, and a long one repeats the file
+            cause = error if len(str(error)) <= LONGEST_REASON else None
+            raise self.damaged(f"{type(error).__name__}: {error}") from cause
 
     def damaged(self, why: str) -> ModelFileError:
         """The error for a file that was ours."""
@@ -329,40 +357,22 @@ def _zip64_sizes(extra: bytes) -> tuple[int, int]:
     return -1, -1
 
 
-class Taken(Mapping[str, np.ndarray]):
-    """Arrays by name, which remembers what it was asked for: what nobody knows is in no file.
-
-    Parameters
-    ----------
-    arrays : mapping of str to array
-    """
+class Taken(UserDict[str, np.ndarray]):
+    """Arrays by name, which remembers what it was asked for: what nobody knows is in no file."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
-        self._arrays = dict(arrays)
+        super().__init__(arrays)
         self._names: set[str] = set()
 
     def __getitem__(self, name: str) -> np.ndarray:
-        array = self._arrays[name]
+        array = self.data[name]
         self._names.add(name)
         return array
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._arrays)
-
-    def __len__(self) -> int:
-        return len(self._arrays)
-
     def left(self) -> set[str]:
         """Names that nobody has asked for."""
-        return self._arrays.keys() - self._names
+        return self.data.keys() - self._names
 
 
 def _refuse_constant(text: str) -> None:
     raise ValueError(f"{text} is no number of JSON")
-
-
-def _guess(start: bytes) -> str:
-    """What the first bytes of a file say."""
-    if start[:1] == b"\x80":
-        return "it looks like a pickle, and pickles are never read"
-    return f"it begins with {start!r}"

@@ -43,21 +43,7 @@ def decode_book(
     arrays: Mapping[str, np.ndarray],
     values: Mapping[str, np.ndarray],
 ) -> CodeBook:
-    """The codebook that was encoded.
-
-    Parameters
-    ----------
-    document : mapping
-    arrays : mapping of str to array
-        Of the book.
-    values : mapping of str to array
-        Of the encoder.
-
-    Raises
-    ------
-    ValueError, TypeError, KeyError
-        It is none.
-    """
+    """The codebook that was encoded; an error where it is none. `values` are the encoder's."""
     n_columns = document["n_columns"]
     expect(type(n_columns) is int and n_columns > 0, "the number of columns")
     n_codes = widen(arrays, "n_codes", n_columns)

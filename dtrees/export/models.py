@@ -16,12 +16,10 @@ from dtrees._warnings import warn
 from dtrees.constraints import Boolean, Constraint, InstanceOf, OneOf, checked
 from dtrees.exceptions import ModelFileError
 from dtrees.export.archive import (
-    LONGEST_REASON,
     Archive,
     Readable,
     Taken,
     Writable,
-    read_stream,
     write,
     write_file,
 )
@@ -48,17 +46,10 @@ INSTEAD = (  # of a model that no file can hold
     "Take steps of scikit-learn, or functions of NumPy such as numpy.log1p. Or save the estimator "
     "of dtrees in it alone, such as pipeline[-1], and make the other steps by code."
 )
-ESTIMATORS = (
-    "BaggingClassifier",
-    "BaggingRegressor",
-    "DecisionTreeClassifier",
-    "DecisionTreeRegressor",
-    "ExtraTreesClassifier",
-    "ExtraTreesRegressor",
-    "GradientBoostingClassifier",
-    "GradientBoostingRegressor",
-    "RandomForestClassifier",
-    "RandomForestRegressor",
+ESTIMATORS = tuple(
+    f"{kind}{task}"
+    for kind in ("Bagging", "DecisionTree", "ExtraTrees", "GradientBoosting", "RandomForest")
+    for task in ("Classifier", "Regressor")
 )
 
 
@@ -252,7 +243,10 @@ def load(path: str | os.PathLike | Readable, *, mmap: bool = False) -> Any:
     if not isinstance(path, str | os.PathLike):
         if mmap:
             raise ValueError("mmap=True needs the path of a file; a file object was given.")
-        path, data = read_stream(path)
+        data = path.read()
+        if not isinstance(data, bytes):
+            raise TypeError("A model file is read from a file of bytes, opened with 'rb'.")
+        path = str(getattr(path, "name", None) or type(path).__name__)
     name = os.fspath(path)
     if is_skops(path if data is None else data):
         if mmap:
@@ -264,35 +258,17 @@ def load(path: str | os.PathLike | Readable, *, mmap: bool = False) -> Any:
 def load_model(name: str, mmap: bool, data: bytes | None) -> Any:
     """Read an estimator of dtrees; `name` is the path, or what messages call the data."""
     archive = Archive(name, mmap, data)
+    archive.expect_format(FORMAT, VERSION)
     document = archive.document
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ModelFileError(f"{name!r} is not a model file of dtrees.")
-    version = document.get("version")
-    if type(version) is not int or version < 1:
-        raise archive.damaged(f"its version is {version!r}")
-    if version > VERSION:
-        raise ModelFileError(
-            f"The model file {name!r} has version {version} of the format, written by "
-            f"dtrees {str(document.get('written_by'))[:40]}; this is dtrees {dtrees.__version__}, "
-            f"which reads versions up to {VERSION}. Install a newer dtrees."
-        )
-    try:
+    with archive.reading():
         unknown = _unknown(document)
         if unknown:
             raise ModelFileError(
-                f"The model file {name!r} has {unknown}, which dtrees "
-                f"{dtrees.__version__} does not know; it was written by dtrees "
-                f"{str(document.get('written_by'))[:40]}. Install that version."
+                f"The model file {name!r} has {unknown}, which dtrees {dtrees.__version__} does "
+                f"not know; it was written by dtrees {str(document.get('written_by'))[:40]}. "
+                "Install that version."
             )
         return _decode(document, archive.arrays())
-    except ModelFileError:
-        raise
-    except ImportError as error:
-        raise ModelFileError(f"To load {name!r}, install {error.name}.") from error
-    except Exception as error:  # what is in the file may be anything
-        # the cause is shown in full, and a long one repeats the file
-        cause = error if len(str(error)) <= LONGEST_REASON else None
-        raise archive.damaged(f"{type(error).__name__}: {error}") from cause
 
 
 def _unknown(document: Mapping[str, Any]) -> str:

@@ -30,7 +30,6 @@ from dtrees.core.model.tree import (
     UNITS,
     Tree,
 )
-from dtrees.exceptions import ModelFileError
 from dtrees.export.archive import Archive, Taken, write_to
 from dtrees.export.books import expect
 
@@ -163,26 +162,14 @@ def trees_of_bytes(data: bytes, name: str, book: CodeBook) -> tuple[Tree, ...]:
         The bytes are damaged, of a newer version, or no trees.
     """
     archive = Archive(name, False, data)
-    document = archive.document
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ModelFileError(f"{name!r} is not a file of trees of dtrees.")
-    if document.get("version") != VERSION:
-        raise ModelFileError(
-            f"The file of trees {name!r} has version {str(document.get('version'))[:20]}; this is "
-            f"a dtrees that reads version {VERSION}."
-        )
-    try:
-        arrays = Taken(
-            {
-                key.removeprefix("trees/"): each.astype(each.dtype.newbyteorder("="), copy=False)
-                for key, each in archive.arrays().items()
-            }
-        )
-        trees = decode_trees(document["trees"], arrays)
+    archive.expect_format(FORMAT, VERSION)
+    with archive.reading():
+        own = {
+            key.removeprefix("trees/"): each.astype(each.dtype.newbyteorder("="), copy=False)
+            for key, each in archive.arrays().items()
+        }
+        arrays = Taken(own)
+        trees = decode_trees(archive.document["trees"], arrays)
         expect(not arrays.left(), "a member that is part of no tree")
         check_trees(trees, book)
-    except ModelFileError:
-        raise
-    except Exception as error:  # what is in the file may be anything
-        raise archive.damaged(f"{type(error).__name__}: {error}") from error
     return trees

@@ -125,7 +125,7 @@ class Encoder:
                 "which a model file cannot hold. Convert it to numbers, strings, dates, or lists "
                 "and arrays of these."
             )
-        name, write = made
+        name, write, _ = made
         return {name: self.encode(write(value), owner)}
 
     def _encode_array(self, array: np.ndarray, owner: str) -> dict[str, Any]:
@@ -232,10 +232,6 @@ def check_bytes(array: np.ndarray) -> None:
             raise ValueError("a letter is beyond all of Unicode")
 
 
-def _read_float(text: str) -> float:
-    return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[text]
-
-
 def _read_scalar(parts: list) -> Any:
     dtype, data = _parts(parts, str, str)
     if dtype in ("U", "S"):
@@ -334,41 +330,43 @@ def _read_span(parts: list) -> Any:
     return _pandas("Timedelta")(np.timedelta64(value, _unit(unit)))
 
 
+def _read_interval(parts: list) -> Any:
+    return _pandas("Interval")(*_parts(parts, object, object, str))
+
+
 def _read_period(parts: list) -> Any:
     ordinal, frequency = _parts(parts, int, str)
     return _pandas("Period")(ordinal=ordinal, freq=_name(frequency))
 
 
-_Way = tuple[str, Callable[[Any], Any]]
+_Read = Callable[[Any], Any]
+_Way = tuple[str, Callable[[Any], Any], _Read]  # name, and how to write and read
 
 _PLAIN: dict[type, _Way] = {
-    bytes: ("bytes", bytes.hex),
-    Decimal: ("decimal", str),
-    Fraction: ("fraction", lambda f: [f.numerator, f.denominator]),
-    datetime: ("datetime", _write_datetime),
-    date: ("date", date.isoformat),
-    time: ("time", time.isoformat),
-    timedelta: ("timedelta", lambda t: [t.days, t.seconds, t.microseconds]),
+    bytes: ("bytes", bytes.hex, bytes.fromhex),
+    Decimal: ("decimal", str, _read_decimal),
+    Fraction: ("fraction", lambda f: [f.numerator, f.denominator], _read_fraction),
+    datetime: ("datetime", _write_datetime, _read_datetime),
+    date: ("date", date.isoformat, date.fromisoformat),
+    time: ("time", time.isoformat, time.fromisoformat),
+    timedelta: (
+        "timedelta",
+        lambda t: [t.days, t.seconds, t.microseconds],
+        lambda parts: timedelta(*_parts(parts, int, int, int)),
+    ),
 }
 _PANDAS: dict[str, _Way] = {
-    "Timestamp": ("Timestamp", lambda t: [t._value, t.unit, _write_zone(t.tzinfo)]),
-    "Timedelta": ("Timedelta", lambda t: [t._value, t.unit]),
-    "Interval": ("Interval", lambda i: [i.left, i.right, i.closed]),
-    "Period": ("Period", lambda p: [p.ordinal, p.freqstr]),
+    name: (name, write, read)
+    for name, write, read in (
+        ("Timestamp", lambda t: [t._value, t.unit, _write_zone(t.tzinfo)], _read_timestamp),
+        ("Timedelta", lambda t: [t._value, t.unit], _read_span),
+        ("Interval", lambda i: [i.left, i.right, i.closed], _read_interval),
+        ("Period", lambda p: [p.ordinal, p.freqstr], _read_period),
+    )
 }
-_READ: dict[str, Callable[[Any], Any]] = {
-    "float": _read_float,
+_READ: dict[str, _Read] = {
+    "float": {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}.__getitem__,
     "scalar": _read_scalar,
     "array": _read_array,
-    "bytes": bytes.fromhex,
-    "decimal": _read_decimal,
-    "fraction": _read_fraction,
-    "datetime": _read_datetime,
-    "date": date.fromisoformat,
-    "time": time.fromisoformat,
-    "timedelta": lambda parts: timedelta(*_parts(parts, int, int, int)),
-    "Timestamp": _read_timestamp,
-    "Timedelta": _read_span,
-    "Interval": lambda parts: _pandas("Interval")(*_parts(parts, object, object, str)),
-    "Period": _read_period,
+    **{name: read for name, _, read in (*_PLAIN.values(), *_PANDAS.values())},
 }

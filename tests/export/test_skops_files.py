@@ -60,7 +60,7 @@ COLUMNS = ColumnTransformer(
     [("o", OneHotEncoder(), ["b"]), ("n", StandardScaler(), make_column_selector("a"))],
     remainder="passthrough",
 )
-ONE_STEP = make_pipeline(StandardScaler(), TREE).fit(X, Y)
+ONE_STEP = make_pipeline(StandardScaler(), clone(TREE)).fit(X, Y)
 
 
 def in_memory(model, **options):
@@ -99,7 +99,7 @@ MODELS = {
     "ufunc": (make_pipeline(FunctionTransformer(np.abs), TREE), X, Y),
     "sigmoid": (CalibratedClassifierCV(BOOSTED, cv=3), X, Y),
     "isotonic": (CalibratedClassifierCV(FOREST, method="isotonic", cv=3, ensemble=False), X, Y),
-    "frozen": (CalibratedClassifierCV(FrozenEstimator(FOREST.fit(X, Y)), cv=3), X, Y),
+    "frozen": (CalibratedClassifierCV(FrozenEstimator(clone(FOREST).fit(X, Y)), cv=3), X, Y),
     "pipeline in it": (CalibratedClassifierCV(make_pipeline(COLUMNS, TREE), cv=3), MIXED, Y),
     "vote": (VotingClassifier([("a", TREE), ("b", BOOSTED)], voting="soft"), X, Y),
     "stack": (StackingClassifier([("a", TREE), ("b", BOOSTED)], LogisticRegression()), X, Y),
@@ -116,7 +116,7 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_models_of_scikit_learn(name):
     model, table, y = MODELS[name]
-    model.fit(table, y)
+    model = clone(model).fit(table, y)  # steps are those of other models, too
     loaded = there_and_back(model)
     mine, theirs = (re.sub("0x[0-9a-f]+", "", repr(each)) for each in (loaded, model))
     assert mine == theirs
