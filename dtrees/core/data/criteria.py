@@ -11,26 +11,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Criterion:
-    """A row of the table.
+    """A row of the table."""
 
-    Attributes
-    ----------
-    of_numbers : bool, default=False
-        Of regression; else of classes.
-    has_logarithms : bool, default=False
-        Sums of x log x are in a fixed point that depends on all rows.
-    is_function : bool, default=False
-        Of the class weights of both sides: nothing but such a function is known of it.
-    has_bounds : bool, default=True
-        Scores of whole intervals of codes are bounded (`dtrees.core.search._intervals`).
-    has_known_gains : bool, default=True
-        Gains follow from the statistics of nodes (`dtrees.core.model.packing`).
-    """
-
-    of_numbers: bool = False
-    has_logarithms: bool = False
+    of_numbers: bool = False  # of regression; else of classes
+    has_logarithms: bool = False  # sums of x log x are in a fixed point that depends on all rows
+    # of the class weights of both sides: nothing but such a function is known of it
     is_function: bool = False
+    # scores of whole intervals of codes are bounded (`dtrees.core.search._intervals`)
     has_bounds: bool = True
+    # gains follow from the statistics of nodes (`dtrees.core.model.packing`)
     has_known_gains: bool = True
 
 

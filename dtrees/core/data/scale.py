@@ -18,18 +18,11 @@ from dtrees.core.data.rules import GrowthRules
 
 @dataclass(frozen=True)
 class Scale:
-    """What must be the same wherever a node's rows are.
+    """What must be the same wherever a node's rows are."""
 
-    Attributes
-    ----------
-    fixed_point : float
-        The power of two that x log x is multiplied by before it is rounded to an integer.
-    total_weight : float
-        Of all rows, in the user's units.
-    """
-
+    # the power of two that x log x is multiplied by before it is rounded to an integer
     fixed_point: float
-    total_weight: float
+    total_weight: float  # of all rows, in the user's units
 
 
 def units_of(target: Target) -> np.ndarray | None:

@@ -26,38 +26,22 @@ RECORD = np.dtype(
 
 @dataclass(frozen=True)
 class PartialTree:
-    """Records of connected nodes.
+    """Records of connected nodes."""
 
-    Attributes
-    ----------
-    nodes : `dtrees.core.grow.node_record.RECORD` (n_nodes,)
-        ``left`` and ``right`` are numbers in the same piece.
-    statistics : int64 (n_nodes, n_statistics)
-    words : uint64 (n_words,)
-    """
-
+    # RECORD (n_nodes,): ``left`` and ``right`` are numbers in the same piece
     nodes: np.ndarray
-    statistics: np.ndarray
-    words: np.ndarray
+    statistics: np.ndarray  # int64 (n_nodes, n_statistics)
+    words: np.ndarray  # uint64 (n_words,)
 
 
 @dataclass(frozen=True)
 class RecordsOfTrees:
-    """Records of trees in preorder, one tree behind the other.
+    """Records of trees in preorder, one tree behind the other."""
 
-    Attributes
-    ----------
-    nodes : `dtrees.core.grow.node_record.RECORD` (n_nodes of all,)
-        ``left`` and ``right`` are numbers in the same tree, ``subset`` is an offset in all words.
-    statistics : int64 (n_nodes of all, n_statistics)
-    words : uint64 (n_words,)
-    n_nodes : int64 (n_trees,)
-    units : float64 (n_trees,)
-        Of weighted targets.
-    """
-
+    # RECORD (n_nodes of all,): ``left`` and ``right`` are numbers in the same tree, ``subset`` is
+    # an offset in all words
     nodes: np.ndarray
-    statistics: np.ndarray
-    words: np.ndarray
-    n_nodes: np.ndarray
-    units: np.ndarray
+    statistics: np.ndarray  # int64 (n_nodes of all, n_statistics)
+    words: np.ndarray  # uint64 (n_words,)
+    n_nodes: np.ndarray  # int64 (n_trees,)
+    units: np.ndarray  # float64 (n_trees,): of weighted targets

@@ -59,40 +59,25 @@ LARGEST_STEP = 8.0  # in log odds or logarithms; 4 to 16 predict alike (docs/alg
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss of numbers or of classes.
+    """A loss of numbers or of classes."""
 
-    Parameters
-    ----------
-    name : str
-        As users know it.
-    level : float or None, default=None
-        The quantile that leaves take of their residuals; None: a Newton step.
-    largest_gradient, largest_hessian : float or None, default=None
-        Of a row of weight one; None: not known, so the rows are asked before each tree.
-    is_log : bool, default=False
-        Whether a raw prediction is the logarithm of a number.
-    positive : {"", "y >= 0", "y > 0"}, default=""
-        What targets have to be; of the first, not all may be zero.
-    beyond : float or None, default=None
-        Of Huber's loss: the quantile of absolute residuals that is its width.
-    width : float, default=inf
-        Of Huber's loss, where iterations are compared.
-    largest_step : float, default=inf
-        Of a leaf, before the learning rate; the name says it.
-    power : float or None, default=None
-        Of Tweedie's loss: the variance is the mean to this power.
-    """
-
-    name: str
+    name: str  # as users know it
+    # the quantile that leaves take of their residuals; None: a Newton step
     level: float | None = None
+    # largest_gradient, largest_hessian: of a row of weight one; None: not known, so the rows are
+    # asked before each tree
     largest_gradient: float | None = None
     largest_hessian: float | None = None
-    is_log: bool = False
+    is_log: bool = False  # whether a raw prediction is the logarithm of a number
+    # "", "y >= 0" or "y > 0": what targets have to be; of "y >= 0", not all may be zero
     positive: str = ""
+    # of Huber's loss: the quantile of absolute residuals that is its width
     beyond: float | None = None
+    # of Huber's loss, where iterations are compared
     width: float = field(default=math.inf, compare=False)
+    # of a leaf, before the learning rate; the name says it
     largest_step: float = field(default=math.inf, compare=False)
-    power: float | None = None
+    power: float | None = None  # of Tweedie's loss: the variance is the mean to this power
 
     @property
     def kind(self) -> int:
@@ -325,17 +310,10 @@ NUMBERS = {
 
 @dataclass(frozen=True)
 class OwnLoss:
-    """A loss that has methods instead of a name.
+    """A loss that has methods instead of a name."""
 
-    Parameters
-    ----------
-    own : dtrees.losses.Loss
-        Equal ones are of one class.
-    largest_gradient, largest_hessian : float
-        Of all rows, before an iteration.
-    """
-
-    own: Any = field(compare=False)
+    own: Any = field(compare=False)  # equal ones are of one class
+    # largest_gradient, largest_hessian: of all rows, before an iteration
     largest_gradient: float = field(default=0.0, compare=False)
     largest_hessian: float = field(default=0.0, compare=False)
     kind_of_own: type = field(init=False)

@@ -43,18 +43,10 @@ STEPS = 32  # of a mean of 1
 
 @dataclass(frozen=True, eq=False)
 class Lacking:
-    """The mix of sets that have all cells but one, or all of them: ``mix[number]`` is a row of it.
+    """The mix of sets that lack one cell or none: ``mix[number]`` is a row of it."""
 
-    Attributes
-    ----------
-    cell : int32 (n_sets,)
-        The cell that a set lacks; -1: none.
-    shape : (int, int)
-        Number of sets and of cells.
-    """
-
-    cell: np.ndarray
-    shape: tuple[int, int]
+    cell: np.ndarray  # int32 (n_sets,): the cell that a set lacks; -1: none
+    shape: tuple[int, int]  # number of sets and of cells
 
     def __getitem__(self, numbers: Any) -> np.ndarray:
         """Rows of the mix as bool."""
@@ -78,17 +70,11 @@ class ClassWeights:
 
     The integers are those of `dtrees.coding.target`: of a fit in which the rows outside of the set
     weigh nothing.
-
-    Attributes
-    ----------
-    multiplier : int64 (n_sets, n_classes)
-        A class weighs nothing in all of the sets, or in none.
-    exponent : int64 (n_sets,)
-        ``class_weight = multiplier / 2**exponent``
     """
 
+    # int64 (n_sets, n_classes): a class weighs nothing in all of the sets, or in none
     multiplier: np.ndarray
-    exponent: np.ndarray
+    exponent: np.ndarray  # int64 (n_sets,): ``class_weight = multiplier / 2**exponent``
 
     def __post_init__(self) -> None:
         weighs = self.multiplier > 0
@@ -148,20 +134,13 @@ def without_class_weights(target: Target) -> Target:
 
 @dataclass(frozen=True)
 class Resampling:
-    """Which rows, how often, in which training set.
+    """Which rows, how often, in which training set."""
 
-    Attributes
-    ----------
-    cells : uint16 or uint32 (n_rows,) or None
-        The cell of every row; None when there is a single one.
-    mix : int64 or bool (n_sets, n_cells), or Lacking
-        How often a cell counts in a set.
-    class_weights : ClassWeights or None, default=None
-        Of each set, where they are not those of the target, which then has none.
-    """
-
+    # uint16 or uint32 (n_rows,): the cell of every row; None when there is a single one
     cells: np.ndarray | None
+    # int64 or bool (n_sets, n_cells), or Lacking: how often a cell counts in a set
     mix: np.ndarray | Lacking
+    # of each set, where they are not those of the target, which then has none
     class_weights: ClassWeights | None = None
     _apart: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray]] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -381,23 +360,15 @@ def plain() -> Resampling:
 
 @dataclass(frozen=True)
 class Bags:
-    """The number of times that each row is in the bag of each tree.
-
-    Attributes
-    ----------
-    seed : int
-    rate : float
-        Mean of the number of times, in (0, 1]; 1 is the size of a bootstrap.
-    row_id : uint64 (n_rows,)
-        Key of every row. Rows with one key (a group) are in a bag together and equally often, if
-        they weigh the same.
-    means : float64 (n_rows,) or None, default=None
-        How often a row is in a bag of rate 1, where rows have weights; see `counts_of_bag`.
-    """
+    """The number of times that each row is in the bag of each tree."""
 
     seed: int
-    rate: float
+    rate: float  # mean of the number of times, in (0, 1]; 1 is the size of a bootstrap
+    # uint64 (n_rows,): key of every row. Rows with one key (a group) are in a bag together and
+    # equally often, if they weigh the same.
     row_id: np.ndarray
+    # float64 (n_rows,): how often a row is in a bag of rate 1, where rows have weights; see
+    # `counts_of_bag`
     means: np.ndarray | None = None
 
     @property

@@ -33,19 +33,13 @@ def rows_of_share(share: float, n_rows: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Shares:
-    """Limits of growth as shares; 0: the limit is a number, and stands in the rules.
+    """Limits of growth as shares; 0: the limit is a number, and stands in the rules."""
 
-    Parameters
-    ----------
-    min_samples_split, min_samples_leaf : float, default=0.0
-        Of the rows of positive weight of a training set, rounded up.
-    min_weight_leaf : float, default=0.0
-        Of its weight.
-    """
-
+    # min_samples_split, min_samples_leaf: of the rows of positive weight of a training set, rounded
+    # up
     min_samples_split: float = 0.0
     min_samples_leaf: float = 0.0
-    min_weight_leaf: float = 0.0
+    min_weight_leaf: float = 0.0  # of its weight
 
     def rules(self, rules: GrowthRules, table: Target, bag: Target | None = None) -> GrowthRules:
         """The rules of one training set: limits that are shares are replaced, whatever they were.

@@ -133,28 +133,20 @@ def spread_of(mean: Any, square: Any, exponent: Any, floor: Any) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """The rows that calibrate, and which models have not seen them.
+    """The rows that calibrate, and which models have not seen them."""
 
-    Attributes
-    ----------
-    errors : float64 (n,)
-        Not negative; signed and in units of the spread where `is_scaled` or with `floor`. inf: the
-        row has no prediction, and makes the interval wider.
-    unseen : bool (n_patterns, n_models) or None
-        Which models have not seen a row. None: there is one pattern for each model, which is the
-        only one that has not.
-    pattern : int (n,) or None
-        The line of `unseen` of each row; None: its own number.
-    floor : float64 (n_patterns,) or None
-        The least spread of the models that have not seen a row, which is that of their values.
-    is_scaled : bool
-        Each model tells a spread of its own; that of several models is their mean.
-    """
-
+    # float64 (n,): not negative; signed and in units of the spread where `is_scaled` or with
+    # `floor`. inf: the row has no prediction, and makes the interval wider.
     errors: np.ndarray
+    # bool (n_patterns, n_models): which models have not seen a row. None: there is one pattern for
+    # each model, which is the only one that has not.
     unseen: np.ndarray | None
+    # int (n,): the line of `unseen` of each row; None: its own number
     pattern: np.ndarray | None = None
+    # float64 (n_patterns,): the least spread of the models that have not seen a row, which is that
+    # of their values
     floor: np.ndarray | None = None
+    # each model tells a spread of its own; that of several models is their mean
     is_scaled: bool = False
 
     @cached_property

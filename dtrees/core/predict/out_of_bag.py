@@ -42,18 +42,10 @@ TREES_AT_A_PASS = 32  # the same, where codes are on workers, and passed for eac
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """The rows that a tree predicts.
+    """The rows that a tree predicts."""
 
-    Attributes
-    ----------
-    rows : int64 (n,)
-        Out of the tree's bag, ascending.
-    leaves : intp (n,)
-        Their leaves.
-    """
-
-    rows: np.ndarray
-    leaves: np.ndarray
+    rows: np.ndarray  # int64 (n,): out of the tree's bag, ascending
+    leaves: np.ndarray  # intp (n,): their leaves
 
 
 class SumsOfTrees:

@@ -81,23 +81,13 @@ def slots_of(columns: np.ndarray, n_columns: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class LabelCells:
-    """A column of labels.
-
-    Attributes
-    ----------
-    column : int
-    rows : integers (n_rows,)
-        Place of each row's label; -1 is missing.
-    codes : uint32 (n_labels + 1,)
-        Of each label, as `CodeBook.read_labels`; 0 at the end, where -1 leads.
-    numbers : float64 (n_labels + 1,)
-        nan for what is no number, and at the end.
-    """
+    """A column of labels."""
 
     column: int
-    rows: np.ndarray
+    rows: np.ndarray  # integers (n_rows,): place of each row's label; -1 is missing
+    # uint32 (n_labels + 1,): of each label, as `CodeBook.read_labels`; 0 at the end, where -1 leads
     codes: np.ndarray
-    numbers: np.ndarray
+    numbers: np.ndarray  # float64 (n_labels + 1,): nan for what is no number, and at the end
 
 
 class RawCells:
@@ -171,30 +161,17 @@ class RawCells:
 
 @dataclass(frozen=True, eq=False)
 class PackedForest:
-    """Trees of a forest made ready to walk on coded rows.
+    """Trees of a forest made ready to walk on coded rows."""
 
-    Attributes
-    ----------
-    book : CodeBook or CodedMatrix
-        Whose columns the trees test.
-    trees : PackedTrees
-    number_columns : int64 (n_number_slots,)
-        Column of each slot of numbers.
-    number_slot, code_slot : int32 (n_columns,)
-        Slot of a column's numbers, and of its categories; -1: none.
-    thresholds : float64
-        Of each slot of numbers, ascending, one slot behind the other.
-    first : int64 (n_number_slots + 1,)
-        Slots of numbers come first.
-    """
-
-    book: CodeBook | CodedMatrix
+    book: CodeBook | CodedMatrix  # whose columns the trees test
     trees: PackedTrees
-    number_columns: np.ndarray
+    number_columns: np.ndarray  # int64 (n_number_slots,): column of each slot of numbers
+    # number_slot, code_slot: int32 (n_columns,): slot of a column's numbers, and of its categories;
+    # -1: none
     number_slot: np.ndarray
     code_slot: np.ndarray
-    thresholds: np.ndarray
-    first: np.ndarray
+    thresholds: np.ndarray  # float64: of each slot of numbers, ascending, one slot behind the other
+    first: np.ndarray  # int64 (n_number_slots + 1,): slots of numbers come first
 
     def rows_of(self, cells: RawCells) -> DenseReader | SparseReader:
         """The rows of a table, ready to be coded."""

@@ -58,107 +58,58 @@ FEW_CODES = 4096  # of a column whose tests are looked up by code
 
 @dataclass(frozen=True)
 class Draws:
-    """The draws of the bags of trees; see `dtrees.core.membership.resampling.Bags`.
-
-    Attributes
-    ----------
-    seed : int
-    rate : float
-    heaviest : float or None, default=None
-        The largest of the means of all rows, where rows have weights.
-    """
+    """The draws of the bags of trees; see `dtrees.core.membership.resampling.Bags`."""
 
     seed: int
     rate: float
-    heaviest: float | None = None
+    heaviest: float | None = None  # the largest of the means of all rows, where rows have weights
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """The fineness in which columns of many codes are counted. No tree depends on it.
+    """The fineness in which columns of many codes are counted. No tree depends on it."""
 
-    Attributes
-    ----------
-    interval_codes : int, default=65,535
-        Ordered columns of more codes are counted by intervals of codes, where there are bounds.
-        With fewer codes, one histogram is cheaper than a second request (measured: 1 to 12 times).
-    n_intervals : int, default=255
-        At most so many.
-    listed_codes : int, default=65,535
-        Other columns of more codes are listed.
-    """
-
+    # ordered columns of more codes are counted by intervals of codes, where there are bounds. With
+    # fewer codes, one histogram is cheaper than a second request (measured: 1 to 12 times).
     interval_codes: int = 65_535
-    n_intervals: int = 255
-    listed_codes: int = 65_535
+    n_intervals: int = 255  # at most so many
+    listed_codes: int = 65_535  # other columns of more codes are listed
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows of a table, one behind the other.
-
-    Attributes
-    ----------
-    coded : CodedMatrix
-    target : Target
-        Of these rows, in the units of all.
-    first_row : int
-        Number of the first of them in the table.
-    keys : uint64 (n_rows,) or None
-        Of the bags; None: the numbers of the rows.
-    cells : uint16 or uint32 (n_rows,) or None
-        Of the training sets; None: there is one set, with all rows.
-    """
+    """Some rows of a table, one behind the other."""
 
     coded: CodedMatrix
-    target: Target
-    first_row: int
-    keys: np.ndarray | None = None
+    target: Target  # of these rows, in the units of all
+    first_row: int  # number of the first of them in the table
+    keys: np.ndarray | None = None  # uint64 (n_rows,): of the bags; None: the numbers of the rows
+    # uint16 or uint32 (n_rows,): of the training sets; None: there is one set, with all rows
     cells: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
 class Common:
-    """The facts that all blocks know.
-
-    Attributes
-    ----------
-    rules : GrowthRules
-    draws : Draws or None
-        None: every tree sees every row once.
-    masks : uint64 (n_cells,) or None
-        By cell: a bit for each training set that has its rows.
-    resolution : Resolution, default=Resolution()
-    """
+    """The facts that all blocks know."""
 
     rules: GrowthRules
-    draws: Draws | None
+    draws: Draws | None  # None: every tree sees every row once
+    # uint64 (n_cells,): by cell: a bit for each training set that has its rows
     masks: np.ndarray | None
     resolution: Resolution = Resolution()
 
 
 @dataclass(frozen=True, eq=False)
 class NodeRows:
-    """Rows of a node in a block.
+    """Rows of a node in a block."""
 
-    Attributes
-    ----------
-    root : Root
-        Of the tree.
-    rows : uint32 (n,), ascending
-    times : uint16 (n,) or None
-        How often each of them is in the bag; None: there are no bags.
-    combination : uint16 (n,) or None
-        Of training sets; None: all rows are of one combination.
-    masks : uint64 (n_combinations,)
-        A bit for each training set that has the rows.
-    """
-
-    root: Root
-    rows: np.ndarray
+    root: Root  # of the tree
+    rows: np.ndarray  # uint32 (n,), ascending
+    # uint16 (n,): how often each of them is in the bag; None: there are no bags
     times: np.ndarray | None
+    # uint16 (n,): of training sets; None: all rows are of one combination
     combination: np.ndarray | None
-    masks: np.ndarray
+    masks: np.ndarray  # uint64 (n_combinations,): a bit for each training set that has the rows
 
     @property
     def nbytes(self) -> int:
@@ -172,19 +123,11 @@ PositionIndex = dict[int, NodeRows]
 
 @dataclass(frozen=True, eq=False)
 class GatheredRows(SmallArraysInside):
-    """Rows of a node, taken out of a block.
-
-    Attributes
-    ----------
-    coded : CodedMatrix
-    target : Target
-        Of the bag.
-    combination, masks
-        As those of `NodeRows`.
-    """
+    """Rows of a node, taken out of a block."""
 
     coded: CodedMatrix
-    target: Target
+    target: Target  # of the bag
+    # combination, masks: as those of `NodeRows`
     combination: np.ndarray | None
     masks: np.ndarray
 

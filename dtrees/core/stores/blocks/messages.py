@@ -22,111 +22,59 @@ LEAST, MOST = [LOWEST, LOWEST_SHARE], [HIGHEST, HIGHEST_SHARE]  # of sums
 
 @dataclass(frozen=True, eq=False)
 class FoundSplit:
-    """The test of a node in codes, as its record has it.
-
-    Attributes
-    ----------
-    column, test : int
-    boundary : int
-        The last code at or below the boundary that occurs in the node.
-    missing_left : bool
-        Where missing values go: as was learned, or to the heavier child.
-    subset : uint64 (n_codes // 64 + 1,) or None
-        A bit for each code that goes left, missing first.
-    """
+    """The test of a node in codes, as its record has it."""
 
     column: int
     test: int
-    boundary: int
-    missing_left: bool
+    boundary: int  # the last code at or below the boundary that occurs in the node
+    missing_left: bool  # where missing values go: as was learned, or to the heavier child
+    # uint64 (n_codes // 64 + 1,): a bit for each code that goes left, missing first
     subset: np.ndarray | None
 
 
 @dataclass(frozen=True)
 class Root:
-    """The root of a tree.
-
-    Attributes
-    ----------
-    node : int
-    number : int
-        Of the tree.
-    key : int or None
-        The only one in a bag that would be empty.
-    fixed_point : float
-        `Scale.fixed_point`, where the sums of rows depend on it.
-    """
+    """The root of a tree."""
 
     node: int
-    number: int
-    key: int | None = None
-    fixed_point: float = 1.0
+    number: int  # of the tree
+    key: int | None = None  # the only one in a bag that would be empty
+    fixed_point: float = 1.0  # `Scale.fixed_point`, where the sums of rows depend on it
 
 
 @dataclass(frozen=True)
 class NodeSplit:
-    """The tests by which the rows of a node go to two children.
-
-    Attributes
-    ----------
-    node, left, right : int
-    column : int
-    tests : tuple of (int, FoundSplit)
-        Training sets, and the split of each, all on this column.
-    """
+    """The tests by which the rows of a node go to two children."""
 
     node: int
     left: int
     right: int
     column: int
+    # training sets, and the split of each, all on this column
     tests: tuple[tuple[int, FoundSplit], ...]
 
 
 @dataclass(frozen=True)
 class SplitUpdate:
-    """The changes of a position index.
-
-    Attributes
-    ----------
-    roots : tuple of Root
-    splits : tuple of NodeSplit
-    done : tuple of int
-        Nodes whose rows are not needed any more, after the splits.
-    """
+    """The changes of a position index."""
 
     roots: tuple[Root, ...] = ()
     splits: tuple[NodeSplit, ...] = ()
-    done: tuple[int, ...] = ()
+    done: tuple[int, ...] = ()  # nodes whose rows are not needed any more, after the splits
 
 
 @dataclass(frozen=True)
 class HistogramRequest:
-    """A node that is to be counted.
-
-    Attributes
-    ----------
-    node : int
-    members : int
-        A bit for each training set that is asked for.
-    columns : int32 (k,) or None
-        Of the histogram; the sums come with it. None: all.
-    n_numbers : int
-        Of the histogram, of the columns that have one and of all sets.
-    n_stored : int, default=0
-        Numbers of the columns that are listed, about.
-    by_code : bool, default=False
-        Whether columns are listed that else have a cell for each interval.
-    alive : uint64 (n,) or None, default=None
-        A bit for each interval of each column, from bit 0 of a word on, column behind column: of
-        these the codes are listed, and nothing else is asked for.
-    """
+    """A node that is to be counted."""
 
     node: int
-    members: int
-    columns: np.ndarray | None
-    n_numbers: int
-    n_stored: int = 0
-    by_code: bool = False
+    members: int  # a bit for each training set that is asked for
+    columns: np.ndarray | None  # int32 (k,): of the histogram; the sums come with it. None: all.
+    n_numbers: int  # of the histogram, of the columns that have one and of all sets
+    n_stored: int = 0  # numbers of the columns that are listed, about
+    by_code: bool = False  # whether columns are listed that else have a cell for each interval
+    # uint64 (n,): a bit for each interval of each column, from bit 0 of a word on, column behind
+    # column: of these the codes are listed, and nothing else is asked for
     alive: np.ndarray | None = None
 
 
@@ -138,21 +86,14 @@ NumberList = tuple[np.ndarray, np.ndarray, np.ndarray | None]  # places, values,
 
 @dataclass(frozen=True, eq=False)
 class StoredCounts(SmallArraysInside):
-    """Histograms of listed columns: a list for each request, one behind the other.
+    """Histograms of listed columns: a list for each request, one behind the other."""
 
-    Attributes
-    ----------
-    places, values : int64 (n,)
-        As `dtrees.core.stores.blocks._node_counts` has them.
-    who : uint64 (n,) or None
-        A bit for each set of the request that has the number. None: each is of one set.
-    ends : int64 (n_lists,)
-    """
-
+    # places, values: int64 (n,): as `dtrees.core.stores.blocks._node_counts` has them
     places: np.ndarray
     values: np.ndarray
+    # uint64 (n,): a bit for each set of the request that has the number. None: each is of one set.
     who: np.ndarray | None
-    ends: np.ndarray
+    ends: np.ndarray  # int64 (n_lists,)
 
     @classmethod
     def of(cls, lists: Sequence[NumberList]) -> StoredCounts:
@@ -185,17 +126,11 @@ class StoredCounts(SmallArraysInside):
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """The sums of some columns of a node by code, for one set.
+    """The sums of some columns of a node by code, for one set."""
 
-    Attributes
-    ----------
-    dense : int64 (n,)
-        Of the dense columns, one behind the other.
-    places, values : int64 (n,)
-        Of those that are listed; of sparse ones without the cells of their fill codes.
-    """
-
-    dense: np.ndarray
+    dense: np.ndarray  # int64 (n,): of the dense columns, one behind the other
+    # places, values: int64 (n,): of those that are listed; of sparse ones without the cells of
+    # their fill codes
     places: np.ndarray
     values: np.ndarray
 
@@ -208,20 +143,13 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Counts(SmallArraysInside):
-    """The sums of blocks for some requests, one behind the other.
+    """The sums of blocks for some requests, one behind the other."""
 
-    Attributes
-    ----------
-    sums : int64 (members of all requests, 10 + n_classes)
-        As `dtrees.core.stores.blocks._node_counts.count`.
-    histogram : int64 (n,)
-        Of dense columns.
-    stored : StoredCounts or None, default=None
-        Of the others; None: there are none, or they are told elsewhere.
-    """
-
+    # int64 (members of all requests, 10 + n_classes): as
+    # `dtrees.core.stores.blocks._node_counts.count`
     sums: np.ndarray
-    histogram: np.ndarray
+    histogram: np.ndarray  # int64 (n,): of dense columns
+    # of the others; None: there are none, or they are told elsewhere
     stored: StoredCounts | None = None
 
     def stored_lists(self) -> Iterator[NumberList]:
