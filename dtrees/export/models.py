@@ -318,5 +318,5 @@ def _decode(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> An
 
 def complete_parameters(kind: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of a file, and those that came later."""
-    later = ADDED_LATER.keys() & set(kind._get_param_names())
+    later = ADDED_LATER.keys() & kind._get_param_names()
     return {key: ADDED_LATER[key] for key in later} | dict(given)

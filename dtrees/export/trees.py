@@ -131,13 +131,7 @@ def check_trees(trees: tuple[Tree, ...], book: CodeBook) -> None:
 
 
 def trees_to_bytes(trees: Sequence[Tree]) -> bytes:
-    """Trees of one codebook as the bytes of a file.
-
-    Parameters
-    ----------
-    trees : sequence of Tree
-        At least one.
-    """
+    """Trees of one codebook, at least one, as the bytes of a file."""
     facts, arrays = encode_trees(tuple(trees), "compact")
     document = {"format": FORMAT, "version": VERSION, "trees": facts}
     file = io.BytesIO()
