@@ -18,6 +18,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -109,40 +110,28 @@ def to_lightgbm(model: Any, path: str | os.PathLike | None = None) -> str:
     numbers = _numbers_of_categories(view)
     n_outputs = 1 if view.start is None and view.n_outputs == 2 else view.n_outputs
     parts = [f"Tree={i}\n{part}\n\n\n" for i, part in enumerate(_trees(view, n_outputs, numbers))]
-    objective = OBJECTIVES[view.link].format(n_outputs)
-    if view.start is None and n_outputs > 1:
-        objective = ""  # leaves have shares, of which nothing is to be made
-    head = {
-        "version": "v4",
-        "num_class": n_outputs,
-        "num_tree_per_iteration": n_outputs,
-        "label_index": 0,
-        "max_feature_idx": view.n_columns - 1,
-        **({"objective": objective} if objective else {}),
-        "feature_names": " ".join(_names(view.column_names)),
-        "feature_infos": " ".join(_infos(view, numbers)),
-        "tree_sizes": " ".join(str(len(part)) for part in parts),
-    }
-    parameters = {
-        "boosting": "gbdt",
-        "objective": objective.split(" ")[0] or "custom",
-        "num_class": n_outputs,
-    }
-    text = "".join(
-        [
-            "tree\n",
-            *(f"{key}={value}\n" for key, value in head.items()),
-            "\n",
-            *parts,
-            "end of trees\n\nparameters:\n",
-            *(f"[{key}: {value}]\n" for key, value in parameters.items()),
-            "\nend of parameters\n",
-            f"\npandas_categorical:{json.dumps(_pandas_categorical(view))}\n",
-        ]
+    is_mean = view.start is None and n_outputs > 1  # leaves have shares, and no objective
+    objective = "" if is_mean else OBJECTIVES[view.link].format(n_outputs)
+    infos = {j: ":".join(map(str, found.tolist())) for j, found in numbers.items()}
+    head = [
+        "version=v4",
+        f"num_class={n_outputs}",
+        f"num_tree_per_iteration={n_outputs}",
+        "label_index=0",
+        f"max_feature_idx={view.n_columns - 1}",
+        *([f"objective={objective}"] if objective else []),
+        f"feature_names={' '.join(_names(view.column_names))}",
+        f"feature_infos={' '.join(infos.get(j, '[-inf:inf]') for j in range(view.n_columns))}",
+        f"tree_sizes={' '.join(str(len(part)) for part in parts)}",
+    ]
+    lines = "\n".join(head)
+    text = (
+        f"tree\n{lines}\n\n{''.join(parts)}end of trees\n\nparameters:\n[boosting: gbdt]\n"
+        f"[objective: {objective.split(' ')[0] or 'custom'}]\n[num_class: {n_outputs}]\n\n"
+        f"end of parameters\n\npandas_categorical:{json.dumps(_pandas_categorical(view))}\n"
     )
     if path is not None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        Path(path).write_text(text, encoding="utf-8")
     return text
 
 
@@ -202,12 +191,6 @@ def _names(names: list[str]) -> list[str]:
     return [f"{name}_{j}" for j, name in enumerate(plain)]
 
 
-def _infos(view: ModelNodes, numbers: dict[int, np.ndarray]) -> Iterator[str]:
-    """What a column holds: categories, or numbers between two limits."""
-    for j in range(view.n_columns):
-        yield ":".join(map(str, numbers[j].tolist())) if j in numbers else "[-inf:inf]"
-
-
 def _trees(view: ModelNodes, n_outputs: int, numbers: dict[int, np.ndarray]) -> Iterator[str]:
     """The text of every tree; of trees with shares of classes, one for each class."""
     for t, tree in enumerate(view.trees):
@@ -258,20 +241,21 @@ def _structure(
     threshold[sets] = np.arange(len(sets))
     sizes, words = _sets(tree, inner, numbers)
 
-    weight = tree.weight
-    count, forms = weight, (WHOLE, WHOLE)
+    weight = count = tree.weight
+    forms = WHOLE, WHOLE
     if weight[0] > MOST_ROWS or (weight != np.floor(weight)).any():
-        count, forms = np.maximum(weight * (MOST_WEIGHT / weight[0]), 1.0), (EXACT, SHORT)
+        count = np.rint(np.maximum(weight * (MOST_WEIGHT / weight[0]), 1.0))
+        forms = EXACT, SHORT
     before = (
         f"num_leaves={is_leaf.sum()}\nnum_cat={len(sizes)}\nsplit_feature={_joined(column)}\n"
         f"split_gain={_joined(tree.gain[inner], SHORT)}\nthreshold={_joined(threshold, EXACT)}\n"
         f"decision_type={_joined(kind)}\nleft_child={_joined(left)}\nright_child={_joined(right)}\n"
     )
     after = _of_nodes("weight", weight, is_leaf, forms)
-    if count is weight:
+    if count is weight:  # written already
         after += after.replace("weight", "count")
     else:
-        after += _of_nodes("count", np.rint(count), is_leaf, (WHOLE, WHOLE))
+        after += _of_nodes("count", count, is_leaf, (WHOLE, WHOLE))
     if len(sizes):
         after += f"cat_boundaries={_joined(np.append(0, np.cumsum(sizes)))}\n"
         after += f"cat_threshold={_joined(words)}\n"

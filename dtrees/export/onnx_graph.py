@@ -63,6 +63,7 @@ NUMBER = (
     r"\s*[+-]?([0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40})([eE][+-]?([01]?[0-9]{1,2}|2[0-5][0-9]))?\s*"
 )
 NUMBERS = bool | int | float
+LABELS: dict[str, Any] = {"str": object, "bool": bool, "int": np.int64, "float": np.float64}
 NOT_A_TIME = np.iinfo(np.int64).min
 FEATURES = 5  # that a column has at most
 
@@ -193,11 +194,10 @@ class _Graph:
     onnx: Any
     dtype: np.dtype
     missing: str
-    inputs: list = field(default_factory=list)
-    outputs: list = field(default_factory=list)
-    nodes: list = field(default_factory=list)
-    constants: list = field(default_factory=list)
     names: set = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.graph = self.onnx.GraphProto(name="dtrees")
 
     def fresh(self, name: str) -> str:
         """A name that nothing has so far."""
@@ -211,23 +211,27 @@ class _Graph:
         number: int = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         return number
 
+    def table(self, name: str, dtype: Any, *width: int) -> Any:
+        """What ONNX is told of an input or output."""
+        make = self.onnx.helper.make_tensor_value_info
+        return make(name, self.type_of(dtype), ["rows", *width])
+
     def input(self, name: str, dtype: Any, width: int = 1) -> str:
         """Add an input of the model."""
-        info = self.onnx.helper.make_tensor_value_info
         self.names.add(name)
-        self.inputs.append(info(name, self.type_of(dtype), ["rows", width]))
+        self.graph.input.append(self.table(name, dtype, width))
         return name
 
     def output(self, name: str, value: str, dtype: Any, *width: int) -> None:
         """Make a value an output of the model."""
-        info, name = self.onnx.helper.make_tensor_value_info, self.fresh(name)
-        self.nodes.append(self.onnx.helper.make_node("Identity", [value], [name]))
-        self.outputs.append(info(name, self.type_of(dtype), ["rows", *width]))
+        name = self.fresh(name)
+        self.graph.node.append(self.onnx.helper.make_node("Identity", [value], [name]))
+        self.graph.output.append(self.table(name, dtype, *width))
 
     def constant(self, array: Any) -> str:
         """Add an array that nodes read."""
-        name = self.fresh(f"dtrees/constant{len(self.constants)}")
-        self.constants.append(self.tensor(array, name))
+        name = self.fresh(f"dtrees/constant{len(self.graph.initializer)}")
+        self.graph.initializer.append(self.tensor(array, name))
         return name
 
     def tensor(self, array: Any, name: str = "") -> Any:
@@ -236,17 +240,15 @@ class _Graph:
 
     def add(self, op: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
         """Add a node; the name of its result."""
-        name = self.fresh(f"dtrees/{op}{len(self.nodes)}")
+        name = self.fresh(f"dtrees/{op}{len(self.graph.node)}")
         node = self.onnx.helper.make_node(op, inputs, [name], domain=domain)
-        make = self.onnx.helper.make_attribute
         for key, value in attributes.items():
             if isinstance(value, np.ndarray):  # make_attribute looks at every element
-                many = self.onnx.AttributeProto(name=key, type=self.onnx.AttributeProto.INTS)
+                many = node.attribute.add(name=key, type=self.onnx.AttributeProto.INTS)
                 many.ints.extend(value.tolist())
-                node.attribute.append(many)
             else:
-                node.attribute.append(make(key, value))
-        self.nodes.append(node)
+                node.attribute.append(self.onnx.helper.make_attribute(key, value))
+        self.graph.node.append(node)
         return name
 
     def cast(self, value: str, dtype: Any) -> str:
@@ -257,11 +259,9 @@ class _Graph:
         """The model, as the checker of ONNX has seen it."""
         import dtrees
 
-        helper = self.onnx.helper
-        graph = helper.make_graph(self.nodes, "dtrees", self.inputs, self.outputs, self.constants)
-        made: ModelProto = helper.make_model(
-            graph,
-            opset_imports=[helper.make_opsetid(*opset) for opset in OPSETS.items()],
+        made: ModelProto = self.onnx.helper.make_model(
+            self.graph,
+            opset_imports=[self.onnx.helper.make_opsetid(*opset) for opset in OPSETS.items()],
             ir_version=IR_VERSION,
             producer_name="dtrees",
             producer_version=dtrees.__version__,
@@ -323,8 +323,7 @@ def _times(graph: _Graph, value: str) -> str:
 def _misfit(labels: list, dtype: Any) -> Any:
     """A number among labels that is none of a type of floats; None where there is none."""
     with np.errstate(over="ignore"):
-        rounded = (float(dtype(x)) == x if isinstance(x, NUMBERS) else True for x in labels)
-        return next((x for x, fits in zip(labels, rounded, strict=True) if not fits), None)
+        return next((x for x in labels if isinstance(x, NUMBERS) and float(dtype(x)) != x), None)
 
 
 def _categories(graph: _Graph, cells: str, name: str, labels: list, are_numbers: bool) -> str:
@@ -522,14 +521,10 @@ def _add_outputs(view: ModelNodes, graph: _Graph, raw: str) -> None:
 def _class_labels(classes: np.ndarray) -> np.ndarray:
     """Labels of classes as an array of ONNX."""
     labels = classes.tolist()
-    if all(isinstance(label, str) for label in labels):
-        return np.array(labels, dtype=object)
-    for kind, dtype in ((bool, np.bool_), (int, np.int64), (float, np.float64)):
-        if all(type(label) is kind for label in labels) and (
-            kind is not int or max(labels) < 2**63
-        ):
-            return np.array(labels, dtype=dtype)
-    kinds = sorted({type(label).__name__ for label in labels})
+    kinds = sorted({"str" if isinstance(x, str) else type(x).__name__ for x in labels})
+    dtype = LABELS.get(" ".join(kinds))
+    if dtype is not None and not (dtype is np.int64 and max(labels) >= 2**63):
+        return np.array(labels, dtype=dtype)
     raise TypeError(
         f"The classes are of {', '.join(kinds)}, which ONNX cannot hold: only strings, or only "
         "numbers of one type, whole ones below 2**63."
