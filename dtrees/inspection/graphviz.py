@@ -22,7 +22,7 @@ import numpy as np
 from dtrees.constraints import NAMES, Boolean, InstanceOf, IntegerIn, Nothing, checked
 from dtrees.export.model_nodes import ModelNodes
 from dtrees.inspection.colours import colours_of, hexadecimal
-from dtrees.inspection.tree_formatter import Line, Reach, TreeFormatter, formatter_of, impurity_name
+from dtrees.inspection.tree_formatter import Reach, TreeFormatter, formatter_of, impurity_name
 
 LABEL_WIDTH = 40  # characters of a line within a node
 
@@ -98,14 +98,9 @@ def export_graphviz(
     ValueError
         Too many or too few names, a negative size, or no tree of this number.
     """
-    formatter = formatter_of(
-        ModelNodes.of(decision_tree, "decision_tree"),
-        tree,
-        feature_names,
-        class_names,
-        decimals=decimals,
-        max_categories=max_categories,
-    )
+    view, names = ModelNodes.of(decision_tree, "decision_tree"), (feature_names, class_names)
+    options: dict[str, Any] = {"decimals": decimals, "max_categories": max_categories}
+    formatter = formatter_of(view, tree, *names, **options)
     is_leaf, colours = formatter.nodes.is_leaf, colours_of(formatter.nodes)
     nodes, edges = [], []
     # node, depth, what tests above have left of their columns
@@ -119,31 +114,26 @@ def export_graphviz(
         else:
             if not is_leaf[node]:
                 children = formatter.children(node, reaches)
-                label.extend(_wrapped(children[0][2]))
-            label.extend(_statistics(formatter, node, impurity))
+                test = children[0][2].text
+                label += textwrap.wrap(
+                    test, LABEL_WIDTH, break_long_words=False, break_on_hyphens=False
+                )
+            label += _statistics(formatter, node, impurity)
         text = "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in label)
         fill = f', fillcolor="{hexadecimal(colours[node])}"' if filled else ""
         nodes.append(f'{node} [label="{text}"{fill}] ;')
-        answers = ("True", "False")[: len(children)]
         # the edge that stands first is drawn left
-        for (child, below, _), answer in zip(children, answers, strict=True):
+        for (child, below, _), answer in zip(children, ("True", "False"), strict=False):
             todo.append((child, depth + 1, below))
             word = f' [labeldistance=2.5, headlabel="{answer}"]' if node == 0 else ""
             edges.append(f"{node} -> {child}{word} ;")
     style = ', style="filled"' if filled else ""
     head = f'node [shape=box{style}, fontname="helvetica"] ;'
-    lines = ["digraph Tree {", head, *nodes, *edges, "}"]
-    dot = "\n".join(lines) + "\n"
+    dot = "\n".join(["digraph Tree {", head, *nodes, *edges, "}\n"])
     if out_file is None:
         return dot
     Path(out_file).write_text(dot, encoding="utf-8")
     return None
-
-
-def _wrapped(line: Line) -> list[str]:
-    """A test in lines that are not too long for a box."""
-    text = line.head + ", ".join(line.members) + line.tail
-    return textwrap.wrap(text, LABEL_WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _statistics(formatter: TreeFormatter, node: int, impurity: bool) -> list[str]:

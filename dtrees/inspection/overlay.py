@@ -15,7 +15,7 @@ Nodes are numbered in preorder and name each other by number, as in a `Tree`, so
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +25,7 @@ import numpy as np
 from dtrees._html import html_table
 from dtrees.constraints import NAMES, IntegerIn, ListLike, Nothing, checked
 from dtrees.export.model_nodes import TESTS, ModelNodes
-from dtrees.inspection.alignment import Group, NodeTest, Visit, walk
+from dtrees.inspection.alignment import LEFT, NO_GROUP, RIGHT, Group, NodeTest, Visit, walk
 from dtrees.inspection.tree_formatter import (
     FORMATS,
     TreeFormatter,
@@ -33,7 +33,6 @@ from dtrees.inspection.tree_formatter import (
     number_format,
 )
 
-LEAST_DECIMALS = 1  # of thresholds; more where it takes more to tell them
 MOST_NODES = 30  # that a notebook shows
 
 
@@ -117,19 +116,14 @@ class SharedForest:
         return f"<SharedForest of {self.n_models} models: {len(self)} nodes>"
 
     def _repr_html_(self) -> str:
+        n = self.n_models
         rows = [
-            [
-                "    " * node.depth + node.text,
-                f"{len(node.models)} of {self.n_models}",
-                f"{node.n_rows:,.0f}",
-            ]
+            ["    " * node.depth + node.text, f"{len(node.models)} of {n}", f"{node.n_rows:,.0f}"]
             for node in self.nodes[:MOST_NODES]
         ]
         more = len(self) - len(rows)
         foot = f"... {more} more" if more else ""
-        return html_table(
-            f"Shared forest of {self.n_models} models", ["node", "models", "rows"], rows, foot
-        )
+        return html_table(f"Shared forest of {n} models", ["node", "models", "rows"], rows, foot)
 
 
 @checked(
@@ -183,16 +177,15 @@ def shared_forest(
     """
     formatters = formatters_of(models, feature_names, class_names, max_categories)
     groups = list(walk(formatters, max_depth=max_depth))
-    below: tuple[list[list[int]], list[list[int]]] = ([[] for _ in groups], [[] for _ in groups])
+    below = defaultdict[tuple[int, int], list[int]](list)
     for group in groups:
-        if group.depth > 0:
-            below[group.side][group.above].append(group.number)
+        below[group.above, group.side].append(group.number)
     return SharedForest(
         n_models=len(formatters),
-        roots=tuple(group.number for group in groups if group.depth == 0),
+        roots=tuple(below[NO_GROUP, LEFT]),
         nodes=tuple(
-            _node(formatters, group, tuple(left), tuple(right))
-            for group, left, right in zip(groups, *below, strict=True)
+            _node(formatters, group, tuple(below[i, LEFT]), tuple(below[i, RIGHT]))
+            for i, group in enumerate(groups)
         ),
     )
 
@@ -213,16 +206,8 @@ def formatters_of(
                 f"{type(model).__name__} has many trees, of which one each can be laid upon each "
                 f"other: [model.estimators_{first} for model in models]."
             )
-        found.append(
-            formatter_of(
-                view,
-                0,
-                feature_names,
-                class_names,
-                decimals=LEAST_DECIMALS,
-                max_categories=max_categories,
-            )
-        )
+        options: dict[str, Any] = {"decimals": 1, "max_categories": max_categories}
+        found.append(formatter_of(view, 0, feature_names, class_names, **options))
     check_together([(each.nodes.n_columns, each.names) for each in found], "columns")
     check_together([(each.nodes.is_regression, each.classes) for each in found], "classes")
     return found
@@ -287,8 +272,7 @@ def _question(
     if not thresholds or math.isinf(max(thresholds)):
         assert visit.left is not None
         assert visit.right is not None
-        line, _ = formatter.sides(visit.node, visit.left, visit.right)
-        return line.head + ", ".join(line.members) + line.tail
+        return formatter.sides(visit.node, visit.left, visit.right)[0].text
     name = formatter.names[test.column]
     sign = TESTS[test.kind]
     if formatter.unit(test.column) == "bool":

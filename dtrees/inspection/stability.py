@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from html import escape
 from typing import Any
 
@@ -38,6 +38,7 @@ from dtrees.inspection.overlay import check_together
 from dtrees.inspection.tree_formatter import TreeFormatter
 
 MOST_LEVELS, MOST_COLUMNS = 12, 20  # that are printed
+Table = tuple[list[str], list[list[str]], str]  # head, rows, and how many there are more
 SINGLE_LEAF = "The reference asks nothing: it is a single leaf."
 
 
@@ -247,17 +248,18 @@ class StabilityReport:
         }
 
     def __str__(self) -> str:
-        return "\n".join([*_level_lines(self), "", *_importance_lines(self)])
+        levels = ["", SINGLE_LEAF] if not self.levels else ["", *_lines(*_level_table(self))]
+        if not self.importances.n_models.any():
+            return "\n".join([_title(self), *levels, "", "No model asks about a column."])
+        return "\n".join([_title(self), *levels, "", *_lines(*_importance_table(self))])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head, rows, more = _importance_table(self)
-        importances = html_table("Importances", head, rows, _more(more))
+        importances = html_table("Importances", *_importance_table(self))
         if not self.levels:
             return f"<p>{escape(_title(self))}. {SINGLE_LEAF}</p>" + importances
-        head, rows, more = _level_table(self)
-        return html_table(_title(self), head, rows, _more(more)) + importances
+        return html_table(_title(self), *_level_table(self)) + importances
 
 
 @checked(models=(ListLike(),))
@@ -354,27 +356,19 @@ def _title(report: StabilityReport) -> str:
     return f"{report.n_models} models{trees} against {reference}"
 
 
-def _level_table(report: StabilityReport) -> tuple[list[str], list[list[str]], int]:
-    """Head and rows of the first levels, and how many there are more."""
+def _level_table(report: StabilityReport) -> Table:
+    """The first levels."""
     head = ["level", "tests", "rows", "shared nodes", "same column", "least", "same test", "least"]
+    forms = ["", ".4g", ".0%", ".4g", ".1f", "", ".1f", ""]  # of the attributes, in their order
     rows = [
-        [
-            str(level.depth),
-            f"{level.n_tests:.4g}",
-            f"{level.row_share:.0%}",
-            f"{level.n_shared_nodes:.4g}",
-            f"{level.same_column:.1f}",
-            str(level.least_same_column),
-            f"{level.same_test:.1f}",
-            str(level.least_same_test),
-        ]
+        [format(value, form) for value, form in zip(astuple(level), forms, strict=True)]
         for level in report.levels[:MOST_LEVELS]
     ]
-    return head, rows, len(report.levels) - len(rows)
+    return head, rows, _more(len(report.levels) - len(rows))
 
 
-def _importance_table(report: StabilityReport) -> tuple[list[str], list[list[str]], int]:
-    """Head and rows of the columns of the largest shares, and how many there are more."""
+def _importance_table(report: StabilityReport) -> Table:
+    """The columns of the largest shares."""
     shares = report.importances
     order = shares.order()
     rows = []
@@ -383,34 +377,18 @@ def _importance_table(report: StabilityReport) -> tuple[list[str], list[list[str
         mean, deviation = f"{shares.mean[j]:.4f}", f"± {shares.deviation[j]:.4f}"
         rows.append([shares.names[j], *final, mean, deviation, str(shares.n_models[j])])
     head = ["importance", *(["final"] if shares.final is not None else []), "mean", "", "models"]
-    return head, rows, len(order) - len(rows)
-
-
-def _level_lines(report: StabilityReport) -> list[str]:
-    if not report.levels:
-        return [_title(report), "", SINGLE_LEAF]
-    head, rows, more = _level_table(report)
-    return [_title(report), "", *_table(head, rows), *filter(None, [_more(more)])]
-
-
-def _importance_lines(report: StabilityReport) -> list[str]:
-    head, rows, more = _importance_table(report)
-    if not rows:
-        return ["No model asks about a column."]
-    return [*_table(head, rows), *filter(None, [_more(more)])]
+    return head, rows, _more(len(order) - len(rows))
 
 
 def _more(n: int) -> str:
     return f"... {n} more" if n else ""
 
 
-def _table(head: list[str], rows: list[list[str]]) -> list[str]:
-    """Lines of a table: the first column to the left, the others to the right."""
-    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
-    return [
-        "  ".join(
-            word.ljust(width) if i == 0 else word.rjust(width)
-            for i, (word, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
+def _lines(head: list[str], rows: list[list[str]], foot: str) -> list[str]:
+    """A table as text: the first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
         for row in [head, *rows]
     ]
+    return [*lines, foot] if foot else lines

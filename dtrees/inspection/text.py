@@ -10,25 +10,10 @@ The frame is scikit-learn's, so what reads its reports reads ours::
     |--- age >  35.50 or missing
     |   |--- truncated branch of depth 4
 
-What differs is what stands in a line. Thresholds have the unit of their column: numbers, dates,
-durations. Numbers get as many decimals as it takes to tell the thresholds of a column from each
-other and to be right to one in a hundred.
-
 A line speaks of the values that can come to its node: of those that no test of the same column
 further up has sent elsewhere. Of the two sets of categories that a test tells apart the smaller is
-written out, on both sides: ``in`` where its categories go, ``not in`` where the others do, so that
-a complete set says where each of them goes. ``or missing`` stands on the side that missing values
-take, in columns that had some at fit. Where categories go that were not there at fit is a matter of
-the codebook's `handle_unknown` and is not written.
-
-A test of a hybrid column is about its numbers or about its categories, never both: a category
-passes neither ``<=`` nor ``>``, so the other side of a numeric test holds all categories.
-
-A long line is broken between the members of its set, and goes on below the first of them::
-
-    |   |--- country in {Argentina, Belgium, Brazil, Chile,
-    |   |                Denmark, Finland} or missing
-    |   |   |--- class: no
+written out, on both sides. A test of a hybrid column is about its numbers or about its categories:
+a category passes neither ``<=`` nor ``>``, so the other side of a numeric test holds all of them.
 
 A boosted model is written with where it begins, and the trees of its first iterations::
 
@@ -42,9 +27,8 @@ A boosted model is written with where it begins, and the trees of its first iter
 
     98 iterations more
 
-A leaf shows the step that it adds to the raw prediction of its rows, learning rate included. The
-raw prediction is what the first line says: a number, its logarithm, or log odds. Of three classes
-or more each has a start, and a tree in each iteration.
+A leaf shows the step that it adds to the raw prediction of its rows, learning rate included. Of
+three classes or more each has a start, and a tree in each iteration.
 """
 
 from __future__ import annotations

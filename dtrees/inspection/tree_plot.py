@@ -93,14 +93,9 @@ def plot_tree(
     >>> tree = DecisionTreeClassifier(max_depth=2).fit(iris.data, iris.target)
     >>> ax = plot_tree(tree, class_names=iris.target_names)  # doctest: +SKIP
     """
-    formatter = formatter_of(
-        ModelNodes.of(decision_tree, "decision_tree"),
-        tree,
-        feature_names,
-        class_names,
-        decimals=decimals,
-        max_categories=max_categories,
-    )
+    view, names = ModelNodes.of(decision_tree, "decision_tree"), (feature_names, class_names)
+    options: dict[str, Any] = {"decimals": decimals, "max_categories": max_categories}
+    formatter = formatter_of(view, tree, *names, **options)
     root = _boxes(formatter, max_depth, impurity)
     drawing = Drawing("plot_tree", ax, [root], HEAD if formatter.classes else 0.0)
     x, y = MARGIN, drawing.top + 0.2
