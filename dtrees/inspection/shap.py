@@ -224,7 +224,7 @@ def shap_values(
         values, pairs = explainer.explained(X, _runner_of(model), interactions)
         base, data = np.repeat(explainer.base[None], len(values), axis=0), cells_of(X)
     names = explainer.columns, explainer.outputs, explainer.unit
-    return Explanation(values, explainer.squeezed(base), data, *names, pairs)
+    return Explanation(values, explainer.squeezed(base)[()], data, *names, pairs)
 
 
 def cells_of(X: Any) -> Any:

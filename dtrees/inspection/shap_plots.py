@@ -116,7 +116,8 @@ def plot_waterfall(
     ax.set_yticks(places, names, parse_math=False)
     ax.axvline(base, color=GREY, linestyle="--", linewidth=0.8, zorder=0)
     ax.set_xlim(ends.min() - 0.05 * reach, ends.max() + 0.2 * reach)
-    words = f"from {base:.4g}, the base value, to {ends[-1]:.4g}"
+    end = ends[-1] if abs(ends[-1]) > 1e-12 * reach else 0  # sums of what cancels are not quite 0
+    words = f"from {base:.4g}, the base value, to {end:.4g}"
     ax.set_xlabel(f"{shown.output_names[0]} ({shown.unit}): {words}", parse_math=False)
     return ax
 
@@ -339,7 +340,8 @@ class Cells:
         for (label, here), colour in zip(parts, [*COLOURS[: len(named)], GREY], strict=True):
             if here.any():
                 ax.scatter(x[here], y[here], color=colour, label=label, **style)
-        legend = ax.legend(title=name, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+        beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+        legend = ax.legend(title=name, frameon=False, markerscale=2, **beside)
         for text in [legend.get_title(), *legend.get_texts()]:
             text.set_parse_math(False)
 
@@ -420,4 +422,6 @@ def _written(cell: Any) -> str:
         return "missing"
     if isinstance(cell, float | np.floating):
         return f"{cell:.4g}"
-    return str(cell)[:LETTERS]
+    if isinstance(cell, np.datetime64 | np.timedelta64):
+        cell = cell.astype(f"{cell.dtype.kind}8[us]").item()
+    return str(cell).removesuffix(" 00:00:00")[:LETTERS]

@@ -214,6 +214,7 @@ class TestLazily:
         values, pairs = dask.compute(found.values, found.interactions, scheduler="sync")
         np.testing.assert_array_equal(values, expected.values)
         np.testing.assert_array_equal(found.base_values, expected.base_values[0])
+        assert np.isscalar(found.base_values) == (n_outputs == 1)
         if "interactions" in options:
             assert found.interactions.shape == expected.interactions.shape
             np.testing.assert_array_equal(pairs, expected.interactions)

@@ -99,6 +99,24 @@ class TestWaterfall:
         names = ticks(plot_waterfall(FOUND, row).yaxis)
         assert "x = missing" in names
         assert f"whole = {TABLE['whole'][row]}" in names
+        assert f"day = {TABLE['day'][row].date()}" in names
+
+    @pytest.mark.parametrize("column", ["day", "span"])
+    def test_times_are_written(self, column):
+        frame = TABLE[[column]]
+        found = shap_values(RandomForestRegressor(2, random_state=0).fit(frame, TARGET), frame)
+        assert found.data.dtype.kind in "Mm"
+        (shown,) = ticks(plot_waterfall(found, 0).yaxis)
+        cell = TABLE[column][0]
+        text = str(cell.date()) if column == "day" else str(cell.to_pytimedelta())
+        assert shown == f"{column} = {text}"
+
+    def test_a_prediction_of_zero_is_written_as_zero(self):
+        rows = np.flatnonzero(abs(CLASSES.base_values + CLASSES.values.sum(axis=1))[:, 1] < 1e-12)
+        for row in rows[:5].tolist():
+            label = plot_waterfall(CLASSES, row, output="1").get_xlabel()
+            assert label.endswith(", to 0")
+        assert len(rows) > 0
 
     def test_a_row_without_anything_to_say(self):
         found = shap_values(MODEL, TABLE[:1], background=TABLE[:1])
