@@ -60,7 +60,8 @@ plot_shap_dependence(found, "age")
 plt.show()
 
 # %%
-# Which two columns act together most? Interactions tell it for all pairs.
+# Which two columns act together most? Interactions tell it for all pairs. A pair has two places,
+# with half of what it adds in each.
 
 strength = abs(found.interactions).mean(axis=0)
 np.fill_diagonal(strength, 0)

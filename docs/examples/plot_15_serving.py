@@ -3,7 +3,8 @@ From the fit to the server
 ==========================
 
 A model file holds the whole model, and opening it runs no code. Which of the forms of a file is the
-right one depends on who reads it, and how many rows come at once.
+right one depends on who reads it, and how many rows come at once. The page *Deploy* has ONNX,
+memory maps, Dask and C, too.
 """
 
 import tempfile
