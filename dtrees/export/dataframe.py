@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SIDES = np.array(["right", "left"], dtype=object)
+SIGNS = np.array(list(TESTS.values()), dtype=object)
 
 
 def trees_to_dataframe(model: Any) -> pd.DataFrame:
@@ -36,13 +37,13 @@ def trees_to_dataframe(model: Any) -> pd.DataFrame:
           split or "L" for a leaf, and the node's number as in ``apply``: "0-S0". A root has no
           parent.
         - ``split_feature``, str, and ``split_gain``, float64
-        - ``threshold``, float64, dates or time spans; object where there are several of these:
+        - ``threshold``, float64, dates or time spans, object where there are several of these:
           missing for sets; inf: all numbers pass
         - ``decision_type``, "<=", ">" or "in": rows that pass go left. LightGBM's "==" is "in".
         - ``categories``, tuple: labels that pass the test of a set; not in LightGBM's frame
         - ``missing_direction``, ``unseen_direction``, "left" or "right": side of missing values,
-          and of categories that were not there at fit (missing in columns of numbers). LightGBM's
-          frame has only the first.
+          and of categories that were not there at fit (missing in columns of numbers; not in
+          LightGBM's frame)
         - ``missing_type``, "NaN"
         - ``value``, float64: mean, or step of a boosted model with its learning rate. Trees and
           forests of classes have the share of each class instead: ``value_<label>``.
@@ -53,10 +54,8 @@ def trees_to_dataframe(model: Any) -> pd.DataFrame:
     ------
     ImportError
         pandas is not installed.
-    TypeError
-        It is no model of dtrees.
-    sklearn.exceptions.NotFittedError
-        The model has not been fitted.
+    TypeError, sklearn.exceptions.NotFittedError
+        It is no model of dtrees, or not fitted.
 
     Notes
     -----
@@ -91,10 +90,8 @@ def _columns_of(view: ModelNodes, number: int) -> dict[str, np.ndarray]:
         of_nodes[inner] = of_inner
         return of_nodes
 
-    kinds = np.where(tree.is_leaf, "L", "S").tolist()
-    ids = np.array([f"{number}-{kind}{node}" for node, kind in enumerate(kinds)], dtype=object)
-    above = ids[tree.parent]
-    above[0] = None
+    is_leaf = tree.is_leaf.tolist()
+    ids = np.array([f"{number}-{'SL'[leaf]}{i}" for i, leaf in enumerate(is_leaf)], dtype=object)
     threshold = tree.threshold
     if "time" in view.kinds:
         threshold = threshold.astype(object)
@@ -105,18 +102,17 @@ def _columns_of(view: ModelNodes, number: int) -> dict[str, np.ndarray]:
         sets[node] = view.labels_left(node, tree)
     names = [""] if tree.is_regression else [f"_{label}" for label in view.labels]
     column, unseen = tree.column[inner], SIDES[tree.unseen_left[inner].astype(int)]
-    signs = np.array([TESTS[code] for code in range(len(TESTS))], dtype=object)
     return {
         "tree_index": np.full(n, number, dtype=np.int64),
         "node_depth": tree.depth + 1,
         "node_index": ids,
         "left_child": none_in_leaves(ids[tree.left[inner]]),
         "right_child": none_in_leaves(ids[tree.right[inner]]),
-        "parent_index": above,
+        "parent_index": np.where(tree.parent < 0, None, ids[tree.parent]),
         "split_feature": none_in_leaves(np.array(view.column_names, dtype=object)[column]),
         "split_gain": np.where(tree.is_leaf, np.nan, tree.gain),
         "threshold": threshold,
-        "decision_type": signs[tree.test],
+        "decision_type": SIGNS[tree.test],
         "categories": sets,
         "missing_direction": none_in_leaves(SIDES[tree.missing_left[inner].astype(int)]),
         "unseen_direction": none_in_leaves(np.where(view.has_categories[column], unseen, None)),

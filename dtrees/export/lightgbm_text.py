@@ -19,12 +19,15 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dtrees.constraints import InstanceOf, Nothing, checked
 from dtrees.export.model_nodes import ModelNodes, TreeNodes
+
+if TYPE_CHECKING:
+    from dtrees.coding.codebook import CodeBook
 
 OBJECTIVES = {
     "identity": "regression",
@@ -73,10 +76,8 @@ def to_lightgbm(model: Any, path: str | os.PathLike | None = None) -> str:
         beside categories; its categories are neither strings, numbers nor booleans; categories
         that were not there at fit do not go where missing values go
         (``handle_unknown="majority"``); or numbers are tested that are nearer to 0 than 1e-35.
-    sklearn.exceptions.NotFittedError
-        The model has not been fitted.
-    OSError
-        The file cannot be written.
+    sklearn.exceptions.NotFittedError, OSError
+        The model has not been fitted; the file cannot be written.
 
     Notes
     -----
@@ -106,8 +107,8 @@ def to_lightgbm(model: Any, path: str | os.PathLike | None = None) -> str:
     >>> [line for line in text.splitlines() if line.startswith("threshold")]
     ['threshold=1.75 4.9500000000000002 4.8499999999999996']
     """
-    view = ModelNodes.of(model)
-    numbers = _numbers_of_categories(view)
+    view, book = ModelNodes.with_book(model)
+    numbers = _numbers_of_categories(view, book)
     n_outputs = 1 if view.start is None and view.n_outputs == 2 else view.n_outputs
     parts = [f"Tree={i}\n{part}\n\n\n" for i, part in enumerate(_trees(view, n_outputs, numbers))]
     is_mean = view.start is None and n_outputs > 1  # leaves have shares, and no objective
@@ -128,24 +129,18 @@ def to_lightgbm(model: Any, path: str | os.PathLike | None = None) -> str:
     text = (
         f"tree\n{lines}\n\n{''.join(parts)}end of trees\n\nparameters:\n[boosting: gbdt]\n"
         f"[objective: {objective.split(' ')[0] or 'custom'}]\n[num_class: {n_outputs}]\n\n"
-        f"end of parameters\n\npandas_categorical:{json.dumps(_pandas_categorical(view))}\n"
+        f"end of parameters\n\npandas_categorical:{json.dumps(_pandas_categorical(view, book))}\n"
     )
     if path is not None:
         Path(path).write_text(text, encoding="utf-8")
     return text
 
 
-def _numbers_of_categories(view: ModelNodes) -> dict[int, np.ndarray]:
+def _numbers_of_categories(view: ModelNodes, book: CodeBook) -> dict[int, np.ndarray]:
     """The number of every category in LightGBM's text, by column: int64 (n_categories,).
 
-    Raises
-    ------
-    TypeError, ValueError
-        The model is a tree on codes; a column cannot be said.
+    ValueError: a column cannot be said.
     """
-    book = view.book
-    if book is None:
-        raise TypeError("to_lightgbm needs an estimator or its tree_. Got a tree on codes instead.")
     why = "the format has no dates and time spans. Fit on numbers, such as days since a date."
     view.refuse("to_lightgbm", np.flatnonzero(view.kinds == "time"), why)
     why = "a column has either numbers or categories in the format. Fit on a column for each."
@@ -175,12 +170,13 @@ def _is_number(label: Any) -> bool:
     return is_number and 0 <= label < MOST_CATEGORIES and label == int(label)
 
 
-def _pandas_categorical(view: ModelNodes) -> list[list]:
+def _pandas_categorical(view: ModelNodes, book: CodeBook) -> list[list]:
     """Labels of the columns of categories, which LightGBM looks up in a data frame."""
-    book, tested = view.book, set(view.tested.tolist())
-    if book is None or book.feature_names is None:
+    if book.feature_names is None:
         return []
-    return [book.categories[j].tolist() if j in tested else [] for j in sorted(book.categories)]
+    return [
+        book.categories[j].tolist() if j in view.tested else [] for j in sorted(book.categories)
+    ]
 
 
 def _names(names: list[str]) -> list[str]:

@@ -114,11 +114,6 @@ def _of_tree(name: str) -> Any:
     return property(attrgetter(f"coded_tree.{name}"))
 
 
-def _has_test(code: int) -> Any:
-    """A property of trees: which nodes have a test of this kind."""
-    return cached_property(lambda tree: tree.test == code)
-
-
 @dataclass(frozen=True, eq=False)
 class TreeNodes:
     """The nodes of one tree: for each property an array, which has the name of `Node`'s attribute.
@@ -162,15 +157,10 @@ class TreeNodes:
     criterion = _of_tree("criterion")
     value_of = _of_tree("value_of")  # of nodes, which may occur many times
 
-    is_leaf = _has_test(LEAF)  # bool (n_nodes,)
-    is_above = _has_test(ABOVE)  # numbers above the threshold pass
-    is_set = _has_test(IN_SUBSET)  # categories pass
-
-    @cached_property
-    def missing_left(self) -> np.ndarray:
-        """Whether missing values pass, bool (n_nodes,)."""
-        missing_left: np.ndarray = self.coded_tree.missing_go_to_left > 0
-        return missing_left
+    is_leaf = cached_property(lambda tree: tree.test == LEAF)  # bool (n_nodes,), as are these:
+    is_above = cached_property(lambda tree: tree.test == ABOVE)  # numbers above it pass
+    is_set = cached_property(lambda tree: tree.test == IN_SUBSET)  # categories pass
+    missing_left = cached_property(lambda tree: tree.coded_tree.missing_go_to_left > 0)
 
     @cached_property
     def has_impurity(self) -> bool:

@@ -90,9 +90,8 @@ def to_onnx(
         Where to write the file; by custom with the suffix ``.onnx``.
     dtype : {"float32", "float64"} or None, default=None
         Of the inputs that are numbers. None: float32 if it holds all numbers of the table at fit
-        (float32, booleans, integers of 16 bits, and categories), else float64.
-        Float32 rows go where the model sends the same rows. A row of float64 that is rounded to
-        float32 may come to the other side of a threshold, so give those to inputs of float64.
+        (float32, booleans, integers of 16 bits, and categories), else float64. Rows of float64
+        that are rounded to float32 may come to the other side of a threshold.
     missing : str, default=""
         What stands for a missing value in columns of strings. ONNX knows no missing strings.
 
@@ -104,11 +103,11 @@ def to_onnx(
         - of a model fitted on an array of numbers, "X" with all columns;
         - otherwise an input of shape (n_rows, 1) for each column, under the name of the column.
 
-        Numbers and booleans are of `dtype`, as are categories that are numbers; NaN is missing.
-        Categories that are strings, and columns of numbers and categories, are strings: a number is
-        written out, "2.5", in ASCII, with at most 40 digits on each side of the point and exponents
-        up to 259; others are unseen. Dates and time spans are int64 nanoseconds, those of dates
-        since 1970, as NumPy has them; the least int64, which is NaT, is missing.
+        Numbers, booleans and categories that are numbers are of `dtype`; NaN is missing. Other
+        categories, and columns of numbers and categories, are strings: a number is written out,
+        "2.5", in ASCII, with at most 40 digits on each side of the point and exponents up to 259;
+        others are unseen. Dates and time spans are int64 nanoseconds, those of dates since 1970,
+        as NumPy has them; the least int64, which is NaT, is missing.
 
         Outputs are "label", of the type of the labels, and "probabilities", float64
         (n_rows, n_classes), or of regressors "prediction", float64 (n_rows, 1). Where a column
@@ -124,10 +123,8 @@ def to_onnx(
         `missing` is a category of a column, or a number where a column has numbers and categories;
         a category is no float32 where those are asked for; columns have no names, or the same.
         Columns that no tree tests may hold anything.
-    sklearn.exceptions.NotFittedError
-        The model is not fitted.
-    OSError
-        The file cannot be written.
+    sklearn.exceptions.NotFittedError, OSError
+        The model is not fitted; the file cannot be written.
 
     Notes
     -----
@@ -159,18 +156,13 @@ def to_onnx(
     >>> bool(np.allclose(probabilities, forest.predict_proba(X), rtol=0, atol=1e-12))
     True
     """
-    view = ModelNodes.of(model)
-    if view.book is None:
-        raise TypeError(
-            "The 'model' parameter of to_onnx must be an estimator or its tree_: a tree on codes "
-            "does not know what the columns of a table are."
-        )
+    view, book = ModelNodes.with_book(model)
     if dtype is None:
-        labels = [label for known in view.book.categories.values() for label in known.tolist()]
-        narrow = view.book.low.dtype == np.float32 and _misfit(labels, np.float32) is None
+        labels = [label for known in book.categories.values() for label in known.tolist()]
+        narrow = book.low.dtype == np.float32 and _misfit(labels, np.float32) is None
         dtype = "float32" if narrow else "float64"
     graph = _Graph(extra("onnx", of="onnx", for_="to_onnx"), np.dtype(dtype), missing)
-    matrix, places = _add_inputs(view, view.book, graph)
+    matrix, places = _add_inputs(view, book, graph)
     _add_outputs(view, graph, _add_trees(view, graph, matrix, places))
     made = graph.finish()
     if path is not None:

@@ -332,7 +332,7 @@ def test_what_is_no_fitted_model_is_refused(tmp_path):
     with pytest.raises(NotFittedError):
         to_lightgbm(RandomForestClassifier())
     model = DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(TypeError, match="Got a tree on codes"):
+    with pytest.raises(TypeError, match="A tree on codes does not know"):
         to_lightgbm(model.tree_.model)
     with pytest.raises(InvalidParameterError, match="The 'path' parameter of to_lightgbm"):
         to_lightgbm(model, 3)

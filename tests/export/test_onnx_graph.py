@@ -320,7 +320,7 @@ def test_what_is_refused(monkeypatch):
     with pytest.raises(NotFittedError):
         to_onnx(DecisionTreeClassifier())
     model = fitted("DecisionTree", ["number"]).model
-    with pytest.raises(TypeError, match="a tree on codes does not know"):
+    with pytest.raises(TypeError, match="A tree on codes does not know"):
         to_onnx(model.tree_.model)
     with pytest.raises(ValueError, match="'dtype' parameter"):
         to_onnx(model, dtype="float16")
