@@ -287,13 +287,15 @@ def scored(
         return ByLoss(predictor.loss, held.of_loss, held.weight)
     from sklearn.metrics import check_scoring, get_scorer
 
+    if scoring is None:  # as `score` of the estimator
+        scoring = "accuracy" if is_classifier(estimator) else "r2"
     refuse_other_scorers(scoring)
     refuse_unfit(scoring, predictor.classes)
     scorer = with_labels(check_scoring(estimator, scoring), predictor.classes)
     is_of_numbers = getattr(scorer, "_response_method", "predict") == "predict"
     if predictor.classes is None and not is_of_numbers:
         raise ValueError(f"The scorer {scoring!r} is of classes, and the model predicts numbers.")
-    if scoring is None or type(scorer).__module__ == get_scorer.__module__:
+    if type(scorer).__module__ == get_scorer.__module__:
         return ByPredictions(estimator, predictor, scorer, (held.rows, held.y, held.weight))
     if held.offset is not None:
         raise ValueError(
@@ -388,13 +390,6 @@ class Stage(BaseEstimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """Raw predictions."""
         return self.predictor.scores_of(self.raw)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """What the estimator's ``score`` says: accuracy, or R^2."""
-        from sklearn.metrics import get_scorer
-
-        scorer = get_scorer("accuracy" if is_classifier(self.estimator) else "r2")
-        return float(scorer(self, X, y, sample_weight=sample_weight))
 
 
 class Iterations:

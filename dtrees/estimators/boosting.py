@@ -71,6 +71,7 @@ from dtrees.estimators.boosted_stopping import (
 from dtrees.estimators.docstrings import documented
 from dtrees.estimators.eval_sets import EvalSets
 from dtrees.estimators.fit_plan import FitPlan
+from dtrees.estimators.fitted_sets import model_of_trees
 from dtrees.estimators.prediction import BoostedPredictor, offsets_of
 from dtrees.estimators.tree_view import columns_tested, read_only
 from dtrees.estimators.trees import DecisionTreeRegressor
@@ -912,23 +913,14 @@ def shortened(estimator: Any, fitted: Any, n_iterations: int | None = None) -> A
     `fitted` has the same parameters but for a ``max_iter`` that is as large or larger. None: as
     many iterations as the fit of `estimator` keeps.
     """
-    made = clone(estimator)
-    learned = {
-        name: value
-        for name, value in vars(fitted).items()
-        if name not in estimator._constraints and name != "_estimators"
-    }
-    made.__dict__.update(learned)
     if n_iterations is None:
         n_iterations = fitted._n_iter_of(estimator.max_iter)
     trees = fitted.forest_.trees[: n_iterations * fitted.n_trees_per_iteration_]
-    made.forest_ = Forest(tuple(trees))
-    tested = columns_tested(trees, fitted.n_features_in_)
-    made._saw_missing = read_only(fitted._saw_missing & tested)
+    made = model_of_trees(estimator, fitted, trees)
     made.train_score_ = fitted.train_score_[: estimator.max_iter + 1]
     made.validation_score_ = fitted.validation_score_[: estimator.max_iter + 1]
-    if "_curves" in learned:
-        made._curves = first_values(fitted._curves, estimator.max_iter)
+    if hasattr(made, "_curves"):
+        made._curves = first_values(made._curves, estimator.max_iter)
     return made
 
 

@@ -32,6 +32,9 @@ from dtrees.estimators.tree_view import TreeView, columns_tested, read_only
 from dtrees.parallel import threaded
 from dtrees.typing import serial
 
+# Of what is learned at times.
+KEPT = {"feature_names_in_", "_date_orders", "_fit_bags", "_curves", "_has_offset"}
+
 
 @dataclass(frozen=True, eq=False)
 class FittedSets:
@@ -157,7 +160,7 @@ def model_of_trees(estimator: BaseModel, fitted: Any, trees: Sequence[Tree]) -> 
     fit of `estimator`, without out-of-bag scores; ``fit_report_`` is that of `fitted`.
     """
     made = estimator._unfitted()
-    of_others = estimator._learns_at_times - {"feature_names_in_", "_fit_bags"} | {"_estimators"}
+    of_others = estimator._learns_at_times - KEPT | {"_estimators"}
     learned = {
         name: value
         for name, value in vars(fitted).items()

@@ -61,7 +61,13 @@ from dtrees.core.membership.resampling import Rows, of_sets
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training_sets import TrainingTable, fit_table
 from dtrees.model_selection.folds import LARGEST_SEED, Split, Splits, shuffled_folds
-from dtrees.model_selection.prepare import Arguments, NotShareableError, draw_splits, prepare
+from dtrees.model_selection.prepare import (
+    Arguments,
+    NotShareableError,
+    draw_splits,
+    prepare,
+    warn_of_starts,
+)
 from dtrees.model_selection.search import SharedSearch, search_rows, unsupported_model
 from dtrees.parallel import tables_kept
 
@@ -154,6 +160,7 @@ def answers_of(
 def _one_by_one(given: Arguments, sets: Rows, sides: Sequence[np.ndarray]) -> Answers:
     """Answers of any estimators, fitted and asked as scikit-learn does it."""
     X, y = given.X, given.y
+    warn_of_starts(given, given.reason)
     splits: list[Split] = [
         (np.flatnonzero(sets[number]), rows) for number, rows in enumerate(sides)
     ]
@@ -405,11 +412,11 @@ def nested_standard_error(
     if prepared.reason is not None:
         raise ValueError(f"Nested cross-validation needs folds: {prepared.reason}.")
     reason = unsupported_model(estimator, prepared.y, prepared.params or {})
-    table = None
+    prepared, table = replace(prepared, reason=reason), None
     if reason is None:
         table = prepared.shared().table
     else:
-        replace(prepared, reason=reason).refuse_partitions()
+        prepared.refuse_partitions()
     answers = partial(answers_of, prepared, table)
     folds = divisions(prepared.cv, len(prepared.y))
     repeats = [_of_repeat(answers, fold, score) for fold in folds]

@@ -166,8 +166,6 @@ class SharedSearch:
             reason = unsupported_reason(self.estimator, y, params) or unsupported_callbacks(self)
             if reason is None:
                 self._validate_params()  # type: ignore[attr-defined]
-                if "init_score" in params:
-                    refuse_functions(self.scoring)
             else:
                 check_rows_can_be_taken(f"{arguments.who}.fit", X, reason)
             prepared = prepare(arguments, X, y, reason=reason, draw=self._draw, checks_weight=True)
@@ -217,6 +215,8 @@ class SharedSearch:
         """
         scorers, refit_metric = self._get_scorers()  # type: ignore[attr-defined]
         candidates, splits, table = self._candidates(), work.splits, work.table
+        if table.init_score is not None:
+            refuse_functions(self.scoring)
         if not candidates or not splits:
             raise ValueError(
                 "No fits were performed. Was the CV iterator empty? Were there no candidates?"

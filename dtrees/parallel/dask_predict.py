@@ -149,20 +149,19 @@ def _cut_as(X: Any, init_score: Any) -> Any:
 
     Arrays of known lengths are cut anew; other collections need as many partitions.
     """
-    from dask import array, dataframe
-
     found, of_array, n_rows = init_score, is_array(X), known_length(X)
-    if not is_lazy(found) and n_rows is not None and of_array:
-        found = array.from_array(np.asarray(found))
-    if not is_lazy(found):
+    if of_array and n_rows is not None and not is_lazy(found):
+        found = sys.modules["dask.array"].from_array(np.asarray(found))
+    is_column = hasattr(found, "to_dask_array")
+    if not is_column and not hasattr(found, "numblocks"):
         raise TypeError(
-            "Rows of a Dask collection of unknown lengths begin with an init_score that is a "
-            "collection of the same partitions. Got one in memory."
+            "Rows of a Dask collection of unknown lengths begin with an init_score that is an "
+            f"array or a data frame of Dask, of the same partitions. Got {type(found).__name__}."
         )
-    if of_array and hasattr(found, "to_dask_array"):
+    if of_array and is_column:
         found = found.to_dask_array()
-    elif not of_array and not hasattr(found, "to_dask_array"):
-        found = dataframe.from_dask_array(found)
+    elif not of_array and not is_column:
+        found = sys.modules["dask.dataframe"].from_dask_array(found)
     if of_array and n_rows is not None and known_length(found) is not None:
         check_lengths(n_rows, {"init_score": found})
         found = found.rechunk({0: X.chunks[0]})

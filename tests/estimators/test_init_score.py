@@ -28,6 +28,7 @@ from dtrees.model_selection import (
     cross_val_predict,
     cross_val_score,
     cross_validate,
+    nested_standard_error,
 )
 from tests.core.grow.boosted_cases import Squares
 from tests.export.examples import COLUMNS, table
@@ -240,10 +241,10 @@ def test_answers_of_collections_are_lazy(case):
             found = getattr(model, method)(rows, init_score=begin)
             assert type(found) is type(getattr(model, method)(rows))
             np.testing.assert_array_equal(np.asarray(found.compute()), expected)
-    with pytest.raises(TypeError, match="Got one in memory"):
-        model.predict(dense, init_score=start)
-    with pytest.raises(TypeError, match="Got one in memory"):
-        model.predict(unknown, init_score=start)
+    for rows, begin in ((dense, start), (unknown, start)):
+        kind = type(begin).__name__
+        with pytest.raises(TypeError, match=f"array or a data frame of Dask.* Got {kind}"):
+            model.predict(rows, init_score=begin)
     with pytest.raises(ValueError, match="X has 3 partitions, and init_score has 2"):
         model.predict(dense, init_score=da.from_array(start, chunks=(100, -1)[: start.ndim]))
     with pytest.raises(ValueError, match="init_score"):
@@ -298,6 +299,13 @@ def test_a_cross_validation_scores_held_out_rows_that_begin_with_theirs(case, ea
         )
         nested = cross_validate(search, X, y, cv=cv, params=params, scoring=metric)
         whole = cross_val_score(model, X, y, cv=cv, params=params, scoring=metric)
+        assert nested_standard_error(model, X, y, cv=5, params=params).standard_error > 0
+        blocks, lazy = (
+            da.from_array(X, chunks=(90, -1)),
+            {k: da.from_array(v) for k, v in params.items()},
+        )
+        there = cross_val_score(model, blocks, y, cv=cv, params=lazy, scoring=metric)
+    np.testing.assert_array_equal(there, whole)
     assert same_trees(found.final_estimator, clone(model).fit(X, y, weight, init_score=start))
     np.testing.assert_array_equal(whole, found["test_a"])
     for number, (train, test) in enumerate(cv.split(X)):
@@ -337,6 +345,7 @@ def test_what_predicts_by_a_model_of_a_cross_validation_knows_none():
         lambda: cross_validate(model, X, F, cv=3, params=params, scoring={"a": own}),
         lambda: cross_validate(search, X, F, cv=3, params=params),
         lambda: search.fit(X, F, **params),
+        lambda: nested_standard_error(search, X, F, cv=3, params=params),
         lambda: boosting_curve(model, X, F, cv=3, params=params, scoring=own),
     ):
         with pytest.raises(ValueError, match="predicts by the model, which knows no init_score"):
@@ -350,6 +359,8 @@ def test_what_predicts_by_a_model_of_a_cross_validation_knows_none():
     named = {"gradientboostingregressor__init_score": START}
     with pytest.warns(UserWarning, match="cross_validate gives init_score to each fit, but held"):
         cross_validate(steps, X, F, cv=3, params=named)
+    with pytest.warns(UserWarning, match="nested_standard_error gives init_score to each fit"):
+        nested_standard_error(steps, X, F, cv=3, params=named)
     search = GridSearchCV(steps, {"gradientboostingregressor__max_iter": [2]}, cv=3)
     with (
         pytest.warns(NotSharedWarning),
