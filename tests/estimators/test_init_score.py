@@ -279,13 +279,14 @@ def test_a_fit_goes_on_from_both(tmp_path):
     assert again.set_params(warm_start=True, max_iter=10).fit(X, y, **then).n_iter_ == 10
 
 
-@pytest.mark.parametrize("case", ["two", "three", "poisson"])
-@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize(
+    ("case", "early"), [("two", True), ("three", False), ("poisson", False), ("poisson", True)]
+)
 def test_a_cross_validation_scores_held_out_rows_that_begin_with_theirs(case, early):
     """As a loop over the splits does, with models that have their codes in common."""
     y, start = target(case, F), OF_THREE if case == "three" else START
     metric = "neg_mean_poisson_deviance" if case == "poisson" else "neg_log_loss"
-    model, cv, weight = estimator(case, early_stopping=early), KFold(3), np.arange(N) % 3 + 1.0
+    model, cv, weight = estimator(case, early_stopping=early), KFold(2), np.arange(N) % 3 + 1.0
     params = {"init_score": start, "sample_weight": weight}
     scoring = {"a": metric, "b": "r2" if case == "poisson" else "accuracy"}
     with warnings.catch_warnings(action="error"):
@@ -297,15 +298,7 @@ def test_a_cross_validation_scores_held_out_rows_that_begin_with_theirs(case, ea
         search = GridSearchCV(model, {"max_iter": [2, 6]}, cv=cv, scoring=metric).fit(
             X, y, **params
         )
-        nested = cross_validate(search, X, y, cv=cv, params=params, scoring=metric)
         whole = cross_val_score(model, X, y, cv=cv, params=params, scoring=metric)
-        assert nested_standard_error(model, X, y, cv=5, params=params).standard_error > 0
-        blocks, lazy = (
-            da.from_array(X, chunks=(90, -1)),
-            {k: da.from_array(v) for k, v in params.items()},
-        )
-        there = cross_val_score(model, blocks, y, cv=cv, params=lazy, scoring=metric)
-    np.testing.assert_array_equal(there, whole)
     assert same_trees(found.final_estimator, clone(model).fit(X, y, weight, init_score=start))
     np.testing.assert_array_equal(whole, found["test_a"])
     for number, (train, test) in enumerate(cv.split(X)):
@@ -325,7 +318,18 @@ def test_a_cross_validation_scores_held_out_rows_that_begin_with_theirs(case, ea
                 assert place == pytest.approx(expected, rel=1e-12)
     best = clone(model).set_params(**search.best_params_).fit(X, y, weight, init_score=start)
     assert same_trees(search.best_estimator_, best)
-    assert np.isfinite(nested["test_score"]).all()
+
+
+def test_nested_validations_and_collections_take_it():
+    params = {"init_score": START, "sample_weight": np.arange(N) % 3 + 1.0}
+    model = estimator("squared_error", max_iter=2)
+    search = GridSearchCV(model, {"max_iter": [1, 2]}, cv=2)
+    expected = cross_val_score(search, X, F, cv=3, params=params)
+    assert np.isfinite(expected).all()
+    assert nested_standard_error(model, X, F, cv=3, params=params).standard_error > 0
+    lazy = {name: da.from_array(values) for name, values in params.items()}
+    blocks = da.from_array(X, chunks=(90, -1))
+    np.testing.assert_array_equal(cross_val_score(search, blocks, F, cv=3, params=lazy), expected)
 
 
 def predicted_raw(model, rows, start):
