@@ -169,7 +169,7 @@ def plot_beeswarm(
     >>> model = RandomForestRegressor(20, random_state=0).fit(X, y)
     >>> ax = plot_beeswarm(shap_values(model, X))  # doctest: +SKIP
     """
-    shown = _of_output(explanation, output)
+    shown, cmap = _of_output(explanation, output), _colours(cmap)
     mean = np.abs(shown.values).mean(axis=0)
     order = np.argsort(-mean, kind="stable")[:max_display]
     ax = new_axes(ax, _size(len(order)))
@@ -241,7 +241,7 @@ def plot_shap_dependence(
     >>> model = RandomForestRegressor(20, random_state=0).fit(X, y)
     >>> ax = plot_shap_dependence(shap_values(model, X), "bmi", color="bp")  # doctest: +SKIP
     """
-    shown = _of_output(explanation, output)
+    shown, cmap = _of_output(explanation, output), _colours(cmap)
     number = _number_of(column, "column", shown)
     by = None if color is None else _number_of(color, "color", shown)
     if by is None and shown.interactions is not None and len(shown.feature_names) > 1:
@@ -346,11 +346,15 @@ class Cells:
             text.set_parse_math(False)
 
 
+def _colours(cmap: Any) -> Any:
+    """The colours of a name, and grey for what has none."""
+    return matplotlib_or_error("dtrees").colormaps.get_cmap(cmap).with_extremes(bad=GREY)
+
+
 def _scatter(
     ax: Any, x: np.ndarray, y: np.ndarray, shares: np.ndarray, cmap: Any, style: dict[str, Any]
 ) -> Any:
-    """Draw points in colours from 0 to 1; nan: grey."""
-    cmap = matplotlib_or_error("dtrees").colormaps.get_cmap(cmap).with_extremes(bad=GREY)
+    """Draw points in colours from 0 to 1."""
     return ax.scatter(x, y, c=shares, cmap=cmap, vmin=0, vmax=1, plotnonfinite=True, **style)
 
 
