@@ -128,6 +128,7 @@ cdef class ShapTree:
     cdef const int32_t[::1] slots
     cdef const double[:, ::1] value
     cdef const int64_t[::1] n_codes
+    cdef tuple arguments
     cdef readonly object tree
     cdef readonly object slot
     cdef readonly object values
@@ -139,6 +140,7 @@ cdef class ShapTree:
         cdef const double[::1] weight = tree.weighted_n_node_samples
         cdef const Grown* grown
         cdef int64_t i, broken
+        self.arguments = tree, slot, values, n_codes
         self.tree, self.slot, self.values = tree, slot, values
         self.slots, self.value, self.n_codes = slot, values, n_codes
         self.n_slots = slot.max() + 1
@@ -162,7 +164,7 @@ cdef class ShapTree:
             self.max_depth = max(self.max_depth, <int64_t>self.edges[i].depth)
 
     def __reduce__(self):
-        return ShapTree, (self.tree, self.slot, self.values, np.asarray(self.n_codes))
+        return ShapTree, self.arguments
 
     def __dealloc__(self):
         free(self.edges)
