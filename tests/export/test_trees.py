@@ -1,10 +1,13 @@
 """Trees alone, as bytes: what a checkpoint holds."""
 
+import io
+
 import numpy as np
 import pytest
 
 import dtrees
 from dtrees.exceptions import ModelFileError
+from dtrees.export.archive import write_to
 from dtrees.export.trees import trees_of_bytes, trees_to_bytes
 from tests.estimators.forest_cases import DIABETES, mixed_table
 
@@ -49,8 +52,20 @@ def test_trees_of_other_columns():
         trees_of_bytes(trees_to_bytes(others.forest_.trees), "there", BOOK)
 
 
+@pytest.mark.parametrize(
+    ("version", "words"), [(2, "reads versions up to 1. Install a newer dtrees"), (0, "is damaged")]
+)
+def test_trees_of_other_versions(version, words):
+    file = io.BytesIO()
+    write_to(file, {"format": "dtrees trees", "version": version, "trees": {}}, {})
+    with pytest.raises(ModelFileError, match=f"'there' .*{words}"):
+        trees_of_bytes(file.getvalue(), "there", BOOK)
+
+
 def test_a_model_is_no_file_of_trees(tmp_path):
     dtrees.export.save(FOREST, tmp_path / "a")
-    with pytest.raises(ModelFileError):
+    with pytest.raises(
+        ModelFileError, match=r"'there' is not .*: its format is not 'dtrees trees'"
+    ):
         trees_of_bytes((tmp_path / "a").read_bytes(), "there", BOOK)
     assert np.array_equal(dtrees.export.load(tmp_path / "a").predict(X), FOREST.predict(X))
