@@ -262,7 +262,7 @@ class BaseBoosting(BaseModel):
         evals = NO_EVALS
         if any(each is not None for each in (*own, *listed, eval_metric)):
             of_fit = X, y, sample_weight, init_score
-            evals = EvalSets.of(of_fit, own, listed, eval_metric, self)
+            evals = EvalSets.of(of_fit, own, listed, eval_metric, self.early_stopping)
         callbacks = [] if callbacks is None else check_callbacks(callbacks)
         if self.verbose > 0:
             callbacks = [ProgressBar(), *callbacks]

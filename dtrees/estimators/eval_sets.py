@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from dtrees._other_words import did_you_mean
 from dtrees.coding.tables import row_values
@@ -31,9 +30,6 @@ from dtrees.estimators.fit_plan import one_target
 from dtrees.estimators.prediction import BoostedPredictor, offsets_of
 from dtrees.parallel import computed, is_lazy
 from dtrees.typing import Runner, serial
-
-if TYPE_CHECKING:
-    from dtrees.estimators.boosting import BaseBoosting
 
 SHOWN = 5  # labels in a message
 
@@ -136,7 +132,7 @@ class EvalSets:
         own: tuple[Any, Any, Any, Any],
         listed: tuple[Any, Any, Any, Any],
         eval_metric: Any,
-        model: BaseBoosting,
+        early_stopping: Any,
     ) -> EvalSets:
         """What was given to `fit`; Dask collections come to this process.
 
@@ -144,14 +140,14 @@ class EvalSets:
             Table, target, weights and ``init_score``: of the fit, and as ``X_val`` and its like.
         listed
             ``eval_set``, ``eval_names``, ``eval_sample_weight`` and ``eval_init_score``.
-        model
-            Is to be fitted.
+        early_stopping
+            The parameter of the model that is to be fitted.
 
         ValueError: parts are missing or too many. TypeError: something is no list of pairs.
         """
         sets, training = [], None
         if any(each is not None for each in own):
-            sets.append(_own_set(own, model.early_stopping))
+            sets.append(_own_set(own, early_stopping))
         for number, (name, given) in enumerate(_pairs(*listed)):
             if _are_equal(given[1], fitted[1]) and _are_equal(given[0], fitted[0]):
                 if training is not None:
@@ -177,7 +173,7 @@ class EvalSets:
                     f"Rows that are scored begin as the rows of the fit do. Give init_score and, "
                     f"for {each.words[0]}, {start}; or none of both."
                 )
-        metrics = {} if eval_metric is None else _metrics(eval_metric, model)
+        metrics = {} if eval_metric is None else _metrics(eval_metric)
         return cls(tuple(sets), training, metrics)
 
 
@@ -252,9 +248,9 @@ def name_of(scorer: Any) -> str:
     return f"neg_{name}" if getattr(scorer, "_sign", 1) < 0 else name
 
 
-def _metrics(eval_metric: Any, model: BaseBoosting) -> dict[str, Any]:
-    """Scorers by name, of which those of scikit-learn are for such a model."""
-    from sklearn.metrics import get_scorer, get_scorer_names
+def _metrics(eval_metric: Any) -> dict[str, Any]:
+    """Scorers by name, of which those of scikit-learn are known."""
+    from sklearn.metrics import get_scorer_names
 
     if isinstance(eval_metric, Mapping):
         named = list(eval_metric.items())
@@ -272,18 +268,11 @@ def _metrics(eval_metric: Any, model: BaseBoosting) -> dict[str, Any]:
             raise ValueError("eval_metric has a scorer by the name 'loss'. Give it another name.")
         if found[name] != one:
             raise ValueError(f"eval_metric has two scorers by the name {name!r}. Give a dict.")
-        if not isinstance(one, str) or one == "loss":
-            continue
-        if one not in get_scorer_names():
+        if isinstance(one, str) and one not in ("loss", *get_scorer_names()):
             hint = did_you_mean(one, ["loss", *get_scorer_names()])
             raise ValueError(
                 f"The eval_metric {one!r} is not 'loss' and no scorer of scikit-learn "
                 f"(sklearn.metrics.get_scorer_names()).{hint}"
-            )
-        if not is_classifier(model) and get_scorer(one)._response_method != "predict":
-            raise ValueError(
-                f"The eval_metric {one!r} is of classes, and {type(model).__name__} predicts "
-                "numbers."
             )
     return found
 
