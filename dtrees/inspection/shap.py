@@ -321,19 +321,17 @@ class Explainer(Model):
         )
 
     def explained(self, X: Any, run: Runner, interactions: bool = True) -> tuple[Any, Any]:
-        """SHAP values and interactions, without the axis of a single output."""
+        """SHAP values and interactions of a table, without the axis of a single output."""
         phi, pairs = self._contributions(self.check(X, run), run, interactions)
         return self.squeezed(phi), None if pairs is None else self.squeezed(pairs)
 
-    def values(self, X: Any, run: Runner = serial) -> np.ndarray:
-        """SHAP values, for Dask."""
-        values: np.ndarray = self.explained(X, run, interactions=False)[0]
-        return values
+    def values(self, X: Any, run: Runner = serial) -> Any:
+        """SHAP values, of a block of Dask."""
+        return self.explained(X, run, interactions=False)[0]
 
-    def interactions(self, X: Any, run: Runner = serial) -> np.ndarray:
-        """Interactions, for Dask."""
-        pairs: np.ndarray = self.explained(X, run)[1]
-        return pairs
+    def interactions(self, X: Any, run: Runner = serial) -> Any:
+        """Interactions, of a block of Dask."""
+        return self.explained(X, run)[1]
 
     def predict_contributions(self, X: Any, run: Runner = serial) -> np.ndarray:
         """SHAP values and the base value behind them, output by output."""

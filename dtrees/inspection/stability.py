@@ -21,7 +21,7 @@ a tree are in preorder, so a subtree is a slice, and counts by depth are sums ov
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from html import escape
@@ -93,7 +93,7 @@ class LevelCounts:
     n_trees: int = 0
     n_rows: int = 0
     shared: Counter[int] = field(default_factory=Counter)
-    tests: dict[int, list[np.ndarray]] = field(default_factory=dict)
+    tests: dict[int, list[np.ndarray]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, formatters: list[TreeFormatter]) -> None:
         """Count one tree of every model."""
@@ -107,16 +107,14 @@ class LevelCounts:
                 continue
             here = {visit.model: visit for visit in group.visits}
             self.shared[group.depth] += 1  # of two models one at least is not the final one
-            if self.reference not in here:
-                continue
-            test = here[self.reference].test
+            test = here[self.reference].test if self.reference in here else None
             if test is None:
                 continue
             same = {m for m in still[group.above] if m in here and here[m].test == test}
             still[group.number] = same
             rows = formatters[self.reference].nodes.n_samples[here[self.reference].node]
             together = sum(m < self.n_models for m in here)
-            self._count_tests(group.depth, np.array([[rows, together, len(same)]]))
+            self.tests[group.depth].append(np.array([[rows, together, len(same)]]))
 
     def levels(self) -> Iterator[LevelStability]:
         """Counts, level by level."""
@@ -151,12 +149,8 @@ class LevelCounts:
         rows = tree.n_samples[part].astype(np.int64)
         for level in np.unique(depth[asks]).tolist():
             here = rows[asks & (depth == level)]
-            numbers = np.empty((len(here), 3), dtype=np.int64)
-            numbers[:, 0], numbers[:, 1:] = here, agree
-            self._count_tests(level, numbers)
-
-    def _count_tests(self, depth: int, numbers: np.ndarray) -> None:
-        self.tests.setdefault(depth, []).append(numbers)
+            both = np.full((len(here), 2), agree)
+            self.tests[level].append(np.column_stack([here, both]))
 
 
 def end_of_subtree(tree: TreeNodes, node: int) -> int:

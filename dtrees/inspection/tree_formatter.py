@@ -277,11 +277,10 @@ class TreeFormatter:
         name, inside, outside = self.names[column], left.categories, right.categories
         assert inside is not None
         assert outside is not None
-        if right.numbers or len(inside) <= len(outside):
-            members = self._members(column, inside)
-            return Line(f"{name} in {{", members, "}"), Line(f"{name} not in {{", members, "}")
-        members = self._members(column, outside)
-        return Line(f"{name} not in {{", members, "}"), Line(f"{name} in {{", members, "}")
+        is_left = right.numbers or len(inside) <= len(outside)
+        members = self._members(column, inside if is_left else outside)
+        has, has_not = Line(f"{name} in {{", members, "}"), Line(f"{name} not in {{", members, "}")
+        return (has, has_not) if is_left else (has_not, has)
 
     def unit(self, column: int) -> str:
         """Unit of a column's numbers."""
