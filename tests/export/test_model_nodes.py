@@ -77,6 +77,14 @@ def test_thresholds_are_in_the_units_of_their_column(kind):
     assert seen["category"] == {"NoneType"}
 
 
+def test_a_book_is_asked_for():
+    tree = DecisionTreeClassifier(max_depth=1).fit([[0.0], [1.0]], [0, 1])
+    view, book = ModelNodes.with_book(tree)
+    assert book is view.book is tree.tree_.codebook
+    with pytest.raises(TypeError, match="tree on codes"):
+        ModelNodes.with_book(tree.tree_.model)
+
+
 def test_a_tree_on_codes_has_codes():
     example = fitted("DecisionTree", ["category", "number"], n_classes=2)
     named = list(nodes(example.model.tree_))

@@ -21,9 +21,16 @@ from dtrees.inspection.tree_formatter import (
     date_format,
     duration_format,
     number_format,
+    number_of,
 )
 from tests.export.examples import examples
 from tests.inspection.tables import colours, lines, report
+
+
+def test_numbers_of_columns():
+    names = ["a", "b"]
+    assert [number_of(column, names) for column in ("b", 1, np.int64(0))] == [1, 1, 0]
+    assert [number_of(column, names) for column in ("c", 2, -1, 0.5)] == [None] * 4
 
 
 def test_words_that_would_be_misread():
