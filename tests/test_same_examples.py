@@ -13,12 +13,11 @@ def drawn():
     """What a law draws."""
     found = []
 
-    @settings(database=None, derandomize=True, max_examples=100)
-    @given(st.integers(), st.floats(), st.text())
-    def law(whole, number, text):
-        found.append(repr((whole, number, text)))
+    def note(cells):
+        found.append(repr(cells))
 
-    law()
+    law = given(st.tuples(st.integers(), st.floats(), st.text()))(note)
+    settings(database=None, derandomize=True, max_examples=100)(law)()
     return found
 
 
