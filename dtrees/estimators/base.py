@@ -454,7 +454,18 @@ def score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     -------
     score : float
         Computed at once. 1 is the best.
+
+    Raises
+    ------
+    ValueError
+        Rows of the fit had an ``init_score``, which scores have no place for.
     """
+    if getattr(self, "_has_offset", False):
+        raise ValueError(
+            "Rows of the fit began with an init_score, and score has no place for that of others. "
+            f"Give predictions to {'accuracy' if is_classifier(self) else 'r2'}_score of "
+            "sklearn.metrics: model.predict(X, init_score)."
+        )
     check_sparse(X=X, y=y, sample_weight=sample_weight)
     if not any(map(is_lazy, (X, y, sample_weight))):
         mixin = ClassifierMixin if is_classifier(self) else RegressorMixin

@@ -66,7 +66,7 @@ from dtrees.model_selection.prepare import (
     NotShareableError,
     draw_splits,
     prepare,
-    warn_of_starts,
+    refuse_starts,
 )
 from dtrees.model_selection.search import SharedSearch, search_rows, unsupported_model
 from dtrees.parallel import tables_kept
@@ -160,7 +160,7 @@ def answers_of(
 def _one_by_one(given: Arguments, sets: Rows, sides: Sequence[np.ndarray]) -> Answers:
     """Answers of any estimators, fitted and asked as scikit-learn does it."""
     X, y = given.X, given.y
-    warn_of_starts(given, given.reason)
+    refuse_starts(given, given.reason)
     splits: list[Split] = [
         (np.flatnonzero(sets[number]), rows) for number, rows in enumerate(sides)
     ]

@@ -293,14 +293,16 @@ def has_starts(params: Iterable[str] | None) -> bool:
     return any(str(name).rpartition("__")[2] == "init_score" for name in params or ())
 
 
-def warn_of_starts(arguments: Arguments, reason: str | None) -> None:
-    """Warn that scikit-learn's function scores held-out rows without their ``init_score``."""
+def refuse_starts(arguments: Arguments, reason: str | None) -> None:
+    """Refuse (ValueError) rows with ``init_score``, which scikit-learn would score without it."""
     if has_starts(arguments.params):
-        warn(
-            f"{arguments.who} gives init_score to each fit, but held-out rows are scored and "
-            f"predicted without, as models do not grow together: {reason}. Ask the "
-            "models, which cross_validate(..., return_estimator=True) returns: "
+        steps = getattr(arguments.estimator, "estimator", arguments.estimator)  # of a search
+        is_pipeline = isinstance(steps, Pipeline)
+        raise ValueError(
+            f"{arguments.who} cannot begin held-out rows with their init_score, as models do not "
+            f"grow together: {reason}. Fit a model to each training side, and score "
             "model.predict(X, init_score)."
+            + (" Or give the last step, and X as the steps before leave it." if is_pipeline else "")
         )
 
 

@@ -71,10 +71,10 @@ from dtrees.model_selection.prepare import (
     check_rows_can_be_taken,
     draw_splits,
     prepare,
+    refuse_starts,
     unsupported_callbacks,
     unsupported_reason,
     unsupported_splits,
-    warn_of_starts,
     with_collections,
 )
 from dtrees.model_selection.search_scores import FitLines, SearchScores
@@ -187,6 +187,7 @@ class SharedSearch:
                 if isinstance(prepared.X, PartitionedTable) and error.__cause__ is not None:
                     raise error.__cause__ from None
                 reason = str(error)
+        refuse_starts(prepared, reason)
         if ends_in_dtrees(self.estimator):
             reason = self._search_pipeline(prepared, X)
             if reason is None:
@@ -203,7 +204,6 @@ class SharedSearch:
             self.cv = draw_splits(self.cv, X, X if y is None else prepared.y, groups)
         own = {} if groups is None else {"groups": groups}
         params = prepared.params
-        warn_of_starts(prepared, reason or ONE_EACH)
         return super().fit(X, prepared.y, **params, **own)  # type: ignore[misc]
 
     @tables_kept()

@@ -79,7 +79,7 @@ from dtrees.model_selection.prepare import (
     SplitTable,
     draw_splits,
     prepare,
-    warn_of_starts,
+    refuse_starts,
 )
 from dtrees.model_selection.search import (
     FittedSearches,
@@ -410,7 +410,7 @@ def _by_sklearn(
     """Result of scikit-learn's function for the models; where there are none, for its own."""
     y = prepared.y
     if models is None:
-        warn_of_starts(prepared, prepared.reason)
+        refuse_starts(prepared, prepared.reason)
         rest = {"groups": prepared.groups, "cv": prepared.cv, "params": prepared.params}
         return function(prepared.estimator, prepared.X, y, **rest, **options)
     rows, options = RowNumbers(len(y), prepared.cv), dict(options)

@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+import sklearn
 from distributed import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +21,6 @@ from sklearn.pipeline import make_pipeline
 
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.estimators.boosted_stopping import Stage
-from dtrees.exceptions import NotSharedWarning
 from dtrees.export import load, save
 from dtrees.model_selection import (
     GridSearchCV,
@@ -359,18 +359,48 @@ def test_what_predicts_by_a_model_of_a_cross_validation_knows_none():
         found.prediction_interval(X)
     with pytest.raises(ValueError, match="init_score"):
         cross_validate(model, X, F, cv=3, params={"init_score": START[:-1]})
+
+
+def test_models_that_do_not_grow_together_have_no_scores():
+    params, model = {"init_score": START}, GradientBoostingRegressor(max_iter=3)
     steps = make_pipeline("passthrough", model)
     named = {"gradientboostingregressor__init_score": START}
-    with pytest.warns(UserWarning, match="cross_validate gives init_score to each fit, but held"):
-        cross_validate(steps, X, F, cv=3, params=named)
-    with pytest.warns(UserWarning, match="nested_standard_error gives init_score to each fit"):
-        nested_standard_error(steps, X, F, cv=3, params=named)
     search = GridSearchCV(steps, {"gradientboostingregressor__max_iter": [2]}, cv=3)
-    with (
-        pytest.warns(NotSharedWarning),
-        pytest.warns(UserWarning, match="held-out rows are scored and predicted without"),
+    shown = {**params, "X_val": X[:9], "y_val": F[:9], "init_score_val": START[:9]}
+    for who, why, ask in (
+        ("cross_validate", "Pipeline", lambda: cross_validate(steps, X, F, params=named)),
+        ("cross_validate", "Pipeline", lambda: cross_validate(search, X, F, params=named)),
+        ("cross_val_score", "fit is given", lambda: cross_val_score(model, X, F, params=shown)),
+        (
+            "cross_val_predict",
+            "method='decision_function'",
+            lambda: cross_val_predict(
+                estimator("two"), X, F > 0, params=params, method="decision_function"
+            ),
+        ),
+        ("nested_standard_error", "", lambda: nested_standard_error(steps, X, F, params=named)),
+        ("GridSearchCV", "Pipeline is not", lambda: search.fit(X, F, **named)),
+        ("GridSearchCV", "fit is", lambda: GridSearchCV(model, {}, cv=3).fit(X, F, **shown)),
     ):
+        with pytest.raises(ValueError, match=f"^{who} cannot begin held-out rows .*{why}"):
+            ask()
+    with (
+        sklearn.config_context(enable_metadata_routing=True),
+        pytest.raises(ValueError, match="grow together: metadata routing is enabled"),
+    ):
+        cross_validate(model.set_fit_request(init_score=True), X, F, params=params)
+    with pytest.raises(ValueError, match="Or give the last step, and X as the steps"):
         search.fit(X, F, **named)
+
+
+@pytest.mark.parametrize(("case", "metric"), [("squared_error", "r2"), ("two", "accuracy")])
+def test_a_score_has_no_place_for_it(case, metric):
+    y = target(case, F)
+    model = estimator(case).fit(X, y, init_score=START)
+    for rows in X, da.from_array(X):
+        with pytest.raises(ValueError, match=f"init_score, and score has no.* {metric}_score of"):
+            model.score(rows, y)
+    assert np.isfinite(model.fit(X, y).score(X, y))
 
 
 @pytest.mark.parametrize(
