@@ -252,7 +252,7 @@ class BaseModel(BaseEstimator):
         contributions : float64 array of shape (n_rows, n_outputs * (n_columns + 1))
             Output by output, its columns and then its base value, as LightGBM's ``pred_contrib``.
             They sum to the shares of the classes or the mean of a tree or forest, and to the raw
-            predictions of a boosted model.
+            predictions of a boosted model without `init_score`.
 
         Raises
         ------

@@ -173,7 +173,7 @@ def shap_values(
         Of trees and forests in shares of the classes, or in the unit of the target. Of boosted
         models in raw predictions: log odds of the second of two classes, a number for each of more,
         or the number that the loss predicts or the logarithm of. Values and base value of a row sum
-        to the prediction.
+        to the prediction without `init_score`.
 
     Raises
     ------

@@ -16,6 +16,7 @@ from dtrees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreesClassifier,
+    ExtraTreesRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
@@ -163,6 +164,27 @@ def test_arrays_name_categories_by_whole_numbers(model):
     rows = np.vstack([X, [[0.0, value] for value in (0.0, 3.0, 65.0, 1e6, -5.0, np.nan)]])
     booster = read(to_lightgbm(fit))
     np.testing.assert_allclose(booster.predict(rows), expected(fit, rows), rtol=1e-14)
+
+
+def test_sets_are_as_long_as_their_largest_category():
+    rng = np.random.default_rng(0)
+    X = rng.choice([*range(40), 2**16 - 1], (2000, 1)).astype(float)
+    y = rng.normal(size=41)[np.minimum(X[:, 0], 40).astype(int)] + rng.normal(size=2000)
+    forest = ExtraTreesRegressor(20, random_state=0, categorical_features=[0]).fit(X, y)
+    text = to_lightgbm(forest)
+    np.testing.assert_allclose(read(text).predict(X), forest.predict(X), rtol=1e-12)
+    found = [part.partition("\n")[0].split() for part in re.split("cat_[a-z]+=", text)[1:]]
+    for ends, words in zip(found[::2], found[1::2], strict=True):
+        ends = np.array(ends, dtype=int)
+        assert (np.array(words)[ends[1:] - 1] != "0")[np.diff(ends) > 1].all()
+
+
+def test_columns_without_a_value_at_fit_are_floats():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.choice(list("xyz"), 200), "empty": pd.Categorical([None] * 200)})
+    model = DecisionTreeRegressor(max_depth=2).fit(X, X["a"] == "x")
+    rows = X.astype({"a": "category", "empty": "float"})
+    np.testing.assert_allclose(read(to_lightgbm(model)).predict(rows), model.predict(X), rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["hybrid", "date", "span"])
