@@ -74,6 +74,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 MOST = LARGEST_SEED
+# Methods that know the parameters of other libraries.
+ANSWERING = {"__init__", "fit", "predict", "predict_proba", "decision_function"}
 
 # What all estimators learn, and what classifiers learn beside it.
 LEARNS_COLUMNS: Mapping[str, tuple[Constraint, ...]] = {
@@ -155,12 +157,13 @@ class BaseModel(BaseEstimator):
     def __init_subclass__(cls, **given: Any) -> None:
         """Let constructors, fits and predictions know the parameters of other libraries."""
         super().__init_subclass__(**given)
-        for name in {"__init__", "fit", "predict", "predict_proba"} & vars(cls).keys():
+        for name in ANSWERING & vars(cls).keys():
             setattr(cls, name, names_others(vars(cls)[name]))
 
     def _set_all(self, given: Mapping[str, Any]) -> None:
         """Set an attribute for each parameter of a constructor, of which `given` are `locals()`."""
-        self.__dict__.update((name, value) for name, value in given.items() if name != "self")
+        known = self._constraints
+        self.__dict__.update((name, value) for name, value in given.items() if name in known)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, as scikit-learn does.
@@ -215,6 +218,7 @@ class BaseModel(BaseEstimator):
             check_is_fitted(self)
         return answered(predictor or self._predictor(), method, X, self.n_jobs)
 
+    @names_others
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class, or the number, of every row.
 

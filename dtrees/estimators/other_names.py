@@ -7,7 +7,7 @@ ValueError. So does a misspelt name. The table is that of ``docs/user_guide/comi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, TypeVar
@@ -33,21 +33,22 @@ NAMES = {
         "class_weight": "auto_class_weights class_weights is_unbalance scale_pos_weight",
         "colsample_bytree max_features": "colsample_bytree feature_fraction rsm",
         "eval_init_score": "base_margin_eval_set eval_init_score",
-        "eval_metric": "custom_metric eval_metric",
+        "eval_metric": "custom_metric eval_metric feval",
         "eval_names": "eval_names valid_names",
-        "eval_sample_weight": "eval_sample_weight sample_weight_eval_set",
+        "eval_sample_weight": "eval_class_weight eval_sample_weight sample_weight_eval_set",
         "eval_set": "eval_set evals valid_sets",
         "init_score": "base_margin baseline init_score",
         "interaction_cst": "interaction_constraints",
-        "l1_regularization": "lambda_l1 reg_alpha",
-        "l2_regularization": "l2_leaf_reg lambda_l2 reg_lambda",
+        "l1_regularization": "alpha lambda_l1 reg_alpha",
+        "l2_regularization": "l2_leaf_reg lambda lambda_l2 reg_lambda",
         "learning_rate": "eta learning_rate shrinkage_rate",
-        "loss criterion": "application criterion loss loss_function objective",
+        "loss criterion": "application criterion loss loss_function obj objective",
         "max_bins": "border_count max_bin tree_method",
         "max_depth": "depth",
         "max_features": "colsample_bylevel colsample_bynode feature_fraction_bynode",
         "max_iter n_estimators": (
-            "iterations max_iter n_estimators num_boost_round num_iterations num_round num_trees"
+            "iterations max_iter n_estimators n_iter nrounds num_boost_round num_iteration "
+            "num_iterations num_round num_tree num_trees"
         ),
         "max_leaf_nodes": "max_leaves num_leaves",
         "min_child_weight": "min_child_weight min_sum_hessian_in_leaf",
@@ -66,6 +67,7 @@ NAMES = {
         "sample_weight": "weight",
         "scoring": "metric",
         "subsample max_samples": "bagging_fraction max_samples subsample",
+        "tol oob_tol": "early_stopping_min_delta",
         "validation_fraction": "eval_fraction",
         "verbose": "logging_level silent verbose verbose_eval verbosity",
         "y_val": "eval_y",
@@ -73,58 +75,94 @@ NAMES = {
     for other in others.split()
 }
 
-# Why there is no such parameter.
-REASONS = {
-    other: reason
-    for others, reason in {
-        "bagging_freq subsample_freq": "Rows are drawn anew for each tree.",
-        "base_score boost_from_average init": (
-            "A model starts from the best constant, or from the init_score of each row."
-        ),
-        "bootstrap_type data_sample_strategy sampling_method": (
-            "Rows are drawn alike, each by itself."
-        ),
-        "booster boosting boosting_type grow_policy num_parallel_tree": (
-            "There is one form of boosting: trees that follow each other, leaf by leaf."
-        ),
-        "check_input validate_features validate_parameters": "Tables are always checked.",
-        "deterministic force_col_wise force_row_wise": (
-            "Any number of threads gives the same model, bit for bit."
-        ),
-        "device device_type gpu_id predictor task_type": (
-            "Models grow on processors, not on graphics cards."
-        ),
-        "feature_weights": "Columns are drawn alike.",
-        "enable_categorical": "Columns of categories need no switch.",
-        "estimator": "Bagging is of decision trees, which take their parameters from it.",
-        "extra_trees splitter": (
-            "A tree takes the best split; ExtraTrees draws thresholds at random."
-        ),
-        "feature_name feature_names": "Names are those of the columns of a data frame.",
-        "importance_type": (
-            "feature_importances_ are shares of the gain; dtrees.inspection has split_counts."
-        ),
-        "init_model xgb_model": "Load the model, set warm_start=True, and fit again.",
-        "linear_tree": "Leaves hold constants.",
-        "missing": "nan, None, NaT and pandas.NA are missing values, and nothing else is.",
-        "num_class": "Classes are the labels in y.",
-    }.items()
-    for other in others.split()
-}
 
-# Of `predict`: what to call instead.
-PREDICTIONS = {
-    other: instead
-    for others, instead in {
-        "raw_score output_margin": "Call decision_function.",
-        "pred_contrib pred_contribs": "Call predict_contributions.",
-        "pred_leaf": "Call apply.",
-        "iteration_range ntree_end ntree_limit num_iteration start_iteration": (
-            "Predict by the first iterations: model[:n]."
-        ),
-    }.items()
-    for other in others.split()
-}
+Answers = dict[str, list[tuple[str, str]]]
+
+
+def _by_name(groups: Mapping[str, Mapping[str, str]]) -> Answers:
+    """Answers by name, each behind what a class must have: a parameter, a method, or nothing."""
+    found: Answers = {}
+    for needs, group in groups.items():
+        for others, said in group.items():
+            for other in others.split():
+                found.setdefault(other, []).append((needs, said))
+    return found
+
+
+# Why a class that has the parameter or method in front has no such parameter.
+REASONS = _by_name(
+    {
+        "": {
+            "check_input validate_features validate_parameters": "Tables are always checked.",
+            "deterministic force_col_wise force_row_wise": (
+                "Any number of threads gives the same model, bit for bit."
+            ),
+            "device device_type gpu_id predictor task_type": (
+                "Models grow on processors, not on graphics cards."
+            ),
+            "dtrain train_set": "Give the table and the target: fit(X, y).",
+            "enable_categorical": "Columns of categories need no switch.",
+            "estimator": "All models are of decision trees, and take the parameters of these.",
+            "extra_trees splitter": (
+                "A tree takes the best split; ExtraTrees draws thresholds at random."
+            ),
+            "feature_name feature_names": "Names are those of the columns of a data frame.",
+            "group qid": "There is no ranking.",
+            "importance_type": (
+                "feature_importances_ are shares of the gain; dtrees.inspection has split_counts."
+            ),
+            "linear_tree": "Leaves hold constants.",
+            "min_data_in_bin subsample_for_bin": "max_bins says how many bins there are.",
+            "missing": "nan, None, NaT and pandas.NA are missing values, and nothing else is.",
+            "monotone_penalty": "Constraints of monotonic_cst hold, at no penalty.",
+            "params": "Give each parameter by its name: **params.",
+        },
+        "eval_metric": {
+            "evals_result": "After fit, evals_result_ has the curves.",
+            "maximize": "A scorer knows whether more is better.",
+        },
+        "init_score": {
+            "base_score boost_from_average init": (
+                "A model starts from the best constant, or from the init_score of each row."
+            ),
+        },
+        "learning_rate": {
+            "booster boosting boosting_type drop_rate grow_policy num_parallel_tree": (
+                "There is one form of boosting: trees that follow each other, leaf by leaf."
+            ),
+            "multi_strategy": "Each class has a tree of its own in each iteration.",
+        },
+        "max_features": {"feature_weights": "Columns are drawn alike."},
+        "predict_proba": {"num_class use_label_encoder": "Classes are the labels in y."},
+        "scoring": {"first_metric_only": "One metric ends the fit: that of scoring."},
+        "warm_start": {
+            "bagging_freq subsample_freq": "Rows are drawn anew for each tree.",
+            "bootstrap_type data_sample_strategy sampling_method top_rate": (
+                "Rows are drawn alike, each by itself."
+            ),
+            "init_model xgb_model": "Load the model, set warm_start=True, and fit again.",
+        },
+    }
+)
+
+# Of predictions: what to call instead.
+PREDICTIONS = _by_name(
+    {
+        "decision_function": {"raw_score output_margin": "Call decision_function."},
+        "first_iterations": {
+            "iteration_range ntree_end ntree_limit num_iteration start_iteration": (
+                "Predict by the first iterations: model[:n]."
+            ),
+        },
+        "": {
+            "raw_score output_margin": "Rows of predict_contributions sum to raw predictions.",
+            "pred_contrib pred_contribs": "Call predict_contributions.",
+            "approx_contribs": "Call predict_contributions, which is exact.",
+            "pred_interactions": "Call dtrees.inspection.shap_values with interactions=True.",
+            "pred_leaf": "Call apply.",
+        },
+    }
+)
 
 
 def names_others(function: F) -> F:
@@ -135,13 +173,12 @@ def names_others(function: F) -> F:
 
     @wraps(function)
     def call(self: Any, *args: Any, **given: Any) -> Any:
-        for name in given.keys() - own.keys() if given else ():
-            hint = _hint(type(self), name, own, function.__name__ == "fit")
-            if hint:
-                raise TypeError(
-                    f"{type(self).__name__}.{function.__name__}() got an unexpected keyword "
-                    f"argument {name!r}.{hint}"
-                )
+        wrong = [name for name in given if name not in own] if given else []
+        if wrong:
+            raise TypeError(
+                f"{type(self).__name__}.{function.__name__}() got an unexpected keyword argument "
+                f"{wrong[0]!r}{_hints(type(self), wrong, own, function.__name__)}"
+            )
         return function(self, *args, **given)
 
     return call  # type: ignore[return-value]
@@ -150,26 +187,42 @@ def names_others(function: F) -> F:
 def refuse_setting(kind: Any, names: Iterable[str]) -> None:
     """Raise a ValueError if one of the names is no parameter of an estimator, and has a hint."""
     known = kind._get_param_names()
-    for name in names:
-        hint = "" if name in known else _hint(kind, name, known, False)
-        if hint:
-            raise ValueError(f"Invalid parameter {name!r} for estimator {kind.__name__}.{hint}")
+    wrong = [name for name in names if name not in known and _hint(kind, name, known, "__init__")]
+    if wrong:
+        hints = _hints(kind, wrong, known, "__init__")
+        raise ValueError(f"Invalid parameter {wrong[0]!r} for estimator {kind.__name__}{hints}")
 
 
-def _hint(kind: Any, name: str, known: Collection[str], of_fit: bool) -> str:
-    """What to write instead of an unknown name, behind a space; "" where nothing is like it."""
-    elsewhere = signature(kind.__init__ if of_fit else kind.fit).parameters
+def _hints(kind: Any, wrong: Sequence[str], known: Collection[str], method: str) -> str:
+    """The hint of the first unknown name, then the others with theirs; the page comes once."""
+    first, *others = (_hint(kind, name, known, method) or "." for name in wrong)
+    also = (f" And {name!r}{hint}" for name, hint in zip(wrong[1:], others, strict=True))
+    said, page = first + "".join(also), f" See {PAGE}."
+    return said.replace(page, "") + page if page in said else said
+
+
+def _fitting(kind: Any, answers: Iterable[tuple[str, str]]) -> str:
+    """The first answer for the class: what it needs is one of its parameters or methods."""
+    has = {"", *dir(kind), *signature(kind.__init__).parameters, *signature(kind.fit).parameters}
+    fitting = (said for needs, said in answers if needs in has)
+    return next(fitting, f"{kind.__name__} has nothing like it.")
+
+
+def _hint(kind: Any, name: str, known: Collection[str], method: str) -> str:
+    """What to write instead of an unknown name, after a dot; "" where nothing is like it."""
+    elsewhere = signature(kind.fit if method == "__init__" else kind.__init__).parameters
     candidates = dict.fromkeys((name, *NAMES.get(name, ())))
     here = " or ".join(repr(each) for each in candidates if each in known)
     there = " or ".join(repr(each) for each in candidates if each in elsewhere)
-    if name in PREDICTIONS:
-        said = PREDICTIONS[name]
+    if method not in ("__init__", "fit") and name in PREDICTIONS:
+        said = _fitting(kind, PREDICTIONS[name])
     elif here:
         said = f"Use {here}."
     elif there:
-        said = f"Set {there} of the estimator." if of_fit else f"Give {there} to fit."
+        said = f"Give {there} to fit." if method == "__init__" else f"Set {there} of the estimator."
     elif name in REASONS or name in NAMES:
-        said = REASONS.get(name, f"{kind.__name__} has nothing like it.")
+        said = _fitting(kind, REASONS.get(name, ()))
     else:
-        return did_you_mean(name, known)
-    return f" {said} See {PAGE}."
+        found = did_you_mean(name, known)
+        return found and f".{found}"
+    return f". {said} See {PAGE}."

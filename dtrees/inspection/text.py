@@ -132,9 +132,7 @@ def export_text(
     if tree is None and view.start is not None:
         return boosted_text(view, max_iter, names, text_of, **options)
     if tree is None and len(view.trees) > 1:
-        raise TypeError(
-            f"decision_tree has {len(view.trees)} trees. Give the number of one: tree=0."
-        )
+        raise TypeError(f"The model has {len(view.trees)} trees. Give the number of one: tree=0.")
     return text_of(formatter_of(view, tree or 0, *names, show_weights=show_weights, **options))
 
 

@@ -135,3 +135,14 @@ def test_an_unfitted_twin_is_what_clone_makes(random_state):
     if isinstance(random_state, np.random.RandomState):
         assert twin.random_state is not random_state  # as its draws are those of one fit
     assert not hasattr(twin, "tree_")
+
+
+def test_constructors_keep_parameters_and_nothing_else():
+    class Mine(DecisionTreeClassifier):
+        def __init__(self, max_depth=2):
+            note = "of the constructor"
+            super().__init__(max_depth=max_depth)
+            self._set_all(locals())
+            assert note
+
+    assert vars(Mine()) == vars(DecisionTreeClassifier(max_depth=2))

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,25 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
 import dtrees
-from dtrees import DecisionTreeClassifier, GradientBoostingClassifier, RandomForestClassifier
-from dtrees.estimators.other_names import NAMES, REASONS
+from dtrees import (
+    DecisionTreeClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from dtrees.estimators.other_names import NAMES, PREDICTIONS, REASONS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "user_guide" / "coming_from.md"
 ESTIMATORS = (DecisionTreeClassifier, GradientBoostingClassifier, RandomForestClassifier)
+EVERY = [
+    getattr(dtrees, name) for name in dtrees.__all__ if name.endswith(("Classifier", "Regressor"))
+]
 X, Y = [[1.0], [2.0]], [0, 1]
+
+
+def parameters(kind, *methods):
+    return {each for method in methods for each in inspect.signature(method or kind).parameters}
 
 
 def refused(call, name):
@@ -41,6 +55,17 @@ def refused(call, name):
         (GradientBoostingClassifier, "callbacks", ". Give 'callbacks' to fit."),
         (DecisionTreeClassifier, "verbose", ". DecisionTreeClassifier has nothing like it."),
         (GradientBoostingClassifier, "max_dept", ". Did you mean 'max_depth'?"),
+        (GradientBoostingClassifier, "alpha", ". Use 'l1_regularization'."),
+        (GradientBoostingClassifier, "num_iteration", ". Use 'max_iter'."),
+        (GradientBoostingClassifier, "feval", ". Give 'eval_metric' to fit."),
+        (GradientBoostingClassifier, "use_label_encoder", ". Classes are the labels in y."),
+        (
+            RandomForestRegressor,
+            "use_label_encoder",
+            ". RandomForestRegressor has nothing like it.",
+        ),
+        (RandomForestClassifier, "booster", ". RandomForestClassifier has nothing like it."),
+        (DecisionTreeClassifier, "xgb_model", ". DecisionTreeClassifier has nothing like it."),
     ],
 )
 def test_a_constructor_says_the_name(kind, name, said):
@@ -57,6 +82,9 @@ def test_a_constructor_says_the_name(kind, name, said):
         (DecisionTreeClassifier, "check_input", ". Tables are always checked."),
         (GradientBoostingClassifier, "min_split_gain", ". Set 'min_split_gain' of the estimator."),
         (GradientBoostingClassifier, "sample_weights", ". Did you mean 'sample_weight'?"),
+        (GradientBoostingClassifier, "evals_result", ". After fit, evals_result_ has the curves."),
+        (RandomForestClassifier, "qid", ". There is no ranking."),
+        (RandomForestClassifier, "params", ". Give each parameter by its name: **params."),
     ],
 )
 def test_fit_says_the_name(kind, name, said):
@@ -77,6 +105,61 @@ def test_predictions_say_what_to_call(name, said):
     model = GradientBoostingClassifier(max_iter=1, min_samples_leaf=1).fit(X, Y)
     for method in model.predict, model.predict_proba:
         assert refused(lambda method=method, **given: method(X, **given), name).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "said"),
+    [
+        (GradientBoostingRegressor, "raw_score", ". Rows of predict_contributions sum to raw"),
+        (RandomForestClassifier, "raw_score", ". Rows of predict_contributions sum to raw"),
+        (RandomForestRegressor, "num_iteration", ". RandomForestRegressor has nothing like it."),
+        (DecisionTreeClassifier, "pred_interactions", ". Call dtrees.inspection.shap_values with"),
+        (GradientBoostingRegressor, "n_jobs", ". Set 'n_jobs' of the estimator."),
+    ],
+)
+def test_predictions_say_what_the_class_has(kind, name, said):
+    assert refused(lambda **given: kind().predict(X, **given), name).startswith(said)
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_hints_name_what_the_class_has(kind):
+    methods = [
+        method
+        for name in ("fit", "predict", "predict_proba", "decision_function")
+        if (method := getattr(kind, name, None))
+    ]
+    here = {*dir(kind), *dir(dtrees.inspection), *parameters(kind, None, kind.fit), "dtrees"}
+    for method in (None, *methods):
+        own, elsewhere = parameters(kind, method), parameters(kind, None if method else kind.fit)
+        for name in {*NAMES, *REASONS, *PREDICTIONS} - own:
+            call = partial(method, kind()) if method else kind
+            hint = refused(call, name).removesuffix(" See docs/user_guide/coming_from.md.")
+            quoted = set(re.findall(r"'(\w+)'", hint))
+            assert quoted <= (own if hint.startswith((". Use", ". Did")) else elsewhere), hint
+            named = {*re.findall(r"\w+_\w*", hint), *re.findall(r"Call (\w+)", hint)}
+            assert named <= here, hint
+            if "model[:n]" in hint:
+                assert hasattr(kind, "first_iterations")
+
+
+def test_all_wrong_names_come_in_one_error():
+    with pytest.raises(TypeError) as caught:
+        GradientBoostingClassifier(num_leaves=7, max_depth=2, colour="red", eta=0.1)
+    assert str(caught.value) == (
+        "GradientBoostingClassifier.__init__() got an unexpected keyword argument 'num_leaves'. "
+        "Use 'max_leaf_nodes'. And 'colour'. And 'eta'. Use 'learning_rate'. "
+        "See docs/user_guide/coming_from.md."
+    )
+    with pytest.raises(ValueError, match=r"'num_leaves' for estimator Gr.*And 'eta'\. Use 'learn"):
+        GradientBoostingClassifier().set_params(num_leaves=7, max_depth=2, eta=0.1)
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_errors_name_the_class_of_the_user(kind):
+    with pytest.raises(TypeError, match=rf"^{kind.__name__}\.fit\(\) got .* 'colour'\.$"):
+        kind().fit(X, Y, colour="red")
+    with pytest.raises(TypeError, match=rf"^{kind.__name__}\.predict\(\) got .* 'colour'\.$"):
+        kind().predict(X, colour="red")
 
 
 @pytest.mark.parametrize("search_class", [dtrees.GridSearchCV, GridSearchCV])
@@ -105,9 +188,9 @@ def test_setting_what_is_like_nothing_is_scikit_learns_error():
     assert (tree.max_depth, tree.n_jobs) == (1, 2)
 
 
-def test_a_name_that_is_like_nothing_is_pythons_error():
+def test_a_name_that_is_like_nothing_has_no_hint():
     for kind in ESTIMATORS:
-        assert refused(kind, "colour") == ""
+        assert refused(kind, "colour") == "."
 
 
 @pytest.mark.parametrize("name", [*NAMES, *REASONS])
@@ -122,11 +205,7 @@ def test_every_name_of_the_table_is_known_and_on_the_page(name):
 
 
 def test_names_here_are_parameters_of_some_estimator():
-    known = set()
-    for name in dtrees.__all__:
-        if name.endswith(("Classifier", "Regressor")):
-            kind = getattr(dtrees, name)
-            known |= {*inspect.signature(kind).parameters, *inspect.signature(kind.fit).parameters}
+    known = set().union(*(parameters(kind, None, kind.fit) for kind in EVERY))
     assert {each for here in NAMES.values() for each in here} <= known
     assert not set(NAMES) & set(REASONS)
 

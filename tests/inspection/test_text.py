@@ -229,7 +229,7 @@ def test_errors():
         export_text(DecisionTreeClassifier())
     with pytest.raises(NotFittedError):
         export_text(RandomForestClassifier(2))
-    with pytest.raises(TypeError, match=r"has 2 trees\. Give the number of one: tree=0"):
+    with pytest.raises(TypeError, match=r"The model has 2 trees\. Give the number of one: tree=0"):
         export_text(RandomForestClassifier(2).fit([[0.0]], ["a"]))
     tree = DecisionTreeClassifier().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
     with pytest.raises(ValueError, match="feature_names must contain 2 elements, got 1"):
