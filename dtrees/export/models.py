@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,9 @@ ADDED_LATER = {
     "power": 1.5,
 }
 INSTEAD = (  # of a model that no file can hold
-    "Take steps of scikit-learn, or functions of NumPy such as numpy.log1p. Or save the estimator "
-    "of dtrees in it alone, such as pipeline[-1], and make the other steps by code."
+    "Take steps of scikit-learn, functions of NumPy such as numpy.log1p, and types by name, as "
+    "'category'. Or save the estimator of dtrees in it alone, such as pipeline[-1], and make the "
+    "other steps by code."
 )
 ESTIMATORS = tuple(
     f"{kind}{task}"
@@ -131,7 +133,7 @@ def save(model: Any, path: str | os.PathLike | Writable, *, layout: str = "compa
         is_theirs = isinstance(model, BaseEstimator) and type(model).__module__[:8] == "sklearn."
         put = writer(model, layout) if is_theirs and not instead else None
         if put is not None:
-            write_file(path, put, _check_loads)
+            write_file(path, put, partial(_check_loads, model=model))
             return
         raise TypeError(
             f"The 'model' parameter of save must be one of {', '.join(ESTIMATORS)}, or a model of "
@@ -174,15 +176,16 @@ def save(model: Any, path: str | os.PathLike | Writable, *, layout: str = "compa
     write(path, document, arrays | encoder.arrays, _check_loads)
 
 
-def _check_loads(path: os.PathLike | Readable) -> None:
-    """Raise when a file that was just written is none that `load` reads."""
-    from dtrees.export.skops_files import UnsafeFileError  # which imports this module
+def _check_loads(path: os.PathLike | Readable, model: Any = None) -> None:
+    """Raise when a file that was just written, of a `model` of skops, is none that `load` reads."""
+    from dtrees.export.skops_files import UnsafeFileError, place_of_fault  # which import this one
 
     try:
         load(path)
     except UnsafeFileError as error:
         raise TypeError(
-            f"The model holds {error.what}, which a safe file cannot hold. {INSTEAD}"
+            f"The model holds {error.what}{place_of_fault(model)}, which a safe file cannot hold. "
+            f"{INSTEAD}"
         ) from error
     except ModelFileError as error:
         raise ModelFileError(

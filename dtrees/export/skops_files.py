@@ -41,8 +41,15 @@ TRUSTED = {
     "dtrees.export.skops_files.SavedEstimator": "ConstructorFromReduceNode",
     "numpy.dtype": "DTypeNode",
     **dict.fromkeys(  # of `make_column_selector(dtype_include=...)`
-        (f"numpy.{kind}" for kind in ("generic", "number", "integer", "inexact", "floating")),
+        (
+            "builtins.object",
+            *("numpy.generic", "numpy.number", "numpy.inexact", "numpy.floating"),
+            *("numpy.integer", "numpy.signedinteger", "numpy.unsignedinteger"),
+        ),
         "TypeNode",
+    ),
+    **dict.fromkeys(  # as newer pandas names it, and older
+        ("pandas.CategoricalDtype", "pandas.core.dtypes.dtypes.CategoricalDtype"), "ObjectNode"
     ),
     "sklearn.calibration._CalibratedClassifier": "ObjectNode",
     "sklearn.calibration._SigmoidCalibration": "ObjectNode",
@@ -168,11 +175,28 @@ def writer(model: Any, layout: str) -> Callable[[BinaryIO], object] | None:
         what = str(error).removeprefix("Can't pickle ")
         raise TypeError(
             f"{kind} cannot be saved: it holds a lambda, or another function or class that cannot "
-            f"be imported by its name ({what}). {INSTEAD}"
+            f"be imported by its name ({what}){place_of_fault(model)}. {INSTEAD}"
         ) from error
     if all(each.content is None for each in copier.held.values()):
         return None
     return partial(_skops(f"Saving {kind}").dump, copier.copied())
+
+
+def place_of_fault(model: BaseEstimator) -> str:
+    """Where a model has what no file can hold, in words; empty if it is in no parameter."""
+    wrong = [name for name, value in model.get_params().items() if not _can_be_saved(value)]
+    place = max(reversed(wrong), key=lambda name: name.count("__"), default=None)
+    return "" if place is None else f" in its parameter {place!r}"
+
+
+def _can_be_saved(value: Any) -> bool:
+    copier, skops = _Copier("compact"), _skops("Saving")
+    try:
+        copier.dump(value)
+        unsafe = skops.get_untrusted_types(data=skops.dumps(copier.copied()))
+    except Exception:  # whatever pickle and skops make of it
+        return False
+    return TRUSTED.keys() >= set(unsafe)
 
 
 def is_skops(content: str | os.PathLike | bytes) -> bool:

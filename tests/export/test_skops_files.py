@@ -35,7 +35,13 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler, TargetEncoder
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+    TargetEncoder,
+)
 
 from dtrees import (
     DecisionTreeClassifier,
@@ -126,6 +132,18 @@ def test_models_of_scikit_learn(name):
             np.testing.assert_array_equal(theirs, ours)
 
 
+@pytest.mark.parametrize(
+    "types", [[object, "category"], [np.signedinteger, np.unsignedinteger], pd.CategoricalDtype()]
+)
+def test_selectors_of_types(types):
+    table = MIXED.assign(b=MIXED["b"].astype("category"), c=(9 * X[:, 1]).astype(np.int16))
+    chosen = make_column_transformer((OrdinalEncoder(), make_column_selector(dtype_include=types)))
+    model = make_pipeline(chosen, clone(TREE)).fit(table, Y)
+    loaded = there_and_back(model)
+    np.testing.assert_array_equal(loaded.predict(table), model.predict(table))
+    assert loaded[0].transformers[0][2](table) == model[0].transformers_[0][2]
+
+
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(examples())
 def test_every_estimator_is_a_step(example):
@@ -170,8 +188,13 @@ def test_what_is_refused(tmp_path):
         save(theirs, path)
     cases = {
         r"__main__|test_skops_files\.twice": make_pipeline(FunctionTransformer(twice), TREE),
-        r"holds a lambda, or .* \(.*lambda.*\)\. Take steps of scikit-learn": make_pipeline(
-            FunctionTransformer(lambda values: values), TREE
+        r"holds a lambda, or .* \(.*lambda.*\) in its parameter 'functiontransformer__func'\. Take "
+        "steps of scikit-learn": make_pipeline(FunctionTransformer(lambda values: values), TREE),
+        r"Int64Dtype in its parameter 'columntransformer__transformers', which a": make_pipeline(
+            make_column_transformer(
+                (SimpleImputer(), make_column_selector(dtype_exclude=pd.Int64Dtype()))
+            ),
+            clone(TREE),
         ),
         r"The model holds sklearn\.tree\._tree\.Tree": StackingClassifier(
             [("a", TREE)], TheirForest(2)
@@ -179,7 +202,7 @@ def test_what_is_refused(tmp_path):
     }
     for message, model in cases.items():
         with pytest.raises(TypeError, match=message):
-            save(model.fit(X, Y), path)
+            save(model.fit(MIXED[["a", "c"]], Y), path)
     search = GridSearchCV(make_pipeline(TREE), {"decisiontreeclassifier__max_depth": [1]}, cv=2)
     with pytest.raises(TypeError, match="Save its best_estimator_"):
         save(search.fit(X, Y), path)
@@ -350,7 +373,7 @@ def test_little_that_makes_much():
     steps = [("s", StandardScaler()), ("t", TREE)]
     model = Pipeline(steps).fit(X, Y)
     model[0].mine_ = csr_array(np.eye(3))
-    with pytest.raises(TypeError, match=r"holds scipy.*csr_array, which a safe file cannot hold"):
+    with pytest.raises(TypeError, match=r"scipy.*csr_array in its parameter 's', which a safe"):
         in_memory(model)
 
 
