@@ -1,6 +1,7 @@
 """Models as ONNX files predict in onnxruntime what they predict here."""
 
 import doctest
+import re
 import sys
 from itertools import product
 
@@ -21,25 +22,31 @@ from dtrees import (
 from dtrees.export import nodes, onnx_graph, to_onnx
 from dtrees.export.model_nodes import ModelNodes
 from tests.export.examples import COLUMNS, examples, fitted, predicted
+from tests.pages import ROOT
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime", minversion="1.23")
 ReferenceEvaluator = pytest.importorskip("onnx.reference").ReferenceEvaluator
 
 
+def inputs_of_the_page(session):
+    """The function of the page on serving that makes inputs."""
+    text = (ROOT / "docs" / "user_guide" / "deploy.md").read_text(encoding="utf-8")
+    names = {"np": np, "session": session}
+    exec(re.search(r"^DTYPES = .*?    return found$", text, re.M | re.S)[0], names)
+    return names["inputs"]
+
+
 def feeds_of(session, rows, missing=""):
-    """The inputs of a session for a data frame, as the docstring describes them."""
-    feeds = {}
+    """The inputs of a session for a data frame, as the page makes them."""
+    spans = rows.select_dtypes("timedelta")
+    rows = rows.astype(object).where(rows.notna(), None)
+    for name in spans:
+        rows[name] = spans[name].astype("m8[ns]").astype("int64").astype(object)
+    feeds = inputs_of_the_page(session)(rows)
     for wanted in session.get_inputs():
-        cells = rows[wanted.name]
-        if wanted.type == "tensor(string)":
-            given = cells.astype(object).where(cells.notna(), None)
-            array = np.array([missing if c is None else str(c) for c in given], dtype=object)
-        elif wanted.type == "tensor(int64)":
-            array = cells.to_numpy().astype(f"{cells.dtype.kind}8[ns]").view(np.int64)
-        else:
-            array = cells.to_numpy(dtype="f4" if "float" in wanted.type else "f8")
-        feeds[wanted.name] = array[:, np.newaxis]
+        if missing and wanted.type == "tensor(string)":
+            feeds[wanted.name][rows[wanted.name].isna()] = missing
     return feeds
 
 
