@@ -42,6 +42,13 @@ WORDS = {
     for other in others.split()
 }
 
+OF_CLASSES = {"entropy", "gini", "log_loss"}
+OF_NUMBERS = {"absolute_error", "gamma", "huber", "poisson", "quantile", "squared_error", "tweedie"}
+NOT_HERE = {
+    "ranking": {"lambdarank", "rank_xendcg", "rank:map", "rank:ndcg", "rank:pairwise"},
+    "survival analysis": {"survival:aft", "survival:cox"},
+}
+
 
 def did_you_mean(word: object, options: Iterable[str]) -> str:
     """A question with the option that a word is another library's for, or a slip; "" of neither."""
@@ -52,6 +59,18 @@ def did_you_mean(word: object, options: Iterable[str]) -> str:
     found = [name for name in named if name in known]
     found = found or get_close_matches(said, known, 1, LEAST_LIKENESS)
     return f" Did you mean {found[0]!r}?" if found else ""
+
+
+def elsewhere(word: object, options: Iterable[str]) -> str:
+    """Where a loss or criterion is that no option is like; "" of other words."""
+    known, said = set(options), str(word).lower()
+    meant = {said, *WORDS.get(said, ())}
+    for lacking, words in NOT_HERE.items():
+        if said in words:
+            return f" There is no {lacking}. See docs/user_guide/not_here.md."
+    if "squared_error" in known and meant & OF_CLASSES:
+        return " It is for classifiers."
+    return " It is for regressors." if known & OF_CLASSES and meant & OF_NUMBERS else ""
 
 
 def refuse_other_scorers(scoring: object) -> None:

@@ -22,7 +22,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from dtrees._other_words import did_you_mean, refuse_other_scorers
+from dtrees._other_words import did_you_mean, elsewhere, refuse_other_scorers
 
 F = TypeVar("F", bound=Callable[..., Any])
 SHOWN = 300  # letters of a value in a message
@@ -251,7 +251,8 @@ def check_values(
         got = repr(value)
         got = got if len(got) <= SHOWN else f"{got[:SHOWN]}... ({type(value).__name__})"
         choice = f"{', '.join(most)} or {last}" if most else last
-        hint = did_you_mean(value, (word for each in allowed for word in each.options))
+        options = [word for each in allowed for word in each.options]
+        hint = did_you_mean(value, options) or elsewhere(value, options)
         raise InvalidParameterError(
             f"The {name!r} {what} of {owner} must be {choice}. Got {got} instead.{hint}"
         )

@@ -34,10 +34,29 @@ def test_fits_say_what_was_meant(kind, name, word, meant):
 
 
 def test_words_that_mean_nothing_here_are_asked_for_nothing():
-    for word in ("excellence", "roc_auc", "binary:logistic"):
+    for word in ("excellence", "roc_auc"):
         with pytest.raises(ValueError, match=f"Got '{word}' instead.$"):
             dtrees.GradientBoostingRegressor(loss=word).fit(X, Y)
     assert did_you_mean(3, ["3"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "word", "said"),
+    [
+        ("GradientBoostingRegressor", "loss", "binary:logistic", "It is for classifiers."),
+        ("GradientBoostingRegressor", "loss", "multi:softprob", "It is for classifiers."),
+        ("GradientBoostingClassifier", "loss", "reg:squarederror", "It is for regressors."),
+        ("GradientBoostingClassifier", "loss", "count:poisson", "It is for regressors."),
+        ("RandomForestRegressor", "criterion", "gini", "It is for classifiers."),
+        ("DecisionTreeClassifier", "criterion", "squared_error", "It is for regressors."),
+        ("GradientBoostingRegressor", "loss", "rank:pairwise", "There is no ranking. See docs/"),
+        ("GradientBoostingClassifier", "loss", "lambdarank", "There is no ranking. See docs/"),
+        ("GradientBoostingRegressor", "loss", "survival:cox", "There is no survival analysis."),
+    ],
+)
+def test_losses_that_are_elsewhere_are_said_to_be_there(kind, name, word, said):
+    with pytest.raises(ValueError, match=rf"Got '{word}' instead\. {said}"):
+        getattr(dtrees, kind)(**{name: word}).fit(X, Y)
 
 
 @pytest.mark.parametrize(

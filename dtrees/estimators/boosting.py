@@ -33,6 +33,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees import losses
+from dtrees._warnings import warn
 from dtrees.callbacks import Callback, ProgressBar, check_callbacks, listening
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import row_values
@@ -879,6 +880,14 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         self._set_all(locals())
 
     score = base.score
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.alpha != 0.9 and self.loss != "huber":
+            warn(
+                "alpha does nothing unless loss='huber'. XGBoost's alpha is l1_regularization, and "
+                "that of a quantile is quantile."
+            )
 
     def _loss(self) -> Loss | OwnLoss:
         if not isinstance(self.loss, str):

@@ -715,6 +715,11 @@ class TestNumbers:
         assert 0.9 < np.mean(y == 0) < 0.97
         assert GradientBoostingRegressor("huber").fit(XS, y).score(XS, y) > 0.7
 
+    def test_its_alpha_is_no_regularization_of_other_losses(self):
+        for loss in ("squared_error", "quantile"):
+            with pytest.warns(UserWarning, match="alpha does nothing.*l1_regularization.*quantile"):
+                GradientBoostingRegressor(loss, alpha=0.5, quantile=0.5, max_iter=1).fit(XS, SIGNAL)
+
     def test_huber_beside_scikit_learns_other_boosting(self):
         y = SIGNAL + 0.2 * RNG.standard_t(1.2, size=len(XS))
         X0, shape = np.nan_to_num(XS), {"max_leaf_nodes": 8, "min_samples_leaf": 20}
