@@ -33,9 +33,9 @@ WORDS = {
         "neg_mean_squared_log_error": "msle",
         "neg_root_mean_squared_log_error": "rmsle",
         "r2": "r_squared rsquared",
-        "gamma loss": "gamma gamma-deviance reg:gamma",
+        "gamma loss neg_mean_gamma_deviance": "gamma gamma-deviance reg:gamma",
         "huber loss": "huber mphe reg:pseudohubererror",
-        "poisson loss": "count:poisson poisson poisson-nloglik",
+        "poisson loss neg_mean_poisson_deviance": "count:poisson poisson poisson-nloglik",
         "quantile loss": "pinball quantile reg:quantileerror",
         "tweedie loss": "reg:tweedie tweedie tweedie-nloglik",
     }.items()
@@ -50,12 +50,17 @@ NOT_HERE = {
 }
 
 
-def did_you_mean(word: object, options: Iterable[str]) -> str:
-    """A question with the option that a word is another library's for, or a slip; "" of neither."""
+def did_you_mean(word: object, options: Iterable[str], loss: object = None) -> str:
+    """A question with the option that a word is another library's for, or a slip; "" of neither.
+
+    The option "loss" is meant by words for `loss`, that of the model.
+    """
     if not isinstance(word, str):
         return ""
     known, said = list(options), word.lower()
-    named = (said, *WORDS.get(said, ()), f"neg_{said}", said.removesuffix("_score"))
+    meant = WORDS.get(said, ())
+    meant = meant if meant[:1] == (loss,) else tuple(name for name in meant if name != "loss")
+    named = (said, *meant, f"neg_{said}", said.removesuffix("_score"))
     found = [name for name in named if name in known]
     found = found or get_close_matches(said, known, 1, LEAST_LIKENESS)
     return f" Did you mean {found[0]!r}?" if found else ""

@@ -234,6 +234,11 @@ def check_callbacks(callbacks: Any) -> list[Callback]:
     for callback in callbacks:
         if not isinstance(callback, Callback):
             hint = f" Did you mean {callback.__name__}()?" if isinstance(callback, type) else ""
+            if type(callback).__module__.partition(".")[0] in ("lightgbm", "xgboost"):
+                hint = (
+                    " To end a fit early, set n_iter_no_change (boosting) or oob_tol (forests); to "
+                    "see it, verbose=1. Curves are in evals_result_."
+                )
             raise TypeError(f"{rule}, got {callback!r} in it.{hint}")
     return list(callbacks)
 

@@ -35,6 +35,9 @@ KINDS = [
 ]
 
 
+Foreign = type("Foreign", (), {"__module__": "lightgbm.callback"})
+
+
 class Listener(Callback):
     """Writes down what it hears; stops at a tree, or raises somewhere."""
 
@@ -283,6 +286,10 @@ class TestErrors:
         [
             ([Callback], r"must be a sequence of .* got <class .*> in it. Did you mean Callback\("),
             ([print], "got <built-in function print> in it"),
+            (
+                [Foreign()],
+                r"in it\. To end a fit early, set n_iter_no_change \(boosting\) or oob_tol",
+            ),
             (Callback(), "Put it in a list"),
         ],
     )

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import reprlib
 import sys
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -335,6 +335,25 @@ class Table:
             return self.numbers[0].values
         return None
 
+    def equals(self, other: Table) -> bool:
+        """Whether all cells are equal, whatever types and units columns have. O(cells)."""
+        names = [each.names.tolist() for each in (self, other) if each.names is not None]
+        shapes = [(each.n_rows, each.n_columns) for each in (self, other)]
+        if shapes[0] != shapes[1] or names[:1] != names[-1:]:
+            return False
+        if self.sparse is not None and other.sparse is not None:
+            parts = [(each.indptr, each.indices, each.data) for each in (self.sparse, other.sparse)]
+            return all(map(_are_equal, *parts))
+        return all(map(_are_equal, self._columns(), other._columns()))
+
+    def _columns(self) -> Iterator[np.ndarray | Labels]:
+        """The columns one by one; those of sparse tables are made."""
+        found: dict[int, np.ndarray | Labels] = {own.column: own for own in self.labels}
+        for block in self.numbers:
+            found |= zip(block.columns.tolist(), block.values.T, strict=True)
+        for j in range(self.n_columns):
+            yield found[j] if self.sparse is None else self.sparse[:, [j]].toarray()[:, 0]
+
     def rows(self, start: int, stop: int) -> Table:
         """The rows ``start .. stop - 1``; views, but for sparse tables."""
         return replace(
@@ -344,6 +363,22 @@ class Table:
             labels=tuple(replace(c, codes=c.codes[start:stop]) for c in self.labels),
             sparse=None if self.sparse is None else self.sparse[start:stop],
         )
+
+
+def _are_equal(one: np.ndarray | Labels, other: np.ndarray | Labels) -> bool:
+    """Whether two columns hold the same; what is missing is equal to itself."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return np.array_equal(one, other, equal_nan=True)
+    return np.array_equal(_as_objects(one), _as_objects(other))
+
+
+def _as_objects(column: np.ndarray | Labels) -> np.ndarray:
+    """The cells of a column; None is missing."""
+    if isinstance(column, Labels):
+        return object_array([*column.labels, None])[column.codes]
+    found = column.astype(object)
+    found[np.isnan(column)] = None
+    return found
 
 
 def read_table(X: Any) -> Table:

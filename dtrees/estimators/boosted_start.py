@@ -241,7 +241,11 @@ def _watch(
     asked = {first: model.scoring, **evals.metrics}
     found = []
     for name, rows, walked in sets:
-        measures = {each: scored(own, predictor, rows, scorer) for each, scorer in asked.items()}
+        about = own, predictor, rows
+        measures = {
+            each: scored(*about, scorer, "scoring" if each == first else "eval_metric")
+            for each, scorer in asked.items()
+        }
         raw = raw_before(predictor.initial, len(rows.rows), rows.offset)
         found.append(ScoredRows(name, rows.rows, walked, np.ascontiguousarray(raw), measures))
     return Watch(found, int(model.n_iter_no_change), float(model.tol), decides, is_apart)

@@ -32,6 +32,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -63,11 +64,12 @@ if TYPE_CHECKING:
 def has_stopped(scores: list[float], n_iter_no_change: int, tol: float) -> bool:
     """Whether none of the last scores is better than the one before them, by more than `tol`.
 
-    `scores` are those of 0, 1, 2, ... iterations; higher is better.
+    `scores` are those of 0, 1, 2, ... iterations; higher is better, and any number than nan.
     """
     if len(scores) <= n_iter_no_change:
         return False
     before = scores[-n_iter_no_change - 1] + tol
+    before = -np.inf if np.isnan(before) else before
     return not any(score > before for score in scores[-n_iter_no_change:])
 
 
@@ -109,6 +111,10 @@ def split(
     return np.sort(train), np.sort(held)
 
 
+OF_PREDICTIONS = (
+    "Of a function of y_true and y_pred, make a scorer: "
+    "sklearn.metrics.make_scorer(function, greater_is_better=False)."
+)
 Score = Callable[[np.ndarray, list[Tree]], float]
 Curves = dict[str, dict[str, list[float]]]  # by name of rows and of measure
 
@@ -276,12 +282,16 @@ class Held:
 
 
 def scored(
-    estimator: BaseBoosting, predictor: BoostedPredictor, held: Held, scoring: Any
+    estimator: BaseBoosting,
+    predictor: BoostedPredictor,
+    held: Held,
+    scoring: Any,
+    parameter: str = "scoring",
 ) -> Callable[[np.ndarray, list[Tree]], float]:
     """How a model is scored: by its loss, a scorer of scikit-learn, or a function of the user.
 
-    `estimator` has attributes of the fit, but for its trees. `scoring` is its parameter;
-    ValueError: it is not defined for the classes.
+    `estimator` has attributes of the fit, but for its trees. `scoring` was given as `parameter`.
+    ValueError: it is not defined for the classes. TypeError: it is a function of something else.
     """
     if isinstance(scoring, str) and scoring == "loss":
         return ByLoss(predictor.loss, held.of_loss, held.weight)
@@ -290,13 +300,14 @@ def scored(
     if scoring is None:  # as `score` of the estimator
         scoring = "accuracy" if is_classifier(estimator) else "r2"
     refuse_other_scorers(scoring)
-    refuse_unfit(scoring, predictor.classes)
+    refuse_unfit(scoring, predictor.classes, parameter)
     scorer = with_labels(check_scoring(estimator, scoring), predictor.classes)
     is_of_numbers = getattr(scorer, "_response_method", "predict") == "predict"
     if predictor.classes is None and not is_of_numbers:
         raise ValueError(f"The scorer {scoring!r} is of classes, and the model predicts numbers.")
     if type(scorer).__module__ == get_scorer.__module__:
         return ByPredictions(estimator, predictor, scorer, (held.rows, held.y, held.weight))
+    _check_call(scorer, parameter)
     if held.offset is not None:
         raise ValueError(
             "A function that is given as scoring or eval_metric predicts by the model, which knows "
@@ -305,6 +316,19 @@ def scored(
     is_whole = not is_lazy(held.X) and len(held.rows) == _num_samples(held.X)
     X = held.X if is_whole else _safe_indexing(held.X, held.rows)
     return ByModel(estimator, scorer, X, held.y)
+
+
+def _check_call(scorer: Callable[..., Any], parameter: str) -> None:
+    """Refuse (TypeError) a function that is not of a model, `X` and `y`."""
+    try:
+        signature(scorer).bind(None, None, None)
+    except ValueError:
+        return  # nobody knows what it takes
+    except TypeError as error:
+        raise TypeError(
+            f"A function that is given as {parameter} takes a model, X and y, and {scorer!r} does "
+            f"not. {OF_PREDICTIONS}"
+        ) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,7 +378,13 @@ class ByModel:
         """What the function says of the model of all trees so far."""
         model = copy.copy(self.estimator)
         model.forest_ = Forest(tuple(trees))
-        return float(self.scorer(model, self.X, self.y))
+        found = self.scorer(model, self.X, self.y)
+        try:
+            return float(found)
+        except TypeError as error:
+            raise TypeError(
+                f"{self.scorer!r} scores a model by {found!r}, which is no number. {OF_PREDICTIONS}"
+            ) from error
 
 
 def _has_classes(stage: Stage) -> bool:

@@ -218,9 +218,9 @@ class BaseBoosting(BaseModel):
             Their weights in the score, and raw predictions that they begin with. Class weights do
             not concern them.
         eval_set : list of pairs (X, y), default=None
-            More rows to be scored, each pair as `X_val` and `y_val`. A pair of the objects `X` and
-            `y` are the training rows. The first set of other rows may end the fit, by the score of
-            the parameter ``scoring``. With ``early_stopping=False`` none does.
+            More rows to be scored, each pair as `X_val` and `y_val`. A pair that holds the rows of
+            `X` and `y` are the training rows. The first set of other rows may end the fit, by the
+            score of the parameter ``scoring``. With ``early_stopping=False`` none does.
         eval_names : list of str, default=None
             Names of these sets; None: "valid_0", "valid_1", ..., and "training".
         eval_sample_weight, eval_init_score : list of array-like or None, default=None
@@ -243,8 +243,8 @@ class BaseBoosting(BaseModel):
             A parameter or an input is not what it should be; the estimator is then as it was.
             `X_val` is given without `y_val`, or with ``early_stopping=False``. Some of the rows
             that are scored have an `init_score`, and others have none; or only one of two fits
-            with ``warm_start`` has it. Two sets or two metrics have one name, or there are no rows
-            to be scored by `eval_metric`.
+            with ``warm_start`` has it. Two sets or two metrics have one name, there are no rows to
+            be scored by `eval_metric`, or the score that may end the fit is nan throughout.
         TypeError
             `callbacks` are no callbacks, `eval_set` is no list of pairs, or a scorer asks for rows
             of a Dask collection.
@@ -263,7 +263,7 @@ class BaseBoosting(BaseModel):
         evals = NO_EVALS
         if any(each is not None for each in (*own, *listed, eval_metric)):
             of_fit = X, y, sample_weight, init_score
-            evals = EvalSets.of(of_fit, own, listed, eval_metric, self.early_stopping)
+            evals = EvalSets.of(of_fit, own, listed, eval_metric, self)
         callbacks = [] if callbacks is None else check_callbacks(callbacks)
         if self.verbose > 0:
             callbacks = [ProgressBar(), *callbacks]
@@ -355,6 +355,13 @@ class BaseBoosting(BaseModel):
         if watch is not None:
             found = np.array(watch.scores)
             learned = learned | {"_curves": watch.curves()}
+            if watch.decides and np.isnan(found[1:]).all():
+                first = watch.sets[0]
+                raise ValueError(
+                    f"The score {next(iter(first.measures))!r} of the rows {first.name!r} is nan "
+                    "after each iteration, so that none is the best one. Set another scoring, give "
+                    "other rows, or set early_stopping=False."
+                )
             if watch.decides and self.use_best_model:
                 trees = trees[: best_iteration(found) * learned["n_trees_per_iteration_"]]
         self._forget_at_times()

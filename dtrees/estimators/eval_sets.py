@@ -12,14 +12,14 @@ there. The first set that is not the training rows may end the fit, by the param
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dtrees._other_words import did_you_mean
-from dtrees.coding.tables import row_values
+from dtrees.coding.tables import Table, read_table, row_values
 from dtrees.coding.target import Target, check_weights
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.binned import LeafLookup
@@ -30,6 +30,9 @@ from dtrees.estimators.fit_plan import one_target
 from dtrees.estimators.prediction import BoostedPredictor, offsets_of
 from dtrees.parallel import computed, is_lazy
 from dtrees.typing import Runner, serial
+
+if TYPE_CHECKING:
+    from dtrees.estimators.boosting import BaseBoosting
 
 SHOWN = 5  # labels in a message
 
@@ -132,7 +135,7 @@ class EvalSets:
         own: tuple[Any, Any, Any, Any],
         listed: tuple[Any, Any, Any, Any],
         eval_metric: Any,
-        early_stopping: Any,
+        model: BaseBoosting,
     ) -> EvalSets:
         """What was given to `fit`; Dask collections come to this process.
 
@@ -140,16 +143,17 @@ class EvalSets:
             Table, target, weights and ``init_score``: of the fit, and as ``X_val`` and its like.
         listed
             ``eval_set``, ``eval_names``, ``eval_sample_weight`` and ``eval_init_score``.
-        early_stopping
-            The parameter of the model that is to be fitted.
+        model
+            That is to be fitted.
 
         ValueError: parts are missing or too many. TypeError: something is no list of pairs.
         """
         sets, training = [], None
         if any(each is not None for each in own):
-            sets.append(_own_set(own, early_stopping))
+            sets.append(_own_set(own, model.early_stopping))
         for number, (name, given) in enumerate(_pairs(*listed)):
-            if _are_equal(given[1], fitted[1]) and _are_equal(given[0], fitted[0]):
+            is_training = _are_equal(given[1], fitted[1], _table_of_rows)
+            if is_training and _are_equal(given[0], fitted[0], read_table):
                 if training is not None:
                     raise ValueError(
                         f"eval_set[{number}] are the rows of the fit, and so is a pair before it. "
@@ -157,7 +161,7 @@ class EvalSets:
                     )
                 training = "training" if name is None else name
                 pairs = zip(given[2:], fitted[2:], strict=True)
-                if any(a is not None and not _are_equal(a, b) for a, b in pairs):
+                if any(a is not None and not _are_equal(a, b, _table_of_rows) for a, b in pairs):
                     raise ValueError(
                         f"eval_set[{number}] are the rows of the fit, which have its weights and "
                         "its init_score. Give None for them."
@@ -173,7 +177,7 @@ class EvalSets:
                     f"Rows that are scored begin as the rows of the fit do. Give init_score and, "
                     f"for {each.words[0]}, {start}; or none of both."
                 )
-        metrics = {} if eval_metric is None else _metrics(eval_metric)
+        metrics = {} if eval_metric is None else _metrics(eval_metric, model.loss)
         return cls(tuple(sets), training, metrics)
 
 
@@ -195,23 +199,23 @@ def _own_set(own: tuple[Any, ...], early_stopping: Any) -> EvalSet:
     return EvalSet.of("validation", own, ("X_val", "y_val"))
 
 
-def _are_equal(one: Any, other: Any) -> bool:
-    """Whether two tables or targets hold the same; a Dask collection is equal to itself only."""
-    if one is other or one is None or other is None:
+def _are_equal(one: Any, other: Any, read: Callable[[Any], Table]) -> bool:
+    """Whether two tables or targets hold the same, in whatever form they are given.
+
+    A Dask collection is equal to itself only. `read` makes a Table.
+    """
+    if any(each is None or is_lazy(each) for each in (one, other)) or one is other:
         return one is other
-    if is_lazy(one) or is_lazy(other) or len(np.shape(one)) != len(np.shape(other)):
-        return False
-    if len(np.shape(one)) == 1:
-        one, other = np.asarray(row_values(one)), np.asarray(row_values(other))
-    if hasattr(one, "tocsr") and hasattr(other, "tocsr"):
-        both = one.tocsr(), other.tocsr()
-        arrays = [(each.indptr, each.indices, each.data) for each in both]
-        return one.shape == other.shape and all(map(_are_equal, *arrays))
-    if hasattr(one, "equals"):
-        return type(one) is type(other) and bool(one.equals(other))
-    if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray):
-        return False
-    return np.array_equal(one, other, equal_nan=one.dtype.kind == other.dtype.kind == "f")
+    try:
+        return read(one).equals(read(other))
+    except (TypeError, ValueError):
+        return False  # what is wrong is told where it is read to be fitted, or scored
+
+
+def _table_of_rows(values: Any) -> Table:
+    """A target, or what else has a value or more for each row, as a table."""
+    array = np.asarray(row_values(values))
+    return read_table(array.reshape(len(array), -1))
 
 
 def _pairs(eval_set: Any, names: Any, weights: Any, starts: Any) -> list[tuple[str | None, tuple]]:
@@ -222,12 +226,15 @@ def _pairs(eval_set: Any, names: Any, weights: Any, starts: Any) -> list[tuple[s
         if given:
             raise ValueError(f"{min(given)} is provided without eval_set.")
         return []
-    pairs = [eval_set] if isinstance(eval_set, tuple) else eval_set
-    if not isinstance(pairs, list) or any(
+    is_pair = isinstance(eval_set, tuple) and not all(isinstance(own, tuple) for own in eval_set)
+    pairs = [eval_set] if is_pair else eval_set
+    if not isinstance(pairs, list | tuple) or any(
         not isinstance(pair, tuple | list) or len(pair) != 2 for pair in pairs
     ):
-        kind = type(eval_set).__name__
-        raise TypeError(f"eval_set must be a list of pairs (X, y). Got {kind} of something else.")
+        raise TypeError(
+            "eval_set must be a list of pairs (X, y), whose names are given as eval_names. Got a "
+            f"{type(eval_set).__name__}{' of others' if isinstance(pairs, list | tuple) else ''}."
+        )
     for name, value in given.items():
         if not isinstance(value, list | tuple) or len(value) != len(pairs):
             raise ValueError(f"{name} must be a list with an entry for each pair of eval_set.")
@@ -240,16 +247,21 @@ def _pairs(eval_set: Any, names: Any, weights: Any, starts: Any) -> list[tuple[s
 
 
 def name_of(scorer: Any) -> str:
-    """What a scorer is called in curves: its own name, or that of its function."""
+    """What a scorer is called in curves: its own name, or that of its function.
+
+    Only the loss of a model is called "loss": of losses, lower is better.
+    """
     if isinstance(scorer, str):
         return scorer
     function = getattr(scorer, "_score_func", scorer)
     name = getattr(function, "__name__", type(function).__name__)
-    return f"neg_{name}" if getattr(scorer, "_sign", 1) < 0 else name
+    if getattr(scorer, "_sign", 1) < 0:
+        return f"neg_{name}"
+    return "score" if name == "loss" else name
 
 
-def _metrics(eval_metric: Any) -> dict[str, Any]:
-    """Scorers by name, of which those of scikit-learn are known."""
+def _metrics(eval_metric: Any, loss: Any) -> dict[str, Any]:
+    """Scorers by name, of which those of scikit-learn are known; `loss` is that of the model."""
     from sklearn.metrics import get_scorer_names
 
     if isinstance(eval_metric, Mapping):
@@ -269,7 +281,7 @@ def _metrics(eval_metric: Any) -> dict[str, Any]:
         if found[name] != one:
             raise ValueError(f"eval_metric has two scorers by the name {name!r}. Give a dict.")
         if isinstance(one, str) and one not in ("loss", *get_scorer_names()):
-            hint = did_you_mean(one, ["loss", *get_scorer_names()])
+            hint = did_you_mean(one, ["loss", *get_scorer_names()], loss)
             raise ValueError(
                 f"The eval_metric {one!r} is not 'loss' and no scorer of scikit-learn "
                 f"(sklearn.metrics.get_scorer_names()).{hint}"

@@ -54,11 +54,12 @@ def with_labels(scoring: Any, classes: np.ndarray | None) -> Any:
     return told
 
 
-def refuse_unfit(scoring: Any, classes: np.ndarray | None) -> None:
+def refuse_unfit(scoring: Any, classes: np.ndarray | None, parameter: str = "scoring") -> None:
     """Refuse (ValueError) a scorer of scikit-learn that is not defined for the classes.
 
     It takes one class for the positive one, and does not know which, or is for two classes, and
-    there are more. `scoring` is one scorer; `classes` are sorted labels, or None: regression.
+    there are more. `scoring` is one scorer, and was given as `parameter`; `classes` are sorted
+    labels, or None: regression.
     """
     if classes is None or len(classes) < 2 or scoring is None:
         return
@@ -72,12 +73,13 @@ def refuse_unfit(scoring: Any, classes: np.ndarray | None) -> None:
     if "multiclass" in reason or "multi_class" in reason:
         name, known = function.__name__.removesuffix("_score"), get_scorer_names()
         others = [other for other in (f"{name}_macro", f"{name}_ovr") if other in known]
-        hint = f" Take scoring={others[0]!r}." if others else ""
+        hint = f" Take {parameter}={others[0]!r}." if others else ""
         raise ValueError(
             f"The scorer is for two classes, and there are {len(classes)}: {reason}.{hint}"
         )
     if "pos_label" in reason:
-        raise ValueError(f"{reason}. Say which one is: scoring={_knowing(scorer, classes)}.")
+        call = f"{parameter}={_knowing(scorer, classes)}"
+        raise ValueError(f"{reason}. Say which one is: {call}.")
 
 
 def with_positive_class(scorer: Any, classes: np.ndarray) -> tuple[str, str] | None:

@@ -151,7 +151,10 @@ def _cut_as(X: Any, init_score: Any) -> Any:
     """
     found, of_array, n_rows = init_score, is_array(X), known_length(X)
     if of_array and n_rows is not None and not is_lazy(found):
-        found = sys.modules["dask.array"].from_array(np.asarray(found))
+        found = np.asarray(found)
+        if found.ndim == 0:
+            raise ValueError(f"init_score must have the shape ({n_rows},). Got () instead.")
+        found = sys.modules["dask.array"].from_array(found)
     is_column = hasattr(found, "to_dask_array")
     if not is_column and not hasattr(found, "numblocks"):
         raise TypeError(

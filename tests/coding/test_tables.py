@@ -297,6 +297,20 @@ def test_rows_of_a_table():
         assert np.array_equal(part.column(j), coded.column(j)[2:5])
 
 
+def test_tables_are_equal_where_their_cells_are():
+    """Of any types, in any form; the forms of mixed tables are those of copies of rows of a fit."""
+    cells = np.array([[1.0, np.nan], [0.0, 3.0]])
+    forms = [cells, sp.csr_array(cells), cells.astype(object), [["x", 1.0], ["y", 2.0]]]
+    forms += [cells[:1], cells[:, :1], cells + 1, sp.csc_array(cells + 1), [["x", 1.0], ["y", 3.0]]]
+    tables_ = [read_table(each) for each in forms]
+    for i, one in enumerate(tables_):
+        for j, other in enumerate(tables_):
+            assert one.equals(other) == (i == j or max(i, j) < 3 or {i, j} == {6, 7})
+    named = [read_table(pd.DataFrame(cells, columns=list(names))) for names in ("ab", "ac")]
+    assert named[0].equals(tables_[0])
+    assert not named[0].equals(named[1])
+
+
 def test_sparse_frame():
     table = pd.DataFrame.sparse.from_spmatrix(sp.csc_matrix([[0.0, 1], [2, 0]]), columns=["a", "b"])
     read = read_table(table)

@@ -8,6 +8,8 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from distributed import Client
@@ -406,6 +408,7 @@ def test_curves_of_a_damaged_file_are_refused(curves):
         ({"eval_set": X1}, TypeError, r"eval_set must be a list of pairs \(X, y\)"),
         ({"eval_set": [X1, F[1]]}, TypeError, r"eval_set must be a list of pairs"),
         ({"eval_set": (X1, F[1], F[1])}, TypeError, r"eval_set must be a list of pairs"),
+        ({"eval_set": {"a": (X1, F[1])}}, TypeError, r"given as eval_names. Got a dict\.$"),
         ({"eval_names": ["a"]}, ValueError, "eval_names is provided without eval_set"),
         ({"eval_init_score": [F[1]]}, ValueError, "eval_init_score is provided without eval_set"),
         ({"eval_set": [(X1, F[1])], "eval_names": ["a", "b"]}, ValueError, "an entry for each"),
@@ -594,14 +597,146 @@ def test_a_frame_with_other_columns_of_text():
     assert model.evals_result_["valid_0"]["loss"][-1] < 0.1
 
 
-@pytest.mark.parametrize("kind", ["array", "frame", "sparse"])
-def test_copies_of_the_rows_of_the_fit_are_known(kind):
-    rng = np.random.default_rng(0)
-    X, y = rng.random((90, 2)).round(2), rng.random(90)
-    X[0, 0] = np.nan
-    table = {"array": np.asarray, "frame": pd.DataFrame, "sparse": sp.csr_array}[kind](X)
-    model = GradientBoostingRegressor(max_iter=3, early_stopping=False)
-    model.fit(table, y, eval_set=[(table.copy(), pd.Series(y)), (table[:30], y[:30])])
-    assert set(model.evals_result_) == {"valid_1", "training"}
-    model.fit(table, y, eval_set=[(table.copy(), y + 1)])
-    assert set(model.evals_result_) == {"valid_0"}
+def frame_of(n):
+    """Each kind of column, with missing cells."""
+    rng = np.random.default_rng(n)
+    found = pd.DataFrame({"x": rng.random(n).round(2), "i": rng.integers(0, 9, n)})
+    found["b"], found["s"] = rng.random(n) > 0.5, rng.choice(["u", "v"], n)
+    found["c"] = pd.Categorical(rng.choice(["a", "b", None], n))
+    found["d"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 99, n), unit="D")
+    found.loc[::7, ["x", "s", "d"]] = None
+    return found
+
+
+FORMS = {
+    "copy": pd.DataFrame.copy,
+    "another index": lambda rows: rows.set_index(np.arange(5, len(rows) + 5)),
+    "numpy": pd.DataFrame.to_numpy,
+    "objects": lambda rows: rows.astype(object),
+    "pandas.NA": lambda rows: rows.astype(object).where(rows.notna(), pd.NA),
+    "nullable": pd.DataFrame.convert_dtypes,
+    "polars": pl.from_pandas,
+    "arrow": pa.Table.from_pandas,
+}
+NUMERIC = {
+    "list": lambda rows: rows.to_numpy(dtype=float).tolist(),
+    "array": lambda rows: rows.to_numpy(dtype=float),
+    "csr": lambda rows: sp.csr_array(rows.to_numpy(dtype=float)),
+    "csc": lambda rows: sp.csc_matrix(rows.to_numpy(dtype=float)),
+}
+TARGET_FORMS = [np.asarray, list, pd.Series, pl.Series, pd.DataFrame, lambda y: y[:, None]]
+
+
+@pytest.mark.parametrize("name", [*FORMS, *NUMERIC])
+@pytest.mark.filterwarnings("ignore:A column-vector y was passed", "ignore:X .* feature names")
+def test_copies_of_the_rows_of_the_fit_are_known_in_any_form(name):
+    """And other rows are not taken for them: none of them ends a fit."""
+    rows, y = frame_of(90), np.random.default_rng(1).random(90)
+    rows = rows[["x", "i"]] if name in NUMERIC else rows
+    form = {**FORMS, **NUMERIC}[name](rows)
+    how = {"max_iter": 3, "n_iter_no_change": 1}
+    for X, other in ((rows, form), (form, rows)):
+        for make in TARGET_FORMS:
+            model = GradientBoostingRegressor(**how).fit(X, y, eval_set=[(other, make(y))])
+            assert set(model.evals_result_) == {"training"}
+            assert not model.do_early_stopping_
+            model.fit(X, make(y), eval_set=[(other, y)])
+            assert set(model.evals_result_) == {"training"}
+        changed = rows.assign(i=rows["i"] + (np.arange(90) == 80))
+        for pair in ((other, y + 1), (changed, y), (rows[:30], y[:30])):
+            model.fit(X, y, eval_set=[pair])
+            assert set(model.evals_result_) == {"valid_0"}
+
+
+def test_labels_and_weights_of_copies_are_known_in_any_form():
+    kind, ys = TARGETS["two"]
+    weight = np.arange(N) % 3
+    for y in (list(ys[0]), pd.Series(ys[0]), pd.Series(ys[0], dtype="category"), pl.Series(ys[0])):
+        for w in (list(weight), weight.astype(float), pd.Series(weight), None):
+            given = {"eval_set": [(X.to_numpy(), y)], "eval_sample_weight": [w]}
+            model = kind(**PLAIN).fit(X, ys[0], weight, **given)
+            assert set(model.evals_result_) == {"training"}
+    with pytest.raises(ValueError, match="which have its weights"):
+        model.fit(X, ys[0], weight, eval_set=[(X, y)], eval_sample_weight=[weight + 1])
+
+
+def test_pairs_may_be_in_a_tuple():
+    model = GradientBoostingRegressor(**PLAIN)
+    names = {"eval_names": ["a", "b"]}
+    expected = model.fit(X, F[0], eval_set=[(X1, F[1]), (X2, F[2])], **names).evals_result_
+    assert model.fit(X, F[0], eval_set=((X1, F[1]), (X2, F[2])), **names).evals_result_ == expected
+
+
+def test_scores_that_are_never_numbers_are_refused():
+    """Those that are some numbers are not: the others are lower."""
+    few = {"X_val": X1[:1], "y_val": F[1][:1]}
+    model = GradientBoostingRegressor(**FEW, scoring="r2")
+    with (
+        pytest.raises(ValueError, match="The score 'r2' of the rows 'validation' is nan after"),
+        warnings.catch_warnings(action="ignore"),
+    ):
+        model.fit(X, F[0], **few)
+    assert not hasattr(model, "forest_")
+    how = {**FEW, "n_iter_no_change": 3, "early_stopping": True}
+    for numbers, best in (([np.nan, 1.0, 2.0, 1.0, 1.0, 1.0], 2), ([np.nan] * 3 + [1.0], None)):
+
+        def own(model, X, y, numbers=numbers):
+            return numbers[min(model.n_iter_, len(numbers) - 1)]
+
+        model = GradientBoostingRegressor(**how, scoring=own)
+        if best is None:  # no score of the first three iterations is better than none
+            model.set_params(n_iter_no_change=2)
+            with pytest.raises(ValueError, match="The score 'own' of the rows 'validation' is nan"):
+                model.fit(X, F[0])
+        else:
+            assert model.fit(X, F[0]).best_iteration_ == best
+
+
+@pytest.mark.parametrize("parameter", ["scoring", "eval_metric"])
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda y_true, y_pred: 0.0, "takes a model, X and y, and .* make a scorer: .*make_scorer"),
+        (lambda y_true, y_pred, w: ("a", 0.0, True), r"by \('a', 0.0, True\), .* make a scorer"),
+    ],
+)
+def test_functions_that_are_no_scorers_are_told_what_to_do(parameter, function, message):
+    scoring = {"scoring": function} if parameter == "scoring" else {}
+    metric = {"eval_metric": function} if parameter == "eval_metric" else {}
+    with pytest.raises(TypeError, match=message):
+        GradientBoostingRegressor(**FEW, **scoring).fit(X, F[0], eval_set=[(X1, F[1])], **metric)
+
+
+def test_a_scorer_that_is_called_loss_is_no_loss():
+    def loss(model, X, y):
+        return model.score(X, y)
+
+    model = GradientBoostingRegressor(**FEW, scoring=loss).fit(X, F[0], X_val=X1, y_val=F[1])
+    (curve,) = model.evals_result_["validation"].values()
+    assert model.best_score_ == max(curve) > 0
+
+
+def test_words_for_losses_are_for_that_of_the_model():
+    cases = {
+        "poisson": ("loss", "neg_mean_poisson_deviance"),
+        "gamma-deviance": ("loss", "neg_mean_gamma_deviance"),
+        "tweedie-nloglik": ("loss", ""),
+        "quantile": ("loss", ""),
+        "rmse": ("neg_root_mean_squared_error", "neg_root_mean_squared_error"),
+    }
+    shown = {"eval_set": [(X1, np.exp(F[1]))]}
+    for word, (own, other) in cases.items():
+        kinds = "poisson" if word == "rmse" else word.partition("-")[0], "squared_error"
+        for loss, meant in zip(kinds, (own, other), strict=True):
+            said = rf" Did you mean '{meant}'\?$" if meant else r"get_scorer_names\(\)\)\.$"
+            with pytest.raises(ValueError, match=said):
+                GradientBoostingRegressor(loss).fit(X, np.exp(F[0]), eval_metric=word, **shown)
+    kind, ys = TARGETS["two"]
+    with pytest.raises(ValueError, match="Did you mean 'loss'"):
+        kind().fit(X, ys[0], eval_set=[(X1, ys[1])], eval_metric="logloss")
+
+
+def test_scorers_of_two_classes_say_which_parameter_to_change():
+    kind, ys = TARGETS["three"]
+    with pytest.raises(ValueError, match="Take eval_metric='f1_macro'"):
+        kind().fit(X, ys[0], eval_set=[(X1, ys[1])], eval_metric="f1")

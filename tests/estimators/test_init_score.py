@@ -245,6 +245,8 @@ def test_answers_of_collections_are_lazy(case):
         kind = type(begin).__name__
         with pytest.raises(TypeError, match=f"array or a data frame of Dask.* Got {kind}"):
             model.predict(rows, init_score=begin)
+    with pytest.raises(ValueError, match=r"must have the shape \(\d+,\). Got \(\) instead"):
+        model.predict(da.from_array(np.zeros((9, 2)), chunks=3), 0.5)
     with pytest.raises(ValueError, match="X has 3 partitions, and init_score has 2"):
         model.predict(dense, init_score=da.from_array(start, chunks=(100, -1)[: start.ndim]))
     with pytest.raises(ValueError, match="init_score"):
