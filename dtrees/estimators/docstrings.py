@@ -50,7 +50,7 @@ loss : str or dtrees.losses.Loss
     positive; they predict by way of a logarithm. Or a loss of your own.
 alpha : float
     With ``loss="huber"``: the quantile of the absolute residuals beyond which they count as a
-    line. It is computed anew for each iteration.
+    line. It is computed anew for each iteration. Other losses warn of it.
 power : float
     With ``loss="tweedie"``: the variance of `y` is its mean to this power, between 1 (Poisson) and
     2 (gamma).

@@ -107,6 +107,7 @@ REASONS = _by_name(
                 "A tree takes the best split; ExtraTrees draws thresholds at random."
             ),
             "feature_name feature_names": "Names are those of the columns of a data frame.",
+            "feature_weights": "Columns have no weights.",
             "group qid": "There is no ranking.",
             "importance_type": (
                 "feature_importances_ are shares of the gain; dtrees.inspection has split_counts."
@@ -127,17 +128,17 @@ REASONS = _by_name(
             ),
         },
         "learning_rate": {
-            "booster boosting boosting_type drop_rate grow_policy num_parallel_tree": (
-                "There is one form of boosting: trees that follow each other, leaf by leaf."
-            ),
+            (
+                "booster boosting boosting_type drop_rate grow_policy num_parallel_tree rate_drop "
+                "skip_drop"
+            ): ("There is one form of boosting: trees that follow each other, leaf by leaf."),
             "multi_strategy": "Each class has a tree of its own in each iteration.",
         },
-        "max_features": {"feature_weights": "Columns are drawn alike."},
         "predict_proba": {"num_class use_label_encoder": "Classes are the labels in y."},
         "scoring": {"first_metric_only": "One metric ends the fit: that of scoring."},
         "warm_start": {
             "bagging_freq subsample_freq": "Rows are drawn anew for each tree.",
-            "bootstrap_type data_sample_strategy sampling_method top_rate": (
+            "bootstrap_type data_sample_strategy other_rate sampling_method top_rate": (
                 "Rows are drawn alike, each by itself."
             ),
             "init_model xgb_model": "Load the model, set warm_start=True, and fit again.",
