@@ -499,6 +499,8 @@ def _not_a_model(model: Any, name: str) -> TypeError:
         hint = " Give its last step, and rows as the steps before make them."
     elif hasattr(model, "best_estimator_"):
         hint = " Give its best_estimator_."
+    elif hasattr(model, "calibrated_classifiers_"):
+        hint = " Give the estimator of one of its calibrated_classifiers_."
     return TypeError(
         f"{name} must be a fitted tree, forest or boosted model of dtrees. Got {model!r} instead."
         + hint

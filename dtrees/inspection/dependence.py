@@ -29,7 +29,7 @@ import numpy as np
 from dtrees.coding.labels import is_missing, object_array
 from dtrees.constraints import ArrayLike, InstanceOf, IntegerIn, Nothing, checked
 from dtrees.export.model_nodes import ModelNodes, TreeNodes
-from dtrees.inspection.tree_formatter import number_of
+from dtrees.inspection.tree_formatter import column_number
 
 if TYPE_CHECKING:
     from dtrees.coding.codebook import CodeBook
@@ -260,7 +260,7 @@ def partial_dependence(
     """
     (view, book), asked = ModelNodes.with_book(model), {}
     columns: list[Any] = [column] if isinstance(column, str | Integral) else list(column)
-    numbers = [_number_of(each, view.column_names) for each in columns]
+    numbers = [column_number(each, view.column_names, "column") for each in columns]
     if len(set(numbers)) != len(numbers) or len(numbers) not in (1, 2):
         raise ValueError(f"Partial dependence is on one column or on two. Got {column!r}.")
     given = [values] * len(numbers) if len(numbers) == 1 or values is None else values
@@ -336,11 +336,3 @@ def mean_of_model(view: ModelNodes, asked: Mapping[int, Points]) -> np.ndarray:
     if view.start is not None:
         return view.start.reshape(-1, *[1] * len(lengths)) + total
     return total / len(view.trees)
-
-
-def _number_of(column: int | str, names: Sequence[str]) -> int:
-    """The number of a column; ValueError: there is none."""
-    number = number_of(column, names)
-    if number is None:
-        raise ValueError(f"There is no column {column!r} among the {len(names)} of the fit.")
-    return number

@@ -34,7 +34,7 @@ def plot_importance(
         What is drawn, such as ``oob_importances(...)``, ``held_out_importances(...)``,
         ``split_counts(model)`` or mean absolute SHAP values. None: the ``feature_importances_``,
         which are shares in what the splits gain. A pandas Series whose index has the names of the
-        columns may have any order.
+        columns may have any order; its name is that of the axis.
     max_columns : int or None, default=20
         How many columns are drawn, those of the largest values; others are counted. None: all.
     ax : matplotlib.axes.Axes, default=None
@@ -68,8 +68,9 @@ def plot_importance(
     values = importances_of(view) if importances is None else _numbers(importances, view)
     shown = np.argsort(-values, kind="stable")[:max_columns]
     ax = new_axes(ax)
-    if importances is None:
-        ax.set_xlabel("share in what the splits gain")
+    is_ours = importances is None
+    words = "share in what the splits gain" if is_ours else getattr(importances, "name", None)
+    ax.set_xlabel(str(words or "importance"), parse_math=False)
     bars = ax.barh(np.arange(len(shown)), values[shown], color=COLOURS[0], height=0.7)
     ax.bar_label(bars, fmt="%.3g", padding=3, fontsize="small")
     ax.margins(x=0.12)  # for the numbers

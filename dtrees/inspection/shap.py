@@ -18,17 +18,17 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from dtrees.coding.codebook import CodeBook
-from dtrees.coding.sparse_positions import in_scipy
+from dtrees.coding.labels import number_of as label_number
 from dtrees.coding.tables import Table
 from dtrees.constraints import ARRAY, ROWS, Boolean, InstanceOf, IntegerIn, checked
 from dtrees.core.predict._shap import ShapTree
 from dtrees.core.predict.contributions import contributions, outputs_of, prepare_trees
 from dtrees.core.predict.raw import apply
 from dtrees.export.model_nodes import ModelNodes
-from dtrees.inspection.tree_formatter import number_of
+from dtrees.inspection.cells import Cells, cells_of
 from dtrees.parallel import Answer, Model, computed, is_lazy, map_rows, threaded
 from dtrees.typing import Runner, serial
 
@@ -46,13 +46,15 @@ class Explanation:
     base_values : float64 (n_rows,) or (n_rows, n_outputs)
         Prediction where no column is known; of a Dask collection a number, or (n_outputs,).
     data : array (n_rows, n_columns)
-        The table: a csr array if it is sparse, objects where types of columns differ. Of a Dask
-        collection the collection.
+        The table: a csr array if it is sparse, objects where types of columns differ, with None
+        for missing. Dates are in UTC. Of a Dask collection the collection.
     feature_names : tuple of str
     output_names : tuple of str
         Labels of the classes; of one output its name or "prediction".
     unit : str
         Of values: "units of y", "logarithm of y", "probability", "log odds" or "raw prediction".
+    kinds : tuple of str
+        What trees read columns as: "number", "time", "category" or "hybrid".
     interactions : float64 (n_rows, n_columns, n_columns) or (..., n_outputs), or None
         What two columns add together, half of it at each of their two places. The diagonal has what
         a column adds alone. Sums over the second column are `values`.
@@ -64,6 +66,7 @@ class Explanation:
     feature_names: tuple[str, ...]
     output_names: tuple[str, ...]
     unit: str
+    kinds: tuple[str, ...]
     interactions: Any = None
 
     def __repr__(self) -> str:
@@ -76,6 +79,11 @@ class Explanation:
 
     def __getitem__(self, rows: Any) -> Explanation:
         """The explanation of a row or some: a number, a slice, numbers or flags; in memory."""
+        if isinstance(rows, tuple | str) or rows is ...:
+            raise TypeError(
+                "An explanation is indexed by rows alone. Take an output by of_output(...), a "
+                "column from values; to_shap() has the indices of shap."
+            )
         if is_lazy(self.values):
             return self.compute()[rows]
         rows = [rows] if isinstance(rows, Integral) else rows
@@ -89,11 +97,12 @@ class Explanation:
 
     @checked(output=(IntegerIn(0), InstanceOf(str, "str")))
     def of_output(self, output: int | str) -> Explanation:
-        """Take one of several outputs, by its number or its name.
+        """Take one of several outputs, by its name or its number.
 
         Parameters
         ----------
         output : int or str
+            Where all labels of classes are numbers, a number is a label.
 
         Returns
         -------
@@ -105,11 +114,16 @@ class Explanation:
         ValueError
             There is no such output.
         """
-        names = self.output_names
-        number = number_of(output, names)
-        if number is None:
-            raise ValueError(f"There is no output {output!r}: there are {', '.join(names)}.")
-        return self if len(names) == 1 else self._at((..., number), output_names=(names[number],))
+        names: Sequence[Any] = self.output_names
+        if not isinstance(output, str):
+            labels = [label_number(name, "") for name in names]
+            names = range(len(names)) if np.isnan(labels).any() else labels
+        if output not in names:
+            words = ", ".join(map(repr, self.output_names))
+            raise ValueError(f"There is no output {output!r}. Give one of {words}.")
+        number = names.index(output)
+        name = self.output_names[number]
+        return self if len(names) == 1 else self._at((..., number), output_names=(name,))
 
     def compute(self) -> Explanation:
         """Compute what is lazy; an explanation in memory is returned as it is."""
@@ -122,6 +136,9 @@ class Explanation:
 
     def to_shap(self) -> Any:
         """The explanation as shap's functions take it.
+
+        Dates, time spans, booleans and categories are numbers in its ``data``; ``display_data`` has
+        the table.
 
         Returns
         -------
@@ -139,14 +156,31 @@ class Explanation:
                 "Explanation.to_shap makes an object of shap, which is not installed: "
                 "pip install shap"
             ) from error
-        found = self.compute()
+        found, shown = self.compute(), None
+        data = found.data.toarray() if issparse(found.data) else found.data
+        if data.dtype.kind not in "biuf":
+            shown, data = data.astype(object), np.empty(data.shape)
+            for j in range(data.shape[1]):
+                cells = cells_of_column(found, j)
+                data[:, j] = cells.places
+                if np.isnan(cells.numbers).all():  # shap takes words for categories
+                    data[cells.is_missing, j] = -1
+                    shown[:, j] = np.array([*cells.words, "missing"])[cells.codes]
         return shap.Explanation(
             found.values,
             base_values=found.base_values,
-            data=found.data.toarray() if issparse(found.data) else found.data,
+            data=data,
+            display_data=shown,
             feature_names=list(self.feature_names),
             output_names=list(self.output_names) if len(self.output_names) > 1 else None,
         )
+
+
+def cells_of_column(explanation: Explanation, column: int) -> Cells:
+    """The cells of a column by its number; of an explanation in memory."""
+    cells = explanation.data[:, [column]]
+    cells = (cells.toarray() if issparse(cells) else cells)[:, 0]
+    return Cells.of(cells, is_category=explanation.kinds[column] == "category")
 
 
 @checked(X=ARRAY, background=ROWS, interactions=(Boolean(),))
@@ -191,7 +225,8 @@ def shap_values(
     O(rows x nodes x columns of a path), with interactions that many times as long again. With a
     background, O(rows x background rows x nodes that two rows pass): a hundred rows or so say
     enough. Values take 8 bytes for each row, column and output, of sparse tables too: 4 GB for
-    5,000 rows of 100,000 columns. Interactions take as much for each pair of columns.
+    5,000 rows of 100,000 columns. Interactions take as much for each pair of columns. Trees are
+    made ready once, and kept until the next fit: some 60 bytes for each node.
 
     Values are those of shap's ``TreeExplainer``, where a ``feature_perturbation`` says
     "tree_path_dependent" or "interventional", and of LightGBM's ``pred_contrib``.
@@ -223,14 +258,8 @@ def shap_values(
     else:
         values, pairs = explainer.explained(X, _runner_of(model), interactions)
         base, data = np.repeat(explainer.base[None], len(values), axis=0), cells_of(X)
-    names = explainer.columns, explainer.outputs, explainer.unit
+    names = explainer.columns, explainer.outputs, explainer.unit, explainer.kinds
     return Explanation(values, explainer.squeezed(base)[()], data, *names, pairs)
-
-
-def cells_of(X: Any) -> Any:
-    """The cells of a table in memory, (n_rows, n_columns); objects where columns differ, or csr."""
-    X = in_scipy(X)
-    return csr_array(X) if issparse(X) else np.asarray(X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,6 +272,7 @@ class Explainer(Model):
     columns: tuple[str, ...]  # names
     outputs: tuple[str, ...]
     unit: str
+    kinds: tuple[str, ...]  # of columns
     are_shares: bool  # outputs sum to one: the first is not among the values
     estimator: str  # name for messages
     background: Table | None = None
@@ -254,9 +284,10 @@ class Explainer(Model):
         Trees are made ready at the first use, and remembered as long as the model has them.
         """
         view, book = ModelNodes.with_book(model)
-        trees, made = [tree.coded_tree for tree in view.trees], _explainers.get(model)
-        if made is None or made.book is not book or [each.tree for each in made.trees] != trees:
-            made = _explainers[model] = cls._made(view, book, model)
+        fit = getattr(model, "forest_", None) or getattr(model, "tree_", model)  # new at each fit
+        made = _explainers.get(fit)
+        if made is None or made.outputs != _output_names(view):  # a tree and its ``tree_``
+            made = _explainers[fit] = cls._made(view, book, model)
         return made if background is None else made._against(computed(background)[0])
 
     @classmethod
@@ -273,7 +304,12 @@ class Explainer(Model):
             values.append((value - mean)[:, are_shares:])
         coded = [tree.coded_tree for tree in view.trees]
         trees = prepare_trees(coded, values, book, _runner_of(model))
-        names = tuple(view.column_names), _output_names(view), _unit(view)
+        names = (
+            tuple(view.column_names),
+            _output_names(view),
+            _unit(view),
+            tuple(view.kinds.tolist()),
+        )
         return cls(trees, base, book, *names, are_shares, type(model).__name__)
 
     def _against(self, background: Any) -> Explainer:
@@ -342,7 +378,7 @@ class Explainer(Model):
         return found.reshape(-1, table.n_rows).T
 
 
-# Of models, without a background. They keep no model alive.
+# By forests and views of trees, without a background. They keep no model alive.
 _explainers: WeakKeyDictionary[Any, Explainer] = WeakKeyDictionary()
 
 

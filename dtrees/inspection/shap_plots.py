@@ -7,35 +7,33 @@
     plot_shap_dependence    one column: its cells across, what they add upwards
 
 Cells are places on an axis, where missing ones stand left of all others, or colours, where they are
-grey. Numbers and dates are what they are, categories are numbered in the order of their labels.
+grey (`dtrees.inspection.cells`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import issparse
 
-from dtrees.coding.labels import is_missing
 from dtrees.constraints import AXES, Having, InstanceOf, IntegerIn, Nothing, checked
 from dtrees.inspection.boxes import matplotlib_or_error, new_axes
+from dtrees.inspection.cells import Cells, written
 from dtrees.inspection.colours import COLOURS
-from dtrees.inspection.shap import Explanation
-from dtrees.inspection.tree_formatter import number_of
+from dtrees.inspection.shap import Explanation, cells_of_column
+from dtrees.inspection.tree_formatter import column_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DOWN, UP, GREY = COLOURS[0], COLOURS[5], COLOURS[-1]
-LETTERS = 30  # of a cell in a label
 MOST_LABELS = len(COLOURS) - 1  # of categories that have a colour
 SPREAD = 0.4  # half the height of a swarm, in rows
 BINS = 80  # of a swarm
-NANOSECONDS = 86_400e9  # of a day
-JITTER = 0.25  # half the width of a category's points
+JITTER = 0.25  # half the width of a category's points, in steps to the next
+MOST_TICKS = 20  # of words
+MOST_LETTERS = 60  # of all ticks, for them to be level
+LETTER = 0.03  # share of the width of bars that a letter takes at most
 
 EXPLANATION = (InstanceOf(Explanation, "Explanation, as shap_values returns it"),)
 OUTPUT = (IntegerIn(0), InstanceOf(str, "str"), Nothing())
@@ -65,7 +63,7 @@ def plot_waterfall(
     explanation : Explanation
         What `shap_values` returned.
     row : int, default=0
-        Its number.
+        Its number, which the title has where there are several rows.
     output : int or str, default=None
         Number or name of the output. Needed where there are several.
     max_display : int, default=10
@@ -99,7 +97,7 @@ def plot_waterfall(
     values, base = shown.values[row], float(shown.base_values[row])
     order = np.argsort(-np.abs(values), kind="stable")
     n = len(order) if len(order) <= max_display else max_display - 1
-    names = [f"{shown.feature_names[j]} = {_written(shown.data[row, j])}" for j in order[:n]]
+    names = [f"{shown.feature_names[j]} = {written(shown.data[row, j])}" for j in order[:n]]
     sizes = values[order[:n]]
     if n < len(order):
         names.append(f"{len(order) - n} other columns")
@@ -111,14 +109,17 @@ def plot_waterfall(
     ax.barh(places, sizes, left=ends[:-1], height=0.7, color=np.where(sizes > 0, UP, DOWN))
     ax.vlines(ends[1:-1], places[:-1] - 0.35, places[1:] + 0.35, color=GREY, linewidth=0.8)
     rights = np.maximum(ends[1:], ends[:-1]) + 0.01 * reach
-    for place, (right, size) in enumerate(zip(rights, sizes, strict=True)):
-        ax.text(right, place, f"{size:+.3g}", va="center", parse_math=False)
+    words = [f"{size:+.3g}" for size in sizes]
+    for place, (right, word) in enumerate(zip(rights, words, strict=True)):
+        ax.text(right, place, word, va="center", parse_math=False)
     ax.set_yticks(places, names, parse_math=False)
     ax.axvline(base, color=GREY, linestyle="--", linewidth=0.8, zorder=0)
-    ax.set_xlim(ends.min() - 0.05 * reach, ends.max() + 0.2 * reach)
+    ax.set_xlim(ends.min() - 0.05 * reach, ends.max() + LETTER * max(map(len, words)) * reach)
     end = ends[-1] if abs(ends[-1]) > 1e-12 * reach else 0  # sums of what cancels are not quite 0
-    words = f"from {base:.4g}, the base value, to {end:.4g}"
-    ax.set_xlabel(f"{shown.output_names[0]} ({shown.unit}): {words}", parse_math=False)
+    steps = f"from {base:.4g}, the base value, to {end:.4g}"
+    ax.set_xlabel(f"{_name(shown)} ({shown.unit})\n{steps}", parse_math=False)
+    if len(shown) > 1:
+        ax.set_title(f"row {row} of {len(shown)}", fontsize="small", loc="left")
     return ax
 
 
@@ -175,7 +176,7 @@ def plot_beeswarm(
     ax = new_axes(ax, _size(len(order)))
     ax.axvline(0, color=GREY, linewidth=0.8, zorder=0)
     for place, j in enumerate(reversed(order.tolist())):
-        values, shares = shown.values[:, j], _cells_of(shown, j).shares()
+        values, shares = shown.values[:, j], _shares(cells_of_column(shown, j).numbers)
         style: dict[str, Any] = {"s": 9, "linewidths": 0, "rasterized": True}
         points = _scatter(ax, values, place + _swarm(values), shares, cmap, style)
     names = [shown.feature_names[j] for j in reversed(order.tolist())]
@@ -230,7 +231,8 @@ def plot_shap_dependence(
     ImportError
         matplotlib is not installed.
     ValueError
-        There is no such column or output, or there are several outputs and none is given.
+        There is no such column or output, there are several columns of the name, or several outputs
+        and none is given.
 
     Examples
     --------
@@ -242,108 +244,94 @@ def plot_shap_dependence(
     >>> ax = plot_shap_dependence(shap_values(model, X), "bmi", color="bp")  # doctest: +SKIP
     """
     shown, cmap = _of_output(explanation, output), _colours(cmap)
-    number = _number_of(column, "column", shown)
-    by = None if color is None else _number_of(color, "color", shown)
-    if by is None and shown.interactions is not None and len(shown.feature_names) > 1:
+    names = shown.feature_names
+    number = column_number(column, names, "column")
+    by = None if color is None else column_number(color, names, "color")
+    if by is None and shown.interactions is not None and len(names) > 1:
         strength = np.abs(shown.interactions[:, number]).mean(axis=0)
         strength[number] = -1
         by = int(strength.argmax())
     ax = new_axes(ax)
     ax.axhline(0, color=GREY, linewidth=0.8, zorder=0)
-    places, values = _cells_of(shown, number).places(ax), shown.values[:, number]
+    cells, values = cells_of_column(shown, number), shown.values[:, number]
+    low, _, step = cells.bounds
+    aside = np.random.default_rng(0).uniform(-JITTER, JITTER, len(values)) * step
+    places = cells.places + np.where(cells.codes < 0, 0, aside)
+    places[cells.is_missing] = low - step
     style: dict[str, Any] = {"s": 12, "linewidths": 0, "alpha": 0.8, "rasterized": True}
     if by is None:
         ax.scatter(places, values, color=DOWN, **style)
     else:
-        _cells_of(shown, by).scatter(ax, places, values, shown.feature_names[by], cmap, style)
-    ax.set_xlabel(shown.feature_names[number], parse_math=False)
+        _scatter_in_colours(ax, places, values, cells_of_column(shown, by), names[by], cmap, style)
+    _set_ticks(ax, cells)
+    unit = f" ({cells.unit})" if cells.unit not in ("", "dates") else ""
+    ax.set_xlabel(names[number] + unit, parse_math=False)
     ax.set_ylabel(_title(shown), parse_math=False)
     return ax
 
 
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """The cells of a column as numbers."""
-
-    numbers: np.ndarray  # float64 (n_rows,); nan where a cell is missing
-    labels: list[str] | None = None  # of categories, which are numbered from 0
-    are_times: bool = False  # numbers are days
-
-    @classmethod
-    def of(cls, cells: Any) -> Cells:
-        """Numbers and dates as they are, other cells by their labels."""
-        if cells.dtype.kind in "biuf":
-            return cls(cells.astype(np.float64))
-        cells = list(cells)
-        is_known = np.array([not is_missing(cell) for cell in cells])
-        known = [cell for cell, is_there in zip(cells, is_known, strict=True) if is_there]
-        numbers = np.full(len(cells), np.nan)
-        if all(isinstance(cell, bool | int | float) for cell in known):
-            numbers[is_known] = known
-            return cls(numbers)
-        for kind, types in ("M8[ns]", date | np.datetime64), ("m8[ns]", timedelta | np.timedelta64):
-            if all(isinstance(cell, types) for cell in known):
-                numbers[is_known] = np.array(known, dtype=kind).astype(np.int64) / NANOSECONDS
-                return cls(numbers, are_times=kind == "M8[ns]")
-        labels, numbers[is_known] = np.unique([str(cell) for cell in known], return_inverse=True)
-        return cls(numbers, labels.tolist())
-
-    def shares(self) -> np.ndarray:
-        """Colours from 0 to 1; nan where a cell is missing or a category."""
-        if self.labels is not None or np.isnan(self.numbers).all():
-            return np.full(len(self.numbers), np.nan)
-        low, high = np.nanquantile(self.numbers, [0.05, 0.95])
-        if low == high:
-            low, high = np.nanmin(self.numbers), np.nanmax(self.numbers)
-        if low == high:
-            return np.where(np.isnan(self.numbers), np.nan, 0.5)
-        shares: np.ndarray = np.clip((self.numbers - low) / (high - low), 0, 1)
-        return shares
-
-    def places(self, ax: Any) -> np.ndarray:
-        """Places on the axis, which gets its ticks; missing ones stand left of the others."""
-        places, missing = self.numbers.copy(), np.isnan(self.numbers)
-        low, high = (0.0, 1.0) if missing.all() else (np.nanmin(places), np.nanmax(places))
-        apart = low - 0.12 * (high - low or 1.0)
-        if self.are_times:
-            ax.xaxis_date()
-            ax.tick_params("x", labelrotation=30)
-        if self.labels is not None:
-            apart = -1.0
-            places += np.random.default_rng(0).uniform(-JITTER, JITTER, len(places))
-            ticks, labels = (
-                list(range(len(self.labels))),
-                [label[:LETTERS] for label in self.labels],
-            )
-            if missing.any():
-                ticks, labels = [-1, *ticks], ["missing", *labels]
-            turned: dict[str, Any] = {"rotation": 45, "ha": "right"} if len(ticks) > 6 else {}
-            ax.set_xticks(ticks, labels, parse_math=False, **turned)
-        elif missing.any():
-            ax.axvline((apart + low) / 2, color=GREY, linestyle=":", linewidth=0.8)
-            above = ax.get_xaxis_transform()
-            ax.text(apart, 1.01, "missing", transform=above, ha="center", va="bottom")
-        places[missing] = apart
-        return places
-
-    def scatter(
-        self, ax: Any, x: np.ndarray, y: np.ndarray, name: str, cmap: Any, style: dict[str, Any]
-    ) -> None:
-        """Draw points in the colours of the cells, and what the colours mean."""
-        if self.labels is None:
-            _colour_bar(ax, _scatter(ax, x, y, self.shares(), cmap, style), name)
+def _set_ticks(ax: Any, cells: Cells) -> None:
+    """Name the places of words and of what is missing, beside the ticks of numbers."""
+    low, high, step = cells.bounds
+    ticks, labels = ([low - step], ["missing"]) if cells.is_missing.any() else ([], [])
+    if cells.unit == "dates":
+        ax.xaxis_date()
+        ax.tick_params("x", labelrotation=30)
+    if low <= high:  # there are numbers
+        if not ticks and not cells.words:
             return
-        counts = np.bincount(self.numbers[~np.isnan(self.numbers)].astype(np.int64))
-        named = np.sort(np.argsort(-counts, kind="stable")[:MOST_LABELS]).tolist()
-        parts = [(self.labels[k][:LETTERS], self.numbers == k) for k in named]
-        parts.append(("others", ~np.isin(self.numbers, named)))
-        for (label, here), colour in zip(parts, [*COLOURS[: len(named)], GREY], strict=True):
-            if here.any():
-                ax.scatter(x[here], y[here], color=colour, label=label, **style)
-        beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
-        legend = ax.legend(title=name, frameon=False, markerscale=2, **beside)
-        for text in [legend.get_title(), *legend.get_texts()]:
-            text.set_parse_math(False)
+        edges = low - step / 2, high + step / 2
+        for edge, is_there in zip(edges, (ticks, cells.words), strict=True):
+            if is_there:
+                ax.axvline(edge, color=GREY, linestyle=":", linewidth=0.8)
+        there = [tick for tick in ax.get_xticks() if edges[0] < tick < edges[1]]
+        ticks = [*ticks, *there]
+        labels = [*labels, *ax.xaxis.get_major_formatter().format_ticks(there)]
+    each = max(1, -(-len(cells.words) // MOST_TICKS))
+    ticks = [*ticks, *(high + step * np.arange(1, len(cells.words) + 1)[::each])]
+    labels = [*labels, *cells.words[::each]]
+    is_long = max(map(len, labels)) * len(labels) > MOST_LETTERS
+    turned: dict[str, Any] = {"rotation": 45, "ha": "right"} if is_long else {}
+    ax.set_xticks(ticks, labels, parse_math=False, **turned)
+
+
+def _shares(numbers: np.ndarray) -> np.ndarray:
+    """Colours of numbers from 0 to 1; nan where there is none."""
+    if np.isnan(numbers).all():
+        return numbers
+    low, high = np.nanquantile(numbers, [0.05, 0.95])
+    if low == high:
+        low, high = np.nanmin(numbers), np.nanmax(numbers)
+    if low == high:
+        return np.where(np.isnan(numbers), np.nan, 0.5)
+    shares: np.ndarray = np.clip((numbers - low) / (high - low), 0, 1)
+    return shares
+
+
+def _scatter_in_colours(
+    ax: Any,
+    x: np.ndarray,
+    y: np.ndarray,
+    cells: Cells,
+    name: str,
+    cmap: Any,
+    style: dict[str, Any],
+) -> None:
+    """Draw points in the colours of cells, and what the colours mean."""
+    if not (cells.words and np.isnan(cells.numbers).all()):
+        _colour_bar(ax, _scatter(ax, x, y, _shares(cells.numbers), cmap, style), name)
+        return
+    counts = np.bincount(cells.codes[cells.codes >= 0])
+    named = np.sort(np.argsort(-counts, kind="stable")[:MOST_LABELS]).tolist()
+    parts = [(cells.words[code], cells.codes == code) for code in named]
+    parts.append(("others", ~np.isin(cells.codes, named)))
+    for (label, here), colour in zip(parts, [*COLOURS[: len(named)], GREY], strict=True):
+        if here.any():
+            ax.scatter(x[here], y[here], color=colour, label=label, **style)
+    beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+    legend = ax.legend(title=name, frameon=False, markerscale=2, **beside)
+    for text in [legend.get_title(), *legend.get_texts()]:
+        text.set_parse_math(False)
 
 
 def _colours(cmap: Any) -> Any:
@@ -368,29 +356,12 @@ def _colour_bar(ax: Any, mappable: Any, name: str) -> None:
 
 def _of_output(explanation: Explanation, output: int | str | None) -> Explanation:
     """The explanation of one output, in memory."""
-    if output is None:
-        if len(explanation.output_names) > 1:
-            names = ", ".join(map(repr, explanation.output_names))
-            raise ValueError(f"There are several outputs. Give output, one of {names}.")
-        output = 0
-    return explanation.of_output(output).compute()
-
-
-def _number_of(column: int | str, name: str, explanation: Explanation) -> int:
-    """The number of a column; `name` is that of the argument."""
-    names = explanation.feature_names
-    number = number_of(column, names)
-    if number is None:
-        raise ValueError(
-            f"{name}: there is no column {column!r} among the {len(names)} of the fit."
-        )
-    return number
-
-
-def _cells_of(explanation: Explanation, column: int) -> Cells:
-    """The cells of a column by its number."""
-    cells = explanation.data[:, [column]]
-    return Cells.of((cells.toarray() if issparse(cells) else cells)[:, 0])
+    if output is not None:
+        explanation = explanation.of_output(output)
+    elif len(explanation.output_names) > 1:
+        names = ", ".join(map(repr, explanation.output_names))
+        raise ValueError(f"There are several outputs. Give output, one of {names}.")
+    return explanation.compute()
 
 
 def _size(n_rows: int) -> tuple[float, float]:
@@ -413,19 +384,14 @@ def _swarm(values: np.ndarray) -> np.ndarray:
     return away
 
 
+def _name(explanation: Explanation) -> str:
+    """The output in words."""
+    (name,) = explanation.output_names
+    return name if name == "prediction" else f"class {name}"
+
+
 def _title(explanation: Explanation) -> str:
     """What values are of."""
-    name = explanation.output_names[0]
+    name = _name(explanation)
     of_output = "" if name == "prediction" else f", {name}"
     return f"SHAP value{of_output} ({explanation.unit})"
-
-
-def _written(cell: Any) -> str:
-    """A cell in a label."""
-    if is_missing(cell):
-        return "missing"
-    if isinstance(cell, float | np.floating):
-        return f"{cell:.4g}"
-    if isinstance(cell, np.datetime64 | np.timedelta64):
-        cell = cell.astype(f"{cell.dtype.kind}8[us]").item()
-    return str(cell).removesuffix(" 00:00:00")[:LETTERS]

@@ -353,12 +353,26 @@ def column_names(view: ModelNodes, given: Sequence[str] | None) -> list[str]:
     return [str(name) for name in given]
 
 
-def number_of(column: Any, names: Sequence[str]) -> int | None:
-    """The number of a column or an output, given by it or by its name; None: there is none."""
-    if isinstance(column, Integral):
-        number = int(column)
-        return number if 0 <= number < len(names) else None
-    return names.index(column) if column in names else None
+def column_number(column: int | str, names: Sequence[str], argument: str) -> int:
+    """The number of a column, given by it or by its name; `argument` is in messages.
+
+    Raises ValueError where there is none, or several of the name.
+    """
+    found = (
+        [column]
+        if isinstance(column, Integral)
+        else [j for j, name in enumerate(names) if name == column]
+    )
+    if len(found) > 1:
+        raise ValueError(
+            f"{argument}: there are {len(found)} columns {column!r}. Give the number of one: "
+            f"{', '.join(map(str, found))}."
+        )
+    if not found or not 0 <= found[0] < len(names):
+        raise ValueError(
+            f"{argument}: there is no column {column!r} among the {len(names)} of the fit."
+        )
+    return int(found[0])
 
 
 def label_names(labels: list, given: Sequence[str] | None) -> list[str]:

@@ -254,7 +254,7 @@ def test_errors():
         partial_dependence(DecisionTreeRegressor(), 0)
     tree = DecisionTreeRegressor().fit(NUMBERS, F)
     for column in (3, "x"):
-        with pytest.raises(ValueError, match=f"There is no column {column!r} among the 3"):
+        with pytest.raises(ValueError, match=f"column: there is no column {column!r} among the 3"):
             partial_dependence(tree, column)
     for column in (-1, 1.5, None):
         with pytest.raises(ValueError, match="'column' parameter of partial_dependence must be"):

@@ -66,7 +66,7 @@ def test_given_importances():
     counts = split_counts(model)
     ax = plot_importance(model, counts, max_columns=3)
     assert list(bars(ax).values()) == sorted(counts.tolist(), reverse=True)[:3]
-    assert ax.get_xlabel() == ""
+    assert ax.get_xlabel() == "importance"
     lost = np.linspace(-1, 1, 30)
     assert min(bars(plot_importance(model, lost, max_columns=None)).values()) == -1
 

@@ -16,6 +16,7 @@ import scipy.sparse
 import sklearn.tree
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
 
 import dtrees
@@ -33,6 +34,7 @@ from dtrees.inspection.shap import Explainer
 from tests.export.examples import examples, fitted, raw_by_nodes
 from tests.export.subsets import Oracle, cells
 
+pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
 dd = pytest.importorskip("dask.dataframe")
 
@@ -201,6 +203,15 @@ class TestSameBits:
         assert found.data.shape == (200, 3)
         assert found.data[:, 1].tolist() == other.data[:, 1].tolist() == LABELS.tolist()
 
+    def test_times_of_other_libraries(self):
+        frame = pd.DataFrame({"a": np.arange(200), "day": pd.to_datetime(np.arange(200), unit="D")})
+        model = DecisionTreeRegressor(max_depth=4).fit(frame, SIGNAL)
+        expected = shap_values(model, frame)
+        assert expected.kinds == ("number", "time")
+        for table in pl.from_pandas(frame), pa.Table.from_pandas(frame):
+            found = shap_values(model, table, background=table)
+            assert found.data.tolist() == expected.data.tolist()
+
 
 class TestLazily:
     @pytest.mark.parametrize("options", [{}, {"background": X[:7]}, {"interactions": True}])
@@ -274,8 +285,11 @@ class TestRemembered:
         known = Explainer.of(model)
         assert Explainer.of(model) is known
         assert Explainer.of(model, background=X[:3]).trees is known.trees
+        gone = weakref.ref(known)
+        del known
         model.fit(X, LABELS)
-        assert Explainer.of(model) is not known
+        gc.collect()
+        assert gone() is None
         start = GradientBoostingRegressor(max_iter=2, warm_start=True, early_stopping=False)
         start.fit(X, SIGNAL)
         two = start.predict_contributions(X)
@@ -330,8 +344,31 @@ class TestExplanation:
         assert found.unit == mid.unit == found[:3].unit == "probability"
         np.testing.assert_array_equal(found.of_output(2).values, mid.values)
         for output in "none", 3:
-            with pytest.raises(ValueError, match="no output"):
+            with pytest.raises(ValueError, match=r"no output .* Give one of 'high', 'low', 'mid'"):
                 found.of_output(output)
+
+    @pytest.mark.parametrize("labels", [[1, 2, 3], [1.0, 2.0, 3.0], [7, 1, 2]])
+    def test_numbers_are_labels_where_labels_are_numbers(self, labels):
+        classes = np.array(labels)[np.unique(LABELS, return_inverse=True)[1]]
+        found = shap_values(DecisionTreeClassifier(max_depth=3).fit(X, classes), X)
+        for place, label in enumerate(sorted(labels)):
+            one = found.of_output(int(label))
+            np.testing.assert_array_equal(one.values, found.values[..., place])
+            assert one.output_names == (str(label),)
+        with pytest.raises(ValueError, match="no output 0"):
+            found.of_output(0)
+
+    def test_the_other_of_two_classes_is_no_output(self):
+        boosted = GradientBoostingClassifier(max_iter=2, early_stopping=False)
+        found = shap_values(boosted.fit(X, (SIGNAL > 0).astype(int)), X)
+        assert found.of_output(1) is found
+        with pytest.raises(ValueError, match=r"no output 0\. Give one of '1'"):
+            found.of_output(0)
+
+    @pytest.mark.parametrize("index", [..., (0, 1), (slice(None), "x"), "x", (..., 1)])
+    def test_rows_are_the_only_index(self, index):
+        with pytest.raises(TypeError, match="of_output"):
+            shap_values(FOREST, X)[index]
 
     @pytest.mark.parametrize(
         ("model", "y", "unit"),
@@ -409,6 +446,38 @@ class TestLibraryShap:
         library.plots.beeswarm(sparse.of_output("mid").to_shap(), show=False)
         matplotlib.pyplot.close("all")
 
+    def test_pictures_of_all_kinds_of_columns(self, library):
+        matplotlib = pytest.importorskip("matplotlib")
+        matplotlib.use("agg")
+        frame = pd.DataFrame(
+            {
+                "day": pd.to_datetime(np.arange(200), unit="D"),
+                "span": pd.to_timedelta(np.arange(200), unit="h"),
+                "flag": pd.array(SIGNAL > 0, dtype="boolean"),
+                "word": np.where(RNG.random(200) < 0.1, None, LABELS),
+                "zip": pd.Categorical(RNG.integers(5, 9, 200)),
+                "both": np.where(RNG.random(200) < 0.1, "never", "7"),
+            }
+        )
+        frame.iloc[0] = None
+        model = GradientBoostingRegressor(max_iter=3, early_stopping=False).fit(frame, SIGNAL)
+        found = shap_values(model, frame)
+        theirs = found.to_shap()
+        assert theirs.data.dtype == np.float64
+        assert theirs.display_data[1, 0] == found.data[1, 0]
+        assert theirs.display_data[0, 3] == "missing"
+        for name in frame:
+            library.plots.scatter(theirs[:, name], color=theirs, show=False)
+        library.plots.force(theirs[1], matplotlib=True, show=False)
+        for plot, shown in (
+            (library.plots.waterfall, theirs[0]),
+            (library.plots.heatmap, theirs),
+            (library.plots.beeswarm, theirs),
+        ):
+            matplotlib.pyplot.close("all")
+            plot(shown, show=False)
+        matplotlib.pyplot.close("all")
+
     def test_it_is_not_needed(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "shap", None)
         with pytest.raises(ImportError, match="pip install shap"):
@@ -424,6 +493,9 @@ class TestErrors:
             shap_values(tree.tree_.model, X)
         with pytest.raises(TypeError, match="boosted model of dtrees"):
             shap_values("tree", X)
+        calibrated = CalibratedClassifierCV(DecisionTreeClassifier(), cv=2).fit(X, LABELS)
+        with pytest.raises(TypeError, match="Give the estimator of one of its calibrated"):
+            shap_values(calibrated, X)
 
     def test_arguments(self):
         with pytest.raises(ValueError, match="give no background"):

@@ -19,7 +19,7 @@ from dtrees.inspection import (
     shap_plots,
     shap_values,
 )
-from dtrees.inspection.shap_plots import Cells, _swarm
+from dtrees.inspection.shap_plots import MOST_TICKS, _shares, _swarm
 
 mpl.use("agg")
 
@@ -90,9 +90,21 @@ class TestWaterfall:
 
     def test_the_axis_has_a_unit(self):
         label = drawn(plot_waterfall(FOUND, 7)).get_xlabel()
-        assert label.startswith("prediction (units of y): from ")
+        assert label.startswith("prediction (units of y)\nfrom ")
         label = plot_waterfall(CLASSES, 7, output="2").get_xlabel()
-        assert label.startswith("2 (probability): from ")
+        assert label.startswith("class 2 (probability)\nfrom ")
+
+    def test_the_title_has_the_row_of_several(self):
+        assert plot_waterfall(FOUND).get_title(loc="left") == f"row 0 of {N}"
+        assert plot_waterfall(FOUND[7]).get_title(loc="left") == ""
+
+    def test_long_numbers_stay_inside(self):
+        large = shap_values(
+            RandomForestRegressor(2, random_state=0).fit(TABLE, 1e9 * TARGET), TABLE
+        )
+        ax = drawn(plot_waterfall(large, 7))
+        right = ax.get_window_extent().x1
+        assert all(text.get_window_extent().x1 < right for text in ax.texts)
 
     def test_cells_are_written(self):
         row = int(np.flatnonzero(TABLE["x"].isna())[0])
@@ -142,7 +154,7 @@ class TestBeeswarm:
     def test_the_axis_has_a_unit(self):
         assert plot_beeswarm(FOUND).get_xlabel() == "SHAP value (units of y)"
         label = plot_beeswarm(CLASSES, output=0).get_xlabel()
-        assert label == "SHAP value, 0 (probability)"
+        assert label == "SHAP value, class 0 (probability)"
 
     def test_points_of_a_bin_lie_beside_each_other(self):
         away = _swarm(np.array([0.0, 5.0, 5.0, 5.0, 9.0]))
@@ -184,6 +196,35 @@ class TestDependence:
         assert labels[-1] == "others"
         assert labels[:-1] == sorted(labels[:-1])
 
+    def test_words_and_missing_cells_have_ticks_beside_numbers(self):
+        both = np.where(np.arange(N) % 3, TABLE["whole"].astype(str), "never").astype(object)
+        both[:5] = None
+        frame = pd.DataFrame({"both": both, "span": TABLE["span"]})
+        found = shap_values(RandomForestRegressor(2, random_state=0).fit(frame, TARGET), frame)
+        assert found.kinds == ("hybrid", "time")
+        ax = drawn(plot_shap_dependence(found, "both"))
+        names = ticks(ax.xaxis)
+        assert names[0] == "missing"
+        assert names[-1] == "never"
+        assert float(names[1]) == 0
+        assert float(names[-2]) == 2
+        assert plot_shap_dependence(found, "span").get_xlabel() == "span (minutes)"
+
+    def test_some_of_many_categories_are_named(self):
+        frame = pd.DataFrame({"zip": [f"Z{i % 60:03d}" for i in range(N)]})
+        found = shap_values(RandomForestRegressor(2, random_state=0).fit(frame, TARGET), frame)
+        names = ticks(drawn(plot_shap_dependence(found, "zip")).xaxis)
+        assert len(names) <= MOST_TICKS
+        assert names[:2] == ["Z000", "Z003"]
+
+    @pytest.mark.parametrize("categories", [["zip"], None])
+    def test_numbers_that_are_categories(self, categories):
+        frame = pd.DataFrame({"zip": RNG.integers(5, 11, N)})
+        model = RandomForestRegressor(2, random_state=0, categorical_features=categories)
+        found = shap_values(model.fit(frame, TARGET), frame)
+        names = ticks(drawn(plot_shap_dependence(found, "zip")).xaxis)
+        assert (names == ["5", "6", "7", "8", "9", "10"]) == (categories is not None)
+
     @pytest.mark.parametrize("column", TABLE.columns)
     @pytest.mark.parametrize("color", [None, "day", "nothing"])
     def test_every_kind_of_column(self, column, color):
@@ -192,33 +233,16 @@ class TestDependence:
         assert sorted(points[:, 1]) == sorted(FOUND.values[:, TABLE.columns.get_loc(column)])
 
 
-class TestCells:
-    def test_numbers(self):
-        assert Cells.of(np.array([1, 5])).numbers.tolist() == [1, 5]
-        mixed = Cells.of(np.array([1.5, None, True], dtype=object))
-        np.testing.assert_array_equal(mixed.numbers, [1.5, np.nan, 1])
-        assert mixed.labels is None
-
-    def test_dates_and_spans_are_days(self):
-        days = np.array(["1970-01-03", "NaT"], dtype="M8[D]")
-        for cells in days, pd.Series(days.astype("M8[ns]")).astype(object).to_numpy():
-            found = Cells.of(cells)
-            np.testing.assert_array_equal(found.numbers, [2, np.nan])
-            assert found.are_times
-        found = Cells.of(np.array([pd.Timedelta("12h"), pd.NaT], dtype=object))
-        np.testing.assert_array_equal(found.numbers, [0.5, np.nan])
-        assert not found.are_times
-
-    def test_colours(self):
-        shares = Cells.of(np.array([*range(101), np.nan])).shares()
-        assert shares[0] == shares[5] == 0
-        assert shares[50] == 0.5
-        assert shares[95] == shares[100] == 1
-        assert np.isnan(shares[101])
-        assert Cells.of(np.array([3.0, np.nan])).shares()[0] == 0.5
-        rare = Cells.of(np.array([0.0] * 99 + [1.0])).shares()
-        assert rare[0] == 0
-        assert rare[-1] == 1
+def test_colours():
+    shares = _shares(np.array([*range(101), np.nan]))
+    assert shares[0] == shares[5] == 0
+    assert shares[50] == 0.5
+    assert shares[95] == shares[100] == 1
+    assert np.isnan(shares[101])
+    assert _shares(np.array([3.0, np.nan]))[0] == 0.5
+    rare = _shares(np.array([0.0] * 99 + [1.0]))
+    assert rare[0] == 0
+    assert rare[-1] == 1
 
 
 @pytest.mark.parametrize(
@@ -274,3 +298,13 @@ def test_columns_and_rows_that_are_not_there():
         plot_shap_dependence(FOUND, 6)
     with pytest.raises(ValueError, match="no row 120"):
         plot_waterfall(FOUND, 120)
+
+
+@pytest.mark.filterwarnings("ignore:X has several columns")
+def test_columns_of_one_name_are_taken_by_number():
+    frame = TABLE[["x", "whole", "x"]]
+    found = shap_values(RandomForestRegressor(2, random_state=0).fit(frame, TARGET), frame)
+    for options in {"column": "x"}, {"column": 1, "color": "x"}:
+        with pytest.raises(ValueError, match=r"2 columns 'x'\. Give the number of one: 0, 2"):
+            plot_shap_dependence(found, **options)
+    assert plot_shap_dependence(found, 2).get_xlabel() == "x"
