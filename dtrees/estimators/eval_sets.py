@@ -220,8 +220,8 @@ def _table_of_rows(values: Any) -> Table:
 
 def _pairs(eval_set: Any, names: Any, weights: Any, starts: Any) -> list[tuple[str | None, tuple]]:
     """Name and parts of each pair of ``eval_set``; no name: None."""
-    others = {"eval_names": names, "eval_sample_weight": weights, "eval_init_score": starts}
-    given = {name: value for name, value in others.items() if value is not None}
+    lists = {"eval_names": names, "eval_sample_weight": weights, "eval_init_score": starts}
+    given = {name: value for name, value in lists.items() if value is not None}
     if eval_set is None:
         if given:
             raise ValueError(f"{min(given)} is provided without eval_set.")
@@ -231,9 +231,10 @@ def _pairs(eval_set: Any, names: Any, weights: Any, starts: Any) -> list[tuple[s
     if not isinstance(pairs, list | tuple) or any(
         not isinstance(pair, tuple | list) or len(pair) != 2 for pair in pairs
     ):
+        others = " of something else" if isinstance(pairs, list | tuple) else ""
         raise TypeError(
-            "eval_set must be a list of pairs (X, y), whose names are given as eval_names. Got a "
-            f"{type(eval_set).__name__}{' of others' if isinstance(pairs, list | tuple) else ''}."
+            "eval_set must be a list of pairs (X, y), whose names are given as eval_names. "
+            f"Got a {type(eval_set).__name__}{others}."
         )
     for name, value in given.items():
         if not isinstance(value, list | tuple) or len(value) != len(pairs):
