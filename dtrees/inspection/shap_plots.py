@@ -277,6 +277,7 @@ def _set_ticks(ax: Any, cells: Cells) -> None:
     if cells.unit == "dates":
         ax.xaxis_date()
         ax.tick_params("x", labelrotation=30)
+    power = ""  # of ten
     if low <= high:  # there are numbers
         if not ticks and not cells.words:
             return
@@ -285,14 +286,16 @@ def _set_ticks(ax: Any, cells: Cells) -> None:
             if is_there:
                 ax.axvline(edge, color=GREY, linestyle=":", linewidth=0.8)
         there = [tick for tick in ax.get_xticks() if edges[0] < tick < edges[1]]
-        ticks = [*ticks, *there]
-        labels = [*labels, *ax.xaxis.get_major_formatter().format_ticks(there)]
+        numbers = ax.xaxis.get_major_formatter()
+        ticks, labels = [*ticks, *there], [*labels, *numbers.format_ticks(there)]
+        power = numbers.get_offset()
     each = max(1, -(-len(cells.words) // MOST_TICKS))
     ticks = [*ticks, *(high + step * np.arange(1, len(cells.words) + 1)[::each])]
     labels = [*labels, *cells.words[::each]]
     is_long = max(map(len, labels)) * len(labels) > MOST_LETTERS
     turned: dict[str, Any] = {"rotation": 45, "ha": "right"} if is_long else {}
     ax.set_xticks(ticks, labels, parse_math=False, **turned)
+    ax.xaxis.get_major_formatter().set_offset_string(power)
 
 
 def _shares(numbers: np.ndarray) -> np.ndarray:

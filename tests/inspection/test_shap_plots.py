@@ -187,6 +187,14 @@ class TestDependence:
         assert len(set(places[missing])) == 1
         assert places[missing].max() < places[~missing].min()
 
+    def test_ticks_beside_missing_cells_keep_their_power_of_ten(self):
+        frame = 1e9 * TABLE[["x"]]
+        found = shap_values(RandomForestRegressor(2, random_state=0).fit(frame, TARGET), frame)
+        axis = drawn(plot_shap_dependence(found, "x")).xaxis
+        assert axis.get_offset_text().get_text() == "1e9"
+        assert ticks(axis)[0] == "missing"
+        assert all(abs(float(tick.replace("−", "-"))) < 5 for tick in ticks(axis)[1:])
+
     def test_categories_have_ticks_and_colours(self):
         kind = "$kind_{a}$"
         ax = drawn(plot_shap_dependence(FOUND, kind, color=kind))

@@ -18,10 +18,10 @@ from dtrees.export.model_nodes import ModelNodes
 from dtrees.inspection import export_graphviz, shared_forest
 from dtrees.inspection.tree_formatter import (
     category_word,
+    column_number,
     date_format,
     duration_format,
     number_format,
-    number_of,
 )
 from tests.export.examples import examples
 from tests.inspection.tables import colours, lines, report
@@ -29,8 +29,12 @@ from tests.inspection.tables import colours, lines, report
 
 def test_numbers_of_columns():
     names = ["a", "b"]
-    assert [number_of(column, names) for column in ("b", 1, np.int64(0))] == [1, 1, 0]
-    assert [number_of(column, names) for column in ("c", 2, -1, 0.5)] == [None] * 4
+    assert [column_number(column, names, "") for column in ("b", 1, np.int64(0))] == [1, 1, 0]
+    for column in ("c", 2, -1, 0.5):
+        with pytest.raises(ValueError, match=r"by: there is no column .* among the 2 of the fit"):
+            column_number(column, names, "by")
+    with pytest.raises(ValueError, match=r"there are 2 columns 'a'\. Give the number of one: 0, 2"):
+        column_number("a", ["a", "b", "a"], "by")
 
 
 def test_words_that_would_be_misread():
