@@ -74,7 +74,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 MOST = LARGEST_SEED
-# Methods that know the parameters of other libraries.
 ANSWERING = {"__init__", "fit", "predict", "predict_proba", "decision_function"}
 
 # What all estimators learn, and what classifiers learn beside it.
@@ -162,8 +161,7 @@ class BaseModel(BaseEstimator):
 
     def _set_all(self, given: Mapping[str, Any]) -> None:
         """Set an attribute for each parameter of a constructor, of which `given` are `locals()`."""
-        known = self._constraints
-        self.__dict__.update((name, value) for name, value in given.items() if name in known)
+        self.__dict__.update((each, given[each]) for each in given if each in self._constraints)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, as scikit-learn does.

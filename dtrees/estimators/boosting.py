@@ -891,10 +891,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.alpha != 0.9 and self.loss != "huber":
-            warn(
-                "alpha does nothing unless loss='huber'. XGBoost's alpha is l1_regularization, and "
-                "that of a quantile is quantile."
-            )
+            warn("alpha is of loss='huber' only. Did you mean l1_regularization or quantile?")
 
     def _loss(self) -> Loss | OwnLoss:
         if not isinstance(self.loss, str):

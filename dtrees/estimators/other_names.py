@@ -76,12 +76,9 @@ NAMES = {
 }
 
 
-Answers = dict[str, list[tuple[str, str]]]
-
-
-def _by_name(groups: Mapping[str, Mapping[str, str]]) -> Answers:
+def _by_name(groups: Mapping[str, Mapping[str, str]]) -> dict[str, list[tuple[str, str]]]:
     """Answers by name, each behind what a class must have: a parameter, a method, or nothing."""
-    found: Answers = {}
+    found: dict[str, list[tuple[str, str]]] = {}
     for needs, group in groups.items():
         for others, said in group.items():
             for other in others.split():
@@ -94,53 +91,36 @@ REASONS = _by_name(
     {
         "": {
             "check_input validate_features validate_parameters": "Tables are always checked.",
-            "deterministic force_col_wise force_row_wise": (
-                "Any number of threads gives the same model, bit for bit."
-            ),
-            "device device_type gpu_id predictor task_type": (
-                "Models grow on processors, not on graphics cards."
-            ),
+            "deterministic force_col_wise force_row_wise": "Threads change no bit of a model.",
+            "device device_type gpu_id predictor task_type": "Models grow on processors only.",
             "dtrain train_set": "Give the table and the target: fit(X, y).",
             "enable_categorical": "Columns of categories need no switch.",
             "estimator": "All models are of decision trees, and take the parameters of these.",
-            "extra_trees splitter": (
-                "A tree takes the best split; ExtraTrees draws thresholds at random."
-            ),
+            "extra_trees splitter": "A tree takes the best split; ExtraTrees draws thresholds.",
             "feature_name feature_names": "Names are those of the columns of a data frame.",
             "feature_weights": "Columns have no weights.",
             "group qid": "There is no ranking.",
-            "importance_type": (
-                "feature_importances_ are shares of the gain; dtrees.inspection has split_counts."
-            ),
+            "importance_type": "Importances are of gain; see dtrees.inspection.split_counts.",
             "linear_tree": "Leaves hold constants.",
             "min_data_in_bin subsample_for_bin": "max_bins says how many bins there are.",
             "missing": "nan, None, NaT and pandas.NA are missing values, and nothing else is.",
             "monotone_penalty": "Constraints of monotonic_cst hold, at no penalty.",
             "params": "Give each parameter by its name: **params.",
         },
-        "eval_metric": {
-            "evals_result": "After fit, evals_result_ has the curves.",
-            "maximize": "A scorer knows whether more is better.",
-        },
-        "init_score": {
-            "base_score boost_from_average init": (
-                "A model starts from the best constant, or from the init_score of each row."
-            ),
-        },
         "learning_rate": {
-            (
-                "booster boosting boosting_type drop_rate grow_policy num_parallel_tree rate_drop "
-                "skip_drop"
-            ): ("There is one form of boosting: trees that follow each other, leaf by leaf."),
+            "base_score boost_from_average init": "Models start from init_score or a constant.",
+            "booster boosting boosting_type drop_rate grow_policy num_parallel_tree": (
+                "There is one form of boosting: trees that follow each other, leaf by leaf."
+            ),
+            "evals_result": "After fit, evals_result_ has the curves.",
+            "first_metric_only": "One metric ends the fit: that of scoring.",
+            "maximize": "A scorer knows whether more is better.",
             "multi_strategy": "Each class has a tree of its own in each iteration.",
         },
         "predict_proba": {"num_class use_label_encoder": "Classes are the labels in y."},
-        "scoring": {"first_metric_only": "One metric ends the fit: that of scoring."},
         "warm_start": {
             "bagging_freq subsample_freq": "Rows are drawn anew for each tree.",
-            "bootstrap_type data_sample_strategy other_rate sampling_method top_rate": (
-                "Rows are drawn alike, each by itself."
-            ),
+            "bootstrap_type data_sample_strategy sampling_method top_rate": "Rows are drawn alike.",
             "init_model xgb_model": "Load the model, set warm_start=True, and fit again.",
         },
     }
