@@ -30,6 +30,8 @@ def cells_of(X: Any) -> Any:
     table, columns = read_table(X), {}
     if table.sparse is not None:
         return csr_array(table.sparse)
+    if table.block is not None and not table.units.any():
+        return table.block
     for block in table.numbers:
         for j, values in zip(block.columns.tolist(), block.values.T, strict=True):
             columns[j] = _in_unit(values, int(table.units[j]))

@@ -23,7 +23,7 @@ from scipy.sparse import issparse
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.labels import number_of as label_number
 from dtrees.coding.tables import Table
-from dtrees.constraints import ARRAY, ROWS, Boolean, InstanceOf, IntegerIn, checked
+from dtrees.constraints import ARRAY, ROWS, Boolean, Constraint, InstanceOf, checked
 from dtrees.core.predict._shap import ShapTree
 from dtrees.core.predict.contributions import contributions, outputs_of, prepare_trees
 from dtrees.core.predict.raw import apply
@@ -31,6 +31,8 @@ from dtrees.export.model_nodes import ModelNodes
 from dtrees.inspection.cells import Cells, cells_of
 from dtrees.parallel import Answer, Model, computed, is_lazy, map_rows, threaded
 from dtrees.typing import Runner, serial
+
+OUTPUT = Constraint("an int", Integral, but=bool), InstanceOf(str, "str")
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +97,7 @@ class Explanation:
         values, base = self.values[index], self.base_values[index]
         return replace(self, values=values, base_values=base, interactions=pairs, **changes)
 
-    @checked(output=(IntegerIn(0), InstanceOf(str, "str")))
+    @checked(output=OUTPUT)
     def of_output(self, output: int | str) -> Explanation:
         """Take one of several outputs, by its name or its number.
 

@@ -20,7 +20,7 @@ from dtrees.constraints import AXES, Having, InstanceOf, IntegerIn, Nothing, che
 from dtrees.inspection.boxes import matplotlib_or_error, new_axes
 from dtrees.inspection.cells import Cells, written
 from dtrees.inspection.colours import COLOURS
-from dtrees.inspection.shap import Explanation, cells_of_column
+from dtrees.inspection.shap import OUTPUT, Explanation, cells_of_column
 from dtrees.inspection.tree_formatter import column_number
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ MOST_LETTERS = 60  # of all ticks, for them to be level
 LETTER = 0.03  # share of the width of bars that a letter takes at most
 
 EXPLANATION = (InstanceOf(Explanation, "Explanation, as shap_values returns it"),)
-OUTPUT = (IntegerIn(0), InstanceOf(str, "str"), Nothing())
 COLUMN = (IntegerIn(0), InstanceOf(str, "str"))
 CMAP = (InstanceOf(str, "str"), Having("set_bad"))
 
@@ -44,7 +43,7 @@ CMAP = (InstanceOf(str, "str"), Having("set_bad"))
 @checked(
     explanation=EXPLANATION,
     row=(IntegerIn(0),),
-    output=OUTPUT,
+    output=(*OUTPUT, Nothing()),
     max_display=(IntegerIn(1),),
     ax=AXES,
 )
@@ -123,7 +122,13 @@ def plot_waterfall(
     return ax
 
 
-@checked(explanation=EXPLANATION, output=OUTPUT, max_display=(IntegerIn(1),), cmap=CMAP, ax=AXES)
+@checked(
+    explanation=EXPLANATION,
+    output=(*OUTPUT, Nothing()),
+    max_display=(IntegerIn(1),),
+    cmap=CMAP,
+    ax=AXES,
+)
 def plot_beeswarm(
     explanation: Explanation,
     *,
@@ -191,7 +196,7 @@ def plot_beeswarm(
     explanation=EXPLANATION,
     column=COLUMN,
     color=(*COLUMN, Nothing()),
-    output=OUTPUT,
+    output=(*OUTPUT, Nothing()),
     cmap=CMAP,
     ax=AXES,
 )

@@ -43,6 +43,7 @@ class TestTables:
         assert cells_of(frame).dtype == cells_of(pl.from_pandas(frame)).dtype == np.float64
         array = np.arange(6).reshape(3, 2)
         assert cells_of(array) is array
+        assert np.shares_memory(cells_of(pd.DataFrame(array, copy=False)), array)
         assert cells_of([[1, "a"]]).tolist() == [[1, "a"]]
 
     def test_missing_booleans(self):

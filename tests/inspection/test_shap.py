@@ -347,7 +347,7 @@ class TestExplanation:
             with pytest.raises(ValueError, match=r"no output .* Give one of 'high', 'low', 'mid'"):
                 found.of_output(output)
 
-    @pytest.mark.parametrize("labels", [[1, 2, 3], [1.0, 2.0, 3.0], [7, 1, 2]])
+    @pytest.mark.parametrize("labels", [[1, 2, 3], [1.0, 2.0, 3.0], [-1, 7, 1]])
     def test_numbers_are_labels_where_labels_are_numbers(self, labels):
         classes = np.array(labels)[np.unique(LABELS, return_inverse=True)[1]]
         found = shap_values(DecisionTreeClassifier(max_depth=3).fit(X, classes), X)
