@@ -193,6 +193,7 @@ def test_short_columns_of_heavy_classes(n_classes):
     assert {int(tree.feature[0]) for tree in trees} == {1}
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("sample_weight", [None, 0.5], ids=["counted", "halves"])
 @pytest.mark.parametrize("counts", [(12, 12), (8, 8, 8), (5, 9, 7), tuple(range(12, 22))])
 @pytest.mark.parametrize(

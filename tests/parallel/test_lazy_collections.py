@@ -9,7 +9,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster, wait
+from distributed import Client, LocalCluster, futures_of, wait
 from numpy.testing import assert_array_equal
 
 import dtrees
@@ -20,6 +20,7 @@ from dtrees.parallel.executors import computed
 from dtrees.parallel.lazy_collections import check_persisted, is_lazy, one_kind_at_a_time
 from tests.parallel.clusters import connect, ours
 from tests.parallel.test_mixes import N_ROWS, VALUES, given
+from tests.parallel.test_replicated import until
 
 pd = pytest.importorskip("pandas")
 dd = pytest.importorskip("dask.dataframe")
@@ -220,6 +221,7 @@ class TestElsewhere:
                 check_persisted([table, table + 1], other)
                 assert asked == [(one,), (other,)]
                 other.cancel(table, force=True)
+                until(lambda: futures_of(table)[0].status == "cancelled")
                 with pytest.raises(ClusterError, match=GONE):
                     FITS["forest"](table)
 
