@@ -132,9 +132,10 @@ class Cells:
 
     @property
     def places(self) -> np.ndarray:
-        """Numbers, and words behind them; nan where a cell is missing."""
-        _, high, step = self.bounds
+        """Numbers, words behind them, and missing cells before them."""
+        low, high, step = self.bounds
         places: np.ndarray = np.where(self.codes < 0, self.numbers, high + step * (self.codes + 1))
+        places[self.is_missing] = low - step
         return places
 
 

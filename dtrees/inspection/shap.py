@@ -28,7 +28,7 @@ from dtrees.core.predict._shap import ShapTree
 from dtrees.core.predict.contributions import contributions, outputs_of, prepare_trees
 from dtrees.core.predict.raw import apply
 from dtrees.export.model_nodes import ModelNodes
-from dtrees.inspection.cells import Cells, cells_of
+from dtrees.inspection.cells import Cells, cells_of, written
 from dtrees.parallel import Answer, Model, computed, is_lazy, map_rows, threaded
 from dtrees.typing import Runner, serial
 
@@ -139,8 +139,8 @@ class Explanation:
     def to_shap(self) -> Any:
         """The explanation as shap's functions take it.
 
-        Dates, time spans, booleans and categories are numbers in its ``data``; ``display_data`` has
-        the table.
+        Dates, time spans, booleans and categories are numbers in its ``data``, and text in its
+        ``display_data``.
 
         Returns
         -------
@@ -162,12 +162,12 @@ class Explanation:
         data = found.data.toarray() if issparse(found.data) else found.data
         if data.dtype.kind not in "biuf":
             shown, data = data.astype(object), np.empty(data.shape)
-            for j in range(data.shape[1]):
+            for j, kind in enumerate(found.kinds):
                 cells = cells_of_column(found, j)
-                data[:, j] = cells.places
-                if np.isnan(cells.numbers).all():  # shap takes words for categories
-                    data[cells.is_missing, j] = -1
-                    shown[:, j] = np.array([*cells.words, "missing"])[cells.codes]
+                if kind == "number" and bool not in map(type, shown[:, j]):
+                    data[:, j], shown[cells.is_missing, j] = cells.numbers, np.nan
+                else:
+                    data[:, j], shown[:, j] = cells.places, list(map(written, shown[:, j]))
         return shap.Explanation(
             found.values,
             base_values=found.base_values,

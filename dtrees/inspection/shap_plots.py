@@ -259,10 +259,8 @@ def plot_shap_dependence(
     ax = new_axes(ax)
     ax.axhline(0, color=GREY, linewidth=0.8, zorder=0)
     cells, values = cells_of_column(shown, number), shown.values[:, number]
-    low, _, step = cells.bounds
-    aside = np.random.default_rng(0).uniform(-JITTER, JITTER, len(values)) * step
+    aside = np.random.default_rng(0).uniform(-JITTER, JITTER, len(values)) * cells.bounds[2]
     places = cells.places + np.where(cells.codes < 0, 0, aside)
-    places[cells.is_missing] = low - step
     style: dict[str, Any] = {"s": 12, "linewidths": 0, "alpha": 0.8, "rasterized": True}
     if by is None:
         ax.scatter(places, values, color=DOWN, **style)

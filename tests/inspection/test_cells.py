@@ -83,13 +83,13 @@ class TestCells:
         found = Cells.of(np.array(["b", None, "a", "b"], dtype=object))
         assert found.words == ["a", "b"]
         assert found.codes.tolist() == [1, -1, 0, 1]
-        np.testing.assert_array_equal(found.places, [1, np.nan, 0, 1])
+        np.testing.assert_array_equal(found.places, [1, -1, 0, 1])
 
     def test_words_stand_behind_numbers(self):
         found = Cells.of(np.array(["10", "never", None, "0", "often"], dtype=object))
         np.testing.assert_array_equal(found.numbers, [10, np.nan, np.nan, 0, np.nan])
         assert found.words == ["never", "often"]
-        np.testing.assert_allclose(found.places, [10, 11.2, np.nan, 0, 12.4])
+        np.testing.assert_allclose(found.places, [10, 11.2, -1.2, 0, 12.4])
 
     def test_categories_are_words_whatever_they_are(self):
         found = Cells.of(np.array([10.0, 9.0, np.nan]), is_category=True)

@@ -453,6 +453,7 @@ class TestLibraryShap:
             {
                 "day": pd.to_datetime(np.arange(200), unit="D"),
                 "span": pd.to_timedelta(np.arange(200), unit="h"),
+                "number": np.arange(200.0),
                 "flag": pd.array(SIGNAL > 0, dtype="boolean"),
                 "word": np.where(RNG.random(200) < 0.1, None, LABELS),
                 "zip": pd.Categorical(RNG.integers(5, 9, 200)),
@@ -464,11 +465,13 @@ class TestLibraryShap:
         found = shap_values(model, frame)
         theirs = found.to_shap()
         assert theirs.data.dtype == np.float64
-        assert theirs.display_data[1, 0] == found.data[1, 0]
-        assert theirs.display_data[0, 3] == "missing"
+        assert theirs.display_data[1].tolist()[:2] == ["1970-01-02", "1:00:00"]
+        assert set(theirs.display_data[:, 3]) == {"True", "False", "missing"}
+        assert np.isnan(theirs.display_data[0, 2])
         for name in frame:
             library.plots.scatter(theirs[:, name], color=theirs, show=False)
-        library.plots.force(theirs[1], matplotlib=True, show=False)
+        for row in range(5):
+            library.plots.force(theirs[row], matplotlib=True, show=False)
         for plot, shown in (
             (library.plots.waterfall, theirs[0]),
             (library.plots.heatmap, theirs),
