@@ -19,7 +19,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
+
+from dtrees._extras import extra
 
 # inches
 WIDTH, LINE, BAR, PAD = 2.2, 0.16, 0.09, 0.07  # of a box, a line of text, the bar, the margin
@@ -198,15 +201,7 @@ def new_axes(ax: Any, size: tuple[float, float] | None = None) -> Any:
 
 def matplotlib_or_error(function: str) -> Any:
     """Import matplotlib for a function, or say how to get it."""
-    try:
-        import matplotlib
-        import matplotlib.patches
-        import matplotlib.path
-        import matplotlib.patheffects
-        import matplotlib.pyplot
-    except ImportError as error:
-        raise ImportError(
-            f"{function} draws with matplotlib, which is not installed: "
-            "pip install 'dask-dtrees[plot]'"
-        ) from error
+    matplotlib = extra("matplotlib", of="plot", for_=function)
+    for part in ("patches", "path", "patheffects", "pyplot"):
+        import_module(f"matplotlib.{part}")
     return matplotlib

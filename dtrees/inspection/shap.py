@@ -306,13 +306,9 @@ class Explainer(Model):
             values.append((value - mean)[:, are_shares:])
         coded = [tree.coded_tree for tree in view.trees]
         trees = prepare_trees(coded, values, book, _runner_of(model))
-        names = (
-            tuple(view.column_names),
-            _output_names(view),
-            _unit(view),
-            tuple(view.kinds.tolist()),
-        )
-        return cls(trees, base, book, *names, are_shares, type(model).__name__)
+        names = tuple(view.column_names), _output_names(view), _unit(view)
+        kinds, name = tuple(view.kinds.tolist()), type(model).__name__
+        return cls(trees, base, book, *names, kinds, are_shares, name)
 
     def _against(self, background: Any) -> Explainer:
         """What explains the same model with a background."""

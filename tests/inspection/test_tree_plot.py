@@ -121,7 +121,5 @@ def test_trees_of_forests(tree):
 
 def test_without_matplotlib(tree, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(
-        ImportError, match="plot_tree draws with matplotlib, which is not installed"
-    ):
+    with pytest.raises(ImportError, match="plot_tree needs matplotlib, which is not installed"):
         plot_tree(tree)
