@@ -258,7 +258,8 @@ def shap_values(
         if interactions:
             pairs = map_rows(explainer, "interactions", X)
     else:
-        values, pairs = explainer.explained(X, _runner_of(model), interactions)
+        run = _runner_of(model)
+        values, pairs = explainer.explained(explainer.check(X, run), run, interactions)
         base, data = np.repeat(explainer.base[None], len(values), axis=0), cells_of(X)
     names = explainer.columns, explainer.outputs, explainer.unit, explainer.kinds
     return Explanation(values, explainer.squeezed(base)[()], data, *names, pairs)
@@ -341,11 +342,11 @@ class Explainer(Model):
         """Values by row without the axis of a single output."""
         return found[..., 0] if self.n_outputs == 1 else found
 
-    def _contributions(
+    def explained(
         self, table: Table, run: Runner, interactions: bool = False, phi: Any = None
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        """SHAP values of a table and interactions; the last axis is that of outputs."""
-        return contributions(
+    ) -> tuple[Any, Any]:
+        """SHAP values and interactions, without the axis of a single output."""
+        found = contributions(
             *(self.trees, self.book, table, run),
             n_outputs=self.n_outputs - self.are_shares,
             background=self.background,
@@ -353,25 +354,22 @@ class Explainer(Model):
             add_first=self.are_shares,
             phi=phi,
         )
-
-    def explained(self, X: Any, run: Runner, interactions: bool = True) -> tuple[Any, Any]:
-        """SHAP values and interactions of a table, without the axis of a single output."""
-        phi, pairs = self._contributions(self.check(X, run), run, interactions)
-        return self.squeezed(phi), None if pairs is None else self.squeezed(pairs)
+        values, pairs = (None if each is None else self.squeezed(each) for each in found)
+        return values, pairs
 
     def values(self, X: Any, run: Runner = serial) -> Any:
         """SHAP values, of a block of Dask."""
-        return self.explained(X, run, interactions=False)[0]
+        return self.explained(self.check(X, run), run)[0]
 
     def interactions(self, X: Any, run: Runner = serial) -> Any:
         """Interactions, of a block of Dask."""
-        return self.explained(X, run)[1]
+        return self.explained(self.check(X, run), run, interactions=True)[1]
 
     def predict_contributions(self, X: Any, run: Runner = serial) -> np.ndarray:
         """SHAP values and the base value behind them, output by output."""
         table = self.check(X, run)
         found = np.zeros((self.n_outputs, len(self.columns) + 1, table.n_rows))
-        self._contributions(table, run, phi=found[:, :-1].swapaxes(0, 1))
+        self.explained(table, run, phi=found[:, :-1].swapaxes(0, 1))
         found[:, -1] = self.base[:, None]
         return found.reshape(-1, table.n_rows).T
 
