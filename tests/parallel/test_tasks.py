@@ -284,11 +284,18 @@ class TestFuturesOfGraphs:
         with pytest.raises(ZeroDivisionError):
             loop.hold([dask.delayed(divmod)(1, 0)])
 
-    def test_one_that_somebody_cancels(self, loop, here):
-        future = here.submit(time.sleep, 5)
+    def test_one_that_somebody_cancels(self, loop, here, tmp_path):
+        def wait(gate):
+            while os.path.exists(gate):
+                time.sleep(0.01)
+
+        gate = tmp_path / "gate"
+        gate.touch()
+        future = here.submit(wait, gate)
         threading.Timer(0.2, lambda: here.cancel([future], force=True)).start()
         with pytest.raises(LostResultsError):
             loop.wait([future])
+        gate.unlink()
 
     def test_one_that_is_lost_and_computed_again(self, loop, here):
         """The client is told that a worker had it, is gone, and that another one has it."""
