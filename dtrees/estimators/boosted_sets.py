@@ -120,7 +120,7 @@ def fit_boosted(estimator: BaseBoosting, table: TrainingTable, sets: Resampling)
     """
     estimator._check_parameters()
     place = place_of_boosting(estimator.regime, type(estimator).__name__, side_by_side=True)
-    plan = FitPlan(clone(estimator))
+    plan = FitPlan(clone(estimator), is_here=True)
     run = threaded(estimator.n_jobs)
     codes = table.coded(plan, run)  # the same draws for all sets, and all growths of a search
     coded, values, target, seed = codes.coded, codes.values, codes.target, codes.seed

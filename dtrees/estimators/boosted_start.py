@@ -27,7 +27,15 @@ from dtrees.core.losses.losses import Loss, OwnLoss
 from dtrees.core.model.tree import Forest
 from dtrees.core.predict.binned import CodedRows, LeafLookup
 from dtrees.core.predict.raw import raw_before
-from dtrees.estimators.boosted_stopping import Held, ScoredRows, Watch, scored, split
+from dtrees.estimators.boosted_stopping import (
+    Held,
+    HeldElsewhere,
+    ScoredElsewhere,
+    ScoredRows,
+    Watch,
+    scored,
+    split,
+)
 from dtrees.estimators.column_rules import directions_of, interactions_of
 from dtrees.estimators.eval_sets import EvalSets, name_of
 from dtrees.typing import Runner, serial
@@ -50,7 +58,7 @@ class CodedTable:
     X: Any
     y: np.ndarray
     book: CodeBook
-    coded: CodedMatrix
+    coded: Any  # CodedMatrix; or CodedPartitions, where rows stay where they are
     seed: int
     offset: np.ndarray | None = None
 
@@ -74,7 +82,8 @@ class Start:
     """What a fit of a boosted model knows before its first tree.
 
     `learned` are attributes of the fitted model, but for those that depend on its trees. `watch`
-    scores rows, and `offset` is that of the table.
+    scores rows, and `offset` is that of the table. `held`, bool (n_rows,), are the rows that are
+    held out of the growth, where that is not here.
     """
 
     learned: dict[str, Any]
@@ -82,6 +91,7 @@ class Start:
     growing: Growing
     watch: Watch | None
     offset: np.ndarray | None = None
+    held: np.ndarray | None = None
 
 
 def sides_of(
@@ -135,11 +145,15 @@ def start_of(
     """
     loss, of_loss, book, train = sides.loss, sides.y, given.book, sides.train
     chosen = None if isinstance(train, slice) else train.astype(np.uint32)
-    units, weight = units_of(target), None
+    units, weight, held = units_of(target), None, None
+    is_here = isinstance(given.coded, CodedMatrix)
+    if sides.held is not None and not is_here and model.validation_fraction is not None:
+        held = np.zeros(target.n_rows, dtype=bool)
+        held[sides.held] = True
     if units is not None:
         units = np.ascontiguousarray(units, dtype=np.int64)
         weight = units[train] * target.weight_unit
-        if (weight == 1).all():
+        if (weight == 1).all() and is_here:
             units = weight = None  # rows without weight are not there
     own = target if chosen is None else target.take(train)
     y = of_loss[train]
@@ -150,7 +164,7 @@ def start_of(
         _check_begin(loss, y, offset[train])
     if loss.beyond is not None:
         begin = initial[0] if offset is None else offset[train, 0]
-        loss = loss.with_width(y, begin, weight)
+        loss = loss.with_width(y, begin, None if units is None else units[train])
     if kept is not None:
         initial, raw = kept
     rows = BoostedRows(given.coded, of_loss, units, target.weight_unit, chosen, raw)
@@ -177,7 +191,7 @@ def start_of(
     if sides.held is not None or evals is not NO_EVALS:
         watch = _watch(model, learned, given, target, sides, evals, run)
     learned["do_early_stopping_"] = watch is not None and watch.decides
-    return Start(learned, rows, growing, watch, offset)
+    return Start(learned, rows, growing, watch, offset, held)
 
 
 def _check_begin(loss: Loss | OwnLoss, y: np.ndarray, offset: np.ndarray) -> None:
@@ -218,17 +232,22 @@ def _watch(
     own = copy.copy(model)
     own.__dict__.update(learned, forest_=Forest(()))
     predictor, held = own._predictor(), sides.held
-    sets: list[tuple[str, Held, LeafLookup | None]]
-    sets = [(each.name, *each.read(predictor, run)) for each in evals.sets]
+    sets: list[tuple[str, Held, LeafLookup | None, type[ScoredRows]]]
+    sets = [(each.name, *each.read(predictor, run), ScoredRows) for each in evals.sets]
+    is_here = isinstance(given.coded, CodedMatrix)
     is_apart = held is None or model.validation_fraction is not None
     decides = held is not None or (len(sets) > 0 and bool(model.early_stopping))  # "auto" is True
     own.do_early_stopping_ = decides
     if held is not None:
         name = "validation" if is_apart else evals.training or "training"
-        sets.append((name, _held(given, sides.y, target, held), CodedRows(given.coded)))
+        walked = CodedRows(given.coded) if is_here else None
+        there = HeldElsewhere if is_apart else ScoredElsewhere
+        held_rows = _held(given, sides.y, target, held)
+        sets.append((name, held_rows, walked, ScoredRows if is_here else there))
     if evals.training is not None and is_apart:
-        sets.append((evals.training, _held(given, sides.y, target, sides.train), None))
-    names = [name for name, _, _ in sets]
+        own_rows = _held(given, sides.y, target, sides.train)
+        sets.append((evals.training, own_rows, None, ScoredRows if is_here else ScoredElsewhere))
+    names = [name for name, *_ in sets]
     if len(set(names)) < len(names):
         raise ValueError(f"Names of rows to be scored must differ. Got {names}.")
     if not sets and evals.metrics:
@@ -240,14 +259,19 @@ def _watch(
         raise ValueError(f"eval_metric and scoring have two scorers by the name {first!r}.")
     asked = {first: model.scoring, **evals.metrics}
     found = []
-    for name, rows, walked in sets:
+    for name, rows, table, kind in sets:
         about = own, predictor, rows
         measures = {
             each: scored(*about, scorer, "scoring" if each == first else "eval_metric")
             for each, scorer in asked.items()
         }
         raw = raw_before(predictor.initial, len(rows.rows), rows.offset)
-        found.append(ScoredRows(name, rows.rows, walked, np.ascontiguousarray(raw), measures))
+        if kind is not ScoredRows and list(measures) != ["loss"]:
+            raise ValueError(
+                "Rows that stay on their workers are scored by the loss only. Give other rows as "
+                "X_val and y_val or as eval_set for other scorers, or say regime='replicated'."
+            )
+        found.append(kind(name, rows.rows, table, np.ascontiguousarray(raw), measures))
     return Watch(found, int(model.n_iter_no_change), float(model.tol), decides, is_apart)
 
 

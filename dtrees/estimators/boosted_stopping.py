@@ -30,7 +30,7 @@ also its end by early stopping, after which no more trees are added.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from itertools import repeat
@@ -45,7 +45,9 @@ from sklearn.utils.validation import _num_samples
 from dtrees._other_words import refuse_other_scorers
 from dtrees.callbacks import BoostingFit, Callback, told
 from dtrees.coding.codebook import CodeBook
+from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table
+from dtrees.core.grow.boosting import BoostedRows
 from dtrees.core.losses.losses import Loss, OwnLoss
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.binned import CodedRows, LeafLookup
@@ -54,7 +56,7 @@ from dtrees.estimators.forest_growth import check_same_labels
 from dtrees.estimators.prediction import BoostedPredictor
 from dtrees.estimators.scorers import refuse_unfit, with_labels
 from dtrees.parallel import is_lazy
-from dtrees.typing import Runner
+from dtrees.typing import Members, Runner
 
 if TYPE_CHECKING:
     from dtrees.estimators.boosted_start import Start
@@ -177,6 +179,77 @@ class ScoredRows:
         return other
 
 
+class ScoredElsewhere(ScoredRows):
+    """Rows of a table that is not here: those who grow from it score them by the loss.
+
+    `told` are all scores so far, as they tell.
+    """
+
+    told: Sequence[float] = ()
+    is_held = False
+
+    @property
+    def is_of_fit(self) -> bool:
+        """They are."""
+        return True
+
+    def see(self, raw: np.ndarray, trees: list[Tree]) -> None:
+        """Take the next score, which may be told, or is that of `raw`."""
+        n_scores = min(map(len, self.scores.values()))
+        if n_scores >= len(self.told):
+            super().see(raw, trees)
+            return
+        for scores in self.scores.values():
+            scores.append(self.told[n_scores])
+
+    def after(self, trees: list[Tree], raw: np.ndarray | None) -> np.ndarray:
+        """Those before the first tree: nobody asks for others."""
+        return self.raw
+
+
+class HeldElsewhere(ScoredElsewhere):
+    """Those that are held out of the growth."""
+
+    is_held = True
+
+
+@dataclass(frozen=True)
+class SpreadScores:
+    """How rows are scored by those who have them, as `dtrees.parallel.boosted_members.Scores`.
+
+    Attributes
+    ----------
+    sets : dict of str to (bool, list of float)
+        By name, whether the rows are held out, or else they are those of the growth; and scores
+        before the last one.
+    loss, n_iter_no_change, tol, decides
+        As for `ByLoss` and `Watch`.
+    """
+
+    sets: Mapping[str, tuple[bool, list[float]]]
+    loss: Loss | OwnLoss
+    n_iter_no_change: int
+    tol: float
+    decides: bool
+
+    def here(self, rows: BoostedRows, held: np.ndarray | None, members: Members) -> Watch:
+        """The watch of one who has some of the rows."""
+        found = []
+        for name, (is_held, before) in self.sets.items():
+            own = held if is_held else rows.chosen
+            if own is None:
+                own = np.arange(len(rows.y))
+            weight = None if rows.weight is None else rows.weight[own] * rows.weight_unit
+            by_loss = ByLoss(self.loss, rows.y[own], weight, members)
+            assert rows.raw is not None
+            raw = np.ascontiguousarray(rows.raw[:, own].T)
+            walked = CodedRows(rows.coded) if is_held else None
+            scored = ScoredRows(name, own, walked, raw, {"loss": by_loss})
+            scored.scores["loss"][:0] = before
+            found.append(scored)
+        return Watch(found, self.n_iter_no_change, self.tol, self.decides)
+
+
 @dataclass(eq=False)
 class Watch:
     """Scores the model of each iteration on some sets of rows.
@@ -223,6 +296,31 @@ class Watch:
     def reads_raw(self) -> bool:
         """Whether rows have the raw predictions that the growth makes."""
         return any(each.walked is None for each in self.sets)
+
+    def told(self) -> dict[str, list[float]]:
+        """All scores by the loss, by name of the rows."""
+        return {each.name: each.scores["loss"] for each in self.sets}
+
+    def hear(self, told: Mapping[str, list[float]]) -> None:
+        """Take what those tell who score rows elsewhere."""
+        for each in self.sets:
+            if isinstance(each, ScoredElsewhere):
+                each.told = told[each.name]
+
+    def elsewhere(self) -> SpreadScores | None:
+        """How rows are scored that are not here; None: there are none."""
+        there = [each for each in self.sets if isinstance(each, ScoredElsewhere)]
+        if not there:
+            return None
+        (by_loss,) = there[0].measures.values()
+        assert isinstance(by_loss, ByLoss)
+        return SpreadScores(
+            {each.name: (each.is_held, each.scores["loss"][:-1]) for each in there},
+            by_loss.loss,
+            self.n_iter_no_change,
+            self.tol,
+            self.decides and there[0] is self.sets[0],
+        )
 
     def curves(self) -> Curves:
         """What the measures say after 1, 2, ... iterations, of training rows first.
@@ -338,10 +436,11 @@ class ByLoss:
     loss: Loss | OwnLoss
     y: np.ndarray
     weight: np.ndarray | None
+    members: Members | None = None  # that have other rows
 
     def __call__(self, raw: np.ndarray, trees: list[Tree]) -> float:
         """Minus the mean loss."""
-        return -self.loss.mean(self.y, raw, self.weight)
+        return -self.loss.mean(self.y, raw, self.weight, self.members)
 
     def of_stages(self, raw: np.ndarray) -> np.ndarray:
         """The same of several iterations, float64 (n,); raw : (n, n_values, n_rows)."""
@@ -444,6 +543,7 @@ class Iterations:
             curves=dict if self.watch is None else self.watch.curves,
         )
         self._raw = self.rows.raw
+        self.is_over = False
 
     def _so_far(self) -> np.ndarray:
         """Raw predictions after the last iteration, float64 (n_values, n_rows)."""
@@ -452,6 +552,11 @@ class Iterations:
         return np.repeat(self.growing.initial[:, None], len(self.rows.y), axis=1)
 
     def _training_score(self) -> float:
+        if not isinstance(self.rows.coded, CodedMatrix):
+            raise ValueError(
+                "The training rows are on their workers. Give them as eval_set=[(X, y)], too: then "
+                "evals_result() has their scores."
+            )
         rows, raw = self.rows, self._so_far()
         own = slice(None) if rows.chosen is None else rows.chosen
         weight = None if rows.weight is None else rows.weight[own] * rows.weight_unit
@@ -469,17 +574,20 @@ class Iterations:
         number = len(self.fit.trees) // self.fit.n_values - 1
         is_last = self.watch is not None and self.watch(trees, raw)
         stops = told([callback.on_iteration_end(self.fit, number) for callback in self.callbacks])
-        return is_last or stops
+        self.is_over = is_last or stops
+        return self.is_over
 
     def replay(self, trees: list[Tree]) -> list[Tree]:
         """Hear of trees that have grown elsewhere; those up to the last one that is wanted."""
         n_values = self.fit.n_values
-        raw, walked = self._so_far().copy(), CodedRows(self.rows.coded)
+        raw = self._so_far().copy()
         everywhere = np.arange(len(self.rows.y))
         is_asked = len(self.callbacks) > 0 or (self.watch is not None and self.watch.reads_raw)
+        is_asked = is_asked and isinstance(self.rows.coded, CodedMatrix)
+        walked = CodedRows(self.rows.coded) if is_asked else None
         for first in range(0, len(trees), n_values):
             own = trees[first : first + n_values]
-            if is_asked:  # for the score of the training rows
+            if walked is not None:  # for the score of the training rows
                 for k, tree in enumerate(own):
                     raw[k] += tree.value_of(walked.leaves(tree, everywhere))[:, 0]
             if self(own, raw):

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -35,7 +35,6 @@ from sklearn.utils.validation import check_is_fitted
 from dtrees import losses
 from dtrees._warnings import warn
 from dtrees.callbacks import Callback, ProgressBar, check_callbacks, listening
-from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import row_values
 from dtrees.coding.target import Target, exact_bincount
 from dtrees.constraints import (
@@ -80,15 +79,20 @@ from dtrees.export.books import expect
 from dtrees.export.parts import Parts
 from dtrees.inspection.importance import summed_importances
 from dtrees.parallel import (
+    REGIMES,
     Choice,
+    CodedPartitions,
     FitStatistics,
     LocalRunner,
+    SpreadModel,
     admitted,
+    boost_partitioned,
     boost_replicated,
     computed,
     is_lazy,
     map_rows,
     place_of_boosting,
+    place_of_rows,
     threaded,
 )
 
@@ -129,7 +133,7 @@ class BaseBoosting(BaseModel):
         "use_best_model": (Boolean(),),
         "warm_start": (Boolean(),),
         "verbose": (InstanceOf(Integral, "int"),),
-        "regime": (OneOf(("local", "replicated"), refused_later=("partitioned",)), Nothing()),
+        "regime": (OneOf(REGIMES), Nothing()),
         "random_state": RANDOM_STATE,
         "n_jobs": (InstanceOf(Integral, "int"), Nothing()),
     }
@@ -282,7 +286,7 @@ class BaseBoosting(BaseModel):
         sides = sides_of(self, values, target, seed, len(evals.sets) > 0)
         with stats.phase("coding"):
             book, coded = plan.code(table, seed, run, stats, sample_weight)
-            assert isinstance(coded, CodedMatrix)
+        place, coded = place_of_rows(place, coded)
         classes = target.classes
         kept = None
         if there is not None:
@@ -311,16 +315,26 @@ class BaseBoosting(BaseModel):
         """Grow the iterations that are missing, and become the model."""
         rows, growing, watch = start.rows, start.growing, start.watch
         thresholds = start.learned["codebook_"].thresholds
-        has_missing = rows.coded.missing_columns()  # growth may take the codes
+        coded: Any = rows.coded
+        is_spread = isinstance(coded, CodedPartitions)
+        has_missing = np.zeros(coded.n_columns, dtype=bool)
+        if not is_spread:
+            has_missing = coded.missing_columns()  # growth may take the codes
         trees = [] if there is None else list(there.trees)
         if growing.n_iterations > 0:
             stats.regime, stats.reason = place.regime, place.reason
-            is_here = place.regime == "local"
             with stats.phase("growth"):
-                if is_here:
+                if is_spread:
+                    trees += self._grown_elsewhere(start, heard, stats)
+                    has_missing = coded.facts.has_missing
+                elif place.regime == "replicated":
+                    ends = None if heard is None else heard.ends
+                    found = boost_replicated(rows, growing, thresholds, ends, stats)
+                    trees += found if heard is None else heard.replay(found)
+                else:
                     takes_codes = rows.coded.u8.nbytes >= TAKEN_BYTES
                     takes_codes = takes_codes and not (watch is not None and watch.reads_codes)
-                    found = boost(
+                    trees += boost(
                         rows,
                         growing,
                         thresholds,
@@ -330,14 +344,29 @@ class BaseBoosting(BaseModel):
                         heard,
                         takes_codes,
                     )
-                else:
-                    ends = None if heard is None else heard.ends
-                    found = boost_replicated(rows, growing, thresholds, ends, stats)
-            trees += found if is_here or heard is None else heard.replay(found)
         if there is not None:
-            has_missing |= self._saw_missing
+            has_missing = has_missing | self._saw_missing
         self._learn(start.learned | {"_fit_report": stats.report()}, trees, watch, has_missing)
         return self
+
+    def _grown_elsewhere(
+        self, start: Start, heard: Iterations | None, stats: FitStatistics
+    ) -> list[Tree]:
+        """The trees of iterations that grow where the rows are, up to the last one wanted."""
+        rows, watch = start.rows, start.watch
+        scores = None if watch is None else watch.elsewhere()
+        coded: Any = rows.coded
+        thresholds = start.learned["codebook_"].thresholds
+        model = SpreadModel(coded, rows, start.growing, thresholds, start.held, scores)
+        trees: list[Tree] = []
+        with closing(boost_partitioned(model, stats)) as grown:
+            for some, told in grown:
+                if watch is not None and told is not None:
+                    watch.hear(told)
+                trees += some if heard is None else heard.replay(some)
+                if heard is not None and heard.is_over:
+                    break
+        return trees
 
     def _learn(
         self,
@@ -917,7 +946,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
             return loss.initial(y, weight, 1)
         total = len(y) if target.w is None else int(target.w.sum())
         sums = np.array([total, int(target.y.sum() if target.wy is None else target.wy.sum())])
-        return np.array([loss.initial(y, weight, float(target.to_value(sums)))])
+        units = None if weight is None else units_of(target)
+        return np.array([loss.initial(y, units, float(target.to_value(sums)))])
 
 
 def shortened(estimator: Any, fitted: Any, n_iterations: int | None = None) -> Any:

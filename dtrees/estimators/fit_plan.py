@@ -149,6 +149,7 @@ class FitPlan:
     """How an estimator is fitted: how its table is read and coded, and what trees grow by."""
 
     estimator: Any  # its parameters have been checked; not changed
+    is_here: bool = False  # whether codes come to this process, wherever trees would grow
 
     @classmethod
     def of(cls, estimator: BaseModel) -> FitPlan:
@@ -215,9 +216,8 @@ class FitPlan:
         if self.estimator.max_bins is not None and sample_weight is not None:
             how["weights"] = cut_weights(sample_weight, table.n_rows)
         if isinstance(table, PartitionedTable):
-            # codes are where trees grow from them, of boosted models in this process
-            own = self.estimator
-            how["regime"] = "local" if own._adds_steps else getattr(own, "regime", None)
+            # codes are where trees grow
+            how["regime"] = "local" if self.is_here else getattr(self.estimator, "regime", None)
             book, coded = encode_partitions(table, **how, stats=stats)
         else:
             book, coded = CodeBook.fit_encode(table, **how, run=run)

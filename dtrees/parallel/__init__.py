@@ -9,7 +9,9 @@ from dask.utils import format_bytes, format_time
 from dtrees.parallel.boosted import (
     boost_replicated,
     place_of_boosting,
+    place_of_rows,
 )
+from dtrees.parallel.boosted_members import SpreadModel, boost_partitioned
 from dtrees.parallel.checkpoint import Checkpoint
 from dtrees.parallel.clusters import (
     connected,
@@ -48,7 +50,9 @@ __all__ = [
     "Model",
     "PartitionedRows",
     "PartitionedTable",
+    "SpreadModel",
     "admitted",
+    "boost_partitioned",
     "boost_replicated",
     "check_lengths",
     "computed",
@@ -66,6 +70,7 @@ __all__ = [
     "map_parts",
     "map_rows",
     "place_of_boosting",
+    "place_of_rows",
     "read_files",
     "regime_asked_for",
     "rows_as_array",

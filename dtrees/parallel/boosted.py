@@ -10,8 +10,8 @@ it is one task, which has all threads of its worker::
 
 What happens to the task is the business of `dtrees.parallel.tasks`: where its worker dies, it is
 done again on another one, from the first tree. The regime is chosen as for a single tree, so a
-cluster is used where it is asked for. Rows in partitions would need rounds for each level of each
-tree; they are refused.
+cluster is used where it is asked for. Rows that stay in their partitions are the business of
+`dtrees.parallel.boosted_members`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dtrees.coding.coded import CodedMatrix
 from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.boosting import BoostedRows, Growing, boost
 from dtrees.core.model.tree import Tree
 from dtrees.parallel.client import cluster_client, limits_of
+from dtrees.parallel.coded_partitions import CodedPartitions
+from dtrees.parallel.executors import computed
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred
 from dtrees.parallel.memory import too_large_for_workers, too_small
@@ -61,11 +64,10 @@ def place_of_boosting(regime: str | None, owner: str, *, side_by_side: bool = Fa
     is, and there is no cluster that can be used.
     """
     choice = choose_regime(regime, n_trees=1)
-    if choice.regime == "partitioned":
+    if side_by_side and choice.regime == "partitioned":
         raise ValueError(
-            f"{owner} does not grow in the partitioned regime yet, as its rows have to be in one "
-            "place. Give regime='replicated' (on a worker) or regime='local' (in this process), or "
-            "fit a forest, which grows from rows that stay on their workers."
+            f"Several models of {owner} do not grow in the partitioned regime yet, as their rows "
+            "have to be in one place. Give regime='local' (in this process), or fit one model."
         )
     if choice.reason == TOO_LITTLE:
         choice = Choice("local", "a boosted model grows in one place")
@@ -73,6 +75,23 @@ def place_of_boosting(regime: str | None, owner: str, *, side_by_side: bool = Fa
         choice = Choice("local", "boosted models grow side by side in this process")
     logger.info("regime %s: %s", choice.regime, choice.reason)
     return choice
+
+
+def place_of_rows(
+    choice: Choice, coded: CodedMatrix | CodedPartitions
+) -> tuple[Choice, CodedMatrix | CodedPartitions]:
+    """Where a model grows from these rows, and the rows as they are there.
+
+    Rows are in partitions where they stay on the workers of a cluster, and in one table elsewhere.
+    """
+    if isinstance(coded, CodedPartitions):
+        choice = Choice("partitioned", coded.reason)
+    if choice.regime == "partitioned" and choice.on_cluster:
+        if isinstance(coded, CodedMatrix):
+            coded = CodedPartitions.cut(coded, choice.reason)
+    elif isinstance(coded, CodedPartitions):
+        coded = CodedMatrix.stack(computed(*coded.each()))
+    return choice, coded
 
 
 def boost_replicated(

@@ -109,12 +109,14 @@ class AllPausedError(NoAnswerError):
 class Liveness:
     """How long nothing has come from a cluster, and what its workers say to that.
 
-    `patience` are the seconds to wait until workers are asked, once a wait has begun.
+    `patience` are the seconds to wait until workers are asked, once a wait has begun. `hanging` are
+    the workers that did not answer when work began.
     """
 
     client: Client
     stats: FitStatistics
     patience: float = field(default=0.0, init=False)
+    hanging: frozenset[str] = field(default=frozenset(), init=False)
     _most: float = field(default=0.0, init=False)  # seconds that a worker may be silent
     _longest: float | None = field(default=None, init=False)  # wait so far
     _began: float = field(default=0.0, init=False)
@@ -152,6 +154,7 @@ class Liveness:
         while True:
             began = time.monotonic()
             if (found := self._answering()) is not None:
+                self.hanging = frozenset(await_workers(self.client)).difference(found)
                 return [address for address, paused in found.items() if paused is None]
             await_workers(self.client)
             while time.monotonic() < began + min(ASK_SECONDS, self._most):

@@ -327,6 +327,15 @@ class Tasks:
         self.stats.see_workers(found)
         return found
 
+    def answering(self) -> dict[str, int]:
+        """Threads of the workers that have answered at the beginning, if some have not."""
+        own = self._answering
+        return {each: n for each, n in self.workers().items() if own is None or each in own}
+
+    def hanging(self) -> frozenset[str]:
+        """Workers that have not answered at the beginning."""
+        return self._liveness.hanging
+
     def able(self, left_out: Collection[str] | None = None) -> dict[str, int]:
         """Threads of the workers that are not left out; None: who is left out is asked again."""
         left_out = self.left_out() if left_out is None else left_out
@@ -469,6 +478,7 @@ class Tasks:
         numbers: Iterable[int] | None = None,
         together: bool = False,
         then: Callable[[], object] | None = None,
+        heed: Callable[[Mapping[str, int]], object] | None = None,
     ) -> Iterator[tuple[int, Any]]:
         """Do tasks; yields the number of a call and its result, as they come.
 
@@ -478,7 +488,8 @@ class Tasks:
 
         `together`: results are fetched when all tasks have ended. The cluster forgets them when the
         next tasks are submitted: a client that has just sent a message holds the next one back for
-        10 ms (`distributed.batched.BatchedSend`).
+        10 ms (`distributed.batched.BatchedSend`). `heed` is told of the workers that there are,
+        where nothing has come for a while; it may raise.
         """
         waiting = zip(count() if numbers is None else numbers, calls, strict=False)
         pending: dict[Future, tuple[int, Call]] = {}
@@ -502,7 +513,7 @@ class Tasks:
                         then()
                 if not pending:
                     return
-                for future, result in self._await(pending, submit):
+                for future, result in self._await(pending, submit, heed):
                     if future not in pending:  # another copy was faster
                         continue
                     number, call = pending[future]
@@ -621,7 +632,12 @@ class Tasks:
     # ---------------------------------------------------------------------------------------------
     # the loop
 
-    def _await(self, pending: Any, submit: Submit | None = None) -> list[tuple[Future, Any]]:
+    def _await(
+        self,
+        pending: Any,
+        submit: Submit | None = None,
+        heed: Callable[[Mapping[str, int]], object] | None = None,
+    ) -> list[tuple[Future, Any]]:
         """What has come of some futures: they have ended (`ENDED`), or their results are here.
 
         Or these cannot be fetched (`Missed`). With `submit`, `pending` is a dict of their numbers
@@ -642,7 +658,9 @@ class Tasks:
                     self._see_end(future)
                 now = time.monotonic()
                 if now > looked + WATCH_SECONDS:
-                    self.workers()
+                    there = self.workers()
+                    if heed is not None:
+                        heed(there)
                     looked = time.monotonic()
                 if self._liveness.is_over:
                     self._look_after(pending, submit)

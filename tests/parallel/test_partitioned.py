@@ -22,8 +22,6 @@ import numpy as np
 import pytest
 import scipy.sparse
 from distributed import Client
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
@@ -38,7 +36,7 @@ from dtrees.exceptions import ClusterError, SchedulerLostError, WorkerLostError
 from dtrees.model_selection import cross_validate
 from dtrees.parallel import client as clients
 from dtrees.parallel import coded_partitions, liveness, memory, partitioned, tasks
-from dtrees.parallel.partitioned import BlocksOnWorkers, PartitionedGrowth, even_moves, share_out
+from dtrees.parallel.partitioned import BlocksOnWorkers, PartitionedGrowth
 from tests.pairs import parametrize_pairs
 from tests.parallel import test_collections as collections
 from tests.parallel.clusters import connect, digest, noted
@@ -898,58 +896,6 @@ class TestPlacement:
         assert hash_of(model) == EXPECTED
         assert seen[0] == [270, 330]  # six blocks of 90 rows and one of 60
         assert seen[1] == ([180, 180, 240] if joins else [270, 330])
-
-
-NAMES = "abcd"
-THREADS = st.fixed_dictionaries({name: st.integers(1, 8) for name in NAMES})
-BLOCKS = st.lists(st.tuples(st.integers(1, 50), st.sampled_from(NAMES)), max_size=30)
-
-
-def most(lengths, workers, threads):
-    """Rows of the thread that has the most."""
-    loads = dict.fromkeys(threads, 0)
-    for length, worker in zip(lengths, workers, strict=True):
-        loads[worker] += length
-    return max(loads[worker] / threads[worker] for worker in threads)
-
-
-def fair(lengths, threads):
-    """What no thread needs to exceed."""
-    largest = max(lengths, default=0) / min(threads.values())
-    return sum(lengths) / sum(threads.values()) + largest
-
-
-@given(BLOCKS, THREADS)
-def test_moves(blocks, threads):
-    lengths, workers = [length for length, _ in blocks], [worker for _, worker in blocks]
-    moves = even_moves(lengths, workers, threads)
-    after = [moves.get(number, worker) for number, worker in enumerate(workers)]
-    assert all(workers[number] != worker for number, worker in moves.items())
-    assert most(lengths, after, threads) <= most(lengths, workers, threads)
-    assert most(lengths, after, threads) <= fair(lengths, threads)
-    assert even_moves(lengths, after, threads) == {}
-
-
-@given(
-    st.lists(
-        st.tuples(st.integers(1, 50), st.lists(st.sampled_from("abcdxy"), unique=True)), max_size=30
-    ),
-    THREADS,
-)
-def test_shares(blocks, threads):
-    lengths, holders = [length for length, _ in blocks], [have_it for _, have_it in blocks]
-    workers = share_out(lengths, holders, threads)
-    for worker, have_it in zip(workers, holders, strict=True):
-        assert worker in threads
-        assert worker in have_it or not set(have_it) & set(threads)
-    assert share_out(lengths, [[worker] for worker in workers], threads) == workers
-
-
-@given(st.lists(st.integers(1, 50), max_size=30), THREADS)
-def test_shares_of_what_everyone_has(lengths, threads):
-    for holders in (list(NAMES), []):
-        workers = share_out(lengths, [holders] * len(lengths), threads)
-        assert most(lengths, workers, threads) <= fair(lengths, threads)
 
 
 N_ROWS = 900

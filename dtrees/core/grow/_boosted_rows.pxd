@@ -36,8 +36,6 @@ cdef class RowSquares:
 
     cdef int128_t sum_of(self, const uint64_t* derivatives, const uint32_t* rows,
                          int64_t n) noexcept nogil
-    cdef void part(self, const uint64_t* derivatives, const uint32_t* rows, OpenNode* lesser,
-                   OpenNode* other) noexcept nogil
 
 cdef void bind_categories(Criterion* criterion, RowSquares squares, rules,
                           double row_hessian) noexcept
@@ -48,6 +46,7 @@ cdef class RowDraws:
     cdef uint32_t[::1] rows         # those that are drawn, then the others, both ascending
     cdef uint32_t[::1] scratch
     cdef const uint32_t[::1] chosen
+    cdef const uint64_t[::1] numbers    # of the rows, or None
 
 
 cdef class ColumnDraws:

@@ -35,7 +35,7 @@ import numpy as np
 
 from libc.math cimport ceil
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uint8_t
-from libc.string cimport memcpy, memmove
+from libc.string cimport memcpy
 
 from dtrees._random cimport STREAM_BOOTSTRAP, hash64, philox_draw
 from dtrees.core.data._columns cimport Column
@@ -224,13 +224,6 @@ cdef class RowSquares:
                 sum += <int64_t>(<double>g * <double>g * light)
         return sum
 
-    cdef void part(self, const uint64_t* derivatives, const uint32_t* rows, OpenNode* lesser,
-                   OpenNode* other) noexcept nogil:
-        """Moments of two children, one of which has that of their parent, or of a root alone."""
-        lesser.totals.moment = self.sum_of(derivatives, rows + lesser.start, lesser.totals.n)
-        if other != NULL:
-            other.totals.moment -= lesser.totals.moment
-
     def of_rows(self, const uint64_t[::1] derivatives not None, rows):
         """Sum of the squares of packed gradients, each divided by the weight of its row.
 
@@ -256,63 +249,85 @@ cdef void bind_categories(Criterion* criterion, RowSquares squares, rules,
 # ---------------------------------------------------------------------------------------------
 # draws
 
-cdef int64_t draw_rows(const uint32_t* chosen, int64_t n_rows, uint64_t seed, uint64_t iteration,
-                       double share, uint32_t* rows, uint32_t* scratch) noexcept nogil:
+cdef int64_t draw_rows(const uint32_t* chosen, const uint64_t* numbers, int64_t n_rows,
+                       uint64_t seed, uint64_t iteration, double share, uint32_t* rows,
+                       uint32_t* scratch, uint64_t* least, int64_t* nearest) noexcept nogil:
     """Rows that are drawn, ascending, and the others behind them; returns how many are drawn.
 
-    chosen : (n_rows,), ascending. rows : (n_rows,), OUT. scratch : (n_rows,)
+    chosen : (n_rows,), ascending. numbers : (n_rows,), by which they are drawn; NULL: `chosen`.
+    rows : (n_rows,), OUT. scratch : (n_rows,). least : OUT, of the draws, and nearest : OUT, where
     """
-    cdef uint64_t least = 0xFFFFFFFFFFFFFFFF
     cdef uint64_t key = philox_draw(seed, STREAM_BOOTSTRAP, 0, iteration)
     cdef uint64_t draw
-    cdef int64_t nearest = 0
     cdef int64_t n = 0
     cdef int64_t rest = 0
     cdef int64_t i
     cdef bint is_drawn
+    least[0] = 0xFFFFFFFFFFFFFFFF
+    nearest[0] = 0
     for i in range(n_rows):
-        draw = hash64(key, chosen[i])
-        if draw < least:
-            least = draw
-            nearest = i
+        draw = hash64(key, chosen[i] if numbers == NULL else numbers[i])
+        if draw < least[0]:
+            least[0] = draw
+            nearest[0] = i
         is_drawn = <double>(draw >> 11) < share * 2.0**53
         rows[n] = chosen[i]
         scratch[rest] = chosen[i]
         n += is_drawn
         rest += 1 - is_drawn
-    if n == 0:
-        memmove(scratch + 1, scratch, nearest * sizeof(uint32_t))
-        scratch[0] = chosen[nearest]
     memcpy(rows + n, scratch, rest * sizeof(uint32_t))
-    return max(n, <int64_t>1)
+    return n
 
 
 cdef class RowDraws:
     """Draws rows of a table, iteration after iteration.
 
     Rows are drawn by their numbers: those of `chosen`, uint32 (n_rows,), ascending; None: 0, 1, 2,
-    ... `n_drawn` is how many were drawn last; all of them before the first draw.
+    ... `n_drawn` is how many were drawn last; all of them before the first draw. `numbers`, uint64
+    (n_rows,), are those of the rows in a table of which these are some; None: the same.
     """
 
-    def __cinit__(self, int64_t n_rows, chosen=None):
+    def __cinit__(self, int64_t n_rows, chosen=None, numbers=None):
         self.n_rows = self.n_drawn = n_rows
         self.chosen = np.arange(n_rows, dtype=np.uint32) if chosen is None else chosen
+        self.numbers = numbers
         assert self.chosen.shape[0] == n_rows
+        assert numbers is None or self.numbers.shape[0] == n_rows
         self.rows = np.array(self.chosen)
         self.scratch = np.empty(n_rows, dtype=np.uint32)
 
-    def draw(self, uint64_t seed, uint64_t iteration, double share):
-        """Draw the rows of an iteration. O(rows).
+    def draw(self, uint64_t seed, uint64_t iteration, double share, members=None):
+        """Draw the rows of an iteration, at least one. O(rows).
 
         Parameters
         ----------
         seed, iteration : int
         share : float
             How likely a row is drawn.
+        members : dtrees.typing.Members or None, default=None
+            Those that have other rows.
         """
+        cdef const uint64_t* numbers = NULL
+        cdef uint64_t least
+        cdef int64_t nearest
+        cdef double own
+        if self.numbers is not None:
+            numbers = &self.numbers[0]
         with nogil:
-            self.n_drawn = draw_rows(&self.chosen[0], self.n_rows, seed, iteration, share,
-                                     &self.rows[0], &self.scratch[0])
+            self.n_drawn = draw_rows(&self.chosen[0], numbers, self.n_rows, seed, iteration, share,
+                                     &self.rows[0], &self.scratch[0], &least, &nearest)
+        own = -<double>(least >> 11)
+        of_all, best = np.array([self.n_drawn]), np.array([own])
+        if members is not None:
+            members.sum(of_all)
+        if of_all[0] > 0:
+            return
+        if members is not None:
+            members.largest(best)
+        if best[0] == own:
+            front = np.asarray(self.rows)[:nearest + 1]
+            front[:] = np.roll(front, 1)
+            self.n_drawn = 1
 
     @property
     def drawn(self):
@@ -326,9 +341,10 @@ cdef class RowDraws:
 
 
 cdef void add_drawn(RowDraws draws, const uint64_t* derivatives, Totals* totals) noexcept nogil:
-    """Sums of the hessians and gradients of the rows that were drawn, OUT. O(rows)."""
+    """The rows that were drawn, and sums of their hessians and gradients, OUT. O(rows)."""
     cdef int64_t i
     cdef uint64_t both
+    totals.n = draws.n_drawn
     totals.weight = 0
     totals.target = 0
     for i in range(draws.n_drawn):

@@ -15,6 +15,13 @@ their leaf, and are not counted::
 
 They go where the finished tree sends them (`split_rest`), which is known from the drawn rows alone.
 
+Rows may be in several places, each with a grower that grows the same tree. Histograms of a node's
+rows here are added to those of the others before they are searched (`add_others`); sums of integers
+are the same in any order. So all members find the same splits, and each partitions its own rows::
+
+    member 0   count ──┐           ┌── search, split, partition
+    member 1   count ──┴── add ────┴── search, split, partition
+
 Then leaves get steps, which they add to the raw predictions of their rows::
 
     sums of leaves ──newton_steps──▶ steps ──add_leaf_steps──▶ weights and weighted steps of nodes
@@ -38,7 +45,7 @@ from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport Column
 from dtrees.core.data._memory cimport resize
-from dtrees.core.data._structs cimport LEAF, RowStatistics, Split
+from dtrees.core.data._structs cimport LEAF, RowStatistics, Split, Totals, int128_t
 from dtrees.core.grow._boosted_rows cimport (
     ColumnDraws, RowDraws, RowSquares, add_drawn, bind_categories, route_of_others
 )
@@ -54,8 +61,9 @@ from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search, finish_node, free_search, new_search
 from dtrees.core.stores._partition cimport Route
 from dtrees.core.stores.boosted._boosted_store cimport (
-    UNLIMITED, BoostedStore, ChildSearch, bind_blocks, bind_rules, boosted_store, choose_split,
-    give_back_histogram, has_lost_splits, partition_rows, search_chunk, take_histogram
+    SUMS_OF_NODE, UNLIMITED, BoostedStore, ChildSearch, bind_blocks, bind_rules, boosted_store, choose_split,
+    count_and_search_chunk, count_chunk, give_back_histogram, has_lost_splits, partition_rows,
+    search_chunk, size_of_histogram, take_histogram
 )
 from dtrees.core.stores.boosted._column_blocks cimport ColumnBlocks
 
@@ -74,8 +82,10 @@ cdef struct Leaf:
     OpenNode node
     Split split             # the best one, as its search left it
     bint is_open            # it has a split, which gains something
+    int64_t n_here          # rows[node.start .. node.start + n_here), of the node's rows
     int64_t rest_start      # rows[rest_start .. rest_start + rest_n) are there, and not grown from
     int64_t rest_n
+    bint has_rest           # whether there are such rows, here or elsewhere
 
 cdef struct LeafHeap:
     int64_t* leaves         # numbers; the one that is split next comes first
@@ -117,6 +127,8 @@ cdef class LeafWiseGrower:
     cdef uint32_t[::1] scratch
     cdef readonly object n_searched     # sparse columns of nodes, by block: int64
     cdef RowDraws row_draws             # or None: all of them
+    cdef object members                 # that have the other rows, or None: all are here
+    cdef object error                   # of the exchange with them
     cdef list alive                 # arrays whose memory the parameters point to
     cdef ColumnDraws draws
 
@@ -176,22 +188,28 @@ cdef class LeafWiseGrower:
         free_node_buffer(&self.out)
 
     def grow(self, uint64_t[::1] derivatives not None, int64_t hessian, int64_t gradient, units,
-             uint64_t number=0, RowDraws row_draws=None, double row_hessian=1.0):
+             uint64_t number=0, RowDraws row_draws=None, double row_hessian=1.0, members=None,
+             n_rows=None):
         """Grow one tree, whose records are `piece` then.
 
         `derivatives` are ``gradient << 32 | hessian`` of each row of the table, in `units`: what
         one unit of a hessian, and of a gradient, is in the units of the loss. `hessian` and
         `gradient` are the sums over all rows. `number` is that of the tree, for its draws of
         columns. It is grown from the rows of `row_draws`; None: from all. `row_hessian` is the mean
-        hessian of a row, in units, where many categories pay or steps are smoothed.
+        hessian of a row, in units, where many categories pay or steps are smoothed. `members` is a
+        `dtrees.typing.Members` of those that have other rows, all of which grow the tree; `n_rows`
+        are then the rows of all, and `hessian` and `gradient` are their sums.
         """
         cdef double unit = units[0]
         cdef double gradient_unit = units[1]
+        cdef Totals* totals
+        cdef int64_t n_all
         cdef int64_t i
         cdef bint complete
         assert derivatives.shape[0] == self.blocks.n_rows
         self.derivatives = derivatives
         self.row_draws = row_draws
+        self.members = members
         self.n_drawn = self.n_rows if row_draws is None else row_draws.n_drawn
         self.store.derivatives = &derivatives[0]
         self.l2 = self.rules.l2 / unit
@@ -214,16 +232,24 @@ cdef class LeafWiseGrower:
         self.out.count = self.out.n_words = self.n_leaves = self.open_leaves.n = 0
         if not self.reserve_leaves():
             raise MemoryError
+        memset(self.leaves, 0, sizeof(Leaf))
+        totals = &self.leaves[0].node.totals
+        totals.n = n_all = self.n_rows if n_rows is None else n_rows
+        totals.weight = hessian
+        totals.target = gradient
+        if row_draws is not None:
+            with nogil:
+                add_drawn(row_draws, &derivatives[0], totals)
+            if members is not None:
+                drawn = np.array([totals.n, totals.weight, totals.target], dtype=np.int64)
+                members.sum(drawn)
+                totals.n, totals.weight, totals.target = drawn.tolist()
         with nogil:
-            memset(self.leaves, 0, sizeof(Leaf))
-            self.leaves[0].node.totals.n = self.n_drawn
-            self.leaves[0].node.totals.weight = hessian
-            self.leaves[0].node.totals.target = gradient
+            self.leaves[0].n_here = self.n_drawn
             self.leaves[0].node.parent = -1
             self.leaves[0].rest_start = self.n_drawn
             self.leaves[0].rest_n = self.n_rows - self.n_drawn
-            if self.n_drawn < self.n_rows:
-                add_drawn(row_draws, &derivatives[0], &self.leaves[0].node.totals)
+            self.leaves[0].has_rest = totals.n < n_all
             self.params.criterion.path_smooth = 0   # there is nothing above a root
             self.leaves[0].node.above.value = value_of_node(&self.params, &self.leaves[0].node, 0)
             self.params.criterion.path_smooth = self.path_smooth
@@ -231,6 +257,10 @@ cdef class LeafWiseGrower:
             for i in range(self.n_leaves):
                 give_back_histogram(&self.store, &self.leaves[i].node)
                 free_node(&self.leaves[i].node)
+        self.members = None
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
         if not complete:
             raise MemoryError
 
@@ -242,13 +272,13 @@ cdef class LeafWiseGrower:
         return partial_tree_of(&self.out, 2)
 
     def leaves_of_tree(self):
-        """Of the tree that was grown last: int64 (n_leaves, 3): record, first row, rows."""
+        """Of the tree that was grown last: int64 (n_leaves, 3): record, first row, rows here."""
         cdef int64_t[:, ::1] found = np.empty((self.n_leaves, 3), dtype=np.int64)
         cdef int64_t i
         for i in range(self.n_leaves):
             found[i, 0] = self.leaves[i].node.record
             found[i, 1] = self.leaves[i].node.start
-            found[i, 2] = self.leaves[i].node.totals.n
+            found[i, 2] = self.leaves[i].n_here
         return np.asarray(found)
 
     cdef void sum_up(self, const int64_t* of_leaves) noexcept nogil:
@@ -293,7 +323,7 @@ cdef class LeafWiseGrower:
             step = steps[i]
             leaf = self.leaves + i
             rows = self.store.rows + leaf.node.start
-            for k in range(leaf.node.totals.n):
+            for k in range(leaf.n_here):
                 raw[rows[k]] += step
             rows = self.store.rows + leaf.rest_start
             for k in range(leaf.rest_n):
@@ -348,6 +378,7 @@ cdef class LeafWiseGrower:
         cdef ChildSearch search
         search.s = &self.store
         search.lesser = &lesser.node
+        search.n_here = lesser.n_here
         search.other = &other.node if other != NULL else NULL
         search.search_lesser = search_lesser
         search.search_other = search_other
@@ -356,10 +387,18 @@ cdef class LeafWiseGrower:
         lesser.node.histogram = take_histogram(&self.store)
         if lesser.node.histogram == NULL:
             return False
-        self.n_counted += lesser.node.totals.n
+        self.n_counted += lesser.n_here
         if self.squares is not None:
-            self.squares.part(self.store.derivatives, self.store.rows, search.lesser, search.other)
-        lead(&self.team.jobs, search_chunk, &search, self.store.n_blocks, False)
+            lesser.node.totals.moment = self.squares.sum_of(
+                self.store.derivatives, self.store.rows + lesser.node.start, lesser.n_here)
+        if self.members is not None:
+            lead(&self.team.jobs, count_chunk, &search, self.store.n_blocks, False)
+            if not self.add_others(lesser, other):
+                return False
+        if self.squares is not None and other != NULL:
+            other.node.totals.moment -= lesser.node.totals.moment
+        lead(&self.team.jobs, count_and_search_chunk if self.members is None else search_chunk,
+             &search, self.store.n_blocks, False)
         if has_lost_splits(&self.store):
             return False
         if search_lesser:
@@ -372,6 +411,31 @@ cdef class LeafWiseGrower:
             give_back_histogram(&self.store, &other.node)
         return not has_lost_splits(&self.store)
 
+    cdef bint add_others(self, Leaf* lesser, Leaf* other) noexcept nogil:
+        """Add what other members have counted of a leaf; False: there is an `error`."""
+        cdef int64_t n = size_of_histogram(&self.store)
+        cdef int64_t* last = lesser.node.histogram + n - SUMS_OF_NODE
+        cdef int128_t moment = lesser.node.totals.moment
+        cdef int64_t[:] counts
+        last[0] = <int64_t>(moment >> 64)               # in parts that add up without a carry
+        last[1] = <int64_t><uint32_t>(moment >> 32)
+        last[2] = <int64_t><uint32_t>moment
+        last[3] = lesser.rest_n
+        last[4] = other.rest_n if other != NULL else 0
+        with gil:
+            try:
+                counts = <int64_t[:n]>lesser.node.histogram
+                self.members.sum(np.asarray(counts))
+            except BaseException as error:
+                self.error = error
+                return False
+        lesser.node.totals.moment = (
+            (<int128_t>last[0] << 64) + (<int128_t>last[1] << 32) + last[2])
+        lesser.has_rest = last[3] > 0
+        if other != NULL:
+            other.has_rest = last[4] > 0
+        return True
+
     cdef void split_rest(self, Leaf* leaf, Leaf* right, Record* record) noexcept nogil:
         """Move the rows of a split leaf that it was not grown from, as the tree will say."""
         cdef const Column* column = self.params.columns + record.column
@@ -381,6 +445,8 @@ cdef class LeafWiseGrower:
         right.rest_start = leaf.rest_start + n_left
         right.rest_n = leaf.rest_n - n_left
         leaf.rest_n = n_left
+        leaf.has_rest = leaf.rest_n > 0
+        right.has_rest = right.rest_n > 0
 
     cdef bint split_best(self, int64_t best) noexcept nogil:
         """Split a leaf, which becomes its left child; the right one is the last leaf.
@@ -402,7 +468,10 @@ cdef class LeafWiseGrower:
         if self.store.store.search.out_of_memory:
             return False
         memset(right, 0, sizeof(Leaf))
+        self.store.n_here = leaf.n_here
         grow_node(&self.store.store, &self.out, &node, &leaf.node, &right.node, SPLIT)
+        right.n_here = leaf.n_here - self.store.n_left_here
+        leaf.n_here = self.store.n_left_here
         self.out.nodes[node.record].gain *= self.gain_unit
         free(node.above.sets)
         self.n_leaves += 1
@@ -412,7 +481,7 @@ cdef class LeafWiseGrower:
         if self.store.store.search.out_of_memory or self.out.out_of_memory:
             give_back_histogram(&self.store, &node)
             return False
-        if leaf.rest_n > 0:
+        if leaf.has_rest:
             self.split_rest(leaf, right, self.out.nodes + node.record)
         left_is_lesser = 2 * leaf.node.totals.n <= node.totals.n
         lesser, other = (leaf, right) if left_is_lesser else (right, leaf)
@@ -560,14 +629,14 @@ cdef inline double newton_step(const int64_t* sums, double n_rounded, double l1,
 
 
 cdef int64_t weight_of_leaf(LeafWiseGrower grower, int64_t i, const int64_t* weight) noexcept nogil:
-    """Of the rows of a leaf, in units; without weights, their number."""
+    """Of the rows of a leaf that are here, in units; without weights, the number of all rows."""
     cdef const Leaf* leaf = grower.leaves + i
     cdef const uint32_t* rows = grower.store.rows + leaf.node.start
     cdef int64_t sum = leaf.node.totals.n
     cdef int64_t k
     if weight != NULL:
         sum = 0
-        for k in range(leaf.node.totals.n):
+        for k in range(leaf.n_here):
             sum += weight[rows[k]]
     return sum
 

@@ -17,6 +17,14 @@ the largest derivative, which is the same in any order. Whole weights up to 7 mu
 rounded already, so a row of weight two adds what two rows add. Where others are among them, weights
 multiply before anything is rounded, so the heaviest rows keep all bits, however heavy they are.
 
+Rows may be in several places, each with a `Booster` of its own that grows the same model. Where
+something depends on all rows, members add up what theirs say (`dtrees.typing.Members`): counts,
+sums of derivatives, histograms of nodes, weights of leaves. All of these are integers, so the model
+is that of one place, bit for bit::
+
+    member 0    rows ── derive ──┐          ┌── histograms ──┐        ┌── steps ── rows
+    member 1    rows ── derive ──┴── sums ──┴── histograms ──┴─ sums ─┴── steps ── rows
+
 The runner gets a task for each thread of a team (`_team`). One of them leads a model, and the
 others help with the columns of its nodes. Several classes have a tree each in an iteration, and a
 thread takes a whole one.
@@ -65,7 +73,7 @@ from dtrees.core.losses.losses import Loss, OwnLoss
 from dtrees.core.model.tree import Tree
 from dtrees.core.search._categories import FREE_CATEGORIES
 from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
-from dtrees.typing import Runner
+from dtrees.typing import Members, Runner
 
 GRADIENT_BITS = 30  # a row's gradient is below 2**30
 HESSIAN_BITS = 31
@@ -86,7 +94,8 @@ class BoostedRows:
     `y` are numbers, or codes of classes; of a loss of the user's always float64. `weight` is in
     units of `weight_unit`. `chosen` are the rows of the fit, uint32, ascending; None: all. `raw`,
     float64 (n_values, n_rows), are raw predictions by trees that are there; None: those that a
-    model begins with.
+    model begins with. `numbers`, uint64 (n_rows,), are those of the rows in a table of which these
+    are some; None: 0, 1, 2, ...
     """
 
     coded: CodedMatrix
@@ -95,6 +104,7 @@ class BoostedRows:
     weight_unit: float = 1.0
     chosen: np.ndarray | None = None
     raw: np.ndarray | None = None
+    numbers: np.ndarray | None = None
 
     def alone(self) -> BoostedRows:
         """The rows of the fit, some of the table, as a table of their own. O(cells)."""
@@ -140,6 +150,7 @@ def boost(
     cancelled: Callable[[], bool] = lambda: False,
     watch: Watch | None = None,
     takes_codes: bool = False,
+    members: Members | None = None,
 ) -> list[Tree]:
     """Grow a boosted model, iteration by iteration.
 
@@ -147,7 +158,7 @@ def boost(
     asked before each iteration; True ends the growth. `watch` is told of the trees of each
     iteration, and of the raw predictions of the rows by all so far; True: it was the last one. It
     is called by the task that leads. With `takes_codes` the codes of 8 bits are taken from the
-    table, which has them no more.
+    table, which has them no more. `members` have other rows, and grow the same model.
 
     O(rows x columns) for each level of a balanced tree. Memory: a byte for each cell of columns of
     8 bits unless they are taken, 8 bytes a row for each value of raw predictions and for its
@@ -159,8 +170,8 @@ def boost(
 
     def grow() -> None:
         of_a_tree = max(1, n_threads // len(growing.initial))
-        blocks = ColumnBlocks(rows.coded, growing.rules.min_samples_leaf, of_a_tree, takes_codes)
-        booster = Booster(rows, growing, team, blocks)
+        about = growing.rules.min_samples_leaf, of_a_tree, takes_codes, members is not None
+        booster = Booster(rows, growing, team, ColumnBlocks(rows.coded, *about), members)
         for _turn in grow_model(booster, thresholds, made, cancelled, watch):
             pass
 
@@ -202,7 +213,7 @@ class Booster:
     """Grows the trees of one model, iteration by iteration; this thread is a member of `team`.
 
     `raw`, float64 (n_values, n_rows), are raw predictions of the rows of the table; of those that
-    are not chosen, the first ones.
+    are not chosen, the first ones. `members` have other rows; None: all are here.
     """
 
     def __init__(
@@ -211,7 +222,9 @@ class Booster:
         growing: Growing,
         team: Team,
         blocks: ColumnBlocks,
+        members: Members | None = None,
     ) -> None:
+        self._members = members
         self._chosen = chosen = slice(None) if rows.chosen is None else rows.chosen
         n_rows = rows.coded.n_rows if rows.chosen is None else len(rows.chosen)
         self.rows = rows
@@ -223,23 +236,34 @@ class Booster:
             weight = rows.weight * rows.weight_unit
             own = weight[chosen]
         self._weight = weight
-        heaviest = 1.0 if own is None else float(own.max())
-        are_counts = heaviest <= PLAIN_WEIGHT and (own is None or bool((own == np.rint(own)).all()))
-        self._are_counts = are_counts  # a row of weight two has the gradients of two rows
+        self._n_rows = total = self._sum(n_rows)
+        heaviest, are_counts = 1.0, True  # a row of weight two has the gradients of two rows
+        if own is not None:
+            assert rows.weight is not None
+            is_broken = float((own != np.rint(own)).any())
+            heaviest, is_broken = self._largest(float(own.max()), is_broken)
+            are_counts = heaviest <= PLAIN_WEIGHT and not is_broken
+            units = rows.weight[chosen].astype(np.float64).astype(np.int64)
+            total = self._sum(int(units.sum()))
+        self._total_weight = total * rows.weight_unit
+        self._are_counts = are_counts
         self._largest_weight = PLAIN_WEIGHT if are_counts else heaviest
-        self._total_weight = float(n_rows) if own is None else float(math.fsum(own))
         self._derivatives = RowDerivatives(
             growing.loss, growing.initial, rows.y, weight, team, are_counts, rows.chosen
         )
+        self._measured = self._derivatives.largest
         self.raw: np.ndarray = self._derivatives.raw
         of_many = (rows.coded.n_ordered == 0) & (rows.coded.n_codes > FREE_CATEGORIES)
         has_many = growing.rules.category_penalty > 0 and bool(of_many.any())
         squares = RowSquares(weight, heaviest, are_counts) if has_many else None
         if rows.raw is not None:
             self.raw[:] = rows.raw
-        self._hessian_bits = 64 - n_rows.bit_length()
+        self._hessian_bits = 64 - self._n_rows.bit_length()
         self._number = growing.first
-        self._draws = RowDraws(n_rows, rows.chosen) if growing.subsample < 1.0 else None
+        self._draws = None
+        if growing.subsample < 1.0:
+            numbers = None if rows.numbers is None else rows.numbers[chosen]
+            self._draws = RowDraws(n_rows, rows.chosen, numbers)
         self._team = team
         self._new_grower = partial(
             LeafWiseGrower, blocks, growing.rules, self._hessian_bits, team, rows.chosen, squares
@@ -251,7 +275,7 @@ class Booster:
         """Grow the trees of one iteration, one for each value, and move the raw predictions."""
         growing = self.growing
         if self._draws is not None:
-            self._draws.draw(growing.seed, self._number, growing.subsample)
+            self._draws.draw(growing.seed, self._number, growing.subsample, self._members)
         self._number += 1
         sums, gradient_exponent, hessian_exponent = self._derive()
         units = 2.0**-hessian_exponent, 2.0**-gradient_exponent
@@ -271,6 +295,8 @@ class Booster:
                 self._n_trees + k,
                 self._draws,
                 hessian / self._total_weight,
+                None if self._members is None else self._members.of_tree(k),
+                self._n_rows,
             )
             self._records[k].append(grower, self._add_steps(grower, k, shift))
             self._growers.append(grower)
@@ -297,20 +323,41 @@ class Booster:
         if isinstance(loss, OwnLoss):  # or what else a loss has to know of all rows
             gradient, hessian = loss.derivatives(self.rows.y[own], self.raw[:, own])
             derivatives.give(gradient, hessian)
-            self._loss = loss.measured(gradient, hessian, self._largest_weight)
+            self._loss = loss.measured(gradient, hessian, self._largest_weight, self._largest)
         elif loss.beyond is not None:
-            weight = None if self._weight is None else self._weight[own]
-            self._loss = loss.with_width(self.rows.y[own], self.raw[0][own], weight)
+            weight = None if self.rows.weight is None else self.rows.weight[own]
+            self._loss = loss.with_width(self.rows.y[own], self.raw[0][own], weight, self._members)
             derivatives.bound(self._loss.width)
         known = self._loss.largest_gradient, self._loss.largest_hessian
         measures = None in known
-        exponents = self._exponents(*(derivatives.largest if measures else known))
+        exponents = self._exponents(*(self._measured if measures else known))
         while True:
             sums = derivatives.derive(2.0 ** exponents[0], 2.0 ** exponents[1], measures)
-            found = self._exponents(*derivatives.largest) if measures else exponents
+            found = exponents
+            if measures:
+                self._measured = self._largest(*derivatives.largest)
+                found = self._exponents(*self._measured)
             if found == exponents:
+                if self._members is not None:
+                    self._members.sum(sums.reshape(-1))
                 return sums.tolist(), *exponents
             exponents = found
+
+    def _sum(self, number: int) -> int:
+        """The sum of a number over all members."""
+        if self._members is None:
+            return number
+        numbers = np.array([number], dtype=np.int64)
+        self._members.sum(numbers)
+        return int(numbers[0])
+
+    def _largest(self, *numbers: float) -> tuple[float, ...]:
+        """The largest of each number over all members."""
+        if self._members is None:
+            return numbers
+        found = np.array(numbers)
+        self._members.largest(found)
+        return tuple(found.tolist())
 
     def _exponents(self, gradient: float, hessian: float) -> tuple[int, int]:
         """Powers of two that gradients and hessians are multiplied by, so that none overflows."""
@@ -337,10 +384,19 @@ class Booster:
             steps = rate * self._quantiles_of(grower, grower.leaves_of_tree(), k)
         newton = (shift, self._most, rate, self._are_counts) if steps is None else None
         rows = self.rows
+        if weights is None and self._members is not None:
+            weights = self._weights_of_leaves(grower, k)
         unit: float = add_leaf_steps(
             grower, rows.weight, rows.weight_unit, self.raw[k], newton, steps, weights
         )
         return unit
+
+    def _weights_of_leaves(self, grower: LeafWiseGrower, k: int) -> np.ndarray:
+        """Weight of the rows of each leaf, wherever they are; int64 (n_leaves,)."""
+        weights: np.ndarray = weights_of_leaves(grower, self.rows.weight)
+        if self._members is not None and self.rows.weight is not None:
+            self._members.of_tree(k).sum(weights)
+        return weights
 
     @property
     def _most(self) -> float:
@@ -360,12 +416,18 @@ class Booster:
         if loss.level is not None:
             values = self._quantiles_of(grower, nodes, k)
         else:
-            counts = nodes[:, 2].astype(np.float64)
+            counts, unit = nodes[:, 2].copy(), 1.0
             if self._are_counts and rows.weight is not None:
                 up_to = np.cumsum(np.append(0, rows.weight[grower.rows_of_leaves]))
-                up_to = up_to * rows.weight_unit
-                counts = up_to[nodes[:, 1] + nodes[:, 2]] - up_to[nodes[:, 1]]
-            values = newton_steps(piece.statistics, counts, grower.l2, shift, self._most, grower.l1)
+                counts, unit = (
+                    up_to[nodes[:, 1] + nodes[:, 2]] - up_to[nodes[:, 1]],
+                    rows.weight_unit,
+                )
+            if self._members is not None:
+                self._members.of_tree(k).sum(counts)
+            values = newton_steps(
+                piece.statistics, counts * unit, grower.l2, shift, self._most, grower.l1
+            )
         if grower.path_smooth > 0:
             values = smoothed(piece, values, grower.path_smooth)
         values *= self.growing.learning_rate
@@ -373,16 +435,18 @@ class Booster:
         if monotonic is None:
             return values[own], None
         lower, upper = bounds_of_nodes(piece, values, monotonic)
-        weights = few_bits(weights_of_leaves(grower, rows.weight))
+        weights = few_bits(self._weights_of_leaves(grower, k))
         return within(values[own], lower[own], upper[own]), weights
 
     def _quantiles_of(self, grower: LeafWiseGrower, leaves: np.ndarray, k: int) -> np.ndarray:
         """The quantile of the residuals of each leaf, or what else a loss says of them."""
-        steps = np.empty(len(leaves))
-        for i, (_, first, n) in enumerate(leaves.tolist()):
-            own = grower.rows_of_leaves[first : first + n]
-            weight = None if self._weight is None else self._weight[own]
-            steps[i] = self._loss.step(self.rows.y[own] - self.raw[k][own], weight)
+        assert isinstance(self._loss, Loss)
+        of_rows, y, weight = grower.rows_of_leaves, self.rows.y, self.rows.weight
+        parts = [of_rows[first : first + n] for _, first, n in leaves.tolist()]
+        residuals = [y[own] - self.raw[k][own] for own in parts]
+        weights = [None if weight is None else weight[own] for own in parts]
+        members = None if self._members is None else self._members.of_tree(k)
+        steps = self._loss.steps(residuals, weights, members)
         return np.clip(steps, -self._most, self._most)
 
 

@@ -30,7 +30,7 @@ import math
 
 import numpy as np
 
-from libc.math cimport fabs, frexp, ldexp
+from libc.math cimport INFINITY, fabs, frexp, ldexp
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
@@ -311,23 +311,26 @@ KINDS = {
 # ---------------------------------------------------------------------------------------------
 # sums
 
-cdef bint is_summed(const double* values, int64_t n, double* sum) noexcept nogil:
-    """OUT the sum of numbers; False where they are not finite, or very small."""
+cdef double largest_of(const double* values, int64_t n) noexcept nogil:
+    """The largest of some numbers without their signs; inf: some are not finite."""
     cdef double largest = 0
-    cdef double scale, number, first, rest
-    cdef int64_t firsts, rests, begin, i
-    cdef int128_t total = 0
+    cdef double number
     cdef bint is_finite = True
-    cdef int exponent
+    cdef int64_t i
     for i in range(n):
         number = fabs(values[i])
         is_finite &= number <= 1.7976931348623157e308
         largest = number if number > largest else largest
-    frexp(largest, &exponent)
-    if not is_finite or exponent < LEAST_EXPONENT:
-        return False
-    scale = ldexp(1.0, PART - exponent)
-    begin = 0
+    return largest if is_finite else INFINITY
+
+
+cdef int128_t parts_of(const double* values, int64_t n, int exponent) noexcept nogil:
+    """The sum of numbers below 2**exponent, in units of ``2**(exponent - 2 * PART)``."""
+    cdef double scale = ldexp(1.0, PART - exponent)
+    cdef double number, first, rest
+    cdef int64_t firsts, rests, i
+    cdef int64_t begin = 0
+    cdef int128_t total = 0
     while begin < n:
         firsts = rests = 0
         for i in range(begin, min(n, begin + AT_ONCE)):
@@ -338,8 +341,55 @@ cdef bint is_summed(const double* values, int64_t n, double* sum) noexcept nogil
             rests += <int64_t>(bits_of(rest) - bits_of(ROUNDING))
         total += <int128_t>firsts * (<int64_t>1 << PART) + rests
         begin += AT_ONCE
-    sum[0] = ldexp(<double>total, exponent - 2 * PART)
+    return total
+
+
+cdef bint is_summed(const double* values, int64_t n, double* sum) noexcept nogil:
+    """OUT the sum of numbers; False where they are not finite, or very small."""
+    cdef double largest = largest_of(values, n)
+    cdef int exponent
+    frexp(largest, &exponent)
+    if largest == INFINITY or exponent < LEAST_EXPONENT:
+        return False
+    sum[0] = ldexp(<double>parts_of(values, n, exponent), exponent - 2 * PART)
     return True
+
+
+def sums_of_members(parts, members):
+    """Sums of groups of numbers, of which members have some each; float64 (n_groups,).
+
+    parts : list of float64 (n,), of each group. members : dtrees.typing.Members. A sum is nan where
+    a number is not finite.
+    """
+    cdef int64_t[:, ::1] limbs = np.zeros((len(parts), 3), dtype=np.int64)
+    cdef double[::1] largest = np.zeros(len(parts))
+    cdef const double[::1] values
+    cdef int128_t total
+    cdef Py_ssize_t i
+    for i, values in enumerate(parts):
+        largest[i] = largest_of(&values[0], values.shape[0]) if values.shape[0] > 0 else 0.0
+    members.largest(np.asarray(largest))
+    for i, values in enumerate(parts):
+        if values.shape[0] > 0 and largest[i] < INFINITY:
+            total = parts_of(&values[0], values.shape[0], exponent_of(largest[i]))
+            limbs[i, 0] = <int64_t>(total >> 64)
+            limbs[i, 1] = <int64_t><uint32_t>(total >> 32)
+            limbs[i, 2] = <int64_t><uint32_t>total
+    members.sum(np.asarray(limbs).reshape(-1))
+    for i in range(limbs.shape[0]):
+        total = (<int128_t>limbs[i, 0] << 64) + (<int128_t>limbs[i, 1] << 32) + limbs[i, 2]
+        if largest[i] < INFINITY:
+            largest[i] = ldexp(<double>total, exponent_of(largest[i]) - 2 * PART)
+        else:
+            largest[i] = math.nan
+    return np.asarray(largest)
+
+
+cdef int exponent_of(double largest) noexcept nogil:
+    """Of the least power of two above some numbers, for the units of their sum."""
+    cdef int exponent
+    frexp(largest, &exponent)
+    return max(<int>LEAST_EXPONENT, exponent)
 
 
 def sum_in_any_order(const double[::1] values not None):
@@ -380,8 +430,15 @@ def sums_in_any_order(const double[:, ::1] values not None):
     return np.asarray(sums)
 
 
-def mean_in_any_order(values, weight):
-    """The mean of numbers, float64 (n,), with weights or None; of an array, those of its rows."""
+def mean_in_any_order(values, weight, members=None):
+    """The mean of numbers, float64 (n,), with weights or None; of an array, those of its rows.
+
+    members : dtrees.typing.Members, who have others of the numbers, or None
+    """
+    if members is not None:
+        weight = np.ones(len(values)) if weight is None else weight
+        found = sums_of_members([values * weight, weight], members)
+        return found[0] / found[1]
     if weight is None:
         return _sum_of(values) / values.shape[values.ndim - 1]
     return _sum_of(values * weight) / sum_in_any_order(weight)

@@ -36,12 +36,12 @@ scikit-learn's ``HistGradientBoosting*`` and ``GradientBoostingRegressor``, whos
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from dtrees.coding.target import fixed_point_weights
 from dtrees.core.losses._derivatives import (
     KINDS,
     exponential,
@@ -49,10 +49,14 @@ from dtrees.core.losses._derivatives import (
     mean_in_any_order,
     shares_of_two,
     softmax,
+    sums_of_members,
 )
 from dtrees.core.search._criterion import log
+from dtrees.typing import Members
 
 MEDIAN = 0.5
+ONE, SIGN = np.uint64(1), np.uint64(63)
+BYTES = np.arange(0, 64, 8, dtype=np.uint64)  # bits below each byte
 LEAST_SHARE = 2.0**-53  # of a class that has next to no weight
 LARGEST_STEP = 8.0  # in log odds or logarithms; 4 to 16 predict alike (docs/algorithms/boosting.md)
 
@@ -85,31 +89,47 @@ class Loss:
         number: int = KINDS[self.name]
         return number
 
-    def with_width(self, y: np.ndarray, raw: float | np.ndarray, weight: np.ndarray | None) -> Loss:
-        """A copy of Huber's loss with the width of residuals."""
+    def with_width(
+        self,
+        y: np.ndarray,
+        raw: float | np.ndarray,
+        weight: np.ndarray | None,
+        members: Members | None = None,
+    ) -> Loss:
+        """A copy of Huber's loss with the width of residuals; weight : int64 (n_rows,) or None."""
         assert self.beyond is not None
         above = np.abs(y - raw)
-        width = weighted_quantile(above, weight, self.beyond)
-        if width == 0 and above.any():  # no row would have a slope
-            own = above > 0  # those at the prediction do not say
+        (width,) = quantiles([above], [weight], self.beyond, members)
+        if width == 0:
+            own = above > 0  # those at the prediction do not say, or no row would have a slope
             of_own = None if weight is None else weight[own]
-            width = weighted_quantile(above[own], of_own, self.beyond)
-        return replace(self, width=width)
+            (width,) = quantiles([above[own]], [of_own], self.beyond, members)
+        return replace(self, width=float(width))
 
-    def step(self, residuals: np.ndarray, weight: np.ndarray | None) -> float:
-        """The step of a leaf, of a loss with a `level`.
+    def steps(
+        self,
+        residuals: Sequence[np.ndarray],
+        weights: Sequence[np.ndarray | None],
+        members: Members | None = None,
+    ) -> np.ndarray:
+        """The step of each of some leaves, of a loss with a `level`; float64 (n_leaves,).
 
         Parameters
         ----------
-        residuals : float64 (n_rows,)
-        weight : float64 (n_rows,) or None
+        residuals : list of float64 (n_rows,)
+        weights : list of int64 (n_rows,) or None
+        members : Members or None, default=None
+            That have other rows of the leaves.
         """
         assert self.level is not None
-        middle = weighted_quantile(residuals, weight, self.level)
+        found = quantiles(residuals, weights, self.level, members)
         if self.beyond is None:
-            return middle
-        rest = np.clip(residuals - middle, -self.width, self.width)
-        return middle + float(mean_in_any_order(rest, weight))
+            return found
+        rests = [
+            np.clip(own - middle, -self.width, self.width)
+            for own, middle in zip(residuals, found, strict=True)
+        ]
+        return found + means(rests, weights, members)
 
     def check(self, y: np.ndarray) -> None:
         """Refuse (ValueError) targets that the loss has no use for."""
@@ -130,7 +150,7 @@ class Loss:
         Parameters
         ----------
         y : float64 (n_rows,)
-        weight : float64 (n_rows,) or None
+        weight : int64 (n_rows,) or None
         mean : float
             Weighted mean of y, whatever the order of the rows.
 
@@ -140,7 +160,7 @@ class Loss:
             All of y is zero, which has no logarithm.
         """
         if self.level is not None:
-            return weighted_quantile(y, weight, self.level)
+            return float(quantiles([y], [weight], self.level)[0])
         if self.is_log and mean == 0:
             raise ValueError(
                 f"Some value(s) of y are out of the valid range of the loss {self.name!r}: not all "
@@ -148,7 +168,13 @@ class Loss:
             )
         return float(log(mean)) if self.is_log else mean
 
-    def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> float:
+    def mean(
+        self,
+        y: np.ndarray,
+        raw: np.ndarray,
+        weight: np.ndarray | None,
+        members: Members | None = None,
+    ) -> float:
         """The mean loss of rows; with a logarithm, without what does not depend on `raw`.
 
         Parameters
@@ -157,13 +183,15 @@ class Loss:
             Numbers, or codes of classes.
         raw : float64 (n_rows, n_values)
         weight : float64 (n_rows,) or None
+        members : Members or None, default=None
+            That have other rows.
 
         Returns
         -------
         float
             The same in any order of the rows.
         """
-        return float(mean_in_any_order(self._of_rows(y, raw), weight))
+        return float(mean_in_any_order(self._of_rows(y, raw), weight, members))
 
     def means(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         """The mean losses of several raw predictions of the same rows: float64 (n,).
@@ -264,18 +292,107 @@ def shares_of_classes(raw: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(softmax(np.ascontiguousarray(raw.T)).T)
 
 
-def weighted_quantile(values: np.ndarray, weight: np.ndarray | None, level: float) -> float:
-    """The least value that has at least a share `level` of the weight at or below it.
+def quantiles(
+    values: Sequence[np.ndarray],
+    weights: Sequence[np.ndarray | None],
+    level: float,
+    members: Members | None = None,
+) -> np.ndarray:
+    """Of each of some groups: the least value with a share `level` of the weight at or below it.
 
     Where it has just that share, the middle between it and the next value; so level 1/2 is the
-    median. A row of weight two is a row given twice. O(n log n); O(n) without weights.
+    median. A row of weight two is a row given twice. O(n log n); O(n) without weights, or with
+    `members`, who have other values of the groups. 0 for a group without values.
+
+    Parameters
+    ----------
+    values : list of float64 (n_rows,)
+    weights : list of int64 (n_rows,) or None
+    level : float
+    members : Members or None, default=None
+
+    Returns
+    -------
+    float64 (n_groups,)
     """
+    if members is not None:
+        return _quantiles_of_all(values, weights, level, members)
+    pairs = zip(values, weights, strict=True)
+    return np.array([_quantile(own, weight, level) if len(own) else 0.0 for own, weight in pairs])
+
+
+def means(
+    values: Sequence[np.ndarray],
+    weights: Sequence[np.ndarray | None],
+    members: Members | None = None,
+) -> np.ndarray:
+    """The mean of each of some groups, the same in any order; arguments as for `quantiles`."""
+    units = [
+        np.ones(len(own)) if weight is None else weight.astype(np.float64)
+        for own, weight in zip(values, weights, strict=True)
+    ]
+    if members is None:
+        return np.array([mean_in_any_order(*each) for each in zip(values, units, strict=True)])
+    weighted = [own * unit for own, unit in zip(values, units, strict=True)]
+    above, below = np.split(sums_of_members(weighted + units, members), 2)
+    return above / below
+
+
+def _quantiles_of_all(
+    values: Sequence[np.ndarray],
+    weights: Sequence[np.ndarray | None],
+    level: float,
+    members: Members,
+) -> np.ndarray:
+    """Quantiles of values that members have some of each: found byte by byte, all groups together.
+
+    A float64 is an integer of eight bytes in the same order. Of values that begin like the
+    quantile, members add up the weights by the next byte: a histogram of 256 numbers.
+    """
+    keys = [_ordered(own) for own in values]
+    groups = np.arange(len(keys))
+    found = np.zeros(len(keys), dtype=np.uint64)
+    before = np.zeros(len(keys), dtype=np.int64)  # weight of values that begin with less
+    wanted = np.zeros(len(keys))
+    for byte in range(7, -1, -1):
+        counts = np.zeros((len(keys), 256), dtype=np.int64)
+        for own, weight, beginning, to in zip(keys, weights, found, counts, strict=True):
+            begins = own >> BYTES[byte] >> BYTES[1] == beginning >> BYTES[byte] >> BYTES[1]
+            next_byte = (own[begins] >> BYTES[byte] & np.uint64(255)).astype(np.intp)
+            np.add.at(to, next_byte, 1 if weight is None else weight[begins])
+        members.sum(counts.reshape(-1))
+        if byte == 7:
+            wanted = level * counts.sum(axis=1)
+        up_to = before[:, np.newaxis] + np.cumsum(counts, axis=1)
+        which = np.argmax((up_to >= wanted[:, np.newaxis]) & (counts > 0), axis=1)
+        found |= which.astype(np.uint64) << BYTES[byte]
+        before = up_to[groups, which] - counts[groups, which]
+    middle = np.where(found >> SIGN, found ^ (ONE << SIGN), ~found).view(np.float64)
+    above = np.array(
+        [
+            -own[key > one].min(initial=math.inf)
+            for own, key, one in zip(values, keys, found, strict=True)
+        ]
+    )
+    members.largest(above)
+    is_between = (up_to[groups, which] == wanted) & np.isfinite(above)
+    middle = np.where(is_between, middle / 2 - above / 2, middle)
+    return np.where(before + counts[groups, which] > 0, middle, 0.0)
+
+
+def _ordered(values: np.ndarray) -> np.ndarray:
+    """Integers in the order of float64 numbers, uint64."""
+    bits = (values + 0.0).view(np.uint64)  # there is no negative zero
+    return np.where(bits >> SIGN, ~bits, bits | (ONE << SIGN))
+
+
+def _quantile(values: np.ndarray, weight: np.ndarray | None, level: float) -> float:
+    """The quantile of one group."""
     if weight is None:
-        return _quantile(values, level)
+        return _plain_quantile(values, level)
     order = np.argsort(values)
     ascending = values[order]
-    units, _ = fixed_point_weights(weight)  # sums of integers do not depend on the order of rows
-    up_to = np.cumsum(units[order])
+    up_to = np.cumsum(weight[order])  # integers, so the order of rows does not matter
     wanted = level * up_to[-1]
     at = min(int(np.searchsorted(up_to, wanted)), len(values) - 1)
     if up_to[at] == wanted and at + 1 < len(values):
@@ -283,7 +400,7 @@ def weighted_quantile(values: np.ndarray, weight: np.ndarray | None, level: floa
     return float(ascending[at])
 
 
-def _quantile(values: np.ndarray, level: float) -> float:
+def _plain_quantile(values: np.ndarray, level: float) -> float:
     """The quantile of values without weights."""
     n = len(values)
     wanted = level * n
@@ -384,21 +501,32 @@ class OwnLoss:
             )
         return found.astype(np.float64)
 
-    def measured(self, gradient: np.ndarray, hessian: np.ndarray, weight: float) -> OwnLoss:
-        """A copy with the largest derivatives; ValueError where weights overflow them."""
-        largest = float(np.abs(gradient).max()), float(hessian.max())
+    def measured(
+        self,
+        gradient: np.ndarray,
+        hessian: np.ndarray,
+        weight: float,
+        largest_of: Callable[[float, float], tuple[float, ...]] = lambda *own: own,
+    ) -> OwnLoss:
+        """A copy with the largest derivatives; ValueError where weights overflow them.
+
+        `largest_of` says what those of all rows are, where these are some.
+        """
+        largest = largest_of(float(np.abs(gradient).max()), float(hessian.max()))
         if not math.isfinite(max(largest) * weight):
             raise ValueError(f"Derivatives of {self.name} times the weights are infinite.")
         return replace(self, largest_gradient=largest[0], largest_hessian=largest[1])
 
-    def step(self, residuals: np.ndarray, weight: np.ndarray | None) -> float:
-        """Refuse: such a loss has no steps but Newton's."""
-        raise NotImplementedError
-
-    def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> float:
+    def mean(
+        self,
+        y: np.ndarray,
+        raw: np.ndarray,
+        weight: np.ndarray | None,
+        members: Members | None = None,
+    ) -> float:
         """The mean loss of rows; see `Loss.mean`."""
         values = self._checked(self.own.of_rows(_read_only(y), _as_asked(raw)), y.shape, "losses")
-        return float(mean_in_any_order(values, weight))
+        return float(mean_in_any_order(values, weight, members))
 
     def means(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         """The mean losses of several raw predictions of the same rows, as of `Loss.means`."""

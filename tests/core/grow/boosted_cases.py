@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 import numpy as np
 
@@ -10,8 +11,11 @@ from dtrees.coding import CodeBook
 from dtrees.core.data.rules import BoostingRules
 from dtrees.core.grow._leaf_wise import LeafWiseGrower
 from dtrees.core.grow._team import Team
+from dtrees.core.grow.boosting import BoostedRows, boost
 from dtrees.core.stores.boosted._column_blocks import ColumnBlocks
 from dtrees.losses import Loss
+from dtrees.typing import serial
+from tests.members import together
 
 UNITS = 2.0**-20, 2.0**-20
 
@@ -96,3 +100,31 @@ def grown_from(coded, gradient, hessian, rules, helped=False, chosen=None, draws
 def free_rules(**rules):
     """Rules that hold nothing back."""
     return BoostingRules(**{"min_samples_leaf": 1, "max_leaf_nodes": None, **rules})
+
+
+def part_of(rows, own):
+    """Some rows, by their numbers, as a member has them."""
+    of_part = {name: getattr(rows, name) for name in ("y", "weight")}
+    chosen = rows.chosen
+    if chosen is not None:
+        chosen = np.flatnonzero(np.isin(own, chosen)).astype(np.uint32)
+    return BoostedRows(
+        rows.coded.take(own),
+        **{name: None if value is None else value[own] for name, value in of_part.items()},
+        weight_unit=rows.weight_unit,
+        chosen=chosen,
+        raw=None if rows.raw is None else np.ascontiguousarray(rows.raw[:, own]),
+        numbers=own.astype(np.uint64),
+    )
+
+
+def boost_by_members(owner, rows, growing, thresholds, n_threads=1):
+    """The model as each member grows it; `owner` is the member of each row."""
+
+    def grow(own, member):
+        return boost(
+            part_of(rows, own), growing, thresholds, serial, n_threads=n_threads, members=member
+        )
+
+    parts = [np.flatnonzero(owner == k) for k in range(owner.max() + 1)]
+    return together([partial(grow, own) for own in parts])

@@ -1,9 +1,12 @@
 """A boosted model: trees that follow each other, and the steps of their leaves."""
 
+import pickle
+from unittest import mock
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import log_loss
 
@@ -26,10 +29,10 @@ from dtrees.core.losses.losses import NUMBERS
 from dtrees.core.predict.binned import CodedRows
 from dtrees.core.predict.raw import leaves_by_tree
 from dtrees.typing import serial
-from tests.core.grow.boosted_cases import random_columns, table_of
+from tests.core.grow.boosted_cases import boost_by_members, random_columns, table_of
 from tests.oracle.boosting import Rules, boost
 
-pytest.importorskip("pandas")
+pd = pytest.importorskip("pandas")
 
 
 SMOOTH = {"path_smooth": 8.0, "min_split_gain": 0.1}
@@ -403,3 +406,80 @@ def test_all_leaves_at_a_bound_have_one_step(bound):
     steps = within(np.full(50, bound + 1), np.full(50, -np.inf), np.full(50, bound))
     assert set(stored(steps, weights).tolist()) == {steps[0]}
     assert steps[0] == pytest.approx(bound, rel=1e-6)
+
+
+LOSSES = {
+    "log_loss": {},
+    "three classes": {},
+    "squared_error": {},
+    "absolute_error": {},
+    "quantile": {"quantile": 0.8},
+    "huber": {},
+    "poisson": {},
+    "tweedie": {},
+}
+OF_MEMBERS = {
+    "plain": {},
+    "draws": {"subsample": 0.6, "max_features": 0.5},
+    "hardly a row": {"subsample": 1e-9},
+    "smooth": {"path_smooth": 3.0, "l1_regularization": 0.1},
+    "monotonic": {"monotonic_cst": "the first column"},
+    "by depth": {"max_leaf_nodes": None, "max_depth": 4, "min_samples_leaf": 1},
+    "all thresholds": {"max_bins": None},
+}
+
+
+@given(
+    seed=st.integers(0, 1000),
+    n_members=st.integers(1, 4),
+    loss=st.sampled_from(sorted(LOSSES)),
+    rules=st.sampled_from(sorted(OF_MEMBERS)),
+    weight=st.sampled_from([None, "counts", "fractions", "zeros"]),
+    kind=st.sampled_from(["columns", "many categories", "sparse", "indicators"]),
+)
+@settings(max_examples=50)
+def test_rows_may_be_in_several_places(seed, n_members, loss, rules, weight, kind):
+    """The trees of all members are those of one who has all rows, bit for bit."""
+    rng = np.random.default_rng(seed)
+    n = 300
+    X = table_of(random_columns(rng, n, 3, ("numbers", "missing", "mixed")))
+    X.insert(0, "x", rng.normal(size=n).round(1))
+    if kind == "many categories":
+        names = np.array([f"c{k:02d}" for k in range(30)])
+        X["many"] = pd.Categorical(names[rng.integers(0, 30, n)])
+    elif kind != "columns":
+        X = sp.random(n, 30, density=0.1, random_state=seed, format="csr")
+        X = sp.hstack([rng.normal(size=(n, 1)).round(1), X]).tocsr()
+        X = X.toarray() > 0 if kind == "indicators" else X
+    y = rng.normal(size=n) + (X.iloc[:, 0] if hasattr(X, "iloc") else rng.normal(size=n)) * 2
+    is_classes = loss in ("log_loss", "three classes")
+    if is_classes:
+        y = np.digitize(y, np.quantile(y, [0.4, 0.7][: 1 + (loss != "log_loss")]))
+    elif loss in ("poisson", "tweedie"):
+        y = np.abs(y)
+    weights = {
+        "counts": rng.integers(1, 4, n).astype(float),
+        "fractions": rng.random(n) + 0.01,
+        "zeros": rng.integers(0, 2, n).astype(float),
+    }
+    owner = rng.integers(0, n_members, n)
+    owner[:n_members] = np.arange(n_members)
+    for values in weights.values():
+        values[:n_members] = 1.0
+    own = {"max_leaf_nodes": 8, "min_samples_leaf": 3, **LOSSES[loss], **OF_MEMBERS[rules]}
+    if rules == "monotonic":
+        own["monotonic_cst"] = np.arange(X.shape[1]) == 0 if loss != "three classes" else None
+    name = "log_loss" if is_classes else loss
+    klass = GradientBoostingClassifier if is_classes else GradientBoostingRegressor
+    model = klass(name, max_iter=3, early_stopping=False, random_state=seed, **own)
+    given_to = {}
+
+    def grow(rows, growing, thresholds, *others):
+        given_to["it"] = rows, growing, thresholds
+        return boosting.boost(rows, growing, thresholds, *others)
+
+    with mock.patch("dtrees.estimators.boosting.boost", grow):
+        model.fit(X, y, weights.get(weight))
+    expected = pickle.dumps(list(model.forest_.trees))
+    for found in boost_by_members(owner, *given_to["it"]):
+        assert pickle.dumps(found) == expected

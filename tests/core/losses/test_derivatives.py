@@ -3,6 +3,7 @@
 import math
 from decimal import Decimal, getcontext
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from dtrees.core.losses._derivatives import (
     sums_in_any_order,
 )
 from dtrees.core.losses.losses import CLASSES, NUMBERS, OwnLoss
+from tests.members import together
 from tests.registers import wide_registers
 
 ENDS = [0.0, -0.0, 1e-320, -1e-20, 709.78, 709.782712893384, 709.79, 710.5, 1e300, -708.3, -708.4]
@@ -262,6 +264,28 @@ def test_means():
     values, weight = np.array([1.0, 2.0, 6.0]), np.array([2.0, 1.0, 1.0])
     assert mean_in_any_order(values, None) == 3.0
     assert mean_in_any_order(values, weight) == 2.5
+
+
+@given(
+    st.lists(st.tuples(st.floats(-1e200, 1e200), st.floats(0.5, 4), st.integers(0, 2)), min_size=1),
+    st.booleans(),
+)
+def test_means_are_the_same_wherever_the_numbers_are(rows, weighted):
+    values, weight, owner = (np.array(each) for each in zip(*rows, strict=True))
+    weight = weight if weighted else None
+
+    def mean_of_part(k, members):
+        own = owner == k
+        return mean_in_any_order(values[own], None if weight is None else weight[own], members)
+
+    expected = mean_in_any_order(values, weight)
+    assert together([partial(mean_of_part, k) for k in range(3)]) == [expected] * 3
+
+
+def test_a_mean_of_members_is_nan_where_a_number_is_not_finite():
+    parts = np.array([1.0, 2.0]), np.array([math.inf])
+    found = together([partial(mean_in_any_order, part, None) for part in parts])
+    assert all(map(math.isnan, found))
 
 
 @given(st.lists(st.lists(ANY_SIZE, min_size=3, max_size=3), max_size=5))

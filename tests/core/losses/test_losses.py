@@ -16,33 +16,68 @@ from dtrees.core.losses.losses import (
     OwnLoss,
     initial_of_classes,
     less_one,
+    quantiles,
     shares_of_classes,
-    weighted_quantile,
 )
 from dtrees.losses import Loss
+from tests.members import together
+
+
+def quantile_of(values, weight, level):
+    """The quantile of one group."""
+    return quantiles([values], [weight], level)[0]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)
+            | st.integers(-3, 3).map(float),
+            st.integers(1, 3),
+            st.integers(0, 2),
+            st.integers(0, 1),
+        ),
+        min_size=1,
+        max_size=30,
+    ),
+    st.sampled_from([0.0, 0.1, 0.5, 0.77, 1.0]),
+    st.booleans(),
+)
+def test_quantiles_are_the_same_wherever_the_rows_are(rows, level, weighted):
+    values, weight, owner, group = (np.array(each) for each in zip(*rows, strict=True))
+
+    def parts(own):
+        values_of = [values[own & (group == g)] for g in range(2)]
+        weights = [weight[own & (group == g)] if weighted else None for g in range(2)]
+        return values_of, weights, level
+
+    works = [lambda m, k=k: quantiles(*parts(owner == k), members=m) for k in range(3)]
+    expected = quantiles(*parts(owner >= 0))
+    for found in together(works):
+        np.testing.assert_array_equal(found, expected)
 
 
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=30), st.sampled_from([0.5, 0.1, 0.77]))
 def test_a_quantile_is_that_of_numpy(values, level):
     values = np.array(values, dtype=float)
     wanted = np.quantile(values, level, method="averaged_inverted_cdf")
-    assert weighted_quantile(values, None, level) == wanted
+    assert quantile_of(values, None, level) == wanted
 
 
 @given(st.lists(st.tuples(st.integers(-5, 5), st.integers(1, 3)), min_size=1, max_size=20))
 def test_a_row_of_weight_two_is_a_row_given_twice(rows):
-    values, weight = np.array(rows, dtype=float).T
-    repeated = np.repeat(values, weight.astype(int))
+    values, weight = np.array(rows).T
+    values = values.astype(float)
+    repeated = np.repeat(values, weight)
     for level in (0.0, 0.3, 0.5, 1.0):
-        found = weighted_quantile(values, weight, level)
-        assert found == weighted_quantile(repeated, None, level)
+        found = quantile_of(values, weight, level)
+        assert found == quantile_of(repeated, None, level)
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 1, 0, 3], [3, 1, 2, 0]])
 def test_a_quantile_does_not_depend_on_the_order_of_rows(order):
-    """As floats, .1 + .2 + .3 is more than .3 + .2 + .1."""
-    values, weight = np.array([0.0, 0.0, 0.0, 1.0]), np.array([0.1, 0.2, 0.3, 0.6])
-    assert weighted_quantile(values[order], weight[order], 0.5) == 0.5
+    values, weight = np.array([0.0, 0.0, 0.0, 1.0]), np.array([1, 2, 3, 6])
+    assert quantile_of(values[order], weight[order], 0.5) == 0.5
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 3, 5])
@@ -80,7 +115,7 @@ def test_numbers_begin_with_what_they_predict_best(name, begins, predicts):
 class TestHuber:
     LOSS = NUMBERS["huber"]
 
-    @pytest.mark.parametrize("weight", [None, np.ones(101)])
+    @pytest.mark.parametrize("weight", [None, np.ones(101, dtype=np.int64)])
     def test_rows_that_are_predicted_have_no_part_in_a_width_of_zero(self, weight):
         y = np.r_[np.zeros(91), np.arange(1.0, 11)]
         assert self.LOSS.with_width(y, 0.0, weight).width == 9.5
@@ -96,17 +131,16 @@ class TestHuber:
         """Algorithm 4: the median, and the mean of what is beyond it, cut at the width."""
         residuals = np.array([-1.0, 0.0, 1.0, 2.0, 50.0])
         loss = replace(self.LOSS, width=3.0)
-        assert loss.step(residuals, None) == pytest.approx(1 + (-2 - 1 + 0 + 1 + 3) / 5)
-        weight = np.array([1.0, 1, 3, 1, 1])
-        assert loss.step(residuals, weight) == loss.step(
-            np.repeat(residuals, [1, 1, 3, 1, 1]), None
-        )
+        assert loss.steps([residuals], [None]) == pytest.approx(1 + (-2 - 1 + 0 + 1 + 3) / 5)
+        weight = np.array([1, 1, 3, 1, 1])
+        repeated = np.repeat(residuals, weight)
+        assert loss.steps([residuals], [weight]) == loss.steps([repeated], [None])
 
     @given(st.permutations(range(9)))
     def test_a_step_does_not_depend_on_the_order(self, order):
         residuals = np.array([0.1, 0.2, 0.3, 1e9, -1e-9, 7.7, -1e5, 3.3, 0.7])
         loss = replace(self.LOSS, width=1e6)
-        assert loss.step(residuals[list(order)], None) == loss.step(residuals, None)
+        assert loss.steps([residuals[list(order)]], [None]) == loss.steps([residuals], [None])
 
     def test_of_a_row(self):
         loss = replace(self.LOSS, width=2.0)

@@ -28,6 +28,8 @@ cdef struct BoostedStore:
     int64_t* n_searched         # sparse columns, by block
     const int32_t* order        # columns, block after block
     Split* found                # by block, of the smaller and of the larger child
+    int64_t n_here              # rows of the node that is partitioned, of those that are here
+    int64_t n_left_here         # of its left child, OUT
     int64_t** free_histograms
     int64_t n_free
     bint is_whole               # the node has all rows of the table
@@ -36,6 +38,7 @@ cdef struct ChildSearch:
     # The children of a node: their histograms from that of the node, and their best splits.
     BoostedStore* s
     OpenNode* lesser            # whose rows are counted
+    int64_t n_here              # these rows, of those that are here
     OpenNode* other             # NULL: there is none (the root)
     bint search_lesser
     bint search_other
@@ -56,6 +59,7 @@ cdef struct Removal:
 
 cdef enum:
     UNLIMITED = 0x7FFFFFFFFFFFFFFF
+    SUMS_OF_NODE = 5        # words behind a histogram, for what else members add up of a node
 
 
 cdef BoostedStore boosted_store() noexcept nogil
@@ -63,7 +67,10 @@ cdef int64_t partition_rows(const BoostedStore* s, int32_t j, const Route* route
                             int64_t n) noexcept nogil
 cdef void bind_blocks(BoostedStore* s, ColumnBlocks blocks) noexcept
 cdef list bind_rules(TrainParameters* params, ColumnBlocks blocks, rules, int shift)
+cdef void count_chunk(void* job, int64_t number) noexcept nogil
 cdef void search_chunk(void* job, int64_t number) noexcept nogil
+cdef void count_and_search_chunk(void* job, int64_t number) noexcept nogil
+cdef int64_t size_of_histogram(const BoostedStore* s) noexcept nogil
 cdef int64_t* take_histogram(BoostedStore* s) noexcept nogil
 cdef void give_back_histogram(BoostedStore* s, OpenNode* node) noexcept nogil
 cdef void choose_split(BoostedStore* s, OpenNode* node, const Split* split) noexcept nogil

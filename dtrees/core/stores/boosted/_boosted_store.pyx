@@ -129,7 +129,13 @@ cdef int64_t* take_histogram(BoostedStore* s) noexcept nogil:
     if s.n_free > 0:
         s.n_free -= 1
         return s.free_histograms[s.n_free]
-    return <int64_t*>malloc(CELL * s.n_cells * sizeof(int64_t) + s.n_sums * sizeof(StoredSums))
+    return <int64_t*>malloc(size_of_histogram(s) * sizeof(int64_t))
+
+
+cdef int64_t size_of_histogram(const BoostedStore* s) noexcept nogil:
+    """Words of a histogram of all columns, with the sums of sparse columns and of the node."""
+    return (CELL * s.n_cells + s.n_sums * <int64_t>(sizeof(StoredSums) // sizeof(int64_t))
+            + SUMS_OF_NODE)
 
 
 cdef inline StoredSums* sums_of(BoostedStore* s, const ColumnBlock* block,
@@ -299,20 +305,54 @@ cdef void search_block(BoostedStore* s, int64_t b, OpenNode* node, const uint8_t
     found[0] = q.split
 
 
+cdef inline const uint32_t* rows_of_lesser(const ChildSearch* search) noexcept nogil:
+    return NULL if search.s.is_whole else search.s.rows + search.lesser.start
+
+
+cdef void count_and_search_chunk(void* job, int64_t number) noexcept nogil:
+    """A block of columns of a `ChildSearch`, all of whose rows are here."""
+    cdef ChildSearch* search = <ChildSearch*>job
+    if search.s.blocks[number].is_sparse:
+        search_stored(search, number, rows_of_lesser(search))
+        return
+    count_chunk(job, number)
+    search_chunk(job, number)
+
+
+cdef void count_chunk(void* job, int64_t number) noexcept nogil:
+    """Count the rows of the smaller child that are here, in the columns of a block."""
+    cdef ChildSearch* search = <ChildSearch*>job
+    cdef BoostedStore* s = search.s
+    cdef const ColumnBlock* block = s.blocks + number
+    cdef OpenNode* lesser = search.lesser
+    cdef const uint32_t* rows = rows_of_lesser(search)
+    cdef const Column* columns = s.store.params.columns
+    cdef int shift = s.store.params.layout.shift
+    cdef StoredSums* sums
+    cdef RowsOfNode node
+    if block.is_sparse:
+        sums = sums_of(s, block, lesser.histogram)
+        node = RowsOfNode(rows, search.n_here, s.derivatives, shift)
+        if s.is_whole:
+            count_by_column(&block.stored, columns, &node, sums, lesser.histogram)
+            return
+        sum_by_row(&block.stored, &node, sums)
+        count_by_row(&block.stored, columns, &node, sums, lesser.histogram)     # none is out
+        return
+    memset(lesser.histogram + CELL * block.first_cell, 0, CELL * block.n_cells * sizeof(int64_t))
+    count_block(block, columns, rows, search.n_here, s.derivatives, shift, lesser.histogram)
+
+
 cdef void search_chunk(void* job, int64_t number) noexcept nogil:
-    """A block of columns of a `ChildSearch`; the splits go to `found`."""
+    """Search both children in the columns of a block; the splits go to `found`."""
     cdef ChildSearch* search = <ChildSearch*>job
     cdef BoostedStore* s = search.s
     cdef const ColumnBlock* block = s.blocks + number
     cdef OpenNode* lesser = search.lesser
     cdef int64_t first = CELL * block.first_cell
-    cdef const uint32_t* rows = NULL if s.is_whole else s.rows + lesser.start
     if block.is_sparse:
-        search_stored(search, number, rows)
+        search_counted(search, number)
         return
-    memset(lesser.histogram + first, 0, CELL * block.n_cells * sizeof(int64_t))
-    count_block(block, s.store.params.columns, rows, lesser.totals.n, s.derivatives,
-                s.store.params.layout.shift, lesser.histogram)
     if search.search_lesser:
         search_block(s, number, lesser, search.drawn_of_lesser, s.found + 2 * number)
     if search.search_other:
@@ -367,7 +407,7 @@ cdef void search_stored(ChildSearch* search, int64_t number, const uint32_t* row
     cdef const ColumnBlock* block = s.blocks + number
     cdef const Column* columns = s.store.params.columns
     cdef int shift = s.store.params.layout.shift
-    cdef RowsOfNode node = RowsOfNode(rows, search.lesser.totals.n, s.derivatives, shift)
+    cdef RowsOfNode node = RowsOfNode(rows, search.n_here, s.derivatives, shift)
     cdef StoredSums* sums = sums_of(s, block, search.lesser.histogram)
     cdef StoredSums* of_other
     cdef Removal removal
@@ -387,6 +427,28 @@ cdef void search_stored(ChildSearch* search, int64_t number, const uint32_t* row
         begin_bounds_of(sums, block.n_columns, shift, s.store.params.limits.min_rows)
         if not s.is_whole:
             count_by_row(&block.stored, columns, &node, sums, search.lesser.histogram)
+        search_stored_block(s, number, search.lesser, search.drawn_of_lesser,
+                            s.found + 2 * number)
+
+
+cdef void search_counted(ChildSearch* search, int64_t number) noexcept nogil:
+    """Search a block of sparse columns, all of which are counted, wherever the rows are."""
+    cdef BoostedStore* s = search.s
+    cdef const ColumnBlock* block = s.blocks + number
+    cdef int64_t first = CELL * block.first_cell
+    cdef int shift = s.store.params.layout.shift
+    cdef StoredSums* sums = sums_of(s, block, search.lesser.histogram)
+    cdef Removal removal
+    if search.search_other:
+        removal = removal_of(s.searches[number], &search.lesser.totals, &search.other.totals,
+                             shift)
+        take_off_sums(&removal, sums, block.n_columns, sums_of(s, block, search.other.histogram))
+        subtract_words(search.other.histogram + first, search.lesser.histogram + first,
+                       CELL * block.n_cells)
+        search_stored_block(s, number, search.other, search.drawn_of_other,
+                            s.found + 2 * number + 1)
+    if search.search_lesser:
+        begin_bounds_of(sums, block.n_columns, shift, s.store.params.limits.min_rows)
         search_stored_block(s, number, search.lesser, search.drawn_of_lesser,
                             s.found + 2 * number)
 
@@ -483,7 +545,7 @@ cdef int64_t partition_rows(const BoostedStore* s, int32_t j, const Route* route
 
 
 cdef void partition(Store* store, Member* member, uint64_t together) noexcept nogil:
-    """Partition the rows of the node; the sums of the children are read from its histogram."""
+    """Partition the rows of the node; what the children have is read from its histogram."""
     cdef BoostedStore* s = <BoostedStore*>store
     cdef OpenNode* node = member.node
     cdef int32_t j = store.search.split.column
@@ -491,13 +553,18 @@ cdef void partition(Store* store, Member* member, uint64_t together) noexcept no
     cdef const int64_t* cells = node.histogram + CELL * s.cell_of_column[j]
     cdef OpenNode* left = member.left
     cdef OpenNode* right = member.right
-    cdef int64_t n_left, code, hessian, gradient
-    n_left = partition_rows(s, j, &member.route, s.rows + node.start, node.totals.n)
-    open_children(node, n_left, 0, left, right)
+    cdef int shift = store.params.layout.shift
+    cdef int64_t n_left = 0
+    cdef int64_t code, hessian, gradient
+    s.n_left_here = partition_rows(s, j, &member.route, s.rows + node.start, s.n_here)
+    open_children(node, 0, 0, left, right)
     for code in range(<int64_t>column.n_codes + 1):
         if goes_left(&member.route, <uint32_t>code):
-            decode_gradients(cells + CELL * code, store.params.layout.shift, &hessian, &gradient)
+            n_left += decode_gradients(cells + CELL * code, shift, &hessian, &gradient)
             left.totals.weight += hessian
             left.totals.target += gradient
+    left.totals.n = n_left
+    right.totals.n -= n_left
+    right.start += s.n_left_here
     right.totals.weight = node.totals.weight - left.totals.weight
     right.totals.target = node.totals.target - left.totals.target

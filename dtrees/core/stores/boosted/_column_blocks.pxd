@@ -75,7 +75,7 @@ cdef class ColumnBlocks:
     cdef readonly int64_t n_laid_out    # columns that may be split
     cdef readonly int64_t n_bundled     # columns that share a byte
 
-    cdef _lay_out(self, coded, int64_t min_rows, int64_t n_threads)
+    cdef _lay_out(self, coded, int64_t min_rows, int64_t n_threads, bint is_part)
     cdef ColumnBlock* _begin_block(self)
     cdef void _append_byte(self, ColumnBlock* block, list columns)
     cdef void _append(self, ColumnBlock* block, int64_t j) noexcept

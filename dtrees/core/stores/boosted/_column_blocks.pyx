@@ -83,6 +83,9 @@ cdef class ColumnBlocks:
         Which search a node together, so that each has a block.
     takes_codes : bool, default=False
         Whether the codes of 8 bits may become blocks where they are; `coded` has them no more then.
+    is_part : bool, default=False
+        Whether other members have other rows of the table. Then histograms have the same cells
+        whatever the rows are: no column is left out, or bundled with others.
 
     Attributes
     ----------
@@ -100,7 +103,8 @@ cdef class ColumnBlocks:
     the blocks are made; and 6 for each stored cell of sparse columns. O(cells).
     """
 
-    def __cinit__(self, coded, int64_t min_rows=1, int64_t n_threads=1, bint takes_codes=False):
+    def __cinit__(self, coded, int64_t min_rows=1, int64_t n_threads=1, bint takes_codes=False,
+                  bint is_part=False):
         self.bound = columns_of(coded)
         self.columns = self.bound.columns
         self.n_rows = coded.n_rows
@@ -116,7 +120,7 @@ cdef class ColumnBlocks:
                 or self.places == NULL):
             raise MemoryError
         self.kept = []
-        self._lay_out(coded, min_rows, n_threads)
+        self._lay_out(coded, 0 if is_part else min_rows, n_threads, is_part)
         taken = coded.give_up_narrow() if takes_codes and self.n_bytes > 0 else None
         if taken is None:
             self._copy_codes()
@@ -133,13 +137,15 @@ cdef class ColumnBlocks:
         PyMem_RawFree(self.is_bundled)
         PyMem_RawFree(self.places)
 
-    cdef _lay_out(self, coded, int64_t min_rows, int64_t n_threads):
+    cdef _lay_out(self, coded, int64_t min_rows, int64_t n_threads, bint is_part):
         """Choose the block of each column, and where its cells and bytes are."""
         cdef ColumnBlock* block = NULL
         cdef int64_t b, i, j, n_bytes, n_narrow
         storage = np.asarray(coded.storage)
         narrow, sparse = storage == STORED_U8, storage == STORED_SPARSE
-        bundles = bundles_of(self.columns, np.flatnonzero(narrow).tolist(), self.n_rows)
+        bundles = [[j] for j in np.flatnonzero(narrow).tolist()]
+        if not is_part:
+            bundles = bundles_of(self.columns, np.flatnonzero(narrow).tolist(), self.n_rows)
         n_bytes = len(bundles)
         n_narrow = blocks_of_bytes(n_bytes, n_threads)
         for b in range(n_narrow):

@@ -1,0 +1,235 @@
+"""A coded table in blocks of rows on the workers of a cluster, and where they are.
+
+A block is codes, which stay for the next growth, and what else a growth knows of its rows. Both are
+results of tasks, so those of a worker that dies are made again::
+
+    partitions of the user ──▶ codes of a block ─┐
+    targets, weights, ...  ──▶ rows of a block  ─┴─▶ where the codes are
+
+A round takes as long as the thread with the most rows. Dask makes blocks wherever there is room at
+the moment, on two idle workers often all of them on one, and workers come and go. So blocks are
+moved until all threads have about as many rows (`even_moves`).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import dask
+import numpy as np
+
+from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.target import Target
+from dtrees.parallel.block_tasks import facts_of_codes, make_codes
+from dtrees.parallel.client import release
+from dtrees.parallel.coded_partitions import PART_BYTES, CodedPartitions, KeptTable, PartFacts
+from dtrees.parallel.memory import BLOCK_SHARE
+from dtrees.parallel.tasks import WATCH_SECONDS, Call, Tasks, identity
+
+if TYPE_CHECKING:
+    from distributed import Future
+
+BLOCK_BYTES = 32 * 2**20  # of codes, at most, where partitions are not larger
+BLOCKS_PER_THREAD = 2  # at least, where there are so many partitions
+MOVES_AT_ONCE = 4  # of blocks, for each worker
+GROUP_SHARE = 1 / 12  # of the memory of a worker, for the codes of the blocks of a task
+
+
+class PlacedBlocks:
+    """The blocks of a growth on the workers of a cluster."""
+
+    def __init__(self, tasks: Tasks, parts: CodedPartitions, kept: KeptTable) -> None:
+        self._client = tasks.client
+        self._tasks = tasks
+        self._parts = parts
+        self._stats = tasks.stats
+        self._kept = kept
+        self._rows: list[Future] = []  # of the blocks: what is not kept
+        self._groups: list[tuple[str, list[int], list[Future]]] = []
+        self._grouped = 0.0
+
+    def _make_again(self) -> None:
+        self._kept.forget()
+        self.make()
+
+    def make(self) -> None:
+        """Make the codes of the blocks, which stay for the next growth, and what else they need."""
+        self._groups, self._rows = [], []
+        if self._kept.blocks:
+            self._tasks.wait(self._kept.blocks)
+        else:
+            make = dask.delayed(make_codes, pure=False)
+            learn = dask.delayed(facts_of_codes, pure=False)
+            send, key = partial(self._tasks.send, "codes-of-block"), self._tasks.key
+            tasks, facts = [], []
+            lengths: list[int] = []
+            for coded, n_rows in self._parts.groups(self._rows_of_block()):
+                parts = [send(each) if isinstance(each, CodedMatrix) else each for each in coded]
+                tasks.append(make(parts, dask_key_name=key("block")))
+                facts.append(learn(tasks[-1], sum(lengths), dask_key_name=key("facts")))
+                lengths.append(n_rows)
+            futures = self._tasks.hold([*tasks, *facts])
+            self._kept.blocks, facts = futures[: len(tasks)], futures[len(tasks) :]
+            self._kept.lengths = lengths
+            self._tasks.hand_over(self._kept.blocks)
+            self._parts.facts = PartFacts.joined(self._tasks.fetch(facts))
+            release(self._client, facts)
+            self._stats.counts["passes"] += 1
+        self._spread()
+        self._make_rows()
+
+    def _make_rows(self) -> None:
+        """Send what else there is of the rows of the blocks, to where their codes are."""
+        calls: list[Call] = []
+        first_row = 0
+        holders = self._tasks.holders(self._kept.blocks)
+        for n_rows, workers in zip(self._kept.lengths, holders, strict=True):
+            calls.append(self._call_for_rows(slice(first_row, first_row + n_rows), tuple(workers)))
+            first_row += n_rows
+        self._rows = self._tasks.submit(calls)
+        self._tasks.wait(self._rows)
+
+    def _call_for_rows(self, rows: slice, workers: tuple[str, ...]) -> Call:
+        """The task that makes what else there is of some rows, on these workers."""
+        raise NotImplementedError
+
+    def _spread(self) -> None:
+        """Move blocks until every thread has about as many rows, some at a time."""
+        self._groups = []
+        threads = self._tasks.answering()
+        if len(threads) == 1:
+            return
+        holders = self._tasks.holders(self._kept.blocks)
+        lengths = self._kept.lengths
+        moves = even_moves(lengths, share_out(lengths, holders, threads), threads)
+        wanted = [(number, to) for number, to in moves.items() if to not in holders[number]]
+        per_row = self._parts.n_bytes / max(1, self._parts.n_rows)
+        at_once = MOVES_AT_ONCE * len(threads)
+        for start in range(0, len(wanted), at_once):
+            some = wanted[start : start + at_once]
+            moved = self._tasks.submit(
+                [
+                    Call("move-block", identity, (self._kept.blocks[number],), (worker,))
+                    for number, worker in some
+                ]
+            )
+            self._tasks.wait(moved)
+            for (number, _), future in zip(some, moved, strict=True):
+                self._tasks.hand_over([future])
+                release(self._client, [self._kept.blocks[number]])  # the other worker forgets it
+                self._kept.blocks[number] = future
+                self._stats.counts["bytes_moved"] += int(per_row * lengths[number])
+
+    def _rows_of_block(self) -> int:
+        """Rows that a block may have, where partitions are not larger."""
+        threads = sum(self._tasks.workers().values())
+        per_row = max(1, self._parts.n_bytes // max(1, self._parts.n_rows))
+        even = -(-self._parts.n_rows // (BLOCKS_PER_THREAD * threads))
+        room = self._tasks.room()
+        most = BLOCK_BYTES if room is None else min(BLOCK_BYTES, int(BLOCK_SHARE * room))
+        return max(1, min(most // per_row, even))
+
+    def _sent_rows(self, values: Any, rows: slice) -> list[Any]:
+        """What belongs to some rows, as tasks that hold a few megabytes each."""
+        if values is None:
+            return []
+        is_target = isinstance(values, Target)
+        step = max(1, PART_BYTES // (24 if is_target else values.itemsize))
+        sent = []
+        for start in range(rows.start, max(rows.stop, rows.start + 1), step):
+            some = slice(start, min(start + step, rows.stop))
+            of_rows = values.take(some) if is_target else values[some].copy()
+            sent.append(self._tasks.send("rows-of-block", of_rows))
+        return sent
+
+    def end(self) -> None:
+        """Leave nothing on the cluster."""
+        self._rows, self._groups = [], []
+        self._tasks.end()
+
+    def _by_worker(self) -> list[tuple[str, list[int], list[Future]]]:
+        """Blocks by the worker that has them, a group for each of its threads.
+
+        Of each group the numbers of its blocks; then the codes and the rest of each, in turn. There
+        are more groups where blocks are on its disk: a task has all of its blocks in memory.
+        """
+        now = time.monotonic()
+        if self._groups and now < self._grouped + WATCH_SECONDS:
+            return self._groups
+        threads = self._tasks.workers()
+        per_block = self._parts.n_bytes / max(1, len(self._kept.blocks))
+        most = GROUP_SHARE * (self._tasks.room() or math.inf)
+        of_worker: dict[str, list[int]] = defaultdict(list)
+        holders = self._tasks.holders(self._kept.blocks)
+        for number, worker in enumerate(share_out(self._kept.lengths, holders, threads)):
+            of_worker[worker].append(number)
+        halves = list(zip(self._kept.blocks, self._rows, strict=True))
+        self._groups = [
+            (worker, group.tolist(), [half for n in group for half in halves[n]])
+            for worker, blocks in of_worker.items()
+            for group in np.array_split(
+                blocks,
+                min(len(blocks), max(threads[worker], math.ceil(len(blocks) * per_block / most))),
+            )
+        ]
+        self._grouped = now
+        return self._groups
+
+
+def share_out(
+    lengths: Sequence[int], holders: Sequence[Sequence[str]], threads: Mapping[str, int]
+) -> list[str]:
+    """The worker of each block, one that has it: of several, the one with the least to do.
+
+    `lengths` are rows of the blocks. Of their `holders`, those that are gone do not count, and
+    where none is left, any may make the block again. `threads` are those of all workers.
+    """
+    loads = dict.fromkeys(threads, 0)
+    workers = [""] * len(lengths)
+    for number in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
+        have_it = [worker for worker in holders[number] if worker in threads]
+        _, workers[number] = _freest(have_it or threads, loads, threads, lengths[number])
+        loads[workers[number]] += lengths[number]
+    return workers
+
+
+def even_moves(
+    lengths: Sequence[int], workers: Sequence[str], threads: Mapping[str, int]
+) -> dict[int, str]:
+    """Workers that blocks should go to, by number, so that threads have about as many rows each.
+
+    `workers` are as from `share_out`. Blocks go one by one from the worker with the most rows per
+    thread to the one that would have the fewest. Each is the largest that makes it better.
+    """
+    loads = dict.fromkeys(threads, 0)
+    held: dict[str, list[int]] = {worker: [] for worker in threads}
+    for number in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
+        held[workers[number]].append(number)
+        loads[workers[number]] += lengths[number]
+    moves: dict[int, str] = {}
+    while True:
+        most, full = max((loads[worker] / threads[worker], worker) for worker in threads)
+        for number in held[full]:
+            size = lengths[number]
+            least, free = _freest(threads, loads, threads, size)
+            if free != full and least < most:
+                break
+        else:
+            return {i: worker for i, worker in moves.items() if worker != workers[i]}
+        held[full].remove(number)
+        held[free].append(number)
+        loads[full] -= size
+        loads[free] += size
+        moves[number] = free
+
+
+def _freest(
+    workers: Iterable[str], loads: Mapping[str, int], threads: Mapping[str, int], size: int
+) -> tuple[float, str]:
+    """The fewest rows for each thread that a worker has with so many more, and that worker."""
+    return min(((loads[worker] + size) / threads[worker], worker) for worker in workers)

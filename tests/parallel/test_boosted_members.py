@@ -1,0 +1,313 @@
+"""Boosted models that grow where their rows are: one model, whatever happens to the workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+from functools import partial
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from distributed import Client
+
+from dtrees import GradientBoostingRegressor
+from dtrees.callbacks import Callback
+from dtrees.exceptions import WorkerLostError
+from dtrees.parallel import boosted_members, exchange
+from tests.core.grow.boosted_cases import Squares
+from tests.parallel.clusters import connect, digest, ours, paused
+from tests.parallel.faults import Fault, pids
+from tests.parallel.test_boosted import TARGETS, WEIGHT, F, X, expected_of, found, model_of
+
+pd = pytest.importorskip("pandas")
+dd = pytest.importorskip("dask.dataframe")
+
+LAYOUTS = {"1": 600, "2": 300, "7": 90, "uneven": (10, 0, 250, 0, 1, 339)}
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Tables have several blocks on each worker."""
+    monkeypatch.setattr("dtrees.parallel.placed_blocks.BLOCKS_PER_THREAD", 6)
+
+
+@pytest.fixture(scope="module")
+def three():
+    """A client of three workers in this process; one has two threads."""
+    with connect(3, 1, False) as cluster, Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+def fit(client, name="two classes", layout="7", weight=WEIGHT, **parameters):
+    """A model of the table in partitions, on a cluster."""
+    model, y = model_of(name, regime="partitioned", **parameters)
+    chunks = LAYOUTS[layout]
+    table = da.from_array(X, chunks=((chunks, -1) if isinstance(chunks, int) else (chunks, (5,))))
+    with client.as_current():
+        return model.fit(table, y, sample_weight=weight)
+
+
+class TestOneHash:
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    @pytest.mark.parametrize("name", TARGETS)
+    def test_of_every_layout(self, name, layout, three):
+        model = fit(three, name, layout)
+        assert found(model) == expected_of(name)
+        report = model.fit_report_
+        assert (report["regime"], report["reason"]) == ("partitioned", "asked for")
+        assert report["epochs"] == 1 < report["rounds"]
+        assert (report["messages"] > 0) == (layout != "1")
+        assert ours(three) == []
+
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {"loss": "huber", "subsample": 0.6},
+            {"loss": "absolute_error", "path_smooth": 2.0},
+            {"loss": Squares(), "subsample": 0.5},
+            {"monotonic_cst": [1, 0, 0, 0, -1], "interaction_cst": [{0, 1}], "max_features": 0.5},
+            {"max_leaf_nodes": None, "max_depth": 3, "max_bins": None},
+            {"early_stopping": True, "n_iter_no_change": 1, "tol": 0.5},
+            {"early_stopping": True, "validation_fraction": None},
+        ],
+        ids=["huber", "median", "own loss", "rules", "by depth", "held out", "scored"],
+    )
+    def test_of_every_parameter(self, parameters, three):
+        model = fit(three, "numbers", **parameters)
+        assert found(model) == expected_of("numbers", **parameters)
+        alone, y = model_of("numbers", **parameters)
+        alone.fit(X, y, sample_weight=WEIGHT)
+        assert model.train_score_.tolist() == alone.train_score_.tolist()
+
+    @pytest.mark.parametrize("workers", [(1, 1), (1, 3), (4, 1)])
+    def test_on_any_number_of_threads(self, workers):
+        with connect(*workers, False) as cluster, Client(cluster) as client:
+            assert found(fit(client, "three classes")) == expected_of("three classes")
+            assert ours(client) == []
+
+    def test_on_processes(self, processes):
+        assert found(fit(processes, "three classes")) == expected_of("three classes")
+        assert ours(processes) == []
+
+    def test_of_a_table_in_memory(self, three):
+        model, y = model_of("numbers", regime="partitioned", warm_start=True, max_iter=2)
+        with three.as_current():
+            model.fit(X, y, sample_weight=WEIGHT)
+            model.set_params(max_iter=4).fit(X, y, sample_weight=WEIGHT)
+        assert found(model) == expected_of("numbers")
+
+    @pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
+    def test_without_a_cluster(self, scheduler):
+        model, y = model_of(regime="partitioned")
+        with dask.config.set(scheduler=scheduler):
+            model.fit(da.from_array(X, chunks=(200, -1)), y, sample_weight=WEIGHT)
+        assert found(model) == expected_of()
+        assert model.fit_report_["regime"] == "partitioned"
+
+    def test_of_data_frames_with_categories(self, three):
+        frame = pd.DataFrame(X, columns=list("abcde"))
+        frame["c"] = pd.Categorical(np.where(np.isnan(X[:, 2]), "none", np.where(F > 0, "u", "v")))
+        many = np.array([f"c{k:02d}" for k in range(30)])
+        frame["d"] = pd.Categorical(many[np.random.default_rng(1).integers(0, 30, len(X))])
+        model, y = model_of("numbers")
+        alone = digest(model.fit(frame, y).forest_.trees)
+        lazy = dd.from_pandas(frame, npartitions=5)
+        with three.as_current():
+            model.set_params(regime="partitioned").fit(
+                lazy, dd.from_pandas(pd.Series(y), npartitions=2)
+            )
+        assert digest(model.forest_.trees) == alone
+
+    @pytest.mark.parametrize("name", ["three classes", "numbers"])
+    def test_of_sparse_tables(self, name, three):
+        rng = np.random.default_rng(2)
+        table = sp.random(600, 40, density=0.1, random_state=2, format="csr")
+        table.data = table.data.round(1)
+        table = sp.csr_array(sp.hstack([table, np.round(rng.normal(size=(600, 1)), 1)]))
+        model, y = model_of(name)
+        y = y if name == "three classes" else y + table[:, [0]].toarray()[:, 0]
+        alone = digest(model.fit(table, y).forest_.trees)
+        lazy = da.from_array(table.toarray(), chunks=(110, -1)).map_blocks(sp.csr_array)
+        with three.as_current():
+            model.set_params(regime="partitioned").fit(lazy, y)
+        assert digest(model.forest_.trees) == alone
+
+    def test_where_most_rows_weigh_nothing(self, three):
+        """Some blocks have no row that is grown from, and some of their rows are held out."""
+        weight = np.zeros(600)
+        weight[200:240] = 1.0 + np.arange(40) % 3
+        model, y = model_of("numbers", early_stopping=True, validation_fraction=0.9)
+        model.fit(X, y, sample_weight=weight)
+        lazy = fit(three, "numbers", weight=weight, early_stopping=True, validation_fraction=0.9)
+        assert found(lazy) == found(model)
+
+    def test_of_rows_that_begin_with_raw_predictions(self, three):
+        start = np.random.default_rng(3).normal(size=600)
+        model, y = model_of("numbers", early_stopping=True)
+        model.fit(X, y, init_score=start)
+        spread, _ = model_of("numbers", early_stopping=True, regime="partitioned")
+        with three.as_current():
+            spread.fit(da.from_array(X, chunks=(90, -1)), y, init_score=start)
+        assert found(spread) == found(model)
+
+
+class TestScores:
+    def test_curves_of_all_sets(self, three):
+        fitted = {}
+        for regime in ("local", "partitioned"):
+            model, y = model_of("numbers", regime=regime)
+            with three.as_current():
+                table = X if regime == "local" else da.from_array(X, chunks=(90, -1))
+                sets = [(table, y), (X[:100], y[:100])]
+                fitted[regime] = model.fit(table, y, WEIGHT, eval_set=sets)
+        local, spread = fitted["local"], fitted["partitioned"]
+        assert spread.evals_result_ == local.evals_result_
+        assert set(spread.evals_result_) == {"training", "valid_1"}
+        assert found(spread) == found(local)
+
+    def test_rows_that_are_given_end_the_fit(self, three):
+        how = {"early_stopping": True, "max_iter": 60, "n_iter_no_change": 2, "tol": 0.02}
+        model, y = model_of("numbers", **how)
+        others = {"X_val": X[:50], "y_val": y[:50]}
+        model.fit(X, y, **others)
+        spread, _ = model_of("numbers", regime="partitioned", **how)
+        with three.as_current():
+            spread.fit(da.from_array(X, chunks=(90, -1)), y, **others)
+        assert len(spread.validation_score_) < 60
+        assert found(spread) == found(model)
+        assert ours(three) == []
+
+    def test_other_scorers_are_refused(self, three):
+        with pytest.raises(ValueError, match=r"scored by the loss only.*X_val"):
+            fit(three, early_stopping=True, scoring="accuracy")
+        assert ours(three) == []
+
+
+class Noted(Callback):
+    """Iterations, up to one that ends the fit."""
+
+    def __init__(self, last=99):
+        self.last, self.numbers = last, []
+
+    def on_iteration_end(self, fit, number):
+        self.numbers.append(number)
+        return number == self.last
+
+
+class TestCallbacks:
+    def test_hear_of_every_iteration_and_may_end_the_fit(self, three):
+        model, y = model_of(regime="partitioned", max_iter=9)
+        noted = Noted(last=2)
+        with three.as_current():
+            model.fit(da.from_array(X, chunks=(90, -1)), y, WEIGHT, callbacks=[noted])
+        assert noted.numbers == [0, 1, 2]
+        assert found(model) == expected_of(max_iter=3)
+        assert ours(three) == []
+
+    def test_an_error_of_one_leaves_nothing(self, three):
+        class Fails(Callback):
+            def on_iteration_end(self, fit, number):
+                fit.training_score()
+
+        model, y = model_of(regime="partitioned")
+        with three.as_current(), pytest.raises(ValueError, match="training rows are on their work"):
+            model.fit(da.from_array(X, chunks=(90, -1)), y, callbacks=[Fails()])
+        assert ours(three) == []
+        assert not hasattr(model, "forest_")
+
+
+def test_an_error_of_a_loss_is_the_users(three):
+    class Fails(Squares):
+        def gradient_and_hessian(self, y, raw):
+            raise ValueError("of derivatives")
+
+    with pytest.raises(ValueError, match="of derivatives"):
+        fit(three, "numbers", loss=Fails())
+    assert ours(three) == []
+
+
+class TestFaults:
+    """Epochs end, and the model is the same."""
+
+    MODEL = partial(
+        GradientBoostingRegressor, max_iter=12, random_state=0, min_samples_leaf=3, subsample=0.7
+    )
+
+    def fitted(self, client, **parameters):
+        model = self.MODEL(regime="partitioned", **parameters)
+        with client.as_current():
+            model.fit(da.from_array(X, chunks=(90, -1)), F, WEIGHT)
+        expected = self.MODEL(**parameters).fit(X, F, WEIGHT)
+        assert found(model) == found(expected)
+        assert ours(client) == []
+        return model.fit_report_
+
+    @pytest.fixture(autouse=True)
+    def short_slices(self, monkeypatch):
+        """An iteration is a slice."""
+        monkeypatch.setattr(boosted_members, "SLICE_SECONDS", 0.0)
+
+    @pytest.mark.parametrize("number", [0, 3])
+    @pytest.mark.parametrize("phase", ["blocks", "rounds"])
+    def test_a_worker_is_killed(self, phase, number, processes):
+        fault = Fault(lambda: os.kill(pids(processes, 2)[0], signal.SIGKILL), phase, number)
+        with fault.set():
+            report = self.fitted(processes)
+        assert fault.has_happened
+        assert report["lost_workers"] >= 1
+
+    def test_all_are_killed(self, processes):
+        def kill():
+            for pid in pids(processes, 2):
+                os.kill(pid, signal.SIGKILL)
+
+        with Fault(kill, "rounds", 4).set() as fault:
+            report = self.fitted(processes)
+        assert fault.has_happened
+        assert report["epochs"] > 1
+
+    def test_workers_come_and_go(self):
+        with connect(1, 1, True) as cluster, Client(cluster) as client:
+
+            def scale(n):
+                cluster.scale(n)
+                if n > 1:
+                    client.wait_for_workers(n)
+
+            more = Fault(partial(scale, 3), "rounds", 2)
+            fewer = Fault(partial(scale, 1), "rounds", 5, after=more)
+            with more.set(), fewer.set():
+                report = self.fitted(client)
+            assert more.has_happened
+            assert fewer.has_happened
+            assert report["epochs"] > 1
+
+    def test_the_cluster_is_restarted(self, processes):
+        with Fault(processes.restart, "rounds", 3).set() as fault:
+            report = self.fitted(processes)
+        assert fault.has_happened
+        assert report["epochs"] > 1
+
+    def test_a_worker_is_paused(self, three, monkeypatch):
+        """It has begun nothing, and others may have its task."""
+        workers = sorted(three.nthreads())[:1]
+        fault = Fault(lambda: paused(three, workers), "rounds", 3)
+        try:
+            monkeypatch.setattr(exchange, "ASK_SECONDS", 0.05)
+            with fault.set():
+                self.fitted(three)
+        finally:
+            paused(three, workers, "running")
+        assert fault.has_happened
+
+    def test_epochs_that_end_again_and_again(self, three, monkeypatch):
+        def refuse(*arguments):
+            raise boosted_members.EpochEndedError("a test")
+
+        monkeypatch.setattr(boosted_members.MemberState, "grow", refuse)
+        with pytest.raises(WorkerLostError, match="lost 5 times, without an iteration"):
+            self.fitted(three)
+        assert ours(three) == []

@@ -1,0 +1,191 @@
+"""Members on the workers of a cluster: sums that all of them have, and epochs that end."""
+
+import threading
+import time
+from contextlib import contextmanager
+from functools import partial
+from uuid import uuid4
+
+import dask
+import numpy as np
+import pytest
+from distributed import Client
+
+from dtrees.parallel import exchange
+from dtrees.parallel.exchange import LONG, Epoch, EpochEndedError, end_epoch, open_epoch
+from tests.parallel.clusters import connect, paused
+
+
+@pytest.fixture(scope="module")
+def five():
+    """A client of five workers in this process, each with two threads."""
+    with connect(5, 2, False) as cluster, Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+@contextmanager
+def epoch_of(client, n_members):
+    """An epoch of some of the workers."""
+    epoch = Epoch(uuid4().hex, tuple(sorted(client.nthreads())[:n_members]))
+    client.run(partial(open_epoch, epoch.name), workers=list(epoch.addresses))
+    try:
+        yield epoch
+    finally:
+        client.run(partial(end_epoch, epoch.name))
+
+
+def results(client, epoch, function, *arguments):
+    """What each member returns."""
+
+    def member(epoch, *arguments):
+        with epoch.joined() as members:
+            return function(members, *arguments)
+
+    futures = [
+        client.submit(member, epoch, *arguments, workers=[address], pure=False)
+        for address in epoch.addresses
+    ]
+    return client.gather(futures)
+
+
+def reduced(members, length):
+    """A sum, a maximum, and a sum that wraps around."""
+    own = np.arange(length) * (members.rank + 1)
+    members.sum(own)
+    largest = np.linspace(0.0, 1.0, length) * (-1.0) ** members.rank
+    members.largest(largest)
+    wrapped = np.full(length, 2**62)
+    members.sum(wrapped)
+    return own, largest, wrapped, members.work
+
+
+@pytest.mark.parametrize("n_members", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("length", [1, 7, LONG + 3])
+def test_all_members_have_the_sums(n_members, length, five):
+    with epoch_of(five, n_members) as epoch:
+        found = results(five, epoch, reduced, length)
+    ranks = np.arange(n_members)
+    expected = np.arange(length) * (ranks + 1).sum()
+    signed = np.linspace(0.0, 1.0, length)  # of the first
+    for own, largest, wrapped, work in found:
+        np.testing.assert_array_equal(own, expected)
+        np.testing.assert_array_equal(largest, signed)
+        assert set(wrapped) == {np.array([2**62] * n_members).sum()}
+        assert work["rounds"] == 3
+
+
+@pytest.mark.parametrize("length", [7, LONG])
+def test_messages_are_few(length, five):
+    """Recursive doubling: the logarithm of the members; of halves, twice as many."""
+    with epoch_of(five, 4) as epoch:
+        found = results(five, epoch, reduced, length)
+    for *_, work in found:
+        assert work["messages"] == 3 * (2 if length < LONG else 4)
+        assert work["bytes_moved"] <= 3 * 8 * length * 2
+
+
+def test_trees_that_grow_at_the_same_time(five):
+    """Members that work on them in another order get the same sums."""
+
+    def sums(members):
+        found = {}
+
+        def add(k):
+            numbers = np.full(3, 10**k)
+            members.of_tree(k).sum(numbers)
+            found[k] = numbers.tolist()
+
+        order = [0, 1] if members.rank % 2 else [1, 0]
+        threads = [threading.Thread(target=add, args=(k,)) for k in order]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return found
+
+    with epoch_of(five, 3) as epoch:
+        for found in results(five, epoch, sums):
+            assert found == {0: [3] * 3, 1: [30] * 3}
+
+
+def test_what_a_member_keeps_lasts_as_long_as_the_epoch(five):
+    def count(members):
+        members.state["calls"] = members.state.get("calls", 0) + 1
+        numbers = np.array([members.state["calls"]])
+        members.sum(numbers)
+        return int(numbers[0])
+
+    with epoch_of(five, 2) as epoch:
+        assert results(five, epoch, count) == [2, 2]
+        assert results(five, epoch, count) == [4, 4]
+    with epoch_of(five, 2) as epoch:
+        assert results(five, epoch, count) == [2, 2]
+    assert not exchange._boxes
+
+
+def join(epoch):
+    """Add up some numbers as a member."""
+    with epoch.joined() as members:
+        members.sum(np.zeros(2, dtype=np.int64))
+
+
+class TestEnds:
+    def test_a_task_on_another_worker(self, five):
+        with epoch_of(five, 2) as epoch:
+            other = sorted(five.nthreads())[4]
+            future = five.submit(join, epoch, workers=[other])
+            with pytest.raises(EpochEndedError, match="has no part in the epoch"):
+                future.result()
+
+    def test_who_waits_is_woken(self, five):
+        """One member does not come; the epoch ends."""
+        with epoch_of(five, 2) as epoch:
+            first = five.submit(join, epoch, workers=[epoch.addresses[0]])
+            box = exchange._boxes[epoch.addresses[0], epoch.name]
+            while not box.wanted:
+                time.sleep(0.01)
+            five.run(partial(end_epoch, epoch.name))
+            with pytest.raises(EpochEndedError, match="The epoch has ended"):
+                first.result()
+
+    def test_a_member_that_is_late_is_asked(self, five, monkeypatch):
+        """It has not begun its task, and answers; once it has left the epoch, nobody waits."""
+        monkeypatch.setattr(exchange, "ASK_SECONDS", 0.05)
+        asked = []
+        ask = exchange.Exchange._ask
+
+        async def noted(self, address):
+            asked.append(address)
+            if len(asked) == 3:
+                five.loop.add_callback(leave)
+            await ask(self, address)
+
+        def leave():
+            exchange._boxes.pop((epoch.addresses[1], epoch.name))
+
+        monkeypatch.setattr(exchange.Exchange, "_ask", noted)
+        with epoch_of(five, 2) as epoch:
+            first = five.submit(join, epoch, workers=[epoch.addresses[0]], pure=False)
+            with pytest.raises(EpochEndedError, match="has no part in the epoch any more"):
+                first.result()
+        assert len(asked) >= 3
+
+    def test_a_paused_worker_that_has_not_begun(self, five, monkeypatch):
+        monkeypatch.setattr(exchange, "ASK_SECONDS", 0.05)
+        with epoch_of(five, 2) as epoch:
+            paused(five, epoch.addresses[1:])
+            try:
+                first = five.submit(join, epoch, workers=[epoch.addresses[0]], pure=False)
+                with pytest.raises(EpochEndedError, match="has no part in the epoch any more"):
+                    first.result()
+            finally:
+                paused(five, epoch.addresses[1:], "running")
+
+    def test_a_member_that_cannot_be_reached(self, five):
+        with epoch_of(five, 1) as epoch:
+            host, _, _ = epoch.addresses[0].rpartition("/")
+            gone = Epoch(epoch.name, (*epoch.addresses, f"{host}/999999"))
+            with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
+                future = five.submit(join, gone, workers=list(epoch.addresses))
+                with pytest.raises(EpochEndedError, match="cannot be reached"):
+                    future.result()
