@@ -203,7 +203,8 @@ class BaseBoosting(BaseModel):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            As for `DecisionTreeClassifier.fit`. Codes of a Dask collection come to this process.
+            As for `DecisionTreeClassifier.fit`. Codes of a Dask collection come to this process,
+            unless the model grows where they are (``regime="partitioned"``).
         y : array-like of shape (n_rows,)
             The target.
         sample_weight : array-like of shape (n_rows,), default=None
@@ -234,7 +235,8 @@ class BaseBoosting(BaseModel):
             functions of a model, `X` and `y`. See `evals_result_`.
         callbacks : sequence of dtrees.callbacks.Callback, default=None
             Hear of every iteration in this thread, and may stop the fit; the iterations so far are
-            then the model. In the replicated regime they hear when all iterations are grown.
+            then the model. In the replicated regime they hear when all iterations are grown, and
+            in the partitioned one about once a second.
 
         Returns
         -------
@@ -248,7 +250,8 @@ class BaseBoosting(BaseModel):
             `X_val` is given without `y_val`, or with ``early_stopping=False``. Some of the rows
             that are scored have an `init_score`, and others have none; or only one of two fits
             with ``warm_start`` has it. Two sets or two metrics have one name, there are no rows to
-            be scored by `eval_metric`, or the score that may end the fit is nan throughout.
+            be scored by `eval_metric`, or the score that may end the fit is nan throughout. Rows
+            that stay on their workers are to be scored by something else than the loss.
         TypeError
             `callbacks` are no callbacks, `eval_set` is no list of pairs, or a scorer asks for rows
             of a Dask collection.

@@ -180,9 +180,11 @@ random_state : int, RandomState or None
 class_weight : dict or "balanced"
     Weight of each class by its label, 1 for classes left out; "balanced" gives all classes
     the same total weight. None: every class has weight one.
-regime : {"local", "replicated"} or None
+regime : {"local", "replicated", "partitioned"} or None
     Where the model is grown. "local": on threads of this process. "replicated": on all threads of
-    one worker of a Dask cluster. None: "local". Changes nothing but the time.
+    one worker of a Dask cluster. "partitioned": on the workers that have the rows, together. None:
+    "partitioned" where the codes of a Dask collection are more than a worker should hold, or else
+    "local". Changes nothing but the time.
 max_bins : int
     Largest number of distinct values that a numeric column keeps; columns with more are cut
     at quantiles, in which rows count by their weights. With more than 255, columns take longer.

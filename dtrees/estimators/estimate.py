@@ -6,7 +6,7 @@ v on one of small nodes. A row passes L and S such levels on average:
 
     seconds = trees x rows of a bag x columns drawn x (L x u + S x v) / threads
 
-A boosted model grows in one place, whatever the cluster (`dtrees.parallel.boosted`).
+A boosted model grows in one place, or where its rows are (`dtrees.parallel.boosted`).
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from dtrees.parallel.cost import (
 from dtrees.parallel.memory import check_least_room
 
 TARGET_BYTES = 16  # of a row: y and weights as integers
+BYTES_OF_CODE = 16  # of a column in a histogram of a boosted model
 BOOSTED_ROW_BYTES = 24  # of a row of a boosted model: raw prediction, derivatives, order
 ROW_BYTES = 16  # of a row of a bag, in a tree that grows
 DEEPEST = 64  # levels beyond which no tree is spread
@@ -266,8 +267,13 @@ def _of_boosting(
     owner = type(estimator).__name__
     place = place_of_boosting(estimator.regime, owner, side_by_side=n_sets > 1)
     size = size_of_table(X, estimator.max_bins)
-    _, machines = place_of(size, place.regime, estimator.n_jobs, n_trees=1)
-    if size.collection is not None:
+    choice, machines = place_of(size, estimator.regime, estimator.n_jobs, n_trees=1)
+    if choice.regime == "partitioned" and n_sets == 1:
+        place = choice
+    is_spread = place.regime == "partitioned" and machines.is_cluster
+    if not is_spread:
+        _, machines = place_of(size, place.regime, estimator.n_jobs, n_trees=1)
+    if size.collection is not None and not is_spread:
         check_least_room(size.collection, size.n_rows)
     is_sent = place.regime == "replicated"
     has_classes = hasattr(estimator, "predict_proba") and n_classes > 2
@@ -276,12 +282,18 @@ def _of_boosting(
     codes = float(np.mean(size.n_codes))
     of_tree = model.of_boosted_tree(size.n_rows, size.n_columns, codes, leaves)
     n_threads = machines.n_threads // machines.n_workers if is_sent else machines.n_threads
+    n_workers = machines.n_workers if is_spread else 1
+    rounds = int(n_trees * leaves) if n_workers > 1 else 0
+    exchanged = rounds * 2 * BYTES_OF_CODE * int(sum(size.n_codes))  # by each member
     table = size.n_bytes + TARGET_BYTES * size.n_rows
     coding = size.n_rows * size.n_columns * (model.summarize + model.encode)
     seconds = {
         "coding": coding if is_sent else coding / machines.n_threads,
         "growth": n_trees * of_tree / max(1, n_threads),
     }
+    if is_spread:
+        steps = rounds * math.ceil(math.log2(max(2, n_workers)))
+        seconds["rounds"] = model.start + steps * model.exchange + exchanged * model.byte
     if is_sent:
         seconds["table"] = model.start + table * model.byte
     return CostEstimate(
@@ -289,15 +301,15 @@ def _of_boosting(
         n_columns=size.n_columns,
         n_trees=n_trees,
         code_bytes=size.n_bytes,
-        bytes_per_worker=int(table + BOOSTED_ROW_BYTES * size.n_rows),
-        n_workers=1,
+        bytes_per_worker=int((table + BOOSTED_ROW_BYTES * size.n_rows) / n_workers),
+        n_workers=n_workers,
         n_threads=max(1, n_threads),
         memory=machines.memory,
         regime=place.regime,
         reason=place.reason,
-        rounds=0,
+        rounds=rounds,
         passes=1,
-        bytes_moved=table if is_sent else 0,
+        bytes_moved=table if is_sent else exchanged * n_workers,
         seconds=seconds,
     )
 

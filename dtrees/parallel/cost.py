@@ -294,6 +294,7 @@ class CostModel:
     cell: float = 1e-9  # of a number of a histogram, on the client: added up and searched
     byte: float = 1.4e-9  # of a byte between two processes
     round: float = 0.015  # of a round that does nothing
+    exchange: float = 1.4e-3  # of a message that members of an epoch wait for
     task: float = 1.8e-3  # of a task, for the scheduler
     start: float = 0.2  # of a fit that does nothing
     # of a boosted tree, of a row, a column and a level; below the root half of one is counted, as

@@ -201,8 +201,8 @@ class TestBoosting:
         assert 0.5 * cost.bytes_moved < report["bytes_moved"] < 2 * cost.bytes_moved
 
     def test_refusals_are_those_of_the_fit(self, monkeypatch):
-        with pytest.raises(ValueError, match="does not grow in the partitioned regime yet"):
-            estimate_cost(GradientBoostingClassifier(regime="partitioned"), X)
+        with pytest.raises(ValueError, match="do not grow in the partitioned regime yet"):
+            estimate_cost(GradientBoostingClassifier(regime="partitioned"), X, n_sets=2)
         with pytest.raises(ClusterError, match="needs a Dask cluster"):
             estimate_cost(GradientBoostingClassifier(regime="replicated"), X)
         with pytest.raises(ValueError, match="max_iter"):
@@ -212,6 +212,9 @@ class TestBoosting:
         with connect(1, 1, False) as cluster, Client(cluster):
             room = "dtrees.parallel.tasks.Tasks.room"
             monkeypatch.setattr(room, lambda self: 10_000)  # for a worker they are too many
+            assert estimate_cost(model, frame).regime == "partitioned"
+            assert model.fit(frame, Y).fit_report_["regime"] == "partitioned"
+            model.set_params(regime="local")
             assert estimate_cost(model, frame).regime == "local"
             assert model.fit(frame, Y).fit_report_["regime"] == "local"
             summarized = "dtrees.parallel.encoding.Coding.summarize"  # nothing is read in vain

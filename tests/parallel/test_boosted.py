@@ -182,18 +182,15 @@ class TestPlaces:
             choice = place_of_boosting("replicated", "Model", side_by_side=True)
         assert choice == Choice("local", "boosted models grow side by side in this process")
 
-    def test_partitions_are_refused(self, processes):
-        model, y = model_of(regime="partitioned")
-        match = "does not grow in the partitioned regime yet.*Give regime='replicated'"
-        with pytest.raises(ValueError, match=match):
-            model.fit(X, y)
-        assert not hasattr(model, "forest_")
-        model, y = model_of()
-        config = dask.config.set({"dtrees.regime": "partitioned"})
-        with config, pytest.raises(ValueError, match=match):
-            model.fit(da.from_array(X, chunks=(200, -1)), y)
+    def test_several_models_in_partitions_are_refused(self):
+        with pytest.raises(
+            ValueError, match=r"Several models of Model do not grow.*regime='local'"
+        ):
+            place_of_boosting("partitioned", "Model", side_by_side=True)
+
+    def test_other_places_are_refused(self):
         model, y = model_of(regime="elsewhere")
-        with pytest.raises(ValueError, match=r"among \{'local', 'replicated'\} or None\. Got"):
+        with pytest.raises(ValueError, match=r"'replicated'.*'partitioned'.* or None\. Got"):
             model.fit(X, y)
 
     @pytest.mark.parametrize("limits", [{"a": 500 * 2**20}, {"a": 500 * 2**20, "b": 300 * 2**20}])

@@ -184,9 +184,12 @@ class TestNobodyAnswers:
 
     def test_somebody_answers_in_the_end(self, monkeypatch):
         clock = Clock(monkeypatch, answers=False)
-        monkeypatch.setattr(
-            liveness, "await_workers", lambda client: setattr(clock, "answers", clock.now > 150.0)
-        )
+
+        def await_workers(client):
+            clock.answers = clock.now > 150.0
+            return {"a": 1}
+
+        monkeypatch.setattr(liveness, "await_workers", await_workers)
         assert Liveness(CLIENT, FitStatistics()).await_answer() == ["a"]
         assert len(clock.asked) > 3
 

@@ -95,12 +95,12 @@ class TestResults:
         State.seen, State.began, State.go_on = [], threading.Event(), threading.Event()
         await_ = loop._await
 
-        def copying(pending, submit):
+        def copying(pending, submit, heed):
             if len(pending) == 1:
                 assert State.began.wait(30)
                 submit([next(iter(pending.values()))])
                 threading.Timer(0.2, State.go_on.set).start()
-            return await_(pending, submit)
+            return await_(pending, submit, heed)
 
         loop._await = copying
         assert [place for place, _ in loop.results([Call("slow", slow, (0,))])] == [0]
@@ -207,8 +207,8 @@ class TestDoneAgain:
         """Results are waited for together: it is not waited for any more, and done again."""
         await_, told = loop._await, [ENDED, Missed(OSError("no way there"))]
 
-        def scripted(pending, submit):
-            return [(next(iter(pending)), told.pop(0))] if told else await_(pending, submit)
+        def scripted(pending, submit, heed):
+            return [(next(iter(pending)), told.pop(0))] if told else await_(pending, submit, heed)
 
         monkeypatch.setattr(loop, "_await", scripted)
         calls = [Call("square", square, (i,)) for i in range(2)]
