@@ -61,9 +61,9 @@ from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search, finish_node, free_search, new_search
 from dtrees.core.stores._partition cimport Route
 from dtrees.core.stores.boosted._boosted_store cimport (
-    SUMS_OF_NODE, UNLIMITED, BoostedStore, ChildSearch, bind_blocks, bind_rules, boosted_store, choose_split,
-    count_and_search_chunk, count_chunk, give_back_histogram, has_lost_splits, partition_rows,
-    search_chunk, size_of_histogram, take_histogram
+    SUMS_OF_NODE, UNLIMITED, BoostedStore, ChildSearch, bind_blocks, bind_rules, boosted_store,
+    choose_split, count_and_search_chunk, count_chunk, give_back_histogram, has_lost_splits,
+    partition_rows, search_chunk, size_of_histogram, take_histogram
 )
 from dtrees.core.stores.boosted._column_blocks cimport ColumnBlocks
 
