@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 HANDLER, ALIVE = "dtrees_exchange", "dtrees_alive"
 ASK_SECONDS = 5.0  # without a message, until a member is asked, and until it has answered
-LONG = 2**13  # numbers of an array that is halved
+LONG = 2**16  # numbers of an array that is halved
 
 
 class EpochEndedError(ClusterError):
