@@ -76,7 +76,7 @@ def test_cv_of_a_boosted_model(asked, folder, address):
     found = ask_json("cv", folder / "part-*.parquet", *how, "--cluster", address, *asked[1:])
     assert told(found) == told(expected)
     assert found["growth"]["regime"] == "local" or asked
-    words = "does not grow in the partitioned regime"
+    words = "do not grow in the partitioned regime"
     where = ("--cluster", address, "--regime", "partitioned")
     refused = ask("cv", folder / "part-*.parquet", *how, *where)
     assert refused.exit_code == 2
