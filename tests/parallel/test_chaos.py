@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import dask
 import pytest
@@ -17,6 +18,7 @@ from distributed import Client
 from dtrees.exceptions import ClusterError
 from tests.parallel.clusters import connect
 from tests.parallel.faults import (
+    BOOSTED,
     FOLDS,
     FOREST,
     ROUNDS,
@@ -38,6 +40,7 @@ pytestmark = [
 
 SOME = ("tree", "tree of numbers", "forest", "weights", "cuts")
 SOME += ("sparse", "sparse-exact", "mixed", "mixed-exact")
+SOME += ("boosted", "boosted medians", "boosted and stopped", "boosted, sparse")
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +103,7 @@ class TestFaults:
         assert_nothing_is_left(processes)
 
     @pytest.mark.parametrize("seed", range(8))
-    @pytest.mark.parametrize("model", [FOREST, FOLDS], ids=["fit", "folds"])
+    @pytest.mark.parametrize("model", [FOREST, FOLDS, BOOSTED], ids=["fit", "folds", "boosted"])
     def test_killed_at_any_moment(self, model, seed, processes):
         def kill_one():
             kill(random.Random(seed).sample(pids(processes), 1))
@@ -109,9 +112,25 @@ class TestFaults:
         assert len(set(before) & set(pids(processes, 2))) == 1
         assert_nothing_is_left(processes)
 
+    @pytest.mark.parametrize("seed", range(20))
+    def test_all_killed_or_stopped_at_any_moment(self, seed, processes):
+        """Of a boosted model, whose workers wait for each other."""
+
+        def act():
+            if seed % 2:
+                kill(pids(processes))
+                return
+            stopped = random.Random(seed).choice(pids(processes))
+            os.kill(stopped, signal.SIGSTOP)
+            threading.Timer(12, partial(os.kill, stopped, signal.SIGCONT)).start()
+
+        fit_meanwhile(processes, act, seed, BOOSTED)
+        assert_nothing_is_left(processes)
+
     @pytest.mark.parametrize("seed", range(5))
-    def test_restarted_at_any_moment(self, seed, processes):
-        before = fit_meanwhile(processes, processes.restart, seed)
+    @pytest.mark.parametrize("model", [FOREST, BOOSTED], ids=["fit", "boosted"])
+    def test_restarted_at_any_moment(self, model, seed, processes):
+        before = fit_meanwhile(processes, processes.restart, seed, model)
         assert not set(before) & set(pids(processes, 2))
         assert_nothing_is_left(processes)
 
