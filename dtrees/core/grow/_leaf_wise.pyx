@@ -16,8 +16,9 @@ their leaf, and are not counted::
 They go where the finished tree sends them (`split_rest`), which is known from the drawn rows alone.
 
 Rows may be in several places, each with a grower that grows the same tree. Histograms of a node's
-rows here are added to those of the others before they are searched (`add_others`); sums of integers
-are the same in any order. So all members find the same splits, and each partitions its own rows::
+rows here are added to those of the others before they are searched (`count_with_others`); sums of
+integers are the same in any order. So all members find the same splits, and each partitions its own
+rows::
 
     member 0   count ──┐           ┌── search, split, partition
     member 1   count ──┴── add ────┴── search, split, partition
