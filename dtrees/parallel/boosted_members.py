@@ -23,9 +23,9 @@ import logging
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -45,7 +45,6 @@ from dtrees.parallel.client import RELEASE_SECONDS, call_with_timeout, cluster_c
 from dtrees.parallel.coded_partitions import CodedPartitions, KeptTable, kept_table
 from dtrees.parallel.exchange import Epoch, EpochEndedError, end_epoch, open_epoch
 from dtrees.parallel.fit_statistics import FitStatistics
-from dtrees.parallel.growing import ended_early
 from dtrees.parallel.interrupts import interrupts_deferred_inside
 from dtrees.parallel.placed_blocks import PlacedBlocks, share_out
 from dtrees.parallel.replicated import SharedArrays, pack, packed_bytes, unpack
@@ -57,6 +56,8 @@ if TYPE_CHECKING:
     from distributed import Client
 
 SLICE_SECONDS = 1.0  # of iterations that members grow in one go, about
+TURN_SECONDS = 1.0  # until it is looked at the client, while others have their turn
+LEAST = 4  # of them, but for the first: to begin takes as long as half an iteration
 
 logger = logging.getLogger(__name__)
 
@@ -224,7 +225,7 @@ class MemberState:
 
 
 def grow_iterations(
-    epoch: Epoch, n_iterations: int, halves: Sequence[Any] = (), sent: Any = None
+    epoch: Epoch, rank: int, n_iterations: int, halves: Sequence[Any] = (), sent: Any = None
 ) -> tuple[Any, bool, Any, Counter[str]]:
     """What the task of a member does: grow some iterations with the others.
 
@@ -232,7 +233,7 @@ def grow_iterations(
     model with the trees so far. The first member returns the trees.
     """
     run = TaskRunner()
-    with epoch.joined() as members:
+    with epoch.joined(rank, run.cancelled.is_set) as members:
         if sent is not None:
             members.state["model"] = MemberState.begin(members, halves, *sent.value)
         state = members.state["model"]
@@ -258,10 +259,12 @@ def boost_partitioned(
     iterator ends the growth and leaves nothing on the cluster. Close it (`contextlib.closing`).
     Raises WorkerLostError, SchedulerLostError, ClusterError.
     """
-    with cluster_client() as client, kept_table(model.parts, client) as kept:
-        grown = ended_early(_boosted(model, kept, client, stats))
-        with closing(grown) as found:
-            yield from found
+    with (
+        cluster_client() as client,
+        kept_table(model.parts, client) as kept,
+        closing(_boosted(model, kept, client, stats)) as found,
+    ):
+        yield from found
 
 
 @interrupts_deferred_inside
@@ -281,6 +284,41 @@ def _boosted(
             blocks.end()
 
 
+class Turns:
+    """Turns of fits whose members wait for each other: one at a time on a cluster.
+
+    Otherwise one worker could begin a task of the first fit, and another one of the second, and
+    both would wait for ever. The scheduler takes a turn back from a client that is gone.
+    """
+
+    def __init__(self, client: Client) -> None:
+        kind = sys.modules["distributed"].Semaphore
+        about = {"scheduler_rpc": client.scheduler, "loop": client.loop}
+        self._client = client
+        self._semaphore: Any = kind(max_leases=1, name="dtrees-members", **about)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for a turn, and give it back."""
+        acquire = partial(self._semaphore.acquire, timeout=TURN_SECONDS)
+        while not call_with_timeout(self._client, acquire):
+            pass
+        try:
+            yield
+        finally:
+            if self._client.status == "running":
+                with suppress(Exception):  # the scheduler takes it back
+                    call_with_timeout(self._client, self._semaphore.release, RELEASE_SECONDS)
+
+    def end(self) -> None:
+        """Want no turn any more, not even one that comes late."""
+        self._semaphore.refresh_leases = False
+        loop = self._client.loop
+        with suppress(RuntimeError):  # it is closed
+            if loop is not None:
+                loop.add_callback(self._semaphore.refresh_callback.stop)
+
+
 class BlocksOfMembers(PlacedBlocks):
     """The blocks of a model on the workers, and the epochs in which these are members."""
 
@@ -293,6 +331,7 @@ class BlocksOfMembers(PlacedBlocks):
             self._chosen[model.rows.chosen] = True
         self._trees: list[Tree] = []
         self._epoch: Epoch | None = None
+        self._turns = Turns(tasks.client)
         self._workers: dict[str, int] = {}  # that there were when it began
         self._halves: dict[str, list[Any]] = {}
 
@@ -318,7 +357,7 @@ class BlocksOfMembers(PlacedBlocks):
             self._trees += trees
             left -= min(some, left)
             seconds = max(1e-3, time.monotonic() - began)
-            some = max(1, min(2 * some, int(some * SLICE_SECONDS / seconds)))
+            some = max(LEAST, min(2 * some, int(some * SLICE_SECONDS / seconds)))
             yield trees, scores
 
     def _go_on(self, n_iterations: int) -> tuple[list[Tree], bool, Any]:
@@ -354,16 +393,23 @@ class BlocksOfMembers(PlacedBlocks):
             Call(
                 "boost-rows",
                 grow_iterations,
-                (epoch, n_iterations, *((self._halves[each], *sent) if sent else ())),
+                (epoch, rank, n_iterations, *((self._halves[each], *sent) if sent else ())),
                 (each,),
                 "iterations of a boosted model",
+                is_bound=True,
             )
-            for each in epoch.addresses
+            for rank, each in enumerate(epoch.addresses)
         ]
-        found = dict(self._tasks.results(calls, together=True, heed=self._check_members))
+        try:
+            with self._turns.turn():
+                results = self._tasks.results(calls, together=True, heed=self._check_members)
+                found = dict(results)
+        except LostResultsError as error:  # what is lost is made again as the next one begins
+            raise EpochEndedError(f"a task of a member is lost: {error}") from error
         packed, is_last, scores, of_first = found[0]
         work = sum((each for *_, each in found.values()), Counter[str]())
-        self._stats.counts.update(work | {"rounds": of_first["rounds"]})
+        work["rounds"] = of_first["rounds"]
+        self._stats.counts.update(work)
         self._stats.counts["bytes_moved"] += packed_bytes(packed)
         return list(unpack(packed)), is_last, scores
 
@@ -427,6 +473,7 @@ class BlocksOfMembers(PlacedBlocks):
     def end(self) -> None:
         """Leave nothing on the cluster."""
         try:
+            self._turns.end()
             self._end_epoch()
         finally:
             super().end()

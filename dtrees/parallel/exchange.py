@@ -18,7 +18,8 @@ Members, and the order in which they are numbered, are those of an *epoch*. It e
 dies, hangs, leaves or joins. Then nobody waits for messages of the epoch any more, and those that
 come late are dropped: an epoch has a name of its own. Whoever waits gets an `EpochEndedError`. A
 member that is late is asked whether it is there: its event loop answers while its task waits for a
-thread, or works. A worker that is paused begins no task, so it has left the epoch.
+thread, or works. A worker that is paused begins no task, so it has left the epoch. Nobody waits for
+others once his own task is cancelled, and a worker forgets an epoch in which nothing happens.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 HANDLER, ALIVE = "dtrees_exchange", "dtrees_alive"
 ASK_SECONDS = 5.0  # without a message, until a member is asked, and until it has answered
+IDLE_SECONDS = 120.0  # without a task, until a worker forgets an epoch: its client may be gone
 LONG = 2**16  # numbers of an array that is halved
 
 
@@ -58,6 +60,7 @@ class Box:
     n_calls: Counter[int] = field(default_factory=Counter)  # rounds so far, by tree
     at_work: set[asyncio.Task[None]] = field(default_factory=set)
     n_tasks: int = 0  # of the member, that have begun and not ended
+    n_begun: int = 1  # since the last look
     is_over: bool = False
 
     def put(self, key: Any, numbers: np.ndarray) -> None:
@@ -118,6 +121,20 @@ def open_epoch(epoch: str, dask_worker: Worker) -> None:
     with _lock:
         _boxes[own, epoch] = Box()
     dask_worker.handlers.update({HANDLER: receive, ALIVE: is_alive})
+    asyncio.get_running_loop().call_later(IDLE_SECONDS, _look, own, epoch)
+
+
+def _look(address: str, epoch: str) -> None:
+    """Forget an epoch in which nothing has happened since the last look."""
+    with _lock:
+        box = _boxes.get((address, epoch))
+        if box is None:
+            return
+        is_idle, box.n_begun = box.n_begun == 0 and box.n_tasks == 0, 0
+        if is_idle:
+            del _boxes[address, epoch]
+    if not is_idle:
+        asyncio.get_running_loop().call_later(IDLE_SECONDS, _look, address, epoch)
 
 
 def end_epoch(epoch: str, dask_worker: Worker) -> None:
@@ -143,8 +160,10 @@ class Epoch:
     addresses: tuple[str, ...]
 
     @contextmanager
-    def joined(self) -> Iterator[Exchange]:
+    def joined(self, rank: int, is_cancelled: Callable[[], bool]) -> Iterator[Exchange]:
         """The exchange of the member that is this task, as long as the context lasts.
+
+        `is_cancelled` says whether nobody waits for the task any more.
 
         Raises
         ------
@@ -156,11 +175,12 @@ class Epoch:
         worker = get_worker()
         with _lock:
             box = _boxes.get((worker.address, self.name))
-        if box is None or worker.address not in self.addresses:
-            raise EpochEndedError(f"{worker.address} has no part in the epoch.")
+        if box is None or box.n_tasks > 0 or worker.address != self.addresses[rank]:
+            raise EpochEndedError(f"{worker.address} has no such part in the epoch.")
         box.n_tasks += 1
+        box.n_begun += 1
         try:
-            yield Exchange(self, worker, box)
+            yield Exchange(self, worker, box, is_cancelled)
         finally:
             box.n_tasks -= 1
 
@@ -178,8 +198,11 @@ class Exchange:
         Rounds, and messages and bytes that this member has sent.
     """
 
-    def __init__(self, epoch: Epoch, worker: Any, box: Box) -> None:
+    def __init__(
+        self, epoch: Epoch, worker: Any, box: Box, is_cancelled: Callable[[], bool]
+    ) -> None:
         self._epoch, self._worker, self._box = epoch, worker, box
+        self._is_cancelled = is_cancelled
         self.rank = epoch.addresses.index(worker.address)
         self.state = box.state
         self.work: Counter[str] = Counter()
@@ -263,6 +286,8 @@ class Exchange:
         coming = asyncio.ensure_future(self._box.get(self._key(step, partner)))
         try:
             while not (await asyncio.wait([coming], timeout=ASK_SECONDS))[0]:
+                if self._is_cancelled():
+                    raise EpochEndedError("Nobody waits for this task any more.")
                 await self._ask(self._epoch.addresses[partner])
             return coming.result()
         finally:

@@ -1,7 +1,7 @@
 """Tasks on the workers of a cluster, seen from the client: the one loop, and the one set of rules.
 
-Tasks are pure: where one runs, and how often, makes no difference to its result. So whatever
-happens to one, it can be done again::
+Tasks are pure, but those that are bound to a worker: where one runs, and how often, makes no
+difference to its result. So whatever happens to one, it can be done again::
 
     submitted ──▶ on the workers ──ended──▶ fetched ──▶ a result
 
@@ -15,6 +15,7 @@ happens to one, it can be done again::
                                       hang leave the cluster, and copies of what they have, or of
                                       what is slow, go to others; of several copies the first counts
     a worker is paused                what it has not begun goes to others
+    a task is bound to its worker     nobody else gets it, and its faults are those of what it needs
     no worker is left                 the client waits for one, then raises `WorkerLostError`
     the scheduler is lost             `SchedulerLostError`
     Ctrl-C, or an error in a task     the client releases what is left; a task that runs ends
@@ -98,6 +99,7 @@ class Call:
     workers: tuple[str, ...] = ()  # that have what it needs, or should do it, if they can
     about: str = ""  # what it does, for messages
     held: frozenset[str] = frozenset()  # workers that had it when nothing came any more
+    is_bound: bool = False  # to the one worker that it is for
 
     def __str__(self) -> str:
         return f"a task '{self.name}'" + (f" ({self.about})" if self.about else "")
@@ -396,15 +398,19 @@ class Tasks:
         futures: dict[int, Future] = {}
         kinds: dict[Any, list[int]] = {}
         for place, call in enumerate(calls):
-            kinds.setdefault((call.name, call.function, call.workers), []).append(place)
-        for (name, function, workers), places in kinds.items():
+            kind = call.name, call.function, call.workers, call.is_bound
+            kinds.setdefault(kind, []).append(place)
+        for (name, function, workers, is_bound), places in kinds.items():
+            where = self._places(workers)
+            if is_bound:
+                where = {"workers": list(workers), "allow_other_workers": False}
             with self._submitting():
                 made = self.client.map(
                     partial(run_call, dtrees.__version__, function),
                     *zip(*(calls[place].arguments for place in places), strict=True),
                     key=[self.key(name) for _ in places],
                     pure=False,
-                    **self._places(workers),
+                    **where,
                 )
             self._made.update(made)
             futures.update(zip(places, made, strict=True))
@@ -749,7 +755,8 @@ class Tasks:
         if submit is None:
             return
         is_stuck = bool(answers.hanging) or not doing
-        copies = copies_of(pending, doing, done, answers, is_stuck=is_stuck)
+        free = {future: own for future, own in pending.items() if not own[1].is_bound}
+        copies = copies_of(free, doing, done, answers, is_stuck=is_stuck)
         if copies and is_stuck:  # what they need may be where it does not come from
             self._answering = sorted(answers.answering)
             copies = self.with_values_anew(copies, doing, answers.hanging)
@@ -777,6 +784,8 @@ class Tasks:
     def _again(self, number: int, call: Call, future: Future, result: Any) -> Call:
         """A task that has failed, to be submitted again; raises as `Faults.of_call`."""
         missed = result if isinstance(result, Missed) else None
+        if call.is_bound:
+            raise self._faults.of_part(future, missed)
         again = self._faults.of_call(number, call, future, missed)
         if missed is None:
             return again

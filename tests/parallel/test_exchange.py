@@ -37,13 +37,13 @@ def epoch_of(client, n_members):
 def results(client, epoch, function, *arguments):
     """What each member returns."""
 
-    def member(epoch, *arguments):
-        with epoch.joined() as members:
+    def member(epoch, rank, *arguments):
+        with epoch.joined(rank, lambda: False) as members:
             return function(members, *arguments)
 
     futures = [
-        client.submit(member, epoch, *arguments, workers=[address], pure=False)
-        for address in epoch.addresses
+        client.submit(member, epoch, rank, *arguments, workers=[address], pure=False)
+        for rank, address in enumerate(epoch.addresses)
     ]
     return client.gather(futures)
 
@@ -123,9 +123,9 @@ def test_what_a_member_keeps_lasts_as_long_as_the_epoch(five):
     assert not exchange._boxes
 
 
-def join(epoch):
-    """Add up some numbers as a member."""
-    with epoch.joined() as members:
+def join(epoch, is_cancelled=lambda: False):
+    """Add up some numbers as the first member."""
+    with epoch.joined(0, is_cancelled) as members:
         members.sum(np.zeros(2, dtype=np.int64))
 
 
@@ -134,8 +134,31 @@ class TestEnds:
         with epoch_of(five, 2) as epoch:
             other = sorted(five.nthreads())[4]
             future = five.submit(join, epoch, workers=[other])
-            with pytest.raises(EpochEndedError, match="has no part in the epoch"):
+            with pytest.raises(EpochEndedError, match="has no such part in the epoch"):
                 future.result()
+
+    def test_a_second_task_of_a_member(self, five):
+        with epoch_of(five, 1) as epoch:
+            exchange._boxes[epoch.addresses[0], epoch.name].n_tasks = 1
+            future = five.submit(join, epoch, workers=list(epoch.addresses), pure=False)
+            with pytest.raises(EpochEndedError, match="has no such part in the epoch"):
+                future.result()
+
+    def test_a_task_that_nobody_waits_for(self, five, monkeypatch):
+        monkeypatch.setattr(exchange, "ASK_SECONDS", 0.05)
+        with epoch_of(five, 2) as epoch:
+            address = epoch.addresses[0]
+            future = five.submit(join, epoch, lambda: True, workers=[address], pure=False)
+            with pytest.raises(EpochEndedError, match="Nobody waits for this task"):
+                future.result()
+
+    def test_an_epoch_in_which_nothing_happens_is_forgotten(self, five, monkeypatch):
+        monkeypatch.setattr(exchange, "IDLE_SECONDS", 0.05)
+        with epoch_of(five, 2):
+            limit = time.monotonic() + 60
+            while exchange._boxes and time.monotonic() < limit:
+                time.sleep(0.01)
+            assert not exchange._boxes
 
     def test_who_waits_is_woken(self, five):
         """One member does not come; the epoch ends."""

@@ -44,7 +44,7 @@ records and no object::
 """
 import numpy as np
 
-from libc.math cimport fabs, frexp, ldexp, rint
+from libc.math cimport INFINITY, fabs, frexp, ldexp, rint
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uint8_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
@@ -86,7 +86,7 @@ cdef double NOTHING = 2.0**-45      # of a score: what a difference of scores ma
 
 
 cdef enum:
-    AT_ONCE = 8             # leaves that are expanded in a round, where others have rows
+    AT_ONCE = 4             # leaves that are expanded in a round, where others have rows
 
 cdef struct Leaf:
     # Of the tree, or one that has been: an inner node; or a child of a leaf that is expanded.
@@ -107,6 +107,13 @@ cdef struct Children:
     int64_t other           # that is the rest of its parent, or -1
     bint search_lesser
     bint search_other
+
+cdef struct Likeliest:
+    # Leaves that are expanded next: by the least gain on the way to them, falling.
+    int64_t[AT_ONCE] leaves
+    double[AT_ONCE] gains
+    int n
+    int most
 
 cdef struct LeafHeap:
     int64_t* leaves         # numbers; the one that is split next comes first
@@ -560,26 +567,49 @@ cdef class LeafWiseGrower:
 
         False: there is no memory, or an `error`.
         """
-        cdef int64_t[AT_ONCE] popped
+        cdef Likeliest found
         cdef Children[AT_ONCE] some
-        cdef int64_t most = 1 if self.members is None else AT_ONCE
         cdef int n = 0
-        cdef int n_popped = 0
-        cdef int i
+        cdef int64_t i
         if not self.reserve_leaves():
             return False
-        most = min(most, self.most_leaves - self.n_taken - 1)
-        while n_popped < most and self.open_leaves.n > 0:
-            popped[n_popped] = pop_leaf(&self.open_leaves, self.leaves)
-            n_popped += 1
-        for i in range(n_popped):
-            if self.leaves[popped[i]].left == 0:
-                if not self.split(popped[i], some + n):
-                    return False
-                n += some[n].search_lesser or some[n].search_other
-        for i in range(n_popped):
-            push_leaf(&self.open_leaves, self.leaves, popped[i])
+        found.n = 0
+        found.most = 1
+        if self.members is not None:
+            found.most = min(<int64_t>AT_ONCE, self.most_leaves - self.n_taken - 1)
+        for i in range(self.open_leaves.n if self.open_leaves.by_gain and found.most > 1
+                       else min(<int64_t>found.most, self.open_leaves.n)):
+            self.add_likeliest(&found, self.open_leaves.leaves[i], INFINITY)
+        for i in range(found.n):
+            if not self.split(found.leaves[i], some + n):
+                return False
+            n += some[n].search_lesser or some[n].search_other
         return n == 0 or self.search_children(some, n)
+
+    cdef void add_likeliest(self, Likeliest* found, int64_t i, double above) noexcept nogil:
+        """Add an open leaf to those that are expanded next, or what its children have of them.
+
+        Likeliest are those with the greatest of the least gains on the way from the tree to them.
+        """
+        cdef const Leaf* leaf = self.leaves + i
+        cdef double least = min(above, leaf.split.gain)
+        cdef int k
+        if not leaf.is_open:
+            return
+        if leaf.left > 0:
+            self.add_likeliest(found, leaf.left, least)
+            self.add_likeliest(found, leaf.left + 1, least)
+            return
+        if found.n == found.most and found.gains[found.n - 1] >= least:
+            return
+        k = min(found.n, found.most - 1)
+        while k > 0 and found.gains[k - 1] < least:
+            found.leaves[k] = found.leaves[k - 1]
+            found.gains[k] = found.gains[k - 1]
+            k -= 1
+        found.leaves[k] = i
+        found.gains[k] = least
+        found.n = min(found.n + 1, found.most)
 
     cdef void take(self, int64_t i) noexcept nogil:
         """Let the children of an expanded leaf take its place in the tree."""
