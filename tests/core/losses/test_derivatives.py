@@ -282,10 +282,12 @@ def test_means_are_the_same_wherever_the_numbers_are(rows, weighted):
     assert together([partial(mean_of_part, k) for k in range(3)]) == [expected] * 3
 
 
-def test_a_mean_of_members_is_nan_where_a_number_is_not_finite():
-    parts = np.array([1.0, 2.0]), np.array([math.inf])
+@pytest.mark.parametrize("values", [[math.inf], [-math.inf], [math.inf, -math.inf], [math.nan]])
+def test_means_of_members_that_are_not_finite(values):
+    parts = np.array([1.0, 2.0]), np.array(values)
+    expected = mean_in_any_order(np.concatenate(parts), None)
     found = together([partial(mean_in_any_order, part, None) for part in parts])
-    assert all(map(math.isnan, found))
+    np.testing.assert_array_equal(found, [expected] * 2)
 
 
 @given(st.lists(st.lists(ANY_SIZE, min_size=3, max_size=3), max_size=5))
