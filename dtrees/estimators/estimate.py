@@ -284,7 +284,9 @@ def _of_boosting(
     n_threads = machines.n_threads // machines.n_workers if is_sent else machines.n_threads
     n_workers = machines.n_workers if is_spread else 1
     rounds = int(n_trees * min(leaves, 7 + leaves / 8)) if n_workers > 1 else 0
-    exchanged = int(n_trees * leaves) * BYTES_OF_CODE * int(sum(size.n_codes))  # by each member
+    exchanged = 0  # by each member
+    if n_workers > 1:
+        exchanged = int(n_trees * leaves) * BYTES_OF_CODE * int(sum(size.n_codes))
     table = size.n_bytes + TARGET_BYTES * size.n_rows
     coding = size.n_rows * size.n_columns * (model.summarize + model.encode)
     seconds = {

@@ -358,8 +358,8 @@ cdef bint is_summed(const double* values, int64_t n, double* sum) noexcept nogil
 def sums_of_members(parts, members):
     """Sums of groups of numbers, of which members have some each; float64 (n_groups,).
 
-    parts : list of float64 (n,), of each group. members : dtrees.typing.Members. Numbers count down to
-    2**-80 of the largest of a group, or to 2**-980.
+    parts : list of float64 (n,), of each group. members : dtrees.typing.Members. Numbers count down
+    to 2**-80 of the largest of a group, or to 2**-980.
     """
     cdef int64_t[:, ::1] limbs = np.zeros((len(parts), 3), dtype=np.int64)
     cdef double[::1] largest = np.zeros(len(parts))
@@ -382,8 +382,8 @@ def sums_of_members(parts, members):
             largest[i] = ldexp(<double>total, exponent_of(largest[i]) - 2 * PART)
     found = np.asarray(largest)
     if np.isinf(found).any():       # for all members: by which values, of each group
-        kinds = np.array([[(np.asarray(own) == math.inf).sum(), (np.asarray(own) == -math.inf).sum(),
-                           np.isnan(own).sum()] for own in parts], dtype=np.int64)
+        kinds = np.array([[np.isposinf(own).sum(), np.isneginf(own).sum(), np.isnan(own).sum()]
+                          for own in parts], dtype=np.int64)
         members.sum(kinds.reshape(-1))
         rises, falls, missing = (kinds > 0).T
         found[rises | falls | missing] = math.nan
