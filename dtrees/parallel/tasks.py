@@ -526,9 +526,10 @@ class Tasks:
                     if result is ENDED and future.status not in FAILED:
                         ended[future] = None
                     elif result is ENDED or isinstance(result, Missed):
-                        del pending[future]
                         ended.pop(future, None)
-                        submit([(number, self._again(number, call, future, result))])
+                        again = self._again(number, call, future, result)
+                        del pending[future]  # until now it is released where that raises
+                        submit([(number, again)])
                     else:
                         same = [future]
                         if n_copies.pop(number) > 1:
