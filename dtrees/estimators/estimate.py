@@ -283,7 +283,7 @@ def _of_boosting(
     of_tree = model.of_boosted_tree(size.n_rows, size.n_columns, codes, leaves)
     n_threads = machines.n_threads // machines.n_workers if is_sent else machines.n_threads
     n_workers = machines.n_workers if is_spread else 1
-    rounds = int(n_trees * min(leaves, 7 + leaves / 8)) if n_workers > 1 else 0
+    rounds = int(n_trees * min(leaves, 5 + leaves / 4)) if n_workers > 1 else 0
     exchanged = 0  # by each member
     if n_workers > 1:
         exchanged = int(n_trees * leaves) * BYTES_OF_CODE * int(sum(size.n_codes))
