@@ -112,7 +112,7 @@ class TestFaults:
         assert len(set(before) & set(pids(processes, 2))) == 1
         assert_nothing_is_left(processes)
 
-    @pytest.mark.parametrize("seed", range(20))
+    @pytest.mark.parametrize("seed", range(8))
     def test_all_killed_or_stopped_at_any_moment(self, seed, processes):
         """Of a boosted model, whose workers wait for each other."""
 
