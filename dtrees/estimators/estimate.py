@@ -288,6 +288,7 @@ def _of_boosting(
     if n_workers > 1:
         exchanged = int(n_trees * leaves) * BYTES_OF_CODE * int(sum(size.n_codes))
     table = size.n_bytes + TARGET_BYTES * size.n_rows
+    held = table + (2 * size.n_bytes if is_spread else 0)  # blocks, their rows together, by column
     coding = size.n_rows * size.n_columns * (model.summarize + model.encode)
     seconds = {
         "coding": coding if is_sent else coding / machines.n_threads,
@@ -303,7 +304,7 @@ def _of_boosting(
         n_columns=size.n_columns,
         n_trees=n_trees,
         code_bytes=size.n_bytes,
-        bytes_per_worker=int((table + BOOSTED_ROW_BYTES * size.n_rows) / n_workers),
+        bytes_per_worker=int((held + BOOSTED_ROW_BYTES * size.n_rows) / n_workers),
         n_workers=n_workers,
         n_threads=max(1, n_threads),
         memory=machines.memory,

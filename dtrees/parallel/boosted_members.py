@@ -105,13 +105,15 @@ class SpreadModel:
 
 @dataclass(frozen=True, eq=False)
 class StoredBoostedRows:
-    """What a boosted model knows of the rows of a block, beside their codes."""
+    """What a boosted model knows of the rows of a block, beside their codes.
+
+    `arrays` are "y" and, if there are such, "weight", "chosen" and "held" (bool), and "raw"
+    (n_rows, n_values).
+    """
 
     first_row: int
     n_rows: int
-    arrays: dict[
-        str, np.ndarray
-    ]  # "y", and of "weight", "chosen", "held" and "raw" those there are
+    arrays: dict[str, np.ndarray]
 
 
 sizeof.register(StoredBoostedRows, size_of_half)
@@ -314,9 +316,10 @@ class Turns:
         """Want no turn any more, not even one that comes late."""
         self._semaphore.refresh_leases = False
         loop = self._client.loop
-        with suppress(RuntimeError):  # it is closed
-            if loop is not None:
-                loop.add_callback(self._semaphore.refresh_callback.stop)
+        refresh = getattr(self._semaphore, "refresh_callback", None)  # if leases end by themselves
+        with suppress(RuntimeError):  # the loop is closed
+            if loop is not None and refresh is not None:
+                loop.add_callback(refresh.stop)
 
 
 class BlocksOfMembers(PlacedBlocks):
@@ -365,7 +368,8 @@ class BlocksOfMembers(PlacedBlocks):
         n_ended = 0
         while True:
             try:
-                return self._in_epoch(n_iterations)
+                with self._turns.turn():
+                    return self._in_epoch(n_iterations)
             except EpochEndedError as error:
                 n_ended += 1
                 self._end_epoch()
@@ -401,9 +405,7 @@ class BlocksOfMembers(PlacedBlocks):
             for rank, each in enumerate(epoch.addresses)
         ]
         try:
-            with self._turns.turn():
-                results = self._tasks.results(calls, together=True, heed=self._check_members)
-                found = dict(results)
+            found = dict(self._tasks.results(calls, together=True, heed=self._check_members))
         except LostResultsError as error:  # what is lost is made again as the next one begins
             raise EpochEndedError(f"a task of a member is lost: {error}") from error
         packed, is_last, scores, of_first = found[0]

@@ -30,6 +30,7 @@ import logging
 import math
 import pickle
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, suppress
@@ -97,8 +98,8 @@ from dtrees.parallel.memory import (
     resolution_of,
     trees_at_once,
 )
-from dtrees.parallel.placed_blocks import BLOCKS_PER_THREAD, PlacedBlocks
-from dtrees.parallel.tasks import Call, Tasks
+from dtrees.parallel.placed_blocks import BLOCKS_PER_THREAD, PlacedBlocks, share_out
+from dtrees.parallel.tasks import WATCH_SECONDS, Call, Tasks
 from dtrees.parallel.threads import LocalRunner
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
 
 
 UNDER_WAY = 3  # batches, for each thread
+GROUP_SHARE = 1 / 12  # of the memory of a worker, for the codes of the blocks of a task
 
 logger = logging.getLogger(__name__)
 
@@ -225,11 +227,13 @@ class BlocksOnWorkers(PlacedBlocks):
         self._values: Future | None = None
         self._known = GrowthOfBlocks(uuid4().hex, growth.common())
         self._is_known = False  # to workers, under its name
+        self._groups: list[tuple[str, list[int], list[Future]]] = []
+        self._grouped = 0.0
 
     def make(self) -> None:
         """Make the blocks, and what goes with them."""
         self._rename(self._known.common)  # where workers have gone, blocks are cut elsewhere
-        self._sent, self._values = [], None
+        self._sent, self._values, self._groups = [], None, []
         super().make()
 
     def _call_for_rows(self, rows: slice, workers: tuple[str, ...]) -> Call:
@@ -244,7 +248,7 @@ class BlocksOnWorkers(PlacedBlocks):
 
     def end(self) -> None:
         """Leave nothing on the cluster."""
-        self._sent, self._values = [], None
+        self._sent, self._values, self._groups = [], None, []
         super().end()
         self._rename(self._known.common)
 
@@ -260,6 +264,39 @@ class BlocksOnWorkers(PlacedBlocks):
         with suppress(Exception):  # they go sooner or later anyway
             forget = partial(self._client.run, _forget, name, on_error="ignore")
             call_with_timeout(self._client, forget, RELEASE_SECONDS)
+
+    def _spread(self) -> None:
+        """Move blocks, after which they are grouped anew."""
+        self._groups = []
+        super()._spread()
+
+    def _by_worker(self) -> list[tuple[str, list[int], list[Future]]]:
+        """Blocks by the worker that has them, a group for each of its threads.
+
+        Of each group the numbers of its blocks; then the codes and the rest of each, in turn. There
+        are more groups where blocks are on its disk: a task has all of its blocks in memory.
+        """
+        now = time.monotonic()
+        if self._groups and now < self._grouped + WATCH_SECONDS:
+            return self._groups
+        threads = self._tasks.workers()
+        per_block = self._parts.n_bytes / max(1, len(self._kept.blocks))
+        most = GROUP_SHARE * (self._tasks.room() or math.inf)
+        of_worker: dict[str, list[int]] = defaultdict(list)
+        holders = self._tasks.holders(self._kept.blocks)
+        for number, worker in enumerate(share_out(self._kept.lengths, holders, threads)):
+            of_worker[worker].append(number)
+        halves = list(zip(self._kept.blocks, self._rows, strict=True))
+        self._groups = [
+            (worker, group.tolist(), [half for n in group for half in halves[n]])
+            for worker, blocks in of_worker.items()
+            for group in np.array_split(
+                blocks,
+                min(len(blocks), max(threads[worker], math.ceil(len(blocks) * per_block / most))),
+            )
+        ]
+        self._grouped = now
+        return self._groups
 
     # ---------------------------------------------------------------------------------------------
     # rounds

@@ -13,15 +13,11 @@ moved until all threads have about as many rows (`even_moves`).
 
 from __future__ import annotations
 
-import math
-import time
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import dask
-import numpy as np
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
@@ -29,7 +25,7 @@ from dtrees.parallel.block_tasks import facts_of_codes, make_codes
 from dtrees.parallel.client import release
 from dtrees.parallel.coded_partitions import PART_BYTES, CodedPartitions, KeptTable, PartFacts
 from dtrees.parallel.memory import BLOCK_SHARE
-from dtrees.parallel.tasks import WATCH_SECONDS, Call, Tasks, identity
+from dtrees.parallel.tasks import Call, Tasks, identity
 
 if TYPE_CHECKING:
     from distributed import Future
@@ -37,7 +33,6 @@ if TYPE_CHECKING:
 BLOCK_BYTES = 32 * 2**20  # of codes, at most, where partitions are not larger
 BLOCKS_PER_THREAD = 2  # at least, where there are so many partitions
 MOVES_AT_ONCE = 4  # of blocks, for each worker
-GROUP_SHARE = 1 / 12  # of the memory of a worker, for the codes of the blocks of a task
 
 
 class PlacedBlocks:
@@ -50,8 +45,6 @@ class PlacedBlocks:
         self._stats = tasks.stats
         self._kept = kept
         self._rows: list[Future] = []  # of the blocks: what is not kept
-        self._groups: list[tuple[str, list[int], list[Future]]] = []
-        self._grouped = 0.0
 
     def _make_again(self) -> None:
         self._kept.forget()
@@ -59,7 +52,7 @@ class PlacedBlocks:
 
     def make(self) -> None:
         """Make the codes of the blocks, which stay for the next growth, and what else they need."""
-        self._groups, self._rows = [], []
+        self._rows = []
         if self._kept.blocks:
             self._tasks.wait(self._kept.blocks)
         else:
@@ -100,7 +93,6 @@ class PlacedBlocks:
 
     def _spread(self) -> None:
         """Move blocks until every thread has about as many rows, some at a time."""
-        self._groups = []
         threads = self._tasks.answering()
         if len(threads) == 1:
             return
@@ -149,36 +141,8 @@ class PlacedBlocks:
 
     def end(self) -> None:
         """Leave nothing on the cluster."""
-        self._rows, self._groups = [], []
+        self._rows = []
         self._tasks.end()
-
-    def _by_worker(self) -> list[tuple[str, list[int], list[Future]]]:
-        """Blocks by the worker that has them, a group for each of its threads.
-
-        Of each group the numbers of its blocks; then the codes and the rest of each, in turn. There
-        are more groups where blocks are on its disk: a task has all of its blocks in memory.
-        """
-        now = time.monotonic()
-        if self._groups and now < self._grouped + WATCH_SECONDS:
-            return self._groups
-        threads = self._tasks.workers()
-        per_block = self._parts.n_bytes / max(1, len(self._kept.blocks))
-        most = GROUP_SHARE * (self._tasks.room() or math.inf)
-        of_worker: dict[str, list[int]] = defaultdict(list)
-        holders = self._tasks.holders(self._kept.blocks)
-        for number, worker in enumerate(share_out(self._kept.lengths, holders, threads)):
-            of_worker[worker].append(number)
-        halves = list(zip(self._kept.blocks, self._rows, strict=True))
-        self._groups = [
-            (worker, group.tolist(), [half for n in group for half in halves[n]])
-            for worker, blocks in of_worker.items()
-            for group in np.array_split(
-                blocks,
-                min(len(blocks), max(threads[worker], math.ceil(len(blocks) * per_block / most))),
-            )
-        ]
-        self._grouped = now
-        return self._groups
 
 
 def share_out(

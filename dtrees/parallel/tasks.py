@@ -1,7 +1,8 @@
 """Tasks on the workers of a cluster, seen from the client: the one loop, and the one set of rules.
 
-Tasks are pure, but those that are bound to a worker: where one runs, and how often, makes no
-difference to its result. So whatever happens to one, it can be done again::
+Tasks are pure: where one runs, and how often, makes no difference to its result. So whatever
+happens to one, it can be done again. (Those of members, which wait for each other, are bound to
+their workers: `dtrees.parallel.boosted_members`.) ::
 
     submitted ──▶ on the workers ──ended──▶ fetched ──▶ a result
 

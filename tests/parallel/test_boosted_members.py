@@ -262,6 +262,12 @@ class TestOthers:
         assert model.fit_report_["epochs"] == 1
         assert held.result()
 
+    @pytest.mark.parametrize("seconds", ["inf", "10s"])
+    def test_turns_that_end_by_themselves_or_not(self, seconds, three):
+        with dask.config.set({"distributed.scheduler.locks.lease-timeout": seconds}):
+            assert found(fit(three, "numbers")) == expected_of("numbers")
+        assert ours(three) == []
+
     def test_fits_at_the_same_time_take_turns(self, three, monkeypatch):
         monkeypatch.setattr(boosted_members, "SLICE_SECONDS", 0.0)
         monkeypatch.setattr(boosted_members, "LEAST", 1)
