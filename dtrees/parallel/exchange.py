@@ -235,14 +235,14 @@ class Exchange:
         n_paired = 1 << n_members.bit_length() - 1
         if rank >= n_paired:
             await self._send(rank - n_paired, "before", own)
-            own[:] = await self._get(rank - n_paired, "after")
+            own[:] = await self._get(rank - n_paired, "after", own)
             return
         if rank + n_paired < n_members:
-            add(own, await self._get(rank + n_paired, "before"), out=own)
+            add(own, await self._get(rank + n_paired, "before", own), out=own)
         distances = [1 << k for k in range(n_paired.bit_length() - 1)]
         if len(own) < LONG:
             for distance in distances:
-                add(own, await self._swap(rank ^ distance, distance, own), out=own)
+                add(own, await self._swap(rank ^ distance, distance, own, own), out=own)
         else:
             first, last, halves = 0, len(own), []
             for distance in reversed(distances):
@@ -250,20 +250,21 @@ class Exchange:
                 kept, given = (first, middle), (middle, last)
                 if rank & distance:
                     kept, given = given, kept
-                found = await self._swap(rank ^ distance, distance, own[slice(*given)])
-                add(own[slice(*kept)], found, out=own[slice(*kept)])
-                halves.append((distance, kept, given))
+                mine, theirs = own[slice(*kept)], own[slice(*given)]
+                add(mine, await self._swap(rank ^ distance, distance, theirs, mine), out=mine)
+                halves.append((distance, mine, theirs))
                 first, last = kept
-            for distance, kept, given in reversed(halves):
-                found = await self._swap(rank ^ distance, -distance, own[slice(*kept)])
-                own[slice(*given)] = found
+            for distance, mine, theirs in reversed(halves):
+                theirs[:] = await self._swap(rank ^ distance, -distance, mine, theirs)
         if rank + n_paired < n_members:
             await self._send(rank + n_paired, "after", own)
 
-    async def _swap(self, partner: int, step: Any, numbers: np.ndarray) -> np.ndarray:
-        """Send numbers to a partner, who sends others."""
+    async def _swap(
+        self, partner: int, step: Any, numbers: np.ndarray, like: np.ndarray
+    ) -> np.ndarray:
+        """Send numbers to a partner, who sends others, of the form of `like`."""
         await self._send(partner, step, numbers)
-        return await self._get(partner, step)
+        return await self._get(partner, step, like)
 
     async def _send(self, partner: int, step: Any, numbers: np.ndarray) -> None:
         from distributed.protocol import to_serialize
@@ -281,15 +282,21 @@ class Exchange:
         except OSError as error:
             raise EpochEndedError(f"{address} cannot be reached: {error!r}.") from error
 
-    async def _get(self, partner: int, step: Any) -> np.ndarray:
-        """Wait for numbers of a partner, as long as it is there."""
+    async def _get(self, partner: int, step: Any, like: np.ndarray) -> np.ndarray:
+        """Wait for numbers of a partner, of the form of `like`, as long as it is there."""
         coming = asyncio.ensure_future(self._box.get(self._key(step, partner)))
         try:
             while not (await asyncio.wait([coming], timeout=ASK_SECONDS))[0]:
                 if self._is_cancelled():
                     raise EpochEndedError("Nobody waits for this task any more.")
                 await self._ask(self._epoch.addresses[partner])
-            return coming.result()
+            found = coming.result()
+            if found.shape != like.shape or found.dtype != like.dtype:
+                raise EpochEndedError(
+                    f"{self._epoch.addresses[partner]} has sent {found.dtype} {found.shape} for "
+                    f"{like.dtype} {like.shape}."
+                )
+            return found
         finally:
             coming.cancel()
 

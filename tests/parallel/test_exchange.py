@@ -130,6 +130,18 @@ def join(epoch, is_cancelled=lambda: False):
 
 
 class TestEnds:
+    @pytest.mark.parametrize("other", [np.zeros(1, np.int64), np.zeros(3)], ids=["one", "floats"])
+    def test_numbers_of_another_form(self, other, five):
+        """They would be broadcast, or converted, without a word."""
+
+        def add(members):
+            (members.sum if members.rank == 0 else members.largest)(
+                np.zeros(3, dtype=np.int64) if members.rank == 0 else other.copy()
+            )
+
+        with epoch_of(five, 2) as epoch, pytest.raises(EpochEndedError, match="has sent"):
+            results(five, epoch, add)
+
     def test_a_task_on_another_worker(self, five):
         with epoch_of(five, 2) as epoch:
             other = sorted(five.nthreads())[4]
