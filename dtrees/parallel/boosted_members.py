@@ -11,7 +11,7 @@ hears of their trees::
     member 1        derive  count ═╪═ search  partition  ...
 
 The trees so far are the checkpoint, and they are here. Where a worker dies, hangs, leaves or joins,
-the epoch ends. The next one begins on the workers that are there: blocks that are lost are made
+the epoch ends (`dtrees.parallel.epochs`). In the next one blocks that are lost are made
 again from the user's graph, others are moved so that workers have about as many rows, and raw
 predictions follow from the trees so far. Rows are moved by the very steps that the trees hold, so
 it is the same model.
@@ -23,13 +23,12 @@ import logging
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
-from uuid import uuid4
 
 import numpy as np
 from dask.sizeof import sizeof
@@ -39,24 +38,22 @@ from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.boosting import BoostedRows, Growing, boost
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.binned import CodedRows
-from dtrees.exceptions import NoAnswerError, WorkerLostError
 from dtrees.parallel.block_tasks import size_of_half
-from dtrees.parallel.client import RELEASE_SECONDS, call_with_timeout, cluster_client
+from dtrees.parallel.client import cluster_client
 from dtrees.parallel.coded_partitions import CodedPartitions, KeptTable, kept_table
-from dtrees.parallel.exchange import Epoch, EpochEndedError, end_epoch, open_epoch
+from dtrees.parallel.epochs import SLICE_SECONDS, Epochs
+from dtrees.parallel.exchange import Epoch
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred_inside
 from dtrees.parallel.placed_blocks import PlacedBlocks, share_out
 from dtrees.parallel.replicated import SharedArrays, pack, packed_bytes, unpack
-from dtrees.parallel.tasks import RESTARTS, Call, LostResultsError, TaskRunner, Tasks
+from dtrees.parallel.tasks import Call, TaskRunner, Tasks
 from dtrees.parallel.threads import LocalRunner
 from dtrees.typing import Members
 
 if TYPE_CHECKING:
     from distributed import Client
 
-SLICE_SECONDS = 1.0  # of iterations that members grow in one go, about
-TURN_SECONDS = 1.0  # until it is looked at the client, while others have their turn
 LEAST = 4  # of them, but for the first: to begin takes as long as half an iteration
 
 logger = logging.getLogger(__name__)
@@ -286,42 +283,6 @@ def _boosted(
             blocks.end()
 
 
-class Turns:
-    """Turns of fits whose members wait for each other: one at a time on a cluster.
-
-    Otherwise one worker could begin a task of the first fit, and another one of the second, and
-    both would wait for ever. The scheduler takes a turn back from a client that is gone.
-    """
-
-    def __init__(self, client: Client) -> None:
-        kind = sys.modules["distributed"].Semaphore
-        about = {"scheduler_rpc": client.scheduler, "loop": client.loop}
-        self._client = client
-        self._semaphore: Any = kind(max_leases=1, name="dtrees-members", **about)
-
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Wait for a turn, and give it back."""
-        acquire = partial(self._semaphore.acquire, timeout=TURN_SECONDS)
-        while not call_with_timeout(self._client, acquire):
-            pass
-        try:
-            yield
-        finally:
-            if self._client.status == "running":
-                with suppress(Exception):  # the scheduler takes it back
-                    call_with_timeout(self._client, self._semaphore.release, RELEASE_SECONDS)
-
-    def end(self) -> None:
-        """Want no turn any more, not even one that comes late."""
-        self._semaphore.refresh_leases = False
-        loop = self._client.loop
-        refresh = getattr(self._semaphore, "refresh_callback", None)  # if leases end by themselves
-        with suppress(RuntimeError):  # the loop is closed
-            if loop is not None and refresh is not None:
-                loop.add_callback(refresh.stop)
-
-
 class BlocksOfMembers(PlacedBlocks):
     """The blocks of a model on the workers, and the epochs in which these are members."""
 
@@ -333,10 +294,7 @@ class BlocksOfMembers(PlacedBlocks):
             self._chosen = np.zeros(len(model.rows.y), dtype=bool)
             self._chosen[model.rows.chosen] = True
         self._trees: list[Tree] = []
-        self._epoch: Epoch | None = None
-        self._turns = Turns(tasks.client)
-        self._workers: dict[str, int] = {}  # that there were when it began
-        self._halves: dict[str, list[Any]] = {}
+        self._epochs = Epochs(tasks, self._begin)
 
     def _call_for_rows(self, rows: slice, workers: tuple[str, ...]) -> Call:
         """What the model knows of the rows of a block."""
@@ -354,9 +312,8 @@ class BlocksOfMembers(PlacedBlocks):
         while left > 0 and not is_last:
             began = time.monotonic()
             with self._stats.phase("rounds"):
-                trees, is_last, scores = self._tasks.run(
-                    partial(self._go_on, min(some, left)), self._make_again
-                )
+                go_on = partial(self._go_on, min(some, left))
+                trees, is_last, scores = self._tasks.run(go_on, self._make_again)
             self._trees += trees
             left -= min(some, left)
             seconds = max(1e-3, time.monotonic() - began)
@@ -365,83 +322,23 @@ class BlocksOfMembers(PlacedBlocks):
 
     def _go_on(self, n_iterations: int) -> tuple[list[Tree], bool, Any]:
         """Some more iterations, in this epoch or the next ones."""
-        n_ended = 0
-        while True:
-            try:
-                with self._turns.turn():
-                    return self._in_epoch(n_iterations)
-            except EpochEndedError as error:
-                n_ended += 1
-                self._end_epoch()
-                logger.info("an epoch has ended: %s", error)
-                if n_ended > RESTARTS:
-                    raise WorkerLostError(
-                        f"Workers of the Dask cluster were lost {n_ended} times, without an "
-                        f"iteration in between. See their logs. {error}"
-                    ) from error
-                self._tasks.begin()
-            except BaseException:
-                self._end_epoch()
-                raise
-
-    def _in_epoch(self, n_iterations: int) -> tuple[list[Tree], bool, Any]:
-        if self._epoch is not None and self._tasks.workers() != self._workers:
-            logger.info("workers have come or gone: an epoch ends")
-            self._end_epoch()
-        sent: tuple[Any, ...] = ()
-        if self._epoch is None:
-            sent = (self._begin_epoch(),)
-        epoch = self._epoch
-        assert epoch is not None
-        calls = [
-            Call(
-                "boost-rows",
-                grow_iterations,
-                (epoch, rank, n_iterations, *((self._halves[each], *sent) if sent else ())),
-                (each,),
-                "iterations of a boosted model",
-                is_bound=True,
-            )
-            for rank, each in enumerate(epoch.addresses)
-        ]
-        try:
-            found = dict(self._tasks.results(calls, together=True, heed=self._check_members))
-        except LostResultsError as error:  # what is lost is made again as the next one begins
-            raise EpochEndedError(f"a task of a member is lost: {error}") from error
+        found = self._epochs.results(
+            "boost-rows", grow_iterations, (n_iterations,), "iterations of a boosted model"
+        )
         packed, is_last, scores, of_first = found[0]
-        work = sum((each for *_, each in found.values()), Counter[str]())
+        work = sum((each for *_, each in found), Counter[str]())
         work["rounds"] = of_first["rounds"]
         self._stats.counts.update(work)
         self._stats.counts["bytes_moved"] += packed_bytes(packed)
         return list(unpack(packed)), is_last, scores
 
-    def _check_members(self, workers: Mapping[str, int]) -> None:
-        """Raise EpochEndedError where a member is gone: it may be that no one does its task."""
-        assert self._epoch is not None
-        gone = set(self._epoch.addresses) - workers.keys()
-        if gone:
-            raise EpochEndedError(f"{min(gone)} has left the cluster.")
-
-    def _begin_epoch(self) -> Any:
-        """Place the blocks, and let workers know who the members are; the model, as it is sent."""
-        self._tasks.wait([*self._kept.blocks, *self._rows])
-        self._spread()
-        self._workers, threads = self._tasks.workers(), self._tasks.answering()
-        for there in self._tasks.holders([*self._kept.blocks, *self._rows]):
-            if self._tasks.hanging() and self._tasks.hanging().issuperset(there):
-                raise LostResultsError("Workers that hang have some of the rows.")
-        self._halves = self._shared_out(threads)
-        addresses = tuple(sorted(self._halves))
-        self._epoch = Epoch(uuid4().hex, addresses)
-        try:
-            self._run_on(addresses, open_epoch)
-        except (OSError, NoAnswerError) as error:
-            raise EpochEndedError(f"a member does not answer: {error!r}") from error
-        self._stats.counts["epochs"] += 1
-        logger.info("epoch %s: %d members", self._epoch.name, len(addresses))
+    def _begin(self) -> tuple[dict[str, list[Any]], Any]:
+        """The blocks of each member, and the model, as it is sent."""
+        self.settle()
+        halves = self._shared_out(self._tasks.answering())
         model, packed = self._model, pack(self._trees) if self._trees else None
         about = model.growing, model.thresholds, model.rows.weight_unit, model.scores
-        return self._tasks.send("boosted-model", SharedArrays((*about, packed)))
+        return halves, self._tasks.send("boosted-model", SharedArrays((*about, packed)))
 
     def _shared_out(self, threads: Mapping[str, int]) -> dict[str, list[Any]]:
         """The blocks of each member, which all have rows that are grown from."""
@@ -459,23 +356,9 @@ class BlocksOfMembers(PlacedBlocks):
             found[min(found)] += idle
         return dict(found)
 
-    def _end_epoch(self) -> None:
-        if self._epoch is not None and self._client.status == "running":
-            with suppress(Exception):  # who does not hear of it finds out
-                self._run_on(self._epoch.addresses, end_epoch)
-        self._epoch = None
-
-    def _run_on(self, addresses: Sequence[str], function: Callable[..., object]) -> None:
-        """Run a function of the epoch on workers that are there."""
-        assert self._epoch is not None
-        run = partial(self._client.run, function, self._epoch.name, on_error="ignore")
-        there = sorted(set(addresses) & self._tasks.workers().keys())
-        call_with_timeout(self._client, partial(run, workers=there), RELEASE_SECONDS)
-
     def end(self) -> None:
         """Leave nothing on the cluster."""
         try:
-            self._turns.end()
-            self._end_epoch()
+            self._epochs.end()
         finally:
             super().end()

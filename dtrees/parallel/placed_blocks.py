@@ -25,7 +25,7 @@ from dtrees.parallel.block_tasks import facts_of_codes, make_codes
 from dtrees.parallel.client import release
 from dtrees.parallel.coded_partitions import PART_BYTES, CodedPartitions, KeptTable, PartFacts
 from dtrees.parallel.memory import BLOCK_SHARE
-from dtrees.parallel.tasks import Call, Tasks, identity
+from dtrees.parallel.tasks import Call, LostResultsError, Tasks, identity
 
 if TYPE_CHECKING:
     from distributed import Future
@@ -116,6 +116,19 @@ class PlacedBlocks:
                 release(self._client, [self._kept.blocks[number]])  # the other worker forgets it
                 self._kept.blocks[number] = future
                 self._stats.counts["bytes_moved"] += int(per_row * lengths[number])
+
+    def settle(self) -> None:
+        """Wait until every block is on a worker that answers, which has about as many as others.
+
+        Raises LostResultsError where that is not so: they have to be made again.
+        """
+        halves = [*self._kept.blocks, *self._rows]
+        self._tasks.wait(halves)
+        self._spread()
+        hanging = self._tasks.hanging()
+        halves = [*self._kept.blocks, *self._rows]
+        if hanging and any(hanging.issuperset(there) for there in self._tasks.holders(halves)):
+            raise LostResultsError("Workers that hang have some of the rows.")
 
     def _rows_of_block(self) -> int:
         """Rows that a block may have, where partitions are not larger."""

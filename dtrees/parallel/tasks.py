@@ -2,7 +2,7 @@
 
 Tasks are pure: where one runs, and how often, makes no difference to its result. So whatever
 happens to one, it can be done again. (Those of members, which wait for each other, are bound to
-their workers: `dtrees.parallel.boosted_members`.) ::
+their workers: `dtrees.parallel.epochs`.) ::
 
     submitted ──▶ on the workers ──ended──▶ fetched ──▶ a result
 

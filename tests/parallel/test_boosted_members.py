@@ -365,9 +365,9 @@ class TestFaults:
 
     def test_epochs_that_end_again_and_again(self, three, monkeypatch):
         def refuse(*arguments):
-            raise boosted_members.EpochEndedError("a test")
+            raise exchange.EpochEndedError("a test")
 
         monkeypatch.setattr(boosted_members.MemberState, "grow", refuse)
-        with pytest.raises(WorkerLostError, match="lost 5 times, without an iteration"):
+        with pytest.raises(WorkerLostError, match="lost 5 times, without a result"):
             self.fitted(three)
         assert ours(three) == []

@@ -1,0 +1,184 @@
+"""Epochs of a growth: who the members are, what they are told to do, and what ends an epoch.
+
+The client sends the members a task each, and hears of all of them when these end, after about a
+second of work. What is so far is the checkpoint, and it is here. Where a worker dies, hangs, leaves
+or joins, the epoch ends; the next one begins on the workers that are there.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from dtrees.exceptions import NoAnswerError, WorkerLostError
+from dtrees.parallel.client import RELEASE_SECONDS, call_with_timeout
+from dtrees.parallel.exchange import Epoch, EpochEndedError, end_epoch, open_epoch
+from dtrees.parallel.tasks import RESTARTS, Call, LostResultsError, Tasks
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+SLICE_SECONDS = 1.0  # of work that members do in one go, about
+TURN_SECONDS = 1.0  # until it is looked at the client, while others have their turn
+
+logger = logging.getLogger(__name__)
+
+
+class Turns:
+    """Turns of fits whose members wait for each other: one at a time on a cluster.
+
+    Otherwise one worker could begin a task of the first fit, and another one of the second, and
+    both would wait for ever. The scheduler takes a turn back from a client that is gone.
+    """
+
+    def __init__(self, client: Client) -> None:
+        kind = sys.modules["distributed"].Semaphore
+        about = {"scheduler_rpc": client.scheduler, "loop": client.loop}
+        self._client = client
+        self._semaphore: Any = kind(max_leases=1, name="dtrees-members", **about)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for a turn, and give it back."""
+        acquire = partial(self._semaphore.acquire, timeout=TURN_SECONDS)
+        while not call_with_timeout(self._client, acquire):
+            pass
+        try:
+            yield
+        finally:
+            if self._client.status == "running":
+                with suppress(Exception):  # the scheduler takes it back
+                    call_with_timeout(self._client, self._semaphore.release, RELEASE_SECONDS)
+
+    def end(self) -> None:
+        """Want no turn any more, not even one that comes late."""
+        self._semaphore.refresh_leases = False
+        loop = self._client.loop
+        refresh = getattr(self._semaphore, "refresh_callback", None)  # if leases end by themselves
+        with suppress(RuntimeError):  # the loop is closed
+            if loop is not None and refresh is not None:
+                loop.add_callback(refresh.stop)
+
+
+class Epochs:
+    """The epochs of a growth, one after the other.
+
+    `begin` places the blocks of rows, and returns the halves of blocks of each member, by the
+    address of its worker, and what all of them begin with.
+    """
+
+    def __init__(self, tasks: Tasks, begin: Callable[[], tuple[dict[str, list[Any]], Any]]) -> None:
+        self._tasks = tasks
+        self._begin = begin
+        self._turns = Turns(tasks.client)
+        self._epoch: Epoch | None = None
+        self._workers: dict[str, int] = {}  # that there were when it began
+
+    def results(
+        self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], about: str
+    ) -> list[Any]:
+        """What members return, by number, in this epoch or one of the next.
+
+        ``function(epoch, rank, *arguments)`` is called on each. The first call of an epoch has two
+        more arguments: the halves of the member's blocks, and what it begins with.
+
+        Raises
+        ------
+        LostResultsError
+            What they begin with has to be made again.
+        WorkerLostError
+            Epochs have ended again and again.
+        """
+        n_ended = 0
+        while True:
+            try:
+                with self._turns.turn():
+                    return self._in_epoch(name, function, arguments, about)
+            except EpochEndedError as error:
+                n_ended += 1
+                self._end_epoch()
+                logger.info("an epoch has ended: %s", error)
+                if n_ended > RESTARTS:
+                    raise WorkerLostError(
+                        f"Workers of the Dask cluster were lost {n_ended} times, without a "
+                        f"result in between. See their logs. {error}"
+                    ) from error
+                self._tasks.begin()
+            except BaseException:
+                self._end_epoch()
+                raise
+
+    def _in_epoch(
+        self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], about: str
+    ) -> list[Any]:
+        if self._epoch is not None and self._tasks.workers() != self._workers:
+            logger.info("workers have come or gone: an epoch ends")
+            self._end_epoch()
+        halves: dict[str, list[Any]] = {}
+        sent: Any = None
+        if self._epoch is None:
+            halves, sent = self._begun()
+        epoch = self._epoch
+        assert epoch is not None
+        calls = [
+            Call(
+                name,
+                function,
+                (epoch, rank, *arguments, *((halves[each], sent) if halves else ())),
+                (each,),
+                about,
+                is_bound=True,
+            )
+            for rank, each in enumerate(epoch.addresses)
+        ]
+        try:
+            found = dict(self._tasks.results(calls, together=True, heed=self._check_members))
+        except LostResultsError as error:  # what is lost is made again as the next one begins
+            raise EpochEndedError(f"a task of a member is lost: {error}") from error
+        return [found[rank] for rank in range(len(found))]
+
+    def _check_members(self, workers: Mapping[str, int]) -> None:
+        """Raise EpochEndedError where a member is gone: it may be that no one does its task."""
+        assert self._epoch is not None
+        gone = set(self._epoch.addresses) - workers.keys()
+        if gone:
+            raise EpochEndedError(f"{min(gone)} has left the cluster.")
+
+    def _begun(self) -> tuple[dict[str, list[Any]], Any]:
+        """Begin an epoch, and let workers know who the members are."""
+        halves, sent = self._begin()
+        self._workers = self._tasks.workers()
+        self._epoch = Epoch(uuid4().hex, tuple(sorted(halves)))
+        try:
+            self._run_on(self._epoch.addresses, open_epoch)
+        except (OSError, NoAnswerError) as error:
+            raise EpochEndedError(f"a member does not answer: {error!r}") from error
+        self._tasks.stats.counts["epochs"] += 1
+        logger.info("epoch %s: %d members", self._epoch.name, len(halves))
+        return halves, sent
+
+    def _end_epoch(self) -> None:
+        if self._epoch is not None and self._tasks.client.status == "running":
+            with suppress(Exception):  # who does not hear of it finds out
+                self._run_on(self._epoch.addresses, end_epoch)
+        self._epoch = None
+
+    def _run_on(self, addresses: Sequence[str], function: Callable[..., object]) -> None:
+        """Run a function of the epoch on workers that are there."""
+        assert self._epoch is not None
+        client = self._tasks.client
+        run = partial(client.run, function, self._epoch.name, on_error="ignore")
+        there = sorted(set(addresses) & self._tasks.workers().keys())
+        call_with_timeout(client, partial(run, workers=there), RELEASE_SECONDS)
+
+    def end(self) -> None:
+        """Leave nothing on the cluster."""
+        try:
+            self._turns.end()
+        finally:
+            self._end_epoch()
