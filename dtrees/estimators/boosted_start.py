@@ -266,7 +266,8 @@ def _watch(
             for each, scorer in asked.items()
         }
         raw = raw_before(predictor.initial, len(rows.rows), rows.offset)
-        if kind is not ScoredRows and list(measures) != ["loss"]:
+        is_spread = kind is not ScoredRows and given.coded.regime == "partitioned"
+        if is_spread and list(measures) != ["loss"]:
             raise ValueError(
                 "Rows that stay on their workers are scored by the loss only. Give other rows as "
                 "X_val and y_val or as eval_set for other scorers, or say regime='replicated'."

@@ -170,22 +170,14 @@ class ScoredRows:
             self.raw[:, k] += steps
         return self.raw
 
-    def copied(self, names: Sequence[str]) -> ScoredRows:
-        """A copy with some of the measures, which goes on by itself."""
-        other = copy.copy(self)
-        other.raw = self.raw.copy()
-        other.measures = {name: self.measures[name] for name in names}
-        other.scores = {name: list(self.scores[name]) for name in names}
-        return other
-
 
 class ScoredElsewhere(ScoredRows):
-    """Rows of a table that is not here: those who grow from it score them by the loss.
+    """Rows of a table that is not here: those who grow from it score them, and tell all scores.
 
-    `told` are all scores so far, as they tell.
+    Measures that are functions of the user's are asked here.
     """
 
-    told: Sequence[float] = ()
+    told: Mapping[str, Sequence[float]] = {}
     is_held = False
 
     @property
@@ -194,13 +186,18 @@ class ScoredElsewhere(ScoredRows):
         return True
 
     def see(self, raw: np.ndarray, trees: list[Tree]) -> None:
-        """Take the next score, which may be told, or is that of `raw`."""
-        n_scores = min(map(len, self.scores.values()))
-        if n_scores >= len(self.told):
-            super().see(raw, trees)
-            return
-        for scores in self.scores.values():
-            scores.append(self.told[n_scores])
+        """Take the next scores, which may be told, or are those of `raw`."""
+        for name, measure in self.measures.items():
+            scores, told = self.scores[name], self.told.get(name, ())
+            scores.append(told[len(scores)] if len(scores) < len(told) else measure(raw, trees))
+
+    def elsewhere(self) -> dict[str, tuple[Any, list[float]]]:
+        """Measures for those who have the rows, and scores but for the last one."""
+        return {
+            name: (measure.loss if isinstance(measure, ByLoss) else measure, self.scores[name][:-1])
+            for name, measure in self.measures.items()
+            if not isinstance(measure, ByModel)
+        }
 
     def after(self, trees: list[Tree], raw: np.ndarray | None) -> np.ndarray:
         """Those before the first tree: nobody asks for others."""
@@ -219,33 +216,38 @@ class SpreadScores:
 
     Attributes
     ----------
-    sets : dict of str to (bool, list of float)
-        By name, whether the rows are held out, or else they are those of the growth; and scores
-        before the last one.
-    loss, n_iter_no_change, tol, decides
-        As for `ByLoss` and `Watch`.
+    sets : dict of str to (bool, dict)
+        By name, whether the rows are held out, or else they are those of the growth; and by name of
+        a measure a loss, or a measure of those who have all rows, and scores before the last one.
+    n_iter_no_change, tol, decides
+        As for `Watch`.
     """
 
-    sets: Mapping[str, tuple[bool, list[float]]]
-    loss: Loss | OwnLoss
+    sets: Mapping[str, tuple[bool, dict[str, tuple[Any, list[float]]]]]
     n_iter_no_change: int
     tol: float
     decides: bool
 
-    def here(self, rows: BoostedRows, held: np.ndarray | None, members: Members) -> Watch:
+    def here(self, rows: BoostedRows, held: np.ndarray | None, members: Members | None) -> Watch:
         """The watch of one who has some of the rows."""
         found = []
-        for name, (is_held, before) in self.sets.items():
+        for name, (is_held, asked) in self.sets.items():
             own = held if is_held else rows.chosen
             if own is None:
                 own = np.arange(len(rows.y))
             weight = None if rows.weight is None else rows.weight[own] * rows.weight_unit
-            by_loss = ByLoss(self.loss, rows.y[own], weight, members)
+            measures = {
+                each: ByLoss(how, rows.y[own], weight, members)
+                if isinstance(how, Loss | OwnLoss)
+                else how
+                for each, (how, _) in asked.items()
+            }
             assert rows.raw is not None
             raw = np.ascontiguousarray(rows.raw[:, own].T)
             walked = CodedRows(rows.coded) if is_held else None
-            scored = ScoredRows(name, own, walked, raw, {"loss": by_loss})
-            scored.scores["loss"][:0] = before
+            scored = ScoredRows(name, own, walked, raw, measures)
+            for each, (_, before) in asked.items():
+                scored.scores[each][:0] = before
             found.append(scored)
         return Watch(found, self.n_iter_no_change, self.tol, self.decides)
 
@@ -275,10 +277,10 @@ class Watch:
     def __post_init__(self) -> None:
         self._trees: list[Tree] = []
 
-    def __call__(self, trees: list[Tree], raw: np.ndarray) -> bool:
+    def __call__(self, trees: list[Tree], raw: np.ndarray | None) -> bool:
         """Take the trees of an iteration; whether it is the last one.
 
-        raw : float64 (n_values, n_rows), of the rows of the table
+        raw : float64 (n_values, n_rows), of the rows of the table, where these are here
         """
         return self.see(trees, [each.after(trees, raw) for each in self.sets])
 
@@ -292,35 +294,29 @@ class Watch:
         """Whether rows are some of the table that the model is grown from, and walk."""
         return any(isinstance(each.walked, CodedRows) for each in self.sets)
 
-    @property
-    def reads_raw(self) -> bool:
-        """Whether rows have the raw predictions that the growth makes."""
-        return any(each.walked is None for each in self.sets)
+    def told(self) -> dict[str, dict[str, list[float]]]:
+        """All scores, by name of the rows and of the measure."""
+        return {each.name: each.scores for each in self.sets}
 
-    def told(self) -> dict[str, list[float]]:
-        """All scores by the loss, by name of the rows."""
-        return {each.name: each.scores["loss"] for each in self.sets}
-
-    def hear(self, told: Mapping[str, list[float]]) -> None:
+    def hear(self, told: Mapping[str, dict[str, list[float]]]) -> None:
         """Take what those tell who score rows elsewhere."""
         for each in self.sets:
             if isinstance(each, ScoredElsewhere):
-                each.told = told[each.name]
+                each.told = told.get(each.name, {})
 
     def elsewhere(self) -> SpreadScores | None:
         """How rows are scored that are not here; None: there are none."""
-        there = [each for each in self.sets if isinstance(each, ScoredElsewhere)]
+        there = {
+            each.name: (each.is_held, asked)
+            for each in self.sets
+            if isinstance(each, ScoredElsewhere) and (asked := each.elsewhere())
+        }
         if not there:
             return None
-        (by_loss,) = there[0].measures.values()
-        assert isinstance(by_loss, ByLoss)
-        return SpreadScores(
-            {each.name: (each.is_held, each.scores["loss"][:-1]) for each in there},
-            by_loss.loss,
-            self.n_iter_no_change,
-            self.tol,
-            self.decides and there[0] is self.sets[0],
-        )
+        first = self.sets[0]
+        _, asked = there.get(first.name, (False, {}))
+        decides = self.decides and next(iter(first.measures)) in asked
+        return SpreadScores(there, self.n_iter_no_change, self.tol, decides)
 
     def curves(self) -> Curves:
         """What the measures say after 1, 2, ... iterations, of training rows first.
@@ -334,26 +330,6 @@ class Watch:
                 sign = -1.0 if isinstance(measure, ByLoss) else 1.0
                 of_rows[name] = [sign * score for score in each.scores[name][1:]]
         return found
-
-    def copied(self) -> Watch:
-        """One that has seen the same, and goes on by itself."""
-        other = copy.copy(self)
-        other.sets = [each.copied(list(each.measures)) for each in self.sets]
-        other._trees = list(self._trees)
-        return other
-
-    def alone(self) -> Watch | None:
-        """One of the score that may end the fit, which may be sent elsewhere; None: there is none.
-
-        A function of the user's is not sent.
-        """
-        first = self.sets[0]
-        name, measure = next(iter(first.measures.items()))
-        if not self.decides or isinstance(measure, ByModel):
-            return None
-        other = copy.copy(self)
-        other.sets = [first.copied([name])]
-        return other
 
     def see(self, trees: Sequence[Tree], raws: Sequence[np.ndarray]) -> bool:
         """Take the trees of an iteration, with the raw predictions of each set; as a call."""
@@ -524,14 +500,21 @@ class Stage(BaseEstimator):
 class Iterations:
     """Hears of the trees of each iteration: callbacks, and a watch that may end the fit.
 
-    `trees` are there already.
+    `trees` are there already. `coded` are the codes of the rows, if these are here.
     """
 
     def __init__(
-        self, model: BaseBoosting, start: Start, trees: list[Tree], callbacks: Sequence[Callback]
+        self,
+        model: BaseBoosting,
+        start: Start,
+        trees: list[Tree],
+        callbacks: Sequence[Callback],
+        coded: CodedMatrix | None,
     ) -> None:
         self.callbacks, self.watch = callbacks, start.watch
         self.rows, self.growing = start.rows, start.growing
+        self._walked = None if coded is None else CodedRows(coded)
+        self._grown: list[list[Tree]] = []  # elsewhere: the rows here have not walked down them
         first = self.growing.first
         self.fit = BoostingFit(
             model,
@@ -547,12 +530,18 @@ class Iterations:
 
     def _so_far(self) -> np.ndarray:
         """Raw predictions after the last iteration, float64 (n_values, n_rows)."""
-        if self._raw is not None:
-            return self._raw
-        return np.repeat(self.growing.initial[:, None], len(self.rows.y), axis=1)
+        raw, grown = self._raw, self._grown
+        if raw is None:
+            raw = np.repeat(self.growing.initial[:, None], len(self.rows.y), axis=1)
+        if grown and self._walked is not None:
+            raw, everywhere = raw.copy(), np.arange(len(self.rows.y))
+            for trees in grown:
+                raw += self._walked.means(trees, everywhere)
+        self._raw, self._grown = raw, []
+        return raw
 
     def _training_score(self) -> float:
-        if not isinstance(self.rows.coded, CodedMatrix):
+        if self._walked is None:
             raise ValueError(
                 "The training rows are on their workers. Give them as eval_set=[(X, y)], too: then "
                 "evals_result() has their scores."
@@ -562,15 +551,16 @@ class Iterations:
         weight = None if rows.weight is None else rows.weight[own] * rows.weight_unit
         return -self.growing.loss.mean(rows.y[own], raw[:, own].T, weight)
 
-    @property
-    def ends(self) -> Watch | None:
-        """What may be sent to a worker to end the growth there; None: nothing."""
-        return None if self.watch is None else self.watch.alone()
+    def __call__(self, trees: list[Tree], raw: np.ndarray | None) -> bool:
+        """Take the trees of an iteration; whether it is the last one.
 
-    def __call__(self, trees: list[Tree], raw: np.ndarray) -> bool:
-        """Take the trees of an iteration; whether it is the last one."""
+        raw : as for `Watch`; None: they have grown elsewhere
+        """
         self.fit.trees += trees
-        self._raw = raw
+        if raw is None:
+            self._grown.append(trees)
+        else:
+            self._raw = raw
         number = len(self.fit.trees) // self.fit.n_values - 1
         is_last = self.watch is not None and self.watch(trees, raw)
         stops = told([callback.on_iteration_end(self.fit, number) for callback in self.callbacks])
@@ -580,17 +570,8 @@ class Iterations:
     def replay(self, trees: list[Tree]) -> list[Tree]:
         """Hear of trees that have grown elsewhere; those up to the last one that is wanted."""
         n_values = self.fit.n_values
-        raw = self._so_far().copy()
-        everywhere = np.arange(len(self.rows.y))
-        is_asked = len(self.callbacks) > 0 or (self.watch is not None and self.watch.reads_raw)
-        is_asked = is_asked and isinstance(self.rows.coded, CodedMatrix)
-        walked = CodedRows(self.rows.coded) if is_asked else None
         for first in range(0, len(trees), n_values):
-            own = trees[first : first + n_values]
-            if walked is not None:  # for the score of the training rows
-                for k, tree in enumerate(own):
-                    raw[k] += tree.value_of(walked.leaves(tree, everywhere))[:, 0]
-            if self(own, raw):
+            if self(trees[first : first + n_values], None):
                 return trees[: first + n_values]
         return trees
 

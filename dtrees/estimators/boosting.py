@@ -35,6 +35,7 @@ from sklearn.utils.validation import check_is_fitted
 from dtrees import losses
 from dtrees._warnings import warn
 from dtrees.callbacks import Callback, ProgressBar, check_callbacks, listening
+from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import row_values
 from dtrees.coding.target import Target, exact_bincount
 from dtrees.constraints import (
@@ -87,7 +88,6 @@ from dtrees.parallel import (
     SpreadModel,
     admitted,
     boost_partitioned,
-    boost_replicated,
     computed,
     is_lazy,
     map_rows,
@@ -203,8 +203,8 @@ class BaseBoosting(BaseModel):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            As for `DecisionTreeClassifier.fit`. Codes of a Dask collection come to this process,
-            unless the model grows where they are (``regime="partitioned"``).
+            As for `DecisionTreeClassifier.fit`. Codes of a Dask collection stay on the workers of
+            a cluster, and the model grows there, unless ``regime="local"``.
         y : array-like of shape (n_rows,)
             The target.
         sample_weight : array-like of shape (n_rows,), default=None
@@ -235,8 +235,7 @@ class BaseBoosting(BaseModel):
             functions of a model, `X` and `y`. See `evals_result_`.
         callbacks : sequence of dtrees.callbacks.Callback, default=None
             Hear of every iteration in this thread, and may stop the fit; the iterations so far are
-            then the model. In the replicated regime they hear when all iterations are grown, and
-            in the partitioned one about once a second.
+            then the model. Where it grows on a cluster, they hear about once a second.
 
         Returns
         -------
@@ -256,7 +255,7 @@ class BaseBoosting(BaseModel):
             `callbacks` are no callbacks, `eval_set` is no list of pairs, or a scorer asks for rows
             of a Dask collection.
         dtrees.exceptions.ClusterError
-            A Dask cluster is asked for by ``regime``, or has the collection, and cannot be used.
+            A Dask cluster is in force, or asked for by ``regime``, and cannot be used.
         dtrees.exceptions.TableTooLargeError
             The codes of a Dask collection do not fit this process, or the table no worker.
 
@@ -289,6 +288,7 @@ class BaseBoosting(BaseModel):
         sides = sides_of(self, values, target, seed, len(evals.sets) > 0)
         with stats.phase("coding"):
             book, coded = plan.code(table, seed, run, stats, sample_weight)
+        here = coded if isinstance(coded, CodedMatrix) else None
         place, coded = place_of_rows(place, coded)
         classes = target.classes
         kept = None
@@ -301,7 +301,8 @@ class BaseBoosting(BaseModel):
             start = going_on(self, start, table, run)
         heard = None
         if start.watch is not None or callbacks:
-            heard = Iterations(self, start, [] if there is None else list(there.trees), callbacks)
+            so_far = [] if there is None else list(there.trees)
+            heard = Iterations(self, start, so_far, callbacks, here)
         listens = listening(heard.fit, callbacks) if heard is not None else nullcontext()
         with listens:
             return self._grow(start, there, heard, run, place, stats)
@@ -330,10 +331,6 @@ class BaseBoosting(BaseModel):
                 if is_spread:
                     trees += self._grown_elsewhere(start, heard, stats)
                     has_missing = coded.facts.has_missing
-                elif place.regime == "replicated":
-                    ends = None if heard is None else heard.ends
-                    found = boost_replicated(rows, growing, thresholds, ends, stats)
-                    trees += found if heard is None else heard.replay(found)
                 else:
                     takes_codes = rows.coded.u8.nbytes >= TAKEN_BYTES
                     takes_codes = takes_codes and not (watch is not None and watch.reads_codes)

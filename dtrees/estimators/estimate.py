@@ -28,7 +28,6 @@ from dtrees.estimators.boosting import BaseBoosting
 from dtrees.estimators.fit_plan import FitPlan, columns_per_split, depth_of, least_rows, node_bytes
 from dtrees.estimators.forests import BaseForest
 from dtrees.parallel import format_bytes, format_time
-from dtrees.parallel.boosted import place_of_boosting
 from dtrees.parallel.cost import (
     CostModel,
     GrowthSize,
@@ -264,55 +263,55 @@ def _of_boosting(
 ) -> CostEstimate:
     """The estimate of a boosted model; with early stopping, of all iterations."""
     estimator._check_parameters()
-    owner = type(estimator).__name__
-    place = place_of_boosting(estimator.regime, owner, side_by_side=n_sets > 1)
     size = size_of_table(X, estimator.max_bins)
-    choice, machines = place_of(size, estimator.regime, estimator.n_jobs, n_trees=1)
-    if choice.regime == "partitioned" and n_sets == 1:
-        place = choice
-    is_spread = place.regime == "partitioned" and machines.is_cluster
-    if not is_spread:
-        _, machines = place_of(size, place.regime, estimator.n_jobs, n_trees=1)
-    if size.collection is not None and not is_spread:
+    choice, machines = place_of(size, estimator.regime, estimator.n_jobs)
+    is_spread = choice.regime == "partitioned" and machines.is_cluster
+    is_sent = choice.regime == "replicated"
+    if size.collection is not None and not (is_spread or is_sent):
         check_least_room(size.collection, size.n_rows)
-    is_sent = place.regime == "replicated"
     has_classes = hasattr(estimator, "predict_proba") and n_classes > 2
     n_trees = int(estimator.max_iter) * (n_classes if has_classes else 1) * n_sets
     leaves = min(estimator.max_leaf_nodes or size.n_rows, size.n_rows, 2.0 ** _depth(estimator))
     codes = float(np.mean(size.n_codes))
     of_tree = model.of_boosted_tree(size.n_rows, size.n_columns, codes, leaves)
-    n_threads = machines.n_threads // machines.n_workers if is_sent else machines.n_threads
-    n_workers = machines.n_workers if is_spread else 1
-    rounds = int(n_trees * min(leaves, 5 + leaves / 4)) if n_workers > 1 else 0
-    exchanged = 0  # by each member
-    if n_workers > 1:
+    n_workers = min(machines.n_workers, n_sets) if is_sent else machines.n_workers
+    n_threads = machines.n_threads * n_workers // machines.n_workers
+    rounds = exchanged = 0  # the latter by each member
+    if is_spread and n_workers > 1:
+        rounds = int(n_trees * min(leaves, 5 + leaves / 4))
         exchanged = int(n_trees * leaves) * BYTES_OF_CODE * int(sum(size.n_codes))
-    table = size.n_bytes + TARGET_BYTES * size.n_rows
-    held = table + (2 * size.n_bytes if is_spread else 0)  # blocks, their rows together, by column
+    moved = exchanged * n_workers
+    held = size.n_bytes + (TARGET_BYTES + BOOSTED_ROW_BYTES) * size.n_rows
+    if is_spread or is_sent:
+        held += 2 * size.n_bytes  # blocks, their rows together, by column
+    if is_sent:  # blocks come to all workers first, and of these to those that grow
+        n_copies = n_workers - 1 / machines.n_workers + (size.collection is None)
+        moved = int(size.n_bytes * n_copies)
     coding = size.n_rows * size.n_columns * (model.summarize + model.encode)
+    is_coded_here = is_sent and size.collection is None
     seconds = {
-        "coding": coding if is_sent else coding / machines.n_threads,
+        "coding": coding if is_coded_here else coding / machines.n_threads,
         "growth": n_trees * of_tree / max(1, n_threads),
     }
     if is_spread:
         steps = rounds * math.ceil(math.log2(max(2, n_workers)))
         seconds["rounds"] = model.start + steps * model.exchange + exchanged * model.byte
     if is_sent:
-        seconds["table"] = model.start + table * model.byte
+        seconds["table"] = model.start + moved * model.byte
     return CostEstimate(
         n_rows=size.n_rows,
         n_columns=size.n_columns,
         n_trees=n_trees,
         code_bytes=size.n_bytes,
-        bytes_per_worker=int((held + BOOSTED_ROW_BYTES * size.n_rows) / n_workers),
+        bytes_per_worker=held // n_workers if is_spread else held,
         n_workers=n_workers,
         n_threads=max(1, n_threads),
         memory=machines.memory,
-        regime=place.regime,
-        reason=place.reason,
+        regime=choice.regime,
+        reason=choice.reason,
         rounds=rounds,
         passes=1,
-        bytes_moved=table if is_sent else exchanged * n_workers,
+        bytes_moved=moved,
         seconds=seconds,
     )
 

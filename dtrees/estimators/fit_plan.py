@@ -218,6 +218,7 @@ class FitPlan:
         if isinstance(table, PartitionedTable):
             # codes are where trees grow
             how["regime"] = "local" if self.is_here else getattr(self.estimator, "regime", None)
+            how["stays"] = self.estimator._adds_steps
             book, coded = encode_partitions(table, **how, stats=stats)
         else:
             book, coded = CodeBook.fit_encode(table, **how, run=run)

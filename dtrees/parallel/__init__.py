@@ -6,11 +6,7 @@ its tasks.
 
 from dask.utils import format_bytes, format_time
 
-from dtrees.parallel.boosted import (
-    boost_replicated,
-    place_of_boosting,
-    place_of_rows,
-)
+from dtrees.parallel.boosted import place_of_boosting, place_of_rows
 from dtrees.parallel.boosted_members import SpreadModel, boost_partitioned
 from dtrees.parallel.checkpoint import Checkpoint
 from dtrees.parallel.clusters import (
@@ -53,7 +49,6 @@ __all__ = [
     "SpreadModel",
     "admitted",
     "boost_partitioned",
-    "boost_replicated",
     "check_lengths",
     "computed",
     "connected",

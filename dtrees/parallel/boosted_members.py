@@ -39,12 +39,13 @@ from dtrees.core.grow.boosting import BoostedRows, Growing, boost
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.binned import CodedRows
 from dtrees.parallel.block_tasks import size_of_half
-from dtrees.parallel.client import cluster_client
+from dtrees.parallel.client import cluster_client, limits_of
 from dtrees.parallel.coded_partitions import CodedPartitions, KeptTable, kept_table
 from dtrees.parallel.epochs import SLICE_SECONDS, Epochs
 from dtrees.parallel.exchange import Epoch
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred_inside
+from dtrees.parallel.memory import too_large_for_workers, too_small
 from dtrees.parallel.placed_blocks import PlacedBlocks, share_out
 from dtrees.parallel.replicated import SharedArrays, pack, packed_bytes, unpack
 from dtrees.parallel.tasks import Call, TaskRunner, Tasks
@@ -62,8 +63,13 @@ logger = logging.getLogger(__name__)
 class Scores(Protocol):
     """How rows of the table are scored where they are; picklable."""
 
-    def here(self, rows: BoostedRows, held: np.ndarray | None, members: Members) -> ScoresHere:
-        """Begin with the rows of a member; `held` are those held out of the growth, int64 (n,)."""
+    def here(
+        self, rows: BoostedRows, held: np.ndarray | None, members: Members | None
+    ) -> ScoresHere:
+        """Begin with the rows of a member; `held` are those held out of the growth, int64 (n,).
+
+        `members` have others; None: nobody has.
+        """
 
 
 class ScoresHere(Protocol):
@@ -141,7 +147,7 @@ class MemberState:
     @classmethod
     def begin(
         cls,
-        members: Members,
+        members: Members | None,
         halves: Sequence[Any],
         growing: Growing,
         thresholds: Thresholds,
@@ -191,7 +197,7 @@ class MemberState:
         return cls(rows, growing, thresholds, scored, raw)
 
     def grow(
-        self, n_iterations: int, members: Members, cancelled: Callable[[], bool]
+        self, n_iterations: int, members: Members | None, cancelled: Callable[[], bool]
     ) -> tuple[list[Tree], bool]:
         """Grow some iterations; their trees, and whether the last one was the last of all."""
         from distributed import get_worker
@@ -233,10 +239,11 @@ def grow_iterations(
     """
     run = TaskRunner()
     with epoch.joined(rank, run.cancelled.is_set) as members:
+        others = members if len(epoch.addresses) > 1 else None
         if sent is not None:
-            members.state["model"] = MemberState.begin(members, halves, *sent.value)
+            members.state["model"] = MemberState.begin(others, halves, *sent.value)
         state = members.state["model"]
-        trees, is_last = state.grow(n_iterations, members, run.cancelled.is_set)
+        trees, is_last = state.grow(n_iterations, others, run.cancelled.is_set)
     if run.cancelled.is_set():
         raise CancelledError
     if members.rank > 0:
@@ -294,7 +301,23 @@ class BlocksOfMembers(PlacedBlocks):
             self._chosen = np.zeros(len(model.rows.y), dtype=bool)
             self._chosen[model.rows.chosen] = True
         self._trees: list[Tree] = []
-        self._epochs = Epochs(tasks, self._begin)
+        self._is_alone = model.parts.regime == "replicated"
+        self._alone = ""  # the worker that has all blocks then
+        self._epochs = Epochs(tasks, self._begin, self._threads if self._is_alone else None)
+
+    def _threads(self) -> dict[str, int]:
+        """Threads of the workers that the blocks are to be on; TableTooLargeError: on none."""
+        threads = self._tasks.answering()
+        if not self._is_alone:
+            return threads
+        small = too_small(self._client, self._parts.n_bytes)
+        able = {each: n for each, n in threads.items() if each not in small}
+        if not able:
+            least = min(filter(None, limits_of(self._client).values()), default=0)
+            raise too_large_for_workers(self._parts.n_bytes, least)
+        if self._alone not in able:
+            self._alone = min(able, key=lambda each: (-able[each], each))
+        return {self._alone: able[self._alone]}
 
     def _call_for_rows(self, rows: slice, workers: tuple[str, ...]) -> Call:
         """What the model knows of the rows of a block."""
@@ -335,7 +358,7 @@ class BlocksOfMembers(PlacedBlocks):
     def _begin(self) -> tuple[dict[str, list[Any]], Any]:
         """The blocks of each member, and the model, as it is sent."""
         self.settle()
-        halves = self._shared_out(self._tasks.answering())
+        halves = self._shared_out(self._threads())
         model, packed = self._model, pack(self._trees) if self._trees else None
         about = model.growing, model.thresholds, model.rows.weight_unit, model.scores
         return halves, self._tasks.send("boosted-model", SharedArrays((*about, packed)))
@@ -350,9 +373,9 @@ class BlocksOfMembers(PlacedBlocks):
         found: dict[str, list[Any]] = defaultdict(list)
         idle: list[Any] = []  # their rows may be held out
         for number, worker in enumerate(share_out(lengths, holders, threads)):
-            own = found[worker] if n_grown[number] > 0 else idle
+            own = found[worker] if n_grown[number] > 0 or self._is_alone else idle
             own += self._kept.blocks[number], self._rows[number]
-        if self._model.held is not None:
+        if self._model.held is not None and idle:
             found[min(found)] += idle
         return dict(found)
 

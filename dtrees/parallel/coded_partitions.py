@@ -79,9 +79,10 @@ class CodedPartitions:
     collections: list[Any]  # of Dask, which say where the parts are made
     # `PartFacts` of all rows, once a growth has seen them, or `learn_rows`
     facts: Any = field(default=None, init=False, repr=False)
+    regime: str = "partitioned"  # of the growth; "replicated": workers bring them together
 
     @classmethod
-    def cut(cls, coded: CodedMatrix, reason: str) -> CodedPartitions:
+    def cut(cls, coded: CodedMatrix, reason: str, regime: str = "partitioned") -> CodedPartitions:
         """A table that is here, in partitions that can be sent."""
         per_row = max(1, coded.nbytes // max(1, coded.n_rows))
         step = max(1, PART_BYTES // per_row)
@@ -97,7 +98,8 @@ class CodedPartitions:
             return list(coded.take_each(np.arange(start, start + n) for start, n in rows))
 
         anywhere = [dask.delayed(None)]
-        return cls(coded.n_codes, coded.n_ordered, lengths, coded.nbytes, each, reason, anywhere)
+        columns = coded.n_codes, coded.n_ordered
+        return cls(*columns, lengths, coded.nbytes, each, reason, anywhere, regime)
 
     @property
     def n_rows(self) -> int:

@@ -138,14 +138,15 @@ def encode_partitions(
     sample_rows: int = SAMPLE_ROWS,
     weights: np.ndarray | None = None,
     regime: str | None = None,
+    stays: bool = False,
     stats: FitStatistics | None = None,
 ) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
     """Learn the codes of a table whose partitions are computed by Dask, and code it.
 
     The graph of the collection is computed twice; ``persist`` it where that is dear and there is
     room for it. Arguments are as for `CodeBook.fit_encode`, `regime` as for `choose_regime`: codes
-    stay in their partitions, not made yet, where that is "partitioned". `stats` are as for
-    `run_with_retries`.
+    stay in their partitions, not made yet, where that is "partitioned", and with `stays` on any
+    cluster. `stats` are as for `run_with_retries`.
 
     Raises ValueError and TypeError as `CodeBook.fit_encode`, and where a partition has not the rows
     that it should have; TableTooLargeError where the codes do not fit this process; and
@@ -154,7 +155,7 @@ def encode_partitions(
     rules = CutRules(max_bins=max_bins, sample_rows=sample_rows, seed=seed)
     mask = categorical_mask(categorical_features, table.n_columns, table.names)
     coding = Coding(table.n_columns, table.names, mask, rules, handle_unknown)
-    code = partial(code_partitions, table, coding, regime, weights=weights)
+    code = partial(code_partitions, table, coding, regime, weights=weights, stays=stays)
     return run_with_retries([table.collection], code, stats)
 
 
@@ -164,12 +165,14 @@ def code_partitions(
     regime: str | None,
     executor: Executor,
     weights: np.ndarray | None = None,
+    stays: bool = False,
 ) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
     """The two passes; the second one later, where codes stay in their partitions."""
     parts = table.parts()
     room = executor.room()
     check_partitions(table, room)
-    if choose_regime(regime, n_bytes=EVERYTHING, room=room).regime != "partitioned":
+    kept = ("partitioned", "replicated") if stays else ("partitioned",)
+    if choose_regime(regime, n_bytes=EVERYTHING, room=room).regime not in kept:
         check_least_room(table.collection, table.n_rows)  # the codes will come here
     bound = sample_bound(table.shape, coding.rules, room)
     stretches = [(0, table.n_columns)]
@@ -198,7 +201,7 @@ def code_partitions(
         ]
 
     choice = choose_regime(regime, n_bytes=n_bytes, room=room)
-    if choice.regime == "partitioned":
+    if choice.regime in kept:
         lengths = tuple(length for _, _, length in parts)
         again = dask.delayed(found, name=f"codebook-{uuid4().hex}", traverse=False)
         make = partial(tasks, again)
@@ -210,6 +213,7 @@ def code_partitions(
             make,
             choice.reason,
             [table.collection],
+            choice.regime,
         )
     check_room(n_bytes, table.shape)
     return book, book.stack_parts(executor.fetch(executor.hold(tasks(executor.as_argument(held)))))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -69,13 +69,20 @@ class Epochs:
     """The epochs of a growth, one after the other.
 
     `begin` places the blocks of rows, and returns the halves of blocks of each member, by the
-    address of its worker, and what all of them begin with.
+    address of its worker, and what all of them begin with. `alone` says which worker is the only
+    member; None: all workers are.
     """
 
-    def __init__(self, tasks: Tasks, begin: Callable[[], tuple[dict[str, list[Any]], Any]]) -> None:
+    def __init__(
+        self,
+        tasks: Tasks,
+        begin: Callable[[], tuple[dict[str, list[Any]], Any]],
+        alone: Callable[[], dict[str, int]] | None = None,
+    ) -> None:
         self._tasks = tasks
         self._begin = begin
-        self._turns = Turns(tasks.client)
+        self._turns = Turns(tasks.client) if alone is None else None  # it waits for nobody
+        self._concerned = alone or tasks.workers
         self._epoch: Epoch | None = None
         self._workers: dict[str, int] = {}  # that there were when it began
 
@@ -97,7 +104,7 @@ class Epochs:
         n_ended = 0
         while True:
             try:
-                with self._turns.turn():
+                with nullcontext() if self._turns is None else self._turns.turn():
                     return self._in_epoch(name, function, arguments, about)
             except EpochEndedError as error:
                 n_ended += 1
@@ -116,7 +123,7 @@ class Epochs:
     def _in_epoch(
         self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], about: str
     ) -> list[Any]:
-        if self._epoch is not None and self._tasks.workers() != self._workers:
+        if self._epoch is not None and self._concerned() != self._workers:
             logger.info("workers have come or gone: an epoch ends")
             self._end_epoch()
         halves: dict[str, list[Any]] = {}
@@ -152,7 +159,7 @@ class Epochs:
     def _begun(self) -> tuple[dict[str, list[Any]], Any]:
         """Begin an epoch, and let workers know who the members are."""
         halves, sent = self._begin()
-        self._workers = self._tasks.workers()
+        self._workers = self._concerned()
         self._epoch = Epoch(uuid4().hex, tuple(sorted(halves)))
         try:
             self._run_on(self._epoch.addresses, open_epoch)
@@ -179,6 +186,7 @@ class Epochs:
     def end(self) -> None:
         """Leave nothing on the cluster."""
         try:
-            self._turns.end()
+            if self._turns is not None:
+                self._turns.end()
         finally:
             self._end_epoch()

@@ -62,6 +62,8 @@ class PlacedBlocks:
             tasks, facts = [], []
             lengths: list[int] = []
             for coded, n_rows in self._parts.groups(self._rows_of_block()):
+                here = [each.nbytes for each in coded if isinstance(each, CodedMatrix)]
+                self._stats.counts["bytes_moved"] += sum(here)
                 parts = [send(each) if isinstance(each, CodedMatrix) else each for each in coded]
                 tasks.append(make(parts, dask_key_name=key("block")))
                 facts.append(learn(tasks[-1], sum(lengths), dask_key_name=key("facts")))
@@ -93,13 +95,18 @@ class PlacedBlocks:
 
     def _spread(self) -> None:
         """Move blocks until every thread has about as many rows, some at a time."""
-        threads = self._tasks.answering()
-        if len(threads) == 1:
+        threads = self._threads()
+        if len(self._tasks.workers()) == 1:
             return
         holders = self._tasks.holders(self._kept.blocks)
         lengths = self._kept.lengths
-        moves = even_moves(lengths, share_out(lengths, holders, threads), threads)
-        wanted = [(number, to) for number, to in moves.items() if to not in holders[number]]
+        places = dict(enumerate(share_out(lengths, holders, threads)))
+        places |= even_moves(lengths, [*places.values()], threads)
+        wanted = [
+            (number, to)
+            for number, to in places.items()
+            if holders[number] and to not in holders[number]
+        ]
         per_row = self._parts.n_bytes / max(1, self._parts.n_rows)
         at_once = MOVES_AT_ONCE * len(threads)
         for start in range(0, len(wanted), at_once):
@@ -129,6 +136,10 @@ class PlacedBlocks:
         halves = [*self._kept.blocks, *self._rows]
         if hanging and any(hanging.issuperset(there) for there in self._tasks.holders(halves)):
             raise LostResultsError("Workers that hang have some of the rows.")
+
+    def _threads(self) -> dict[str, int]:
+        """Threads of the workers that the blocks are to be on."""
+        return self._tasks.answering()
 
     def _rows_of_block(self) -> int:
         """Rows that a block may have, where partitions are not larger."""

@@ -188,21 +188,16 @@ class TestBoosting:
         frame = da.from_array(X, chunks=(500, 6))
         with connect(2, 2, False) as cluster, Client(cluster, set_as_default=False) as client:
             model = GradientBoostingClassifier(max_iter=2)
-            assert estimate_cost(model, frame, client=client).regime == "local"
-            model.set_params(regime="replicated")
-            cost = estimate_cost(model, frame, client=client)
-            several = estimate_cost(model, frame, n_sets=3, client=client)
-            with client.as_current():
-                report = model.fit(frame, Y).fit_report_
-        assert (cost.regime, cost.reason) == (report["regime"], report["reason"])
-        assert several.regime == "local"  # those of a cross-validation grow here
-        assert several.bytes_moved == 0
-        assert (cost.n_workers, cost.n_threads) == (1, 2)  # of the one that grows it
-        assert 0.5 * cost.bytes_moved < report["bytes_moved"] < 2 * cost.bytes_moved
+            for table in (frame, X):
+                cost = estimate_cost(model, table, client=client)
+                with client.as_current():
+                    report = model.fit(table, Y).fit_report_
+                assert (cost.regime, cost.reason) == (report["regime"], report["reason"])
+                assert cost.regime == "replicated"
+                assert (cost.n_workers, cost.n_threads) == (1, 2)  # of the one that grows it
+                assert 0.5 * cost.bytes_moved < report["bytes_moved"] < 2 * cost.bytes_moved
 
     def test_refusals_are_those_of_the_fit(self, monkeypatch):
-        with pytest.raises(ValueError, match="do not grow in the partitioned regime yet"):
-            estimate_cost(GradientBoostingClassifier(regime="partitioned"), X, n_sets=2)
         with pytest.raises(ClusterError, match="needs a Dask cluster"):
             estimate_cost(GradientBoostingClassifier(regime="replicated"), X)
         with pytest.raises(ValueError, match="max_iter"):

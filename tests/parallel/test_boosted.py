@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import _thread
+from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
 
 import dask
 import dask.array as da
@@ -16,13 +16,13 @@ from distributed import Client
 from dtrees import GradientBoostingClassifier, GradientBoostingRegressor
 from dtrees.callbacks import Callback
 from dtrees.exceptions import ClusterError, TableTooLargeError, WorkerLostError
-from dtrees.parallel import boosted
-from dtrees.parallel.boosted import boost_replicated, place_of_boosting
+from dtrees.parallel import boosted_members
+from dtrees.parallel.boosted import place_of_boosting
+from dtrees.parallel.boosted_members import boost_partitioned
 from dtrees.parallel.fit_statistics import FitStatistics
-from dtrees.parallel.memory import too_small
-from dtrees.parallel.regimes import Choice
+from dtrees.parallel.regimes import TOO_LARGE, Choice
 from tests.core.grow.boosted_cases import Squares
-from tests.parallel.clusters import Deadly, connect, digest, ours
+from tests.parallel.clusters import Deadly, connect, digest, make_small, ours
 
 pd = pytest.importorskip("pandas")
 dd = pytest.importorskip("dask.dataframe")
@@ -72,11 +72,12 @@ def boosted_with(thresholds, client, stats=None):
     """The trees of a model that a worker grows with other thresholds."""
     model, y = model_of(regime="replicated")
 
-    def boost(rows, growing, own, ends, _stats):
-        return boost_replicated(rows, growing, thresholds(own), ends, stats or FitStatistics())
+    def boost(spread, _stats):
+        own = replace(spread, thresholds=thresholds(spread.thresholds))
+        return boost_partitioned(own, stats or FitStatistics())
 
     with pytest.MonkeyPatch.context() as patch, client.as_current():
-        patch.setattr("dtrees.estimators.boosting.boost_replicated", boost)
+        patch.setattr("dtrees.estimators.boosting.boost_partitioned", boost)
         return model.fit(X, y, sample_weight=WEIGHT).forest_.trees
 
 
@@ -100,12 +101,8 @@ class TestOneHash:
             model.fit(X, y, sample_weight=WEIGHT)
         assert found(model) == expected_of(name)
         report = model.fit_report_
-        assert (report["regime"], report["reason"], report["tasks"]) == (
-            "replicated",
-            "asked for",
-            1,
-        )
-        assert report["bytes_moved"] > X.shape[0] * X.shape[1]
+        assert (report["regime"], report["reason"]) == ("replicated", "asked for")
+        assert (report["epochs"], report["rounds"]) == (1, 0)  # nobody to be told of anything
         assert ours(processes) == []
 
     @pytest.mark.one_of(2)
@@ -128,7 +125,7 @@ class TestOneHash:
 
     @pytest.mark.parametrize("layout", [(1, 1), (1, 3), (2, 2)])
     def test_any_number_of_threads(self, layout):
-        model, y = model_of(regime="replicated")
+        model, y = model_of()
         with connect(*layout, False) as cluster, Client(cluster) as client:
             model.fit(X, y, sample_weight=WEIGHT)
             assert ours(client) == []
@@ -143,7 +140,7 @@ class TestOneHash:
             model.fit(table, *columns)
         assert found(model) == expected_of(early_stopping=True)
         report = model.fit_report_
-        assert report["regime"] == (regime or "local")
+        assert report["regime"] == (regime or "replicated")
         assert set(report["seconds"]) >= {"reading", "coding", "growth"}
         assert ours(processes) == []
 
@@ -172,10 +169,19 @@ class TestOneHash:
 
 
 class TestPlaces:
-    def test_a_client_alone_changes_nothing(self, processes):
-        with processes.as_current():
-            choice = place_of_boosting(None, "Model")
-        assert choice == Choice("local", "a boosted model grows in one place")
+    def test_a_client_is_used(self, processes, monkeypatch):
+        """This process neither grows a tree nor sees a code of a collection."""
+        expected = expected_of()
+        monkeypatch.setattr("dtrees.estimators.boosting.boost", None)
+        monkeypatch.setattr("dtrees.parallel.encoding.check_room", None)
+        for table in (X, da.from_array(X, chunks=(170, -1))):
+            model, y = model_of()
+            with processes.as_current():
+                model.fit(table, y, sample_weight=WEIGHT)
+            assert found(model) == expected
+            report = model.fit_report_
+            assert report["regime"] == "replicated"
+            assert report["reason"].startswith("client of tcp://")
 
     def test_models_side_by_side_grow_here(self, processes):
         with processes.as_current():
@@ -193,24 +199,32 @@ class TestPlaces:
         with pytest.raises(ValueError, match=r"'replicated'.*'partitioned'.* or None\. Got"):
             model.fit(X, y)
 
-    @pytest.mark.parametrize("limits", [{"a": 500 * 2**20}, {"a": 500 * 2**20, "b": 300 * 2**20}])
-    def test_tables_that_no_worker_can_hold(self, limits, monkeypatch):
+    def test_workers_that_cannot_hold_the_table(self, monkeypatch):
         """They would be killed one after the other; one that has room gets the table."""
-        monkeypatch.setattr("dtrees.parallel.memory.limits_of", lambda client: limits)
-        monkeypatch.setattr(boosted, "limits_of", lambda client: limits)
-        monkeypatch.setattr(boosted.sys, "getsizeof", lambda sent: 400 * 2**20)
-        tasks = SimpleNamespace(
-            client=None,
-            able=lambda: dict.fromkeys(limits.keys() - too_small(None, 400 * 2**20), 1),
-            send=lambda name, value: name,
-            stats=FitStatistics(),
-        )
-        with pytest.raises(
-            TableTooLargeError, match=r"400\.00 MiB, which is more .* 500\.00 MiB of"
-        ):
-            boosted._calls(tasks, boosted.SharedArrays(X), [0])
-        limits |= {"c": 900 * 2**20}
-        assert boosted._calls(tasks, boosted.SharedArrays(X), [0])[0].workers == ("c",)
+        expected = expected_of()
+        with connect(2, 1, False) as cluster, Client(cluster) as client:
+            workers, used = sorted(client.nthreads()), []
+            shared_out = boosted_members.BlocksOfMembers._shared_out
+
+            def see(blocks, threads):
+                used.append([*threads])
+                return shared_out(blocks, threads)
+
+            monkeypatch.setattr(boosted_members.BlocksOfMembers, "_shared_out", see)
+            for small in ([], workers[:1]):
+                make_small(monkeypatch, small)
+                model, y = model_of()
+                assert found(model.fit(X, y, sample_weight=WEIGHT)) == expected
+            assert used == [[workers[0]], [workers[1]]]
+            make_small(monkeypatch, workers)
+            for table in (X, da.from_array(X, chunks=(170, -1))):
+                with pytest.raises(TableTooLargeError, match="more than a worker can hold"):
+                    model.set_params(regime="replicated").fit(table, y)
+            model.set_params(regime=None).fit(X, y, sample_weight=WEIGHT)
+            assert found(model) == expected
+            report = model.fit_report_
+            assert (report["regime"], report["reason"]) == ("local", TOO_LARGE)
+            assert ours(client) == []
 
     def test_no_cluster(self):
         model, y = model_of(regime="replicated")
@@ -224,14 +238,14 @@ class TestEarlyStopping:
         options = {"early_stopping": True, "max_iter": 60, "n_iter_no_change": 2, "tol": 0.01}
         alone = expected_of(scoring=scoring, **options)
         grown = []
-        finished = boosted.pack
+        finished = boosted_members.pack
         monkeypatch.setattr(
-            boosted, "pack", lambda trees: grown.append(len(trees)) or finished(trees)
+            boosted_members, "pack", lambda trees: grown.append(len(trees)) or finished(trees)
         )
         model, y = model_of(scoring=scoring, regime="replicated", **options)
         model.fit(X, y, sample_weight=WEIGHT)
         assert found(model) == alone
-        assert grown == [len(model.validation_score_) - 1] < [60]
+        assert sum(grown) == len(model.validation_score_) - 1 < 60
 
     def test_by_a_function_is_decided_here(self, here):
         def score(model, X, y):
@@ -251,7 +265,7 @@ class TestEarlyStopping:
 
 class TestCallbacks:
     @pytest.mark.parametrize("early_stopping", [False, True])
-    def test_hear_the_same_once_the_model_has_grown(self, early_stopping, here):
+    def test_hear_the_same_while_the_model_grows(self, early_stopping, here):
         heard = {}
         for regime in ("local", "replicated"):
             model, y = model_of("three classes", regime=regime, early_stopping=early_stopping)
@@ -297,7 +311,7 @@ class TestFaults:
 
                 os._exit(1)
 
-        with pytest.raises(WorkerLostError, match="boosted model"):
+        with pytest.raises(WorkerLostError, match="were lost"):
             boosted_with(lambda each: Always(each, ""), processes)
         assert ours(processes) == []
 
@@ -311,20 +325,12 @@ class TestFaults:
 
     def test_an_interrupt_leaves_nothing(self, here, monkeypatch):
         class Interrupts:
-            n = 0
-
-            def copied(self):
-                return self
-
-            def __call__(self, trees, raw):
-                Interrupts.n += 1
-                if Interrupts.n == 2:
-                    _thread.interrupt_main()
+            def __call__(self, *args):
+                _thread.interrupt_main()
                 return False
 
         model, y = model_of(max_iter=100_000, regime="replicated", early_stopping=True)
-        iterations = "dtrees.estimators.boosted_stopping.Iterations.ends"
-        monkeypatch.setattr(iterations, property(lambda self: Interrupts()))
+        monkeypatch.setattr("dtrees.estimators.boosted_stopping.has_stopped", Interrupts())
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, y)
         assert not hasattr(model, "forest_")

@@ -60,7 +60,8 @@ class TestOneHash:
         assert found(model) == expected_of(name)
         report = model.fit_report_
         assert (report["regime"], report["reason"]) == ("partitioned", "asked for")
-        assert report["epochs"] == 1 < report["rounds"]
+        assert report["epochs"] == 1
+        assert (report["rounds"] > 1) == (layout != "1")
         assert (report["messages"] > 0) == (layout != "1")
         assert ours(three) == []
 
