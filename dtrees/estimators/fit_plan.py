@@ -20,8 +20,9 @@ training set are known (`dtrees.core.membership.shares`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,7 @@ from dtrees.parallel import (
     LocalRunner,
     PartitionedRows,
     PartitionedTable,
+    SavedTrees,
     encode_partitions,
 )
 
@@ -116,6 +118,11 @@ class Encoded:
     shares: Shares | None  # limits of the rules that depend on the rows of a set; None: none do
     max_features: int
 
+    @property
+    def table(self) -> tuple[CodeBook, CodedMatrix | CodedPartitions, Target, int]:
+        """What trees are functions of, beside the rules."""
+        return self.book, self.coded, self.target, self.seed
+
 
 @dataclass(frozen=True, eq=False)
 class Training:
@@ -126,6 +133,20 @@ class Training:
     run: LocalRunner
     advance: Callable[[int], object] = lambda n_trees: None  # hears of trees that have come
     stats: FitStatistics = field(default_factory=FitStatistics)  # told what a fit did
+    saved: SavedTrees | None = None  # of the sets that are fitted
+
+    @property
+    def listeners(self) -> dict[str, Any]:
+        """Who hears of trees that come, by their names in `dtrees.parallel.grow_sets`."""
+        return {"advance": self.advance, "stats": self.stats, "saved": self.saved}
+
+    def of_sets(self, numbers: Sequence[int]) -> Training:
+        """The training of some of the sets."""
+        return self if self.saved is None else replace(self, saved=self.saved.some(numbers))
+
+    def saving(self) -> AbstractContextManager[None]:
+        """Save trees that come in this block."""
+        return nullcontext() if self.saved is None else self.saved.saving()
 
     @cached_property
     def coded_rows(self) -> LeafLookup:

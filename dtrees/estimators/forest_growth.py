@@ -39,7 +39,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -63,6 +63,7 @@ from dtrees.parallel import (
     CodedPartitions,
     LocalRunner,
     PartitionedTable,
+    SavedTrees,
     computed,
     grow_sets,
     grow_trees,
@@ -180,7 +181,6 @@ class KeptTrees:
 
     trees: tuple[Tree, ...] = ()
     leaves: Callable[[], Iterator[np.ndarray]] = lambda: iter(())  # of all rows, by tree
-    earlier: tuple[Tree, ...] = ()  # of this fit, behind `trees`, as if grown now
 
 
 def kept_trees(forest: Any) -> tuple[Tree, ...]:
@@ -307,10 +307,11 @@ class FitOfForest:
                 stopping = OobStopping(forest.oob_tol, partial(self._score, oob), fit.oob_scores)
                 callbacks = [stopping, *callbacks]  # first, so that the others see its scores
             _add_kept(fit, oob, stopping, kept)
-        if kept.earlier:
-            _add_earlier(fit, oob, stopping, kept.earlier)
+        saved = training.saved
+        if saved is not None:
+            _add_earlier(fit, oob, stopping, saved.trees()[0][: forest.n_estimators])
         look = oob.votes_of if oob is not None and oob.coded_rows.is_here else None
-        with listening(fit, callbacks):
+        with listening(fit, callbacks), training.saving():
             growing = grow_trees(
                 self.growth, fit.numbers, training.run, regime=forest.regime, look=look, stats=stats
             )
@@ -322,6 +323,8 @@ class FitOfForest:
                         fit.trees.append(tree)
                         if oob is not None:
                             oob.add(tree, votes)
+                        if saved is not None:
+                            saved.add(0, [tree])
                         # all of them hear of the tree, whoever stops
                         if told([callback.on_tree_end(fit, number) for callback in callbacks]):
                             break
@@ -330,7 +333,7 @@ class FitOfForest:
             except ClusterError as error:
                 made = None if facts is None else self._so_far(fit.trees, facts)
                 if made is not None:
-                    bring_along(error, made)
+                    bring_along(error, made, len(fit.trees), forest.n_estimators)
                 raise
             if oob is not None:
                 learned |= self._learned_out_of_bag(oob)
@@ -370,8 +373,7 @@ class FitOfForest:
         forest, training = self.forest, self.training
         if forest.oob_tol is not None:
             return self._flat_of_sets(resampling)
-        numbers = range(forest.n_estimators)
-        models = self._models_of(self._grown(numbers, resampling))
+        models = self._models_of(self._grown(training, forest.n_estimators, resampling))
         if not forest.oob_score:
             return models
         trees = [model.forest_.trees for model in models]
@@ -388,7 +390,9 @@ class FitOfForest:
         assert forest.oob_tol is not None
         oobs = [OutOfBag(self.growth, training.coded_rows) for _ in range(resampling.n_sets)]
         stops = [OobStopping(forest.oob_tol, partial(self._score, oob), []) for oob in oobs]
-        trees: list[list[Tree]] = [[] for _ in oobs]
+        grown: dict[int, tuple[Tree, ...]] = {}
+        if training.saved is None:
+            training = replace(training, saved=SavedTrees([], range(len(oobs))))
         errors: dict[int, ValueError] = {}  # of scores, which end a forest
         # a scorer may not be shared
         run = serial if callable(forest.oob_score) else training.run
@@ -396,7 +400,8 @@ class FitOfForest:
         while left and first < n_trees:
             numbers = range(first, min(n_trees, max(FIRST, first + max(1, first // SHARE))))
             sets, ended = resampling.some(left), set[int]()
-            grown = self._grown(numbers, sets)
+            own = self._grown(training.of_sets(left), numbers.stop, sets)
+            grown.update(zip(left, own, strict=True))
 
             def enough(i: int, left: list[int] = left, ended: set[int] = ended) -> bool:
                 try:
@@ -407,26 +412,23 @@ class FitOfForest:
                 ended.add(left[i])
                 return True
 
-            add_to_sums([oobs[number] for number in left], numbers, grown, sets, run, enough)
-            for number, own in zip(left, grown, strict=True):
-                trees[number] += own[: len(stops[number].scores) - len(trees[number])]
+            recent = [trees[first:] for trees in own]
+            add_to_sums([oobs[number] for number in left], numbers, recent, sets, run, enough)
             first = numbers.stop
             training.advance(len(ended) * (n_trees - first))  # that are not wanted
             left = [number for number in left if number not in ended]
         found = []
-        for number, model in enumerate(self._models_of([tuple(mine) for mine in trees])):
+        trees = [grown[number][: len(stop.scores)] for number, stop in enumerate(stops)]
+        for number, model in enumerate(self._models_of(trees)):
             model.oob_scores_ = np.array(stops[number].scores)
             whole = errors.get(number)
             found.append(whole or self._with_out_of_bag(model, oobs[number], resampling, number))
         return found
 
-    def _grown(self, numbers: range, resampling: Resampling) -> list[tuple[Tree, ...]]:
-        """Trees of these numbers, by set."""
-        own = self.training
-        how: dict[str, Any] = {"advance": own.advance, "stats": own.stats}
-        return grow_sets(
-            self.growth, numbers, resampling, own.run, regime=self.forest.regime, **how
-        )
+    def _grown(self, own: Training, n_trees: int, resampling: Resampling) -> list[tuple[Tree, ...]]:
+        """The first trees, by set."""
+        how = own.listeners | {"regime": self.forest.regime}
+        return grow_sets(self.growth, range(n_trees), resampling, own.run, **how)
 
     def _models_of(self, grown: Sequence[tuple[Tree, ...]]) -> list[Any]:
         """Fitted forests of these trees."""

@@ -22,6 +22,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -69,7 +70,7 @@ from dtrees.estimators.prediction import (
     scaled_errors,
     warn_of_infinite,
 )
-from dtrees.estimators.resume import Saving, earlier_trees, facts_of, seed_of
+from dtrees.estimators.resume import facts_of, saved_trees, seed_of
 from dtrees.estimators.trees import (
     BaseDecisionTree,
     DecisionTreeClassifier,
@@ -77,15 +78,12 @@ from dtrees.estimators.trees import (
     regression_target,
 )
 from dtrees.export.parts import Parts
-from dtrees.export.trees import trees_to_bytes
 from dtrees.inspection.importance import OF_A_SPLIT, mean_importances
 from dtrees.parallel import (
     REGIMES,
     Checkpoint,
-    CodedPartitions,
     FitStatistics,
     admitted,
-    learn_rows,
     threaded,
 )
 
@@ -202,9 +200,10 @@ class BaseForest(BaseModel):
         self._check_parameters()
         stays = self.warm_start and hasattr(self, "forest_")
         kept = kept_trees(self) if stays else ()
-        seed = self._fit_seed if stays else FitPlan(self).seed()
+        there = None if checkpoint is None else Checkpoint(checkpoint)
+        seed = self._fit_seed if stays else seed_of(self, there)
         given = {"sample_weight": sample_weight, "bootstrap_groups": bootstrap_groups}
-        return self._fit(X, {"y": y, **given}, callbacks, checkpoint, kept, seed)
+        return self._fit(X, {"y": y, **given}, callbacks, there, kept, seed)
 
     def resume(
         self,
@@ -262,47 +261,38 @@ class BaseForest(BaseModel):
             )
         self._check_parameters()
         given = {"sample_weight": sample_weight, "bootstrap_groups": bootstrap_groups}
-        there = self.forest_.trees, self._fit_facts
-        return self._fit(X, {"y": y, **given}, callbacks, checkpoint, (), self._fit_seed, there)
+        there = None if checkpoint is None else Checkpoint(checkpoint)
+        unfinished = self.forest_.trees, self._fit_facts
+        return self._fit(X, {"y": y, **given}, callbacks, there, (), self._fit_seed, unfinished)
 
     def _fit(
         self,
         X: Any,
         columns: Mapping[str, Any],
         callbacks: Sequence[Callback] | None,
-        checkpoint: Any,
+        checkpoint: Checkpoint | None,
         kept: tuple[Tree, ...],
         seed: int,
         unfinished: tuple[tuple[Tree, ...], Mapping[str, Any]] | None = None,
     ) -> Any:
         """Grow the trees that are missing, and become the forest."""
         heard = [] if callbacks is None else check_callbacks(callbacks)
-        saved = None
-        if checkpoint is not None:
-            saved = Checkpoint(checkpoint, trees_to_bytes)
-            if saved.facts is not None and self.random_state is None and not (kept or unfinished):
-                seed = seed_of(saved)
         run = threaded(self.n_jobs)
         stats = FitStatistics()
         X, y, sample_weight, bootstrap_groups = admitted(X, columns, stats)
         with stats.phase("coding"):
             encoded = FitPlan(self).encode(X, (y, sample_weight), seed, run, stats)
         fit = FitOfForest(self, Training(encoded, y, run, stats=stats), bootstrap_groups)
-        facts = partial(facts_of, self, encoded, fit.growth.bags)
+        bags = fit.learned["_fit_bags"]
+        facts = partial(facts_of, self, encoded.table, bags=bags)
         if kept:
             check_same_labels(self, encoded.book, encoded.target.classes)
             check_same_bags(self, fit.growth.bags)
         if self.verbose > 0:
             heard = [ProgressBar(), *heard]
-        earlier: tuple[Tree, ...] = ()
-        if saved is not None or unfinished is not None:
-            if isinstance(encoded.coded, CodedPartitions):
-                with stats.phase("coding"):
-                    learn_rows(encoded.coded, stats)
-            earlier = earlier_trees(unfinished, saved, facts(), encoded.book)[: self.n_estimators]
-        if saved is not None:
-            heard = [*heard, Saving(saved)]
-        there = KeptTrees(kept, partial(leaves_of, self, kept, encoded.book, X, run), earlier)
+        saved = saved_trees(checkpoint, facts, encoded.table, stats, unfinished, kept)
+        fit.training = replace(fit.training, saved=saved)
+        there = KeptTrees(kept, partial(leaves_of, self, kept, encoded.book, X, run))
         fit.grow(heard, there, facts)
         return self
 

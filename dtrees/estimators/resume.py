@@ -11,6 +11,7 @@ in words and digests::
     codes         rows of X, in their order, wherever they are and however they are cut
     target        y and weights, as integers
     bags          which rows are in which bag
+    start         what boosted models begin with: raw predictions, rows that are held out
 
 Facts are kept with the trees: in a checkpoint (`dtrees.parallel.checkpoint`), or in the model that
 an error brings along.
@@ -20,32 +21,35 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 import dtrees
-from dtrees.callbacks import Callback, ForestFit
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix, digest_of_rows
-from dtrees.core.membership.resampling import Bags
+from dtrees.coding.target import Target
 from dtrees.core.model.tree import Tree
 from dtrees.criteria import Criterion
-from dtrees.estimators.fit_plan import Encoded
+from dtrees.estimators.fit_plan import FitPlan
 from dtrees.exceptions import ClusterError, ModelFileError
 from dtrees.export.books import encode_book
-from dtrees.export.trees import trees_of_bytes
+from dtrees.export.trees import trees_of_bytes, trees_to_bytes
 from dtrees.export.values import Encoder
-from dtrees.parallel import Checkpoint
+from dtrees.losses import Loss
+from dtrees.parallel import Checkpoint, CodedPartitions, FitStatistics, SavedTrees, learn_rows
 
+CodedTable = tuple[CodeBook, CodedMatrix | CodedPartitions, Target, int]  # and a seed
 NOT_OF_A_TREE = (  # parameters that no tree depends on, or only by other facts
     *("n_estimators", "n_jobs", "verbose", "regime", "warm_start"),
     *("oob_score", "oob_tol", "random_state"),
+    *("max_iter", "scoring", "n_iter_no_change", "tol", "use_best_model"),
 )
 IN_WORDS = {
     "dtrees": "the version of dtrees",
+    "asked": "what is asked for",
     "estimator": "the class",
     "seed": "the seed, which random_state says",
     "shape": "the shape of X",
@@ -53,11 +57,13 @@ IN_WORDS = {
     "codes": "the rows of X",
     "target": "y, or sample_weight",
     "bags": "the bags, which bootstrap, max_samples and bootstrap_groups say",
+    "start": "init_score, rows that are held out, trees of a warm start, or training sides of cv",
 }
-SAID = ("dtrees", "estimator", "seed", "shape")  # whose values mean something to people
+SAID = ("dtrees", "asked", "estimator", "seed", "shape")  # whose values mean something to people
 FOLLOWS = {  # what differs anyway where something else does
-    "seed": ("bags",),
-    "shape": ("codebook", "codes", "target", "bags"),
+    "seed": ("bags", "start"),
+    "shape": ("codebook", "codes", "target", "bags", "start"),
+    "target": ("start",),
     **dict.fromkeys(("max_bins", "categorical_features", "handle_unknown"), ("codebook", "codes")),
     "class_weight": ("target",),
     "bootstrap": ("bags",),
@@ -68,25 +74,36 @@ FOLLOWS = {  # what differs anyway where something else does
 logger = logging.getLogger(__name__)
 
 
-def facts_of(estimator: Any, encoded: Encoded, bags: Bags | None) -> dict[str, Any]:
+def facts_of(
+    estimator: Any,
+    table: CodedTable,
+    *,
+    bags: str | None = None,
+    start: Mapping[str, Any] | None = None,
+    asked: str = "fit",
+) -> dict[str, Any]:
     """What the trees of a fit are functions of; JSON.
 
-    Of a table in partitions, the rows are known (`dtrees.parallel.learn_rows`). O(bytes of the
-    codes and the target), at about a gigabyte a second.
+    `table` is a codebook, codes, a target and a seed, and `bags` is a digest. `start` are further
+    arrays and numbers by name, and `asked` is what the trees are for. Of a table in partitions, the
+    rows are known (`dtrees.parallel.learn_rows`). O(bytes of the codes and the target), at about a
+    gigabyte a second.
     """
     names = [name for name in estimator._constraints if name not in NOT_OF_A_TREE]
-    coded, target = encoded.coded, encoded.target
+    book, coded, target, seed = table
     digest = digest_of_rows(coded) if isinstance(coded, CodedMatrix) else coded.facts.digest
     return {
         "dtrees": dtrees.__version__,
+        "asked": asked,
         "estimator": type(estimator).__name__,
         "parameters": {name: in_words(getattr(estimator, name)) for name in names},
-        "seed": encoded.seed,
+        "seed": seed,
         "shape": [int(coded.n_rows), int(coded.n_columns)],
-        "codebook": _digest_of_book(encoded.book),
+        "codebook": _digest_of_book(book),
         "codes": f"{digest:016x}",
-        "target": _digest({field.name: getattr(target, field.name) for field in fields(target)}),
-        "bags": None if bags is None else bags.digest(),
+        "target": digest_of({field.name: getattr(target, field.name) for field in fields(target)}),
+        "bags": bags,
+        "start": None if start is None else digest_of(start),
     }
 
 
@@ -101,7 +118,7 @@ def check_same(there: Mapping[str, Any], here: Mapping[str, Any], what: str) -> 
     changed = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
     for name in sorted(changed):
         differ.append(f"{name} was {old.get(name)} and is {new.get(name)}")
-    changed |= {name for name in IN_WORDS if there.get(name) != here[name]}
+    changed |= {name for name in IN_WORDS if there.get(name) != here.get(name)}
     follow = {each for name in changed for each in FOLLOWS.get(name, ())}
     for name, words in IN_WORDS.items():
         if name in changed - follow:
@@ -118,9 +135,9 @@ def in_words(value: Any) -> str:
     """A parameter as text that is the same for equal values.
 
     Arrays, lists and tuples of the same items are equal, and so are numbers of any type, and
-    criteria of a user's class with equal attributes.
+    criteria and losses of a user's class with equal attributes.
     """
-    if isinstance(value, Criterion):
+    if isinstance(value, Criterion | Loss):
         kind = type(value)
         return f"{kind.__module__}.{kind.__qualname__}{in_words(vars(value))}"
     if isinstance(value, Mapping):
@@ -133,9 +150,14 @@ def in_words(value: Any) -> str:
     return repr(value)
 
 
-def seed_of(saved: Checkpoint[Tree]) -> int:
-    """The seed of the fit whose trees are in a checkpoint; ModelFileError: it is none."""
-    seed = (saved.facts or {}).get("seed")
+def seed_of(estimator: Any, saved: Checkpoint | None) -> int:
+    """The seed of a fit: without a random state, that of trees that are in a checkpoint.
+
+    ModelFileError: it is none.
+    """
+    if saved is None or saved.facts is None or estimator.random_state is not None:
+        return FitPlan(estimator).seed()
+    seed = saved.facts.get("seed")
     if type(seed) is not int or not 0 <= seed < 2**31:
         raise ModelFileError(
             f"The checkpoint {saved.path!r} is damaged: its seed is {str(seed)[:20]}."
@@ -143,72 +165,75 @@ def seed_of(saved: Checkpoint[Tree]) -> int:
     return seed
 
 
-def earlier_trees(
-    unfinished: tuple[Sequence[Tree], Mapping[str, Any]] | None,
-    saved: Checkpoint[Tree] | None,
-    mine: dict[str, Any],
-    book: CodeBook,
-) -> tuple[Tree, ...]:
-    """The trees of this fit that are there: of a fit that has ended early, or in a checkpoint.
+def saved_trees(
+    checkpoint: Checkpoint | None,
+    facts: Callable[[], dict[str, Any]],
+    table: CodedTable,
+    stats: FitStatistics,
+    unfinished: tuple[Sequence[Tree], Mapping[str, Any]] | None = None,
+    kept: Sequence[Tree] = (),
+) -> SavedTrees | None:
+    """The trees of a fit that are there, and those that come; None: nobody asks for them.
 
-    `unfinished` are the complete trees of a fit that has ended early, from number 0 on, and its
-    facts. `mine` are the facts of this fit, which are written to a new checkpoint. Raises
-    ValueError where trees are of another fit, and ModelFileError where the checkpoint is damaged.
+    They are in a checkpoint, or of a fit that has ended early: `unfinished` are its complete trees,
+    from number 0 on, and its facts. The first ones are `kept`. `facts` and `table` are those of
+    this fit; the facts are written to a new checkpoint. Raises ValueError where trees are of
+    another fit, and ModelFileError where the checkpoint is damaged.
     """
-    trees: tuple[Tree, ...] = ()
+    if checkpoint is None and unfinished is None:
+        return None
+    learn(table, stats)
+    mine, trees = facts(), list(kept)
     if unfinished is not None:
-        there, facts = unfinished
-        check_same(facts, mine, "The forest")
-        trees = tuple(there)
-    if saved is not None:
-        if saved.facts is not None:
-            check_same(saved.facts, mine, f"The checkpoint {saved.path!r}")
-        saved.begin(mine)
-        saved_trees = saved.trees(lambda data, name: trees_of_bytes(data, name, book))
-        logger.info("%d trees are in %s", len(saved_trees), saved.path)
-        trees = (*trees, *saved_trees[len(trees) :])
-    return trees
+        check_same(unfinished[1], mine, "The model")
+        trees = list(unfinished[0])
+    found = series(checkpoint, mine, "trees", table[0])
+    found.units.extend((0, tree) for tree in trees[len(found.units) :])
+    return found
 
 
-def bring_along(error: ClusterError, made: Any) -> None:
-    """Give an error of a cluster the forest so far, and say how to go on with it."""
+def series(
+    checkpoint: Checkpoint | None, mine: dict[str, Any], name: str, book: CodeBook
+) -> SavedTrees:
+    """A series of trees in a checkpoint of these facts, if there is one."""
+    if checkpoint is None:
+        return SavedTrees([])
+    if checkpoint.facts is not None:
+        check_same(checkpoint.facts, mine, f"The checkpoint {checkpoint.path!r}")
+    checkpoint.begin(mine)
+    units = checkpoint.units(name, lambda data, path: trees_of_bytes(data, path, book))
+    logger.info("%d trees of %s are in %s", len(units), name, checkpoint.path)
+    return SavedTrees(units, checkpoint=checkpoint, name=name, encode=trees_to_bytes)
+
+
+def learn(table: CodedTable, stats: FitStatistics) -> None:
+    """Find out what facts say of rows that are not here."""
+    if isinstance(table[1], CodedPartitions):
+        with stats.phase("coding"):
+            learn_rows(table[1], stats)
+
+
+def bring_along(error: ClusterError, made: Any, n: int, of: int, unit: str = "tree") -> None:
+    """Give an error of a cluster the model so far, and say how to go on with it.
+
+    It has `n` trees, or other units, of as many as it was to have.
+    """
     error.estimator = made
-    trees = len(made.forest_.trees)
-    are = "1 tree is" if trees == 1 else f"{trees:,} trees are"
+    are = f"1 {unit} is" if n == 1 else f"{n:,} {unit}s are"
     error.args = (
-        f"{str(error).rstrip('.')}. {are} complete, of {made.n_estimators:,}: "
+        f"{str(error).rstrip('.')}. {are} complete, of {of:,}: "
         "error.estimator.resume(X, y) goes on with them.",
         *error.args[1:],
     )
 
 
-class Saving(Callback):
-    """Writes the trees of a fit to a checkpoint, as they come."""
-
-    def __init__(self, checkpoint: Checkpoint[Tree]) -> None:
-        self._checkpoint = checkpoint
-
-    def on_tree_end(self, fit: ForestFit, number: int) -> None:
-        """Save the trees that are there, if it is time."""
-        self._checkpoint.see(fit.trees)
-
-    def on_fit_end(self, fit: ForestFit) -> None:
-        """Save what is left, also when the fit has failed."""
-        try:
-            self._checkpoint.save(fit.trees)
-        except OSError as error:
-            if fit.error is None:
-                raise
-            logger.warning("the last trees are not in %s: %s", self._checkpoint.path, error)
-
-
 def _digest_of_book(book: CodeBook) -> str:
     encoder = Encoder()
     document, arrays = encode_book(book, encoder)
-    return _digest({"document": repr(document), **arrays, **encoder.arrays})
+    return digest_of({"document": repr(document), **arrays, **encoder.arrays})
 
 
-def _digest(values: Mapping[str, Any]) -> str:
+def digest_of(values: Mapping[str, Any]) -> str:
     """A name for arrays, numbers and strings by name."""
     found = hashlib.blake2b(digest_size=16)
     for name, value in values.items():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -28,9 +29,10 @@ from dtrees.estimators.base import LEARNS_CLASSES, TREE_CONSTRAINTS, TREE_LEARNS
 from dtrees.estimators.docstrings import documented
 from dtrees.estimators.fit_plan import Encoded, FitPlan, Training
 from dtrees.estimators.prediction import Predictor, TreePredictor
+from dtrees.estimators.resume import facts_of, saved_trees, seed_of
 from dtrees.estimators.tree_view import TreeView, missing_by_model
 from dtrees.export.parts import Parts
-from dtrees.parallel import FitStatistics, admitted, grow_sets, threaded
+from dtrees.parallel import Checkpoint, FitStatistics, admitted, grow_sets, threaded
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -51,7 +53,7 @@ class BaseDecisionTree(BaseModel):
     min_impurity_decrease: float
     ccp_alpha: float
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: Any = None) -> Self:
         """Grow the tree.
 
         Parameters
@@ -66,6 +68,8 @@ class BaseDecisionTree(BaseModel):
         sample_weight : array-like of shape (n_rows,), default=None
             Not negative, not all zero. A row of weight 2 is as good as two rows, except for
             ``min_samples_split`` and ``min_samples_leaf``, which count rows of positive weight.
+        checkpoint : str or path, default=None
+            A folder for the tree, or its URL, as of forests. The same fit finds it there.
 
         Returns
         -------
@@ -75,24 +79,25 @@ class BaseDecisionTree(BaseModel):
         Raises
         ------
         ValueError
-            A parameter, `X`, `y` or `sample_weight` is not what it should be; the estimator is
-            then as it was before.
+            A parameter, `X`, `y` or `sample_weight` is not what it should be, or `checkpoint` holds
+            another tree; the estimator is then as it was before.
+        dtrees.exceptions.ModelFileError
+            `checkpoint` is damaged.
 
         Notes
         -----
         Costs O(n_rows x n_columns x depth), and one sort of every ordered column.
         """
-        return self._fit_coded(self._training(X, y, sample_weight))
+        return self._fit_coded(self._training(X, y, sample_weight, checkpoint))
 
     def _fit_coded(self, training: Training) -> Any:
-        growth = self._growth_of(training.encoded)
-        with training.stats.phase("growth"):
-            ((tree,),) = grow_sets(growth, range(1), plain(), training.run, stats=training.stats)
+        growth, how = self._growth_of(training.encoded), training.listeners
+        with training.stats.phase("growth"), training.saving():
+            ((tree,),) = grow_sets(growth, range(1), plain(), training.run, **how)
         (learned,) = self._learned_by(training.encoded, [tree])
         learned["_fit_report"] = training.stats.report()
         self._forget_at_times()
         self.__dict__.update(learned)
-        training.advance(1)
         return self
 
     def _learned_by(self, encoded: Encoded, trees: Sequence[Tree]) -> list[dict[str, Any]]:
@@ -123,8 +128,7 @@ class BaseDecisionTree(BaseModel):
     def _fit_sets(self, training: Training, resampling: Resampling) -> list[Any]:
         """An estimator with these parameters, fitted to each training set."""
         growth = self._growth_of(training.encoded)
-        advance, stats = training.advance, training.stats
-        grown = grow_sets(growth, range(1), resampling, training.run, advance=advance, stats=stats)
+        grown = grow_sets(growth, range(1), resampling, training.run, **training.listeners)
         models = [self._unfitted() for _ in grown]
         trees = [tree for (tree,) in grown]
         for model, learned in zip(models, self._learned_by(training.encoded, trees), strict=True):
@@ -232,14 +236,16 @@ class BaseDecisionTree(BaseModel):
         made.__dict__.update(parts.attributes, tree_=TreeView(tree, parts.book, parts.saw_missing))
         return made
 
-    def _training(self, X: Any, y: Any, sample_weight: Any) -> Training:
+    def _training(self, X: Any, y: Any, sample_weight: Any, checkpoint: Any = None) -> Training:
         """Check the parameters and code the table."""
         self._check_parameters()
         plan, run, stats = FitPlan(self), threaded(self.n_jobs), FitStatistics()
+        there = None if checkpoint is None else Checkpoint(checkpoint)
         X, y, sample_weight = admitted(X, {"y": y, "sample_weight": sample_weight}, stats)
         with stats.phase("coding"):
-            encoded = plan.encode(X, (y, sample_weight), plan.seed(), run, stats)
-        return Training(encoded, y, run, stats=stats)
+            encoded = plan.encode(X, (y, sample_weight), seed_of(self, there), run, stats)
+        saved = saved_trees(there, partial(facts_of, self, encoded.table), encoded.table, stats)
+        return Training(encoded, y, run, stats=stats, saved=saved)
 
 
 @documented("tree", "classes")

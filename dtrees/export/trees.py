@@ -2,10 +2,11 @@
 
 Trees alone are the same archive as that of `dtrees.export`, with the trees and nothing else::
 
-    model.json              "format": "dtrees trees", "version", "trees"
+    model.json              "format": "dtrees trees", "version", "trees", "sets"
     trees/<name>.npy        arrays of the trees
 
-What the trees are of, the codebook among it, is known to whoever reads them.
+What the trees are of, the codebook among it, is known to whoever reads them. Each has the number
+of the training set that it is of.
 """
 
 from __future__ import annotations
@@ -130,17 +131,18 @@ def check_trees(trees: tuple[Tree, ...], book: CodeBook) -> None:
         expect(tree.statistics.shape[1] == trees[0].statistics.shape[1], "the statistics")
 
 
-def trees_to_bytes(trees: Sequence[Tree]) -> bytes:
-    """Trees of one codebook, at least one, as the bytes of a file."""
-    facts, arrays = encode_trees(tuple(trees), "compact")
-    document = {"format": FORMAT, "version": VERSION, "trees": facts}
+def trees_to_bytes(units: Sequence[tuple[int, Tree]]) -> bytes:
+    """Trees of one codebook, at least one, with the numbers of their sets; bytes of a file."""
+    sets, trees = zip(*units, strict=True)
+    facts, arrays = encode_trees(trees, "compact")
+    document = {"format": FORMAT, "version": VERSION, "trees": facts, "sets": list(sets)}
     file = io.BytesIO()
     write_to(file, document, {f"trees/{name}": little(each) for name, each in arrays.items()})
     return file.getvalue()
 
 
-def trees_of_bytes(data: bytes, name: str, book: CodeBook) -> tuple[Tree, ...]:
-    """The trees that were written, bit for bit.
+def trees_of_bytes(data: bytes, name: str, book: CodeBook) -> list[tuple[int, Tree]]:
+    """The trees that were written, bit for bit, with the numbers of their sets.
 
     Parameters
     ----------
@@ -166,4 +168,7 @@ def trees_of_bytes(data: bytes, name: str, book: CodeBook) -> tuple[Tree, ...]:
         trees = decode_trees(archive.document["trees"], arrays)
         expect(not arrays.left(), "a member that is part of no tree")
         check_trees(trees, book)
-    return trees
+        sets = archive.document["sets"]
+        expect(isinstance(sets, list) and len(sets) == len(trees), "the number of sets")
+        expect(all(type(each) is int and each >= 0 for each in sets), "the numbers of the sets")
+    return list(zip(sets, trees, strict=True))

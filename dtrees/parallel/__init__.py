@@ -8,7 +8,7 @@ from dask.utils import format_bytes, format_time
 
 from dtrees.parallel.boosted import place_of_boosting, place_of_rows
 from dtrees.parallel.boosted_members import SpreadModel, boost_partitioned
-from dtrees.parallel.checkpoint import Checkpoint
+from dtrees.parallel.checkpoint import Checkpoint, SavedTrees
 from dtrees.parallel.clusters import (
     connected,
     read_files,
@@ -46,6 +46,7 @@ __all__ = [
     "Model",
     "PartitionedRows",
     "PartitionedTable",
+    "SavedTrees",
     "SpreadModel",
     "admitted",
     "boost_partitioned",

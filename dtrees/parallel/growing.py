@@ -29,6 +29,7 @@ from dtrees.core.membership.resampling import Resampling, plain
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.shared._shared_nodes import MOST_SETS
 from dtrees.exceptions import ClusterError
+from dtrees.parallel.checkpoint import SavedTrees
 from dtrees.parallel.client import cluster_client, limits_of
 from dtrees.parallel.coded_partitions import CodedPartitions, kept_table
 from dtrees.parallel.fit_statistics import FitStatistics
@@ -83,6 +84,7 @@ def grow_sets(
     regime: str | None = None,
     advance: Callable[[int], object] | None = None,
     stats: FitStatistics | None = None,
+    saved: SavedTrees | None = None,
 ) -> list[tuple[Tree, ...]]:
     """Grow the trees of these numbers of several training sets; returns those of each set.
 
@@ -90,18 +92,23 @@ def grow_sets(
     `ForestGrowth.trees_of_sets`. The other arguments are as for `grow_trees`, but sets of a single
     tree go to a cluster only if they are many enough, and the table large enough, unless it is
     asked for. `advance` is called in this thread with the number of trees that have come, as often
-    as some have. Raises ClusterError as `grow_trees`.
+    as some have. `saved` has the first trees of each set, and gets the others. Raises ClusterError
+    as `grow_trees`.
     """
-    trees: list[list[Tree]] = [[] for _ in range(resampling.n_sets)]
+    saved = SavedTrees([], range(resampling.n_sets)) if saved is None else saved
     stats = FitStatistics() if stats is None else stats
-    grown = _grown(growth, resampling, numbers, run, regime, stats, n_trees=len(numbers))
-    with closing(grown) as of_sets:
-        for sets, found, _ in of_sets:
-            for number, tree in zip(sets, found, strict=True):
-                trees[number].append(tree)
-            if advance is not None:
-                advance(len(found))
-    return [tuple(mine) for mine in trees]
+    n_there = [min(len(trees), len(numbers)) for trees in saved.trees()]
+    for first in sorted(set(n_there) - {len(numbers)}):
+        own = [number for number, n in enumerate(n_there) if n == first]
+        sets, left = resampling.some(own), numbers[first:]
+        grown = _grown(growth, sets, left, run, regime, stats, n_trees=len(left))
+        with closing(grown) as of_sets:
+            for some, found, _ in of_sets:
+                for number, tree in zip(some, found, strict=True):
+                    saved.add(own[number], [tree])
+                if advance is not None:
+                    advance(len(found))
+    return [tuple(trees[: len(numbers)]) for trees in saved.trees()]
 
 
 def _grown(

@@ -83,7 +83,7 @@ class TestResume:
         model = forest(n_estimators=9).fit(X, Y)
         model.forest_ = Forest(model.forest_.trees[:trees])
         error = WorkerLostError("all are gone.")
-        bring_along(error, model)
+        bring_along(error, model, trees, 9)
         on = f" {are} complete, of 9: error.estimator.resume(X, y) goes on with them."
         assert str(error) == f"all are gone.{on}"
         assert error.estimator is model
@@ -194,7 +194,7 @@ class TestResume:
             assert digest(copy.resume(X, Y).forest_.trees) == WHOLE
 
     def test_other_data_and_parameters(self, so_far):
-        with pytest.raises(ValueError, match=r"forest holds trees of another fit.*y, or sample"):
+        with pytest.raises(ValueError, match=r"model holds trees of another fit.*y, or sample"):
             so_far.resume(X, 1 - Y)
         with pytest.raises(ValueError, match="max_depth was None and is 4"):
             so_far.set_params(max_depth=4).resume(X, Y)
@@ -270,4 +270,4 @@ def test_what_follows_from_another_difference_is_not_named(new, named):
 def test_a_seed_that_is_none(seed):
     saved = SimpleNamespace(path="there", facts={"seed": seed})
     with pytest.raises(ModelFileError, match="'there' is damaged: its seed is"):
-        seed_of(saved)
+        seed_of(RandomForestClassifier(), saved)

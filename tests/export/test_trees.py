@@ -14,15 +14,22 @@ from tests.estimators.forest_cases import DIABETES, mixed_table
 X, Y = mixed_table(120)
 FOREST = dtrees.RandomForestClassifier(4, random_state=0, max_depth=5).fit(X, Y)
 BOOK = FOREST.codebook_
-DATA = trees_to_bytes(FOREST.forest_.trees)
+
+
+def units(trees):
+    """Trees of two sets."""
+    return [(number % 2, tree) for number, tree in enumerate(trees)]
+
+
+DATA = trees_to_bytes(units(FOREST.forest_.trees))
 
 
 @pytest.mark.parametrize("n_trees", [1, 4])
 def test_trees_come_back(n_trees):
-    trees = FOREST.forest_.trees[:n_trees]
-    found = trees_of_bytes(trees_to_bytes(trees), "there", BOOK)
-    assert len(found) == n_trees
-    for mine, theirs in zip(trees, found, strict=True):
+    given = units(FOREST.forest_.trees[:n_trees])
+    found = trees_of_bytes(trees_to_bytes(given), "there", BOOK)
+    for (number, mine), (of, theirs) in zip(given, found, strict=True):
+        assert number == of
         assert mine.equals(theirs)
         assert (mine.unit, mine.offset) == (theirs.unit, theirs.offset)
 
@@ -49,7 +56,7 @@ def test_bytes_that_are_cut_off(n_bytes):
 def test_trees_of_other_columns():
     others = dtrees.RandomForestRegressor(1, max_depth=2).fit(*DIABETES)
     with pytest.raises(ModelFileError, match="'there'"):
-        trees_of_bytes(trees_to_bytes(others.forest_.trees), "there", BOOK)
+        trees_of_bytes(trees_to_bytes(units(others.forest_.trees)), "there", BOOK)
 
 
 @pytest.mark.parametrize(

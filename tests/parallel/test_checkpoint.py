@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from distributed import Client
 
-from dtrees import RandomForestClassifier, RandomForestRegressor
+from dtrees import DecisionTreeClassifier, RandomForestClassifier, RandomForestRegressor
 from dtrees.callbacks import Callback
 from dtrees.exceptions import ModelFileError
 from tests.forked import run_forked
@@ -257,3 +257,21 @@ class TestFolders:
             pytest.raises(ValueError, match=r"'dtrees\.checkpoint-every' = 'soon'; it must be"),
         ):
             RandomForestClassifier(2).fit(X, Y, checkpoint=tmp_path / "new")
+
+
+class TestSingleTrees:
+    """A tree that is complete is there when the same fit comes again."""
+
+    def test_a_tree_is_found(self, tmp_path, monkeypatch):
+        tree = DecisionTreeClassifier(max_features=2).fit(X, Y, checkpoint=tmp_path)
+        monkeypatch.setattr("dtrees.parallel.growing._grown", fail)  # nothing grows
+        again = DecisionTreeClassifier(max_features=2).fit(X, Y, checkpoint=tmp_path)
+        assert digest([again.tree_.model]) == digest([tree.tree_.model])
+        np.testing.assert_array_equal(again.predict_proba(X), tree.predict_proba(X))
+
+    def test_another_tree(self, tmp_path):
+        DecisionTreeClassifier(random_state=0).fit(X, Y, checkpoint=tmp_path)
+        with pytest.raises(ValueError, match=r"max_depth was None and is 3\.$"):
+            DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, Y, checkpoint=tmp_path)
+        with pytest.raises(ValueError, match=r"differs: y, or sample_weight\.$"):
+            DecisionTreeClassifier(random_state=0).fit(X, 1 - Y, checkpoint=tmp_path)
