@@ -9,10 +9,14 @@ by a handler as that of `distributed.shuffle`, so they have its addresses, ports
     member 2    6 ─┬─ 6 + 3 ─┴│ 9 + 12
     member 3    3 ─┴─ 3 + 6 ──┴ 9 + 12
 
-Long arrays are halved instead: partners add up a half each, and a quarter, and so on; then they
-give each other what they have, so that a member sends an array twice, however many there are
-(Thakur, Rabenseifner and Gropp 2005, sections 4.4 and 4.5). Sums of integers are the same in any
-order.
+Long arrays are halved instead: partners add up a half each, and a quarter, and so on. Then each
+member has a part of the sums, which may be all that it needs (`Exchange.scatter`). Or they give
+each other what they have, so that a member sends an array twice, however many there are (Thakur,
+Rabenseifner and Gropp 2005, sections 4.4 and 4.5). Sums of integers are the same in any order.
+
+A member has a connection to each partner that it sends to, as long as the epoch lasts. Fresh memory
+costs more than what is done to it: pages of a megabyte take a millisecond. So what is long is sent
+from where it is.
 
 Members, and the order in which they are numbered, are those of an *epoch*. It ends when one of them
 dies, hangs, leaves or joins. Then nobody waits for messages of the epoch any more, and those that
@@ -27,7 +31,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -39,11 +43,12 @@ from dtrees.exceptions import ClusterError
 
 if TYPE_CHECKING:
     from distributed import Worker
+    from distributed.comm import Comm
 
 HANDLER, ALIVE = "dtrees_exchange", "dtrees_alive"
 ASK_SECONDS = 5.0  # without a message, until a member is asked, and until it has answered
 IDLE_SECONDS = 120.0  # without a task, until a worker forgets an epoch: its client may be gone
-LONG = 2**16  # numbers of an array that is halved
+LONG = 2**16  # bytes of an array that is halved
 
 
 class EpochEndedError(ClusterError):
@@ -54,48 +59,59 @@ class EpochEndedError(ClusterError):
 class Box:
     """Messages to a member of an epoch: those that have come, and those that are waited for."""
 
-    come: dict[Any, np.ndarray] = field(default_factory=dict)
-    wanted: dict[Any, asyncio.Future[np.ndarray]] = field(default_factory=dict)
+    come: dict[Any, tuple[str, Any]] = field(default_factory=dict)
+    wanted: dict[Any, asyncio.Future[None]] = field(default_factory=dict)
+    comms: dict[str, Comm] = field(default_factory=dict)  # to others, by address
+    received: set[Comm] = field(default_factory=set)  # from others
     state: dict[str, Any] = field(default_factory=dict)  # of the member, from task to task
     n_calls: Counter[int] = field(default_factory=Counter)  # rounds so far, by tree
-    at_work: set[asyncio.Task[None]] = field(default_factory=set)
+    at_work: set[asyncio.Task[Any]] = field(default_factory=set)
     n_tasks: int = 0  # of the member, that have begun and not ended
     n_begun: int = 1  # since the last look
     is_over: bool = False
 
-    def put(self, key: Any, numbers: np.ndarray) -> None:
-        """Take a message; on the event loop."""
-        waiting = self.wanted.pop(key, None)
-        if waiting is None:
-            self.come[key] = numbers
-        elif not waiting.done():
-            waiting.set_result(numbers)
-
-    async def get(self, key: Any) -> np.ndarray:
-        """Wait for a message."""
-        if key in self.come:
-            return self.come.pop(key)
-        self.wanted[key] = asyncio.get_running_loop().create_future()
-        return await self.wanted[key]
+    async def take_all(self, comm: Comm) -> None:
+        """Take the messages of another member until it ends; on the event loop."""
+        self.received.add(comm)
+        try:
+            while not self.is_over:
+                key, *message = await comm.read()
+                self.come[key] = tuple(message)
+                if key in self.wanted and not self.wanted[key].done():
+                    self.wanted[key].set_result(None)
+        except OSError:  # the member is gone, or messages are lost
+            self.stop()
+        finally:
+            self.received.discard(comm)
+            comm.abort()
 
     async def until_end(self, work: Coroutine[Any, Any, None]) -> None:
         """Do some work, unless the epoch ends: to connect to a worker that is gone takes long."""
-        task = asyncio.ensure_future(work)
+        task = asyncio.current_task()
+        assert task is not None
         self.at_work.add(task)
         try:
             if self.is_over:
                 task.cancel()
-            await task
+            await work
         except asyncio.CancelledError:
             raise EpochEndedError("The epoch has ended.") from None
         finally:
             self.at_work.discard(task)
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """End what is at work; on the event loop."""
         self.is_over = True
         for task in self.at_work:
             task.cancel()
+
+    def end(self, dask_worker: Worker) -> None:
+        """End what is at work, and all connections; on the event loop."""
+        self.stop()
+        for comm in (*self.comms.values(), *self.received):
+            comm.abort()
+        for address, comm in self.comms.items():
+            dask_worker.rpc.reuse(address, comm)  # which sees that it is closed
 
 
 _lock = lock_of_process()
@@ -106,11 +122,13 @@ def open_epoch(epoch: str, dask_worker: Worker) -> None:
     """Let a worker take messages of an epoch; on its event loop."""
     own = dask_worker.address
 
-    async def receive(epoch: str, key: list, numbers: Any) -> None:
+    async def receive(comm: Comm, epoch: str) -> None:
         with _lock:
             box = _boxes.get((own, epoch))
-        if box is not None:
-            box.put(tuple(key), numbers)
+        if box is None:
+            comm.abort()
+        else:
+            await box.take_all(comm)
 
     async def is_alive(epoch: str) -> bool:
         with _lock:
@@ -121,20 +139,20 @@ def open_epoch(epoch: str, dask_worker: Worker) -> None:
     with _lock:
         _boxes[own, epoch] = Box()
     dask_worker.handlers.update({HANDLER: receive, ALIVE: is_alive})
-    asyncio.get_running_loop().call_later(IDLE_SECONDS, _look, own, epoch)
+    asyncio.get_running_loop().call_later(IDLE_SECONDS, _look, dask_worker, epoch)
 
 
-def _look(address: str, epoch: str) -> None:
+def _look(dask_worker: Worker, epoch: str) -> None:
     """Forget an epoch in which nothing has happened since the last look."""
     with _lock:
-        box = _boxes.get((address, epoch))
-        if box is None:
-            return
-        is_idle, box.n_begun = box.n_begun == 0 and box.n_tasks == 0, 0
-        if is_idle:
-            del _boxes[address, epoch]
-    if not is_idle:
-        asyncio.get_running_loop().call_later(IDLE_SECONDS, _look, address, epoch)
+        box = _boxes.get((dask_worker.address, epoch))
+    if box is None:
+        return
+    is_idle, box.n_begun = box.n_begun == 0 and box.n_tasks == 0, 0
+    if is_idle:
+        end_epoch(epoch, dask_worker)
+    else:
+        asyncio.get_running_loop().call_later(IDLE_SECONDS, _look, dask_worker, epoch)
 
 
 def end_epoch(epoch: str, dask_worker: Worker) -> None:
@@ -142,7 +160,7 @@ def end_epoch(epoch: str, dask_worker: Worker) -> None:
     with _lock:
         box = _boxes.pop((dask_worker.address, epoch), None)
     if box is not None:
-        box.end()
+        box.end(dask_worker)
 
 
 @dataclass(frozen=True)
@@ -192,6 +210,8 @@ class Exchange:
     ----------
     rank : int
         Number of the member.
+    n_parts : int
+        Members that have a part of sums: as many as a power of two has.
     state : dict
         What it keeps until the epoch ends.
     work : Counter
@@ -204,6 +224,7 @@ class Exchange:
         self._epoch, self._worker, self._box = epoch, worker, box
         self._is_cancelled = is_cancelled
         self.rank = epoch.addresses.index(worker.address)
+        self.n_parts = 1 << len(epoch.addresses).bit_length() - 1
         self.state = box.state
         self.work: Counter[str] = Counter()
         self._tree = -1
@@ -216,89 +237,115 @@ class Exchange:
 
     def sum(self, numbers: np.ndarray) -> None:
         """Make of numbers the sums over all members, in place; int64 (n,), which wrap around."""
-        self._reduce(numbers, np.add)
+        self.join(numbers, _add)
 
     def largest(self, numbers: np.ndarray) -> None:
         """Make of numbers the largest of all members, in place; float64 (n,)."""
-        self._reduce(numbers, np.maximum)
+        self.join(numbers, _maximize)
 
-    def _reduce(self, numbers: np.ndarray, add: Callable[..., Any]) -> None:
+    def join(self, numbers: np.ndarray, join: Callable[[np.ndarray, np.ndarray], None]) -> None:
+        """Make of numbers those of all members, in place.
+
+        ``join(own, others)`` joins some of the numbers with those of other members, along their
+        first axis; in any order.
+        """
+        self._run(self._joined(numbers, join, None))
+
+    def scatter(self, numbers: np.ndarray, ends: Sequence[int]) -> np.ndarray:
+        """The sums over all members of a part of some numbers, int64 (n,); each has one of them.
+
+        `ends` are those of `n_parts` parts; other members have none. The numbers are sent from
+        where they are, and hold anything then. They are not to be changed before the next call of
+        `sum` or `join` returns.
+        """
+        bounds = [0, *ends]
+        self._run(self._joined(numbers, _add, bounds))
+        if self.rank >= self.n_parts:
+            return numbers[:0]
+        return numbers[bounds[self.rank] : bounds[self.rank + 1]]
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
         loop = self._worker.loop.asyncio_loop
-        work = self._box.until_end(self._reduced(numbers, add))
-        asyncio.run_coroutine_threadsafe(work, loop).result()
+        asyncio.run_coroutine_threadsafe(self._box.until_end(work), loop).result()
 
-    async def _reduced(self, own: np.ndarray, add: Callable[..., Any]) -> None:
-        """Reduce with all others; those beyond a power of two let one of the first act for them."""
-        n_members, rank = len(self._epoch.addresses), self.rank
+    async def _joined(
+        self,
+        own: np.ndarray,
+        join: Callable[[np.ndarray, np.ndarray], None],
+        bounds: Sequence[int] | None,
+    ) -> None:
+        """Join with all others; those beyond a power of two let one of the first act for them.
+
+        bounds : those of parts, where a member needs one of them
+        """
+        n_members, rank, n_parts = len(self._epoch.addresses), self.rank, self.n_parts
         self.work["rounds"] += 1
         self._box.n_calls[self._tree] += 1
-        n_paired = 1 << n_members.bit_length() - 1
-        if rank >= n_paired:
-            await self._send(rank - n_paired, "before", own)
-            own[:] = await self._get(rank - n_paired, "after", own)
+        is_whole, other = bounds is None, rank ^ n_parts
+        if rank >= n_parts:
+            await self._send(other, "before", own)
+            if is_whole:
+                own[:] = await self._get(other, "after", own)
             return
-        if rank + n_paired < n_members:
-            add(own, await self._get(rank + n_paired, "before", own), out=own)
-        distances = [1 << k for k in range(n_paired.bit_length() - 1)]
-        if len(own) < LONG:
-            for distance in distances:
-                add(own, await self._swap(rank ^ distance, distance, own, own), out=own)
-        else:
-            first, last, halves = 0, len(own), []
-            for distance in reversed(distances):
+        if other < n_members:
+            join(own, await self._get(other, "before", own))
+        if bounds is None and own.nbytes >= LONG:
+            bounds = [len(own) * part // n_parts for part in range(n_parts + 1)]
+        first, last, halves = 0, n_parts, []
+        for distance in (n_parts >> k for k in range(1, n_parts.bit_length())):
+            mine = theirs = own
+            if bounds is not None:
                 middle = (first + last) // 2
                 kept, given = (first, middle), (middle, last)
                 if rank & distance:
                     kept, given = given, kept
-                mine, theirs = own[slice(*kept)], own[slice(*given)]
-                add(mine, await self._swap(rank ^ distance, distance, theirs, mine), out=mine)
+                mine, theirs = (own[bounds[start] : bounds[end]] for start, end in (kept, given))
                 halves.append((distance, mine, theirs))
                 first, last = kept
+            await self._send(rank ^ distance, distance, theirs)
+            join(mine, await self._get(rank ^ distance, distance, mine))
+        if is_whole:  # numbers may change as soon as all are there, so copies are sent
             for distance, mine, theirs in reversed(halves):
-                theirs[:] = await self._swap(rank ^ distance, -distance, mine, theirs)
-        if rank + n_paired < n_members:
-            await self._send(rank + n_paired, "after", own)
-
-    async def _swap(
-        self, partner: int, step: Any, numbers: np.ndarray, like: np.ndarray
-    ) -> np.ndarray:
-        """Send numbers to a partner, who sends others, of the form of `like`."""
-        await self._send(partner, step, numbers)
-        return await self._get(partner, step, like)
+                await self._send(rank ^ distance, -distance, mine.copy())
+                theirs[:] = await self._get(rank ^ distance, -distance, theirs)
+            if other < n_members:
+                await self._send(other, "after", own.copy())
 
     async def _send(self, partner: int, step: Any, numbers: np.ndarray) -> None:
         from distributed.protocol import to_serialize
 
         address = self._epoch.addresses[partner]
-        message = {
-            "epoch": self._epoch.name,
-            "key": self._key(step, self.rank),
-            "numbers": to_serialize(numbers.copy()),  # workers of one process share it
-            "reply": False,
-        }
+        is_long = numbers.nbytes >= LONG
+        sent = to_serialize(numbers.data.cast("B")) if is_long else numbers.tobytes()
         self.work.update(messages=1, bytes_moved=numbers.nbytes)
         try:
-            await getattr(self._worker.rpc(address), HANDLER)(**message)
+            if address not in self._box.comms:
+                comm = await self._worker.rpc.connect(address)
+                self._box.comms[address] = comm
+                await comm.write({"op": HANDLER, "epoch": self._epoch.name, "reply": False})
+            key = self._key(step, self.rank)
+            await self._box.comms[address].write([key, numbers.dtype.str, sent])
         except OSError as error:
             raise EpochEndedError(f"{address} cannot be reached: {error!r}.") from error
 
     async def _get(self, partner: int, step: Any, like: np.ndarray) -> np.ndarray:
         """Wait for numbers of a partner, of the form of `like`, as long as it is there."""
-        coming = asyncio.ensure_future(self._box.get(self._key(step, partner)))
-        try:
+        box, key = self._box, self._key(step, partner)
+        if key not in box.come:
+            box.wanted[key] = coming = asyncio.get_running_loop().create_future()
             while not (await asyncio.wait([coming], timeout=ASK_SECONDS))[0]:
                 if self._is_cancelled():
                     raise EpochEndedError("Nobody waits for this task any more.")
                 await self._ask(self._epoch.addresses[partner])
-            found = coming.result()
-            if found.shape != like.shape or found.dtype != like.dtype:
-                raise EpochEndedError(
-                    f"{self._epoch.addresses[partner]} has sent {found.dtype} {found.shape} for "
-                    f"{like.dtype} {like.shape}."
-                )
-            return found
-        finally:
-            coming.cancel()
+            del box.wanted[key]
+        kind, sent = box.come.pop(key)
+        found = np.frombuffer(sent, kind)
+        if found.dtype != like.dtype or found.size != like.size:
+            raise EpochEndedError(
+                f"{self._epoch.addresses[partner]} has sent {kind} {found.shape} for "
+                f"{like.dtype} {like.shape}."
+            )
+        return found.reshape(like.shape)
 
     async def _ask(self, address: str) -> None:
         """Raise EpochEndedError where a member does not answer, or knows the epoch no more."""
@@ -313,3 +360,11 @@ class Exchange:
     def _key(self, step: Any, sender: int) -> tuple[int, int, Any, int]:
         """What a message is told apart by, of those of the epoch."""
         return self._tree, self._box.n_calls[self._tree], step, sender
+
+
+def _add(own: np.ndarray, others: np.ndarray) -> None:
+    np.add(own, others, out=own)
+
+
+def _maximize(own: np.ndarray, others: np.ndarray) -> None:
+    np.maximum(own, others, out=own)

@@ -129,7 +129,72 @@ def join(epoch, is_cancelled=lambda: False):
         members.sum(np.zeros(2, dtype=np.int64))
 
 
+def spread(members, sizes):
+    """The part of a member, of sums of which others have the other parts."""
+    own = np.arange(sum(sizes[: members.n_parts])) * (members.rank + 1)
+    ends = np.cumsum(sizes[: members.n_parts]).tolist()
+    part = members.scatter(own, ends).copy()
+    members.sum(np.zeros(1, dtype=np.int64))
+    return part, members.work
+
+
+@pytest.mark.parametrize("n_members", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("sizes", [(2, 0, 5, 1), (LONG, 7, LONG + 3, 0)], ids=["short", "long"])
+def test_members_have_a_part_each(sizes, n_members, five):
+    """As many as a power of two; the parts are of any length. What is sent is each part once."""
+    with epoch_of(five, n_members) as epoch:
+        found = results(five, epoch, spread, sizes)
+    n_parts = 2 ** (n_members.bit_length() - 1)
+    own = np.split(
+        np.arange(sum(sizes[:n_parts])) * sum(range(1, n_members + 1)),
+        np.cumsum(sizes[:n_parts])[:-1],
+    )
+    for rank, (part, work) in enumerate(found):
+        np.testing.assert_array_equal(part, own[rank] if rank < n_parts else [])
+        assert work["bytes_moved"] < 8 * sum(sizes[:n_parts]) + 100
+
+
+def test_records_are_joined_as_they_are_told(five):
+    """Rows of any kind, the best of each; in any order."""
+
+    def best(members):
+        rng = np.random.default_rng(members.rank)
+        records = np.column_stack([rng.integers(0, 3, 4000), np.full(4000, members.rank)])
+        own = records.copy()
+
+        def join(own, others):
+            is_less = (others[:, 0] > own[:, 0]) | (
+                (others[:, 0] == own[:, 0]) & (others[:, 1] < own[:, 1])
+            )
+            own[is_less] = others[is_less]
+
+        members.join(own, join)
+        return records, own
+
+    with epoch_of(five, 5) as epoch:
+        found = results(five, epoch, best)
+    each = np.array([records for records, _ in found])
+    first = each[..., 0].argmax(axis=0)
+    for _, own in found:
+        np.testing.assert_array_equal(own, each[first, np.arange(4000)])
+
+
 class TestEnds:
+    def test_a_connection_that_breaks(self, five):
+        """Messages may be lost: who waits for them does not wait for ever."""
+
+        def add(members):
+            numbers = np.zeros(1, dtype=np.int64)
+            members.sum(numbers)
+            if members.rank == 0:
+                (comm,) = members._box.comms.values()
+                members._worker.loop.add_callback(comm.abort)
+            else:
+                members.sum(numbers)
+
+        with epoch_of(five, 2) as epoch, pytest.raises(EpochEndedError, match="The epoch has end"):
+            results(five, epoch, add)
+
     @pytest.mark.parametrize("other", [np.zeros(1, np.int64), np.zeros(3)], ids=["one", "floats"])
     def test_numbers_of_another_form(self, other, five):
         """They would be broadcast, or converted, without a word."""
