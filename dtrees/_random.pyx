@@ -14,6 +14,7 @@ advances the counter before it draws: numpy's draws after ``counter=c`` start at
 
 import numpy as np
 
+from libc.math cimport ceil, sqrt
 from libc.stdint cimport uint8_t, uint16_t
 
 
@@ -148,7 +149,73 @@ def keyed_largest(seed, stream, branch, const uint64_t[::1] numbers):
     return found
 
 
+cdef enum:
+    FEW_NUMBERS = 4096     # which take twice the rounds to be mixed as well
+    MIXING_ROUNDS = 6
+
+
+def keyed_sample(seed, stream, branch, const uint64_t[::1] numbers, n, size):
+    """Which numbers are among `size` of 0 .. n - 1 that a key draws without replacement.
+
+    A number is drawn if a keyed permutation of 0 .. n - 1 gives it one of the first `size` places.
+    So each number draws for itself, and exactly `size` of all are drawn.
+
+    Parameters
+    ----------
+    seed, stream, branch : int
+        Taken modulo 2**64.
+    numbers : uint64 (count,)
+        Below n: any, in any order, repeated ones too.
+    n : int
+        At most 2**62.
+    size : int
+
+    Returns
+    -------
+    bool (count,)
+
+    Notes
+    -----
+    The permutation is a Feistel network on pairs of numbers, whose words are `hash64` of a draw.
+    There are few pairs more than numbers; whatever lands beyond is permuted again.
+    """
+    out = np.empty(len(numbers), dtype=np.bool_)
+    cdef uint8_t[::1] view = out.view(np.uint8)
+    cdef uint64_t key = philox_draw(_word(seed), _word(stream), _word(branch), 0)
+    cdef uint64_t n_all = n, first = size
+    cdef uint64_t width = <uint64_t>ceil(sqrt(<double>n_all))
+    cdef uint64_t height = n_all // max(1, width) + 1
+    cdef int n_rounds = 2 * MIXING_ROUNDS if n_all < FEW_NUMBERS else MIXING_ROUNDS
+    cdef uint64_t place
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(numbers.shape[0]):
+            place = numbers[i]
+            while True:
+                place = mixed(key, place, width, height, n_rounds)
+                if place < n_all:
+                    break
+            view[i] = place < first
+    return out
+
+
+cdef inline uint64_t mixed(uint64_t key, uint64_t number, uint64_t width,
+                           uint64_t height, int n_rounds) noexcept nogil:
+    """A keyed permutation of the numbers below width * height."""
+    cdef uint64_t high = number // width
+    cdef uint64_t low = number - high * width
+    cdef int i
+    for i in range(0, n_rounds, 2):
+        low += below(hash64(key + <uint64_t>i, high), width)
+        low -= width if low >= width else 0
+        high += below(hash64(key + <uint64_t>i + 1, low), height)
+        high -= height if high >= height else 0
+    return high * width + low
+
+
 SAMPLE_ROWS = STREAM_SAMPLE_ROWS
 BOOTSTRAP = STREAM_BOOTSTRAP
 ROUNDING = STREAM_ROUNDING
-FOLDS = 4  # which fold a row is held out in: a stream that no kernel draws from
+FOLDS = 4  # which fold a row is held out in; as those below, no kernel draws from it
+PASTING = 6  # which rows are in the sample of a tree that is drawn without replacement
+COLUMNS = 7  # which columns a tree of a forest may use

@@ -1,10 +1,14 @@
 """Keyed draws: the bits of numpy's Philox, from any place, in any order."""
 
+from collections import Counter
+from itertools import combinations
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrees._random import keyed_draws, keyed_uint64
+from dtrees._random import keyed_draws, keyed_sample, keyed_uint64
 
 words = st.integers(0, 2**64 - 1)
 
@@ -47,3 +51,39 @@ def test_seed_stream_and_branch_matter():
 
 def test_negative_seed_is_taken_modulo_two_to_the_64():
     assert np.array_equal(keyed_uint64(-1, 0, 0, 4), keyed_uint64(2**64 - 1, 0, 0, 4))
+
+
+@given(words, words, st.integers(1, 500), st.data())
+def test_a_sample_has_its_size_and_each_number_draws_alone(seed, branch, n, data):
+    size = data.draw(st.integers(0, n))
+    numbers = np.arange(n, dtype=np.uint64)
+    found = keyed_sample(seed, 6, branch, numbers, n, size)
+    assert found.sum() == size
+    some = np.array(data.draw(st.lists(st.integers(0, n - 1), max_size=9)), dtype=np.uint64)
+    assert np.array_equal(keyed_sample(seed, 6, branch, some, n, size), found[some.astype(int)])
+    if size > 0:  # a smaller sample is part of a larger one
+        assert not (keyed_sample(seed, 6, branch, numbers, n, size - 1) & ~found).any()
+
+
+@pytest.mark.parametrize(("n", "size"), [(2, 1), (3, 2), (4, 2), (6, 3), (7, 2)])
+def test_samples_are_equally_likely(n, size):
+    draws, numbers = 20_000, np.arange(n, dtype=np.uint64)
+    samples = (keyed_sample(0, 6, branch, numbers, n, size) for branch in range(draws))
+    found = Counter(tuple(np.flatnonzero(each).tolist()) for each in samples)
+    every = list(combinations(range(n), size))
+    mean = draws / len(every)
+    squares = sum((found[each] - mean) ** 2 for each in every) / mean
+    free = len(every) - 1
+    assert squares < free + 4 * np.sqrt(2 * free)
+
+
+def test_pairs_of_many_numbers_are_drawn_as_often():
+    n, size, draws = 6_000, 2_000, 1_500
+    numbers = np.arange(n, dtype=np.uint64)
+    drawn = np.array([keyed_sample(1, 6, branch, numbers, n, size) for branch in range(draws)])
+    share = size * (size - 1) / (n * (n - 1))
+    scale = np.sqrt(share * (1 - share) / draws)
+    for step in (1, 2, 3, 77, 78, 79, 156):  # the width of the pairs is 78
+        together = (drawn[:, step:] & drawn[:, :-step]).mean(axis=0)
+        assert abs(together.mean() - share) < 4 * scale / np.sqrt(n - step) * 3
+        assert np.abs(together - share).max() < 6 * scale

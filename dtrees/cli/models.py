@@ -288,7 +288,9 @@ MODEL = (
         help="Whether each tree sees a bag of rows. By default it does, but for extra trees.",
     ),
     click.option(
-        "--max-samples", type=Amount(1, shares=True), help="Mean size of a bag; all by default."
+        "--max-samples",
+        type=Amount(1, shares=True),
+        help="Size of a bag, on average; all by default.",
     ),
     click.option(
         "--oob",
@@ -403,11 +405,8 @@ def estimator_of(task: str, model: str, **given: Any) -> Any:
         if value is not None and name not in OF_RULES
     }
     estimator = estimator_class(model, task)(**parameters, **rules_of(given))
-    for name in ("oob", "max_samples"):
-        if given.get(name) is not None and not estimator.bootstrap:
-            raise RequestError(
-                f"{option_of(name)} is about bags, and there are none: add --bootstrap"
-            )
+    if given.get("oob") and not estimator.bootstrap and given.get("max_samples") is None:
+        raise RequestError("--oob is about bags, and there are none: add --bootstrap")
     return estimator
 
 

@@ -40,7 +40,8 @@ criterion : str or dtrees.criteria.Criterion
     own.
 oob_score : bool or callable
     Whether rows are predicted by the trees whose bag lacks them, and scored:
-    accuracy, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
+    accuracy, or by a callable (y, predictions) -> float. Needs ``bootstrap=True`` or
+    `max_samples`.
 """,
     "numbers": """\
 loss : str or dtrees.losses.Loss
@@ -61,7 +62,8 @@ criterion : {"squared_error", "poisson"}
     a `y` that is not negative.
 oob_score : bool or callable
     Whether rows are predicted by the trees whose bag lacks them, and scored:
-    R squared, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
+    R squared, or by a callable (y, predictions) -> float. Needs ``bootstrap=True`` or
+    `max_samples`.
 """,
     "tree": """\
 min_samples_split : int or float
@@ -84,14 +86,14 @@ min_samples_split : int or float
     weight, rounded up. Rows are counted once, however often they are in the bag, and shares
     are of the rows of the table.
 bootstrap : bool
-    Whether each tree sees a bag of rows; otherwise it sees all of them. A row is in the bag of
-    a tree as often as a Poisson draw of (seed, tree, row) says, with mean `max_samples`, in
-    proportion to its weight.
+    Whether each tree sees a bag of rows; otherwise it sees all of them, or `max_samples` of them,
+    once each (pasting). A row is in the bag of a tree as often as a Poisson draw of (seed, tree,
+    row) says, with mean `max_samples`, in proportion to its weight.
 oob_tol : float
     No more trees are added when the out-of-bag score, smoothed over ten trees, has not improved
     by more than this in the second half of the trees. Larger scores are better. About a
     tolerance is what more trees could still win. None: all `n_estimators` trees are grown.
-    Needs ``bootstrap=True``.
+    Needs ``bootstrap=True`` or `max_samples`.
 random_state : int, RandomState or None
     Seed of bags, of the draws of columns and between columns of equal gain, and of the sample
     behind cuts. The same seed gives the same forest on any number of threads.
@@ -106,7 +108,11 @@ class_weight : dict, "balanced", "balanced_subsample" or None
     bags in proportion to their weight. None: every class has weight one.
 max_samples : int, float or None
     Mean size of a bag: a number of rows (or groups), or a share of them. None: as many as
-    there are.
+    there are. With ``bootstrap=False`` each tree sees just so many, drawn without replacement, a
+    share of them rounded down; rows of any weight are as likely, and keep it.
+colsample_bytree : float
+    Share of the columns, of those that are used, that are drawn for each tree, rounded up. Its
+    nodes draw theirs from these (`max_features`).
 regime : {"local", "replicated", "partitioned"} or None
     Where the trees are grown. "local": on threads of this process. "replicated": on the workers
     of a Dask cluster, each of which gets the coded table. "partitioned": on workers that keep

@@ -20,6 +20,7 @@ training set are known (`dtrees.core.membership.shares`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -254,7 +255,8 @@ class FitPlan:
         own = self.estimator
         barred = nearly_ids(book, coded.n_rows) if book.categories else {}
         n_columns = max(1, book.n_columns - len(barred))
-        max_features = columns_per_split(own.max_features, n_columns)
+        of_tree = math.ceil(getattr(own, "colsample_bytree", 1.0) * n_columns)
+        max_features = columns_per_split(own.max_features, of_tree)
         split, leaf = own.min_samples_split, own.min_samples_leaf
         shares: Shares | None = Shares(
             min_samples_split=0.0 if isinstance(split, Integral) else float(split),
@@ -268,7 +270,8 @@ class FitPlan:
             min_samples_split=max(2, least_rows(split)),
             min_samples_leaf=least_rows(leaf),
             min_impurity_decrease=float(own.min_impurity_decrease),
-            max_features=max_features if max_features < n_columns else None,
+            max_features=max_features if max_features < of_tree else None,
+            columns_by_tree=of_tree if of_tree < n_columns else None,
             random_splits=own._random_cuts,
             random_ties=hasattr(own, "n_estimators") or own.random_state is not None,
             category_penalty=float(own.category_penalty),

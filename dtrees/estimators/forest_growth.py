@@ -81,15 +81,20 @@ SHARE = 5  # of the trees that are there: one more for so many
 logger = logging.getLogger(__name__)
 
 
+def has_bags(forest: Any) -> bool:
+    """Whether trees see bags of rows, or samples of them."""
+    return bool(forest.bootstrap) or forest.max_samples is not None
+
+
 def bags_of(forest: Any, seed: int, target: Target, groups: Any = None) -> Bags | None:
-    """The bags of a forest's trees; None: each sees all rows.
+    """The bags of a forest's trees, or their samples; None: each sees all rows.
 
     Rows of one group, of `groups` (n_rows,), are in a bag together. Raises ValueError where there
     are groups and no bags, labels that cannot be compared, or fewer groups than ``max_samples``.
     """
-    if not forest.bootstrap:
+    if not has_bags(forest):
         if groups is not None:
-            raise ValueError("bootstrap_groups needs bootstrap=True.")
+            raise ValueError("bootstrap_groups needs bootstrap=True, or max_samples.")
         return None
     n_keys = n_rows = target.n_rows
     keys = np.arange(n_rows, dtype=np.uint64)
@@ -111,7 +116,7 @@ def bags_of(forest: Any, seed: int, target: Target, groups: Any = None) -> Bags 
                 "each other. Give every row the label of its group, or a label of its own."
             )
         keys, n_keys = inverse.astype(np.uint64), len(values)
-    rate = 1.0
+    rate, size = 1.0, n_keys
     if isinstance(forest.max_samples, Integral):
         if int(forest.max_samples) > n_keys:
             of = "" if groups is None else ", the number of groups in bootstrap_groups,"
@@ -119,10 +124,14 @@ def bags_of(forest: Any, seed: int, target: Target, groups: Any = None) -> Bags 
                 f"`max_samples` must be <= n_samples={n_keys}{of} but got value "
                 f"{forest.max_samples}"
             )
-        rate = float(forest.max_samples) / n_keys
+        size = int(forest.max_samples)
+        rate = size / n_keys
     elif forest.max_samples is not None:
         rate = float(forest.max_samples)
-    return Bags(seed, rate, keys, target.means)
+        size = max(1, int(rate * n_keys))
+    if forest.bootstrap:
+        return Bags(seed, rate, keys, target.means)
+    return Bags(seed, size / n_keys, keys, pasted=(size, n_keys))
 
 
 def is_flat(scores: Sequence[float], tol: float) -> bool:

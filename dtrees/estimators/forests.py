@@ -60,6 +60,7 @@ from dtrees.estimators.forest_growth import (
     bags_of,
     check_same_bags,
     check_same_labels,
+    has_bags,
     kept_trees,
     leaves_of,
 )
@@ -100,6 +101,7 @@ class BaseForest(BaseModel):
         "n_estimators": (IntegerIn(1),),
         "bootstrap": (Boolean(),),
         "max_samples": (IntegerIn(1), RealIn(0, 1, "(]", integers=False), Nothing()),
+        "colsample_bytree": (RealIn(0, 1, "(]"),),
         "oob_score": (Boolean(), CallableObject()),
         "oob_tol": (RealIn(0, math.inf, "[)"), Nothing()),
         "warm_start": (Boolean(),),
@@ -130,6 +132,7 @@ class BaseForest(BaseModel):
     min_impurity_decrease: float
     bootstrap: bool
     max_samples: int | float | None
+    colsample_bytree: float
     ccp_alpha: float
     oob_score: Any
     oob_tol: float | None
@@ -157,7 +160,8 @@ class BaseForest(BaseModel):
             The target.
         sample_weight : array-like of shape (n_rows,), default=None
             Not negative, not all zero. A row is drawn into bags in proportion to its weight. In a
-            tree it then counts as often as it was drawn. Without bags it counts with its weight.
+            tree it then counts as often as it was drawn. Without bags, and in samples without
+            replacement, it counts with its weight.
         bootstrap_groups : array-like of shape (n_rows,), default=None
             Rows of one group are in a bag together, or not at all: patients, days, machines.
             None: every row is a group of its own.
@@ -308,18 +312,11 @@ class BaseForest(BaseModel):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.bootstrap:
-            return
-        if self.max_samples is not None:
-            raise ValueError(
-                "`max_samples` cannot be set if `bootstrap=False`. Either switch to "
-                f"`bootstrap=True` or set `max_samples=None`: got {self.max_samples!r}."
-            )
-        if self.oob_score or self.oob_tol is not None:
+        if not has_bags(self) and (self.oob_score or self.oob_tol is not None):
             asked = "oob_score" if self.oob_score else "oob_tol"
             raise ValueError(
-                f"Out of bag estimation only available if bootstrap=True: {type(self).__name__} "
-                f"got {asked}={getattr(self, asked)!r}, bootstrap=False."
+                f"Out of bag estimation only available if bootstrap=True, or with max_samples: "
+                f"{type(self).__name__} got {asked}={getattr(self, asked)!r}, bootstrap=False."
             )
 
     def _rows_by_bag(
@@ -331,8 +328,10 @@ class BaseForest(BaseModel):
 
         Raises ValueError where the bags of the fit are not those of these rows, or there are none.
         """
-        if not self.bootstrap:
-            raise ValueError("There are no bags: fit the forest with bootstrap=True.")
+        if not has_bags(self):
+            raise ValueError(
+                "There are no bags: fit the forest with bootstrap=True, or with max_samples."
+            )
         target = self._encode_target(y, sample_weight)
         bags = bags_of(self, self._fit_seed, target, bootstrap_groups)
         assert bags is not None

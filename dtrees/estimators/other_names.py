@@ -31,7 +31,7 @@ NAMES = {
             "one_hot_max_size"
         ),
         "class_weight": "auto_class_weights class_weights is_unbalance scale_pos_weight",
-        "colsample_bytree max_features": "colsample_bytree feature_fraction rsm",
+        "colsample_bytree max_features": "colsample_bytree feature_fraction max_features rsm",
         "eval_init_score": "base_margin_eval_set eval_init_score",
         "eval_metric": "custom_metric eval_metric feval",
         "eval_names": "eval_names valid_names",

@@ -133,7 +133,8 @@ class PartitionedGrowth:
         if growth.bags is not None:
             means = growth.bags.means
             heaviest = None if means is None else float(means.max())
-            draws = Draws(growth.bags.seed, growth.bags.rate, heaviest)
+            bags = growth.bags
+            draws = Draws(bags.seed, bags.rate, heaviest, bags.pasted)
         masks = None
         if not sets.is_plain:
             numbers = np.arange(sets.n_sets, dtype=np.uint64)
@@ -147,7 +148,7 @@ class PartitionedGrowth:
         live = growth.target.has_weight
         n_rows = np.array([growth.target.n_live]) if sets.is_plain else sets.totals(live)
         bags, target = growth.bags, growth.target.take(np.zeros(1, dtype=np.intp))
-        if bags is not None:
+        if bags is not None and bags.pasted is None:
             target = target.bagged(np.ones(1, dtype=np.uint16))
         may_be_empty = bags is not None and (
             bags.rate * int(n_rows.min()) < 1000 or not bags.by_row or bags.means is not None
@@ -171,7 +172,7 @@ class PartitionedGrowth:
     def tree_batches(self, numbers: Sequence[int], room: int, n_threads: int) -> list[list[int]]:
         """Trees that grow together; `room` are bytes for the rows of open nodes."""
         common = self.common()
-        share = 1.0 if common.draws is None else -math.expm1(-common.draws.rate)
+        share = 1.0 if common.draws is None else common.draws.share
         most = trees_at_once(
             share * self.parts.n_rows,
             common.rules.max_features or self.parts.n_columns,

@@ -262,7 +262,7 @@ def refuse_both(csv, tmp_path, args, words, is_read):
     ("args", "words"),
     [
         (["--model", "extra-trees", "--oob"], "--oob is about bags, and there are none: add --boo"),
-        (["--model", "forest", "--no-bootstrap", "--max-samples", 9], "--max-samples is about bag"),
+        (["--model", "forest", "--no-bootstrap", "--oob"], "--oob is about bag"),
         (["--ccp-alpha", -1], "'ccp_alpha' parameter of DecisionTreeClassifier"),
         (["--model", "forest", "--max-samples", 61], "61"),
     ],

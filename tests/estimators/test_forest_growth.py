@@ -42,11 +42,6 @@ def test_max_samples(share):
     assert np.mean(sizes) == pytest.approx(mean, rel=0.1)
 
 
-def test_max_samples_needs_bootstrap():
-    with pytest.raises(ValueError, match="`max_samples` cannot be set if `bootstrap=False`"):
-        RandomForestClassifier(3, bootstrap=False, max_samples=0.1).fit([[0.0], [1.0]], [0, 1])
-
-
 @pytest.mark.parametrize(
     "groups",
     [["a", None, "b", "b"], [1.0, np.nan, 2.0, 2.0], pd.array(["a", pd.NA, "b", "b"])],
@@ -68,7 +63,7 @@ def test_groups_of_another_length(kind):
 
 
 def test_groups():
-    with pytest.raises(ValueError, match="needs bootstrap=True"):
+    with pytest.raises(ValueError, match="needs bootstrap=True, or max_samples"):
         RandomForestClassifier(3, bootstrap=False).fit(*IRIS, bootstrap_groups=IRIS[1])
 
 
@@ -336,7 +331,7 @@ class TestEarlyStopping:
         np.testing.assert_array_equal(again.oob_scores_, forest.oob_scores_)
 
     def test_needs_bags(self):
-        message = r"only available if bootstrap=True: .* got oob_tol=0\.0, bootstrap=False"
+        message = r"only available if bootstrap=True, .* got oob_tol=0\.0, bootstrap=False"
         with pytest.raises(ValueError, match=message):
             RandomForestClassifier(oob_tol=0.0, bootstrap=False).fit(*IRIS)
 

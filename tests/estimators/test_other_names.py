@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 
 import dtrees
 from dtrees import (
+    BaggingClassifier,
     DecisionTreeClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
@@ -21,7 +22,10 @@ from dtrees import (
 from dtrees.estimators.other_names import NAMES, PREDICTIONS, REASONS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "user_guide" / "coming_from.md"
-ESTIMATORS = (DecisionTreeClassifier, GradientBoostingClassifier, RandomForestClassifier)
+ESTIMATORS = (
+    *(BaggingClassifier, DecisionTreeClassifier, GradientBoostingClassifier),
+    RandomForestClassifier,
+)
 EVERY = [
     getattr(dtrees, name) for name in dtrees.__all__ if name.endswith(("Classifier", "Regressor"))
 ]
@@ -45,7 +49,8 @@ def refused(call, name):
         (GradientBoostingClassifier, "num_leaves", ". Use 'max_leaf_nodes'."),
         (GradientBoostingClassifier, "eval_set", ". Give 'eval_set' to fit."),
         (RandomForestClassifier, "subsample", ". Use 'max_samples'."),
-        (RandomForestClassifier, "feature_fraction", ". Use 'max_features'."),
+        (RandomForestClassifier, "colsample_bynode", ". Use 'max_features'."),
+        (BaggingClassifier, "max_features", ". Use 'colsample_bytree'."),
         (GradientBoostingClassifier, "min_split_loss", ". Use 'min_split_gain'."),
         (RandomForestClassifier, "eval_set", ". RandomForestClassifier has nothing like it."),
         (DecisionTreeClassifier, "splitter", ". A tree takes the best split"),

@@ -1,4 +1,4 @@
-"""About 240 models, and a digest of all arrays of each.
+"""About 250 models, and a digest of all arrays of each.
 
 What they are stands in four lists: *drawn* ones are small and of all kinds, seeds of
 `tests/parallel/random_layouts.py`; *chosen* ones are large enough for every way that growth takes
@@ -184,6 +184,27 @@ BALANCED = (  # sides of 1,024 rows or more that weigh fractions: decision 13
 )
 
 
+SAMPLED = (  # rows without replacement, and columns of each tree
+    ("RandomForestClassifier", "mixed", 4_000, "gini", "none", "folds"),
+    ("ExtraTreesRegressor", "numbers", 5_000, "squared_error", "fractions", "fit"),
+    ("BaggingClassifier", "sparse", 3_000, "entropy", "whole", "fit"),
+    ("BaggingRegressor", "steps", 5_000, "poisson", "none", "folds"),
+)
+PASTED = {"bootstrap": False, "max_samples": 0.6}
+SOME_COLUMNS = {"colsample_bytree": 0.5}
+
+
+def _sampled() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
+    for number, (estimator, kind, n_rows, criterion, weight, entry) in enumerate(SAMPLED):
+        for name, draws in (
+            ("pasted", PASTED),
+            ("columns", SOME_COLUMNS),
+            ("pasted columns", {**PASTED, "max_samples": 900 + number, **SOME_COLUMNS}),
+        ):
+            found = partial(chosen, estimator, kind, n_rows, criterion, weight, draws, entry)
+            yield f"{name} {estimator} {criterion} {kind} {n_rows} {weight} {entry}", found
+
+
 def _balanced() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
     for estimator, kind, n_rows, criterion, limits, entry in BALANCED:
         rules = {"class_weight": "balanced", **limits}
@@ -196,4 +217,5 @@ CASES: dict[str, Callable[[Way], list[Any]]] = {
     **dict(_chosen()),
     **dict(boosted.cases()),
     **dict(_balanced()),
+    **dict(_sampled()),
 }

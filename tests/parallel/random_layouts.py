@@ -177,6 +177,11 @@ def parameters_of(estimator: str, rng: random.Random) -> dict[str, Any]:
         found["bootstrap"] = rng.random() < 0.7
         if found["bootstrap"]:
             found["max_samples"] = rng.choice([None, None, 0.6])
+        later = random.Random(f"samples {found['random_state']}")  # other draws stay
+        if not found["bootstrap"] and later.random() < 0.5:
+            found["max_samples"] = later.choice([0.6, 10])
+        if later.random() < 0.2:
+            found["colsample_bytree"] = later.choice([0.4, 0.7])
     return found
 
 

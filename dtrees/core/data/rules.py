@@ -9,9 +9,11 @@ early on them; both ways give the same tree.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+
+from dtrees._random import COLUMNS, keyed_sample
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +33,8 @@ class GrowthRules:
     min_impurity_decrease: float = 0.0  # least ``gain / total weight`` of a split
     # columns drawn at each node; None searches all of them and draws nothing
     max_features: int | None = None
+    # columns drawn for each tree (`of_tree`), from which its nodes draw theirs; None: all of them
+    columns_by_tree: int | None = None
     # one split per searched column, drawn at random, instead of the best one: extremely randomized
     # trees (Geurts, Ernst and Wehenkel 2006)
     random_splits: bool = False
@@ -57,7 +61,23 @@ class GrowthRules:
     @property
     def has_constraints(self) -> bool:
         """Whether what a node may do depends on its ancestors."""
-        return self.monotonic is not None or self.interactions is not None
+        drawn = self.interactions is not None or self.columns_by_tree is not None
+        return self.monotonic is not None or drawn
+
+    def of_tree(self, number: int, n_columns: int) -> GrowthRules:
+        """The rules of a tree: no test of it looks at a column that is not drawn for it."""
+        rules = replace(self, tree=number)
+        if self.columns_by_tree is None:
+            return rules
+        sets = (range(n_columns),) if self.interactions is None else self.interactions
+        usable = np.array(sorted(set().union(*sets)))
+        places = np.arange(len(usable), dtype=np.uint64)
+        is_drawn = keyed_sample(
+            self.seed, COLUMNS, number, places, len(usable), self.columns_by_tree
+        )
+        drawn = set(usable[is_drawn].tolist())
+        own = tuple(tuple(column for column in group if column in drawn) for group in sets)
+        return replace(rules, interactions=own)
 
 
 @dataclass(frozen=True, kw_only=True)

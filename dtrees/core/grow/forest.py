@@ -86,7 +86,7 @@ class ForestGrowth:
         target = self.target
         if self.bags is not None:
             target = target.bagged(self.bags.multiplicity(number, target.has_weight))
-        rules = replace(self.rules, tree=number)
+        rules = self.rules.of_tree(number, self.coded.n_columns)
         if self.shares is not None:
             rules = self.shares.rules(rules, self.target, target)
         how: dict[str, Any] = {"values": self.values, "arena": self.arena}
@@ -131,7 +131,7 @@ class ForestGrowth:
         Every set has a cell once or not at all, and rows of positive weight. The runner's event
         ``cancelled`` ends the growth. `work` is told what the sets have shared.
         """
-        rules = replace(self.rules, tree=number)
+        rules = self.rules.of_tree(number, self.coded.n_columns)
         target = self.target
         apart = np.zeros(resampling.n_sets, dtype=bool)
         if self.bags is not None:

@@ -228,9 +228,9 @@ class TreeBatch:
         most = spec.common.rules.max_features
         self._n_drawn = n_columns if most is None else min(most, n_columns)
         self._all_columns = np.arange(n_columns, dtype=np.int32)
-        rules = [replace(spec.common.rules, tree=number) for number in numbers]
+        self._rules = [spec.common.rules.of_tree(number, n_columns) for number in numbers]
         # what columns of each tree are drawn from: nothing is searched in it, so it has no scale
-        self._columns = [Dataset(spec.sample, spec.target, own) for own in rules]
+        self._columns = [Dataset(spec.sample, spec.target, own) for own in self._rules]
         self._roots = begin.roots
         self._n_nodes = len(self._roots)
         self._trees: list[dict[int, RoundTree]] = [{} for _ in numbers]
@@ -416,7 +416,7 @@ class TreeBatch:
         if weights is not None:
             target = weights.of(target, number)
         scale = scale_of_root(spec, target, sums)
-        rules = replace(spec.common.rules, tree=self._numbers[root.tree])
+        rules = self._rules[root.tree]
         if spec.shares is not None:
             total = int(sums[WEIGHT]) * target.weight_unit
             rules = spec.shares.applied(rules, int(spec.n_rows[number]), total)
@@ -492,7 +492,7 @@ class TreeBatch:
         growing, self._trees[tree] = self._trees[tree], {}
         pieces = [join(each.pieces()) for each in growing.values()]
         spec = self._spec
-        rules = replace(spec.common.rules, tree=self._numbers[tree])
+        rules = self._rules[tree]
         own, codes = spec.class_weights, spec.sample.n_codes
         units = None if own is None else [own.unit(spec.target, number) for number in growing]
         trees = trees_of(pieces, spec.target, codes, spec.thresholds, rules, units)

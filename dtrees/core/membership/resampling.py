@@ -15,6 +15,8 @@ The *bags* of a forest overlap ([CV] 2.2.1). A row is in the bag of a tree as of
 (seed, tree, row id) says: nobody has to know the other rows, so chunks and workers need not talk
 to each other, and a row has the same bags wherever it lies. The number of times is Poisson
 distributed, which is what a bootstrap's tends to with many rows; only its sum is not fixed.
+Samples without replacement (*pasting*) hold a number of rows that is fixed, once each: those that a
+keyed permutation of all row ids puts first.
 """
 
 from __future__ import annotations
@@ -29,7 +31,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dtrees._random import BOOTSTRAP, ROUNDING, keyed_counts, keyed_draws, keyed_largest
+from dtrees._random import (
+    BOOTSTRAP,
+    PASTING,
+    ROUNDING,
+    keyed_counts,
+    keyed_draws,
+    keyed_largest,
+    keyed_sample,
+)
 from dtrees.coding.target import Target, exact_bincount
 
 MOST_BITS, LEAST_BITS = 12, 10  # sets that are looked at together
@@ -370,6 +380,8 @@ class Bags:
     # float64 (n_rows,): how often a row is in a bag of rate 1, where rows have weights; see
     # `counts_of_bag`
     means: np.ndarray | None = None
+    # keys in a bag and keys in all, which are 0, 1, ...: drawn without replacement; None: with it
+    pasted: tuple[int, int] | None = None
 
     @property
     def by_row(self) -> bool:
@@ -381,7 +393,8 @@ class Bags:
         keys = hashlib.blake2b(np.ascontiguousarray(self.row_id).data, digest_size=16)
         if self.means is not None:
             keys.update(np.ascontiguousarray(self.means).data)
-        return f"{self.seed} {self.rate.hex()} {len(self.row_id)} {keys.hexdigest()}"
+        drawn = self.rate.hex() if self.pasted is None else f"{self.pasted[0]}/{self.pasted[1]}"
+        return f"{self.seed} {drawn} {len(self.row_id)} {keys.hexdigest()}"
 
     @classmethod
     def of_digest(
@@ -391,9 +404,13 @@ class Bags:
 
         Raises ValueError where these are not the keys and means of bags of this name.
         """
-        seed, rate, n_rows, _ = digest.split()
+        seed, drawn, n_rows, _ = digest.split()
         keys = np.arange(int(n_rows), dtype=np.uint64) if row_id is None else row_id
-        found = cls(int(seed), float.fromhex(rate), keys, means)
+        if "/" in drawn:
+            size, n_keys = map(int, drawn.split("/"))
+            found = cls(int(seed), size / n_keys, keys, means, (size, n_keys))
+        else:
+            found = cls(int(seed), float.fromhex(drawn), keys, means)
         if found.digest() != digest:
             raise ValueError("The keys or weights of the rows are not those of these bags.")
         return found
@@ -412,7 +429,7 @@ class Bags:
         A bag without a row that counts gets the one, or the group, that would be the first at a
         higher rate: the one of the largest draw, of those that weigh most.
         """
-        times = counts_of_bag(self.seed, self.rate, tree, self.row_id, self.means)
+        times = counts_of_bag(self.seed, self.rate, tree, self.row_id, self.means, self.pasted)
         if (times if counts is None else times[counts]).any():
             return times
         if self.means is not None:
@@ -431,7 +448,12 @@ class Bags:
 
 
 def counts_of_bag(
-    seed: int, rate: float, tree: int, keys: np.ndarray, means: np.ndarray | None
+    seed: int,
+    rate: float,
+    tree: int,
+    keys: np.ndarray,
+    means: np.ndarray | None,
+    pasted: tuple[int, int] | None = None,
 ) -> np.ndarray:
     """Times that rows are in the bag of a tree; uint16 (n_rows,). O(n_rows).
 
@@ -442,6 +464,8 @@ def counts_of_bag(
     keys : uint64 (n_rows,)
     means : float64 (n_rows,) or None
         Of the times, at a rate of 1; None: each is 1, as it is for rows that weigh nothing.
+    pasted : (int, int) or None, default=None
+        As that of `Bags`; then there are no means, and the rate is not looked at.
 
     Notes
     -----
@@ -449,10 +473,13 @@ def counts_of_bag(
     1 / `STEPS`, up to `MOST_OFTEN`. Each of these draws counts ``mean / mean drawn`` times; what is
     left of a time is drawn, too. So the mean is exact, and heavy rows are out of some bags.
     """
+    times: np.ndarray
+    if pasted is not None:
+        size, n_keys = pasted
+        times = keyed_sample(seed, PASTING, tree, keys, n_keys, size).astype(np.uint16)
+        return times
     if means is None:
-        times: np.ndarray = keyed_counts(
-            seed, BOOTSTRAP, tree, keys, poisson_steps(rate)[np.newaxis]
-        )
+        times = keyed_counts(seed, BOOTSTRAP, tree, keys, poisson_steps(rate)[np.newaxis])
         return times
     means = np.where(means > 0, means, 1.0)
     drawn = np.ceil(np.minimum(means, MOST_OFTEN) * STEPS)

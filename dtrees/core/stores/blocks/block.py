@@ -16,6 +16,7 @@ far, and whoever loses it computes it again (DESIGN 3.8).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,6 +64,12 @@ class Draws:
     seed: int
     rate: float
     heaviest: float | None = None  # the largest of the means of all rows, where rows have weights
+    pasted: tuple[int, int] | None = None
+
+    @property
+    def share(self) -> float:
+        """Share of the rows that a bag holds, about."""
+        return -math.expm1(-self.rate) if self.pasted is None else self.rate
 
 
 @dataclass(frozen=True)
@@ -276,12 +283,13 @@ class BlockOfRows:
         if root.key is None:
             means = self._block.target.means
             means = None if means is None else means.take(rows)
-            times = counts_of_bag(draws.seed, draws.rate, root.number, keys, means)
+            times = counts_of_bag(draws.seed, draws.rate, root.number, keys, means, draws.pasted)
         else:
             times = (keys == np.uint64(root.key)).astype(np.uint16)
         drawn = np.flatnonzero(times)
         of_row = None if of_row is None else of_row.take(drawn)
-        return NodeRows(root, rows.take(drawn), times.take(drawn), of_row, masks)
+        own = times.take(drawn) if draws.pasted is None else None  # no row counts twice
+        return NodeRows(root, rows.take(drawn), own, of_row, masks)
 
     def _partition(self, node: NodeRows, split: NodeSplit) -> tuple[NodeRows, NodeRows]:
         column = split.column
