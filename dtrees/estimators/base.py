@@ -414,8 +414,9 @@ class BaseModel(BaseEstimator):
           ``restarts``: everything had to be sent or made again.
         - In the replicated regime: ``tasks``, and ``bytes_moved``: the table, once for every worker
           that it was sent to, and trees on their way back.
-        - In the partitioned regime: ``rounds``, ``passes`` over the codes, ``bytes_moved``: counts,
-          rows and blocks, ``cache_hits`` and ``rebuilds`` of the places of rows.
+        - In the partitioned regime: ``rounds``, ``passes`` over the codes, ``passes_saved``: what
+          trees one by one would have made more, ``bytes_moved``: counts, rows and blocks,
+          ``cache_hits`` and ``rebuilds`` of the places of rows.
         """
         check_is_fitted(self)
         if "_fit_report" not in self.__dict__:

@@ -36,8 +36,9 @@ class FitStatistics:
         worker, and the packed trees on their way back.
 
         partitioned: rounds, code_rounds (second requests, for the codes of some intervals),
-        code_requests (nodes and columns of these), passes (over the codes), cache_hits, rebuilds
-        (places that were computed again). bytes_moved is counts (code_bytes: those of codes), rows
+        code_requests (nodes and columns of these), passes (over the codes), passes_saved (that
+        trees one by one would have made beside these), cache_hits, rebuilds (places that were
+        computed again). bytes_moved is counts (code_bytes: those of codes), rows
         that left a block, and blocks that were moved to idle threads.
     """
 
@@ -61,6 +62,11 @@ class FitStatistics:
     def see(self, what: str) -> None:
         """Count one of the things that `grow_in_rounds` tells."""
         self.counts[what.replace(" ", "_") + "s"] += 1
+
+    def see_pass(self, n_trees: int = 0) -> None:
+        """Count a pass over the codes; the trees that it was for, unless a batch tells of them."""
+        self.counts["passes"] += 1
+        self.counts["passes_saved"] += n_trees - 1
 
     def see_workers(self, addresses: Iterable[str], n_gone: int | None = None) -> None:
         """Count the workers that have gone since the last time; those at `addresses` are there.

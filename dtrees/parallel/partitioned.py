@@ -327,7 +327,7 @@ class BlocksOnWorkers(PlacedBlocks):
 
         with self._stats.phase("bags"):
             found = self._tasks.run(work, self._make_again)
-        self._stats.counts["passes"] += 1
+        self._stats.see_pass(len(roots) * n_sets)
         return merge_bags([of_block for of_task in found for of_block in of_task])
 
     def count(self, update: SplitUpdate | None, requests: Sequence[HistogramRequest]) -> Counts:
@@ -363,7 +363,7 @@ class BlocksOnWorkers(PlacedBlocks):
             self._stats.counts["bytes_moved"] += counts.nbytes
             if update is None:
                 self._stats.counts["code_bytes"] += counts.nbytes
-        self._stats.counts["passes"] += 1
+        self._stats.see_pass()
         return total
 
     def _added_on_workers(self, calls: Sequence[Call], n_numbers: int) -> list[Call]:
@@ -412,7 +412,7 @@ class BlocksOnWorkers(PlacedBlocks):
             return
         self._updates.append(update)
         batches = self._batches(nodes)
-        self._stats.counts["passes"] += 1
+        self._stats.see_pass(len({(node.number, own) for node in nodes for own in node.sets}))
         with self._stats.phase("subtrees"):
             calls = partial(self._subtrees, batches=batches, nodes=nodes)
             at_once = UNDER_WAY * sum(self._tasks.workers().values())
@@ -521,6 +521,8 @@ def grow_here(
 
     def hear(what: str, depth: int) -> None:
         stats.see(what)
+        if what != "code request":
+            stats.see_pass()
 
     spec = replace(whole.round_spec(), run=run)
     local = LocalBlocks(blocks, growth.values, run, stats.counts)

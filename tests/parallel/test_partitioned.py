@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import ClassVar
@@ -779,6 +779,27 @@ class TestBudgets:
         assert report["rounds"] == deepest + 1
         assert report["passes"] == 1 + report["rounds"]  # the codes are made in the first one
         assert report["rebuilds"] == 0
+
+    @pytest.mark.parametrize("n_folds", [None, 4])
+    @pytest.mark.parametrize("place", ["threads", "workers"])
+    def test_passes_that_trees_save_by_going_together(self, n_folds, place, request):
+        """A tree alone would take a pass for each of its levels, and one for its small nodes."""
+        client = request.getfixturevalue("here") if place == "workers" else None
+        model = dtrees.BaggingClassifier(5, random_state=0, regime="partitioned")
+        model = model if n_folds is None else Folds(model, n_folds)
+        rng = np.random.default_rng(0)
+        table = rng.normal(size=(4_000, 4))
+        y = (table[:, 0] * table[:, 1] > 0).astype(int)
+        force = nullcontext() if client is None else on(client)
+        with force, dask.config.set({"dtrees.gather-rows": 300}):
+            model.fit(table if client is None else cut(table, (1_000,) * 4), y)
+        report, alone = model.fit_report_, 0
+        for tree in all_trees(model):
+            spread = np.asarray(tree.n_node_samples) > 300
+            alone += len(set(np.asarray(tree.depth)[spread].tolist()))
+        if place == "workers":
+            alone += len(all_trees(model)) - 1  # and gathered once
+        assert report["passes_saved"] == alone - report["rounds"] > report["rounds"]
 
     @pytest.mark.one_of(2)
     @pytest.mark.parametrize("max_features", ["sqrt", None])

@@ -218,7 +218,7 @@ class TreeBatch:
         Trees, and sets that have no row in their bags.
     shared : Counter
         ``shared_nodes`` that were searched for several sets, and ``shared_rows`` of the largest
-        set of each.
+        set of each; trees of each pass over the blocks (``passes_saved``, less the passes).
     """
 
     def __init__(self, spec: RoundSpec, numbers: Sequence[int], begin: Roots) -> None:
@@ -266,7 +266,12 @@ class TreeBatch:
     def next_nodes(self) -> list[OpenNode]:
         """The nodes of the next round."""
         nodes = self.frontier.next_nodes(self._plan.bytes_of_node, self._spec.histogram_budget)
+        self._see_pass(nodes)
         return sorted(nodes, key=lambda node: node.tree)
+
+    def _see_pass(self, nodes: Iterable[OpenNode]) -> None:
+        """Count the trees of all sets that a pass over the blocks is for."""
+        self.shared["passes_saved"] += len({(n.tree, own) for n in nodes for own in n.of_sets})
 
     def take_update(self) -> SplitUpdate:
         """What has changed since the last one."""
@@ -393,6 +398,7 @@ class TreeBatch:
             requests.append(request)
         n = len(requests)
         taken, self.waiting = self.waiting[:n], self.waiting[n:]
+        self._see_pass(each.node for each in taken)
         return taken, requests
 
     def take_codes(self, waiting: Sequence[WaitingNode], counts: Counts) -> None:
