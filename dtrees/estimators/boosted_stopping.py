@@ -55,7 +55,7 @@ from dtrees.core.predict.raw import raw_predictions, staged_raw_predictions
 from dtrees.estimators.forest_growth import check_same_labels
 from dtrees.estimators.prediction import BoostedPredictor
 from dtrees.estimators.scorers import refuse_unfit, with_labels
-from dtrees.parallel import is_lazy
+from dtrees.parallel import SavedTrees, is_lazy
 from dtrees.typing import Members, Runner
 
 if TYPE_CHECKING:
@@ -500,7 +500,8 @@ class Stage(BaseEstimator):
 class Iterations:
     """Hears of the trees of each iteration: callbacks, and a watch that may end the fit.
 
-    `trees` are there already. `coded` are the codes of the rows, if these are here.
+    `trees` are there already, and so are `earlier` ones of this fit, of which nobody has heard.
+    `coded` are the codes of the rows, if these are here. `saved` gets trees that are new.
     """
 
     def __init__(
@@ -510,17 +511,22 @@ class Iterations:
         trees: list[Tree],
         callbacks: Sequence[Callback],
         coded: CodedMatrix | None,
+        earlier: Sequence[Tree] = (),
+        saved: SavedTrees | None = None,
     ) -> None:
         self.callbacks, self.watch = callbacks, start.watch
         self.rows, self.growing = start.rows, start.growing
         self._walked = None if coded is None else CodedRows(coded)
         self._grown: list[list[Tree]] = []  # elsewhere: the rows here have not walked down them
-        first = self.growing.first
+        self.n_heard, self.saved = len(trees), saved
+        first, n_values = self.growing.first, len(self.growing.initial)
+        n_earlier = min(len(earlier) // n_values, self.growing.n_iterations)
+        self.earlier = list(earlier[: n_earlier * n_values])
         self.fit = BoostingFit(
             model,
-            range(first, first + self.growing.n_iterations),
-            trees,
-            len(self.growing.initial),
+            range(first + n_earlier, first + self.growing.n_iterations),
+            [*trees, *self.earlier],
+            n_values,
             [] if self.watch is None else self.watch.scores,
             measure=self._training_score,
             curves=dict if self.watch is None else self.watch.curves,
@@ -556,24 +562,47 @@ class Iterations:
 
         raw : as for `Watch`; None: they have grown elsewhere
         """
-        self.fit.trees += trees
+        self.n_heard += len(trees)
+        is_new = self.n_heard > len(self.fit.trees)
+        if is_new:
+            self.fit.trees += trees
+        if is_new and self.saved is not None:
+            self.saved.add(0, trees)
         if raw is None:
             self._grown.append(trees)
         else:
             self._raw = raw
-        number = len(self.fit.trees) // self.fit.n_values - 1
+        number = self.n_heard // self.fit.n_values - 1
         is_last = self.watch is not None and self.watch(trees, raw)
-        stops = told([callback.on_iteration_end(self.fit, number) for callback in self.callbacks])
+        hear = self.callbacks if is_new else ()
+        stops = told([callback.on_iteration_end(self.fit, number) for callback in hear])
         self.is_over = is_last or stops
+        if self.is_over and not is_new:
+            del self.fit.trees[self.n_heard :]
+            self.fit.numbers = self.fit.numbers[:0]
         return self.is_over
 
-    def replay(self, trees: list[Tree]) -> list[Tree]:
-        """Hear of trees that have grown elsewhere; those up to the last one that is wanted."""
+    def replay(self, trees: Sequence[Tree]) -> None:
+        """Hear of trees that have grown elsewhere, up to the last one that is wanted."""
+        for own in self._iterations(trees):
+            if self.is_over or self(own, None):
+                return
+
+    def begin(self, start: Start) -> Start:
+        """Hear of the earlier trees, down which the rows walk by their codes; growth goes on."""
+        for own in self._iterations(self.earlier):
+            self._grown.append(own)
+            if self(own, self._so_far()):
+                break
+        numbers, n_there = self.fit.numbers, self.growing.n_there + len(self.earlier)
+        growing = replace(
+            self.growing, n_iterations=len(numbers), first=numbers.start, n_there=n_there
+        )
+        return replace(start, rows=replace(self.rows, raw=self._so_far()), growing=growing)
+
+    def _iterations(self, trees: Sequence[Tree]) -> Iterator[list[Tree]]:
         n_values = self.fit.n_values
-        for first in range(0, len(trees), n_values):
-            if self(trees[first : first + n_values], None):
-                return trees[: first + n_values]
-        return trees
+        return (list(trees[at : at + n_values]) for at in range(0, len(trees), n_values))
 
 
 def kept_forest(model: BaseBoosting) -> Forest | None:

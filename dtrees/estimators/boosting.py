@@ -22,9 +22,10 @@ Tweedie's, the power), and not the loss.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -74,13 +75,23 @@ from dtrees.estimators.eval_sets import EvalSets
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import model_of_trees
 from dtrees.estimators.prediction import BoostedPredictor, offsets_of
+from dtrees.estimators.resume import (
+    Unfinished,
+    bring_along,
+    facts_of,
+    saved_trees,
+    seed_of,
+    unfinished_fit,
+)
 from dtrees.estimators.tree_view import columns_tested, read_only
 from dtrees.estimators.trees import DecisionTreeRegressor
+from dtrees.exceptions import ClusterError
 from dtrees.export.books import expect
 from dtrees.export.parts import Parts
 from dtrees.inspection.importance import summed_importances
 from dtrees.parallel import (
     REGIMES,
+    Checkpoint,
     Choice,
     CodedPartitions,
     FitStatistics,
@@ -148,8 +159,9 @@ class BaseBoosting(BaseModel):
         "_fit_seed": (IntegerIn(0, MOST),),
         "_curves": (InstanceOf(dict, "dict"),),
         "_has_offset": (InstanceOf(bool, "bool"),),  # of the fit; absent: no
+        "_fit_facts": (InstanceOf(dict, "dict"),),  # of an unfinished one
     }
-    _learns_at_times = BaseModel._learns_at_times | {"_curves", "_has_offset"}
+    _learns_at_times = BaseModel._learns_at_times | {"_curves", "_has_offset", "_fit_facts"}
 
     loss: Any
     learning_rate: float
@@ -197,6 +209,7 @@ class BaseBoosting(BaseModel):
         eval_init_score: Sequence[Any] | None = None,
         eval_metric: Any = None,
         callbacks: Sequence[Callback] | None = None,
+        checkpoint: Any = None,
     ) -> Self:
         """Fit the model.
 
@@ -237,6 +250,11 @@ class BaseBoosting(BaseModel):
             Hear of every iteration in this thread, and may stop the fit; the iterations so far are
             then the model. Where it grows on a cluster, they hear about once a second.
 
+        checkpoint : str or path, default=None
+            A folder for the trees of finished iterations, or its URL, as of forests. The same fit
+            goes on with those that are there: rows are scored again, and callbacks hear of new
+            iterations only. ``max_iter`` and what is scored may be others.
+
         Returns
         -------
         self : object
@@ -245,24 +263,82 @@ class BaseBoosting(BaseModel):
         Raises
         ------
         ValueError
-            A parameter or an input is not what it should be; the estimator is then as it was.
-            `X_val` is given without `y_val`, or with ``early_stopping=False``. Some of the rows
-            that are scored have an `init_score`, and others have none; or only one of two fits
-            with ``warm_start`` has it. Two sets or two metrics have one name, there are no rows to
-            be scored by `eval_metric`, or the score that may end the fit is nan throughout. Rows
-            that stay on their workers are to be scored by something else than the loss.
+            A parameter or an input is not what it should be, or `checkpoint` holds trees of another
+            fit; the estimator is then as it was. `X_val` is given without `y_val`, or with
+            ``early_stopping=False``. Some of the rows that are scored have an `init_score`, and
+            others have none; or only one of two fits with ``warm_start`` has it. Two sets or two
+            metrics have one name, there are no rows to be scored by `eval_metric`, or the score
+            that may end the fit is nan throughout. Rows that stay on their workers are to be scored
+            by something else than the loss.
         TypeError
             `callbacks` are no callbacks, `eval_set` is no list of pairs, or a scorer asks for rows
             of a Dask collection.
         dtrees.exceptions.ClusterError
-            A Dask cluster is in force, or asked for by ``regime``, and cannot be used.
+            A Dask cluster is in force, or asked for by ``regime``, and cannot be used. The error's
+            ``estimator`` is a model of the iterations that were complete, if there are any, and its
+            `resume` goes on.
         dtrees.exceptions.TableTooLargeError
             The codes of a Dask collection do not fit this process, or the table no worker.
+        dtrees.exceptions.ModelFileError
+            `checkpoint` is damaged.
 
         Notes
         -----
         Costs one coding of the table and, for each tree, about O(rows x columns x log leaves).
         """
+        given = dict(locals())
+        del given["self"]
+        return self._fit(None, **given)
+
+    def resume(self, X: Any, y: Any, sample_weight: Any = None, **given: Any) -> Self:
+        """Go on with a fit that has ended early on a cluster.
+
+        For the model that `dtrees.exceptions.ClusterError` brings along as ``estimator``, of the
+        iterations that were complete; as ``resume`` of forests.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            Those of the fit that ended early.
+        **given : dict
+            Other arguments of `fit`.
+
+        Returns
+        -------
+        self : object
+            The model that the fit would have made, bit for bit.
+
+        Raises
+        ------
+        ValueError
+            This is no model that a fit left unfinished, or the data or parameters are others than
+            in that fit; the message says what differs. The estimator is then as it was before.
+        dtrees.exceptions.ClusterError
+            As for `fit`, with the iterations that there are now.
+        """
+        return self._fit(unfinished_fit(self), X, y, sample_weight, **given)
+
+    def _fit(
+        self,
+        unfinished: Unfinished | None,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        init_score: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        init_score_val: Any = None,
+        eval_set: Any = None,
+        eval_names: Sequence[str] | None = None,
+        eval_sample_weight: Sequence[Any] | None = None,
+        eval_init_score: Sequence[Any] | None = None,
+        eval_metric: Any = None,
+        callbacks: Sequence[Callback] | None = None,
+        checkpoint: Any = None,
+    ) -> Self:
+        """Grow the iterations that are missing, and become the model."""
         self._check_parameters()
         own = X_val, y_val, sample_weight_val, init_score_val
         listed = eval_set, eval_names, eval_sample_weight, eval_init_score
@@ -274,13 +350,15 @@ class BaseBoosting(BaseModel):
         if self.verbose > 0:
             callbacks = [ProgressBar(), *callbacks]
         place, stats = place_of_boosting(self.regime, type(self).__name__), FitStatistics()
-        there = kept_forest(self) if self.warm_start else None
+        there = kept_forest(self) if self.warm_start and unfinished is None else None
+        folder = None if checkpoint is None else Checkpoint(checkpoint)
         plan, run = FitPlan(self), threaded(self.n_jobs)
         of_rows = {"y": y, "sample_weight": sample_weight, "init_score": init_score}
         X, y, sample_weight, init_score = admitted(X, of_rows, stats)
         table, values = plan.read(X, y)
         target = self._encode_target(values, sample_weight)
-        seed = plan.seed() if there is None else self._fit_seed
+        is_new = there is None and unfinished is None
+        seed = seed_of(self, folder) if is_new else self._fit_seed
         offset = None
         if init_score is not None:
             n_classes = 1 if target.classes is None else target.n_classes
@@ -290,6 +368,7 @@ class BaseBoosting(BaseModel):
             book, coded = plan.code(table, seed, run, stats, sample_weight)
         here = coded if isinstance(coded, CodedMatrix) else None
         place, coded = place_of_rows(place, coded)
+        here = coded if isinstance(coded, CodedMatrix) else here
         classes = target.classes
         kept = None
         if there is not None:
@@ -299,13 +378,25 @@ class BaseBoosting(BaseModel):
         del sides  # eight bytes a row
         if there is not None:
             start = going_on(self, start, table, run)
+        kept_trees = [] if there is None else list(there.trees)
+        codes = book, coded if here is None else here, target, seed
+        begin = {"chosen": start.rows.chosen, "raw": start.rows.raw, "kept": len(kept_trees)}
+        facts = partial(facts_of, self, codes, start=begin)
+        saved = saved_trees(folder, facts, codes, stats, unfinished, kept_trees)
+        earlier = [] if saved is None else saved.trees()[0][len(kept_trees) :]
         heard = None
-        if start.watch is not None or callbacks:
-            so_far = [] if there is None else list(there.trees)
-            heard = Iterations(self, start, so_far, callbacks, here)
+        is_spread = isinstance(coded, CodedPartitions)
+        if start.watch is not None or callbacks or saved is not None or is_spread:
+            heard = Iterations(self, start, kept_trees, callbacks, here, earlier, saved)
+            if earlier and not is_spread:
+                start = heard.begin(start)
         listens = listening(heard.fit, callbacks) if heard is not None else nullcontext()
-        with listens:
-            return self._grow(start, there, heard, run, place, stats)
+        with listens, nullcontext() if saved is None else saved.saving():
+            try:
+                return self._grow(start, there, heard, run, place, stats)
+            except ClusterError as error:
+                self._bring_along(error, start, heard, facts, stats)
+                raise
 
     def _grow(
         self,
@@ -329,7 +420,8 @@ class BaseBoosting(BaseModel):
             stats.regime, stats.reason = place.regime, place.reason
             with stats.phase("growth"):
                 if is_spread:
-                    trees += self._grown_elsewhere(start, heard, stats)
+                    assert heard is not None
+                    self._grow_elsewhere(start, heard, stats)
                     has_missing = coded.facts.has_missing
                 else:
                     takes_codes = rows.coded.u8.nbytes >= TAKEN_BYTES
@@ -344,29 +436,53 @@ class BaseBoosting(BaseModel):
                         heard,
                         takes_codes,
                     )
+        if heard is not None:
+            trees = heard.fit.trees
         if there is not None:
             has_missing = has_missing | self._saw_missing
         self._learn(start.learned | {"_fit_report": stats.report()}, trees, watch, has_missing)
         return self
 
-    def _grown_elsewhere(
-        self, start: Start, heard: Iterations | None, stats: FitStatistics
-    ) -> list[Tree]:
-        """The trees of iterations that grow where the rows are, up to the last one wanted."""
+    def _bring_along(
+        self,
+        error: ClusterError,
+        start: Start,
+        heard: Iterations | None,
+        facts: Callable[[], dict[str, Any]],
+        stats: FitStatistics,
+    ) -> None:
+        """Give an error the model of the iterations that are complete, if there are any."""
+        trees = [] if heard is None else heard.fit.trees[: heard.n_heard]
+        if not trees or start.growing.n_there > 0:
+            return  # those that a warm start has kept are in the model
+        made = self._unfitted()
+        learned = start.learned | {"_fit_report": stats.report(), "_fit_facts": facts()}
+        everywhere = np.ones(start.rows.coded.n_columns, dtype=bool)
+        made._learn(learned, trees, start.watch, everywhere)
+        if made.regime == "replicated":  # on a cluster that may be gone
+            made.regime = None
+        bring_along(error, made, made.n_iter_, self.max_iter, "iteration")
+
+    def _grow_elsewhere(self, start: Start, heard: Iterations, stats: FitStatistics) -> None:
+        """Grow iterations where the rows are, up to the last one wanted."""
         rows, watch = start.rows, start.watch
         scores = None if watch is None else watch.elsewhere()
         coded: Any = rows.coded
         thresholds = start.learned["codebook_"].thresholds
-        model = SpreadModel(coded, rows, start.growing, thresholds, start.held, scores)
-        trees: list[Tree] = []
+        about = start.growing, thresholds, start.held, scores
+        model = SpreadModel(coded, rows, *about, heard.earlier)
+        there = heard.earlier
+        if scores is None and len(heard.fit.numbers) == 0:
+            heard.replay(there)
+            return
         with closing(boost_partitioned(model, stats)) as grown:
             for some, told in grown:
                 if watch is not None and told is not None:
                     watch.hear(told)
-                trees += some if heard is None else heard.replay(some)
-                if heard is not None and heard.is_over:
+                heard.replay([*there, *some])
+                if heard.is_over:
                     break
-        return trees
+                there = []
 
     def _learn(
         self,
@@ -384,14 +500,15 @@ class BaseBoosting(BaseModel):
         if watch is not None:
             found = np.array(watch.scores)
             learned = learned | {"_curves": watch.curves()}
-            if watch.decides and np.isnan(found[1:]).all():
+            decides = watch.decides and "_fit_facts" not in learned
+            if decides and np.isnan(found[1:]).all():
                 first = watch.sets[0]
                 raise ValueError(
                     f"The score {next(iter(first.measures))!r} of the rows {first.name!r} is nan "
                     "after each iteration, so that none is the best one. Set another scoring, give "
                     "other rows, or set early_stopping=False."
                 )
-            if watch.decides and self.use_best_model:
+            if decides and self.use_best_model:
                 trees = trees[: best_iteration(found) * learned["n_trees_per_iteration_"]]
         self._forget_at_times()
         self.__dict__.update(

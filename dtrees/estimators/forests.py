@@ -71,7 +71,7 @@ from dtrees.estimators.prediction import (
     scaled_errors,
     warn_of_infinite,
 )
-from dtrees.estimators.resume import facts_of, saved_trees, seed_of
+from dtrees.estimators.resume import Unfinished, facts_of, saved_trees, seed_of, unfinished_fit
 from dtrees.estimators.trees import (
     BaseDecisionTree,
     DecisionTreeClassifier,
@@ -257,16 +257,10 @@ class BaseForest(BaseModel):
                     raise
                 forest = error.estimator.resume(X, y)
         """
-        check_is_fitted(self)
-        if "_fit_facts" not in self.__dict__:
-            raise ValueError(
-                f"This {type(self).__name__} is not of a fit that ended early, so there is "
-                "nothing to resume. To add trees to a forest, fit it with warm_start=True."
-            )
+        unfinished = unfinished_fit(self)
         self._check_parameters()
         given = {"sample_weight": sample_weight, "bootstrap_groups": bootstrap_groups}
         there = None if checkpoint is None else Checkpoint(checkpoint)
-        unfinished = self.forest_.trees, self._fit_facts
         return self._fit(X, {"y": y, **given}, callbacks, there, (), self._fit_seed, unfinished)
 
     def _fit(
@@ -277,7 +271,7 @@ class BaseForest(BaseModel):
         checkpoint: Checkpoint | None,
         kept: tuple[Tree, ...],
         seed: int,
-        unfinished: tuple[tuple[Tree, ...], Mapping[str, Any]] | None = None,
+        unfinished: Unfinished | None = None,
     ) -> Any:
         """Grow the trees that are missing, and become the forest."""
         heard = [] if callbacks is None else check_callbacks(callbacks)

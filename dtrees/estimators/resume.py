@@ -26,6 +26,7 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 import dtrees
 from dtrees.coding.codebook import CodeBook
@@ -42,6 +43,7 @@ from dtrees.losses import Loss
 from dtrees.parallel import Checkpoint, CodedPartitions, FitStatistics, SavedTrees, learn_rows
 
 CodedTable = tuple[CodeBook, CodedMatrix | CodedPartitions, Target, int]  # and a seed
+Unfinished = tuple[Sequence[Tree], Mapping[str, Any]]  # trees from number 0 on, and facts
 NOT_OF_A_TREE = (  # parameters that no tree depends on, or only by other facts
     *("n_estimators", "n_jobs", "verbose", "regime", "warm_start"),
     *("oob_score", "oob_tol", "random_state"),
@@ -170,7 +172,7 @@ def saved_trees(
     facts: Callable[[], dict[str, Any]],
     table: CodedTable,
     stats: FitStatistics,
-    unfinished: tuple[Sequence[Tree], Mapping[str, Any]] | None = None,
+    unfinished: Unfinished | None = None,
     kept: Sequence[Tree] = (),
 ) -> SavedTrees | None:
     """The trees of a fit that are there, and those that come; None: nobody asks for them.
@@ -204,6 +206,17 @@ def series(
     units = checkpoint.units(name, lambda data, path: trees_of_bytes(data, path, book))
     logger.info("%d trees of %s are in %s", len(units), name, checkpoint.path)
     return SavedTrees(units, checkpoint=checkpoint, name=name, encode=trees_to_bytes)
+
+
+def unfinished_fit(model: Any) -> Unfinished:
+    """The trees and facts of a fit that has ended early; ValueError: it has not."""
+    check_is_fitted(model)
+    if "_fit_facts" not in model.__dict__:
+        raise ValueError(
+            f"This {type(model).__name__} is not of a fit that ended early, so there is nothing to "
+            "resume. To add trees to a model, fit it with warm_start=True."
+        )
+    return model.forest_.trees, model._fit_facts
 
 
 def learn(table: CodedTable, stats: FitStatistics) -> None:

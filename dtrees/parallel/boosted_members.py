@@ -96,6 +96,8 @@ class SpreadModel:
     held : bool (n_rows,) or None
         Rows that are held out of the growth, to be scored.
     scores : Scores or None
+    trees : sequence of Tree
+        Those of the first iterations, which are there.
     """
 
     parts: CodedPartitions
@@ -104,6 +106,7 @@ class SpreadModel:
     thresholds: Thresholds
     held: np.ndarray | None = None
     scores: Scores | None = None
+    trees: Sequence[Tree] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +252,7 @@ def grow_iterations(
     if members.rank > 0:
         return None, is_last, None, members.work
     told = None if state.scores is None else state.scores.told()
-    return pack(trees), is_last, told, members.work
+    return pack(trees) if trees else None, is_last, told, members.work
 
 
 # -------------------------------------------------------------------------------------------------
@@ -300,7 +303,7 @@ class BlocksOfMembers(PlacedBlocks):
         if model.rows.chosen is not None:
             self._chosen = np.zeros(len(model.rows.y), dtype=bool)
             self._chosen[model.rows.chosen] = True
-        self._trees: list[Tree] = []
+        self._trees = list(model.trees)
         self._is_alone = model.parts.regime == "replicated"
         self._alone = ""  # the worker that has all blocks then
         self._epochs = Epochs(tasks, self._begin, self._threads if self._is_alone else None)
@@ -330,15 +333,20 @@ class BlocksOfMembers(PlacedBlocks):
         return Call("boosted-rows", make_boosted_rows, (rows, list(there), sent), workers)
 
     def grow(self) -> Generator[tuple[list[Tree], Any]]:
-        """Grow all iterations, or those up to the last one that is wanted."""
-        left, some, is_last = self._model.growing.n_iterations, 1, False
-        while left > 0 and not is_last:
+        """Grow all iterations, or those up to the last one that is wanted.
+
+        Where all are there, their scores are told.
+        """
+        growing, some, is_last = self._model.growing, 1, False
+        left = growing.n_iterations - len(self._trees) // len(growing.initial)
+        while not is_last:
             began = time.monotonic()
             with self._stats.phase("rounds"):
                 go_on = partial(self._go_on, min(some, left))
                 trees, is_last, scores = self._tasks.run(go_on, self._make_again)
             self._trees += trees
             left -= min(some, left)
+            is_last |= left == 0
             seconds = max(1e-3, time.monotonic() - began)
             some = max(LEAST, min(2 * some, int(some * SLICE_SECONDS / seconds)))
             yield trees, scores
@@ -352,6 +360,8 @@ class BlocksOfMembers(PlacedBlocks):
         work = sum((each for *_, each in found), Counter[str]())
         work["rounds"] = of_first["rounds"]
         self._stats.counts.update(work)
+        if packed is None:  # all are there
+            return [], is_last, scores
         self._stats.counts["bytes_moved"] += packed_bytes(packed)
         return list(unpack(packed)), is_last, scores
 
